@@ -1,0 +1,6 @@
+// Opens carillon::phy::avx512 with code generation for x86-64-v4 and VBMI. Close with end.inl.
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4,avx512vbmi,prefer-vector-width=512")
+#define CARILLON_SIMD_AVX512 1
+namespace carillon::phy::avx512 {
+#include "phy/simd/vector.inl"

@@ -1,0 +1,21 @@
+// Vectors of the native width. Included inside an instruction set's namespace and target pragma;
+// no include guard: each set has its own. Everything here and in kernels built on it is internal to
+// the translation unit, so that no symbol compiled for one set can be linked into another.
+
+namespace {
+
+/// Floats in a native vector: a tile is kTileLanes / kLanes of them.
+inline constexpr std::uint32_t kLanes = CARILLON_SIMD_AVX512 ? 16 : 8;
+
+using Vf [[gnu::vector_size(kLanes * 4)]] = float;
+using Vi [[gnu::vector_size(kLanes * 4)]] = std::int32_t;
+
+[[gnu::always_inline]] inline Vf load(const float* p) {
+  Vf v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+[[gnu::always_inline]] inline void store(float* p, Vf v) { std::memcpy(p, &v, sizeof v); }
+[[gnu::always_inline]] inline Vf broadcast(float x) { return x - Vf{}; }
+
+}  // namespace

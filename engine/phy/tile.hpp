@@ -1,0 +1,28 @@
+// The unit of all frequency-domain data: 16 neighbouring subcarriers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace carillon::phy {
+
+/// Subcarriers in a tile, whatever the vector width of the machine.
+inline constexpr std::uint32_t kTileLanes = 16;
+
+/// One line of real and one of imaginary parts. Tile t holds used subcarriers 16t…16t+15;
+/// lanes past the last used subcarrier are zero.
+struct alignas(64) Tile {
+  float re[kTileLanes];
+  float im[kTileLanes];
+};
+
+/// A complex number stored as it lies in memory (std::complex<float> has the same layout).
+struct Complex {
+  float re, im;
+};
+
+constexpr std::uint32_t tiles_for(std::uint32_t subcarriers) {
+  return (subcarriers + kTileLanes - 1) / kTileLanes;
+}
+
+}  // namespace carillon::phy
