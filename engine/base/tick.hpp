@@ -5,7 +5,8 @@
 
 namespace carillon {
 
-/// Nanoseconds. An instant is nanoseconds since the machine's start (or since zero in virtual time).
+/// Nanoseconds. An instant is nanoseconds since the machine's start (or since zero in virtual
+/// time).
 using Tick = std::int64_t;
 
 inline constexpr Tick kMicrosecond = 1'000;

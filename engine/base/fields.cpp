@@ -1,0 +1,51 @@
+#include "base/fields.hpp"
+
+#include <array>
+
+namespace carillon {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+}  // namespace
+
+KeyValues parse_key_values(std::string_view text, std::vector<Problem>& problems) {
+  KeyValues values;
+  for (int line = 1; !text.empty(); ++line) {
+    const auto end = text.find('\n');
+    const auto whole = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    const auto content = trimmed(whole.substr(0, whole.find('#')));
+    if (content.empty()) continue;
+    const auto equals = content.find('=');
+    if (equals == std::string_view::npos) {
+      problems.push_back({"line " + std::to_string(line), "is not of the form `key = value`"});
+      continue;
+    }
+    const std::string key(trimmed(content.substr(0, equals)));
+    if (!values.emplace(key, trimmed(content.substr(equals + 1))).second)
+      problems.push_back({key, "is given twice (again on line " + std::to_string(line) + ")"});
+  }
+  return values;
+}
+
+namespace detail {
+
+std::string number_text(double value) {
+  std::array<char, 32> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+bool read_number(std::string_view text, double& value) {
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
+}  // namespace detail
+}  // namespace carillon

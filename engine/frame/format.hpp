@@ -1,0 +1,218 @@
+// What a frame is: the cell's shape as a person configures it. Everything else is derived from it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "base/tick.hpp"
+#include "phy/zeroforce/zeroforce.hpp"
+
+namespace carillon::frame {
+
+enum class PrefixKind : std::uint8_t { NrNormal, Constant };
+enum class PilotKind : std::uint8_t { Time, Comb };
+enum class BlockSpan : std::uint8_t { Frame, Slot, Symbol };
+enum class ModulationChoice : std::uint8_t { Qpsk, Qam16, Qam64, Qam256 };
+enum class McsTable : std::uint8_t { None, Qam64, Qam256, LowSe };
+enum class GrantKind : std::uint8_t { Full, RoundRobin, List };
+enum class Direction : std::uint8_t { Uplink, Downlink };
+
+struct Numerology {
+  std::uint32_t fft_size = 512;
+  std::uint32_t subcarriers = 300;  // used ones
+  bool dc_hole = false;
+  double spacing_khz = 15;
+  PrefixKind prefix = PrefixKind::NrNormal;  // TS 38.211 5.3.1: longer at the half-millisecond
+  std::uint32_t prefix_samples = 36;         // of every symbol, when prefix is constant
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("fft_size", self.fft_size);
+    visit("subcarriers", self.subcarriers);
+    visit("dc_hole", self.dc_hole);
+    visit("spacing_khz", self.spacing_khz);
+    visit("prefix", self.prefix);
+    visit("prefix_samples", self.prefix_samples);
+  }
+};
+
+/// Time: one user in each pilot symbol. Comb: user u sends in pilot symbol u / comb on subcarriers
+/// k ≡ u (mod comb).
+struct Pilots {
+  PilotKind kind = PilotKind::Time;
+  std::uint32_t comb = 1;
+  std::uint32_t root = 25;  // of the Zadoff–Chu base sequence
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("kind", self.kind);
+    visit("comb", self.comb);
+    visit("root", self.root);
+  }
+};
+
+/// Which linear detector, and how many neighbouring subcarriers share one.
+struct Combiner {
+  phy::Detector kind = phy::Detector::ZeroForcing;
+  std::uint32_t group = 16;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("kind", self.kind);
+    visit("group", self.group);
+  }
+};
+
+/// Channel coding and modulation of one direction (TS 38.212). `mcs_table` other than none replaces
+/// modulation and rate by row `mcs_index` of TS 38.214 5.1.3.1.
+struct Coding {
+  BlockSpan block = BlockSpan::Slot;
+  bool crc = true;
+  McsTable mcs_table = McsTable::None;
+  std::uint32_t mcs_index = 0;
+  ModulationChoice modulation = ModulationChoice::Qam16;
+  double rate = 1.0 / 3;
+  std::uint32_t base_graph = 0;  // 0: chosen as in 38.212 6.2.2
+  std::uint32_t lifting = 0;     // 0: chosen as in 38.212 5.2.2
+  std::uint32_t redundancy_version = 0;
+  double buffer_limit = 1.0;  // N_cb / N
+  std::uint32_t iterations = 8;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("block", self.block);
+    visit("crc", self.crc);
+    visit("mcs_table", self.mcs_table);
+    visit("mcs_index", self.mcs_index);
+    visit("modulation", self.modulation);
+    visit("rate", self.rate);
+    visit("base_graph", self.base_graph);
+    visit("lifting", self.lifting);
+    visit("redundancy_version", self.redundancy_version);
+    visit("buffer_limit", self.buffer_limit);
+    visit("iterations", self.iterations);
+  }
+};
+
+struct Deadlines {
+  double uplink_budget_ms = 1.0;   // from the air end of a block's last symbol to its bits
+  double downlink_lead_ms = 0.5;   // a symbol's samples leave this long before its air start
+  std::uint32_t precoder_age = 0;  // frames between the pilots and the downlink that uses them
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("uplink_budget_ms", self.uplink_budget_ms);
+    visit("downlink_lead_ms", self.downlink_lead_ms);
+    visit("precoder_age", self.precoder_age);
+  }
+};
+
+/// Resource blocks (12 subcarriers) of one user in one slot. A grant's MCS is the cell's; its
+/// redundancy version and HARQ process are its own.
+struct Grant {
+  std::uint32_t user = 0;
+  std::uint32_t slot = 0;
+  Direction direction = Direction::Uplink;
+  std::uint32_t first_block = 0;
+  std::uint32_t blocks = 0;
+  std::uint32_t redundancy_version = 0;
+  std::uint32_t harq_process = 0;
+};
+
+/// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given.
+struct Grants {
+  GrantKind kind = GrantKind::Full;
+  // One grant as seven numbers: user, slot, direction (0 up, 1 down), first block, blocks, rv,
+  // HARQ.
+  std::vector<std::uint32_t> list;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("kind", self.kind);
+    visit("list", self.list);
+  }
+};
+
+/// A cell's frame. Valid when validate() finds no problem; Frame (frame/frame.hpp) derives the
+/// rest.
+struct FrameFormat {
+  std::uint32_t antennas = 8;  // M
+  std::uint32_t users = 2;     // K
+  std::uint32_t cell_id = 0;
+  Numerology numerology;
+  std::string schedule = "PPUUUUUUUUUUUU";  // P pilot, U uplink, D downlink, G guard
+  std::uint32_t symbols_per_slot = 14;
+  Pilots pilots;
+  Combiner combiner;
+  Coding uplink;
+  Coding downlink;
+  Grants grants;
+  Deadlines deadlines;
+  std::uint32_t ring = 4;  // frames in flight
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("antennas", self.antennas);
+    visit("users", self.users);
+    visit("cell_id", self.cell_id);
+    visit("numerology", self.numerology);
+    visit("schedule", self.schedule);
+    visit("symbols_per_slot", self.symbols_per_slot);
+    visit("pilots", self.pilots);
+    visit("combiner", self.combiner);
+    visit("uplink", self.uplink);
+    visit("downlink", self.downlink);
+    visit("grants", self.grants);
+    visit("deadlines", self.deadlines);
+    visit("ring", self.ring);
+  }
+
+  /// Everything that is wrong, each under the key to change; empty when the format can be built.
+  std::vector<Problem> validate() const;
+};
+
+/// The grants in force, written out whatever their kind.
+std::vector<Grant> expand_grants(const FrameFormat& format);
+
+/// Samples of the cyclic prefix of symbol `index` counted from the frame's start.
+std::uint32_t prefix_samples(const Numerology& numerology, std::uint32_t index);
+
+double sample_rate_hz(const Numerology& numerology);
+
+}  // namespace carillon::frame
+
+namespace carillon {
+
+template <>
+struct EnumNames<frame::PrefixKind> {
+  static constexpr std::array<std::string_view, 2> value{"nr-normal", "constant"};
+};
+template <>
+struct EnumNames<frame::PilotKind> {
+  static constexpr std::array<std::string_view, 2> value{"time", "comb"};
+};
+template <>
+struct EnumNames<frame::BlockSpan> {
+  static constexpr std::array<std::string_view, 3> value{"frame", "slot", "symbol"};
+};
+template <>
+struct EnumNames<frame::ModulationChoice> {
+  static constexpr std::array<std::string_view, 4> value{"qpsk", "16qam", "64qam", "256qam"};
+};
+template <>
+struct EnumNames<frame::McsTable> {
+  static constexpr std::array<std::string_view, 4> value{"none", "64qam", "256qam", "low-se"};
+};
+template <>
+struct EnumNames<frame::GrantKind> {
+  static constexpr std::array<std::string_view, 3> value{"full", "round-robin", "list"};
+};
+template <>
+struct EnumNames<phy::Detector> {
+  static constexpr std::array<std::string_view, 3> value{"zf", "mmse", "mrc"};
+};
+
+}  // namespace carillon

@@ -1,0 +1,239 @@
+// What a run leaves behind, record by record. Plain numbers only: the records are written in real
+// time into a shared file and read by other processes (telemetry/store.hpp says how).
+#pragma once
+
+#include <cstdint>
+
+#include "base/tick.hpp"
+
+namespace carillon::telemetry {
+
+/// Why a frame or block missed its deadline; None if it did not.
+enum class LateCause : std::uint8_t { None, Lost, Fronthaul, Processing, OperatingSystem, MachineStall };
+inline constexpr std::size_t kLateCauses = 6;
+
+/// One value for the whole run, updated while it lasts.
+struct Counters {
+  std::uint64_t phase = 0;  // 0 starting, 1 running, 2 draining, 3 done
+  Tick started = 0, ended = 0;
+  std::uint64_t frames_sent = 0;       // by the radio unit (0 when it runs elsewhere)
+  std::uint64_t frames_seen = 0;       // of which at least one packet came, or the clock announced
+  std::uint64_t frames_completed = 0;  // every task done before the deadline
+  std::uint64_t frames_nacked = 0;     // refused or discarded: overload_nack
+  std::uint64_t lates_lost = 0, lates_fronthaul = 0, lates_processing = 0;
+  std::uint64_t lates_operating_system = 0, lates_machine_stall = 0;
+  std::uint64_t uplink_blocks = 0, uplink_failed = 0;  // transport blocks; failed: harq_nack
+  std::uint64_t downlink_blocks = 0, downlink_failed = 0, downlink_unverified = 0;
+  std::uint64_t downlink_symbols_sent = 0, downlink_symbols_substituted = 0;
+  std::uint64_t packets_received = 0, packets_sent = 0;
+  std::uint64_t rejected_length = 0, rejected_cell = 0, rejected_antenna = 0, rejected_symbol = 0;
+  std::uint64_t rejected_old = 0, rejected_early = 0, rejected_duplicate = 0;
+  std::uint64_t packets_missing = 0;  // never came before their symbol was closed
+  std::uint64_t saturated_samples = 0;
+  Tick pacing_error_sum = 0;  // of the emulated radio's frame starts, and of its square in ns²
+  std::uint64_t pacing_error_square = 0, pacing_frames = 0;
+  std::uint64_t overload_nacks = 0, harq_nacks = 0;
+  std::uint64_t ill_conditioned = 0;  // subcarriers whose combiner had to be regularised
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("phase", self.phase);
+    visit("started", self.started);
+    visit("ended", self.ended);
+    visit("frames_sent", self.frames_sent);
+    visit("frames_seen", self.frames_seen);
+    visit("frames_completed", self.frames_completed);
+    visit("frames_nacked", self.frames_nacked);
+    visit("lates_lost", self.lates_lost);
+    visit("lates_fronthaul", self.lates_fronthaul);
+    visit("lates_processing", self.lates_processing);
+    visit("lates_operating_system", self.lates_operating_system);
+    visit("lates_machine_stall", self.lates_machine_stall);
+    visit("uplink_blocks", self.uplink_blocks);
+    visit("uplink_failed", self.uplink_failed);
+    visit("downlink_blocks", self.downlink_blocks);
+    visit("downlink_failed", self.downlink_failed);
+    visit("downlink_unverified", self.downlink_unverified);
+    visit("downlink_symbols_sent", self.downlink_symbols_sent);
+    visit("downlink_symbols_substituted", self.downlink_symbols_substituted);
+    visit("packets_received", self.packets_received);
+    visit("packets_sent", self.packets_sent);
+    visit("rejected_length", self.rejected_length);
+    visit("rejected_cell", self.rejected_cell);
+    visit("rejected_antenna", self.rejected_antenna);
+    visit("rejected_symbol", self.rejected_symbol);
+    visit("rejected_old", self.rejected_old);
+    visit("rejected_early", self.rejected_early);
+    visit("rejected_duplicate", self.rejected_duplicate);
+    visit("packets_missing", self.packets_missing);
+    visit("saturated_samples", self.saturated_samples);
+    visit("pacing_error_sum", self.pacing_error_sum);
+    visit("pacing_error_square", self.pacing_error_square);
+    visit("pacing_frames", self.pacing_frames);
+    visit("overload_nacks", self.overload_nacks);
+    visit("harq_nacks", self.harq_nacks);
+    visit("ill_conditioned", self.ill_conditioned);
+  }
+};
+
+/// One frame. Instants are ticks relative to `air_start`; 0 where the frame has no such milestone.
+struct FrameRecord {
+  std::uint64_t frame = 0;
+  Tick air_start = 0;        // absolute
+  Tick first_packet = 0;     // arrival of its first packet
+  Tick last_packet = 0;
+  Tick pilots_done = 0;      // all PilotFft committed (T_pilot ends)
+  Tick combiner_done = 0;    // ZeroForce committed (T_ZF ends)
+  Tick started = 0;          // first task began (D_start = started - first_packet)
+  Tick uplink_done = 0;      // last uplink task committed (T_data ends)
+  Tick downlink_first = 0;   // first downlink symbol ready to send
+  Tick downlink_done = 0;    // last downlink symbol ready to send
+  std::uint32_t completed = 0;      // 1 if everything was done in time
+  std::uint32_t nack = 0;           // 1: overload_nack
+  std::uint32_t late_cause = 0;     // LateCause
+  std::uint32_t missing_packets = 0;
+  std::uint32_t uplink_blocks = 0, uplink_failed = 0;
+  std::uint32_t downlink_late_symbols = 0;
+  std::uint32_t iterations = 0;     // LDPC, summed over code blocks
+  std::uint32_t code_blocks = 0;
+  std::uint32_t padding = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("frame", self.frame);
+    visit("air_start", self.air_start);
+    visit("first_packet", self.first_packet);
+    visit("last_packet", self.last_packet);
+    visit("pilots_done", self.pilots_done);
+    visit("combiner_done", self.combiner_done);
+    visit("started", self.started);
+    visit("uplink_done", self.uplink_done);
+    visit("downlink_first", self.downlink_first);
+    visit("downlink_done", self.downlink_done);
+    visit("completed", self.completed);
+    visit("nack", self.nack);
+    visit("late_cause", self.late_cause);
+    visit("missing_packets", self.missing_packets);
+    visit("uplink_blocks", self.uplink_blocks);
+    visit("uplink_failed", self.uplink_failed);
+    visit("downlink_late_symbols", self.downlink_late_symbols);
+    visit("iterations", self.iterations);
+    visit("code_blocks", self.code_blocks);
+    visit("padding", self.padding);
+  }
+};
+
+/// What one opcode cost over the run (index: opcode).
+struct StageRecord {
+  std::uint64_t tasks = 0, chunks = 0;
+  Tick busy = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("tasks", self.tasks);
+    visit("chunks", self.chunks);
+    visit("busy", self.busy);
+  }
+};
+
+/// Where one thread's time went. overhead: neither in a kernel, nor in the network, nor idle.
+struct ThreadRecord {
+  std::uint64_t core = 0, roles = 0;  // roles: bits worker 1, receiver 2, sender 4, radio 8, users 16
+  Tick busy = 0, overhead = 0, network = 0, spinning = 0, sleeping = 0, emulating = 0;
+  std::uint64_t realtime = 0;  // 1 when SCHED_FIFO was granted
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("core", self.core);
+    visit("roles", self.roles);
+    visit("busy", self.busy);
+    visit("overhead", self.overhead);
+    visit("network", self.network);
+    visit("spinning", self.spinning);
+    visit("sleeping", self.sleeping);
+    visit("emulating", self.emulating);
+    visit("realtime", self.realtime);
+  }
+};
+
+/// One user (index: user). Sums over the run; divide to get means.
+struct UserRecord {
+  std::uint64_t uplink_blocks = 0, uplink_failed = 0;
+  std::uint64_t downlink_blocks = 0, downlink_failed = 0, downlink_unverified = 0;
+  std::uint64_t raw_bits = 0, raw_errors = 0;  // channel hard decisions against decided bits
+  std::uint64_t iterations = 0, code_blocks = 0;
+  double error_power = 0;  // Σ|s - nearest|² of sampled symbols, unit-energy constellation
+  double noise_power = 0;  // Σ post-equalization variance predicted for the same symbols
+  std::uint64_t symbols = 0;
+  double downlink_error_power = 0;
+  std::uint64_t downlink_symbols = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("uplink_blocks", self.uplink_blocks);
+    visit("uplink_failed", self.uplink_failed);
+    visit("downlink_blocks", self.downlink_blocks);
+    visit("downlink_failed", self.downlink_failed);
+    visit("downlink_unverified", self.downlink_unverified);
+    visit("raw_bits", self.raw_bits);
+    visit("raw_errors", self.raw_errors);
+    visit("iterations", self.iterations);
+    visit("code_blocks", self.code_blocks);
+    visit("error_power", self.error_power);
+    visit("noise_power", self.noise_power);
+    visit("symbols", self.symbols);
+    visit("downlink_error_power", self.downlink_error_power);
+    visit("downlink_symbols", self.downlink_symbols);
+  }
+};
+
+/// An equalized uplink symbol, sampled for display.
+struct ConstellationRecord {
+  std::uint32_t user = 0;
+  float re = 0, im = 0;
+  std::uint32_t frame = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("user", self.user);
+    visit("re", self.re);
+    visit("im", self.im);
+    visit("frame", self.frame);
+  }
+};
+
+/// A time span in which a pinned loop did not run although it never gave up its core.
+struct GapRecord {
+  Tick start = 0, length = 0;  // start is absolute
+  std::uint64_t thread = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("start", self.start);
+    visit("length", self.length);
+    visit("thread", self.thread);
+  }
+};
+
+/// One task as it ran (or, with opcode kPacketEvent, one symbol's last packet as it came).
+struct TaskRecord {
+  Tick start = 0, end = 0;  // absolute
+  std::uint32_t frame = 0;
+  std::uint16_t opcode = 0, step = 0, first = 0, count = 0;
+  std::uint32_t thread = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("start", self.start);
+    visit("end", self.end);
+    visit("frame", self.frame);
+    visit("opcode", self.opcode);
+    visit("step", self.step);
+    visit("first", self.first);
+    visit("count", self.count);
+    visit("thread", self.thread);
+  }
+};
+inline constexpr std::uint16_t kPacketEvent = 0xffff;
+
+}  // namespace carillon::telemetry
