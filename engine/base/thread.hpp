@@ -1,0 +1,33 @@
+// Threads that keep time: pinning, real-time priority, memory that stays in place, sleeping until
+// an instant. Each attempt says whether it worked and, if not, why and what would help.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/tick.hpp"
+
+namespace carillon {
+
+struct Attempt {
+  bool done = false;
+  std::string reason;  ///< empty when done
+};
+
+/// Binds the calling thread to one CPU.
+Attempt pin_thread(std::uint32_t cpu);
+/// SCHED_FIFO for the calling thread; priority 1 (lowest) to 99.
+Attempt make_realtime(int priority);
+/// Back to the ordinary scheduler, at nice 19 when `background`.
+Attempt make_ordinary(bool background = false);
+/// Locks all present and future memory of the process.
+Attempt lock_memory();
+/// For debuggers and `top`; at most 15 characters are kept.
+void name_thread(const std::string& name);
+
+/// Sleeps until `until`, on the clock of now(); returns at once when it has passed.
+void sleep_until(Tick until) noexcept;
+/// Tells the core that this is a spin loop.
+inline void pause() noexcept { __builtin_ia32_pause(); }
+
+}  // namespace carillon

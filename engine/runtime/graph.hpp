@@ -1,0 +1,110 @@
+// The task graph: what must be done for one frame, in which order and by when. Knows no radio.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/tick.hpp"
+
+namespace carillon::runtime {
+
+/// Where an instruction's chunks come from.
+/// Commits: all chunks are there once its predecessors have committed.
+/// Arrivals: chunk i is the i-th item to arrive from outside; Task::arrived[i] names the item.
+enum class Feed : std::uint8_t { Commits, Arrivals };
+
+inline constexpr Tick kAlways = std::numeric_limits<Tick>::min();
+inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
+
+/// A buffer that an instruction reads or writes. `frame` 0 is this frame, -n the n-th before it:
+/// the version last committed, never waited for.
+struct Operand {
+  std::uint16_t buffer = 0;
+  std::int8_t frame = 0;
+  bool write = false;
+};
+
+/// One node of the graph. Ticks count from the frame's start on air.
+struct Instruction {
+  std::uint16_t opcode = 0;
+  std::uint16_t step = 0;          ///< the symbol, or whatever orders the frame
+  std::uint16_t predecessors = 0;  ///< how many; filled by GraphBuilder::build
+  Feed feed = Feed::Commits;
+  bool notify = false;       ///< its commit (or miss) is a FrameEvent
+  bool drop_alone = false;   ///< past its deadline it costs only itself and its successors
+  std::uint32_t chunks = 1;  ///< at most; a frame may have fewer. Arrivals: at most 32767 items
+  Tick release = kAlways;    ///< not before. Arrivals: also when its first item is expected
+  Tick close = kNever;       ///< Arrivals: items missing now are fed as missing
+  Tick deadline = kNever;
+  std::span<const Operand> operands;
+  std::span<const std::uint16_t> successors;  ///< filled by GraphBuilder::build
+};
+
+/// An instant of the frame at which the scheduler has something to do.
+struct Timer {
+  enum class Kind : std::uint8_t { Release, Close, Deadline };
+  Tick offset = 0;
+  Kind kind = Kind::Release;
+  std::uint16_t instruction = 0;
+};
+
+/// Immutable; owns all that its spans refer to. Movable: the spans stay valid.
+class Graph {
+ public:
+  std::span<const Instruction> instructions() const { return instructions_; }
+  const Instruction& operator[](std::uint16_t id) const { return instructions_[id]; }
+  std::uint16_t size() const { return static_cast<std::uint16_t>(instructions_.size()); }
+
+  /// The instructions' place in order of deadline, then step, then id: what is urgent in a frame.
+  std::uint16_t rank(std::uint16_t id) const { return ranks_[id]; }
+  /// All finite releases, closes and deadlines of `drop_alone` instructions, by offset.
+  std::span<const Timer> timers() const { return timers_; }
+  /// One more than the highest opcode.
+  std::uint16_t opcodes() const { return opcodes_; }
+
+ private:
+  friend class GraphBuilder;
+  std::vector<Instruction> instructions_;
+  std::unique_ptr<Operand[]> operands_;
+  std::unique_ptr<std::uint16_t[]> successors_;
+  std::vector<std::uint16_t> ranks_;
+  std::vector<Timer> timers_;
+  std::uint16_t opcodes_ = 0;
+};
+
+/// Either a graph or the first thing that is wrong with it.
+struct GraphResult {
+  std::optional<Graph> graph;
+  std::string error;
+};
+
+class GraphBuilder {
+ public:
+  static constexpr std::size_t kMaxInstructions = 65535;
+  static constexpr std::uint32_t kMaxArrivals = 0x7fff;
+  static constexpr std::uint32_t kMaxChunks = (1U << 24) - 1;
+
+  /// Copies the operands; ignores `predecessors` and `successors`. Returns the instruction's id:
+  /// 0, 1, 2 …
+  std::uint16_t add(const Instruction& instruction);
+  /// `to` starts only when `from` has committed. Naming the same pair twice is harmless.
+  void depend(std::uint16_t from, std::uint16_t to);
+
+  /// Errors: no instruction or too many, an id out of range, a cycle (naming its instructions),
+  /// zero or too many chunks, a deadline before the release, a close on a Feed::Commits
+  /// instruction.
+  GraphResult build() const;
+
+ private:
+  std::vector<Instruction> instructions_;
+  std::vector<std::vector<Operand>> operands_;
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> edges_;
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,33 @@
+// What an opcode does: a kernel over a range of an instruction's chunks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace carillon::runtime {
+
+/// In Task::arrived: the item never came; treat it as zeros.
+inline constexpr std::uint16_t kMissing = 0x8000;
+
+/// Chunks [first, first + count) of one instruction of one frame, claimed by one worker.
+struct Task {
+  std::uint32_t frame;
+  std::uint16_t cell;
+  std::uint16_t slot;  ///< place of the frame in the ring: frame % ring
+  std::uint16_t instruction;
+  std::uint16_t opcode;
+  std::uint16_t step;
+  std::uint32_t first;
+  std::uint32_t count;
+  const std::uint16_t* arrived;  ///< Feed::Arrivals: chunk i is item arrived[i] & ~kMissing
+  std::uint32_t worker;
+};
+
+using Kernel = void (*)(void* context, const Task&) noexcept;
+
+struct Opcode {
+  std::string_view name;  ///< outlives the runtime
+  Kernel kernel = nullptr;
+};
+
+}  // namespace carillon::runtime

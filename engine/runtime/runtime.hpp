@@ -1,0 +1,141 @@
+// The runtime on CPU cores: frames go in, kernels run on worker threads, events come out. It owns
+// no thread: the application's threads call begin/arrive (receivers), work (workers), poll (one
+// sink). Nothing here locks, allocates, throws or enters the kernel after construction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/tick.hpp"
+#include "runtime/graph.hpp"
+#include "runtime/opcode.hpp"
+#include "runtime/policy.hpp"
+#include "runtime/scoreboard.hpp"
+#include "telemetry/trace.hpp"
+
+namespace carillon::runtime {
+
+/// What became of an item that arrived.
+enum class Arrival : std::uint8_t {
+  Accepted,
+  Duplicate,  ///< the item came before
+  Late,       ///< it was closed as missing, or its frame is no longer live
+  Unknown,    ///< no such Feed::Arrivals instruction, or no such item in this frame
+};
+
+struct FrameEvent {
+  enum class Kind : std::uint8_t {
+    Refused,    ///< the policy did not admit it: an overload NACK. Holds nothing
+    Committed,  ///< a `notify` instruction is done
+    Missed,     ///< a `notify` or `drop_alone` instruction will never be done
+    Done,       ///< every instruction committed or missed. Holds the slot until release()
+    Dropped,    ///< past its deadline or abandoned; nothing of it runs. Holds the slot until
+                ///< release()
+  };
+  Kind kind = Kind::Done;
+  Reason why = Reason::None;
+  std::uint16_t instruction = 0;  ///< of Committed and Missed
+  std::uint16_t slot = 0;
+  std::uint32_t frame = 0;
+  Tick at = 0;
+};
+
+/// Where a worker's time went; written by it alone.
+struct WorkerTimes {
+  Tick kernel = 0, schedule = 0;
+  std::uint64_t tasks = 0, chunks = 0, tokens = 0;
+};
+
+class Runtime {
+ public:
+  struct Options {
+    std::uint32_t workers = 1;         ///< at most DeviceMask::kDevices
+    std::uint32_t ring = 4;            ///< frames in flight, at most 64
+    std::uint16_t cell = 0;            ///< copied to every Task
+    std::vector<std::uint32_t> grain;  ///< chunks per claim by opcode; missing entries are 1
+    std::size_t trace = 0;             ///< events kept per worker; 0 = no trace
+  };
+
+  /// The graph, the opcodes' names, the context and the policy outlive the runtime.
+  /// Throws std::invalid_argument on options out of range or an opcode without kernel.
+  Runtime(const Graph& graph, std::span<const Opcode> opcodes, void* context, Policy& policy,
+          Options options);
+  ~Runtime();
+
+  /// Any thread. Starts a frame whose first sample is on air at `air_start`. `chunks` gives each
+  /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
+  /// True when the frame is live, also when another thread began it first. False when its place in
+  /// the ring still holds another frame (refuse it: an overload NACK) or this frame already ended.
+  bool begin(std::uint32_t frame, Tick air_start,
+             std::span<const std::uint32_t> chunks = {}) noexcept;
+
+  /// Keeps a live frame's slot from being reused while a receiver writes to the frame's memory.
+  /// Short-lived; false when the frame is not live.
+  class Hold {
+   public:
+    Hold(Hold&& other) noexcept : runtime_(other.runtime_), frame_(other.frame_) {
+      other.runtime_ = nullptr;
+    }
+    Hold& operator=(Hold&&) = delete;
+    ~Hold() {
+      if (runtime_ != nullptr) runtime_->leave(frame_);
+    }
+    explicit operator bool() const { return runtime_ != nullptr; }
+    /// The item's samples are in place: hand it to the workers. Counts once per item.
+    Arrival arrive(std::uint16_t instruction, std::uint32_t item) noexcept {
+      return runtime_ == nullptr ? Arrival::Late : runtime_->record(frame_, instruction, item);
+    }
+
+   private:
+    friend class Runtime;
+    Hold(Runtime* runtime, std::uint32_t frame) : runtime_(runtime), frame_(frame) {}
+    Runtime* runtime_;
+    std::uint32_t frame_;
+  };
+  /// Any thread.
+  Hold hold(std::uint32_t frame) noexcept { return {enter(frame) ? this : nullptr, frame}; }
+  /// Any thread. hold() and arrive in one.
+  Arrival arrive(std::uint32_t frame, std::uint16_t instruction, std::uint32_t item) noexcept {
+    return hold(frame).arrive(instruction, item);
+  }
+  /// Any thread: items that have not come will not come; feeds them as missing without waiting for
+  /// the instruction's close.
+  void close(std::uint32_t frame, std::uint16_t instruction) noexcept;
+  /// Any thread: gives the frame up; ends in a Dropped event (unless it was Done already).
+  void abandon(std::uint32_t frame) noexcept;
+
+  /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
+  bool work(std::uint32_t worker) noexcept;
+  /// Until when nothing is known to need a worker: the next timer, the next item expected
+  /// (Instruction::release of what has not come yet), the next frame expected; kNever when nothing
+  /// is. Not after now() when there is work already.
+  Tick quiet_until() const noexcept;
+  /// When the next frame's first item is expected (kNever: no idea).
+  void expect(Tick next_frame) noexcept;
+
+  /// One consumer. Events in the order they happened; never lost.
+  std::size_t poll(std::span<FrameEvent> out) noexcept;
+  /// The consumer has what it needs of a Done or Dropped frame: its slot may be reused.
+  void release(std::uint32_t frame) noexcept;
+
+  /// Frames begun and not yet released.
+  std::uint32_t live() const noexcept;
+  /// The three tables. A frame's rows may be read between its Done or Dropped event and release().
+  const Scoreboard& board() const noexcept;
+  WorkerTimes times(std::uint32_t worker) const noexcept;
+  /// Written by work(worker); its thread may add events of its own.
+  telemetry::TraceRing& trace(std::uint32_t worker) noexcept;
+  const Options& options() const noexcept;
+
+ private:
+  bool enter(std::uint32_t frame) noexcept;
+  void leave(std::uint32_t frame) noexcept;
+  Arrival record(std::uint32_t frame, std::uint16_t instruction, std::uint32_t item) noexcept;
+
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,149 @@
+// What is known about the work: three tables, named as in the MegaStation paper. Written by the one
+// scheduler, read by policies and, after a frame's last event, by whoever explains the frame.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/tick.hpp"
+#include "runtime/graph.hpp"
+
+namespace carillon::runtime {
+
+/// A set of devices: cores, GPUs or partitions.
+class DeviceMask {
+ public:
+  static constexpr std::uint32_t kDevices = 128;
+  static constexpr DeviceMask first(std::uint32_t count) {
+    DeviceMask mask;
+    for (std::uint32_t i = 0; i < count; ++i) mask.set(i);
+    return mask;
+  }
+  constexpr void set(std::uint32_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+  constexpr bool test(std::uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
+  constexpr std::uint32_t count() const {
+    return static_cast<std::uint32_t>(std::popcount(words_[0]) + std::popcount(words_[1]));
+  }
+  bool operator==(const DeviceMask&) const = default;
+
+ private:
+  std::array<std::uint64_t, kDevices / 64> words_{};
+};
+
+/// One instruction of one frame. The generation tells apart the frames that shared a ring slot.
+struct InstanceId {
+  std::uint32_t frame = 0;
+  std::uint16_t cell = 0;
+  std::uint16_t instruction = 0;
+  std::uint32_t generation = 0;
+  bool operator==(const InstanceId&) const = default;
+};
+
+/// Why something was issued, or why it never will be.
+enum class Reason : std::uint8_t {
+  None,
+  EarliestFrame,   ///< issued: of the earliest frame with work
+  WorkConserving,  ///< issued: earlier frames keep their cores, this one takes what is left
+  Deadline,        ///< missed or dropped: its deadline passed
+  Predecessor,     ///< missed: something it needs was missed
+  Abandoned,       ///< dropped: the application gave the frame up
+  Refused,         ///< the policy did not admit the frame
+};
+std::string_view to_string(Reason reason);
+
+/// Table 1: opcode info.
+struct OpcodeInfo {
+  std::string_view name;
+  std::uint32_t grain = 1;   ///< chunks per claim
+  double mean = 0;           ///< ns per chunk in the last full calibration window; 0 = unknown yet
+  std::uint64_t chunks = 0;  ///< executed, in all
+  Tick busy = 0;             ///< their time, in all
+  std::uint32_t window_chunks = 0;
+  Tick window_busy = 0;
+};
+
+/// Table 2: instruction status, per frame slot.
+struct InstructionStatus {
+  enum class State : std::uint8_t { Waiting, Ready, Issued, Committed, Missed };
+  State state = State::Waiting;
+  bool released = false;
+  bool fed = false;  ///< Arrivals: an item has come, or its close has passed
+  Reason why = Reason::None;
+  std::uint16_t device = 0;   ///< that executed its first chunk
+  std::uint16_t waiting = 0;  ///< predecessors that have not committed
+  std::uint16_t missing = 0;  ///< Arrivals: items fed as missing
+  std::uint32_t chunks = 0;   ///< this frame's count; 0 = skipped
+  Tick ready = 0, issued = 0, executed = 0, committed = 0;
+  Tick busy = 0;  ///< kernel time, summed over devices
+};
+
+/// Table 3: device status.
+struct DeviceStatus {
+  bool running = false;
+  InstanceId what;
+  Tick start = 0, estimated_end = 0;
+};
+
+/// One place of the frame ring.
+struct FrameStatus {
+  enum class State : std::uint8_t { Empty, Live, Draining, Finished };
+  State state = State::Empty;
+  Reason why = Reason::None;  ///< of a drop
+  std::uint32_t frame = 0;
+  std::uint32_t generation = 0;
+  std::uint16_t open = 0;        ///< instructions neither committed nor missed
+  std::uint16_t issued = 0;      ///< of them, with executors
+  std::uint32_t next_timer = 0;  ///< index into Graph::timers
+  Tick air_start = 0;
+  Tick deadline = kNever;  ///< the last of its instructions: past it, the frame is dropped
+  Tick admitted = 0, finished = 0;
+};
+
+class Scoreboard {
+ public:
+  /// `grain`: chunks per claim by opcode; missing entries are 1.
+  Scoreboard(const Graph& graph, std::span<const std::string_view> opcodes, std::uint32_t ring,
+             std::uint32_t devices, std::uint16_t cell, std::span<const std::uint32_t> grain = {});
+
+  const Graph& graph() const { return graph_; }
+  std::uint32_t ring() const { return static_cast<std::uint32_t>(frames_.size()); }
+  std::uint16_t cell() const { return cell_; }
+  std::uint16_t slot(std::uint32_t frame) const {
+    return static_cast<std::uint16_t>(frame % frames_.size());
+  }
+
+  std::span<const OpcodeInfo> opcodes() const { return opcodes_; }
+  std::span<const FrameStatus> frames() const { return frames_; }
+  std::span<const DeviceStatus> devices() const { return devices_; }
+  const FrameStatus& frame(std::uint16_t slot) const { return frames_[slot]; }
+  const InstructionStatus& status(std::uint16_t slot, std::uint16_t instruction) const {
+    return instructions_[std::size_t{slot} * graph_.size() + instruction];
+  }
+  std::span<const InstructionStatus> statuses(std::uint16_t slot) const {
+    return {&instructions_[std::size_t{slot} * graph_.size()], graph_.size()};
+  }
+
+  // For the scheduler and the executors only.
+  OpcodeInfo& opcode(std::uint16_t id) { return opcodes_[id]; }
+  FrameStatus& frame(std::uint16_t slot) { return frames_[slot]; }
+  DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
+  InstructionStatus& status(std::uint16_t slot, std::uint16_t instruction) {
+    return instructions_[std::size_t{slot} * graph_.size() + instruction];
+  }
+  /// Adds an instruction's execution to its opcode's calibration window.
+  void measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy);
+
+ private:
+  const Graph& graph_;
+  std::uint16_t cell_;
+  std::vector<OpcodeInfo> opcodes_;
+  std::vector<FrameStatus> frames_;
+  std::vector<InstructionStatus> instructions_;
+  std::vector<DeviceStatus> devices_;
+};
+
+}  // namespace carillon::runtime
