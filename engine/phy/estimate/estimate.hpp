@@ -1,0 +1,58 @@
+// A user's channel from one antenna's row of least-squares values: linear interpolation across the
+// comb with the edges held, then averaging over groups of subcarriers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/isa.hpp"
+#include "phy/tile.hpp"
+
+namespace carillon::phy {
+
+/// Tiles of channel coefficients: one lane per subcarrier (group 1) or per group of subcarriers.
+constexpr std::uint32_t csi_tiles(std::uint32_t subcarriers, std::uint32_t group) {
+  return tiles_for((subcarriers + group - 1) / group);
+}
+
+/// How the 16 subcarriers of a tile follow from pilots: left (right) times the value `left` lanes
+/// after the start of the previous (`right` lanes after the start of this) tile.
+struct alignas(64) Interpolation {
+  std::int32_t left_lane[kTileLanes], right_lane[kTileLanes];  // 0…31
+  float left[kTileLanes], right[kTileLanes];
+};
+
+/// The pilots of one user: subcarriers k ≡ offset (mod comb). Immutable, shared by all threads.
+class EstimatePlan {
+ public:
+  /// comb 1…16, offset < comb, group 1…16, and at least one pilot within `subcarriers`. Throws
+  /// std::invalid_argument, naming the argument and its range.
+  EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t offset,
+               std::uint32_t group);
+
+  std::uint32_t subcarriers() const { return subcarriers_; }
+  std::uint32_t tiles() const { return tiles_for(subcarriers_); }
+  std::uint32_t group() const { return group_; }
+  const Interpolation& interpolation(std::uint32_t tile) const {
+    return patterns_[pattern_of_[tile]];
+  }
+
+ private:
+  std::uint32_t subcarriers_, group_;
+  std::vector<Interpolation> patterns_;  // distinct ones only, so that they stay in the cache
+  std::vector<std::uint16_t> pattern_of_;
+};
+
+struct EstimateKernels {
+  /// row: tiles of channel values at the user's pilots (other lanes are ignored). group 1:
+  /// csi[t * stride] is the channel at each subcarrier. group g: lane i of csi[t * stride] is the
+  /// mean over subcarriers n·g … n·g+g-1 of group n = 16·t + i (fewer in the last). Tail lanes
+  /// zero.
+  void (*estimate)(const EstimatePlan& plan, const Tile* row, Tile* csi,
+                   std::size_t stride) noexcept;
+};
+
+const EstimateKernels& estimate_kernels(Isa isa = active_isa());
+
+}  // namespace carillon::phy
