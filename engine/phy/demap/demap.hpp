@@ -33,4 +33,14 @@ struct DemapKernels {
 
 const DemapKernels& demap_kernels(Isa isa = active_isa());
 
+namespace avx2 {
+extern const DemapKernels demap_kernels;
+}
+namespace avx512 {
+extern const DemapKernels demap_kernels;
+}
+namespace avx512fp16 {
+extern const DemapKernels demap_kernels;
+}
+
 }  // namespace carillon::phy

@@ -21,4 +21,14 @@ struct ModulateKernels {
 
 const ModulateKernels& modulate_kernels(Isa isa = active_isa());
 
+namespace avx2 {
+extern const ModulateKernels modulate_kernels;
+}
+namespace avx512 {
+extern const ModulateKernels modulate_kernels;
+}
+namespace avx512fp16 {
+extern const ModulateKernels modulate_kernels;
+}
+
 }  // namespace carillon::phy

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "phy/crc/crc.hpp"
+#include "phy/ldpc/ldpc.hpp"
 #include "phy/modulation.hpp"
 
 namespace carillon::phy {
@@ -41,10 +42,11 @@ struct SoftPiece {
 
 /// Where the coded bits e of a code block lie in the decoder's soft buffer, d order (38.212 5.3.2).
 struct SoftMap {
-  /// One lap of the circular buffer from k0 on, fillers left out; `piece_count` are in use.
+  /// One lap of the circular buffer from k0 on, fillers left out, cut to E; `piece_count` are in
+  /// use.
   std::array<SoftPiece, 3> pieces{};
   std::uint32_t piece_count = 0;
-  std::uint32_t lap = 0;  ///< bits in a lap: Ncb less the fillers in it
+  std::uint32_t lap = 0;  ///< coded bits after which they repeat: Ncb less its fillers
   std::uint32_t E = 0;    ///< coded bits of the block
   std::uint32_t plane_stride =
       0;                  ///< E / Qm: constellation bit i of element j is e[i * plane_stride + j]
@@ -79,12 +81,11 @@ class TransportPlan {
   std::uint32_t A() const { return A_; }                ///< payload bits
   std::uint32_t B() const { return A_ + crc_bits(transport_crc_); }
   std::uint32_t C() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  std::uint32_t K() const { return (base_graph_ == 1 ? 22U : 10U) * lifting_; }
+  LdpcCode code() const { return code_; }
+  std::uint32_t K() const { return code_.info_bits(); }
   std::uint32_t Kprime() const { return Kprime_; }  ///< K less the fillers
   std::uint32_t fillers() const { return K() - Kprime_; }
-  std::uint8_t base_graph() const { return base_graph_; }
-  std::uint16_t lifting() const { return lifting_; }
-  std::uint32_t N() const { return (base_graph_ == 1 ? 66U : 50U) * lifting_; }
+  std::uint32_t N() const { return code_.length(); }
   std::uint32_t Ncb() const { return Ncb_; }
   Crc transport_crc() const { return transport_crc_; }
   Crc block_crc() const { return block_crc_; }
@@ -99,8 +100,7 @@ class TransportPlan {
  private:
   Modulation modulation_ = Modulation::Qpsk;
   Crc transport_crc_ = Crc::None, block_crc_ = Crc::None;
-  std::uint8_t base_graph_ = 0;
-  std::uint16_t lifting_ = 0;
+  LdpcCode code_;
   std::uint32_t re_count_ = 0, A_ = 0, Kprime_ = 0, Ncb_ = 0;
   std::vector<CodeBlock> blocks_;
 

@@ -1,0 +1,8 @@
+#include "phy/modulate/modulate.hpp"
+#include "phy/simd/headers.hpp"
+//
+#include "phy/simd/avx512_begin.inl"
+//
+#include "phy/modulate/modulate.inl"
+//
+#include "phy/simd/end.inl"
