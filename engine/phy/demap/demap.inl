@@ -7,17 +7,19 @@ namespace {
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm512_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm512_maskz_min_ps(0xFFFF, a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
-[[gnu::always_inline]] inline float sum(Vf x) { return _mm512_reduce_add_ps(x); }
 #else
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm256_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm256_min_ps(a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm256_max_ps(a, b); }
-[[gnu::always_inline]] inline float sum(Vf x) {
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
-}
 #endif
+
+inline float sum(Vf x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (std::uint32_t width = kLanes / 2; width > 0; width /= 2)
+    for (std::uint32_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  return lanes[0];
+}
 
 inline constexpr std::uint32_t kVectors = kTileLanes / kLanes;
 inline constexpr std::int32_t kSignBit = std::numeric_limits<std::int32_t>::min();
