@@ -45,14 +45,14 @@ template <int kMost>
   const auto rounded = [](Vf x) {
     const Vf in_range = larger(smaller(x, broadcast(kLlrLimit)), broadcast(-kLlrLimit));
 #if CARILLON_SIMD_AVX512
-    return _mm512_cvtps_epi32(in_range);
+    return _mm512_maskz_cvtps_epi32(0xFFFF, in_range);
 #else
     const __m256i wide = _mm256_cvtps_epi32(in_range);
     return _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
 #endif
   };
 #if CARILLON_SIMD_AVX512
-  const __m128i soft = _mm512_cvtepi32_epi8(rounded(llr[0]));
+  const __m128i soft = _mm512_maskz_cvtepi32_epi8(0xFFFF, rounded(llr[0]));
 #else
   const __m128i soft = _mm_packs_epi16(rounded(llr[0]), rounded(llr[1]));
 #endif
