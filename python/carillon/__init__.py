@@ -4,7 +4,7 @@ from pathlib import Path
 
 from carillon import core
 
-__version__: str = core.__version__
+__version__: str = core.version
 
 
 def carillond() -> Path:

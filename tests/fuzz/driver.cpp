@@ -49,7 +49,8 @@ std::size_t take_new_edges() {
   return fresh;
 }
 
-// --- Running an input -----------------------------------------------------------------------------
+// --- Running an input
+// -----------------------------------------------------------------------------
 
 const Input* running = nullptr;
 char crash_file[256];
@@ -82,7 +83,8 @@ std::size_t run(const Input& input) {
   return take_new_edges();
 }
 
-// --- Mutation -------------------------------------------------------------------------------------
+// --- Mutation
+// -------------------------------------------------------------------------------------
 
 class Mutator {
  public:
@@ -142,7 +144,8 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-// --- Command line ---------------------------------------------------------------------------------
+// --- Command line
+// ---------------------------------------------------------------------------------
 
 Input read(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

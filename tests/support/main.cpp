@@ -25,8 +25,10 @@ int minitest::run(int argc, char** argv) {
       ++failed;
     else
       ++(skipped() ? skipped_count : passed);
-    std::cout << (failures() > before ? "FAILED " : skipped() ? "skipped " : "ok ") << test.name
-              << std::endl;
+    std::cout << (failures() > before ? "FAILED "
+                  : skipped()         ? "skipped "
+                                      : "ok ")
+              << test.name << std::endl;
   }
   std::cout << passed << " passed, " << failed << " failed, " << skipped_count << " skipped\n";
   return failed == 0 && passed + skipped_count > 0 ? 0 : 1;

@@ -75,7 +75,7 @@ struct Voidify {
 
 template <typename T>
 std::string show(const T& value) {
-  if constexpr (requires(std::ostream& o) { o << value; }) {
+  if constexpr (requires(std::ostream & o) { o << value; }) {
     std::ostringstream out;
     out << value;
     return out.str();
@@ -101,8 +101,9 @@ int run(int argc, char** argv);
   if (condition) {                        \
   } else                                  \
     return minitest::Voidify() = minitest::Failure(__FILE__, __LINE__, what)
-#define MINITEST_COMPARE(a, op, b) \
-  "expected " #a " " #op " " #b "; they are " + minitest::show(a) + " and " + minitest::show(b) + ":"
+#define MINITEST_COMPARE(a, op, b)                                                                \
+  "expected " #a " " #op " " #b "; they are " + minitest::show(a) + " and " + minitest::show(b) + \
+      ":"
 
 #define EXPECT_TRUE(x) MINITEST_CHECK((x), "expected " #x ":")
 #define EXPECT_FALSE(x) MINITEST_CHECK(!(x), "expected not " #x ":")
@@ -122,14 +123,14 @@ int run(int argc, char** argv);
 #define ASSERT_LE(a, b) MINITEST_REQUIRE((a) <= (b), MINITEST_COMPARE(a, <=, b))
 #define ASSERT_GT(a, b) MINITEST_REQUIRE((a) > (b), MINITEST_COMPARE(a, >, b))
 #define ASSERT_GE(a, b) MINITEST_REQUIRE((a) >= (b), MINITEST_COMPARE(a, >=, b))
-#define EXPECT_THROW(statement, type)                                        \
-  {                                                                          \
-    bool thrown = false;                                                     \
-    try {                                                                    \
-      statement;                                                             \
-    } catch (const type&) {                                                  \
-      thrown = true;                                                         \
-    }                                                                        \
-    MINITEST_CHECK(thrown, "expected " #statement " to throw " #type ":");   \
+#define EXPECT_THROW(statement, type)                                      \
+  {                                                                        \
+    bool thrown = false;                                                   \
+    try {                                                                  \
+      statement;                                                           \
+    } catch (const type&) {                                                \
+      thrown = true;                                                       \
+    }                                                                      \
+    MINITEST_CHECK(thrown, "expected " #statement " to throw " #type ":"); \
   }
 #define GTEST_SKIP() return minitest::Voidify() = minitest::Skip()
