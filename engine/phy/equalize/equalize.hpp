@@ -1,0 +1,20 @@
+// Equalization: M antennas' subcarriers to K users' symbols, s = W·y, lane by lane.
+#pragma once
+
+#include "base/isa.hpp"
+#include "phy/tile.hpp"
+#include "phy/zeroforce/array_shape.hpp"
+
+namespace carillon::phy {
+
+/// s[user] = Σ w[user][antenna] · y[antenna]: y and s are one tile per antenna and user.
+struct EqualizeKernels {
+  /// Each lane has its own combiner: w is tiles.
+  void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* y, Tile* s) noexcept;
+  /// The tile's 16 lanes share one: w is scalars.
+  void (*per_tile)(ArrayShape shape, const Complex* w, const Tile* y, Tile* s) noexcept;
+};
+
+const EqualizeKernels& equalize_kernels(Isa isa = active_isa());
+
+}  // namespace carillon::phy

@@ -1,0 +1,22 @@
+// Precoding: K users' symbols to M antennas' subcarriers, x = Wᵀ·s, lane by lane. By reciprocity
+// the downlink's channel is the transpose of the uplink's, so the precoder is the combiner
+// transposed: the same memory read the other way.
+#pragma once
+
+#include "base/isa.hpp"
+#include "phy/tile.hpp"
+#include "phy/zeroforce/array_shape.hpp"
+
+namespace carillon::phy {
+
+/// x[antenna] = Σ w[user][antenna] · s[user]: s and x are one tile per user and antenna.
+struct PrecodeKernels {
+  /// Each lane has its own precoder: w is tiles.
+  void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* s, Tile* x) noexcept;
+  /// The tile's 16 lanes share one: w is scalars.
+  void (*per_tile)(ArrayShape shape, const Complex* w, const Tile* s, Tile* x) noexcept;
+};
+
+const PrecodeKernels& precode_kernels(Isa isa = active_isa());
+
+}  // namespace carillon::phy

@@ -1,0 +1,70 @@
+// Combiners from channel estimates: zero-forcing, MMSE and matched filter, 16 subcarriers at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned.hpp"
+#include "base/isa.hpp"
+#include "phy/tile.hpp"
+#include "phy/zeroforce/array_shape.hpp"
+
+namespace carillon::phy {
+
+enum class Detector : std::uint8_t { ZeroForcing, Mmse, Conjugate };
+
+/// Post-combining noise is kept within these, whatever the channel: dividing by it stays finite
+/// when there is no noise, and a user without a channel carries no information.
+inline constexpr float kPostNoiseFloor = 1e-8F, kPostNoiseCeiling = 1e8F;
+
+/// Working memory of one thread, for any shape with at most the given number of users: a square of
+/// tiles that is, in turn, Gram matrix, Cholesky factor, the factor's inverse, the Gram's inverse.
+struct ZeroForceScratch {
+  explicit ZeroForceScratch(std::uint32_t users)
+      : matrix(std::size_t{users} * (users | 1)), loading(users) {}
+
+  AlignedArray<Tile> matrix;
+  AlignedArray<Tile> loading;  ///< re: what regularisation added to each pivot
+};
+
+/// H is M×K per lane, csi[user][antenna] = H(antenna, user); lanes are independent (subcarriers, or
+/// groups of them).
+struct ZeroForceKernels {
+  /// w: [user][antenna] of W, K×M with diag(WH) = 1:
+  ///   ZeroForcing  (HᴴH)⁻¹Hᴴ, so WH = I
+  ///   Mmse         (HᴴH + noise·I)⁻¹Hᴴ, each row divided by its gain (unbiased)
+  ///   Conjugate    Hᴴ, each row divided by its gain
+  /// post_noise: [user][16] variance of noise and residual interference after w, for symbols of
+  /// unit energy, within kPostNoiseFloor…kPostNoiseCeiling. noise: per antenna and subcarrier, ≥ 0.
+  /// A user (nearly) inside the span of the users before it is regularised: everything stays
+  /// finite, and post_noise includes the interference this leaves.
+  /// Returns the number of lanes of the 16 with such a user or with one of no channel at all; empty
+  /// tail lanes count. csi and w must not overlap.
+  std::uint32_t (*combine)(Detector detector, ArrayShape shape, float noise, const Tile* csi,
+                           Tile* w, float* post_noise, ZeroForceScratch& scratch) noexcept;
+
+  /// Where `group` (2…16) neighbouring subcarriers share a combiner, combine() ran with lanes =
+  /// groups: w_groups[n / 16 * group_tile_stride + user * antenna_stride + antenna], lane n % 16,
+  /// and pn_groups[n / 16][user][n % 16] belong to group n. This spreads them to subcarrier tile
+  /// `tile` (subcarriers 16·tile…16·tile + 15): w [user][antenna_stride], post_noise [user][16].
+  /// Reads the group tiles of those 16 subcarriers' groups, also for lanes past the last used one.
+  void (*expand)(ArrayShape shape, std::uint32_t group, std::uint32_t tile, const Tile* w_groups,
+                 std::size_t group_tile_stride, Tile* w, const float* pn_groups,
+                 float* post_noise) noexcept;
+
+  /// The same for groups of 16, one combiner per subcarrier tile: w is [user][antenna_stride]
+  /// scalars, post_noise [user][16] with equal lanes.
+  void (*expand_scalar)(ArrayShape shape, std::uint32_t tile, const Tile* w_groups,
+                        std::size_t group_tile_stride, Complex* w, const float* pn_groups,
+                        float* post_noise) noexcept;
+
+  /// power[antenna] += |w|² summed over users and the first `lanes` subcarriers.
+  void (*antenna_power)(ArrayShape shape, const Tile* w, std::uint32_t lanes,
+                        float* power) noexcept;
+  void (*antenna_power_scalar)(ArrayShape shape, const Complex* w, std::uint32_t lanes,
+                               float* power) noexcept;
+};
+
+const ZeroForceKernels& zeroforce_kernels(Isa isa = active_isa());
+
+}  // namespace carillon::phy
