@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/aligned.hpp"
+#include "frame/blocks.hpp"
 #include "frame/format.hpp"
 #include "phy/ofdm/ofdm.hpp"
 #include "phy/tile.hpp"
@@ -16,46 +17,6 @@
 #include "phy/zeroforce/zeroforce.hpp"
 
 namespace carillon::frame {
-
-enum class SymbolKind : char { Pilot = 'P', Uplink = 'U', Downlink = 'D', Guard = 'G' };
-
-struct Symbol {
-  SymbolKind kind;
-  std::uint16_t slot;
-  std::uint16_t ordinal;       // among the symbols of its kind
-  std::uint32_t prefix;        // samples
-  std::uint32_t samples;       // prefix + FFT
-  std::uint32_t first_sample;  // from the frame's start
-  Tick start, end;             // on air, from the frame's start
-};
-
-/// One transport block: a user's bits over one frame, slot or symbol.
-struct TransportBlock {
-  Direction direction;
-  std::uint16_t user;
-  std::uint16_t first_symbol, last_symbol;
-  std::uint16_t redundancy_version, harq_process;
-  std::uint32_t plan;              // index into Frame::plans
-  std::uint32_t first_code_block;  // index into Frame::code_blocks(direction)
-  std::size_t payload_offset;      // bytes into a frame's payload memory of this direction
-};
-
-/// One code block of one transport block, and where its bits travel.
-struct CodeBlockPlace {
-  std::uint32_t transport_block;
-  std::uint32_t index;                      // within its transport block
-  std::uint16_t first_symbol, last_symbol;  // that carry its resource elements
-  std::size_t offset;  // bytes into a frame's soft (uplink) or coded (downlink) memory
-};
-
-/// A user's part of one data symbol; count is 0 where it has none.
-struct Allocation {
-  std::uint32_t transport_block = 0;
-  std::uint32_t first_subcarrier = 0;
-  std::uint32_t count = 0;     // subcarriers
-  std::uint32_t first_re = 0;  // resource elements of the transport block before this symbol
-  std::size_t signs = 0;       // index into Frame::signs(): [tile from the first touched][bits]
-};
 
 class Frame {
  public:
@@ -73,7 +34,7 @@ class Frame {
   std::span<const std::uint16_t> symbols_of(SymbolKind kind) const;
   std::uint32_t samples() const { return samples_; }  // of a whole frame, per antenna
   std::uint32_t most_samples() const;                 // of the longest symbol
-  Tick duration() const { return duration_; }
+  Tick duration() const { return symbols_.back().end; }
   Tick air_time(std::uint64_t sample) const;  // samples → ticks, rounded to nearest
 
   /// Conjugate pilot of `pilot` (ordinal of the pilot symbol), as receive_pilot wants it: the union
@@ -88,11 +49,13 @@ class Frame {
   /// k ≡ u (mod users) and no data. [tiles][users]
   std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
 
-  std::span<const TransportBlock> transport_blocks(Direction d) const { return side(d).blocks; }
+  std::span<const TransportBlock> transport_blocks(Direction d) const {
+    return side(d).transport_blocks;
+  }
   std::span<const CodeBlockPlace> code_blocks(Direction d) const { return side(d).code_blocks; }
-  const phy::TransportPlan& plan(const TransportBlock& b) const { return plans_[b.plan]; }
+  const phy::TransportPlan& plan(const TransportBlock& b) const { return blocks_.plans[b.plan]; }
   const phy::CodeBlock& code_block(Direction d, const CodeBlockPlace& c) const {
-    return plan(side(d).blocks[c.transport_block]).blocks()[c.index];
+    return plan(side(d).transport_blocks[c.transport_block]).blocks()[c.index];
   }
   /// Allocations of a data symbol, one for each user.
   std::span<const Allocation> allocations(std::uint32_t symbol) const;
@@ -101,9 +64,10 @@ class Frame {
   /// Uplink transport blocks of several code blocks that end in a symbol (their CRC24A is checked
   /// when all code blocks are there).
   std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const;
-  std::span<const std::uint16_t> signs() const { return signs_; }
+  std::span<const std::uint16_t> signs() const { return blocks_.signs; }
 
   /// Bytes for one frame in flight.
+  std::size_t info_bytes(Direction d) const { return side(d).info_bytes; }
   std::size_t payload_bytes(Direction d) const { return side(d).payload_bytes; }
   std::size_t coded_bytes(Direction d) const { return side(d).coded_bytes; }
   /// Payload bits of one frame over all users, CRCs excluded.
@@ -115,37 +79,20 @@ class Frame {
   const Coding& coding(Direction d) const;
 
  private:
-  struct Side {
-    std::vector<TransportBlock> blocks;
-    std::vector<CodeBlockPlace> code_blocks;
-    std::size_t payload_bytes = 0, coded_bytes = 0;
-    std::uint64_t payload_bits = 0;
-  };
-  const Side& side(Direction d) const { return sides_[static_cast<std::size_t>(d)]; }
-
-  void lay_out_symbols();
+  const BlockSide& side(Direction d) const { return blocks_.sides[static_cast<std::size_t>(d)]; }
   void lay_out_pilots();
-  void lay_out_blocks(Direction d);
-  void add_transport_block(Direction d, std::uint32_t user, std::span<const std::uint16_t> symbols,
-                           const Grant& first);
-  void place_code_blocks(Direction d, std::uint32_t block, std::span<const std::uint16_t> symbols);
-  void precompute_signs(Direction d, std::uint32_t block, std::span<const std::uint16_t> symbols);
+  void lay_out_downlink_reference();
 
   FrameFormat format_;
   phy::OfdmPlan ofdm_;
   phy::ArrayShape array_{};
   std::uint32_t comb_ = 1;
   std::uint32_t samples_ = 0;
-  Tick duration_ = 0;
   std::vector<Symbol> symbols_;
   std::array<std::vector<std::uint16_t>, 4> by_kind_;
   AlignedArray<phy::Tile> pilot_division_;
   AlignedArray<phy::Tile> downlink_reference_;
-  std::vector<phy::TransportPlan> plans_;
-  std::array<Side, 2> sides_;
-  std::vector<Allocation> allocations_;                                     // [symbol][user]
-  std::vector<std::vector<std::uint32_t>> code_blocks_at_, assemblies_at_;  // [symbol]
-  std::vector<std::uint16_t> signs_;
+  Blocks blocks_;
 };
 
 }  // namespace carillon::frame

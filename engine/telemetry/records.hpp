@@ -9,7 +9,14 @@
 namespace carillon::telemetry {
 
 /// Why a frame or block missed its deadline; None if it did not.
-enum class LateCause : std::uint8_t { None, Lost, Fronthaul, Processing, OperatingSystem, MachineStall };
+enum class LateCause : std::uint8_t {
+  None,
+  Lost,
+  Fronthaul,
+  Processing,
+  OperatingSystem,
+  MachineStall
+};
 inline constexpr std::size_t kLateCauses = 6;
 
 /// One value for the whole run, updated while it lasts.
@@ -79,22 +86,22 @@ struct Counters {
 /// One frame. Instants are ticks relative to `air_start`; 0 where the frame has no such milestone.
 struct FrameRecord {
   std::uint64_t frame = 0;
-  Tick air_start = 0;        // absolute
-  Tick first_packet = 0;     // arrival of its first packet
+  Tick air_start = 0;     // absolute
+  Tick first_packet = 0;  // arrival of its first packet
   Tick last_packet = 0;
-  Tick pilots_done = 0;      // all PilotFft committed (T_pilot ends)
-  Tick combiner_done = 0;    // ZeroForce committed (T_ZF ends)
-  Tick started = 0;          // first task began (D_start = started - first_packet)
-  Tick uplink_done = 0;      // last uplink task committed (T_data ends)
-  Tick downlink_first = 0;   // first downlink symbol ready to send
-  Tick downlink_done = 0;    // last downlink symbol ready to send
-  std::uint32_t completed = 0;      // 1 if everything was done in time
-  std::uint32_t nack = 0;           // 1: overload_nack
-  std::uint32_t late_cause = 0;     // LateCause
+  Tick pilots_done = 0;          // all PilotFft committed (T_pilot ends)
+  Tick combiner_done = 0;        // ZeroForce committed (T_ZF ends)
+  Tick started = 0;              // first task began (D_start = started - first_packet)
+  Tick uplink_done = 0;          // last uplink task committed (T_data ends)
+  Tick downlink_first = 0;       // first downlink symbol ready to send
+  Tick downlink_done = 0;        // last downlink symbol ready to send
+  std::uint32_t completed = 0;   // 1 if everything was done in time
+  std::uint32_t nack = 0;        // 1: overload_nack
+  std::uint32_t late_cause = 0;  // LateCause
   std::uint32_t missing_packets = 0;
   std::uint32_t uplink_blocks = 0, uplink_failed = 0;
   std::uint32_t downlink_late_symbols = 0;
-  std::uint32_t iterations = 0;     // LDPC, summed over code blocks
+  std::uint32_t iterations = 0;  // LDPC, summed over code blocks
   std::uint32_t code_blocks = 0;
   std::uint32_t padding = 0;
 
@@ -138,7 +145,8 @@ struct StageRecord {
 
 /// Where one thread's time went. overhead: neither in a kernel, nor in the network, nor idle.
 struct ThreadRecord {
-  std::uint64_t core = 0, roles = 0;  // roles: bits worker 1, receiver 2, sender 4, radio 8, users 16
+  std::uint64_t core = 0,
+                roles = 0;  // roles: bits worker 1, receiver 2, sender 4, radio 8, users 16
   Tick busy = 0, overhead = 0, network = 0, spinning = 0, sleeping = 0, emulating = 0;
   std::uint64_t realtime = 0;  // 1 when SCHED_FIFO was granted
 

@@ -1,0 +1,82 @@
+// The downlink's kernels, one function for each opcode.
+#include <algorithm>
+
+#include "frame/kernels.hpp"
+#include "frame/transmit.hpp"
+#include "frame/worker.hpp"
+
+namespace carillon::frame {
+
+using phy::Tile;
+using runtime::Task;
+
+struct DownlinkKernels {
+  Pipeline& p;
+  const Frame& frame;
+  Pipeline::Worker& worker;
+  FrameSlot& slot;
+  const Task& task;
+
+  DownlinkKernels(void* context, const Task& t)
+      : p(*static_cast<Pipeline*>(context)),
+        frame(p.frame_),
+        worker(*p.workers_[t.worker]),
+        slot(p.slots_[t.slot]),
+        task(t) {}
+
+  std::uint32_t ordinal() const { return frame.symbol(task.step).ordinal; }
+  Tile* symbols() { return &slot.symbols[std::size_t{ordinal()} * frame.tiles() * p.users_]; }
+  Tile* grid() {
+    return &slot.downlink_grid[std::size_t{ordinal()} * frame.tiles() * p.tile_stride()];
+  }
+
+  void encode() {
+    const auto blocks = frame.code_blocks_at(task.step);
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i)
+      encode_block(frame, Direction::Downlink, blocks[i], p.ldpc_, slot.downlink_payload.data(),
+                   slot.downlink_coded.data(),
+                   {worker.info.data(), worker.codeword.data(), worker.ldpc});
+  }
+
+  void modulate() {
+    for (std::uint32_t u = task.first; u < task.first + task.count; ++u)
+      modulate_user(frame, Direction::Downlink, task.step, u, p.modulate_,
+                    slot.downlink_coded.data(), symbols() + u, p.users_);
+  }
+
+  void precode() {
+    const Combiners& c = *slot.precoder;
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const Tile* s = ordinal() == 0 ? frame.downlink_reference().data() : symbols();
+    for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
+      Tile* x = grid() + std::size_t{t} * p.tile_stride();
+      const Tile* from = s + std::size_t{t} * p.users_;
+      if (p.group() == 16)
+        p.precode_.per_tile(frame.array(), &c.scalars[t * block], from, x);
+      else
+        p.precode_.per_subcarrier(frame.array(), &c.tiles[t * block], from, x);
+    }
+  }
+
+  void ifft() {
+    const Symbol& symbol = frame.symbol(task.step);
+    std::uint32_t saturated = 0;
+    for (std::uint32_t a = task.first; a < task.first + task.count; ++a)
+      saturated += p.ofdm_.transmit(
+          frame.ofdm(), grid() + a, p.tile_stride(), slot.precoder->transmit_gain, symbol.prefix,
+          slot.transmit[std::size_t{ordinal()} * p.antennas_ + a], worker.ofdm);
+    if (saturated > 0) slot.saturated.fetch_add(saturated, std::memory_order_relaxed);
+  }
+};
+
+namespace kernels {
+
+void encode(void* context, const Task& task) noexcept { DownlinkKernels(context, task).encode(); }
+void modulate(void* context, const Task& task) noexcept {
+  DownlinkKernels(context, task).modulate();
+}
+void precode(void* context, const Task& task) noexcept { DownlinkKernels(context, task).precode(); }
+void ifft(void* context, const Task& task) noexcept { DownlinkKernels(context, task).ifft(); }
+
+}  // namespace kernels
+}  // namespace carillon::frame

@@ -1,0 +1,224 @@
+#include "frame/format.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frame/blocks.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using Problems = std::vector<Problem>;
+
+std::string number(double value) {
+  std::string text;
+  Numerology n;
+  n.spacing_khz = value;
+  return detail::value_text(n.spacing_khz);
+}
+
+void require(bool good, Problems& problems, std::string key, std::string message) {
+  if (!good) problems.push_back({std::move(key), std::move(message)});
+}
+
+void in_range(double value, double low, double high, Problems& problems, std::string key) {
+  require(value >= low && value <= high, problems, std::move(key),
+          "is " + number(value) + " but must be between " + number(low) + " and " + number(high));
+}
+
+void check_numerology(const Numerology& n, Problems& problems) {
+  const bool power_of_two = n.fft_size != 0 && (n.fft_size & (n.fft_size - 1)) == 0;
+  require(power_of_two && n.fft_size >= 128 && n.fft_size <= 4096, problems, "numerology.fft_size",
+          "is " + std::to_string(n.fft_size) + " but must be 128, 256, 512, 1024, 2048 or 4096");
+  const std::uint32_t most = n.fft_size - (n.dc_hole ? 1 : 0);
+  require(n.subcarriers >= 12 && n.subcarriers <= most, problems, "numerology.subcarriers",
+          "is " + std::to_string(n.subcarriers) + " but must be between 12 and the " +
+              std::to_string(most) + " usable bins of numerology.fft_size");
+  if (n.prefix == PrefixKind::NrNormal) {
+    require(
+        n.spacing_khz == 15 || n.spacing_khz == 30 || n.spacing_khz == 60 || n.spacing_khz == 120,
+        problems, "numerology.spacing_khz",
+        "is " + number(n.spacing_khz) +
+            " but the nr-normal prefix is defined for 15, 30, 60 and 120 kHz; use prefix: "
+            "constant for other spacings");
+  } else {
+    in_range(n.spacing_khz, 1, 480, problems, "numerology.spacing_khz");
+    in_range(n.prefix_samples, 0, n.fft_size, problems, "numerology.prefix_samples");
+  }
+}
+
+std::uint32_t count(const std::string& schedule, char kind) {
+  return static_cast<std::uint32_t>(std::count(schedule.begin(), schedule.end(), kind));
+}
+
+void check_schedule(const FrameFormat& f, Problems& problems) {
+  const auto& s = f.schedule;
+  require(!s.empty() && s.size() <= 140, problems, "schedule",
+          "has " + std::to_string(s.size()) + " symbols but must have 1 to 140");
+  const auto bad = s.find_first_not_of("PUDG");
+  if (bad != std::string::npos)
+    problems.push_back({"schedule", "has '" + s.substr(bad, 1) + "' at place " +
+                                        std::to_string(bad) + " but may hold only P, U, D and G"});
+  require(count(s, 'U') + count(s, 'D') > 0, problems, "schedule",
+          "carries no data: it needs at least one U or D");
+  require(count(s, 'D') != 1, problems, "schedule",
+          "has one D symbol, which only carries references: downlink data needs a second D");
+  const auto first_data = s.find_first_of('U');
+  const auto last_pilot = s.find_last_of('P');
+  require(
+      first_data == std::string::npos || last_pilot == std::string::npos || last_pilot < first_data,
+      problems, "schedule", "has a pilot after uplink data: all P must come before the first U");
+  in_range(f.symbols_per_slot, 1, 140, problems, "symbols_per_slot");
+}
+
+void check_pilots(const FrameFormat& f, Problems& problems) {
+  const std::uint32_t symbols = count(f.schedule, 'P');
+  const bool comb = f.pilots.kind == PilotKind::Comb;
+  if (comb) in_range(f.pilots.comb, 1, 16, problems, "pilots.comb");
+  const std::uint32_t width = comb ? f.pilots.comb : 1;
+  require(symbols * width >= f.users, problems, "users",
+          "is " + std::to_string(f.users) + " but " + std::to_string(symbols) +
+              " pilot symbols with comb " + std::to_string(width) + " separate only " +
+              std::to_string(symbols * width) +
+              " users; add P to the schedule, widen pilots.comb, or have fewer users");
+  require(f.pilots.root >= 1 && f.pilots.root < 100000, problems, "pilots.root",
+          "must be between 1 and 99999");
+}
+
+void check_coding(const Coding& c, const std::string& key, Problems& problems) {
+  static constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
+  if (c.mcs_table == McsTable::None) {
+    in_range(c.rate, 0.01, 0.95, problems, key + ".rate");
+  } else {
+    in_range(c.mcs_index, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], problems,
+             key + ".mcs_index");
+  }
+  in_range(c.base_graph, 0, 2, problems, key + ".base_graph");
+  in_range(c.redundancy_version, 0, 3, problems, key + ".redundancy_version");
+  in_range(c.buffer_limit, 0.3, 1, problems, key + ".buffer_limit");
+  in_range(c.iterations, 1, 100, problems, key + ".iterations");
+}
+
+void check_grants(const FrameFormat& f, Problems& problems) {
+  if (f.grants.kind != GrantKind::List) {
+    require(f.grants.list.empty(), problems, "grants.list", "needs grants.kind: list");
+    return;
+  }
+  if (f.grants.list.size() % 7 != 0) {
+    problems.push_back({"grants.list", "must hold seven numbers for each grant"});
+    return;
+  }
+  const auto slots = static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
+                                                std::max(1U, f.symbols_per_slot));
+  const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
+  std::vector<Grant> seen;
+  for (const Grant& g : expand_grants(f)) {
+    const std::string key = "grants.list." + std::to_string(seen.size());
+    require(g.user < f.users, problems, key, "names a user that the cell does not have");
+    require(g.slot < slots, problems, key,
+            "names slot " + std::to_string(g.slot) + " but the frame has " + std::to_string(slots) +
+                ", counted from 0");
+    require(g.blocks >= 1 && g.first_block < most && g.blocks <= most - g.first_block, problems,
+            key, "reaches past the band's " + std::to_string(most) + " resource blocks");
+    require(g.redundancy_version <= 3, problems, key, "has a redundancy version above 3");
+    require(g.harq_process <= 15, problems, key, "has a HARQ process above 15");
+    for (const Grant& other : seen)
+      require(other.user != g.user || other.slot != g.slot || other.direction != g.direction,
+              problems, key, "is a second grant for the same user, slot and direction");
+    seen.push_back(g);
+  }
+}
+
+double symbol_start_ms(const FrameFormat& f, std::size_t symbol) {
+  double samples = 0;
+  for (std::size_t i = 0; i < symbol; ++i)
+    samples += prefix_samples(f.numerology, static_cast<std::uint32_t>(i)) + f.numerology.fft_size;
+  return samples / sample_rate_hz(f.numerology) * 1e3;
+}
+
+void check_deadlines(const FrameFormat& f, Problems& problems) {
+  const auto& d = f.deadlines;
+  in_range(d.uplink_budget_ms, 0.01, 1000, problems, "deadlines.uplink_budget_ms");
+  in_range(d.downlink_lead_ms, 0, 100, problems, "deadlines.downlink_lead_ms");
+  require(d.precoder_age < f.ring, problems, "deadlines.precoder_age",
+          "is " + std::to_string(d.precoder_age) + " but must be below ring (" +
+              std::to_string(f.ring) + ")");
+  const auto first_downlink = f.schedule.find('D');
+  const auto last_pilot = f.schedule.find_last_of('P');
+  if (first_downlink == std::string::npos || last_pilot == std::string::npos) return;
+  if (d.precoder_age > 0) return;
+  const double pilots_end = symbol_start_ms(f, last_pilot + 1);
+  const double last_moment = symbol_start_ms(f, first_downlink) - d.downlink_lead_ms;
+  require(last_moment > pilots_end, problems, "deadlines.downlink_lead_ms",
+          "is " + number(d.downlink_lead_ms) + ", so the first D symbol must leave at " +
+              number(last_moment) + " ms of the frame, but the pilots it is precoded with end at " +
+              number(pilots_end) +
+              " ms; lower it, move D later, or set deadlines.precoder_age to 1 or more");
+}
+
+}  // namespace
+
+double sample_rate_hz(const Numerology& n) { return n.spacing_khz * 1e3 * n.fft_size; }
+
+std::uint32_t prefix_samples(const Numerology& n, std::uint32_t index) {
+  if (n.prefix == PrefixKind::Constant) return n.prefix_samples;
+  // TS 38.211 5.3.1 with κ = 64 T_c: 144κ·2^-µ, and 16κ more at the start of each half millisecond.
+  const auto symbols_per_half_ms = static_cast<std::uint32_t>(7 * n.spacing_khz / 15);
+  const bool longer = index % symbols_per_half_ms == 0;
+  const double kappa = sample_rate_hz(n) / 30.72e6;
+  return static_cast<std::uint32_t>(
+      std::lround(144 * kappa * 15 / n.spacing_khz + (longer ? 16 * kappa : 0)));
+}
+
+std::vector<Grant> expand_grants(const FrameFormat& f) {
+  std::vector<Grant> grants;
+  if (f.grants.kind == GrantKind::List) {
+    const auto& l = f.grants.list;
+    for (std::size_t i = 0; i + 7 <= l.size(); i += 7)
+      grants.push_back({l[i], l[i + 1], l[i + 2] == 0 ? Direction::Uplink : Direction::Downlink,
+                        l[i + 3], l[i + 4], l[i + 5], l[i + 6]});
+    return grants;
+  }
+  const auto slots =
+      static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) / f.symbols_per_slot);
+  const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
+  for (const Direction direction : {Direction::Uplink, Direction::Downlink}) {
+    const auto& coding = direction == Direction::Uplink ? f.uplink : f.downlink;
+    for (std::uint32_t slot = 0; slot < slots; ++slot)
+      for (std::uint32_t user = 0; user < f.users; ++user) {
+        const std::uint32_t share = (user + slot) % f.users;
+        const bool full = f.grants.kind == GrantKind::Full;
+        const std::uint32_t first = full ? 0 : band * share / f.users;
+        const std::uint32_t end = full ? band : band * (share + 1) / f.users;
+        if (end > first)
+          grants.push_back(
+              {user, slot, direction, first, end - first, coding.redundancy_version, 0});
+      }
+  }
+  return grants;
+}
+
+std::vector<Problem> FrameFormat::validate() const {
+  Problems problems;
+  in_range(antennas, 1, 256, problems, "antennas");
+  in_range(users, 1, 128, problems, "users");
+  require(users <= antennas, problems, "users",
+          "is " + std::to_string(users) +
+              " but a linear detector separates at most as many users "
+              "as there are antennas (" +
+              std::to_string(antennas) + ")");
+  check_numerology(numerology, problems);
+  check_schedule(*this, problems);
+  check_pilots(*this, problems);
+  in_range(combiner.group, 1, 16, problems, "combiner.group");
+  check_coding(uplink, "uplink", problems);
+  check_coding(downlink, "downlink", problems);
+  in_range(ring, 2, 64, problems, "ring");
+  if (!problems.empty()) return problems;
+  check_grants(*this, problems);
+  check_deadlines(*this, problems);
+  if (problems.empty()) lay_out_blocks(*this, lay_out_symbols(*this), problems);
+  return problems;
+}
+
+}  // namespace carillon::frame

@@ -1,0 +1,123 @@
+#include "frame/frame.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "phy/pilot/pilot.hpp"
+
+namespace carillon::frame {
+namespace {
+
+phy::OfdmShape ofdm_shape(const FrameFormat& format) {
+  if (const auto problems = format.validate(); !problems.empty())
+    throw std::invalid_argument(problems.front().key + " " + problems.front().message);
+  const auto& n = format.numerology;
+  return {n.fft_size, n.subcarriers, n.dc_hole};
+}
+
+// A tile stride that is a multiple of 4 KiB would put every tile's line into the same cache sets.
+phy::ArrayShape padded_array(const FrameFormat& format) {
+  const std::uint32_t lines = 4096 / sizeof(phy::Tile);
+  const std::uint32_t stride = format.antennas + (format.antennas % lines == 0 ? 1 : 0);
+  return {format.antennas, format.users, stride};
+}
+
+std::size_t index_of(SymbolKind kind) {
+  return std::string_view("PUDG").find(static_cast<char>(kind));
+}
+
+}  // namespace
+
+Frame::Frame(const FrameFormat& format)
+    : format_(format),
+      ofdm_(ofdm_shape(format)),
+      array_(padded_array(format)),
+      comb_(format.pilots.kind == PilotKind::Comb ? format.pilots.comb : 1),
+      symbols_(lay_out_symbols(format)) {
+  std::vector<Problem> problems;
+  blocks_ = lay_out_blocks(format_, symbols_, problems);
+  for (std::size_t i = 0; i < symbols_.size(); ++i) {
+    by_kind_[index_of(symbols_[i].kind)].push_back(static_cast<std::uint16_t>(i));
+    samples_ += symbols_[i].samples;
+  }
+  lay_out_pilots();
+  lay_out_downlink_reference();
+}
+
+std::span<const std::uint16_t> Frame::symbols_of(SymbolKind kind) const {
+  return by_kind_[index_of(kind)];
+}
+
+std::uint32_t Frame::most_samples() const {
+  return std::max_element(symbols_.begin(), symbols_.end(),
+                          [](auto& a, auto& b) { return a.samples < b.samples; })
+      ->samples;
+}
+
+Tick Frame::air_time(std::uint64_t sample) const {
+  return std::llround(static_cast<double>(sample) / sample_rate_hz(format_.numerology) * 1e9);
+}
+
+void Frame::lay_out_pilots() {
+  const auto sequence = phy::zadoff_chu(format_.numerology.subcarriers, format_.pilots.root);
+  pilot_division_ = AlignedArray<phy::Tile>(tiles());
+  for (std::size_t k = 0; k < sequence.size(); ++k) {
+    auto& tile = pilot_division_[k / phy::kTileLanes];
+    tile.re[k % phy::kTileLanes] = sequence[k].re;
+    tile.im[k % phy::kTileLanes] = -sequence[k].im;
+  }
+}
+
+std::vector<phy::Tile> Frame::pilot_tiles(std::uint32_t user) const {
+  std::vector<phy::Tile> tiles(this->tiles());
+  for (std::uint32_t k = user % comb_; k < format_.numerology.subcarriers; k += comb_) {
+    const auto lane = k % phy::kTileLanes;
+    const auto& division = pilot_division_[k / phy::kTileLanes];
+    tiles[k / phy::kTileLanes].re[lane] = division.re[lane];
+    tiles[k / phy::kTileLanes].im[lane] = -division.im[lane];
+  }
+  return tiles;
+}
+
+std::uint32_t Frame::pilot_symbol_of(std::uint32_t user) const { return user / comb_; }
+
+void Frame::lay_out_downlink_reference() {
+  if (symbols_of(SymbolKind::Downlink).empty()) return;
+  downlink_reference_ = AlignedArray<phy::Tile>(std::size_t{tiles()} * format_.users);
+  for (std::uint32_t k = 0; k < format_.numerology.subcarriers; ++k) {
+    const auto lane = k % phy::kTileLanes;
+    const auto& division = pilot_division_[k / phy::kTileLanes];
+    auto& tile = downlink_reference_[k / phy::kTileLanes * format_.users + k % format_.users];
+    tile.re[lane] = division.re[lane];
+    tile.im[lane] = -division.im[lane];
+  }
+}
+
+std::span<const Allocation> Frame::allocations(std::uint32_t symbol) const {
+  return {blocks_.allocations.data() + std::size_t{symbol} * format_.users, format_.users};
+}
+
+std::span<const std::uint32_t> Frame::code_blocks_at(std::uint32_t symbol) const {
+  return blocks_.code_blocks_at[symbol];
+}
+
+std::span<const std::uint32_t> Frame::assemblies_at(std::uint32_t symbol) const {
+  return blocks_.assemblies_at[symbol];
+}
+
+Tick Frame::uplink_deadline(std::uint32_t last_symbol) const {
+  return symbols_[last_symbol].end +
+         std::llround(format_.deadlines.uplink_budget_ms * static_cast<double>(kMillisecond));
+}
+
+Tick Frame::downlink_deadline(std::uint32_t symbol) const {
+  return symbols_[symbol].start -
+         std::llround(format_.deadlines.downlink_lead_ms * static_cast<double>(kMillisecond));
+}
+
+const Coding& Frame::coding(Direction d) const {
+  return d == Direction::Uplink ? format_.uplink : format_.downlink;
+}
+
+}  // namespace carillon::frame

@@ -1,0 +1,159 @@
+#include "frame/graph.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "frame/opcodes.hpp"
+#include "phy/estimate/estimate.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using runtime::Feed;
+using runtime::Instruction;
+
+class Builder {
+ public:
+  explicit Builder(const Frame& frame)
+      : frame_(frame), equalize_(none()), encode_(none()), modulate_(none()) {
+    result_.receive = result_.decode = result_.assemble = result_.transmit = none();
+  }
+
+  FrameGraph build() {
+    receive();
+    zero_force();
+    uplink();
+    downlink();
+    auto made = builder_.build();
+    if (!made.graph) throw std::logic_error("frame graph: " + made.error);
+    result_.graph = std::move(*made.graph);
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::uint16_t> none() const {
+    return std::vector<std::uint16_t>(frame_.symbols().size(), kNoInstruction);
+  }
+
+  std::uint16_t add(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
+    Instruction instruction;
+    instruction.opcode = static_cast<std::uint16_t>(op);
+    instruction.step = symbol;
+    instruction.chunks = static_cast<std::uint32_t>(chunks);
+    instruction.deadline = deadline;
+    return builder_.add(instruction);
+  }
+
+  void receive() {
+    const Tick patience = std::llround(frame_.format().deadlines.uplink_budget_ms *
+                                       static_cast<double>(kMillisecond) / 2);
+    for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
+      const Symbol& symbol = frame_.symbol(s);
+      const bool pilot = symbol.kind == SymbolKind::Pilot;
+      if (!pilot && symbol.kind != SymbolKind::Uplink) continue;
+      Instruction instruction;
+      instruction.opcode = static_cast<std::uint16_t>(pilot ? Op::PilotFft : Op::UplinkFft);
+      instruction.step = s;
+      instruction.feed = Feed::Arrivals;
+      instruction.chunks = frame_.format().antennas;
+      instruction.release = symbol.start;
+      instruction.close = symbol.end + patience;
+      instruction.deadline = frame_.uplink_deadline(s);
+      result_.receive[s] = builder_.add(instruction);
+    }
+  }
+
+  void zero_force() {
+    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
+    if (pilots.empty()) return;
+    const auto& f = frame_.format();
+    const auto chunks = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
+    result_.zero_force =
+        add(Op::ZeroForce, pilots.back(), chunks, frame_.uplink_deadline(pilots.back()));
+    for (const auto s : pilots) builder_.depend(result_.receive[s], result_.zero_force);
+  }
+
+  void uplink() {
+    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
+      if (!anyone_in(s)) continue;
+      equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
+      builder_.depend(result_.receive[s], equalize_[s]);
+      builder_.depend(result_.zero_force, equalize_[s]);
+    }
+    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) decode(s);
+    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) assemble(s);
+  }
+
+  bool anyone_in(std::uint16_t symbol) const {
+    for (const auto& allocation : frame_.allocations(symbol))
+      if (allocation.count > 0) return true;
+    return false;
+  }
+
+  void decode(std::uint16_t s) {
+    const auto blocks = frame_.code_blocks_at(s);
+    if (blocks.empty()) return;
+    result_.decode[s] = add(Op::Decode, s, blocks.size(), frame_.uplink_deadline(s));
+    std::uint16_t first = s;
+    for (const auto b : blocks)
+      first = std::min(first, frame_.code_blocks(Direction::Uplink)[b].first_symbol);
+    for (std::uint16_t t = first; t <= s; ++t)
+      if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
+  }
+
+  void assemble(std::uint16_t s) {
+    const auto blocks = frame_.assemblies_at(s);
+    if (blocks.empty()) return;
+    result_.assemble[s] = add(Op::Store, s, blocks.size(), frame_.uplink_deadline(s));
+    std::uint16_t first = s;
+    for (const auto b : blocks)
+      first = std::min(first, frame_.transport_blocks(Direction::Uplink)[b].first_symbol);
+    for (std::uint16_t t = first; t <= s; ++t)
+      if (result_.decode[t] != kNoInstruction)
+        builder_.depend(result_.decode[t], result_.assemble[s]);
+  }
+
+  void downlink() {
+    const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
+    for (const auto s : symbols)
+      if (const auto blocks = frame_.code_blocks_at(s); !blocks.empty())
+        encode_[s] = add(Op::Encode, s, blocks.size(), frame_.downlink_deadline(s));
+    for (const auto s : symbols) {
+      if (frame_.symbol(s).ordinal > 0 && anyone_in(s)) modulate(s);
+      transmit(s);
+    }
+  }
+
+  void modulate(std::uint16_t s) {
+    modulate_[s] = add(Op::Modulate, s, frame_.format().users, frame_.downlink_deadline(s));
+    for (const auto& block : frame_.code_blocks(Direction::Downlink))
+      if (block.first_symbol <= s && s <= block.last_symbol)
+        builder_.depend(encode_[block.first_symbol], modulate_[s]);
+  }
+
+  void transmit(std::uint16_t s) {
+    const auto precode = add(Op::Precode, s, frame_.tiles(), frame_.downlink_deadline(s));
+    if (modulate_[s] != kNoInstruction) builder_.depend(modulate_[s], precode);
+    if (frame_.format().deadlines.precoder_age == 0) builder_.depend(result_.zero_force, precode);
+    Instruction instruction;
+    instruction.opcode = static_cast<std::uint16_t>(Op::Ifft);
+    instruction.step = s;
+    instruction.chunks = frame_.format().antennas;
+    instruction.deadline = frame_.downlink_deadline(s);
+    instruction.notify = true;
+    instruction.drop_alone = true;
+    result_.transmit[s] = builder_.add(instruction);
+    builder_.depend(precode, result_.transmit[s]);
+  }
+
+  const Frame& frame_;
+  runtime::GraphBuilder builder_;
+  FrameGraph result_;
+  std::vector<std::uint16_t> equalize_, encode_, modulate_;  // [symbol]
+};
+
+}  // namespace
+
+FrameGraph build_graph(const Frame& frame) { return Builder(frame).build(); }
+
+}  // namespace carillon::frame

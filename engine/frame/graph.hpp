@@ -1,0 +1,31 @@
+// A frame's task graph: the only description of the pipeline, whoever executes it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "frame/frame.hpp"
+#include "runtime/graph.hpp"
+
+namespace carillon::frame {
+
+inline constexpr std::uint16_t kNoInstruction = std::numeric_limits<std::uint16_t>::max();
+
+/// The graph, and which instruction does what for each symbol (kNoInstruction: none).
+struct FrameGraph {
+  runtime::Graph graph;
+  std::vector<std::uint16_t> receive;   // [symbol] PilotFft or UplinkFft
+  std::vector<std::uint16_t> decode;    // [symbol] Decode of the code blocks that end there
+  std::vector<std::uint16_t> assemble;  // [symbol] Store of the transport blocks that end there
+  std::vector<std::uint16_t> transmit;  // [symbol] Ifft
+  std::uint16_t zero_force = kNoInstruction;
+};
+
+/// Uplink: receive(s) → ZeroForce → EqualizeDemodulate(s) → Decode(s) → Store(s). Downlink:
+/// Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce when the precoder
+/// is this frame's own. A symbol's missing packets are given up half the uplink budget after its
+/// end.
+FrameGraph build_graph(const Frame& frame);
+
+}  // namespace carillon::frame

@@ -1,0 +1,29 @@
+// The instructions a frame is made of: MegaStation's opcodes (§4.1).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace carillon::frame {
+
+enum class Op : std::uint16_t {
+  Load,                // samples or payload into device memory (executors without shared memory)
+  Store,               // checks and hands out transport blocks of several code blocks
+  PilotFft,            // chunk: antenna; FFT, least squares, interpolation
+  UplinkFft,           // chunk: antenna
+  Ifft,                // chunk: antenna
+  ZeroForce,           // chunk: tile of CSI
+  EqualizeDemodulate,  // chunk: tile
+  Modulate,            // chunk: user
+  Precode,             // chunk: tile
+  Decode,              // chunk: code block
+  Encode,              // chunk: code block
+};
+
+inline constexpr std::size_t kOps = 11;
+inline constexpr std::array<std::string_view, kOps> kOpNames{
+    "Load",     "Store",   "PilotFft", "UplinkFft", "Ifft", "ZeroForce", "EqualizeDemodulate",
+    "Modulate", "Precode", "Decode",   "Encode"};
+
+}  // namespace carillon::frame

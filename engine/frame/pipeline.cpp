@@ -1,0 +1,194 @@
+#include "frame/pipeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frame/kernels.hpp"
+#include "frame/worker.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using phy::kTileLanes;
+
+constexpr std::array<runtime::Opcode, kOps> opcode_table() {
+  std::array<runtime::Opcode, kOps> table{};
+  for (std::size_t i = 0; i < kOps; ++i) table[i].name = kOpNames[i];
+  const auto set = [&](Op op, runtime::Kernel kernel) {
+    table[static_cast<std::size_t>(op)].kernel = kernel;
+  };
+  set(Op::PilotFft, kernels::pilot_fft);
+  set(Op::UplinkFft, kernels::uplink_fft);
+  set(Op::ZeroForce, kernels::zero_force);
+  set(Op::EqualizeDemodulate, kernels::equalize_demodulate);
+  set(Op::Decode, kernels::decode);
+  set(Op::Store, kernels::store);
+  set(Op::Encode, kernels::encode);
+  set(Op::Modulate, kernels::modulate);
+  set(Op::Precode, kernels::precode);
+  set(Op::Ifft, kernels::ifft);
+  return table;
+}
+
+constexpr auto kOpcodes = opcode_table();
+
+std::vector<phy::EstimatePlan> estimate_plans(const Frame& frame) {
+  std::vector<phy::EstimatePlan> plans;
+  const auto& f = frame.format();
+  for (std::uint32_t offset = 0; offset < frame.comb(); ++offset)
+    plans.emplace_back(f.numerology.subcarriers, frame.comb(), offset, f.combiner.group);
+  return plans;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Frame& frame, Options options)
+    : frame_(frame),
+      graph_(build_graph(frame)),
+      antennas_(frame.format().antennas),
+      users_(frame.format().users),
+      csi_tiles_(
+          phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
+      ofdm_(phy::ofdm_kernels(options.isa)),
+      estimate_(phy::estimate_kernels(options.isa)),
+      zero_force_(phy::zeroforce_kernels(options.isa)),
+      equalize_(phy::equalize_kernels(options.isa)),
+      precode_(phy::precode_kernels(options.isa)),
+      demap_(phy::demap_kernels(options.isa)),
+      modulate_(phy::modulate_kernels(options.isa)),
+      ldpc_(phy::ldpc_kernels(options.isa)),
+      estimate_plans_(estimate_plans(frame)),
+      slots_(frame.format().ring),
+      combiners_(frame.format().ring + frame.format().deadlines.precoder_age) {
+  for (auto& slot : slots_) allocate(slot);
+  for (auto& combiners : combiners_) allocate(combiners);
+  for (std::uint32_t w = 0; w < options.workers; ++w)
+    workers_.push_back(std::make_unique<Worker>(frame_));
+  for (const auto& instruction : graph_.graph.instructions()) {
+    const auto op = static_cast<Op>(instruction.opcode);
+    const bool sends = op == Op::Precode || op == Op::Ifft;
+    uplink_only_.push_back(sends ? 0 : instruction.chunks);
+  }
+}
+
+Pipeline::~Pipeline() = default;
+
+std::span<const runtime::Opcode> Pipeline::opcodes() const { return kOpcodes; }
+
+void Pipeline::allocate(FrameSlot& s) const {
+  const auto symbols = [&](SymbolKind kind) { return frame_.symbols_of(kind).size(); };
+  const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
+  const std::size_t tiles = frame_.tiles();
+  s.samples.resize(frame_.symbols().size() * antennas_);
+  s.grid = AlignedArray<phy::Tile>(uplink * tiles * tile_stride());
+  s.csi = AlignedArray<phy::Tile>(std::size_t{csi_tiles_} * users_ * tile_stride());
+  s.noise = AlignedArray<float>(symbols(SymbolKind::Pilot) * antennas_);
+  s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
+  s.info = AlignedArray<std::uint8_t>(frame_.info_bytes(Direction::Uplink));
+  s.payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Uplink));
+  s.results.resize(frame_.code_blocks(Direction::Uplink).size());
+  s.good.resize(frame_.transport_blocks(Direction::Uplink).size());
+  s.quality.resize(uplink * users_);
+  s.constellation.resize(uplink);
+  s.downlink_payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Downlink));
+  s.downlink_coded = AlignedArray<std::uint8_t>(frame_.coded_bytes(Direction::Downlink));
+  s.symbols = AlignedArray<phy::Tile>(downlink * tiles * users_);
+  s.downlink_grid = AlignedArray<phy::Tile>(downlink * tiles * tile_stride());
+  s.transmit.resize(downlink * antennas_);
+}
+
+void Pipeline::allocate(Combiners& c) const {
+  const std::size_t weights = std::size_t{frame_.tiles()} * users_ * tile_stride();
+  if (group() == 16)
+    c.scalars = AlignedArray<phy::Complex>(weights);
+  else
+    c.tiles = AlignedArray<phy::Tile>(weights);
+  c.post_noise = AlignedArray<float>(std::size_t{frame_.tiles()} * users_ * kTileLanes);
+  c.antenna_power = AlignedArray<float>(std::size_t{csi_tiles_} * antennas_);
+}
+
+std::vector<std::uint32_t> Pipeline::grains() const {
+  constexpr double kClaim = 10'000;  // ns
+  const double m = antennas_, k = users_, n = frame_.format().numerology.fft_size;
+  const double fft = n * std::log2(n) / 10;   // ns, order of magnitude
+  const double matrix = 16 * 8 * m * k / 60;  // of one tile
+  const double solve = 16 * 8 * (m * k * k * 1.5 + k * k * k / 6) / 40;
+  std::vector<std::uint32_t> grains(kOps, 1);
+  const auto set = [&](Op op, double cost) {
+    grains[static_cast<std::size_t>(op)] =
+        static_cast<std::uint32_t>(std::clamp(kClaim / cost, 1.0, 256.0));
+  };
+  set(Op::PilotFft, 2 * fft);
+  set(Op::UplinkFft, fft);
+  set(Op::Ifft, fft);
+  set(Op::ZeroForce, solve);
+  set(Op::EqualizeDemodulate, matrix + 30 * k);
+  set(Op::Precode, matrix);
+  set(Op::Modulate, 10.0 * frame_.tiles());
+  return grains;
+}
+
+void Pipeline::begin(std::uint64_t frame) {
+  FrameSlot& s = slot(frame);
+  s.frame = frame;
+  s.saturated.store(0, std::memory_order_relaxed);
+  std::fill(s.good.begin(), s.good.end(), std::uint8_t{0});
+  std::fill(s.results.begin(), s.results.end(), CodeBlockResult{});
+  std::fill(s.quality.begin(), s.quality.end(), SymbolQuality{});
+  s.combiners = &combiners_[frame % combiners_.size()];
+  s.combiners->frame.store(~0ULL, std::memory_order_relaxed);
+  s.combiners->chunks_done.store(0, std::memory_order_relaxed);
+  s.combiners->ill_conditioned.store(0, std::memory_order_relaxed);
+  s.precoder = frame_.format().deadlines.precoder_age == 0 ? s.combiners : find_precoder(frame);
+}
+
+// The version wanted, else the next older one that is still there.
+const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
+  const std::uint64_t size = combiners_.size();
+  for (std::uint64_t age = frame_.format().deadlines.precoder_age; age < size && age <= frame;
+       ++age) {
+    const Combiners& c = combiners_[(frame - age) % size];
+    if (c.frame.load(std::memory_order_acquire) == frame - age) return &c;
+  }
+  return nullptr;
+}
+
+std::span<const std::uint32_t> Pipeline::chunks(std::uint64_t frame) {
+  if (slot(frame).precoder != nullptr) return {};
+  return uplink_only_;
+}
+
+std::uint32_t Pipeline::sampled_user(std::uint64_t frame) const {
+  return static_cast<std::uint32_t>(frame % users_);
+}
+
+std::uint32_t Pipeline::sampled_tile(std::uint64_t frame, std::uint32_t symbol) const {
+  return static_cast<std::uint32_t>((frame * 7 + symbol) % frame_.tiles());
+}
+
+std::uint64_t Pipeline::footprint(const Frame& frame) {
+  const auto& f = frame.format();
+  const std::uint64_t stride = frame.array().antenna_stride;
+  const std::uint64_t tiles = frame.tiles();
+  const auto symbols = [&](SymbolKind kind) {
+    return std::uint64_t{frame.symbols_of(kind).size()};
+  };
+  const std::uint64_t grids =
+      tiles * sizeof(phy::Tile) *
+      ((symbols(SymbolKind::Uplink) + symbols(SymbolKind::Downlink)) * stride +
+       symbols(SymbolKind::Downlink) * f.users);
+  const std::uint64_t csi =
+      std::uint64_t{phy::csi_tiles(f.numerology.subcarriers, f.combiner.group)} * f.users * stride *
+      sizeof(phy::Tile);
+  const std::uint64_t weights =
+      tiles * f.users *
+      (stride * (f.combiner.group == 16 ? sizeof(phy::Complex) : sizeof(phy::Tile)) +
+       kTileLanes * sizeof(float));
+  std::uint64_t blocks = 0;
+  for (const Direction d : {Direction::Uplink, Direction::Downlink})
+    blocks += frame.coded_bytes(d) + frame.info_bytes(d) + frame.payload_bytes(d);
+  const std::uint64_t samples = std::uint64_t{frame.samples()} * f.antennas * 4;
+  return f.ring * (grids + csi + blocks + samples) + (f.ring + f.deadlines.precoder_age) * weights;
+}
+
+}  // namespace carillon::frame

@@ -1,0 +1,153 @@
+// The memory of the frames in flight and the kernels that work on it: what a frame's task graph
+// means on a CPU. frame/uplink.cpp and frame/downlink.cpp hold one function for each opcode.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "frame/frame.hpp"
+#include "frame/graph.hpp"
+#include "frame/opcodes.hpp"
+#include "phy/demap/demap.hpp"
+#include "phy/equalize/equalize.hpp"
+#include "phy/estimate/estimate.hpp"
+#include "phy/ldpc/ldpc.hpp"
+#include "phy/modulate/modulate.hpp"
+#include "phy/ofdm/ofdm.hpp"
+#include "phy/precode/precode.hpp"
+#include "phy/zeroforce/zeroforce.hpp"
+#include "runtime/opcode.hpp"
+
+namespace carillon::frame {
+
+/// What decoding found out about one code block.
+struct CodeBlockResult {
+  phy::DecodeResult decode;
+  bool good = false;  // its CRC (or, without one, every parity check) holds
+};
+
+/// Measured on the one tile of a symbol that is sampled. [user]
+struct SymbolQuality {
+  float error_power = 0;  // Σ|s - nearest constellation point|²
+  float noise_power = 0;  // Σ predicted variance
+  std::uint32_t symbols = 0;
+};
+
+/// The combiner of one frame, and as its transpose the precoder; kept longer than its frame when
+/// the downlink uses older channels.
+struct Combiners {
+  AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
+  AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
+  AlignedArray<float> post_noise;      // [tile][user][16]
+  AlignedArray<float> antenna_power;   // [CSI tile][antenna]: Σ|w|² over users and subcarriers
+  float transmit_gain = 0;
+  std::atomic<std::uint32_t> chunks_done{0};
+  std::atomic<std::uint64_t> frame{~0ULL};  // whose combiner this is, once complete
+  std::atomic<std::uint32_t> ill_conditioned{0};
+};
+
+/// One frame in flight. Every array is written by the tasks of one opcode only.
+struct FrameSlot {
+  std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
+  AlignedArray<phy::Tile> grid;              // [uplink ordinal][tile][antenna]
+  AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
+  AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
+  AlignedArray<std::int8_t> soft;            // code blocks at CodeBlockPlace::coded_offset
+  AlignedArray<std::uint8_t> info;           // code blocks at CodeBlockPlace::info_offset
+  AlignedArray<std::uint8_t> payload;        // transport blocks at TransportBlock::payload_offset
+  std::vector<CodeBlockResult> results;      // [uplink code block]
+  std::vector<std::uint8_t> good;            // [uplink transport block]
+  std::vector<SymbolQuality> quality;        // [uplink ordinal][user]
+  std::vector<phy::Tile> constellation;      // [uplink ordinal]: the sampled tile of sampled_user()
+
+  AlignedArray<std::uint8_t> downlink_payload;
+  AlignedArray<std::uint8_t> downlink_coded;  // code blocks at CodeBlockPlace::coded_offset
+  AlignedArray<phy::Tile> symbols;            // [downlink ordinal][tile][user]
+  AlignedArray<phy::Tile> downlink_grid;      // [downlink ordinal][tile][antenna]
+  std::vector<std::int16_t*> transmit;        // [downlink ordinal][antenna], prefix included
+  std::atomic<std::uint64_t> saturated{0};
+
+  std::uint64_t frame = 0;
+  Combiners* combiners = nullptr;       // written by this frame
+  const Combiners* precoder = nullptr;  // read by this frame's downlink; null: none is ready
+};
+
+class Pipeline {
+ public:
+  struct Options {
+    std::uint32_t workers = 1;
+    Isa isa = active_isa();
+  };
+
+  Pipeline(const Frame& frame, Options options);
+  ~Pipeline();
+
+  const Frame& frame() const { return frame_; }
+  const FrameGraph& graph() const { return graph_; }
+  /// For runtime::Runtime, with context().
+  std::span<const runtime::Opcode> opcodes() const;
+  void* context() { return this; }
+  /// Chunks per claim for each opcode, so that a claim is worth about 10 µs.
+  std::vector<std::uint32_t> grains() const;
+
+  std::uint32_t ring() const { return frame_.format().ring; }
+  FrameSlot& slot(std::uint64_t frame) { return slots_[frame % ring()]; }
+
+  /// Before a frame's first task: forgets its slot's previous frame, chooses its precoder.
+  void begin(std::uint64_t frame);
+  /// Chunk counts for runtime::Runtime::begin: empty for all, or without the downlink where no
+  /// precoder is ready.
+  std::span<const std::uint32_t> chunks(std::uint64_t frame);
+  /// Where a packet's samples (prefix first) lie; they must stay until the frame is released.
+  void set_samples(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
+                   const std::int16_t* samples) {
+    slot(frame).samples[std::size_t{symbol} * antennas_ + antenna] = samples;
+  }
+  /// Where a downlink symbol's samples go, prefix first. Before the first frame.
+  void set_transmit(std::uint32_t slot, std::uint32_t ordinal, std::uint32_t antenna,
+                    std::int16_t* samples) {
+    slots_[slot].transmit[std::size_t{ordinal} * antennas_ + antenna] = samples;
+  }
+  /// The user whose constellation a frame samples, and the tile that is sampled in a symbol.
+  std::uint32_t sampled_user(std::uint64_t frame) const;
+  std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
+
+  /// Bytes that all frames in flight take.
+  static std::uint64_t footprint(const Frame& frame);
+
+ private:
+  struct Worker;
+  friend struct UplinkKernels;
+  friend struct DownlinkKernels;
+
+  std::uint32_t tile_stride() const { return frame_.array().antenna_stride; }
+  std::uint32_t group() const { return frame_.format().combiner.group; }
+  void allocate(FrameSlot& slot) const;
+  void allocate(Combiners& combiners) const;
+  const Combiners* find_precoder(std::uint64_t frame) const;
+
+  const Frame& frame_;
+  FrameGraph graph_;
+  std::uint32_t antennas_, users_;
+  std::uint32_t csi_tiles_;
+  const phy::OfdmKernels& ofdm_;
+  const phy::EstimateKernels& estimate_;
+  const phy::ZeroForceKernels& zero_force_;
+  const phy::EqualizeKernels& equalize_;
+  const phy::PrecodeKernels& precode_;
+  const phy::DemapKernels& demap_;
+  const phy::ModulateKernels& modulate_;
+  const phy::LdpcKernels& ldpc_;
+  std::vector<phy::EstimatePlan> estimate_plans_;  // [comb offset]
+  std::vector<FrameSlot> slots_;
+  std::vector<Combiners> combiners_;  // one for each slot, and precoder_age more
+  std::vector<std::uint32_t> uplink_only_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace carillon::frame

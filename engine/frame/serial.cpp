@@ -1,0 +1,57 @@
+#include "frame/serial.hpp"
+
+#include <queue>
+#include <vector>
+
+namespace carillon::frame {
+namespace {
+
+// Which items of an instruction fed by arrivals are there.
+std::vector<std::uint16_t> arrivals(Pipeline& pipeline, std::uint64_t frame, std::uint32_t symbol) {
+  const std::uint32_t antennas = pipeline.frame().format().antennas;
+  const auto& samples = pipeline.slot(frame).samples;
+  std::vector<std::uint16_t> items;
+  for (std::uint32_t a = 0; a < antennas; ++a) {
+    const bool missing = samples[std::size_t{symbol} * antennas + a] == nullptr;
+    items.push_back(static_cast<std::uint16_t>(a | (missing ? runtime::kMissing : 0U)));
+  }
+  return items;
+}
+
+void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_t chunks) {
+  const auto& instruction = pipeline.graph().graph[id];
+  std::vector<std::uint16_t> items;
+  if (instruction.feed == runtime::Feed::Arrivals)
+    items = arrivals(pipeline, frame, instruction.step);
+  runtime::Task task{};
+  task.frame = static_cast<std::uint32_t>(frame);
+  task.slot = static_cast<std::uint16_t>(frame % pipeline.ring());
+  task.instruction = id;
+  task.opcode = instruction.opcode;
+  task.step = instruction.step;
+  task.count = chunks;
+  task.arrived = items.data();
+  pipeline.opcodes()[instruction.opcode].kernel(pipeline.context(), task);
+}
+
+}  // namespace
+
+void run_serially(Pipeline& pipeline, std::uint64_t frame) {
+  const auto& graph = pipeline.graph().graph;
+  const auto chunks = pipeline.chunks(frame);
+  std::vector<std::uint16_t> waiting;
+  std::queue<std::uint16_t> ready;
+  for (std::uint16_t id = 0; id < graph.size(); ++id) {
+    waiting.push_back(graph[id].predecessors);
+    if (waiting.back() == 0) ready.push(id);
+  }
+  for (; !ready.empty(); ready.pop()) {
+    const std::uint16_t id = ready.front();
+    const std::uint32_t count = chunks.empty() ? graph[id].chunks : chunks[id];
+    if (count > 0) run(pipeline, frame, id, count);
+    for (const std::uint16_t next : graph[id].successors)
+      if (--waiting[next] == 0) ready.push(next);
+  }
+}
+
+}  // namespace carillon::frame

@@ -1,0 +1,295 @@
+// The uplink's kernels, one function for each opcode.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "frame/kernels.hpp"
+#include "frame/worker.hpp"
+
+namespace carillon::frame {
+
+using phy::kTileLanes;
+using phy::Tile;
+using runtime::Task;
+
+/// Power of the loudest antenna's samples: -12 dBFS leaves an OFDM signal's peaks unclipped.
+constexpr float kTransmitPower = 0.0631F;
+
+struct UplinkKernels {
+  Pipeline& p;
+  const Frame& frame;
+  Pipeline::Worker& worker;
+  FrameSlot& slot;
+  const Task& task;
+
+  UplinkKernels(void* context, const Task& t)
+      : p(*static_cast<Pipeline*>(context)),
+        frame(p.frame_),
+        worker(*p.workers_[t.worker]),
+        slot(p.slots_[t.slot]),
+        task(t) {}
+
+  template <typename Chunk>
+  void for_antennas(Chunk&& chunk) {
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
+      const std::uint16_t item = task.arrived[i];
+      const std::uint32_t antenna = item & ~runtime::kMissing;
+      const auto* samples = (item & runtime::kMissing) != 0
+                                ? nullptr
+                                : slot.samples[std::size_t{task.step} * p.antennas_ + antenna] +
+                                      2 * frame.symbol(task.step).prefix;
+      chunk(antenna, samples);
+    }
+  }
+
+  void pilot_fft() {
+    const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
+    const std::uint32_t first_user = ordinal * frame.comb();
+    const std::uint32_t end_user = std::min(p.users_, first_user + frame.comb());
+    const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
+    for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
+      float noise = -1;
+      if (samples == nullptr)
+        std::fill(worker.row.begin(), worker.row.end(), Tile{});
+      else
+        noise = p.ofdm_.receive_pilot(frame.ofdm(), samples, frame.pilot_division().data(),
+                                      worker.row.data(), worker.ofdm);
+      slot.noise[std::size_t{ordinal} * p.antennas_ + antenna] = noise;
+      for (std::uint32_t u = first_user; u < end_user; ++u)
+        p.estimate_.estimate(p.estimate_plans_[u - first_user], worker.row.data(),
+                             &slot.csi[std::size_t{u} * p.tile_stride() + antenna], stride);
+    });
+  }
+
+  void uplink_fft() {
+    Tile* grid = grid_of(task.step);
+    for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
+      if (samples != nullptr)
+        p.ofdm_.receive(frame.ofdm(), samples, grid + antenna, p.tile_stride(), worker.ofdm);
+      else
+        for (std::uint32_t t = 0; t < frame.tiles(); ++t)
+          grid[std::size_t{t} * p.tile_stride() + antenna] = Tile{};
+    });
+  }
+
+  Tile* grid_of(std::uint32_t symbol) {
+    return &slot.grid[std::size_t{frame.symbol(symbol).ordinal} * frame.tiles() * p.tile_stride()];
+  }
+
+  std::uint32_t csi_lanes() const {
+    return (frame.ofdm().shape().subcarriers + p.group() - 1) / p.group();
+  }
+
+  float mean_noise() const {
+    float sum = 0;
+    std::uint32_t measured = 0;
+    for (const float noise : slot.noise) {
+      if (noise < 0) continue;
+      sum += noise;
+      ++measured;
+    }
+    return measured == 0 ? 0 : sum / static_cast<float>(measured);
+  }
+
+  void zero_force() {
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const float noise = mean_noise();
+    Combiners& c = *slot.combiners;
+    for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
+      const bool direct = p.group() == 1;
+      Tile* w = direct ? &c.tiles[g * block] : worker.combiner.data();
+      float* post_noise = direct ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
+                                 : worker.group_noise.data();
+      const auto flagged =
+          p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
+                                &slot.csi[g * block], w, post_noise, worker.zero_force);
+      // Lanes past the band's end have no channel and are flagged too.
+      const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
+      if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
+      expand(g, c);
+    }
+    const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
+    if (done == p.csi_tiles_) complete(c);
+  }
+
+  // Groups of g subcarriers: CSI tile n covers exactly the tiles n·g … n·g + g - 1.
+  void expand(std::uint32_t csi_tile, Combiners& c) {
+    const std::uint32_t group = p.group();
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
+    std::fill(power, power + p.antennas_, 0.0F);
+    for (std::uint32_t i = 0; i < group; ++i) {
+      const std::uint32_t tile = csi_tile * group + i;
+      if (tile >= frame.tiles()) break;
+      const std::uint32_t lanes =
+          std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
+      float* post_noise = &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes];
+      if (group == 16) {
+        p.zero_force_.expand_scalar(frame.array(), i, worker.combiner.data(), block,
+                                    &c.scalars[tile * block], worker.group_noise.data(),
+                                    post_noise);
+        p.zero_force_.antenna_power_scalar(frame.array(), &c.scalars[tile * block], lanes, power);
+        continue;
+      }
+      if (group > 1)
+        p.zero_force_.expand(frame.array(), group, i, worker.combiner.data(), block,
+                             &c.tiles[tile * block], worker.group_noise.data(), post_noise);
+      p.zero_force_.antenna_power(frame.array(), &c.tiles[tile * block], lanes, power);
+    }
+  }
+
+  // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
+  void complete(Combiners& c) {
+    float most = 0;
+    for (std::uint32_t a = 0; a < p.antennas_; ++a) {
+      float power = 0;
+      for (std::uint32_t g = 0; g < p.csi_tiles_; ++g)
+        power += c.antenna_power[std::size_t{g} * p.antennas_ + a];
+      most = std::max(most, power);
+    }
+    const auto bins = static_cast<float>(frame.ofdm().shape().fft_size);
+    c.transmit_gain = most > 0 ? std::sqrt(kTransmitPower * bins / most) : 0;
+    c.frame.store(task.frame, std::memory_order_release);
+  }
+
+  void equalize_demodulate() {
+    const Combiners& c = *slot.combiners;
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const Tile* grid = grid_of(task.step);
+    for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
+      const Tile* y = grid + std::size_t{t} * p.tile_stride();
+      if (p.group() == 16)
+        p.equalize_.per_tile(frame.array(), &c.scalars[t * block], y, worker.equalized.data());
+      else
+        p.equalize_.per_subcarrier(frame.array(), &c.tiles[t * block], y, worker.equalized.data());
+      demodulate(t, &c.post_noise[std::size_t{t} * p.users_ * kTileLanes]);
+    }
+  }
+
+  void demodulate(std::uint32_t tile, const float* post_noise) {
+    const auto allocations = frame.allocations(task.step);
+    const bool sampled = tile == p.sampled_tile(slot.frame, task.step);
+    for (std::uint32_t u = 0; u < p.users_; ++u) {
+      const Allocation& a = allocations[u];
+      const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
+      const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
+      if (begin >= end) continue;
+      const float* noise = post_noise + std::size_t{u} * kTileLanes;
+      if (sampled) sample(u, a, begin, end, noise);
+      demap(tile, u, a, begin, end, noise);
+    }
+  }
+
+  void demap(std::uint32_t tile, std::uint32_t user, const Allocation& a, std::uint32_t begin,
+             std::uint32_t end, const float* noise) {
+    const auto& tb = frame.transport_blocks(Direction::Uplink)[a.transport_block];
+    const auto& plan = frame.plan(tb);
+    std::int8_t planes[phy::kMaxBitsPerSymbol][16];
+    p.demap_.demap(plan.modulation(), worker.equalized[user], noise, planes);
+    const std::uint16_t* signs =
+        &frame.signs()[a.signs + (tile - a.first_subcarrier / kTileLanes) * plan.Qm()];
+    std::uint32_t lane = begin % kTileLanes;
+    std::uint32_t re = a.first_re + begin - a.first_subcarrier;
+    const std::uint32_t re_end = re + end - begin;
+    for (std::uint32_t r = code_block_of(plan, re); re < re_end; ++r) {
+      const auto& cb = plan.blocks()[r];
+      const std::uint32_t count = std::min(re_end, cb.first_re + cb.re_count) - re;
+      const auto& place = frame.code_blocks(Direction::Uplink)[tb.first_code_block + r];
+      p.demap_.store(cb.map, re - cb.first_re, lane, count, planes, signs,
+                     slot.soft.data() + place.coded_offset);
+      re += count;
+      lane += count;
+    }
+  }
+
+  static std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) {
+    const auto blocks = plan.blocks();
+    // Sizes differ by one unit at most (38.212 5.4.2.1), so that the mean leads next to it.
+    auto r = static_cast<std::uint32_t>(std::uint64_t{re} * blocks.size() / plan.re_count());
+    while (re < blocks[r].first_re) --r;
+    while (re >= blocks[r].first_re + blocks[r].re_count) ++r;
+    return r;
+  }
+
+  void sample(std::uint32_t user, const Allocation& a, std::uint32_t begin, std::uint32_t end,
+              const float* noise) {
+    const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
+    const auto& plan = frame.plan(frame.transport_blocks(Direction::Uplink)[a.transport_block]);
+    std::uint32_t mask = 0;
+    float variance = 0;
+    for (std::uint32_t k = begin; k < end; ++k) {
+      mask |= 1U << k % kTileLanes;
+      variance += noise[k % kTileLanes];
+    }
+    slot.quality[std::size_t{ordinal} * p.users_ + user] = {
+        p.demap_.error_power(plan.modulation(), worker.equalized[user], mask), variance,
+        end - begin};
+    if (user == p.sampled_user(slot.frame)) slot.constellation[ordinal] = worker.equalized[user];
+  }
+
+  void decode() {
+    const auto blocks = frame.code_blocks_at(task.step);
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) decode(blocks[i]);
+  }
+
+  void decode(std::uint32_t index) {
+    const auto& place = frame.code_blocks(Direction::Uplink)[index];
+    const auto& tb = frame.transport_blocks(Direction::Uplink)[place.transport_block];
+    const auto& plan = frame.plan(tb);
+    const auto& cb = plan.blocks()[place.index];
+    const std::int8_t* soft = slot.soft.data() + place.coded_offset;
+    if (!cb.map.direct) {
+      p.demap_.recover(cb.map, soft, worker.soft.data());
+      soft = worker.soft.data();
+    }
+    phy::DecodeOptions options;
+    options.fillers = plan.fillers();
+    options.sent = cb.last_position;
+    options.max_iterations = frame.format().uplink.iterations;
+    options.crc = plan.decoder_crc();
+    options.crc_span = plan.Kprime();
+    std::uint8_t* info = slot.info.data() + place.info_offset;
+    auto& result = slot.results[index];
+    result.decode = p.ldpc_.decode(plan.code(), soft, options, info, worker.ldpc);
+    result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+    if (plan.C() > 1) return;
+    std::memcpy(slot.payload.data() + tb.payload_offset, info, (plan.A() + 7) / 8);
+    slot.good[place.transport_block] = result.good;
+  }
+
+  void store() {
+    const auto blocks = frame.assemblies_at(task.step);
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
+      const auto& tb = frame.transport_blocks(Direction::Uplink)[blocks[i]];
+      const auto& plan = frame.plan(tb);
+      const auto places =
+          frame.code_blocks(Direction::Uplink).subspan(tb.first_code_block, plan.C());
+      const std::size_t stride = places[1].info_offset - places[0].info_offset;
+      bool good = phy::desegment(plan, slot.info.data() + places[0].info_offset, stride,
+                                 slot.payload.data() + tb.payload_offset);
+      for (std::uint32_t r = 0; r < plan.C(); ++r)
+        good = good && slot.results[tb.first_code_block + r].good;
+      slot.good[blocks[i]] = good;
+    }
+  }
+};
+
+namespace kernels {
+
+void pilot_fft(void* context, const Task& task) noexcept {
+  UplinkKernels(context, task).pilot_fft();
+}
+void uplink_fft(void* context, const Task& task) noexcept {
+  UplinkKernels(context, task).uplink_fft();
+}
+void zero_force(void* context, const Task& task) noexcept {
+  UplinkKernels(context, task).zero_force();
+}
+void equalize_demodulate(void* context, const Task& task) noexcept {
+  UplinkKernels(context, task).equalize_demodulate();
+}
+void decode(void* context, const Task& task) noexcept { UplinkKernels(context, task).decode(); }
+void store(void* context, const Task& task) noexcept { UplinkKernels(context, task).store(); }
+
+}  // namespace kernels
+}  // namespace carillon::frame

@@ -1,0 +1,32 @@
+// Working memory of one worker: what its kernels need between loading and storing.
+#pragma once
+
+#include "frame/pipeline.hpp"
+
+namespace carillon::frame {
+
+struct Pipeline::Worker {
+  explicit Worker(const Frame& frame)
+      : ofdm(frame.ofdm()),
+        zero_force(frame.format().users),
+        row(frame.tiles()),
+        combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
+        group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
+        equalized(frame.format().users),
+        soft(phy::LdpcCode{1, phy::kMaxLifting}.length()),
+        codeword(soft.size() / 8 + phy::kCodedPadding),
+        info(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8) {}
+
+  phy::OfdmScratch ofdm;
+  phy::ZeroForceScratch zero_force;
+  phy::LdpcScratch ldpc;
+  AlignedArray<phy::Tile> row;        // one antenna's pilot symbol
+  AlignedArray<phy::Tile> combiner;   // of one CSI tile, lanes are groups
+  AlignedArray<float> group_noise;    // its post-equalization noise
+  AlignedArray<phy::Tile> equalized;  // [user]
+  AlignedArray<std::int8_t> soft;     // one code block whose bits repeat
+  AlignedArray<std::uint8_t> codeword;
+  AlignedArray<std::uint8_t> info;
+};
+
+}  // namespace carillon::frame
