@@ -28,6 +28,6 @@ void name_thread(const std::string& name);
 /// Sleeps until `until`, on the clock of now(); returns at once when it has passed.
 void sleep_until(Tick until) noexcept;
 /// Tells the core that this is a spin loop.
-inline void pause() noexcept { __builtin_ia32_pause(); }
+inline void spin_pause() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace carillon

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/tick.hpp"
+#include "runtime/graph.hpp"
 
 namespace carillon::runtime {
 

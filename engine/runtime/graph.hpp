@@ -42,8 +42,8 @@ struct Instruction {
   Tick release = kAlways;    ///< not before. Arrivals: also when its first item is expected
   Tick close = kNever;       ///< Arrivals: items missing now are fed as missing
   Tick deadline = kNever;
-  std::span<const Operand> operands;
-  std::span<const std::uint16_t> successors;  ///< filled by GraphBuilder::build
+  std::span<const Operand> operands = {};
+  std::span<const std::uint16_t> successors = {};  ///< filled by GraphBuilder::build
 };
 
 /// An instant of the frame at which the scheduler has something to do.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/tick.hpp"
+#include "runtime/arrivals.hpp"
+#include "runtime/frame_event.hpp"
 #include "runtime/graph.hpp"
 #include "runtime/opcode.hpp"
 #include "runtime/policy.hpp"
@@ -16,31 +18,6 @@
 #include "telemetry/trace.hpp"
 
 namespace carillon::runtime {
-
-/// What became of an item that arrived.
-enum class Arrival : std::uint8_t {
-  Accepted,
-  Duplicate,  ///< the item came before
-  Late,       ///< it was closed as missing, or its frame is no longer live
-  Unknown,    ///< no such Feed::Arrivals instruction, or no such item in this frame
-};
-
-struct FrameEvent {
-  enum class Kind : std::uint8_t {
-    Refused,    ///< the policy did not admit it: an overload NACK. Holds nothing
-    Committed,  ///< a `notify` instruction is done
-    Missed,     ///< a `notify` or `drop_alone` instruction will never be done
-    Done,       ///< every instruction committed or missed. Holds the slot until release()
-    Dropped,    ///< past its deadline or abandoned; nothing of it runs. Holds the slot until
-                ///< release()
-  };
-  Kind kind = Kind::Done;
-  Reason why = Reason::None;
-  std::uint16_t instruction = 0;  ///< of Committed and Missed
-  std::uint16_t slot = 0;
-  std::uint32_t frame = 0;
-  Tick at = 0;
-};
 
 /// Where a worker's time went; written by it alone.
 struct WorkerTimes {
@@ -122,7 +99,8 @@ class Runtime {
 
   /// Frames begun and not yet released.
   std::uint32_t live() const noexcept;
-  /// The three tables. A frame's rows may be read between its Done or Dropped event and release().
+  /// The three tables. A frame's rows may be read between its Done or Dropped event and release(),
+  /// the opcodes' when nothing runs.
   const Scoreboard& board() const noexcept;
   WorkerTimes times(std::uint32_t worker) const noexcept;
   /// Written by work(worker); its thread may add events of its own.

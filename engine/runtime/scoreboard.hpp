@@ -25,6 +25,7 @@ class DeviceMask {
   }
   constexpr void set(std::uint32_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
   constexpr bool test(std::uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
+  constexpr std::uint64_t word(std::uint32_t i) const { return words_[i]; }
   constexpr std::uint32_t count() const {
     return static_cast<std::uint32_t>(std::popcount(words_[0]) + std::popcount(words_[1]));
   }
@@ -73,10 +74,11 @@ struct InstructionStatus {
   bool released = false;
   bool fed = false;  ///< Arrivals: an item has come, or its close has passed
   Reason why = Reason::None;
-  std::uint16_t device = 0;   ///< that executed its first chunk
-  std::uint16_t waiting = 0;  ///< predecessors that have not committed
-  std::uint16_t missing = 0;  ///< Arrivals: items fed as missing
-  std::uint32_t chunks = 0;   ///< this frame's count; 0 = skipped
+  std::uint16_t device = 0;                     ///< that executed its first chunk
+  std::uint16_t waiting = 0;                    ///< predecessors that have not committed
+  std::uint16_t missing = 0;                    ///< Arrivals: items fed as missing
+  std::uint32_t chunks = 0;                     ///< this frame's count; 0 = skipped
+  std::uint32_t unissued = 0, uncommitted = 0;  ///< of them
   Tick ready = 0, issued = 0, executed = 0, committed = 0;
   Tick busy = 0;  ///< kernel time, summed over devices
 };
@@ -96,7 +98,7 @@ struct FrameStatus {
   std::uint32_t frame = 0;
   std::uint32_t generation = 0;
   std::uint16_t open = 0;        ///< instructions neither committed nor missed
-  std::uint16_t issued = 0;      ///< of them, with executors
+  std::uint16_t issued = 0;      ///< issues that executors have not finished
   std::uint32_t next_timer = 0;  ///< index into Graph::timers
   Tick air_start = 0;
   Tick deadline = kNever;  ///< the last of its instructions: past it, the frame is dropped

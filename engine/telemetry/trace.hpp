@@ -2,8 +2,12 @@
 // time.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "base/aligned.hpp"
@@ -39,6 +43,13 @@ struct TraceEvent {
 };
 static_assert(sizeof(TraceEvent) == 32);
 
+/// Into a narrower unsigned field, at its highest value when it does not fit.
+template <typename To, typename From>
+constexpr To saturate(From value) {
+  constexpr auto most = std::numeric_limits<To>::max();
+  return value > static_cast<From>(most) ? most : static_cast<To>(value);
+}
+
 /// The last `capacity` events of one thread. One writer, any number of readers; the writer never
 /// waits: a reader that falls behind loses the oldest events and is told how many.
 class TraceRing {
@@ -51,7 +62,13 @@ class TraceRing {
   void write(const TraceEvent& event) noexcept {
     if (mask_ == 0) return;
     const std::uint64_t position = written_.load(std::memory_order_relaxed);
-    store(position, event);
+    claimed_.store(position + 1, std::memory_order_relaxed);
+    // Release on every word: whoever reads one of them also sees the claim.
+    const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(event);
+    std::uint64_t* place = words_.data() + (position & mask_) * kWords;
+    for (std::size_t w = 0; w < kWords; ++w) {
+      std::atomic_ref(place[w]).store(words[w], std::memory_order_release);
+    }
     written_.store(position + 1, std::memory_order_release);
   }
 
@@ -68,7 +85,6 @@ class TraceRing {
 
  private:
   static constexpr std::size_t kWords = sizeof(TraceEvent) / sizeof(std::uint64_t);
-  void store(std::uint64_t position, const TraceEvent& event) noexcept;
 
   AlignedArray<std::uint64_t> words_;  // accessed through std::atomic_ref
   std::uint64_t mask_ = 0;             // capacity - 1

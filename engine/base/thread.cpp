@@ -1,0 +1,75 @@
+#include "base/thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace carillon {
+namespace {
+
+Attempt outcome(bool done, const std::string& what, const std::string& advice) {
+  if (done) return {true, {}};
+  return {false, what + ": " + std::strerror(errno) + (advice.empty() ? "" : "; " + advice)};
+}
+
+Attempt set_policy(int policy, int priority, const std::string& what, const std::string& advice) {
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  return outcome(sched_setscheduler(0, policy, &parameters) == 0, what, advice);
+}
+
+}  // namespace
+
+Attempt pin_thread(std::uint32_t cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu >= CPU_SETSIZE) return {false, "cannot pin to CPU " + std::to_string(cpu) + ": too high"};
+  CPU_SET(cpu, &set);
+  return outcome(sched_setaffinity(0, sizeof set, &set) == 0,
+                 "cannot pin to CPU " + std::to_string(cpu),
+                 "see the CPUs that this process may use with taskset -p $$");
+}
+
+Attempt make_realtime(int priority) {
+  return set_policy(SCHED_FIFO, priority, "cannot use SCHED_FIFO",
+                    "run as root, or allow it with setcap cap_sys_nice+ep or an rtprio limit in "
+                    "/etc/security/limits.conf");
+}
+
+Attempt make_ordinary(bool background) {
+  Attempt attempt = set_policy(SCHED_OTHER, 0, "cannot use SCHED_OTHER", "");
+  if (!attempt.done) return attempt;
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  if (!background) return attempt;
+  return outcome(setpriority(PRIO_PROCESS, thread, 19) == 0, "cannot set nice 19", "");
+}
+
+Attempt lock_memory() {
+  return outcome(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "cannot lock memory",
+                 "run as root, or raise the limit with ulimit -l unlimited");
+}
+
+void name_thread(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+void sleep_until(Tick until) noexcept {
+  const Tick left = until - now();
+  if (left <= 0) return;
+  // Relative to the kernel's clock, since now() may read another one.
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const Tick target = time.tv_sec * kSecond + time.tv_nsec + left;
+  time = {target / kSecond, target % kSecond};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace carillon

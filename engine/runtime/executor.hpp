@@ -1,0 +1,34 @@
+// What carries issues out: cores, a GPU, or arithmetic in virtual time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/policy.hpp"
+#include "runtime/scoreboard.hpp"
+
+namespace carillon::runtime {
+
+/// An issue has come to its end: all its chunks are done, or those that a cancel did not stop.
+struct Finished {
+  InstanceId what;
+  std::uint32_t count = 0;  ///< chunks of the issue
+  std::uint16_t device = 0;
+  Tick executed = 0, at = 0;  ///< start of its first chunk, end of its last
+  Tick busy = 0;
+};
+
+/// Called by the scheduler only. Every issue ends in exactly one Finished.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// How many issues it can take now.
+  virtual std::size_t room() const noexcept = 0;
+  virtual void issue(const Issue& issue, Tick now) noexcept = 0;
+  virtual std::size_t poll(std::span<Finished> out) noexcept = 0;
+  /// Starts no further chunk of the instance.
+  virtual void cancel(const InstanceId& what) noexcept = 0;
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,115 @@
+// Issues on CPU cores. There is no manager: workers claim chunks of published issues by
+// compare-exchange, each from its home range first and then from the others'.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "runtime/arrivals.hpp"
+#include "runtime/executor.hpp"
+#include "runtime/opcode.hpp"
+#include "telemetry/trace.hpp"
+
+namespace carillon::runtime {
+
+class CpuExecutor final : public Executor {
+ public:
+  /// Issues that can be live at once: one bit each in a word.
+  static constexpr std::uint32_t kPlaces = 64;
+
+  CpuExecutor(const Graph& graph, std::span<const Opcode> opcodes, void* context,
+              const Scoreboard& board, const Arrivals& arrivals, std::uint32_t workers,
+              std::size_t trace);
+
+  // Scheduler side.
+  std::size_t room() const noexcept override;
+  void issue(const Issue& issue, Tick now) noexcept override;
+  std::size_t poll(std::span<Finished> out) noexcept override;
+  void cancel(const InstanceId& what) noexcept override;
+
+  // Worker side.
+  enum class Ran : std::uint8_t { Nothing, Chunks, Last };  ///< Last: an issue is finished; poll it
+  /// Claims and executes up to a grain of chunks of the most urgent issue that has any.
+  Ran run(std::uint32_t worker) noexcept;
+  /// poll() would return something.
+  bool pending() const noexcept { return finished_.load() != 0; }
+  /// No issue is live.
+  bool empty() const noexcept { return (order_[0].load(std::memory_order_acquire) & 0xff) == kEnd; }
+
+  /// One per worker, on cache lines of its own, written by it alone.
+  struct alignas(kCacheLine) Worker {
+    std::atomic<Tick> kernel{0}, schedule{0};
+    std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
+    Tick last = 0;  // time, as the worker last knew it
+    telemetry::TraceRing trace;
+    explicit Worker(std::size_t events) : trace(events) {}
+  };
+  Worker& worker(std::uint32_t id) const noexcept { return *workers_[id]; }
+
+ private:
+  static constexpr std::uint64_t kEnd = 0xff;
+
+  /// Chunks [next, end) are still unclaimed: `generation:32 | next:32`. Home ranges do not change
+  /// within a generation. A word whose `next` is kRetired gives out nothing.
+  struct alignas(kCacheLine) Range {
+    std::atomic<std::uint64_t> word{kRetired};
+    std::atomic<std::uint32_t> end{0};
+  };
+  static constexpr std::uint64_t kRetired = 0xffffffff;
+
+  /// One live issue. A worker that reads fields of two generations finds that its compare-exchange
+  /// fails: words are retired before the fields change and renewed after.
+  struct Place {
+    alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
+    std::atomic<std::uint32_t> exhausted{0};  // the last generation seen to have nothing left
+    std::atomic<std::uint32_t> frame{0};
+    std::atomic<std::uint16_t> instruction{0};
+    std::atomic<std::uint32_t> grain{1}, ranges{0};
+    std::array<std::atomic<std::uint64_t>, 2> where{};
+    std::atomic<const std::uint16_t*> arrived{nullptr};
+    // `chunks not done:24 | busy ns:40`, so that finishing is one addition.
+    alignas(kCacheLine) std::atomic<std::uint64_t> progress{0};
+    std::atomic<Tick> executed{0}, ended{0};
+    std::atomic<std::uint32_t> device{0};
+    // The scheduler's own.
+    alignas(kCacheLine) InstanceId what;
+    std::uint32_t count = 0;
+    std::uint64_t priority = 0;
+    std::unique_ptr<Range[]> range;
+  };
+  struct Claim {
+    std::uint32_t first, count;
+  };
+
+  bool claim(Place& place, std::uint32_t worker, Task& task) noexcept;
+  static bool take(Range& range, std::uint32_t generation, std::uint32_t grain,
+                   const std::uint16_t* arrived, Claim& claim, bool& spent) noexcept;
+  bool execute(Place& place, std::uint32_t index, const Task& task) noexcept;
+  bool subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,
+                Tick at) noexcept;
+  void insert(std::uint8_t index) noexcept;
+  void remove(std::uint8_t index) noexcept;
+  void publish_order() noexcept;
+
+  const Graph& graph_;
+  std::vector<Opcode> opcodes_;
+  void* context_;
+  const Scoreboard& board_;
+  const Arrivals& arrivals_;
+  std::vector<Place> places_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  // The scheduler's own: free places, and live ones in order of priority.
+  std::uint64_t free_ = ~std::uint64_t{0};
+  std::array<std::uint8_t, kPlaces> sorted_{};
+  std::uint32_t live_ = 0;
+  // The same order for workers: eight places to a word, kEnd where it ends.
+  alignas(kCacheLine) std::array<std::atomic<std::uint64_t>, kPlaces / 8> order_;
+  alignas(kCacheLine) std::atomic<std::uint64_t> finished_{0};
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,144 @@
+#include "runtime/graph.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace carillon::runtime {
+namespace {
+
+using Edges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+
+std::string check(std::size_t id, const Instruction& instruction) {
+  const std::string name =
+      "instruction " + std::to_string(id) + " (opcode " + std::to_string(instruction.opcode) + ")";
+  const std::uint32_t most =
+      instruction.feed == Feed::Arrivals ? GraphBuilder::kMaxArrivals : GraphBuilder::kMaxChunks;
+  if (instruction.chunks == 0 || instruction.chunks > most) {
+    return name + ": " + std::to_string(instruction.chunks) + " chunks; 1 to " +
+           std::to_string(most) + " are possible";
+  }
+  if (instruction.deadline < instruction.release) return name + ": deadline before release";
+  if (instruction.feed == Feed::Commits && instruction.close != kNever) {
+    return name + ": only an instruction fed by arrivals can close";
+  }
+  if (instruction.drop_alone && instruction.deadline == kNever) {
+    return name + ": drop_alone needs a deadline";
+  }
+  return {};
+}
+
+// Repeatedly removes what has no predecessors left; what remains is on a cycle or behind one.
+std::string find_cycle(const std::vector<Instruction>& instructions) {
+  std::vector<std::uint16_t> waiting, open;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    waiting.push_back(instructions[i].predecessors);
+    if (waiting[i] == 0) open.push_back(static_cast<std::uint16_t>(i));
+  }
+  std::size_t done = 0;
+  while (!open.empty()) {
+    const std::uint16_t id = open.back();
+    open.pop_back();
+    ++done;
+    for (const std::uint16_t next : instructions[id].successors) {
+      if (--waiting[next] == 0) open.push_back(next);
+    }
+  }
+  if (done == instructions.size()) return {};
+  std::string names;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i] != 0) names += (names.empty() ? "" : ", ") + std::to_string(i);
+  }
+  return "these instructions wait for each other: " + names;
+}
+
+std::vector<std::uint16_t> ranks_by_urgency(const std::vector<Instruction>& instructions) {
+  std::vector<std::uint16_t> order(instructions.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return std::tuple(instructions[a].deadline, instructions[a].step, a) <
+           std::tuple(instructions[b].deadline, instructions[b].step, b);
+  });
+  std::vector<std::uint16_t> ranks(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) ranks[order[i]] = static_cast<std::uint16_t>(i);
+  return ranks;
+}
+
+std::vector<Timer> timers_of(const std::vector<Instruction>& instructions) {
+  std::vector<Timer> timers;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& instruction = instructions[i];
+    const auto id = static_cast<std::uint16_t>(i);
+    if (instruction.release != kAlways) {
+      timers.push_back({instruction.release, Timer::Kind::Release, id});
+    }
+    if (instruction.close != kNever) timers.push_back({instruction.close, Timer::Kind::Close, id});
+    if (instruction.drop_alone) {
+      timers.push_back({instruction.deadline, Timer::Kind::Deadline, id});
+    }
+  }
+  std::stable_sort(timers.begin(), timers.end(),
+                   [](const Timer& a, const Timer& b) { return a.offset < b.offset; });
+  return timers;
+}
+
+}  // namespace
+
+std::uint16_t GraphBuilder::add(const Instruction& instruction) {
+  instructions_.push_back(instruction);
+  operands_.emplace_back(instruction.operands.begin(), instruction.operands.end());
+  return static_cast<std::uint16_t>(instructions_.size() - 1);
+}
+
+void GraphBuilder::depend(std::uint16_t from, std::uint16_t to) { edges_.emplace_back(from, to); }
+
+GraphResult GraphBuilder::build() const {
+  if (instructions_.empty()) return {{}, "the graph has no instructions"};
+  if (instructions_.size() > kMaxInstructions) {
+    return {{},
+            std::to_string(instructions_.size()) + " instructions; at most " +
+                std::to_string(kMaxInstructions) + " are possible"};
+  }
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    if (std::string error = check(i, instructions_[i]); !error.empty()) return {{}, error};
+  }
+  Edges edges = edges_;
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  for (const auto& [from, to] : edges) {
+    if (std::max(from, to) >= instructions_.size()) {
+      return {{},
+              "dependency " + std::to_string(from) + " to " + std::to_string(to) +
+                  " names an instruction that does not exist"};
+    }
+  }
+
+  Graph graph;
+  graph.instructions_ = instructions_;
+  graph.successors_ = std::make_unique<std::uint16_t[]>(edges.size());
+  std::size_t operands = 0;
+  for (const auto& list : operands_) operands += list.size();
+  graph.operands_ = std::make_unique<Operand[]>(operands);
+
+  std::size_t edge = 0, operand = 0;
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    Instruction& instruction = graph.instructions_[i];
+    instruction.predecessors = 0;
+    const std::size_t first = edge;
+    for (; edge < edges.size() && edges[edge].first == i; ++edge) {
+      graph.successors_[edge] = edges[edge].second;
+    }
+    instruction.successors = {&graph.successors_[first], edge - first};
+    std::copy(operands_[i].begin(), operands_[i].end(), &graph.operands_[operand]);
+    instruction.operands = {&graph.operands_[operand], operands_[i].size()};
+    operand += operands_[i].size();
+    graph.opcodes_ = std::max(graph.opcodes_, static_cast<std::uint16_t>(instruction.opcode + 1));
+  }
+  for (const auto& [from, to] : edges) ++graph.instructions_[to].predecessors;
+  if (std::string error = find_cycle(graph.instructions_); !error.empty()) return {{}, error};
+  graph.ranks_ = ranks_by_urgency(graph.instructions_);
+  graph.timers_ = timers_of(graph.instructions_);
+  return {std::move(graph), {}};
+}
+
+}  // namespace carillon::runtime

@@ -1,0 +1,51 @@
+#include "runtime/scoreboard.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+// Long enough to average over cache states, short enough to follow a change of clock.
+constexpr std::uint32_t kWindowChunks = 1024;
+
+}  // namespace
+
+std::string_view to_string(Reason reason) {
+  switch (reason) {
+    case Reason::None: return "none";
+    case Reason::EarliestFrame: return "earliest frame";
+    case Reason::WorkConserving: return "work conserving";
+    case Reason::Deadline: return "deadline passed";
+    case Reason::Predecessor: return "predecessor missed";
+    case Reason::Abandoned: return "abandoned";
+    case Reason::Refused: return "refused";
+  }
+  return "unknown";
+}
+
+Scoreboard::Scoreboard(const Graph& graph, std::span<const std::string_view> opcodes,
+                       std::uint32_t ring, std::uint32_t devices, std::uint16_t cell,
+                       std::span<const std::uint32_t> grain)
+    : graph_(graph),
+      cell_(cell),
+      opcodes_(graph.opcodes()),
+      frames_(ring),
+      instructions_(std::size_t{ring} * graph.size()),
+      devices_(devices) {
+  for (std::size_t i = 0; i < opcodes_.size(); ++i) {
+    if (i < opcodes.size()) opcodes_[i].name = opcodes[i];
+    if (i < grain.size() && grain[i] != 0) opcodes_[i].grain = grain[i];
+  }
+}
+
+void Scoreboard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
+  OpcodeInfo& info = opcodes_[opcode];
+  info.chunks += chunks;
+  info.busy += busy;
+  info.window_chunks += chunks;
+  info.window_busy += busy;
+  if (info.window_chunks < kWindowChunks) return;
+  info.mean = static_cast<double>(info.window_busy) / info.window_chunks;
+  info.window_chunks = 0;
+  info.window_busy = 0;
+}
+
+}  // namespace carillon::runtime
