@@ -189,24 +189,6 @@ struct TransportPlanner {
                                        least / plan.N() + 5e-4));
   }
 
-  // 38.212 5.4.2.1.
-  SoftMap soft_map(std::uint32_t E) const {
-    SoftMap map;
-    map.E = E;
-    map.bits = static_cast<std::uint8_t>(plan.Qm());
-    map.plane_stride = E / plan.Qm();
-    map.Ncb = plan.Ncb_;
-    const std::uint32_t Z = plan.code_.lifting;
-    const std::uint32_t start =
-        kStart[plan.code_.base_graph - 1][coding.redundancy_version] * map.Ncb / plan.N() * Z;
-    const std::uint32_t filler_begin = std::max(plan.Kprime_, 2 * Z) - 2 * Z;
-    const std::uint32_t filler_end = plan.K() - 2 * Z;
-    append(map, start, map.Ncb, filler_begin, filler_end);
-    append(map, 0, start, filler_begin, filler_end);
-    map.direct = E <= map.lap;
-    return map;
-  }
-
   void make_blocks() {
     const std::uint32_t larger = re_count % blocks;
     std::uint32_t first_re = 0;
@@ -215,7 +197,8 @@ struct TransportPlanner {
       block.first_re = first_re;
       block.re_count = re_count / blocks + (r >= blocks - larger ? 1 : 0);
       block.E = block.re_count * plan.Qm();
-      block.map = soft_map(block.E);
+      block.map = match_rate(plan.code_, plan.fillers(), plan.Ncb_, coding.redundancy_version,
+                             plan.Qm(), block.E);
       block.last_position = 0;
       for (std::uint32_t p = 0; p < block.map.piece_count; ++p) {
         const SoftPiece& piece = block.map.pieces[p];
@@ -249,6 +232,24 @@ std::uint32_t TransportPlan::soft_bytes() const {
   for (const CodeBlock& block : blocks_)
     if (!block.map.direct) bytes = std::max(bytes, block.E);
   return bytes;
+}
+
+SoftMap match_rate(LdpcCode code, std::uint32_t fillers, std::uint32_t Ncb,
+                   std::uint32_t redundancy_version, std::uint32_t Qm, std::uint32_t E) noexcept {
+  SoftMap map;
+  map.E = E;
+  map.Ncb = Ncb;
+  map.bits = static_cast<std::uint8_t>(Qm);
+  map.plane_stride = E / Qm;
+  const std::uint32_t Z = code.lifting;
+  const std::uint32_t start =
+      kStart[code.base_graph - 1][redundancy_version] * Ncb / code.length() * Z;
+  const std::uint32_t filler_end = code.info_bits() - 2 * Z;
+  const std::uint32_t filler_begin = filler_end - std::min(fillers, filler_end);
+  append(map, start, Ncb, filler_begin, filler_end);
+  append(map, 0, start, filler_begin, filler_end);
+  map.direct = E <= map.lap;
+  return map;
 }
 
 std::uint8_t choose_base_graph(std::uint32_t A, double rate) noexcept {

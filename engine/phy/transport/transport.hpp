@@ -127,6 +127,11 @@ inline constexpr std::size_t kCodedPadding = 8;
 /// / Qm.
 void select_bits(const SoftMap&, const std::uint8_t* codeword, std::uint8_t* e) noexcept;
 
+/// Rate matching of 38.212 5.4.2.1 as a map. Of the code's N coded bits the first Ncb are kept,
+/// less `fillers`; E is a multiple of Qm.
+SoftMap match_rate(LdpcCode, std::uint32_t fillers, std::uint32_t Ncb,
+                   std::uint32_t redundancy_version, std::uint32_t Qm, std::uint32_t E) noexcept;
+
 /// The base graph of 38.212 6.2.2 for A payload bits at rate R.
 std::uint8_t choose_base_graph(std::uint32_t A, double rate) noexcept;
 
