@@ -1,0 +1,93 @@
+"""The gates that guard the code can fail."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(script: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ROOT / "scripts" / script, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("file", "include", "allowed"),
+    [
+        ("frame/pipeline.cpp", "phy/tile.hpp", True),
+        ("phy/crc/crc.cpp", "base/isa.hpp", True),
+        ("phy/crc/crc.cpp", "telemetry/trace.hpp", False),
+        ("runtime/policy.hpp", "phy/tile.hpp", False),
+        ("runtime/policy.hpp", "frame/frame.hpp", False),
+        ("base/tick.cpp", "runtime/policy.hpp", False),
+        ("phy/crc/avx2.inl", "crc.hpp", False),
+    ],
+)
+def test_a_layer_includes_only_what_it_may(
+    tmp_path: Path, file: str, include: str, allowed: bool
+) -> None:
+    write(tmp_path / file, f'// first line\n#include "{include}"\n')
+    result = run("check-layers", tmp_path)
+    assert result.returncode == (0 if allowed else 1)
+    assert allowed or f"{tmp_path / file}:2:" in result.stdout
+
+
+def compiled(folder: Path, source: str) -> Path:
+    file = write(folder / "avx2.cpp", source)
+    subprocess.run(["g++", "-std=c++20", "-c", file.name], cwd=folder, check=True)
+    (folder / "avx2.o").rename(folder / "avx2.cpp.o")
+    return folder / "avx2.cpp.o"
+
+
+def test_a_kernel_inside_its_namespace_passes(tmp_path: Path) -> None:
+    source = "namespace carillon::phy::avx2 { namespace { int f() { return 1; } } int g = f(); }"
+    assert run("check-symbols", compiled(tmp_path, source)).returncode == 0
+
+
+def test_an_inline_function_shared_between_instruction_sets_is_a_leak(tmp_path: Path) -> None:
+    source = (
+        "inline int shared(int x) { return x * x; }"
+        "namespace carillon::phy::avx2 { int (*table)(int) = shared; }"
+    )
+    result = run("check-symbols", compiled(tmp_path, source))
+    assert result.returncode == 1
+    assert "avx2.cpp defines shared(int) outside carillon::phy::avx2" in result.stdout
+
+
+def test_the_fuzzer_finds_a_bug_behind_a_magic_number(tmp_path: Path) -> None:
+    target = write(
+        tmp_path / "planted.cpp",
+        """#include <cstdint>
+        #include <cstdlib>
+        extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+          if (size > 3 && data[0] == 'B')
+            if (data[1] == 'U')
+              if (data[2] == 'G')
+                if (data[3] == 0x7f) abort();
+          return 0;
+        }""",
+    )
+    g = ["g++", "-std=c++20", "-O1", "-c"]
+    subprocess.run([*g, "-fsanitize-coverage=trace-pc", target], cwd=tmp_path, check=True)
+    subprocess.run([*g, ROOT / "tests/fuzz/driver.cpp"], cwd=tmp_path, check=True)
+    subprocess.run(["g++", "planted.o", "driver.o", "-o", "fuzz"], cwd=tmp_path, check=True)
+    result = subprocess.run([tmp_path / "fuzz", "-seconds=30"], cwd=tmp_path, check=False)
+    assert result.returncode == 1
+    assert (tmp_path / "crash-fuzz").read_bytes()[:4] == b"BUG\x7f"
+
+
+def test_the_stub_describes_the_compiled_module(tmp_path: Path) -> None:
+    stub = tmp_path / "core.pyi"
+    result = run("write-stub", stub)
+    assert result.returncode == 0, result.stderr
+    committed = ROOT / "python" / "carillon" / "core.pyi"
+    assert stub.read_text() == committed.read_text(), "run scripts/write-stub"

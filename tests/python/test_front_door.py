@@ -1,0 +1,85 @@
+"""./carillon on machines that have little."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BASIC = "sh cat cmp cp dirname env find flock grep head id mkdir mv readlink rm sed tail touch".split()
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A folder with the front door and, in bin, the basic tools: no compiler, no Python, no apt."""
+    (tmp_path / "bin").mkdir()
+    for tool in BASIC:
+        path = shutil.which(tool)
+        assert path
+        (tmp_path / "bin" / tool).symlink_to(path)
+    for file in ("carillon", "CMakeLists.txt"):
+        shutil.copy2(ROOT / file, tmp_path / file)
+    return tmp_path
+
+
+def carillon(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [folder / "carillon", *words],
+        env={"PATH": str(folder / "bin")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def add_tool(folder: Path, name: str, script: str) -> None:
+    tool = folder / "bin" / name
+    tool.unlink(missing_ok=True)
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+
+
+def test_help_and_version_need_nothing(bare: Path) -> None:
+    assert "./carillon demo" in carillon(bare, "--help").stdout
+    assert re.fullmatch(r"carillon \d+\.\d+\.\d+\n", carillon(bare, "--version").stdout)
+
+
+def test_without_apt_the_missing_packages_are_named(bare: Path) -> None:
+    result = carillon(bare, "demo")
+    assert result.returncode == 1
+    assert "g++ python3 python3-dev python3-venv" in result.stderr
+
+
+def test_a_user_who_may_not_install_gets_the_line_to_run(bare: Path) -> None:
+    add_tool(bare, "apt-get", "exit 1")
+    add_tool(bare, "id", "echo 1000")
+    result = carillon(bare, "demo")
+    assert result.returncode == 1
+    line = "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++ python3"
+    assert line in result.stderr
+
+
+def test_root_installs_what_is_missing(bare: Path) -> None:
+    add_tool(bare, "id", "echo 0")
+    add_tool(bare, "apt-get", f'echo "$*" >>{bare}/asked; [ "$2" = update ]')
+    result = carillon(bare, "demo")
+    assert result.returncode == 1  # this apt installs nothing
+    assert "install -y --no-install-recommends g++ python3" in (bare / "asked").read_text()
+
+
+def test_it_works_through_a_link_from_another_folder(bare: Path) -> None:
+    elsewhere = bare / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "carillon").symlink_to(bare / "carillon")
+    result = subprocess.run(
+        [elsewhere / "carillon", "--version"],
+        cwd=elsewhere,
+        env={"PATH": str(bare / "bin")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.startswith("carillon ")
