@@ -16,10 +16,10 @@ constexpr std::uint32_t csi_tiles(std::uint32_t subcarriers, std::uint32_t group
   return tiles_for((subcarriers + group - 1) / group);
 }
 
-/// How the 16 subcarriers of a tile follow from pilots: left (right) times the value `left` lanes
-/// after the start of the previous (`right` lanes after the start of this) tile.
+/// How the 16 subcarriers of a tile follow from pilots: a share of the value at lane `left_lane`
+/// and one of that at `right_lane`, counted from the start of this tile: -16…15 and 0…31.
 struct alignas(64) Interpolation {
-  std::int32_t left_lane[kTileLanes], right_lane[kTileLanes];  // 0…31
+  std::int32_t left_lane[kTileLanes], right_lane[kTileLanes];
   float left[kTileLanes], right[kTileLanes];
 };
 

@@ -1,0 +1,78 @@
+#include "phy/estimate/estimate.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace carillon::phy {
+namespace avx2 {
+extern const EstimateKernels estimate_kernels;
+}
+namespace avx512 {
+extern const EstimateKernels estimate_kernels;
+}
+namespace avx512fp16 {
+extern const EstimateKernels estimate_kernels;
+}
+
+const EstimateKernels& estimate_kernels(Isa isa) {
+  switch (isa) {
+    case Isa::Avx512Fp16: return avx512fp16::estimate_kernels;
+    case Isa::Avx512: return avx512::estimate_kernels;
+    case Isa::Avx2: break;
+  }
+  return avx2::estimate_kernels;
+}
+
+namespace {
+
+constexpr std::uint32_t kMostComb = 16, kMostGroup = 16;
+
+void check(const char* name, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
+  if (value < least || value > most)
+    throw std::invalid_argument(std::string(name) + " " + std::to_string(value) +
+                                " is not within " + std::to_string(least) + " to " +
+                                std::to_string(most));
+}
+
+Interpolation interpolate(std::uint32_t tile, std::uint32_t subcarriers, std::uint32_t comb,
+                          std::uint32_t offset) {
+  Interpolation pattern{};
+  const auto start = static_cast<std::int32_t>(tile * kTileLanes);
+  const std::uint32_t last = offset + (subcarriers - 1 - offset) / comb * comb;
+  for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+    const std::uint32_t k = tile * kTileLanes + lane;
+    if (k >= subcarriers) continue;
+    const std::uint32_t left = k < offset ? offset : k - (k - offset) % comb;
+    const bool between = k > left && left < last;  // else at a pilot or held at an edge
+    const float share = between ? static_cast<float>(k - left) / static_cast<float>(comb) : 0.0F;
+    pattern.left_lane[lane] = static_cast<std::int32_t>(left) - start;
+    pattern.right_lane[lane] = between ? static_cast<std::int32_t>(left + comb) - start : 0;
+    pattern.left[lane] = 1 - share;
+    pattern.right[lane] = share;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t offset,
+                           std::uint32_t group)
+    : subcarriers_(subcarriers), group_(group) {
+  check("subcarriers", subcarriers, 1, 4096);
+  check("comb", comb, 1, kMostComb);
+  check("offset", offset, 0, std::min(comb, subcarriers) - 1);
+  check("group", group, 1, kMostGroup);
+  for (std::uint32_t tile = 0; tile < tiles(); ++tile) {
+    const Interpolation pattern = interpolate(tile, subcarriers, comb, offset);
+    std::size_t known = 0;
+    while (known < patterns_.size() &&
+           std::memcmp(&patterns_[known], &pattern, sizeof pattern) != 0)
+      ++known;
+    if (known == patterns_.size()) patterns_.push_back(pattern);
+    pattern_of_.push_back(static_cast<std::uint16_t>(known));
+  }
+}
+
+}  // namespace carillon::phy

@@ -1,0 +1,94 @@
+// Interpolation between a comb's pilots and means over groups, a tile at a time.
+
+namespace {
+
+// Values that lie `lanes` lanes from the start of `here`; negative ones and those from 16 on are in
+// `other`, the tile before or after.
+#if CARILLON_SIMD_AVX512
+[[gnu::always_inline]] inline Vf pick(const float* here, const float* other,
+                                      const std::int32_t* lanes) {
+  return _mm512_permutex2var_ps(load(here), _mm512_loadu_si512(lanes), load(other));
+}
+#else
+// The same plane of the neighbouring tiles lies 32 floats away.
+[[gnu::always_inline]] inline Vf pick(const float* here, const float*, const std::int32_t* lanes) {
+  Vi index;
+  std::memcpy(&index, lanes, sizeof index);
+  index = index < 0 ? index - 16 : index;
+  index = index > 15 ? index + 16 : index;
+  return _mm256_i32gather_ps(here, reinterpret_cast<__m256i>(index), 4);
+}
+#endif
+
+/// The channel at the 16 subcarriers of tile t, both planes.
+[[gnu::always_inline]] inline void interpolate(const EstimatePlan& plan, const Tile* row,
+                                               std::uint32_t t, float* re, float* im) {
+  const Interpolation& pattern = plan.interpolation(t);
+  const Tile &here = row[t], &before = row[t == 0 ? t : t - 1],
+             &after = row[t + 1 == plan.tiles() ? t : t + 1];
+  for (std::uint32_t i = 0; i < kTileLanes; i += kLanes) {
+    const Vf left = load(pattern.left + i), right = load(pattern.right + i);
+    const std::int32_t *from = pattern.left_lane + i, *to = pattern.right_lane + i;
+    store(re + i, left * pick(here.re, before.re, from) + right * pick(here.re, after.re, to));
+    store(im + i, left * pick(here.im, before.im, from) + right * pick(here.im, after.im, to));
+  }
+}
+
+// Sums of neighbours: count numbers become half as many, in place.
+[[gnu::always_inline]] inline void halve(float* p, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count / 2; i += kLanes) {
+    const Vf a = load(p + 2 * i), b = load(p + 2 * i + kLanes);
+#if CARILLON_SIMD_AVX512
+    const Vf even =
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const Vf odd =
+        __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#else
+    const Vf even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    const Vf odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#endif
+    store(p + i, even + odd);
+  }
+}
+
+// p: 16·group numbers → out[i] = scale · sum over group i. Overwrites p.
+void sum_groups(float* p, std::uint32_t group, float scale, float* out) {
+  for (; group % 2 == 0; group /= 2) halve(p, kTileLanes * group);
+  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+    float sum = 0;
+    for (std::uint32_t j = 0; j < group; ++j) sum += p[i * group + j];
+    out[i] = scale * sum;
+  }
+}
+
+void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) noexcept {
+  const std::uint32_t group = plan.group(), tiles = plan.tiles();
+  if (group == 1) {
+    for (std::uint32_t t = 0; t < tiles; ++t)
+      interpolate(plan, row, t, csi[t * stride].re, csi[t * stride].im);
+    return;
+  }
+  constexpr std::uint32_t kMostGroup = 16;
+  alignas(64) float re[kMostGroup * kTileLanes], im[kMostGroup * kTileLanes];
+  for (std::uint32_t first = 0; first < tiles; first += group, csi += stride) {
+    const std::uint32_t present = std::min(group, tiles - first);
+    for (std::uint32_t t = 0; t < present; ++t)
+      interpolate(plan, row, first + t, re + t * kTileLanes, im + t * kTileLanes);
+    std::fill(re + present * kTileLanes, re + group * kTileLanes, 0.0F);
+    std::fill(im + present * kTileLanes, im + group * kTileLanes, 0.0F);
+    const float scale = 1 / static_cast<float>(group);
+    sum_groups(re, group, scale, csi->re);
+    sum_groups(im, group, scale, csi->im);
+    const std::uint32_t rest = plan.subcarriers() % group;
+    if (first + present == tiles && rest != 0) {
+      const std::uint32_t last = plan.subcarriers() / group % kTileLanes;
+      csi->re[last] *= static_cast<float>(group) / static_cast<float>(rest);
+      csi->im[last] *= static_cast<float>(group) / static_cast<float>(rest);
+    }
+  }
+}
+
+}  // namespace
+
+extern const EstimateKernels estimate_kernels;
+const EstimateKernels estimate_kernels{estimate};

@@ -1,0 +1,141 @@
+// The reference below is the definition in double precision: interpolate, hold, average.
+#include "phy/estimate/estimate.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::phy;
+using Value = std::complex<double>;
+
+constexpr std::uint32_t kSubcarriers[] = {1, 5, 16, 31, 48, 113, 624, 1193, 1200};
+
+std::vector<Value> random_row(std::uint32_t subcarriers) {
+  std::mt19937 random(subcarriers);
+  std::normal_distribution<float> normal;
+  std::vector<Value> row(subcarriers);
+  for (Value& value : row) value = {normal(random), normal(random)};
+  return row;
+}
+
+// A pilot row as receive_pilot() leaves it, other users' values on the other subcarriers included.
+AlignedArray<Tile> tiles_of(const std::vector<Value>& row) {
+  AlignedArray<Tile> tiles(tiles_for(static_cast<std::uint32_t>(row.size())));
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    tiles[k / 16].re[k % 16] = static_cast<float>(row[k].real());
+    tiles[k / 16].im[k % 16] = static_cast<float>(row[k].imag());
+  }
+  return tiles;
+}
+
+std::vector<Value> reference(const std::vector<Value>& row, std::uint32_t comb,
+                             std::uint32_t offset, std::uint32_t group) {
+  const auto size = static_cast<std::uint32_t>(row.size());
+  std::vector<Value> channel(size), means;
+  for (std::uint32_t k = 0; k < size; ++k) {
+    std::uint32_t left = offset;
+    while (left + comb <= k) left += comb;
+    const double share = static_cast<double>(k - left) / comb;
+    if (k < offset)
+      channel[k] = row[offset];
+    else if (left + comb >= size)
+      channel[k] = row[left];
+    else
+      channel[k] = (1 - share) * row[left] + share * row[left + comb];
+  }
+  for (std::uint32_t first = 0; first < size; first += group) {
+    const std::uint32_t end = std::min(first + group, size);
+    Value sum = 0;
+    for (std::uint32_t k = first; k < end; ++k) sum += channel[k];
+    means.push_back(sum / static_cast<double>(end - first));
+  }
+  return means;
+}
+
+double worst_error(const EstimateKernels& kernels, const std::vector<Value>& row,
+                   std::uint32_t comb, std::uint32_t offset, std::uint32_t group) {
+  constexpr std::size_t kStride = 3;
+  const auto subcarriers = static_cast<std::uint32_t>(row.size());
+  const EstimatePlan plan(subcarriers, comb, offset, group);
+  const std::uint32_t count = csi_tiles(subcarriers, group);
+  AlignedArray<Tile> csi(count * kStride);
+  for (Tile& tile : csi)
+    for (std::uint32_t i = 0; i < kTileLanes; ++i) tile.re[i] = tile.im[i] = 77;
+  kernels.estimate(plan, tiles_of(row).data(), csi.data(), kStride);
+
+  std::vector<Value> expected = reference(row, comb, offset, group);
+  expected.resize(count * kTileLanes);  // tail lanes are zero
+  double worst = 0;
+  for (std::uint32_t n = 0; n < expected.size(); ++n) {
+    const Tile& tile = csi[n / 16 * kStride];
+    worst = std::max(worst, std::abs(Value(tile.re[n % 16], tile.im[n % 16]) - expected[n]));
+  }
+  for (std::size_t t = 0; t < csi.size(); ++t)
+    EXPECT_TRUE(t % kStride == 0 || (csi[t].re[0] == 77 && csi[t].im[15] == 77))
+        << "tile " << t << " is not ours";
+  return worst;
+}
+
+TEST(Estimate, EqualsTheDefinitionForAllCombsOffsetsAndGroups) {
+  for (const Isa isa : available_isas())
+    for (const std::uint32_t subcarriers : kSubcarriers) {
+      const std::vector<Value> row = random_row(subcarriers);
+      for (std::uint32_t comb = 1; comb <= 16; ++comb)
+        for (std::uint32_t offset = 0; offset < std::min(comb, subcarriers); ++offset)
+          for (std::uint32_t group = 1; group <= 16; ++group) {
+            if (subcarriers > 200 && (comb + offset + group) % 5 != 0) continue;
+            EXPECT_LE(worst_error(estimate_kernels(isa), row, comb, offset, group), 1e-6)
+                << to_string(isa) << " S " << subcarriers << " comb " << comb << " offset "
+                << offset << " group " << group;
+          }
+    }
+}
+
+TEST(Estimate, IsExactForAChannelLinearInFrequency) {
+  std::vector<Value> row(1193);
+  for (std::size_t k = 0; k < row.size(); ++k)
+    row[k] = {0.5 + 0.001 * static_cast<double>(k), 1 - 0.002 * static_cast<double>(k)};
+  constexpr std::uint32_t kStart = 16, kEnd = 1168;  // clear of the held edges
+  for (const Isa isa : available_isas())
+    for (std::uint32_t comb = 1; comb <= 16; ++comb) {
+      const EstimatePlan plan(1193, comb, comb - 1, 1);
+      AlignedArray<Tile> csi(plan.tiles());
+      estimate_kernels(isa).estimate(plan, tiles_of(row).data(), csi.data(), 1);
+      for (std::uint32_t k = kStart; k < kEnd; ++k) {
+        EXPECT_NEAR(csi[k / 16].re[k % 16], row[k].real(), 1e-6) << "comb " << comb << " k " << k;
+        EXPECT_NEAR(csi[k / 16].im[k % 16], row[k].imag(), 1e-6) << "comb " << comb << " k " << k;
+      }
+    }
+}
+
+TEST(Estimate, HoldsTheEdges) {
+  const std::vector<Value> row = random_row(100);
+  for (const Isa isa : available_isas()) {
+    const EstimatePlan plan(100, 16, 9, 1);  // pilots at 9, 25, …, 89
+    AlignedArray<Tile> csi(plan.tiles());
+    const AlignedArray<Tile> tiles = tiles_of(row);
+    estimate_kernels(isa).estimate(plan, tiles.data(), csi.data(), 1);
+    for (std::uint32_t k = 0; k <= 9; ++k) EXPECT_EQ(csi[0].re[k], tiles[0].re[9]);
+    for (std::uint32_t k = 89; k < 100; ++k) EXPECT_EQ(csi[k / 16].im[k % 16], tiles[5].im[9]);
+  }
+}
+
+TEST(Estimate, RefusesWhatItCannotSeparate) {
+  EXPECT_THROW(EstimatePlan(0, 1, 0, 1), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(100, 0, 0, 1), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(100, 17, 0, 1), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(100, 4, 4, 1), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(5, 8, 5, 1), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(100, 4, 0, 0), std::invalid_argument);
+  EXPECT_THROW(EstimatePlan(100, 4, 0, 17), std::invalid_argument);
+}
+
+}  // namespace
