@@ -1,0 +1,223 @@
+// The transform behind OFDM, in vectors of L numbers (L = 8 or 16). Included by ofdm.inl.
+//
+// Used subcarriers count from the lowest, u = 0, which is bin -s (s = subcarriers/2), so that they
+// fall on tiles wherever the band begins. With N = L·M samples n = M·a + r and u = L·t + i,
+//
+//   X(u) = Σ_n x(n) W_N^(n(u-s)) = Σ_r W_M^(rt) · W_N^(r(i-s)) · Σ_a W_L^(a(i-s)) x(M·a + r):
+//
+// 1. lane pass: a transform of length L over vectors whose lanes are neighbouring r (no shuffles),
+//    its output rotated by s mod L, a twiddle that carries the rest of the shift and all scaling,
+//    and a transposition of L×L numbers: now each row r holds lanes i;
+// 2. row passes: a transform of length M over rows, the lanes independent, decimated in frequency
+//    and in place; the last one stores row t where the caller wants it.
+//
+// The inverse runs the same passes from the other end with re and im exchanged.
+
+namespace {
+
+template <std::uint32_t L>
+struct Simd {
+  typedef float F __attribute__((vector_size(L * 4)));
+  typedef std::int32_t I __attribute__((vector_size(L * 4)));
+
+  [[gnu::always_inline]] static F load(const float* p) {
+    F v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  [[gnu::always_inline]] static void store(float* p, F v) { std::memcpy(p, &v, sizeof v); }
+};
+
+template <std::uint32_t L>
+struct Cx {
+  typename Simd<L>::F re, im;
+
+  [[gnu::always_inline]] friend Cx operator+(Cx a, Cx b) { return {a.re + b.re, a.im + b.im}; }
+  [[gnu::always_inline]] friend Cx operator-(Cx a, Cx b) { return {a.re - b.re, a.im - b.im}; }
+};
+
+template <std::uint32_t L>
+[[gnu::always_inline]] inline Cx<L> times_minus_j(Cx<L> a) {
+  return {a.im, -a.re};
+}
+
+// W is a vector or a scalar, for which the compiler broadcasts.
+template <std::uint32_t L, typename W>
+[[gnu::always_inline]] inline Cx<L> times(Cx<L> a, W re, W im) {
+  return {a.re * re - a.im * im, a.re * im + a.im * re};
+}
+
+inline constexpr float kHalfRoot = 0.70710678118654752440F;   // cos(π/4)
+inline constexpr float kCosEighth = 0.92387953251128675613F;  // cos(π/8)
+inline constexpr float kSinEighth = 0.38268343236508977173F;  // sin(π/8)
+
+// W_8 and W_8^3, W_8^k = exp(-j2πk/8)
+template <std::uint32_t L>
+[[gnu::always_inline]] inline Cx<L> times_w8(Cx<L> a) {
+  return {(a.re + a.im) * kHalfRoot, (a.im - a.re) * kHalfRoot};
+}
+template <std::uint32_t L>
+[[gnu::always_inline]] inline Cx<L> times_w8_3(Cx<L> a) {
+  return {(a.im - a.re) * kHalfRoot, (a.re + a.im) * -kHalfRoot};
+}
+
+template <std::uint32_t L>
+[[gnu::always_inline]] inline void dft4(Cx<L>& a, Cx<L>& b, Cx<L>& c, Cx<L>& d) {
+  const Cx<L> ac = a + c, bd = b + d, a_c = a - c, b_d = times_minus_j(b - d);
+  a = ac + bd;
+  b = a_c + b_d;
+  c = ac - bd;
+  d = a_c - b_d;
+}
+
+// Discrete Fourier transforms of R vectors in natural order.
+template <std::uint32_t L>
+[[gnu::always_inline]] inline void dft(Cx<L> (&x)[4]) {
+  dft4(x[0], x[1], x[2], x[3]);
+}
+
+template <std::uint32_t L>
+[[gnu::always_inline]] inline void dft(Cx<L> (&x)[8]) {
+  dft4(x[0], x[2], x[4], x[6]);
+  dft4(x[1], x[3], x[5], x[7]);
+  const Cx<L> odd[4] = {x[1], times_w8(x[3]), times_minus_j(x[5]), times_w8_3(x[7])};
+  const Cx<L> even[4] = {x[0], x[2], x[4], x[6]};
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    x[k] = even[k] + odd[k];
+    x[k + 4] = even[k] - odd[k];
+  }
+}
+
+template <std::uint32_t L>
+[[gnu::always_inline]] inline void dft(Cx<L> (&x)[16]) {
+#pragma GCC unroll 4
+  for (int b = 0; b < 4; ++b) dft4(x[b], x[b + 4], x[b + 8], x[b + 12]);
+  // x[b + 4k] is now frequency k of the quarter n ≡ b (mod 4) and gets W_16^(bk).
+  x[5] = times(x[5], kCosEighth, -kSinEighth);
+  x[6] = times_w8(x[6]);
+  x[7] = times(x[7], kSinEighth, -kCosEighth);
+  x[9] = times_w8(x[9]);
+  x[10] = times_minus_j(x[10]);
+  x[11] = times_w8_3(x[11]);
+  x[13] = times(x[13], kSinEighth, -kCosEighth);
+  x[14] = times_w8_3(x[14]);
+  x[15] = times(x[15], -kCosEighth, kSinEighth);
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) dft4(x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]);
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k)
+#pragma GCC unroll 4
+    for (int b = k + 1; b < 4; ++b) std::swap(x[4 * k + b], x[4 * b + k]);
+}
+
+/// One pass of radix R over blocks of `length` rows: load(place) gives a row, store(place, row)
+/// takes it. The last pass (length == R) has no twiddles.
+template <std::uint32_t L, std::uint32_t R, bool kLast, typename Load, typename Store>
+[[gnu::always_inline]] inline void row_pass(const FftTables& tables, std::size_t pass,
+                                            std::uint32_t length, Load load, Store store) {
+  const std::uint32_t distance = kLast ? 1 : length / R;
+  const float* w = tables.twiddles[pass].data();
+  for (std::uint32_t p = 0; p < distance; ++p, w += 2 * (R - 1)) {
+    for (std::uint32_t first = p; first < tables.rows; first += kLast ? R : length) {
+      Cx<L> x[R];
+#pragma GCC unroll 16
+      for (std::uint32_t i = 0; i < R; ++i) x[i] = load(first + i * distance);
+      dft(x);
+      if constexpr (!kLast) {
+#pragma GCC unroll 16
+        for (std::uint32_t j = 1; j < R; ++j) x[j] = times(x[j], w[2 * j - 2], w[2 * j - 1]);
+      }
+#pragma GCC unroll 16
+      for (std::uint32_t j = 0; j < R; ++j) store(first + j * distance, x[j]);
+    }
+  }
+}
+
+/// Rows in the work buffer: re and im vectors of each in turn.
+template <std::uint32_t L>
+struct WorkRows {
+  float* base;
+  [[gnu::always_inline]] Cx<L> operator()(std::uint32_t place) const {
+    const float* p = base + std::size_t{place} * 2 * L;
+    return {Simd<L>::load(p), Simd<L>::load(p + L)};
+  }
+  [[gnu::always_inline]] void operator()(std::uint32_t place, Cx<L> x) const {
+    float* p = base + std::size_t{place} * 2 * L;
+    Simd<L>::store(p, x.re);
+    Simd<L>::store(p + L, x.im);
+  }
+};
+
+/// The row passes, the first of them reading by `load`, the last one writing by `store`.
+template <std::uint32_t L, typename Load, typename Store>
+inline void transform_rows(const FftTables& tables, float* work, Load load, Store store) {
+  const WorkRows<L> rows{work};
+  const auto run = [&]<bool kLast>(std::size_t pass, std::uint32_t length, auto from, auto to) {
+    if (tables.radices[pass] == 8)
+      row_pass<L, 8, kLast>(tables, pass, length, from, to);
+    else
+      row_pass<L, 4, kLast>(tables, pass, length, from, to);
+  };
+  std::uint32_t length = tables.rows;
+  run.template operator()<false>(0, length, load, rows);
+  length /= tables.radices[0];
+  std::size_t pass = 1;
+  for (; length > tables.radices[pass]; length /= tables.radices[pass++])
+    run.template operator()<false>(pass, length, rows, rows);
+  run.template operator()<true>(pass, length, rows, store);
+}
+
+// Lanes out of a and b: lane k of the result is lane Pick(k) of a, or of b from L on. (Where the
+// pattern has an instruction, the compiler uses it; GCC 12 warns about its own AVX-512 intrinsics.)
+template <auto Pick, typename F>
+[[gnu::always_inline]] inline F shuffle(F a, F b) {
+  return [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(a, b, Pick(k)...);
+  }
+  (std::make_integer_sequence<int, sizeof(F) / 4>());
+}
+
+/// out(j)[i] = in(i)[j] for L rows of L floats.
+template <std::uint32_t L, typename In, typename Out>
+[[gnu::always_inline]] inline void transpose(In in, Out out) {
+  using F = typename Simd<L>::F;
+  constexpr int n = L;
+  // Within 128-bit parts: interleave numbers, then pairs of numbers; then gather whole parts.
+  constexpr auto ones_low = [](int k) { return k / 4 * 4 + k % 4 / 2 + k % 2 * n; };
+  constexpr auto ones_high = [](int k) { return k / 4 * 4 + k % 4 / 2 + k % 2 * n + 2; };
+  constexpr auto twos_low = [](int k) { return k / 4 * 4 + k % 2 + k % 4 / 2 * n; };
+  constexpr auto twos_high = [](int k) { return k / 4 * 4 + k % 2 + k % 4 / 2 * n + 2; };
+  constexpr auto even = [](int k) { return k / 4 * 8 + k % 4; };
+  constexpr auto odd = [](int k) { return k / 4 * 8 + k % 4 + 4; };
+  F rows[L];
+#pragma GCC unroll 4
+  for (int g = 0; g < n; g += 4) {
+    const F a = Simd<L>::load(in(g)), b = Simd<L>::load(in(g + 1)), c = Simd<L>::load(in(g + 2)),
+            d = Simd<L>::load(in(g + 3));
+    const F ab = shuffle<ones_low>(a, b), AB = shuffle<ones_high>(a, b);
+    const F cd = shuffle<ones_low>(c, d), CD = shuffle<ones_high>(c, d);
+    rows[g] = shuffle<twos_low>(ab, cd);
+    rows[g + 1] = shuffle<twos_high>(ab, cd);
+    rows[g + 2] = shuffle<twos_low>(AB, CD);
+    rows[g + 3] = shuffle<twos_high>(AB, CD);
+  }
+  // Part l of rows[g + c] now holds column 4l + c of input rows g … g + 3.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const F e = shuffle<even>(rows[c], rows[4 + c]), o = shuffle<odd>(rows[c], rows[4 + c]);
+    if constexpr (L == 8) {
+      Simd<L>::store(out(c), e);
+      Simd<L>::store(out(4 + c), o);
+    } else {
+      const F E = shuffle<even>(rows[8 + c], rows[12 + c]);
+      const F O = shuffle<odd>(rows[8 + c], rows[12 + c]);
+      Simd<L>::store(out(c), shuffle<even>(e, E));
+      Simd<L>::store(out(4 + c), shuffle<even>(o, O));
+      Simd<L>::store(out(8 + c), shuffle<odd>(e, E));
+      Simd<L>::store(out(12 + c), shuffle<odd>(o, O));
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,309 @@
+// Samples to tiles and back around the transform: conversion fused into its first loads,
+// selection of used subcarriers into its last stores, and the other way round for the inverse.
+#include "phy/ofdm/fft.inl"
+
+namespace {
+
+/// Where a row of L numbers, the v-th from the lowest used subcarrier, lies among tiles.
+template <std::uint32_t L>
+struct TileRows {
+  Tile* base;
+  std::size_t stride;
+  std::uint32_t tiles;  ///< rows beyond are zero and not stored
+
+  [[gnu::always_inline]] float* at(std::uint32_t v) const {
+    return base[v / (kTileLanes / L) * stride].re + v % (kTileLanes / L) * L;
+  }
+  [[gnu::always_inline]] bool inside(std::uint32_t v) const { return v < tiles * (kTileLanes / L); }
+};
+
+// ---- samples → tiles
+
+template <std::uint32_t L>
+[[gnu::always_inline]] inline Cx<L> load_samples(const std::int16_t* iq) {
+  using I = typename Simd<L>::I;
+  using F = typename Simd<L>::F;
+  I v;
+  std::memcpy(&v, iq, sizeof v);
+  // As if shifted up by 16 bits: exact in a float, and the scale is in the twiddles.
+  return {__builtin_convertvector(v << 16, F), __builtin_convertvector(v & ~0xffff, F)};
+}
+
+template <std::uint32_t L>
+inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, float* work) {
+  alignas(64) float block[L][2][L];
+  const float* w = tables.lane_twiddles.data();
+  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
+    Cx<L> x[L];
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a)
+      x[a] = load_samples<L>(iq + 2 * (std::size_t{tables.rows} * a + r));
+    dft(x);
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      const std::uint32_t lane = (a + tables.rotation) % L;
+      const float* twiddle = w + std::size_t{lane} * 2 * L;
+      const Cx<L> y = times(x[a], Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
+      Simd<L>::store(block[lane][0], y.re);
+      Simd<L>::store(block[lane][1], y.im);
+    }
+    for (std::uint32_t part = 0; part < 2; ++part)
+      transpose<L>(
+          [&](int i) { return block[i][part]; },
+          [&](int i) { return work + (r + static_cast<std::uint32_t>(i)) * 2 * L + part * L; });
+  }
+}
+
+template <std::uint32_t L>
+void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L> out,
+                      float* work) {
+  samples_to_rows<L>(tables, iq, work);
+  const std::uint16_t* frequency = tables.frequency_at.data();
+  transform_rows<L>(tables, work, WorkRows<L>{work}, [=](std::uint32_t place, Cx<L> x) {
+    const std::uint32_t v = frequency[place];
+    if (!out.inside(v)) return;
+    Simd<L>::store(out.at(v), x.re);
+    Simd<L>::store(out.at(v) + kTileLanes, x.im);
+  });
+}
+
+void all_bins(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
+              std::uint32_t tiles, OfdmScratch& scratch) {
+  if (kLanes == 8 || plan.shape().fft_size < 256)
+    samples_to_tiles<8>(plan.tables(8), iq, {out, stride, tiles}, scratch.work.data());
+  else
+    samples_to_tiles<kLanes>(plan.tables(kLanes), iq, {out, stride, tiles}, scratch.work.data());
+}
+
+// ---- tiles → samples
+
+template <typename F>
+[[gnu::always_inline]] inline F larger(F a, F b) {
+  return a > b ? a : b;
+}
+template <typename F>
+[[gnu::always_inline]] inline F smaller(F a, F b) {
+  return a < b ? a : b;
+}
+[[gnu::always_inline]] inline std::uint32_t at_least(__m256 a, __m256 b) {
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ)));
+}
+#if CARILLON_SIMD_AVX512
+[[gnu::always_inline]] inline std::uint32_t at_least(__m512 a, __m512 b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
+}
+#endif
+
+inline constexpr float kLargest = 32767.0F, kSmallest = -32768.0F;
+inline constexpr float kTooLarge = 32767.5F;     // the tie rounds to 32768
+inline constexpr float kTooSmall = -32768.502F;  // the next number below -32768.5, which rounds up
+// Added to a number below 2^22, leaves its nearest integer (ties to even) in the lowest bits.
+inline constexpr float kRounder = 0x1.8p23F;
+
+template <typename F>
+[[gnu::always_inline]] inline F all(float x) {
+  return x - F{};
+}
+
+// Rare: multiplies by gain, clamps and returns how many numbers were out of range.
+template <typename F>
+[[gnu::noinline]] std::uint32_t saturate(F* x, int count, float gain) {
+  int outside = 0;
+  for (int i = 0; i < count; ++i) {
+    const F y = x[i] * gain;
+    outside += std::popcount(at_least(y, all<F>(kTooLarge)));
+    outside += std::popcount(at_least(-y, all<F>(-kTooSmall)));
+    x[i] = larger(smaller(y, all<F>(kLargest)), all<F>(kSmallest));
+  }
+  return static_cast<std::uint32_t>(outside);
+}
+
+/// Rows to samples: the passes of samples_to_rows() from the other end. re and im come exchanged,
+/// which makes the transform an inverse one.
+template <std::uint32_t L>
+inline std::uint32_t rows_to_samples(const FftTables& tables, const float* work, float gain,
+                                     std::int16_t* iq) {
+  using F = typename Simd<L>::F;
+  using I = typename Simd<L>::I;
+  alignas(64) float block[L][2][L];
+  const std::uint16_t* place = tables.place_of.data();
+  const float* w = tables.lane_twiddles.data();
+  std::uint32_t saturated = 0;
+  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
+    for (std::uint32_t part = 0; part < 2; ++part)
+      transpose<L>(
+          [&](int i) {
+            return work + std::size_t{place[r + static_cast<std::uint32_t>(i)]} * 2 * L + part * L;
+          },
+          [&](int i) { return block[i][part]; });
+    Cx<L> x[L];
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      const std::uint32_t lane = (a + tables.rotation) % L;
+      const float* twiddle = w + std::size_t{lane} * 2 * L;
+      x[a] = times(Cx<L>{Simd<L>::load(block[lane][0]), Simd<L>::load(block[lane][1])},
+                   Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
+    }
+    dft(x);
+    I peak{};  // floats without a sign compare as integers
+    F out[2 * L];
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      out[2 * a] = x[a].im;
+      out[2 * a + 1] = x[a].re;
+      peak = larger(peak, I(x[a].im) & 0x7fffffff);
+      peak = larger(peak, I(x[a].re) & 0x7fffffff);
+    }
+    float factor = gain;
+    if (at_least(F(peak) * std::abs(gain), all<F>(kLargest)) != 0) [[unlikely]] {
+      saturated += saturate(out, 2 * L, gain);
+      factor = 1;
+    }
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      const I i = I(out[2 * a] * factor + kRounder), q = I(out[2 * a + 1] * factor + kRounder);
+      const I v = (i & 0xffff) | (q << 16);
+      std::memcpy(iq + 2 * (std::size_t{tables.rows} * a + r), &v, sizeof v);
+    }
+  }
+  return saturated;
+}
+
+template <std::uint32_t L>
+std::uint32_t tiles_to_samples(const FftTables& tables, TileRows<L> in, float gain,
+                               std::int16_t* iq, float* work) {
+  const auto load = [=](std::uint32_t v) -> Cx<L> {
+    if (!in.inside(v)) return Cx<L>{typename Simd<L>::F{}, typename Simd<L>::F{}};
+    return {Simd<L>::load(in.at(v) + kTileLanes), Simd<L>::load(in.at(v))};
+  };
+  transform_rows<L>(tables, work, load, WorkRows<L>{work});
+  // The twiddles hold receive's scale, 2^-31; the samples' is 2^15.
+  return rows_to_samples<L>(tables, work, gain * 0x1p46F, iq);
+}
+
+// ---- the hole at DC, tail lanes, pilots and noise
+
+using Index = Simd<kLanes>::I;
+
+[[gnu::always_inline]] inline Index lane_index() {
+  Index v{};
+  for (std::uint32_t i = 0; i < kLanes; ++i) v[i] = static_cast<std::int32_t>(i);
+  return v;
+}
+
+/// Used subcarriers k … k + kLanes - 1, one plane (re or im) of them, out of a row of all bins.
+/// Subcarriers from `hole` on are one bin further up. k is a multiple of kLanes.
+[[gnu::always_inline]] inline Vf used_bins(const float* plane, std::uint32_t k, std::uint32_t hole,
+                                           std::uint32_t subcarriers) {
+  const auto at = [&](std::uint32_t bin) {
+    return plane + bin / kTileLanes * 32 + bin % kTileLanes;
+  };
+  const Vf here = load(at(k)), next = load(at(k + kLanes));
+#if CARILLON_SIMD_AVX512
+  const Vf shifted =
+      __builtin_shufflevector(here, next, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+#else
+  const Vf shifted = __builtin_shufflevector(here, next, 1, 2, 3, 4, 5, 6, 7, 8);
+#endif
+  const Index index = lane_index() + static_cast<std::int32_t>(k);
+  const Vf chosen = index < static_cast<std::int32_t>(hole) ? here : shifted;
+  return index < static_cast<std::int32_t>(subcarriers) ? chosen : Vf{};
+}
+
+std::uint32_t hole_of(const OfdmPlan& plan) {
+  return plan.shape().dc_hole ? plan.shape().subcarriers / 2 : plan.shape().fft_size;
+}
+
+void receive(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
+             OfdmScratch& scratch) noexcept {
+  const std::uint32_t tiles = plan.tiles(), subcarriers = plan.shape().subcarriers;
+  if (!plan.shape().dc_hole) {
+    all_bins(plan, iq, out, stride, tiles, scratch);
+    Tile& last = out[(tiles - 1) * stride];
+    for (std::uint32_t i = subcarriers - (tiles - 1) * kTileLanes; i < kTileLanes; ++i)
+      last.re[i] = last.im[i] = 0;
+    return;
+  }
+  const Tile* bins = scratch.bins.data();
+  all_bins(plan, iq, scratch.bins.data(), 1, tiles_for(subcarriers + 1), scratch);
+  const std::uint32_t hole = hole_of(plan);
+  for (std::uint32_t k = 0; k < tiles * kTileLanes; k += kLanes) {
+    Tile& tile = out[k / kTileLanes * stride];
+    store(tile.re + k % kTileLanes, used_bins(bins->re, k, hole, subcarriers));
+    store(tile.im + k % kTileLanes, used_bins(bins->im, k, hole, subcarriers));
+  }
+}
+
+float mean_power(const Tile* bins, std::uint32_t first, std::uint32_t count) {
+  const std::uint32_t end = first + count;
+  Vf sum{};
+  for (std::uint32_t k = first / kLanes * kLanes; k < end; k += kLanes) {
+    const Index index = lane_index() + static_cast<std::int32_t>(k);
+    const Vf re = load(bins[k / kTileLanes].re + k % kTileLanes);
+    const Vf im = load(bins[k / kTileLanes].im + k % kTileLanes);
+    const Vf power = re * re + im * im;
+    const Vf late = index < static_cast<std::int32_t>(end) ? power : Vf{};
+    sum += index < static_cast<std::int32_t>(first) ? Vf{} : late;
+  }
+  float total = 0;
+  for (std::uint32_t i = 0; i < kLanes; ++i) total += sum[i];
+  return count == 0 ? 0.0F : total / static_cast<float>(count);
+}
+
+float receive_pilot(const OfdmPlan& plan, const std::int16_t* iq, const Tile* pilot, Tile* row,
+                    OfdmScratch& scratch) noexcept {
+  const Tile* bins = scratch.bins.data();
+  const std::uint32_t size = plan.shape().fft_size, hole = hole_of(plan);
+  all_bins(plan, iq, scratch.bins.data(), 1, tiles_for(size), scratch);
+  for (std::uint32_t k = 0; k < plan.tiles() * kTileLanes; k += kLanes) {
+    const Vf re = used_bins(bins->re, k, hole, plan.shape().subcarriers);
+    const Vf im = used_bins(bins->im, k, hole, plan.shape().subcarriers);
+    const std::uint32_t tile = k / kTileLanes, lane = k % kTileLanes;
+    const Vf pilot_re = load(pilot[tile].re + lane), pilot_im = load(pilot[tile].im + lane);
+    store(row[tile].re + lane, re * pilot_re - im * pilot_im);
+    store(row[tile].im + lane, re * pilot_im + im * pilot_re);
+  }
+  return mean_power(bins, plan.noise_first(), plan.noise_bins());
+}
+
+// The row of bins that the inverse of a shape with a hole starts from.
+void open_hole(const OfdmPlan& plan, const Tile* in, std::size_t stride, Tile* bins) {
+  const std::uint32_t hole = hole_of(plan), subcarriers = plan.shape().subcarriers;
+  const auto copy = [=](std::uint32_t bin, std::uint32_t k) {
+    const Tile& from = in[k / kTileLanes * stride];
+    bins[bin / kTileLanes].re[bin % kTileLanes] = from.re[k % kTileLanes];
+    bins[bin / kTileLanes].im[bin % kTileLanes] = from.im[k % kTileLanes];
+  };
+  for (std::uint32_t k = 0; k < hole; ++k) copy(k, k);
+  bins[hole / kTileLanes].re[hole % kTileLanes] = bins[hole / kTileLanes].im[hole % kTileLanes] = 0;
+  for (std::uint32_t k = hole; k < subcarriers; ++k) copy(k + 1, k);
+  for (std::uint32_t bin = subcarriers + 1; bin % kTileLanes != 0; ++bin)
+    bins[bin / kTileLanes].re[bin % kTileLanes] = bins[bin / kTileLanes].im[bin % kTileLanes] = 0;
+}
+
+std::uint32_t transmit(const OfdmPlan& plan, const Tile* in, std::size_t stride, float gain,
+                       std::uint32_t prefix, std::int16_t* iq, OfdmScratch& scratch) noexcept {
+  const std::uint32_t size = plan.shape().fft_size;
+  std::uint32_t tiles = plan.tiles();
+  if (plan.shape().dc_hole) {
+    open_hole(plan, in, stride, scratch.bins.data());
+    in = scratch.bins.data();
+    stride = 1;
+    tiles = tiles_for(plan.shape().subcarriers + 1);
+  }
+  std::int16_t* body = iq + 2 * std::size_t{prefix};
+  Tile* from = const_cast<Tile*>(in);  // TileRows also writes; here it only reads
+  const std::uint32_t saturated =
+      kLanes == 8 || size < 256
+          ? tiles_to_samples<8>(plan.tables(8), {from, stride, tiles}, gain, body,
+                                scratch.work.data())
+          : tiles_to_samples<kLanes>(plan.tables(kLanes), {from, stride, tiles}, gain, body,
+                                     scratch.work.data());
+  std::memcpy(iq, body + 2 * std::size_t{size - prefix}, std::size_t{prefix} * 2 * sizeof *iq);
+  return saturated;
+}
+
+}  // namespace
+
+extern const OfdmKernels ofdm_kernels;
+const OfdmKernels ofdm_kernels{receive, receive_pilot, transmit};
