@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from carillon import core
+from carillon import core as core  # re-exported
 
 __version__: str = core.version
 

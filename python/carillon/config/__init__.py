@@ -1,0 +1,17 @@
+"""A cell as a person writes it: YAML, checked, documented, turned into a run plan."""
+
+from carillon.config.errors import ConfigError, Problem
+from carillon.config.load import Loaded, load_cell, parse_cell
+from carillon.config.models import Cell
+from carillon.config.plan import Run, plan_text
+
+__all__ = [
+    "Cell",
+    "ConfigError",
+    "Loaded",
+    "Problem",
+    "Run",
+    "load_cell",
+    "parse_cell",
+    "plan_text",
+]

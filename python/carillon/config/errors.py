@@ -1,0 +1,83 @@
+"""What is wrong with a configuration, where, and what would do."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from carillon.config.fields import Path, allowed, dotted, find, walk
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake. `message` goes after the key: "is 500 but must be 512 or 1024"."""
+
+    file: str
+    line: int  # from 1
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        what = f"{self.key} {self.message}" if self.key else self.message
+        return f"{self.file}:{self.line}: {what}"
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used; all that is wrong with it, in the file's order."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda problem: problem.line)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def shown(value: Any) -> str:
+    """A value as YAML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "empty"
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, list | dict):
+        text = str(value)
+        return text if len(text) <= 60 else text[:57] + "..."
+    return str(value)
+
+
+def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, str]]:
+    """Pydantic's findings as (key, message), one for each key."""
+    found: dict[Path, str] = {}
+    for item in error.errors():
+        if item["type"] == "extra_forbidden":
+            found[item["loc"]] = unknown_key(model, item["loc"])
+            continue
+        path, field = find(model, item["loc"])
+        if path in found:
+            continue
+        expected = allowed(field) if field is not None else "a mapping of keys to values"
+        value = item["input"]
+        if path and isinstance(path[-1], int):
+            expected = expected.rpartition("a list, each ")[2]
+        found[path] = f"is {shown(value)} but must be {expected}"
+    # A union's findings name the list as well as the item that is wrong in it: the item says it.
+    return [
+        (path, message)
+        for path, message in found.items()
+        if not any(other[: len(path)] == path for other in found if other != path)
+    ]
+
+
+def unknown_key(model: type[BaseModel], loc: Path) -> str:
+    """Why `loc` is no key, and which one may have been meant."""
+    name = str(loc[-1])
+    keys = {path: str(path[-1]) for path, _ in walk(model)}
+    parent = tuple(part for part in loc[:-1] if isinstance(part, str))
+    siblings = [key for path, key in keys.items() if path[:-1] == parent]
+    elsewhere = [path for path, key in keys.items() if key == name]
+    if elsewhere:
+        return "is not a key here; did you mean " + " or ".join(map(dotted, elsewhere)) + "?"
+    close = difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)
+    if close:
+        return f"is not a key; did you mean {dotted((*parent, close[0]))}?"
+    return "is not a key; the keys here are " + ", ".join(siblings)

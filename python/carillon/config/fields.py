@@ -1,0 +1,105 @@
+"""Reading the models: walking to a key, and saying in words what it may hold."""
+
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+Path = tuple[str | int, ...]
+
+
+def dotted(path: Path) -> str:
+    """('grants', 'list', 0, 'user') as a person reads it: grants.list[0].user."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else ("." if text else "") + part
+    return text
+
+
+def section_model(annotation: Any) -> type[BaseModel] | None:
+    """The model behind a key that is a section, or a list of sections."""
+    if get_origin(annotation) is list:
+        return section_model(get_args(annotation)[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return None
+
+
+def walk(model: type[BaseModel], prefix: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
+    """Every key of the tree, sections before what they hold."""
+    for name, field in model.model_fields.items():
+        path = (*prefix, name)
+        yield path, field
+        inner = section_model(field.annotation)
+        if inner is not None:
+            yield from walk(inner, path)
+
+
+def find(model: type[BaseModel], loc: Path) -> tuple[Path, FieldInfo | None]:
+    """The longest part of a pydantic location that names keys, and the last key's field.
+
+    Pydantic inserts the names of union branches, which are no keys; they are left out.
+    """
+    path: list[str | int] = []
+    field: FieldInfo | None = None
+    current: type[BaseModel] | None = model
+    for part in loc:
+        if isinstance(part, int):
+            path.append(part)
+        elif current is not None and part in current.model_fields:
+            field = current.model_fields[part]
+            current = section_model(field.annotation)
+            path.append(part)
+    return tuple(path), field
+
+
+def number(value: float) -> str:
+    return f"{value:g}"
+
+
+def unit(field: FieldInfo) -> str:
+    extra = field.json_schema_extra
+    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+
+
+def allowed(field: FieldInfo) -> str:
+    """What a key may hold: "a whole number between 1 and 256"."""
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "allowed" in extra:
+        return str(extra["allowed"])
+    return _allowed(field.annotation, field.metadata)
+
+
+def _allowed(annotation: Any, metadata: list[Any]) -> str:
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        constraints = [c for m in args[1:] for c in getattr(m, "metadata", [m])]
+        return _allowed(args[0], constraints)
+    if origin is Literal:
+        return " or ".join(", ".join(map(str, args)).rsplit(", ", 1))
+    if origin in (Union, types.UnionType):
+        return " or ".join(_allowed(branch, metadata) for branch in args)
+    if section_model(annotation) is not None:
+        model = section_model(annotation)
+        assert model is not None
+        keys = ", ".join(model.model_fields)
+        return (
+            f"a list of sections with the keys {keys}"
+            if origin is list
+            else (f"a section with the keys {keys}")
+        )
+    if origin is list:
+        return "a list, each " + _allowed(args[0], [])
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    return names[annotation] + _range(metadata)
+
+
+def _range(metadata: list[Any]) -> str:
+    low = next((number(float(str(m.ge))) for m in metadata if isinstance(m, Ge)), None)
+    high = next((number(float(str(m.le))) for m in metadata if isinstance(m, Le)), None)
+    if low is not None and high is not None:
+        return f" between {low} and {high}"
+    return f" from {low}" if low is not None else ""

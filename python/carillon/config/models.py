@@ -1,0 +1,192 @@
+"""The keys of a cell's YAML file. Descriptions, units and ranges here are the documentation.
+
+The tree of `Cell` mirrors the engine's FrameFormat (engine/frame/format.hpp), with the sections
+`radio`, `fronthaul` and `runtime` beside it. What crosses keys is checked by the engine.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field
+
+from carillon.config.sections import Fronthaul, Radio, Runtime
+from carillon.config.units import Base, key
+
+# TS 38.212 table 5.3.2-1.
+LIFTING_SIZES = sorted(
+    a << j for a in (2, 3, 5, 7, 9, 11, 13, 15) for j in range(8) if a << j <= 384
+)
+
+
+def _known_lifting(size: int) -> int:
+    if size not in LIFTING_SIZES:
+        raise ValueError("unknown lifting size")
+    return size
+
+
+class Numerology(Base):
+    """The OFDM grid."""
+
+    fft_size: Literal[128, 256, 512, 1024, 2048, 4096] = key(
+        512, "Points of the FFT; the sample rate is fft_size × spacing_khz.", "bins"
+    )
+    subcarriers: int = key(
+        300, "Used subcarriers, centred in the FFT.", "subcarriers", ge=12, le=4096
+    )
+    dc_hole: bool = key(False, "Leave the bin at DC empty; the upper half moves up by one bin.")
+    spacing_khz: float = key(15.0, "Subcarrier spacing.", "kHz", ge=1, le=480)
+    prefix: Literal["nr-normal", "constant"] = key(
+        "nr-normal",
+        "Cyclic prefix: `nr-normal` is that of TS 38.211 (longer at each half millisecond), "
+        "`constant` takes prefix_samples.",
+    )
+    prefix_samples: int = key(
+        36, "Length of every symbol's prefix when prefix is `constant`.", "samples", ge=0, le=4096
+    )
+
+
+class Pilots(Base):
+    """How users' pilots are kept apart."""
+
+    kind: Literal["time", "comb"] = key(
+        "time",
+        "`time`: one user in each P symbol. `comb`: user u sends in P symbol u // comb, on every "
+        "comb-th subcarrier from u mod comb.",
+    )
+    comb: int = key(1, "Width of the comb: users that share a P symbol.", "users", ge=1, le=16)
+    root: int = key(25, "Root of the Zadoff–Chu base sequence.", ge=1, le=99999)
+
+
+class Combiner(Base):
+    """The linear detector of the uplink; the downlink is precoded with its transpose."""
+
+    kind: Literal["zf", "mmse", "mrc"] = key(
+        "zf", "Zero-forcing, minimum mean square error, or maximum-ratio (conjugate)."
+    )
+    group: int = key(
+        16,
+        "Neighbouring subcarriers that share one combiner. 1 is the most exact and the most work; "
+        "16 costs least.",
+        "subcarriers",
+        ge=1,
+        le=16,
+    )
+
+
+class Coding(Base):
+    """Channel coding (TS 38.212) and modulation of one direction."""
+
+    block: Literal["frame", "slot", "symbol"] = key(
+        "slot", "What one transport block of a user spans."
+    )
+    crc: bool = key(
+        True,
+        "Attach the CRCs of 38.212. Without them a block counts as failed when it differs from "
+        "what the emulated user sent; without an emulated user, when its parity checks fail.",
+    )
+    mcs_table: Literal["none", "64qam", "256qam", "low-se"] = key(
+        "none",
+        "Table of TS 38.214 5.1.3.1 that mcs_index points into; `none` takes modulation and rate.",
+    )
+    mcs_index: int = key(0, "Row of mcs_table.", ge=0, le=28)
+    modulation: Literal["qpsk", "16qam", "64qam", "256qam"] = key(
+        "16qam", "Constellation, when mcs_table is `none`."
+    )
+    rate: float = key(
+        1 / 3,
+        "Target code rate, when mcs_table is `none`.",
+        "information/coded bits",
+        ge=0.01,
+        le=0.95,
+    )
+    base_graph: Literal["auto", 1, 2] = key("auto", "LDPC base graph; `auto` follows 38.212 6.2.2.")
+    lifting: Literal["auto"] | Annotated[int, AfterValidator(_known_lifting)] = key(
+        "auto",
+        "LDPC lifting size Z. `auto` follows 38.212 5.2.2; a number fills whole code blocks of "
+        "22·Z (base graph 1) or 10·Z (base graph 2) bits.",
+        allowed="`auto` or " + ", ".join(map(str, LIFTING_SIZES)),
+    )
+    redundancy_version: int = key(0, "Where reading of the circular buffer starts.", ge=0, le=3)
+    buffer_limit: float = key(
+        1.0, "Circular buffer of the limited rate matcher, as a share of the whole.", ge=0.3, le=1
+    )
+    iterations: int = key(8, "Most LDPC decoder iterations for a code block.", ge=1, le=100)
+
+
+class Grant(Base):
+    """Resource blocks (12 subcarriers) of one user in one slot."""
+
+    user: int = key(0, "The user, from 0.", ge=0, le=127)
+    slot: int = key(0, "The slot of the frame, from 0.", ge=0, le=139)
+    direction: Literal["uplink", "downlink"] = key("uplink", "Who sends.")
+    first_block: int = key(0, "First resource block.", ge=0, le=341)
+    blocks: int = key(1, "How many resource blocks.", ge=1, le=342)
+    redundancy_version: int = key(0, "Of this grant's transport block.", ge=0, le=3)
+    harq_process: int = key(0, "HARQ process the block belongs to.", ge=0, le=15)
+
+
+GrantList = list[Grant]
+
+
+class Grants(Base):
+    """Which user has which part of the band in which slot."""
+
+    kind: Literal["full", "round-robin", "list"] = key(
+        "full",
+        "`full`: every user has the whole band. `round-robin`: the band is cut in one share for "
+        "each user, and in slot n user u has share (u + n) mod users. `list`: as listed.",
+    )
+    list: GrantList = Field(
+        default_factory=GrantList, description="The grants of kind `list`, one mapping each."
+    )
+
+
+class Deadlines(Base):
+    """When work must be done."""
+
+    uplink_budget_ms: float = key(
+        1.0, "From the air end of a block's last symbol to its bits.", "ms", ge=0.01, le=1000
+    )
+    downlink_lead_ms: float = key(
+        0.5, "A symbol's samples leave this long before its air start.", "ms", ge=0, le=100
+    )
+    precoder_age: int = key(
+        0,
+        "Frames between the pilots and the downlink that is precoded with them; 0 is the same "
+        "frame, which needs room between P and D.",
+        "frames",
+        ge=0,
+        le=63,
+    )
+
+
+class Cell(Base):
+    """One cell: its frame, and how this machine emulates, carries and computes it."""
+
+    model_config = ConfigDict(extra="forbid", title="Carillon cell")
+
+    name: str = key("", "A short name, for reports; the file's name when empty.")
+    description: str = key("", "One or two sentences for people.")
+    antennas: int = key(8, "M, the base station's antennas.", "antennas", ge=1, le=256)
+    users: int = key(2, "K, spatial streams; at most as many as antennas.", "users", ge=1, le=128)
+    cell_id: int = key(
+        0, "Identity of the cell: in every packet, and in scrambling.", ge=0, le=1007
+    )
+    numerology: Numerology = Field(default_factory=Numerology)
+    schedule: str = key(
+        "PPUUUUUUUUUUUU",
+        "The frame, one letter for each symbol: P pilot, U uplink, D downlink, G guard. 1 to 140 "
+        "symbols; all P before the first U. The first D carries only references.",
+    )
+    symbols_per_slot: int = key(
+        14, "Symbols in a slot; grants are per slot.", "symbols", ge=1, le=140
+    )
+    pilots: Pilots = Field(default_factory=Pilots)
+    combiner: Combiner = Field(default_factory=Combiner)
+    uplink: Coding = Field(default_factory=Coding)
+    downlink: Coding = Field(default_factory=Coding)
+    grants: Grants = Field(default_factory=Grants)
+    deadlines: Deadlines = Field(default_factory=Deadlines)
+    ring: int = key(4, "Frames that may be in flight at once.", "frames", ge=2, le=64)
+    radio: Radio = Field(default_factory=Radio)
+    fronthaul: Fronthaul = Field(default_factory=Fronthaul)
+    runtime: Runtime = Field(default_factory=Runtime)

@@ -1,0 +1,79 @@
+"""The sections beside the frame format: the emulated air, the fronthaul, the machine."""
+
+from ipaddress import IPv4Address
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from carillon.config.units import Base, key
+
+
+def _ipv4(text: str) -> str:
+    return str(IPv4Address(text))
+
+
+Address = Annotated[str, AfterValidator(_ipv4)]
+_ADDRESS = "an IPv4 address such as 192.168.1.2"
+
+
+class Radio(Base):
+    """The emulated radio unit, its users and the channel."""
+
+    frames: int = key(
+        16, "Different frames that are generated beforehand and replayed.", "frames", ge=1, le=1024
+    )
+    seed: int = key(1, "Of bits, channel and noise; the same seed gives the same samples.", ge=0)
+    channel: Literal["rayleigh", "awgn"] = key(
+        "rayleigh",
+        "`rayleigh`: independent fading per user and antenna, constant over a block of frames. "
+        "`awgn`: fixed, orthogonal gains of modulus one.",
+    )
+    taps: int = key(1, "Paths of the channel; 1 is flat over frequency.", "paths", ge=1, le=64)
+    delay_spread_ns: float = key(
+        0.0,
+        "RMS delay spread of the exponential power profile, when taps > 1.",
+        "ns",
+        ge=0,
+        le=10000,
+    )
+    coherence_frames: int = key(
+        1, "Frames over which the channel stays as it is.", "frames", ge=1, le=1024
+    )
+    snr_db: float | list[float] = key(
+        25.0,
+        "Signal-to-noise ratio of a user at one antenna and subcarrier: one number for all users "
+        "or a list with one for each.",
+        "dB",
+    )
+
+
+class Fronthaul(Base):
+    """How samples travel between radio unit and baseband unit."""
+
+    kind: Literal["shm", "udp"] = key(
+        "shm", "Shared memory on this machine, or UDP packets in Agora's wire format."
+    )
+    bbu_address: Address = key("127.0.0.1", "Where the baseband unit receives.", allowed=_ADDRESS)
+    bbu_port: int = key(8000, "First UDP port of the baseband unit.", ge=1, le=65535)
+    radio_address: Address = key("127.0.0.1", "Where the radio unit receives.", allowed=_ADDRESS)
+    radio_port: int = key(9000, "First UDP port of the radio unit.", ge=1, le=65535)
+    receivers: int = key(
+        1, "Sockets, each on its own port, among which antennas are dealt out.", ge=1, le=16
+    )
+    shm_name: str = key(
+        "/carillon", "Name of the shared memory that `carillon run` and `carillon radio` meet in."
+    )
+
+
+class Runtime(Base):
+    """Threads and cores of the baseband unit."""
+
+    workers: int = key(0, "Worker threads; 0 takes what the machine has.", "threads", ge=0, le=256)
+    policy: Literal["earliest-frame"] = key(
+        "earliest-frame", "Who computes what when: all cores on the earliest frame."
+    )
+    cores: list[Annotated[int, Field(ge=0, le=4095)]] = Field(
+        default_factory=list[int],
+        description="CPUs to pin threads to; empty: all that are allowed.",
+    )
+    realtime: bool = key(True, "Ask for SCHED_FIFO, pinned threads and locked memory.")
