@@ -1,0 +1,95 @@
+// A bounded first-in-first-out ring over memory given to it, which two processes may share.
+// Each cell carries the turn it waits for, so any number of threads may push and pop; one on each
+// side never retries. (The bounded queue described by D. Vyukov.)
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "base/aligned.hpp"
+
+namespace carillon::fronthaul {
+
+template <typename T>
+class Ring {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+ public:
+  static std::size_t capacity_for(std::size_t wanted) { return std::bit_ceil(wanted | 1); }
+  /// Bytes of memory for a ring of `wanted` items or more, a multiple of the cache line.
+  static std::size_t bytes(std::size_t wanted) {
+    const std::size_t cells = capacity_for(wanted) * sizeof(Cell);
+    return sizeof(Control) + (cells + kCacheLine - 1) / kCacheLine * kCacheLine;
+  }
+
+  Ring() = default;
+  /// `memory` is aligned to a cache line and outlives the ring. Exactly one of those who share it
+  /// initialises it, before the others look.
+  Ring(void* memory, std::size_t wanted, bool initialise)
+      : control_(static_cast<Control*>(memory)),
+        cells_(reinterpret_cast<Cell*>(static_cast<std::byte*>(memory) + sizeof(Control))),
+        mask_(capacity_for(wanted) - 1) {
+    if (!initialise) return;
+    new (control_) Control;
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      new (&cells_[i]) Cell;
+      cells_[i].turn.store(i, std::memory_order_relaxed);
+    }
+  }
+
+  /// False when full.
+  bool push(const T& value) noexcept {
+    std::uint64_t at = control_->tail.load(std::memory_order_relaxed);
+    for (;;) {
+      Cell& cell = cells_[at & mask_];
+      const auto ahead = static_cast<std::int64_t>(cell.turn.load(std::memory_order_acquire) - at);
+      if (ahead < 0) return false;
+      if (ahead == 0 &&
+          control_->tail.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        cell.value = value;
+        cell.turn.store(at + 1, std::memory_order_release);
+        return true;
+      }
+      if (ahead > 0) at = control_->tail.load(std::memory_order_relaxed);
+    }
+  }
+
+  /// False when empty.
+  bool pop(T& value) noexcept {
+    std::uint64_t at = control_->head.load(std::memory_order_relaxed);
+    for (;;) {
+      Cell& cell = cells_[at & mask_];
+      const auto ahead =
+          static_cast<std::int64_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
+      if (ahead < 0) return false;
+      if (ahead == 0 &&
+          control_->head.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
+        value = cell.value;
+        cell.turn.store(at + mask_ + 1, std::memory_order_release);
+        return true;
+      }
+      if (ahead > 0) at = control_->head.load(std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  struct Control {
+    alignas(kCacheLine) std::atomic<std::uint64_t> tail{0};
+    alignas(kCacheLine) std::atomic<std::uint64_t> head{0};
+  };
+  struct Cell {
+    std::atomic<std::uint64_t> turn{0};
+    T value{};
+  };
+
+  Control* control_ = nullptr;
+  Cell* cells_ = nullptr;
+  std::uint64_t mask_ = 0;
+};
+
+}  // namespace carillon::fronthaul

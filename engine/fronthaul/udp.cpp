@@ -1,0 +1,286 @@
+#include "fronthaul/udp.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "base/aligned.hpp"
+#include "fronthaul/network_meter.hpp"
+
+namespace carillon::fronthaul {
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr std::uint32_t kMostDatagram = 65507;  // IPv4's 65535 less its header and UDP's
+constexpr std::uint32_t kWireHeaders = 28;      // IPv4 and UDP
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("fronthaul: " + what); }
+[[noreturn]] void fail_system(const std::string& what) { fail(what + ": " + std::strerror(errno)); }
+
+sockaddr_in address_of(const std::string& address, std::uint16_t port) {
+  sockaddr_in result{};
+  result.sin_family = AF_INET;
+  result.sin_port = htons(port);
+  if (inet_pton(AF_INET, address.c_str(), &result.sin_addr) != 1)
+    fail("'" + address + "' is not an IPv4 address such as 192.168.1.2");
+  return result;
+}
+
+class Socket {
+ public:
+  explicit Socket(const sockaddr_in& local) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    if (fd_ < 0) fail_system("cannot make a UDP socket");
+    if (bind(fd_, reinterpret_cast<const sockaddr*>(&local), sizeof local) == 0) return;
+    const int error = errno;
+    close(fd_);
+    std::array<char, INET_ADDRSTRLEN> text{};
+    inet_ntop(AF_INET, &local.sin_addr, text.data(), text.size());
+    fail("cannot receive on " + std::string(text.data()) + " port " +
+         std::to_string(ntohs(local.sin_port)) + ": " + std::strerror(error) +
+         (error == EADDRINUSE      ? "; another process uses it: choose other ports"
+          : error == EADDRNOTAVAIL ? "; no interface of this machine has that address"
+                                   : ""));
+  }
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  int fd() const { return fd_; }
+  std::uint16_t port() const {
+    sockaddr_in local{};
+    socklen_t size = sizeof local;
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&local), &size);
+    return ntohs(local.sin_port);
+  }
+  // Asks for room and returns what was granted. The kernel books about twice a datagram's bytes
+  // and therefore doubles what is asked.
+  std::uint64_t ask(int option, int force, std::uint64_t bytes) {
+    const int wanted = static_cast<int>(bytes);
+    if (setsockopt(fd_, SOL_SOCKET, force, &wanted, sizeof wanted) != 0)
+      setsockopt(fd_, SOL_SOCKET, option, &wanted, sizeof wanted);
+    int granted = 0;
+    socklen_t size = sizeof granted;
+    getsockopt(fd_, SOL_SOCKET, option, &granted, &size);
+    return static_cast<std::uint64_t>(granted) / 2;
+  }
+
+ private:
+  int fd_;
+};
+
+// The MTU of the route to the peer; 0 when there is no route.
+std::uint32_t mtu_to(sockaddr_in peer) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  if (peer.sin_port == 0) peer.sin_port = htons(9);  // any: nothing is sent
+  int mtu = 0;
+  socklen_t size = sizeof mtu;
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0 ||
+      getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0)
+    mtu = 0;
+  close(fd);
+  return static_cast<std::uint32_t>(mtu);
+}
+
+// One socket and the buffers that wait for its next datagrams.
+struct alignas(kCacheLine) Inlet {
+  explicit Inlet(Socket&& s) : socket(std::move(s)) {
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      messages[i].msg_hdr.msg_iov = &vectors[i];
+      messages[i].msg_hdr.msg_iovlen = 1;
+      waiting[i] = kNoBuffer;
+    }
+  }
+  Socket socket;
+  std::array<mmsghdr, kBatch> messages{};
+  std::array<iovec, kBatch> vectors{};
+  std::array<std::uint32_t, kBatch> waiting{};
+  NetworkMeter meter;
+};
+
+class Udp final : public UdpTransport {
+ public:
+  explicit Udp(const UdpOptions& options)
+      : memory_(BufferPool::bytes(options.buffers, options.buffer_bytes)),
+        pool_(memory_.data(), options.buffers, options.buffer_bytes, true),
+        peer_(address_of(options.peer_address, 0)) {
+    if (options.packet_bytes > kMostDatagram)
+      fail("a packet of " + std::to_string(options.packet_bytes) +
+           " bytes does not fit into a UDP datagram (" + std::to_string(kMostDatagram) +
+           " at most): use a smaller FFT");
+    if (options.buffer_bytes <= options.packet_bytes)
+      fail("buffers must be longer than the longest packet");
+    for (const auto port : options.ports)
+      inlets_.push_back(std::make_unique<Inlet>(Socket(address_of(options.address, port))));
+    if (inlets_.empty()) fail("at least one port is needed");
+    check_buffers(options);
+    check_mtu(options);
+    set_peer_ports(options.peer_ports);
+  }
+
+  std::uint32_t receivers() const override { return static_cast<std::uint32_t>(inlets_.size()); }
+
+  std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept override {
+    Inlet& inlet = *inlets_[receiver];
+    const std::size_t room = provide(inlet, std::min(out.size(), kBatch));
+    if (room == 0) return 0;
+    const Tick before = now();
+    const int got = recvmmsg(inlet.socket.fd(), inlet.messages.data(), static_cast<unsigned>(room),
+                             MSG_DONTWAIT, nullptr);
+    const Tick spent = now() - before;
+    const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got);
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t length = inlet.messages[i].msg_len;
+      const std::uint32_t buffer = std::exchange(inlet.waiting[i], kNoBuffer);
+      out[i] = {read_ids({pool_[buffer], length}), length, buffer, samples(buffer)};
+      bytes += length;
+    }
+    inlet.meter.count(spent, count, bytes);
+    return count;
+  }
+
+  void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
+  std::uint32_t acquire() noexcept override { return pool_.acquire(); }
+  void abandon(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
+  std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer]; }
+
+  std::size_t send(std::span<Outgoing> packets) noexcept override {
+    std::size_t sent = 0;
+    while (sent < packets.size()) {
+      const auto batch = packets.subspan(sent, std::min(kBatch, packets.size() - sent));
+      const std::size_t went = send_batch(batch);
+      sent += went;
+      if (went < batch.size()) break;
+    }
+    return sent;
+  }
+
+  NetworkTime receive_time(std::uint32_t receiver) const noexcept override {
+    return inlets_[receiver]->meter.read();
+  }
+  NetworkTime send_time() const noexcept override { return send_meter_.read(); }
+  std::uint32_t available() const noexcept override {
+    std::uint32_t waiting = 0;
+    for (const auto& inlet : inlets_)
+      waiting += static_cast<std::uint32_t>(
+          kBatch - static_cast<std::size_t>(std::ranges::count(inlet->waiting, kNoBuffer)));
+    return pool_.available() + waiting;
+  }
+  std::uint32_t buffers() const noexcept override { return pool_.count(); }
+  std::vector<std::string> notes() const override { return notes_; }
+
+  std::vector<std::uint16_t> ports() const override {
+    std::vector<std::uint16_t> ports;
+    for (const auto& inlet : inlets_) ports.push_back(inlet->socket.port());
+    return ports;
+  }
+  void set_peer_ports(const std::vector<std::uint16_t>& ports) override {
+    peers_.assign(ports.size(), peer_);
+    for (std::size_t i = 0; i < ports.size(); ++i) peers_[i].sin_port = htons(ports[i]);
+  }
+
+ private:
+  // Puts a buffer behind each of the first `wanted` messages; returns for how many there was one.
+  std::size_t provide(Inlet& inlet, std::size_t wanted) noexcept {
+    for (std::size_t i = 0; i < wanted; ++i) {
+      if (inlet.waiting[i] != kNoBuffer) continue;
+      const std::uint32_t buffer = pool_.acquire();
+      if (buffer == kNoBuffer) return i;
+      inlet.waiting[i] = buffer;
+      inlet.vectors[i] = {pool_[buffer], pool_.buffer_bytes()};
+    }
+    return wanted;
+  }
+
+  std::size_t send_batch(std::span<Outgoing> packets) noexcept {
+    if (peers_.empty()) return 0;
+    std::array<mmsghdr, kBatch> messages;
+    std::array<iovec, kBatch> vectors;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+      const Outgoing& packet = packets[i];
+      std::byte* const bytes = pool_[packet.buffer];
+      write_ids(packet.ids, bytes);
+      vectors[i] = {bytes, packet.bytes};
+      messages[i] = {};
+      messages[i].msg_hdr.msg_name = &peers_[packet.receiver % peers_.size()];
+      messages[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+      messages[i].msg_hdr.msg_iov = &vectors[i];
+      messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    const Tick before = now();
+    const int sent = sendmmsg(inlets_[0]->socket.fd(), messages.data(),
+                              static_cast<unsigned>(packets.size()), MSG_DONTWAIT);
+    const Tick spent = now() - before;
+    const std::size_t count = sent < 0 ? 0 : static_cast<std::size_t>(sent);
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) bytes += packets[i].bytes;
+    send_meter_.count(spent, count, bytes);
+    return count;
+  }
+
+  void check_buffers(const UdpOptions& options) {
+    constexpr std::uint64_t kLeast = 256 << 10, kMost = 256 << 20;
+    const std::uint64_t wanted =
+        std::clamp(std::uint64_t{options.socket_packets} * options.packet_bytes, kLeast, kMost);
+    std::uint64_t granted = wanted;
+    for (const auto& inlet : inlets_) {
+      granted = std::min(granted, inlet->socket.ask(SO_RCVBUF, SO_RCVBUFFORCE, wanted));
+      inlet->socket.ask(SO_SNDBUF, SO_SNDBUFFORCE, wanted);
+    }
+    if (granted < wanted)
+      notes_.push_back("the socket's receive buffer is " + std::to_string(granted >> 10) +
+                       " KiB but should be " + std::to_string(wanted >> 10) +
+                       " KiB: packets will be lost when a receiver pauses. Allow more with: "
+                       "sysctl -w net.core.rmem_max=" +
+                       std::to_string(wanted));
+  }
+
+  void check_mtu(const UdpOptions& options) {
+    const std::uint32_t mtu = mtu_to(peer_);
+    if (mtu == 0) {
+      notes_.push_back("there is no route to " + options.peer_address +
+                       ": nothing can be sent there");
+    } else if (options.packet_bytes + kWireHeaders > mtu) {
+      const std::uint32_t pieces = (options.packet_bytes + 8 + mtu - 21) / (mtu - 20);
+      notes_.push_back("datagrams of " + std::to_string(options.packet_bytes) +
+                       " bytes do not fit the MTU of " + std::to_string(mtu) + " towards " +
+                       options.peer_address + ": each travels as " + std::to_string(pieces) +
+                       " fragments, which costs time and losses. Set the interfaces on the way to "
+                       "an MTU of " +
+                       std::to_string(options.packet_bytes + kWireHeaders) + " or more");
+    }
+  }
+
+  AlignedArray<std::byte> memory_;
+  BufferPool pool_;
+  std::vector<std::unique_ptr<Inlet>> inlets_;
+  sockaddr_in peer_;
+  std::vector<sockaddr_in> peers_;
+  NetworkMeter send_meter_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+std::vector<std::uint16_t> consecutive_ports(std::uint16_t base, std::uint32_t count) {
+  std::vector<std::uint16_t> ports(count);
+  for (std::uint32_t i = 0; i < count; ++i)
+    ports[i] = static_cast<std::uint16_t>(base == 0 ? 0 : base + i);
+  return ports;
+}
+
+std::unique_ptr<UdpTransport> UdpTransport::open(const UdpOptions& options) {
+  return std::make_unique<Udp>(options);
+}
+
+}  // namespace carillon::fronthaul

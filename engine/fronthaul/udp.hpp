@@ -1,0 +1,36 @@
+// Fronthaul over UDP/IPv4: batches of datagrams straight into the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fronthaul/transport.hpp"
+
+namespace carillon::fronthaul {
+
+struct UdpOptions {
+  std::string address = "127.0.0.1";    // ours
+  std::vector<std::uint16_t> ports{0};  // one socket and receiver each; 0 takes a free one
+  std::string peer_address = "127.0.0.1";
+  std::vector<std::uint16_t> peer_ports;        // may be given later, see set_peer_ports
+  std::uint32_t buffers = 0, buffer_bytes = 0;  // of the pool, for both directions
+  std::uint32_t packet_bytes = 0;               // the longest datagram, for the MTU's sake
+  std::uint32_t socket_packets = 0;             // that should fit into a socket's buffer
+};
+
+/// base, base + 1, … as Agora's ports are numbered.
+std::vector<std::uint16_t> consecutive_ports(std::uint16_t base, std::uint32_t count);
+
+class UdpTransport : public Transport {
+ public:
+  /// Throws std::runtime_error naming the address, port or size and what to do.
+  static std::unique_ptr<UdpTransport> open(const UdpOptions& options);
+
+  virtual std::vector<std::uint16_t> ports() const = 0;
+  /// Before anything is sent.
+  virtual void set_peer_ports(const std::vector<std::uint16_t>& ports) = 0;
+};
+
+}  // namespace carillon::fronthaul
