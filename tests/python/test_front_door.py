@@ -1,5 +1,7 @@
 """./carillon on machines that have little."""
 
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -8,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BASIC = "sh cat cmp cp dirname env find flock grep head id mkdir mv readlink rm sed tail touch".split()
+BASIC = (
+    "sh cat cmp cp dirname env find flock grep head id mkdir mv readlink rm sed tail touch".split()
+)
 
 
 @pytest.fixture
@@ -83,3 +87,23 @@ def test_it_works_through_a_link_from_another_folder(bare: Path) -> None:
         check=True,
     )
     assert result.stdout.startswith("carillon ")
+
+
+def test_on_a_terminal_it_asks_first(bare: Path) -> None:
+    add_tool(bare, "id", "echo 0")
+    add_tool(bare, "apt-get", f"touch {bare}/asked")
+    terminal, inside = pty.openpty()
+    os.write(terminal, b"n\n")
+    result = subprocess.run(
+        [bare / "carillon", "demo"],
+        env={"PATH": str(bare / "bin")},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        check=False,
+    )
+    shown = os.read(terminal, 4096).decode()
+    assert "install g++ python3 python3-dev python3-venv" in shown
+    assert "to do it yourself" in shown
+    assert result.returncode == 1
+    assert not (bare / "asked").exists()
