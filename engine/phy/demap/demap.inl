@@ -14,11 +14,12 @@ namespace {
 #endif
 
 inline float sum(Vf x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  for (std::uint32_t width = kLanes / 2; width > 0; width /= 2)
-    for (std::uint32_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  return lanes[0];
+  __m256 halves[kLanes / 8];
+  std::memcpy(halves, &x, sizeof x);
+  const __m256 y = kLanes == 8 ? halves[0] : _mm256_add_ps(halves[0], halves[kLanes / 8 - 1]);
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
 inline constexpr std::uint32_t kVectors = kTileLanes / kLanes;
@@ -40,61 +41,85 @@ template <int kMost>
   return smaller(round_down(x * 0.5F), broadcast(kMost));
 }
 
-// The sixteen soft bits of a plane, rounded and saturated.
-[[gnu::always_inline]] inline void store_soft(std::int8_t* plane, const Vf (&llr)[kVectors]) {
-  const auto rounded = [](Vf x) {
-    const Vf in_range = larger(smaller(x, broadcast(kLlrLimit)), broadcast(-kLlrLimit));
+// The soft bits of a plane for the real and of the next one for the imaginary parts: rounded,
+// saturated. Packing takes the two in turns of four lanes; the permutation puts that right.
+[[gnu::always_inline]] inline void store_soft(std::int8_t* planes, const Vf (&re)[kVectors],
+                                              const Vf (&im)[kVectors]) {
 #if CARILLON_SIMD_AVX512
-    return _mm512_maskz_cvtps_epi32(0xFFFF, in_range);
+  const __m512i words = _mm512_packs_epi32(_mm512_maskz_cvtps_epi32(0xFFFF, re[0]),
+                                           _mm512_maskz_cvtps_epi32(0xFFFF, im[0]));
+  const __m256i bytes = _mm512_maskz_cvtsepi16_epi8(~__mmask32{0}, words);
+  const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
 #else
-    const __m256i wide = _mm256_cvtps_epi32(in_range);
-    return _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
-#endif
+  const auto words = [](const Vf(&x)[kVectors]) {
+    return _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
   };
-#if CARILLON_SIMD_AVX512
-  const __m128i soft = _mm512_maskz_cvtepi32_epi8(0xFFFF, rounded(llr[0]));
-#else
-  const __m128i soft = _mm_packs_epi16(rounded(llr[0]), rounded(llr[1]));
+  const __m256i bytes = _mm256_packs_epi16(words(re), words(im));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
 #endif
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(plane), soft);
+  const __m256i soft = _mm256_max_epi8(_mm256_permutevar8x32_epi32(bytes, order),
+                                       _mm256_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(planes), soft);
 }
 
-// Exact max-log LLRs. With x in units of the amplitude a, and points at ±1, ±3, …, the nearest
-// point of the other sign is at 1 and that of the same sign at 2m + 1, so the sign bit's LLR is
-// ((|x| + 1)² - (|x| - 2m - 1)²) a²/σ² = 4 (m + 1) (|x| - m) a²/σ². The next bit says on which side
-// of the middle point |x| lies: the same constellation, half as large, around it.
+// One component x, in units of the amplitude a, its points at ±1, ±3, …: the nearest point of the
+// other sign is at 1 and that of the same sign at 2m + 1, so the sign bit's LLR is
+// ((|x| + 1)² - (|x| - 2m - 1)²) a²/σ² = (m + 1) (|z| - m s) with s = 4 a²/σ² and z = s x. The next
+// bit says on which side of the middle point |x| lies: the same constellation, half as large,
+// around it. Only where m has more than two values is it worth computing.
+struct Component {
+  Vf x, z, s;
+
+  // Takes off the outermost bit of 2 * kHalf points and returns its LLR.
+  template <int kHalf>
+  [[gnu::always_inline]] Vf next() {
+    constexpr float half = kHalf;
+    const Vf size = magnitude(z);
+    Vf llr = z;
+    if constexpr (kHalf == 2) {
+      llr = 2 * z - larger(smaller(z, 2 * s), -2 * s);
+    } else if constexpr (kHalf > 2) {
+      const Vf distance = magnitude(x);
+      const Vf m = nearest_pair<kHalf - 1>(distance);
+      llr = with_sign_of((m + 1) * (size - m * s), z);
+      x = half - distance;
+    }
+    z = half * s - size;
+    return llr;
+  }
+};
+
+// Limits that keep every LLR within an int32, far beyond those of an int8.
+inline constexpr float kMaxPoint = 1000, kMaxSlope = 1e5;
+
+template <int kHalf>
+[[gnu::always_inline]] inline void demap_bits(std::int8_t (*planes)[16], Component (&re)[kVectors],
+                                              Component (&im)[kVectors]) {
+  Vf llr_re[kVectors], llr_im[kVectors];
+  for (std::uint32_t v = 0; v < kVectors; ++v) {
+    llr_re[v] = re[v].template next<kHalf>();
+    llr_im[v] = im[v].template next<kHalf>();
+  }
+  store_soft(planes[0], llr_re, llr_im);
+  if constexpr (kHalf > 1) demap_bits<kHalf / 2>(planes + 2, re, im);
+}
+
 template <int kLevels>
 void demap_levels(const Tile& s, const float* noise, std::int8_t (*planes)[16]) {
   constexpr float a = kAmplitude<kLevels>;
-  Vf x[2][kVectors], scale[kVectors];
+  Component re[kVectors], im[kVectors];
   for (std::uint32_t v = 0; v < kVectors; ++v) {
-    const Vf variance = larger(load(noise + v * kLanes), broadcast(1e-30F));
-    scale[v] = broadcast(kLlrScale * 4 * a * a) / variance;
-    x[0][v] = load(s.re + v * kLanes) * (1 / a);
-    x[1][v] = load(s.im + v * kLanes) * (1 / a);
+    const Vf slope =
+        smaller((kLlrScale * 4 * a * a) / load(noise + v * kLanes), broadcast(kMaxSlope));
+    const auto component = [slope](const float* part) {
+      const Vf x = load(part) * (1 / a);
+      const Vf point = larger(smaller(x, broadcast(kMaxPoint)), broadcast(-kMaxPoint));
+      return Component{point, point * slope, slope};
+    };
+    re[v] = component(s.re + v * kLanes);
+    im[v] = component(s.im + v * kLanes);
   }
-  const auto level = [&]<int kLevel>() __attribute__((always_inline)) {
-    constexpr int kHalf = 1 << (kLevels - 1 - kLevel);
-    for (int component = 0; component < 2; ++component) {
-      Vf llr[kVectors];
-      for (std::uint32_t v = 0; v < kVectors; ++v) {
-        Vf& point = x[component][v];
-        const Vf size = magnitude(point);
-        if constexpr (kHalf == 1) {
-          llr[v] = point * scale[v];
-        } else {
-          const Vf m = nearest_pair<kHalf - 1>(size);
-          llr[v] = with_sign_of((m + 1.0F) * (size - m) * scale[v], point);
-        }
-        point = static_cast<float>(kHalf) - size;
-      }
-      store_soft(planes[2 * kLevel + component], llr);
-    }
-  };
-  [&]<int... kLevel>(std::integer_sequence<int, kLevel...>) __attribute__((always_inline)) {
-    (level.template operator()<kLevel>(), ...);
-  }
-  (std::make_integer_sequence<int, kLevels>{});
+  demap_bits<1 << (kLevels - 1)>(planes, re, im);
 }
 
 void demap(Modulation modulation, const Tile& s, const float* noise,
@@ -155,36 +180,58 @@ float error_power(Modulation modulation, const Tile& s, std::uint32_t mask) noex
   const auto lanes = static_cast<__mmask16>(((1U << count) - 1) << first);
   _mm_mask_storeu_epi8(place - first, lanes, soft);
 #else
-  if (count == kTileLanes) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(place), soft);
-  } else {
-    std::int8_t all[kTileLanes];
-    std::memcpy(all, &soft, sizeof all);
-    std::memcpy(place, all + first, count);
-  }
+  std::int8_t all[kTileLanes];
+  std::memcpy(all, &soft, sizeof all);
+  std::memcpy(place, all + first, count);
 #endif
+}
+
+// The lanes of one plane that a boundary between pieces divides: as many stores as pieces.
+void store_divided(std::int8_t* soft, const SoftPiece* piece, std::uint32_t e, __m128i plane,
+                   std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t done = 0; done < count; ++piece) {
+    const std::uint32_t into = e + done - piece->e;
+    const std::uint32_t lanes = std::min(count - done, piece->count - into);
+    store_lanes(soft + piece->d + into, plane, first + done, lanes);
+    done += lanes;
+  }
+}
+
+// Pieces and planes both ascend in e, so one pass over both finds each plane's place.
+template <bool kWholeTile>
+void store_tile(const SoftMap& map, std::uint32_t re, std::uint32_t first, std::uint32_t count,
+                const std::int8_t (*planes)[16], const std::uint16_t* signs, std::int8_t* soft) {
+  const SoftPiece as_sent{0, map.E, 0};
+  const SoftPiece* piece = map.direct ? map.pieces.data() : &as_sent;
+  // Kept in registers: to the compiler, a store of bytes may change the map.
+  const std::uint32_t planes_left = map.bits, stride = map.plane_stride;
+  std::uint32_t e = re, end = 0;
+  std::int8_t* origin = soft;
+  const auto enter = [&] {
+    end = piece->e + piece->count;
+    origin = soft + piece->d - piece->e;
+  };
+  enter();
+  for (std::uint32_t i = 0; i < planes_left; ++i, e += stride) {
+    for (; e >= end; enter()) ++piece;
+    const __m128i plane =
+        flip(_mm_loadu_si128(reinterpret_cast<const __m128i*>(planes[i])), signs[i]);
+    if (e + count > end) [[unlikely]]
+      store_divided(soft, piece, e, plane, first, count);
+    else if (kWholeTile)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(origin + e), plane);
+    else
+      store_lanes(origin + e, plane, first, count);
+  }
 }
 
 void store_planes(const SoftMap& map, std::uint32_t re, std::uint32_t first, std::uint32_t count,
                   const std::int8_t (*planes)[16], const std::uint16_t* signs,
                   std::int8_t* soft) noexcept {
-  std::uint32_t e = re;
-  for (std::uint32_t i = 0; i < map.bits; ++i, e += map.plane_stride) {
-    const __m128i plane =
-        flip(_mm_loadu_si128(reinterpret_cast<const __m128i*>(planes[i])), signs[i]);
-    if (!map.direct) {
-      store_lanes(soft + e, plane, first, count);
-      continue;
-    }
-    for (std::uint32_t p = 0; p < map.piece_count; ++p) {
-      const SoftPiece& piece = map.pieces[p];
-      const std::uint32_t begin = std::max(e, piece.e);
-      const std::uint32_t end = std::min(e + count, piece.e + piece.count);
-      if (begin >= end) continue;
-      store_lanes(soft + piece.d + (begin - piece.e), plane, first + (begin - e), end - begin);
-      if (end == e + count) break;
-    }
-  }
+  if (count == kTileLanes)
+    store_tile<true>(map, re, 0, kTileLanes, planes, signs, soft);
+  else
+    store_tile<false>(map, re, first, count, planes, signs, soft);
 }
 
 // place += from, kept within ±kLlrLimit.

@@ -8,8 +8,8 @@
 namespace carillon::phy {
 namespace {
 
-// x1(n+31) = x1(n+3) + x1(n);  x2(n+31) = x2(n+3) + x2(n+2) + x2(n+1) + x2(n). Bit i of a 31-bit state
-// is s(n+i). Polynomials have x^31 left out.
+// x1(n+31) = x1(n+3) + x1(n);  x2(n+31) = x2(n+3) + x2(n+2) + x2(n+1) + x2(n). Bit i of a 31-bit
+// state is s(n+i). Polynomials have x^31 left out.
 constexpr std::uint64_t kPolynomial1 = 0b1001, kPolynomial2 = 0b1111;
 constexpr std::uint64_t kSkipped = 1600;  // Nc
 
@@ -29,8 +29,8 @@ constexpr std::uint64_t widen(std::uint64_t state) {
   return state;
 }
 
-// The next 64 bits from 64, by the recurrence of the squared polynomial: s(n+62) = s(n+6) + s(n) and
-// s(n+62) = s(n+6) + s(n+4) + s(n+2) + s(n). The last 8 need the first of the new ones.
+// The next 64 bits from 64, by the recurrence of the squared polynomial: s(n+62) = s(n+6) + s(n)
+// and s(n+62) = s(n+6) + s(n+4) + s(n+2) + s(n). The last 8 need the first of the new ones.
 template <std::uint64_t kPolynomial>
 constexpr std::uint64_t advance(std::uint64_t word) {
   const auto square_taps = [](std::uint64_t w) {
@@ -51,27 +51,41 @@ constexpr std::uint64_t multiply(std::uint64_t a, std::uint64_t b) {
   return product;
 }
 
-// s(n) … s(n+30) from s(0) … s(30): x^n mod the polynomial says which of the first bits sum to s(n).
+// x^n mod the polynomial: bit i set says that s(i) is part of the sum that makes s(n).
 template <std::uint64_t kPolynomial>
-constexpr std::uint64_t jump(std::uint64_t state, std::uint64_t n) {
-  std::uint64_t power = 1;
+constexpr std::uint64_t power(std::uint64_t n) {
+  std::uint64_t result = 1;
   for (int bit = 63; bit >= 0; --bit) {
-    if (power != 1) power = multiply<kPolynomial>(power, power);
-    if ((n >> bit & 1) != 0) power = multiply<kPolynomial>(power, 2);
+    if (result != 1) result = multiply<kPolynomial>(result, result);
+    if ((n >> bit & 1) != 0) result = multiply<kPolynomial>(result, 2);
   }
+  return result;
+}
+
+// s(n) … s(n+30) from s(0) … s(30) and x^n.
+template <std::uint64_t kPolynomial>
+constexpr std::uint64_t jump(std::uint64_t state, std::uint64_t power) {
   const std::uint64_t first = widen<kPolynomial>(state);
   std::uint64_t result = 0;
-  for (int i = 0; i < 31; ++i)
-    if ((power >> i & 1) != 0) result ^= first >> i;
+  for (int i = 0; i < 31; ++i) result ^= first >> i & (0 - (power >> i & 1));
   return result & 0x7FFFFFFF;
 }
+
+constexpr std::uint64_t kStart1 = jump<kPolynomial1>(1, power<kPolynomial1>(kSkipped));
+constexpr std::uint64_t kSkip2 = power<kPolynomial2>(kSkipped);
 
 // c(n), 64 bits at a time.
 class Generator {
  public:
-  Generator(std::uint32_t c_init, std::size_t first)
-      : x1_(widen<kPolynomial1>(jump<kPolynomial1>(1, kSkipped + first))),
-        x2_(widen<kPolynomial2>(jump<kPolynomial2>(c_init & 0x7FFFFFFF, kSkipped + first))) {}
+  Generator(std::uint32_t c_init, std::size_t first) {
+    std::uint64_t x1 = kStart1, x2 = jump<kPolynomial2>(c_init & 0x7FFFFFFF, kSkip2);
+    if (first != 0) {
+      x1 = jump<kPolynomial1>(x1, power<kPolynomial1>(first));
+      x2 = jump<kPolynomial2>(x2, power<kPolynomial2>(first));
+    }
+    x1_ = widen<kPolynomial1>(x1);
+    x2_ = widen<kPolynomial2>(x2);
+  }
 
   std::uint64_t next() {
     const std::uint64_t word = x1_ ^ x2_;

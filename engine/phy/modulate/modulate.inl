@@ -15,8 +15,13 @@ inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kL
   return ((Vi{} + static_cast<std::int32_t>(bits >> lane)) << to_top) & kSignBit;
 }
 
+// Masked stores are slow on some CPUs: only for a part of the tile.
 [[gnu::always_inline]] inline void store_lanes(float* lanes, Vf values, std::uint32_t wanted,
                                                std::uint32_t lane) {
+  if (wanted == 0xFFFF) {
+    store(lanes + lane, values);
+    return;
+  }
 #if CARILLON_SIMD_AVX512
   _mm512_mask_storeu_ps(lanes + lane, static_cast<__mmask16>(wanted), values);
 #else
