@@ -10,13 +10,16 @@ namespace {
   return _mm512_permutex2var_ps(load(here), _mm512_loadu_si512(lanes), load(other));
 }
 #else
-// The same plane of the neighbouring tiles lies 32 floats away.
-[[gnu::always_inline]] inline Vf pick(const float* here, const float*, const std::int32_t* lanes) {
+[[gnu::always_inline]] inline Vf pick(const float* here, const float* other,
+                                      const std::int32_t* lanes) {
   Vi index;
   std::memcpy(&index, lanes, sizeof index);
-  index = index < 0 ? index - 16 : index;
-  index = index > 15 ? index + 16 : index;
-  return _mm256_i32gather_ps(here, reinterpret_cast<__m256i>(index), 4);
+  const auto permuted = [&](const float* p) {  // by the lowest three bits
+    return _mm256_permutevar8x32_ps(load(p), reinterpret_cast<__m256i>(index));
+  };
+  const Vf near = (index & 8) != 0 ? permuted(here + 8) : permuted(here);
+  const Vf far = (index & 8) != 0 ? permuted(other + 8) : permuted(other);
+  return (index & 16) != 0 ? far : near;
 }
 #endif
 
