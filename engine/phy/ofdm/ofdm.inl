@@ -145,25 +145,30 @@ inline std::uint32_t rows_to_samples(const FftTables& tables, const float* work,
                    Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
     }
     dft(x);
-    I peak{};  // floats without a sign compare as integers
-    F out[2 * L];
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a) {
-      out[2 * a] = x[a].im;
-      out[2 * a + 1] = x[a].re;
-      peak = larger(peak, I(x[a].im) & 0x7fffffff);
-      peak = larger(peak, I(x[a].re) & 0x7fffffff);
-    }
-    float factor = gain;
-    if (at_least(F(peak) * std::abs(gain), all<F>(kLargest)) != 0) [[unlikely]] {
-      saturated += saturate(out, 2 * L, gain);
-      factor = 1;
-    }
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a) {
-      const I i = I(out[2 * a] * factor + kRounder), q = I(out[2 * a + 1] * factor + kRounder);
-      const I v = (i & 0xffff) | (q << 16);
-      std::memcpy(iq + 2 * (std::size_t{tables.rows} * a + r), &v, sizeof v);
+    // Four at a time, as the transform finishes them.
+#pragma GCC unroll 4
+    for (std::uint32_t k = 0; k < L / 4; ++k) {
+      I peak{};  // floats without a sign compare as integers
+      F out[8];
+#pragma GCC unroll 4
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        const Cx<L> y = x[k + i * (L / 4)];
+        out[2 * i] = y.im;
+        out[2 * i + 1] = y.re;
+        peak = larger(peak, larger(I(y.im) & 0x7fffffff, I(y.re) & 0x7fffffff));
+      }
+      float factor = gain;
+      if (at_least(F(peak) * std::abs(gain), all<F>(kLargest)) != 0) [[unlikely]] {
+        saturated += saturate(out, 8, gain);
+        factor = 1;
+      }
+#pragma GCC unroll 4
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        const I even = I(out[2 * i] * factor + kRounder),
+                odd = I(out[2 * i + 1] * factor + kRounder);
+        const I v = (even & 0xffff) | (odd << 16);
+        std::memcpy(iq + 2 * (std::size_t{tables.rows} * (k + i * (L / 4)) + r), &v, sizeof v);
+      }
     }
   }
   return saturated;
