@@ -1,0 +1,344 @@
+#include "emulator/radio_unit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace carillon::emulator {
+
+using fronthaul::Carries;
+using fronthaul::kNoBuffer;
+using fronthaul::Outgoing;
+using fronthaul::Received;
+
+namespace {
+
+constexpr Tick kNever = std::numeric_limits<Tick>::max();
+
+// The polling thread is the only writer; others read.
+template <typename T>
+void add(T& counter, T amount = 1) {
+  std::atomic_ref(counter).store(counter + amount, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+const std::int16_t* DownlinkFrame::samples(std::uint32_t symbol, std::uint32_t antenna) const {
+  return places_[layout_->symbols()[symbol].ordinal * layout_->antennas() + antenna].samples;
+}
+
+bool DownlinkFrame::substituted(std::uint32_t symbol) const {
+  return substituted_[layout_->symbols()[symbol].ordinal] != 0;
+}
+
+RadioUnit::RadioUnit(const fronthaul::Layout& layout, fronthaul::Transport& transport,
+                     Options options)
+    : layout_(layout),
+      transport_(transport),
+      options_(options),
+      downlink_frames_(options.collecting + options.queue),
+      open_(options.collecting, kNone),
+      queue_memory_(fronthaul::Ring<std::uint32_t>::bytes(options.queue)),
+      returned_memory_(fronthaul::Ring<std::uint32_t>::bytes(options.queue)),
+      queue_(queue_memory_.data(), options.queue, true),
+      returned_(returned_memory_.data(), options.queue, true) {
+  const std::size_t wanted = std::size_t{options.replay} * layout.packets(Carries::Uplink);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const std::uint32_t buffer = transport.acquire();
+    if (buffer == kNoBuffer) {
+      transport.abandon(replay_);
+      throw std::runtime_error(
+          "the fronthaul has " + std::to_string(i) + " free packet buffers but the replay of " +
+          std::to_string(options.replay) + " frames needs " + std::to_string(wanted));
+    }
+    replay_.push_back(buffer);
+  }
+
+  const auto symbols = layout.symbols(Carries::Downlink);
+  std::uint32_t samples = 0;
+  for (const auto s : symbols) samples = std::max(samples, layout.symbols()[s].samples);
+  contingency_stride_ = std::size_t{samples} * 2;
+  contingency_ =
+      AlignedArray<std::int16_t>(symbols.size() * layout.antennas() * contingency_stride_);
+  for (auto& frame : downlink_frames_) {
+    frame.layout_ = &layout;
+    frame.places_.resize(layout.packets(Carries::Downlink));
+    frame.arrived_.resize(symbols.size());
+    frame.substituted_.resize(symbols.size());
+    free_.push_back(static_cast<std::uint32_t>(free_.size()));
+  }
+}
+
+RadioUnit::~RadioUnit() {
+  for (auto& frame : downlink_frames_) empty(frame);
+  transport_.abandon(replay_);
+}
+
+std::size_t RadioUnit::replay_place(std::uint32_t replay_frame, std::uint32_t symbol,
+                                    std::uint32_t antenna) const noexcept {
+  return std::size_t{replay_frame} * layout_.packets(Carries::Uplink) +
+         layout_.symbols()[symbol].ordinal * layout_.antennas() + antenna;
+}
+
+std::int16_t* RadioUnit::uplink_samples(std::uint32_t replay_frame, std::uint32_t symbol,
+                                        std::uint32_t antenna) noexcept {
+  return transport_.samples(replay_[replay_place(replay_frame, symbol, antenna)]);
+}
+
+std::int16_t* RadioUnit::contingency_samples(std::uint32_t symbol, std::uint32_t antenna) noexcept {
+  const std::size_t place = layout_.symbols()[symbol].ordinal * layout_.antennas() + antenna;
+  return contingency_.data() + place * contingency_stride_;
+}
+
+void RadioUnit::start(Tick air_start, std::uint64_t frames) noexcept {
+  air_start_ = air_start;
+  frames_ = frames;
+  uplink_ = downlink_ = {};
+}
+
+bool RadioUnit::step() noexcept {
+  if (finished()) return false;
+  if (stopping_.load(std::memory_order_acquire)) {
+    const std::uint64_t last = std::max(uplink_.frame, downlink_.frame) + 1;
+    frames_ = frames_ == 0 ? last : std::min(frames_, last);
+    stopping_.store(false, std::memory_order_relaxed);
+  }
+  reclaim();
+  bool worked = collect();
+  const Tick instant = now();
+  if (uplink_due() <= instant) worked |= send_due(instant);
+  if (downlink_due() <= instant) {
+    put_on_air();
+    worked = true;
+  }
+  if (uplink_due() == kNever && downlink_due() == kNever)
+    finished_.store(true, std::memory_order_release);
+  return worked;
+}
+
+Tick RadioUnit::next_event() const noexcept { return std::min(uplink_due(), downlink_due()); }
+
+// A symbol's packets leave when it has been on air; spread, one by one over a symbol's time more.
+Tick RadioUnit::uplink_due() const noexcept {
+  const auto symbols = layout_.symbols(Carries::Uplink);
+  if (symbols.empty() || ended(uplink_)) return kNever;
+  const auto& symbol = layout_.symbols()[symbols[uplink_.index]];
+  const Tick later = options_.spread ? (symbol.end - symbol.start) * uplink_.antenna /
+                                           static_cast<Tick>(layout_.antennas())
+                                     : 0;
+  return air_start(uplink_.frame) + symbol.end + later;
+}
+
+Tick RadioUnit::downlink_due() const noexcept {
+  const auto symbols = layout_.symbols(Carries::Downlink);
+  if (symbols.empty() || ended(downlink_)) return kNever;
+  return air_start(downlink_.frame) + layout_.symbols()[symbols[downlink_.index]].start;
+}
+
+bool RadioUnit::send_due(Tick instant) noexcept {
+  if (uplink_.index == 0 && uplink_.antenna == 0) {
+    skip_what_was_missed(instant);
+    const Tick error = instant - uplink_due();
+    if (error < 0 || ended(uplink_)) return true;
+    add(counters_.pacing_error_sum, error);
+    add(counters_.pacing_error_square, static_cast<std::uint64_t>(error * error));
+    add(counters_.pacing_frames);
+  }
+  const std::uint32_t s = layout_.symbols(Carries::Uplink)[uplink_.index];
+  const auto replay_frame = static_cast<std::uint32_t>(uplink_.frame % options_.replay);
+  std::array<Outgoing, kBatch> batch;
+  std::uint32_t count = 0;
+  const std::uint32_t left = layout_.antennas() - uplink_.antenna;
+  const std::uint32_t most =
+      options_.spread ? 1 : std::min(left, static_cast<std::uint32_t>(kBatch));
+  for (; count < most; ++count) {
+    const std::uint32_t antenna = uplink_.antenna + count;
+    batch[count] = {{static_cast<std::uint32_t>(uplink_.frame), s, layout_.cell(), antenna},
+                    layout_.packet_bytes(s),
+                    replay_[replay_place(replay_frame, s, antenna)],
+                    antenna,
+                    true};
+  }
+  const auto sent = static_cast<std::uint32_t>(transport_.send({batch.data(), count}));
+  add(counters_.packets_sent, std::uint64_t{sent});
+  const auto& symbol = layout_.symbols()[s];
+  const bool give_up = sent < count && instant - uplink_due() > symbol.end - symbol.start;
+  if (give_up) add(counters_.packets_unsent, std::uint64_t{left - sent});
+  pass_antennas(give_up ? left : sent);
+  return sent > 0 || give_up;
+}
+
+// A radio does not stand still; this machine may. Frames that are over are not sent any more, so
+// that the baseband unit does not get them all at once.
+void RadioUnit::skip_what_was_missed(Tick instant) noexcept {
+  const Tick late = instant - uplink_due();
+  if (late < 2 * layout_.duration()) return;
+  auto missed = static_cast<std::uint64_t>(late / layout_.duration());
+  if (frames_ != 0) missed = std::min(missed, frames_ - uplink_.frame);
+  uplink_.frame += missed;
+  add(counters_.frames_skipped, missed);
+}
+
+void RadioUnit::pass_antennas(std::uint32_t count) noexcept {
+  uplink_.antenna += count;
+  if (uplink_.antenna < layout_.antennas()) return;
+  uplink_.antenna = 0;
+  if (++uplink_.index < layout_.symbols(Carries::Uplink).size()) return;
+  uplink_.index = 0;
+  ++uplink_.frame;
+  add(counters_.frames_sent);
+}
+
+bool RadioUnit::collect() noexcept {
+  bool any = false;
+  for (std::uint32_t r = 0; r < transport_.receivers(); ++r) {
+    std::array<Received, kBatch> batch;
+    std::array<std::uint32_t, kBatch> returned;
+    const std::size_t count = transport_.receive(r, batch);
+    std::size_t returning = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (!accept(batch[i])) returned[returning++] = batch[i].buffer;
+    transport_.recycle({returned.data(), returning});
+    any |= count > 0;
+  }
+  return any;
+}
+
+// True when the packet's buffer is kept.
+bool RadioUnit::accept(const Received& packet) noexcept {
+  const auto& ids = packet.ids;
+  const auto ahead =
+      static_cast<std::int32_t>(ids.frame - static_cast<std::uint32_t>(downlink_.frame));
+  const bool believed =
+      fronthaul::check(ids, packet.bytes, layout_, Carries::Downlink) == fronthaul::Reject::None &&
+      ahead < static_cast<std::int64_t>(options_.collecting);
+  if (!believed) {
+    add(counters_.downlink_rejected);
+    return false;
+  }
+  const std::uint32_t ordinal = layout_.symbols()[ids.symbol].ordinal;
+  if (ended(downlink_) || ahead < 0 || (ahead == 0 && ordinal < downlink_.index)) {
+    add(counters_.downlink_late);
+    return false;
+  }
+  DownlinkFrame& frame = collecting(downlink_.frame + static_cast<std::uint64_t>(ahead));
+  auto& place = frame.places_[ordinal * layout_.antennas() + ids.antenna];
+  if (place.samples != nullptr) {
+    add(counters_.downlink_rejected);
+    return false;
+  }
+  place = {packet.buffer, packet.samples};
+  ++frame.arrived_[ordinal];
+  add(counters_.downlink_packets);
+  return true;
+}
+
+// There is always a free one: frames collected at once and frames outstanding are both bounded.
+DownlinkFrame& RadioUnit::collecting(std::uint64_t frame) noexcept {
+  auto& index = open_[frame % options_.collecting];
+  if (index == kNone) {
+    index = free_.back();
+    free_.pop_back();
+    downlink_frames_[index].frame_ = frame;
+  }
+  return downlink_frames_[index];
+}
+
+// The sample counter has reached a D symbol: what is here goes on air, whole or not at all.
+void RadioUnit::put_on_air() noexcept {
+  constexpr int kMostBatches = 8;
+  for (int i = 0; i < kMostBatches && collect(); ++i) {
+  }
+  const std::uint32_t antennas = layout_.antennas();
+  const std::uint32_t ordinal = downlink_.index;
+  DownlinkFrame& frame = collecting(downlink_.frame);
+  if (frame.arrived_[ordinal] == antennas) {
+    add(counters_.downlink_symbols_sent);
+  } else {
+    const std::span places(frame.places_.data() + ordinal * antennas, antennas);
+    recycle(places);
+    const std::uint32_t symbol = layout_.symbols(Carries::Downlink)[ordinal];
+    for (std::uint32_t a = 0; a < antennas; ++a) places[a].samples = contingency_samples(symbol, a);
+    frame.substituted_[ordinal] = 1;
+    ++frame.substituted_symbols_;
+    add(counters_.downlink_symbols_substituted);
+  }
+  if (++downlink_.index < layout_.symbols(Carries::Downlink).size()) return;
+  hand_on(downlink_.frame);
+  downlink_.index = 0;
+  ++downlink_.frame;
+}
+
+void RadioUnit::hand_on(std::uint64_t frame) noexcept {
+  auto& index = open_[frame % options_.collecting];
+  if (outstanding_ < options_.queue && queue_.push(index)) {
+    ++outstanding_;
+  } else {
+    add(counters_.downlink_frames_unverified);
+    empty(downlink_frames_[index]);
+    free_.push_back(index);
+  }
+  index = kNone;
+}
+
+void RadioUnit::reclaim() noexcept {
+  std::uint32_t index = 0;
+  while (returned_.pop(index)) {
+    empty(downlink_frames_[index]);
+    free_.push_back(index);
+    --outstanding_;
+  }
+}
+
+void RadioUnit::empty(DownlinkFrame& frame) noexcept {
+  recycle(frame.places_);
+  std::ranges::fill(frame.arrived_, 0);
+  std::ranges::fill(frame.substituted_, std::uint8_t{0});
+  frame.substituted_symbols_ = 0;
+}
+
+void RadioUnit::recycle(std::span<DownlinkFrame::Place> places) noexcept {
+  std::array<std::uint32_t, kBatch> buffers;
+  std::size_t count = 0;
+  for (auto& place : places) {
+    if (place.buffer != kNoBuffer) buffers[count++] = place.buffer;
+    place = {};
+    if (count < kBatch) continue;
+    transport_.recycle(buffers);
+    count = 0;
+  }
+  transport_.recycle({buffers.data(), count});
+}
+
+const DownlinkFrame* RadioUnit::take() noexcept {
+  std::uint32_t index = 0;
+  return queue_.pop(index) ? &downlink_frames_[index] : nullptr;
+}
+
+void RadioUnit::give_back(const DownlinkFrame* frame) noexcept {
+  returned_.push(static_cast<std::uint32_t>(frame - downlink_frames_.data()));
+}
+
+RadioCounters RadioUnit::counters() const noexcept {
+  const auto read = [](auto& value) {
+    return std::atomic_ref(value).load(std::memory_order_relaxed);
+  };
+  RadioCounters& c = counters_;
+  return {read(c.frames_sent),
+          read(c.frames_skipped),
+          read(c.packets_sent),
+          read(c.packets_unsent),
+          read(c.downlink_packets),
+          read(c.downlink_late),
+          read(c.downlink_rejected),
+          read(c.downlink_symbols_sent),
+          read(c.downlink_symbols_substituted),
+          read(c.downlink_frames_unverified),
+          read(c.pacing_error_sum),
+          read(c.pacing_error_square),
+          read(c.pacing_frames)};
+}
+
+}  // namespace carillon::emulator
