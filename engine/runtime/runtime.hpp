@@ -28,11 +28,11 @@ struct WorkerTimes {
 class Runtime {
  public:
   struct Options {
-    std::uint32_t workers = 1;         ///< at most DeviceMask::kDevices
-    std::uint32_t ring = 4;            ///< frames in flight, at most 64
-    std::uint16_t cell = 0;            ///< copied to every Task
-    std::vector<std::uint32_t> grain;  ///< chunks per claim by opcode; missing entries are 1
-    std::size_t trace = 0;             ///< events kept per worker; 0 = no trace
+    std::uint32_t workers = 1;              ///< at most DeviceMask::kDevices
+    std::uint32_t ring = 4;                 ///< frames in flight, at most 64
+    std::uint16_t cell = 0;                 ///< copied to every Task
+    std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; missing entries are 1
+    std::size_t trace = 0;                  ///< events kept per worker; 0 = no trace
   };
 
   /// The graph, the opcodes' names, the context and the policy outlive the runtime.

@@ -1,0 +1,69 @@
+// Issues on imaginary devices in virtual time: each chunk takes what its opcode takes. No thread,
+// no clock; the same calls give the same schedule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/arrivals.hpp"
+#include "runtime/executor.hpp"
+
+namespace carillon::runtime {
+
+/// What a device did, as the trace of a real worker would show it.
+struct Execution {
+  InstanceId what;
+  std::uint32_t device = 0;
+  std::uint32_t first = 0, count = 0;  ///< chunks
+  Tick start = 0, end = 0;
+};
+
+class SimulatedExecutor final : public Executor {
+ public:
+  /// `durations`: of one chunk, by opcode. The board's number of devices execute; they are entered
+  /// in its device table.
+  SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals, std::span<const Tick> durations);
+
+  std::size_t room() const noexcept override { return kRoom - live_.size(); }
+  void issue(const Issue& issue, Tick now) noexcept override;
+  std::size_t poll(std::span<Finished> out) noexcept override;
+  void cancel(const InstanceId& what) noexcept override;
+
+  /// Ends what has ended by `now`.
+  void advance(Tick now);
+  /// Gives idle devices what is there, most urgent first. True if any device started.
+  bool start(Tick now);
+  /// When the next running claim ends; kNever when none runs.
+  Tick next_end() const;
+  /// poll() would return something.
+  bool pending() const { return !finished_.empty(); }
+
+  std::span<const Execution> executions() const { return executions_; }
+
+ private:
+  static constexpr std::size_t kRoom = 64;
+  struct Live {
+    Issue issue;
+    std::uint32_t next;  // chunk
+    std::uint32_t left;  // not done and not cancelled
+    Finished record;
+  };
+  struct Device {
+    bool running = false;
+    Execution execution;
+  };
+  void finish(const Execution& execution);
+  void subtract(std::size_t live, std::uint32_t chunks);
+  std::uint32_t claimable(const Live& live, std::uint32_t device) const;
+
+  Scoreboard& board_;
+  const Arrivals& arrivals_;
+  std::vector<Tick> durations_;
+  std::vector<Live> live_;  // by priority
+  std::vector<Device> devices_;
+  std::vector<Finished> finished_;
+  std::vector<Execution> executions_;
+};
+
+}  // namespace carillon::runtime

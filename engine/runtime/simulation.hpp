@@ -1,0 +1,75 @@
+// The runtime in virtual time: the same scoreboard, scheduler and policy as on CPU cores, driven by
+// a list of what comes from outside and when.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/arrivals.hpp"
+#include "runtime/executors/simulated.hpp"
+#include "runtime/frame_event.hpp"
+#include "runtime/policy.hpp"
+#include "runtime/scheduler.hpp"
+#include "runtime/scoreboard.hpp"
+
+namespace carillon::runtime {
+
+class Simulation {
+ public:
+  struct Options {
+    std::uint32_t devices = 1;
+    std::uint32_t ring = 4;
+    std::uint16_t cell = 0;
+    std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; missing entries are 1
+    std::vector<Tick> durations = {};       ///< of one chunk by opcode
+  };
+  /// The graph and the policy outlive the simulation.
+  Simulation(const Graph& graph, Policy& policy, const Options& options);
+
+  /// What happens from outside, in any order of calls; at equal times in the order of calls. A
+  /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are
+  /// Late.
+  void begin(Tick at, std::uint32_t frame, Tick air_start,
+             std::span<const std::uint32_t> chunks = {});
+  void arrive(Tick at, std::uint32_t frame, std::uint16_t instruction, std::uint32_t item);
+  void abandon(Tick at, std::uint32_t frame);
+
+  /// Until nothing is left to happen. A frame's slot is released as soon as it is done or dropped.
+  void run();
+
+  Tick now() const { return now_; }
+  std::span<const FrameEvent> events() const { return events_; }
+  std::span<const Execution> executions() const { return executor_.executions(); }
+  /// By Arrival: how many items met that fate.
+  std::uint64_t arrivals(Arrival fate) const { return fates_[static_cast<std::size_t>(fate)]; }
+  const Scoreboard& board() const { return board_; }
+
+ private:
+  struct Input {
+    enum class Kind : std::uint8_t { Begin, Arrive, Abandon };
+    Tick at;
+    Kind kind;
+    std::uint32_t frame;
+    std::uint16_t instruction = 0;
+    std::uint32_t item = 0;
+    Tick air_start = 0;
+    std::vector<std::uint32_t> chunks = {};
+  };
+  bool live(std::uint32_t frame) const;
+  void feed(const Input& input);
+  void arrive(const Input& input);
+  void settle();
+  bool take_events();
+
+  Scoreboard board_;
+  Arrivals arrivals_;
+  SimulatedExecutor executor_;
+  Scheduler scheduler_;
+  std::vector<Input> inputs_;
+  std::vector<FrameEvent> events_;
+  std::uint64_t fates_[4] = {};
+  Tick now_ = 0;
+};
+
+}  // namespace carillon::runtime

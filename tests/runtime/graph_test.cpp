@@ -1,0 +1,107 @@
+#include "runtime/graph.hpp"
+
+#include <string>
+
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+TEST(Graph, CountsPredecessorsAndListsSuccessorsOnce) {
+  GraphBuilder builder;
+  for (int i = 0; i < 4; ++i) builder.add({.chunks = 1});
+  builder.depend(0, 2);
+  builder.depend(1, 2);
+  builder.depend(0, 3);
+  builder.depend(2, 3);
+  builder.depend(2, 3);
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  const Graph& graph = *result.graph;
+  EXPECT_EQ(graph[0].predecessors, 0);
+  EXPECT_EQ(graph[2].predecessors, 2);
+  EXPECT_EQ(graph[3].predecessors, 2);
+  ASSERT_EQ(graph[0].successors.size(), 2U);
+  EXPECT_EQ(graph[0].successors[0], 2);
+  EXPECT_EQ(graph[0].successors[1], 3);
+  EXPECT_EQ(graph[3].successors.size(), 0U);
+}
+
+TEST(Graph, OwnsItsOperandsAndMayBeMoved) {
+  GraphBuilder builder;
+  {
+    const Operand operands[] = {{.buffer = 7, .frame = -1}, {.buffer = 8, .write = true}};
+    builder.add({.operands = operands});
+  }
+  GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  const Graph graph = std::move(*result.graph);
+  ASSERT_EQ(graph[0].operands.size(), 2U);
+  EXPECT_EQ(graph[0].operands[0].buffer, 7);
+  EXPECT_EQ(graph[0].operands[0].frame, -1);
+  EXPECT_TRUE(graph[0].operands[1].write);
+}
+
+TEST(Graph, RanksByDeadlineThenStepThenOrder) {
+  GraphBuilder builder;
+  builder.add({.step = 1, .deadline = 50});
+  builder.add({.step = 0, .deadline = 50});
+  builder.add({.step = 9, .deadline = 20});
+  builder.add({.step = 0, .deadline = 50});
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  EXPECT_EQ(result.graph->rank(2), 0);
+  EXPECT_EQ(result.graph->rank(1), 1);
+  EXPECT_EQ(result.graph->rank(3), 2);
+  EXPECT_EQ(result.graph->rank(0), 3);
+}
+
+TEST(Graph, TimersAreSortedAndOnlyFiniteOnes) {
+  GraphBuilder builder;
+  builder.add({.feed = Feed::Arrivals, .release = 10, .close = 30, .deadline = 90});
+  builder.add({.drop_alone = true, .release = 20, .deadline = 25});
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  const auto timers = result.graph->timers();
+  ASSERT_EQ(timers.size(), 4U);
+  EXPECT_EQ(timers[0].offset, 10);
+  EXPECT_EQ(timers[1].offset, 20);
+  EXPECT_TRUE(timers[2].kind == Timer::Kind::Deadline);
+  EXPECT_TRUE(timers[3].kind == Timer::Kind::Close);
+}
+
+std::string error_of(const Instruction& instruction) {
+  GraphBuilder builder;
+  builder.add(instruction);
+  return builder.build().error;
+}
+
+TEST(Graph, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(GraphBuilder().build().error, "the graph has no instructions");
+  EXPECT_NE(error_of({.chunks = 0}).find("0 chunks"), std::string::npos);
+  EXPECT_NE(error_of({.chunks = 1U << 24}).find("chunks"), std::string::npos);
+  EXPECT_NE(error_of({.feed = Feed::Arrivals, .chunks = 0x8000}).find("32768 chunks"),
+            std::string::npos);
+  EXPECT_NE(error_of({.release = 5, .deadline = 4}).find("deadline before release"),
+            std::string::npos);
+  EXPECT_NE(error_of({.close = 4}).find("fed by arrivals"), std::string::npos);
+  EXPECT_NE(error_of({.drop_alone = true}).find("needs a deadline"), std::string::npos);
+
+  GraphBuilder unknown;
+  unknown.add({});
+  unknown.depend(0, 1);
+  EXPECT_NE(unknown.build().error.find("does not exist"), std::string::npos);
+}
+
+TEST(Graph, ACycleIsAnErrorThatNamesItsInstructions) {
+  GraphBuilder builder;
+  for (int i = 0; i < 4; ++i) builder.add({});
+  builder.depend(0, 1);
+  builder.depend(1, 2);
+  builder.depend(2, 3);
+  builder.depend(3, 1);
+  EXPECT_EQ(builder.build().error, "these instructions wait for each other: 1, 2, 3");
+}
+
+}  // namespace
+}  // namespace carillon::runtime

@@ -1,0 +1,329 @@
+// The scheduler and the policy in virtual time: what must hold for every graph and every course of
+// events, checked from the log of executions alone.
+#include "runtime/simulation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "runtime/policies/earliest_frame.hpp"
+#include "runtime/random_graph.hpp"
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+using Kind = FrameEvent::Kind;
+
+std::size_t count(const Simulation& simulation, Kind kind) {
+  const auto events = simulation.events();
+  return static_cast<std::size_t>(std::count_if(
+      events.begin(), events.end(), [&](const FrameEvent& e) { return e.kind == kind; }));
+}
+
+struct Span {
+  Tick start = kNever, end = kAlways;
+  std::vector<int> times;  // each chunk was executed
+};
+
+// Per frame and instruction, what the log says.
+std::map<std::uint32_t, std::vector<Span>> by_instruction(const Graph& graph,
+                                                          std::span<const Execution> log) {
+  std::map<std::uint32_t, std::vector<Span>> spans;
+  for (const Execution& execution : log) {
+    auto& frame = spans[execution.what.frame];
+    frame.resize(graph.size());
+    Span& span = frame[execution.what.instruction];
+    span.times.resize(graph[execution.what.instruction].chunks);
+    span.start = std::min(span.start, execution.start);
+    span.end = std::max(span.end, execution.end);
+    for (std::uint32_t i = 0; i < execution.count; ++i) ++span.times[execution.first + i];
+  }
+  return spans;
+}
+
+// Frames of a random graph, begun faster than the devices can work, all items arriving.
+std::unique_ptr<Simulation> busy_run(const Graph& graph, Policy& policy, std::mt19937& random,
+                                     std::uint32_t frames, std::uint32_t devices, Tick interval) {
+  auto simulation =
+      std::make_unique<Simulation>(graph, policy,
+                                   Simulation::Options{.devices = devices,
+                                                       .ring = frames,
+                                                       .grain = {1, 2, 3, 4},
+                                                       .durations = {100, 70, 310, 45}});
+  for (std::uint32_t frame = 0; frame < frames; ++frame) {
+    const Tick start = frame * interval;
+    simulation->begin(start, frame, start);
+    for (std::uint16_t i = 0; i < graph.size(); ++i) {
+      if (graph[i].feed != Feed::Arrivals) continue;
+      for (std::uint32_t item = 0; item < graph[i].chunks; ++item) {
+        simulation->arrive(start + static_cast<Tick>(random() % 2000), frame, i, item);
+      }
+    }
+  }
+  simulation->run();
+  return simulation;
+}
+
+TEST(EarliestFrame, EveryChunkOnceAndNothingBeforeItsPredecessors) {
+  const auto policy = make_policy("earliest-frame");
+  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = random_graph(random, {});
+    const auto run = busy_run(graph, *policy, random, 6, 1 + seed % 5, 1000);
+    const Simulation& simulation = *run;
+    EXPECT_EQ(count(simulation, Kind::Done), 6U);
+    const auto predecessors = predecessors_of(graph);
+    for (const auto& [frame, spans] : by_instruction(graph, simulation.executions())) {
+      for (std::uint16_t i = 0; i < graph.size(); ++i) {
+        EXPECT_EQ(std::count(spans[i].times.begin(), spans[i].times.end(), 1),
+                  static_cast<std::ptrdiff_t>(graph[i].chunks));
+        for (const std::uint16_t p : predecessors[i]) EXPECT_LE(spans[p].end, spans[i].start);
+      }
+    }
+  }
+}
+
+TEST(EarliestFrame, NoDeviceWorksOnALaterFrameWhileAnEarlierOneHasReadyWork) {
+  const auto policy = make_policy("earliest-frame");
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = random_graph(random, {.instructions = 20, .arrivals = 0});
+    const auto run = busy_run(graph, *policy, random, 4, 3, 500);
+    const Simulation& simulation = *run;
+    const auto predecessors = predecessors_of(graph);
+    const auto spans = by_instruction(graph, simulation.executions());
+    for (const Execution& later : simulation.executions()) {
+      for (const Execution& earlier : simulation.executions()) {
+        if (earlier.what.frame >= later.what.frame || earlier.start <= later.start) continue;
+        Tick ready = earlier.what.frame * 500;
+        for (const std::uint16_t p : predecessors[earlier.what.instruction]) {
+          ready = std::max(ready, spans.at(earlier.what.frame)[p].end);
+        }
+        EXPECT_GT(ready, later.start);
+      }
+    }
+  }
+}
+
+TEST(EarliestFrame, WithinAFrameTheMostUrgentReadyWorkGoesFirst) {
+  GraphBuilder builder;
+  builder.add({.step = 5, .chunks = 2, .deadline = 9000});
+  builder.add({.step = 7, .chunks = 2, .deadline = 5000});
+  builder.add({.step = 3, .chunks = 2, .deadline = 9000});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {100}});
+  simulation.begin(0, 0, 0);
+  simulation.run();
+  const auto log = simulation.executions();
+  ASSERT_EQ(log.size(), 6U);
+  EXPECT_EQ(log[0].what.instruction, 1);
+  EXPECT_EQ(log[2].what.instruction, 2);
+  EXPECT_EQ(log[4].what.instruction, 0);
+}
+
+TEST(EarliestFrame, KeepsAllDevicesBusyWhenThereIsWorkForThem) {
+  GraphBuilder builder;
+  builder.add({.chunks = 40});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.devices = 8, .grain = {100}, .durations = {10}});
+  simulation.begin(0, 0, 0);
+  simulation.run();
+  EXPECT_EQ(simulation.now(), 50);  // 40 chunks of 10 on 8 devices, however large the grain
+}
+
+TEST(EarliestFrame, RefusesAFrameThatIsAlreadyTooLate) {
+  GraphBuilder builder;
+  builder.add({.deadline = 100});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  simulation.begin(1000, 0, 900);
+  simulation.begin(1000, 1, 950);
+  simulation.run();
+  EXPECT_EQ(count(simulation, Kind::Refused), 1U);
+  EXPECT_EQ(count(simulation, Kind::Done), 1U);
+}
+
+TEST(Simulation, TheSameInputsGiveTheSameSchedule) {
+  EarliestFrame policy;
+  std::mt19937 random(5);
+  const Graph graph = random_graph(random, {});
+  std::mt19937 one(9), two(9);
+  const auto first = busy_run(graph, policy, one, 5, 3, 700);
+  const auto second = busy_run(graph, policy, two, 5, 3, 700);
+  const Simulation &a = *first, &b = *second;
+  ASSERT_EQ(a.executions().size(), b.executions().size());
+  for (std::size_t i = 0; i < a.executions().size(); ++i) {
+    EXPECT_TRUE(a.executions()[i].what == b.executions()[i].what);
+    EXPECT_EQ(a.executions()[i].start, b.executions()[i].start);
+    EXPECT_EQ(a.executions()[i].device, b.executions()[i].device);
+  }
+}
+
+TEST(Simulation, ADroppedFrameGivesNothingMoreAndItsSlotComesBack) {
+  EarliestFrame policy;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = random_graph(random, {.arrivals = 0, .deadline = 8000});
+    Simulation simulation(graph, policy,
+                          {.devices = 2, .ring = 3, .durations = {100, 70, 310, 45}});
+    constexpr std::uint32_t kFrames = 20;
+    for (std::uint32_t frame = 0; frame < kFrames; ++frame) {
+      simulation.begin(frame * 4000, frame, frame * 4000);
+    }
+    simulation.run();
+    EXPECT_LT(0U, count(simulation, Kind::Dropped));
+    EXPECT_EQ(count(simulation, Kind::Done) + count(simulation, Kind::Dropped), kFrames);
+    for (const FrameEvent& event : simulation.events()) {
+      if (event.kind != Kind::Dropped) continue;
+      EXPECT_TRUE(event.why == Reason::Deadline);
+      for (const Execution& execution : simulation.executions()) {
+        if (execution.what.frame != event.frame) continue;
+        EXPECT_LT(execution.start, event.frame * 4000 + 8000);
+        EXPECT_LE(execution.end, event.at);
+      }
+    }
+  }
+}
+
+TEST(Simulation, AFrameThatFindsTheRingFullIsRefused) {
+  GraphBuilder builder;
+  builder.add({.chunks = 10});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.ring = 2, .durations = {100}});
+  for (std::uint32_t frame = 0; frame < 3; ++frame) simulation.begin(frame, frame, frame);
+  simulation.run();
+  EXPECT_EQ(count(simulation, Kind::Done), 2U);
+  ASSERT_EQ(count(simulation, Kind::Refused), 1U);
+  EXPECT_EQ(simulation.events()[0].frame, 2U);
+}
+
+TEST(Simulation, LostItemsAreFedAsMissingWhenTheInstructionCloses) {
+  GraphBuilder builder;
+  const auto in = builder.add({.feed = Feed::Arrivals, .chunks = 4, .close = 1000});
+  const auto silent = builder.add({.feed = Feed::Arrivals, .chunks = 4, .close = 2000});
+  const auto out = builder.add({.chunks = 1});
+  builder.depend(in, out);
+  builder.depend(silent, out);
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  simulation.begin(0, 0, 0);
+  simulation.arrive(100, 0, in, 2);
+  simulation.arrive(150, 0, in, 2);
+  simulation.arrive(200, 0, in, 0);
+  simulation.arrive(1500, 0, in, 3);
+  simulation.run();
+  EXPECT_EQ(count(simulation, Kind::Done), 1U);
+  EXPECT_EQ(simulation.now(), 2000 + 4 * 10 + 10);
+  EXPECT_EQ(simulation.board().status(0, in).missing, 2);
+  EXPECT_EQ(simulation.board().status(0, silent).missing, 4);
+  EXPECT_EQ(simulation.arrivals(Arrival::Accepted), 2U);
+  EXPECT_EQ(simulation.arrivals(Arrival::Duplicate), 1U);
+  EXPECT_EQ(simulation.arrivals(Arrival::Late), 1U);
+}
+
+TEST(Simulation, ItemsAreWorkedOnAsTheyArrive) {
+  GraphBuilder builder;
+  builder.add({.feed = Feed::Arrivals, .chunks = 3});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  simulation.begin(0, 0, 0);
+  for (std::uint32_t i = 0; i < 3; ++i) simulation.arrive(100 * i, 0, 0, 2 - i);
+  simulation.run();
+  const auto log = simulation.executions();
+  ASSERT_EQ(log.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(log[i].start, static_cast<Tick>(100 * i));
+}
+
+TEST(Simulation, NothingStartsBeforeItsRelease) {
+  GraphBuilder builder;
+  builder.add({.release = 500});
+  builder.depend(0, builder.add({.release = 100}));
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  simulation.begin(0, 0, 1000);
+  simulation.run();
+  ASSERT_EQ(simulation.executions().size(), 2U);
+  EXPECT_EQ(simulation.executions()[0].start, 1500);
+  EXPECT_EQ(simulation.executions()[1].start, 1510);
+}
+
+TEST(Simulation, SkippedInstructionsLetTheirSuccessorsPass) {
+  GraphBuilder builder;
+  for (int i = 0; i < 4; ++i) builder.add({.notify = true, .chunks = 2});
+  for (std::uint16_t i = 0; i < 3; ++i) builder.depend(i, static_cast<std::uint16_t>(i + 1));
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  const std::uint32_t some[] = {1, 0, 0, 2}, none[] = {0, 0, 0, 0};
+  simulation.begin(0, 0, 0, some);
+  simulation.begin(500, 1, 500, none);
+  simulation.run();
+  EXPECT_EQ(simulation.executions().size(), 3U);
+  EXPECT_EQ(count(simulation, Kind::Committed), 2U);
+  EXPECT_EQ(count(simulation, Kind::Done), 2U);
+}
+
+TEST(Simulation, AMissedInstructionCostsOnlyItselfAndWhatNeedsIt) {
+  GraphBuilder builder;
+  const auto slow = builder.add({.drop_alone = true, .chunks = 100, .deadline = 250});
+  const auto after = builder.add({.notify = true, .chunks = 1});
+  const auto other = builder.add({.step = 1, .notify = true, .chunks = 1});
+  builder.depend(slow, after);
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {100}});
+  simulation.begin(0, 0, 0);
+  simulation.run();
+  EXPECT_EQ(simulation.executions().size(), 3U + 1U);  // the chunk running at 250 still ends
+  EXPECT_EQ(count(simulation, Kind::Missed), 2U);
+  EXPECT_EQ(count(simulation, Kind::Done), 1U);
+  EXPECT_TRUE(simulation.board().status(0, after).why == Reason::Predecessor);
+  EXPECT_TRUE(simulation.board().status(0, other).state == InstructionStatus::State::Committed);
+}
+
+TEST(Simulation, AnAbandonedFrameIsDroppedAtOnce) {
+  GraphBuilder builder;
+  builder.add({.chunks = 100});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {10}});
+  simulation.begin(0, 0, 0);
+  simulation.abandon(55, 0);
+  simulation.run();
+  ASSERT_EQ(count(simulation, Kind::Dropped), 1U);
+  EXPECT_TRUE(simulation.events()[0].why == Reason::Abandoned);
+  EXPECT_EQ(simulation.events()[0].at, 60);
+  EXPECT_EQ(simulation.executions().size(), 6U);
+}
+
+TEST(Simulation, TheOpcodeTableLearnsMeanExecutionTimes) {
+  GraphBuilder builder;
+  builder.add({.opcode = 0, .chunks = 2000});
+  builder.add({.opcode = 1, .chunks = 10});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.durations = {30, 50}});
+  simulation.begin(0, 0, 0);
+  simulation.run();
+  EXPECT_NEAR(simulation.board().opcodes()[0].mean, 30.0, 1e-9);
+  EXPECT_EQ(simulation.board().opcodes()[1].chunks, 10U);
+  EXPECT_EQ(simulation.board().opcodes()[1].busy, 500);
+}
+
+TEST(Policies, AreMadeByName) {
+  EXPECT_TRUE(make_policy("no-such-policy") == nullptr);
+  for (const std::string_view name : policy_names()) EXPECT_TRUE(make_policy(name) != nullptr);
+}
+
+}  // namespace
+}  // namespace carillon::runtime
