@@ -1,0 +1,104 @@
+// Blocks of sums of complex products over tiles, all accumulators in registers: every matrix
+// operation of the antenna array is this one loop with other strides. Included inside an
+// instruction set's namespace, after its begin file.
+
+namespace {
+
+/// Native vectors in a tile.
+inline constexpr std::uint32_t kTileVectors = kTileLanes / kLanes;
+
+struct ComplexVf {
+  Vf re, im;
+};
+
+[[gnu::always_inline]] inline ComplexVf load(const Tile& tile, std::uint32_t lane) {
+  return {load(tile.re + lane), load(tile.im + lane)};
+}
+[[gnu::always_inline]] inline void store(Tile& tile, std::uint32_t lane, ComplexVf v) {
+  store(tile.re + lane, v.re);
+  store(tile.im + lane, v.im);
+}
+
+// A scalar is the same in all lanes.
+[[gnu::always_inline]] inline ComplexVf load(Complex scalar, std::uint32_t) {
+  return {broadcast(scalar.re), broadcast(scalar.im)};
+}
+
+/// One factor of a sum of products: distances between neighbouring entries of the block and between
+/// neighbouring terms of the sum. T is Tile or Complex.
+template <typename T>
+struct Factor {
+  const T* at;
+  std::size_t across, along;
+};
+
+/// A block of I×J sums, V vectors of lanes each.
+template <std::uint32_t I, std::uint32_t J, std::uint32_t V = 1>
+struct Block {
+  ComplexVf sum[I][J][V] = {};
+
+  /// sum[i][j] += Σ left[i]·right[j], or conj(left[i])·right[j], over `terms` terms.
+  template <bool kConjugate, typename T = Tile>
+  [[gnu::always_inline]] void add(Factor<T> left, Factor<Tile> right, std::uint32_t terms,
+                                  std::uint32_t lane) {
+    for (; terms != 0; --terms, left.at += left.along, right.at += right.along) {
+      ComplexVf r[J][V];
+#pragma GCC unroll 8
+      for (std::uint32_t j = 0; j < J; ++j)
+#pragma GCC unroll 2
+        for (std::uint32_t v = 0; v < V; ++v)
+          r[j][v] = load(right.at[j * right.across], lane + v * kLanes);
+#pragma GCC unroll 8
+      for (std::uint32_t i = 0; i < I; ++i)
+#pragma GCC unroll 2
+        for (std::uint32_t v = 0; v < V; ++v) {
+          const ComplexVf l = load(left.at[i * left.across], lane + v * kLanes);
+          const Vf turned = kConjugate ? -l.im : l.im;
+#pragma GCC unroll 8
+          for (std::uint32_t j = 0; j < J; ++j) {
+            ComplexVf& to = sum[i][j][v];
+            to.re = to.re + l.re * r[j][v].re - turned * r[j][v].im;
+            to.im = to.im + l.re * r[j][v].im + turned * r[j][v].re;
+          }
+        }
+    }
+  }
+};
+
+/// Calls Op::run<rows, columns>(arguments…) for rows ≤ I, columns ≤ J known only at run time.
+template <typename Op, std::uint32_t I, std::uint32_t J, typename... Arguments>
+[[gnu::always_inline]] inline void with_size(std::uint32_t rows, std::uint32_t columns,
+                                             const Arguments&... arguments) {
+  if constexpr (I > 1)
+    if (rows < I) return with_size<Op, I - 1, J>(rows, columns, arguments...);
+  if constexpr (J > 1)
+    if (columns < J) return with_size<Op, I, J - 1>(rows, columns, arguments...);
+  Op::template run<I, J>(arguments...);
+}
+
+struct ProductRows {
+  template <std::uint32_t I, std::uint32_t, typename T>
+  static void run(std::uint32_t first, Factor<T> w, std::uint32_t terms, const Tile* in,
+                  Tile* out) {
+    w.at += first * w.across;
+    Block<I, 1, kTileVectors> block;
+    block.template add<false>(w, {in, 0, 1}, terms, 0);
+#pragma GCC unroll 8
+    for (std::uint32_t i = 0; i < I; ++i)
+#pragma GCC unroll 2
+      for (std::uint32_t v = 0; v < kTileVectors; ++v)
+        store(out[first + i], v * kLanes, block.sum[i][0][v]);
+  }
+};
+
+/// out[i] = Σ w(i, n)·in[n] for i < entries, n < terms. Every w is used once per call, so that its
+/// way from the cache is the bound; several entries at a time share each load of `in`.
+template <typename T>
+void matrix_vector(Factor<T> w, std::uint32_t entries, std::uint32_t terms, const Tile* in,
+                   Tile* out) {
+  constexpr std::uint32_t kEntries = CARILLON_SIMD_AVX512 ? 4 : 2;
+  for (std::uint32_t i = 0; i < entries; i += kEntries)
+    with_size<ProductRows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, terms, in, out);
+}
+
+}  // namespace
