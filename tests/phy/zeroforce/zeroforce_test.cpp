@@ -1,0 +1,356 @@
+#include "phy/zeroforce/zeroforce.hpp"
+
+#include "phy/zeroforce/array.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::phy;
+using namespace carillon::phy::testing;
+
+constexpr ArrayShape kShapes[] = {{1, 1, 1},    {2, 1, 4},    {3, 2, 3},      {5, 3, 7},
+                                  {7, 6, 9},    {8, 8, 9},    {16, 8, 17},    {33, 5, 33},
+                                  {64, 16, 65}, {67, 17, 71}, {128, 32, 129}, {256, 128, 257}};
+
+struct Combined {
+  Tiles w;
+  AlignedArray<float> post_noise;
+  std::uint32_t flagged;
+
+  double noise(std::uint32_t user, std::uint32_t lane) const {
+    return post_noise[user * kTileLanes + lane];
+  }
+};
+
+Combined combine(Isa isa, Detector detector, ArrayShape shape, float noise, const Tiles& csi) {
+  Combined c{filled(block_of(shape), kNan), AlignedArray<float>(shape.users * kTileLanes), 0};
+  ZeroForceScratch scratch(shape.users + 3);
+  for (Tile& tile : scratch.matrix) tile = filled(1, kNan)[0];
+  c.flagged = zeroforce_kernels(isa).combine(detector, shape, noise, csi.data(), c.w.data(),
+                                             c.post_noise.data(), scratch);
+  return c;
+}
+
+bool finite(ArrayShape shape, const Combined& c) {
+  for (std::size_t i = 0; i < c.w.size(); ++i)
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+      if (i % shape.antenna_stride < shape.antennas &&
+          !(std::isfinite(c.w[i].re[lane]) && std::isfinite(c.w[i].im[lane])))
+        return false;
+  for (const float variance : c.post_noise)
+    if (!(variance >= kPostNoiseFloor && variance <= kPostNoiseCeiling)) return false;
+  return true;
+}
+
+// The combiner by its formula; diag(WH) = 1.
+Matrix reference_combiner(Detector detector, double noise, const Matrix& h) {
+  const Matrix adjoint = conjugate_transpose(h);
+  Matrix w = adjoint;
+  if (detector != Detector::Conjugate) {
+    Matrix gram = adjoint * h;
+    if (detector == Detector::Mmse)
+      for (std::size_t k = 0; k < gram.rows; ++k) gram(k, k) += noise;
+    w = inverse(gram) * adjoint;
+  }
+  const Matrix gains = w * h;
+  for (std::size_t k = 0; k < w.rows; ++k)
+    for (std::size_t a = 0; a < w.columns; ++a) w(k, a) /= gains(k, k);
+  return w;
+}
+
+// Noise and interference by their definition.
+std::vector<double> reference_noise(const Matrix& w, const Matrix& h, double noise) {
+  const Matrix yields = w * h;
+  std::vector<double> variances(w.rows);
+  for (std::size_t k = 0; k < w.rows; ++k) {
+    for (std::size_t a = 0; a < w.columns; ++a) variances[k] += noise * std::norm(w(k, a));
+    for (std::size_t j = 0; j < w.rows; ++j)
+      if (j != k) variances[k] += std::norm(yields(k, j));
+  }
+  return variances;
+}
+
+void check_against_formula(Detector detector, float noise) {
+  for (const ArrayShape shape : kShapes) {
+    const Tiles csi = random_block(shape, shape.antennas);
+    // A large array's reference takes a while; its lanes go through the same code.
+    const std::uint32_t step = shape.users > 32 ? 11 : shape.users > 16 ? 5 : 1;
+    for (std::uint32_t lane = 0; lane < kTileLanes; lane += step) {
+      const Matrix h = transpose(rows_of(shape, csi.data(), lane));
+      const Matrix gram = conjugate_transpose(h) * h;
+      const Matrix expected = reference_combiner(detector, noise, h);
+      // Rounding errors grow with the condition number of the Gram matrix, and with the inverse of
+      // the gain that Mmse divides by.
+      double magnified = 10;
+      if (detector != Detector::Conjugate) magnified += norm(gram) * norm(inverse(gram));
+      if (detector == Detector::Mmse)
+        for (std::size_t k = 0; k < gram.rows; ++k)
+          magnified = std::max(magnified, 3 * noise / gram(k, k).real());
+      const double tolerance = 3e-7 * magnified;
+      const std::vector<double> variances = reference_noise(expected, h, noise);
+      for (const Isa isa : available_isas()) {
+        const Combined c = combine(isa, detector, shape, noise, csi);
+        EXPECT_EQ(c.flagged, 0U) << shape.antennas << "x" << shape.users;
+        const Matrix w = rows_of(shape, c.w.data(), lane);
+        Matrix error = w;
+        for (std::size_t i = 0; i < w.values.size(); ++i) error.values[i] -= expected.values[i];
+        EXPECT_LE(norm(error) / norm(expected), tolerance)
+            << to_string(isa) << shape.antennas << "x" << shape.users << "lane" << lane;
+        for (std::uint32_t k = 0; k < shape.users; ++k)
+          EXPECT_NEAR(c.noise(k, lane) / variances[k], 1, tolerance)
+              << to_string(isa) << shape.antennas << "x" << shape.users << "user" << k;
+      }
+    }
+  }
+}
+
+TEST(ZeroForce, ZeroForcingIsThePseudoInverse) {
+  check_against_formula(Detector::ZeroForcing, 0.1F);
+}
+TEST(ZeroForce, MmseIsUnbiasedAndKnowsItsInterference) {
+  check_against_formula(Detector::Mmse, 0.3F);
+}
+TEST(ZeroForce, MmseHoldsWhereNoiseIsFarAboveTheSignal) {
+  check_against_formula(Detector::Mmse, 1e4F);
+}
+TEST(ZeroForce, ConjugateIsTheMatchedFilter) { check_against_formula(Detector::Conjugate, 0.2F); }
+
+TEST(ZeroForce, TimesTheChannelItIsTheIdentity) {
+  for (const ArrayShape shape : {ArrayShape{16, 8, 17}, ArrayShape{64, 16, 65}}) {
+    const Tiles csi = random_block(shape, 5);
+    for (const Isa isa : available_isas()) {
+      const Combined c = combine(isa, Detector::ZeroForcing, shape, 0, csi);
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        Matrix yields =
+            rows_of(shape, c.w.data(), lane) * transpose(rows_of(shape, csi.data(), lane));
+        for (std::uint32_t k = 0; k < shape.users; ++k) yields(k, k) -= 1;
+        EXPECT_LE(norm(yields), 1e-4) << to_string(isa);
+      }
+    }
+  }
+}
+
+TEST(ZeroForce, NoiseAfterCombiningIsTheReferenceVectors) {
+  const auto all = reference_vectors();
+  EXPECT_EQ(all.size(), 8U);
+  for (const Vectors& v : all)
+    for (const Isa isa : available_isas())
+      for (const bool mmse : {false, true}) {
+        const Combined c = combine(isa, mmse ? Detector::Mmse : Detector::ZeroForcing, shape_of(v),
+                                   v.noise, channel_tiles(v));
+        const auto& expected = mmse ? v.mmse_noise : v.zf_noise;
+        for (std::uint32_t n = 0; n < v.subcarriers; ++n)
+          for (std::uint32_t k = 0; k < v.users; ++k)
+            EXPECT_NEAR(c.noise(k, n) / expected[n * v.users + k], 1, 2e-4)
+                << v.antennas << to_string(isa) << (mmse ? "MMSE" : "ZF");
+        // The lanes past the last subcarrier have no channel.
+        EXPECT_EQ(c.flagged, kTileLanes - v.subcarriers);
+      }
+}
+
+TEST(ZeroForce, WeakUsersAreSeparatedFromStrongOnes) {
+  // 30 dB between neighbours, the strong ones first or last.
+  const ArrayShape shape{64, 16, 65};
+  for (const bool strong_first : {false, true}) {
+    Tiles csi = random_block(shape, 11);
+    for (std::uint32_t k = 0; k < shape.users; ++k)
+      if ((k < 8) != strong_first)
+        for (std::uint32_t a = 0; a < shape.antennas; ++a)
+          for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+            Tile& tile = csi[k * shape.antenna_stride + a];
+            put(tile, lane, get(tile, lane) * std::sqrt(1e-3));
+          }
+    for (const Isa isa : available_isas()) {
+      const Combined c = combine(isa, Detector::ZeroForcing, shape, 1e-6F, csi);
+      EXPECT_EQ(c.flagged, 0U);
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        Matrix yields =
+            rows_of(shape, c.w.data(), lane) * transpose(rows_of(shape, csi.data(), lane));
+        for (std::uint32_t k = 0; k < shape.users; ++k) yields(k, k) -= 1;
+        EXPECT_LE(norm(yields), 2e-4) << to_string(isa);  // 256QAM needs 2e-2
+      }
+    }
+  }
+}
+
+TEST(ZeroForce, PaddingIsLeftAlone) {
+  const ArrayShape shape{5, 3, 8};
+  const Tiles csi = random_block(shape, 1);
+  for (const Isa isa : available_isas())
+    for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
+      const Combined c = combine(isa, detector, shape, 0.1F, csi);
+      EXPECT_TRUE(finite(shape, c));
+      for (std::uint32_t i = 0; i < block_of(shape); ++i)
+        EXPECT_EQ(std::isnan(c.w[i].re[7]), i % shape.antenna_stride >= shape.antennas);
+    }
+}
+
+TEST(ZeroForce, UsersWithTheSameChannelAreFlaggedAndTheOthersSeparated) {
+  const ArrayShape shape{16, 4, 17};
+  for (const float noise : {0.0F, 1e-3F}) {
+    Tiles csi = random_block(shape, 2);
+    for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+      put(csi[shape.antenna_stride * 2 + a], 3, get(csi[a], 3));  // lane 3: user 2 = user 0
+      put(csi[shape.antenna_stride * 3 + a], 9, get(csi[shape.antenna_stride + a], 9));
+    }
+    for (const Isa isa : available_isas()) {
+      const Combined c = combine(isa, Detector::ZeroForcing, shape, noise, csi);
+      EXPECT_TRUE(finite(shape, c)) << to_string(isa);
+      EXPECT_EQ(c.flagged, 2U);
+      for (const auto& [lane, one, other] : {std::array{3U, 0U, 2U}, std::array{9U, 1U, 3U}}) {
+        const Matrix yields =
+            rows_of(shape, c.w.data(), lane) * transpose(rows_of(shape, csi.data(), lane));
+        for (std::uint32_t k = 0; k < shape.users; ++k) {
+          const bool lost = k == one || k == other;
+          // What cannot be separated says so; the rest is untouched.
+          if (lost) {
+            EXPECT_GE(c.noise(k, lane), 0.9);
+          } else {
+            EXPECT_LE(c.noise(k, lane), std::max(1e-3F, noise));
+            EXPECT_NEAR(std::abs(yields(k, k)), 1, 1e-3);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ZeroForce, AUserWithoutChannelCarriesNoInformation) {
+  const ArrayShape shape{16, 4, 17};
+  Tiles csi = random_block(shape, 3);
+  for (std::uint32_t a = 0; a < shape.antennas; ++a)
+    csi[2 * shape.antenna_stride + a] = filled(1, 0)[0];
+  for (const Isa isa : available_isas())
+    for (const float noise : {0.0F, 0.1F})
+      for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
+        const Combined c = combine(isa, detector, shape, noise, csi);
+        EXPECT_TRUE(finite(shape, c));
+        EXPECT_EQ(c.flagged, kTileLanes);
+        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+          EXPECT_GE(c.noise(2, lane), 1e6);
+          EXPECT_EQ(c.w[2 * shape.antenna_stride].re[lane], 0.0F);
+          EXPECT_LE(c.noise(1, lane), 10.0);
+        }
+      }
+}
+
+TEST(ZeroForce, SilenceIsFinite) {
+  const ArrayShape shape{8, 8, 9};
+  const Tiles csi = filled(block_of(shape), 0);
+  for (const Isa isa : available_isas())
+    for (const float noise : {0.0F, 1.0F})
+      for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
+        const Combined c = combine(isa, detector, shape, noise, csi);
+        EXPECT_TRUE(finite(shape, c));
+        EXPECT_EQ(c.flagged, kTileLanes);
+      }
+}
+
+TEST(ZeroForce, ADeadAntennaCostsNothingUntilTheArrayIsTooSmall) {
+  for (const ArrayShape shape : {ArrayShape{16, 8, 17}, ArrayShape{8, 8, 9}}) {
+    Tiles csi = random_block(shape, 4);
+    for (std::uint32_t k = 0; k < shape.users; ++k)
+      csi[k * shape.antenna_stride + 5] = filled(1, 0)[0];
+    for (const Isa isa : available_isas())
+      for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse}) {
+        const bool enough = shape.antennas > shape.users;
+        const Combined c = combine(isa, detector, shape, 0, csi);
+        EXPECT_TRUE(finite(shape, c));
+        EXPECT_EQ(c.flagged, enough ? 0U : kTileLanes);
+        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) EXPECT_EQ(c.w[5].re[lane], 0.0F);
+      }
+  }
+}
+
+TEST(ZeroForce, WithoutNoiseTheVarianceIsTheFloor) {
+  const ArrayShape shape{16, 4, 17};
+  const Tiles csi = random_block(shape, 6);
+  for (const Isa isa : available_isas())
+    for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse})
+      for (const float variance : combine(isa, detector, shape, 0, csi).post_noise)
+        EXPECT_EQ(variance, kPostNoiseFloor);
+}
+
+TEST(ZeroForce, ExpandGivesEverySubcarrierItsGroup) {
+  const ArrayShape shape{5, 3, 6};
+  constexpr std::uint32_t kTiles = 37, kNoiseTile = 3 * kTileLanes;
+  const std::size_t stride = block_of(shape) + 2;
+  for (std::uint32_t group = 2; group <= 16; ++group) {
+    const std::uint32_t group_tiles = tiles_for((kTiles * kTileLanes + group - 1) / group);
+    const Tiles groups = random_tiles(stride * group_tiles, group);
+    std::vector<float> noise(group_tiles * kNoiseTile);
+    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
+    for (const Isa isa : available_isas())
+      for (std::uint32_t tile = 0; tile < kTiles; ++tile) {
+        Tiles w = filled(block_of(shape), kNan);
+        std::vector<float> post_noise(kNoiseTile);
+        zeroforce_kernels(isa).expand(shape, group, tile, groups.data(), stride, w.data(),
+                                      noise.data(), post_noise.data());
+        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+          const std::uint32_t n = (tile * kTileLanes + lane) / group;
+          for (std::uint32_t user = 0; user < shape.users; ++user) {
+            EXPECT_EQ(post_noise[user * kTileLanes + lane],
+                      noise[n / 16 * kNoiseTile + user * kTileLanes + n % 16]);
+            for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+              const std::size_t at = user * shape.antenna_stride + a;
+              EXPECT_TRUE(get(w[at], lane) == get(groups[n / 16 * stride + at], n % 16))
+                  << to_string(isa) << "group" << group << "tile" << tile << "lane" << lane;
+            }
+            EXPECT_TRUE(std::isnan(w[user * shape.antenna_stride + 5].re[lane]));
+          }
+        }
+      }
+  }
+}
+
+TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
+  const ArrayShape shape{5, 3, 6};
+  const std::size_t stride = block_of(shape);
+  const Tiles groups = random_tiles(stride * 2, 1);
+  std::vector<float> noise(2 * 3 * kTileLanes), post_noise(3 * kTileLanes);
+  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
+  for (const Isa isa : available_isas())
+    for (std::uint32_t tile = 0; tile < 32; ++tile) {
+      std::vector<Complex> w(block_of(shape), Complex{kNan, kNan});
+      zeroforce_kernels(isa).expand_scalar(shape, tile, groups.data(), stride, w.data(),
+                                           noise.data(), post_noise.data());
+      for (std::uint32_t user = 0; user < shape.users; ++user) {
+        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+          EXPECT_EQ(post_noise[user * kTileLanes + lane],
+                    noise[(tile / 16 * 3 + user) * kTileLanes + tile % 16]);
+        for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+          const std::size_t at = user * shape.antenna_stride + a;
+          EXPECT_EQ(w[at].re, groups[tile / 16 * stride + at].re[tile % 16]);
+          EXPECT_EQ(w[at].im, groups[tile / 16 * stride + at].im[tile % 16]);
+        }
+        EXPECT_TRUE(std::isnan(w[user * shape.antenna_stride + 5].re));
+      }
+    }
+}
+
+TEST(ZeroForce, AntennaPowerCountsTheUsedLanes) {
+  const ArrayShape shape{5, 3, 6};
+  const Tiles w = random_block(shape, 8);
+  std::vector<Complex> scalars;
+  for (const Tile& tile : w) scalars.push_back({tile.re[0], tile.im[0]});
+  for (const Isa isa : available_isas())
+    for (std::uint32_t lanes = 1; lanes <= kTileLanes; ++lanes) {
+      std::vector<float> power(5, 2.0F), scalar_power(5, 3.0F);
+      zeroforce_kernels(isa).antenna_power(shape, w.data(), lanes, power.data());
+      zeroforce_kernels(isa).antenna_power_scalar(shape, scalars.data(), lanes,
+                                                  scalar_power.data());
+      for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+        double sum = 2, scalar_sum = 3;
+        for (std::uint32_t user = 0; user < shape.users; ++user) {
+          const Tile& tile = w[user * shape.antenna_stride + a];
+          for (std::uint32_t lane = 0; lane < lanes; ++lane) sum += std::norm(get(tile, lane));
+          scalar_sum += lanes * std::norm(get(tile, 0));
+        }
+        EXPECT_NEAR(power[a] / sum, 1, 1e-6);
+        EXPECT_NEAR(scalar_power[a] / scalar_sum, 1, 1e-6);
+      }
+    }
+}
+
+}  // namespace
