@@ -9,8 +9,9 @@
 namespace carillon::phy {
 namespace {
 
-// The register holds the remainder in its highest bits, whatever the width: the generator polynomial
-// without its leading term, shifted to the top. A 16-bit CRC is then the 32-bit CRC of g(x) x^16.
+// The register holds the remainder in its highest bits, whatever the width: the generator
+// polynomial without its leading term, shifted to the top. A 16-bit CRC is then the 32-bit CRC of
+// g(x) x^16.
 constexpr std::uint32_t polynomial(Crc kind) {
   switch (kind) {
     case Crc::Crc16: return 0x1021U << 16;
@@ -77,8 +78,7 @@ std::uint32_t update(const Tables& t, std::uint32_t remainder, const std::uint8_
                 t.slice[5][remainder >> 8 & 255] ^ t.slice[4][remainder & 255] ^ t.slice[3][p[4]] ^
                 t.slice[2][p[5]] ^ t.slice[1][p[6]] ^ t.slice[0][p[7]];
   }
-  for (; bytes > 0; --bytes, ++p)
-    remainder = (remainder << 8) ^ t.slice[0][(remainder >> 24) ^ *p];
+  for (; bytes > 0; --bytes, ++p) remainder = (remainder << 8) ^ t.slice[0][(remainder >> 24) ^ *p];
   return remainder;
 }
 

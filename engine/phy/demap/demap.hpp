@@ -23,8 +23,8 @@ struct DemapKernels {
                 const std::int8_t (*planes)[16], const std::uint16_t* signs,
                 std::int8_t* soft) noexcept;
 
-  /// For a map that is not direct: d order (Ncb places, overwritten; 0 where nothing was sent) from
-  /// E soft bits in e order, repetitions added with saturation.
+  /// For a map that is not direct: d order (N places, overwritten; 0 where nothing was sent) from E
+  /// soft bits in e order, repetitions added with saturation.
   void (*recover)(const SoftMap&, const std::int8_t* e, std::int8_t* d) noexcept;
 
   /// Sum over the lanes in `mask` of |s - nearest constellation point|², for EVM.

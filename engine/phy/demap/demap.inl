@@ -250,7 +250,7 @@ void store_planes(const SoftMap& map, std::uint32_t re, std::uint32_t first, std
 }
 
 void recover(const SoftMap& map, const std::int8_t* e, std::int8_t* d) noexcept {
-  std::memset(d, 0, map.Ncb);
+  std::memset(d, 0, map.N);
   for (std::uint32_t lap = 0; lap < map.E; lap += map.lap)
     for (std::uint32_t p = 0; p < map.piece_count; ++p) {
       const SoftPiece& piece = map.pieces[p];

@@ -238,6 +238,7 @@ SoftMap match_rate(LdpcCode code, std::uint32_t fillers, std::uint32_t Ncb,
                    std::uint32_t redundancy_version, std::uint32_t Qm, std::uint32_t E) noexcept {
   SoftMap map;
   map.E = E;
+  map.N = code.length();
   map.Ncb = Ncb;
   map.bits = static_cast<std::uint8_t>(Qm);
   map.plane_stride = E / Qm;

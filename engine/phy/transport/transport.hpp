@@ -50,10 +50,12 @@ struct SoftMap {
   std::uint32_t E = 0;    ///< coded bits of the block
   std::uint32_t plane_stride =
       0;                  ///< E / Qm: constellation bit i of element j is e[i * plane_stride + j]
-  std::uint32_t Ncb = 0;  ///< circular buffer
+  std::uint32_t N = 0;    ///< coded bits of the code: places in the decoder's soft buffer
+  std::uint32_t Ncb = 0;  ///< of these, the circular buffer's
   std::uint8_t bits = 0;  ///< Qm
-  /// E <= lap: soft bits are stored at their d place in a buffer of N. Otherwise bits repeat: they
-  /// are stored in e order in a buffer of E, and DemapKernels::recover adds them up.
+  /// E <= lap: soft bits are stored at their d place in a buffer of N, whose other places stay as
+  /// they are: zero them beforehand. Otherwise bits repeat: they are stored in e order in a buffer
+  /// of E, and DemapKernels::recover adds them up.
   bool direct = true;
 };
 

@@ -184,15 +184,15 @@ TEST(Store, followed_by_recover_is_the_transpose_of_select_bits) {
         select_bits(map, codeword.data(), e.data());
         for (std::uint32_t n = 0; n < map.E; ++n) place[n] |= std::uint32_t{lsb_bit(e, n)} << bit;
       }
-      std::vector<int> expected(map.Ncb);
+      std::vector<int> expected(map.N);
       for (std::uint32_t n = 0; n < map.E; ++n) {
         int& sum = expected[place[n]];
         sum = std::min(std::max(sum + block.e[n], -127), 127);
       }
 
       constexpr std::int8_t kUntouched = 77;
-      const std::uint32_t size = map.direct ? map.Ncb : map.E;
-      std::vector<std::int8_t> guarded(size + 64, kUntouched), d(map.Ncb);
+      const std::uint32_t size = map.direct ? map.N : map.E;
+      std::vector<std::int8_t> guarded(size + 64, kUntouched), d(map.N, 55);
       std::int8_t* soft = guarded.data() + 32;
       if (map.direct) std::fill_n(soft, size, std::int8_t{0});
       store_block(isa, block, static_cast<std::uint32_t>(random() % 16), soft, random);
@@ -204,7 +204,7 @@ TEST(Store, followed_by_recover_is_the_transpose_of_select_bits) {
         d.assign(soft, soft + size);
       else
         demap_kernels(isa).recover(map, soft, d.data());
-      for (std::uint32_t n = 0; n < map.Ncb; ++n)
+      for (std::uint32_t n = 0; n < map.N; ++n)
         ASSERT_EQ(int{d[n]}, expected[n]) << "place " << n << ", trial " << trial;
       ++(map.direct ? direct : repeated);
     }
