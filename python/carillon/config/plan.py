@@ -19,7 +19,8 @@ class Run:
     role: Literal["bbu", "radio", "both"] = "both"
     frames: int = 0
     seconds: float = 0.0
-    folder: str = ""
+    telemetry: str = "telemetry.bin"
+    record_frames: int = 65536  # frame records kept: the newest
 
 
 def plan_text(cell: Cell, run: Run) -> str:

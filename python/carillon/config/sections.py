@@ -20,9 +20,11 @@ class Radio(Base):
     """The emulated radio unit, its users and the channel."""
 
     frames: int = key(
-        16, "Different frames that are generated beforehand and replayed.", "frames", ge=1, le=1024
+        16, "Different frames that are generated beforehand and replayed.", "frames", ge=1, le=4096
     )
-    seed: int = key(1, "Of bits, channel and noise; the same seed gives the same samples.", ge=0)
+    seed: int = key(
+        1, "Of bits, channel and noise; the same seed gives the same samples.", ge=0, le=2**53
+    )
     channel: Literal["rayleigh", "awgn"] = key(
         "rayleigh",
         "`rayleigh`: independent fading per user and antenna, constant over a block of frames. "
@@ -30,11 +32,12 @@ class Radio(Base):
     )
     taps: int = key(1, "Paths of the channel; 1 is flat over frequency.", "paths", ge=1, le=64)
     delay_spread_ns: float = key(
-        0.0,
-        "RMS delay spread of the exponential power profile, when taps > 1.",
+        100.0,
+        "RMS delay spread of the exponential power profile, when taps > 1; at most a quarter of "
+        "the prefix.",
         "ns",
         ge=0,
-        le=10000,
+        le=100000,
     )
     coherence_frames: int = key(
         1, "Frames over which the channel stays as it is.", "frames", ge=1, le=1024
@@ -61,7 +64,7 @@ class Fronthaul(Base):
         1, "Sockets, each on its own port, among which antennas are dealt out.", ge=1, le=16
     )
     shm_name: str = key(
-        "/carillon", "Name of the shared memory that `carillon run` and `carillon radio` meet in."
+        "carillon", "Name of the shared memory that `carillon run` and `carillon radio` meet in."
     )
 
 

@@ -1,0 +1,48 @@
+"""The pictures of a run, each a function from its records to a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from carillon.plots import constellation, latency, stages, style, timeline
+from carillon.result import Result
+from carillon.runfolder import RunFolder
+from carillon.telemetry import Telemetry
+
+Plot = Callable[[RunFolder, Telemetry, Result], Figure | None]
+
+PLOTS: dict[str, tuple[Plot, str]] = {
+    "latency": (
+        latency.tail,
+        "How many frames took longer than a given time. A steep curve left of the deadline is what "
+        "real time looks like.",
+    ),
+    "frames": (latency.history, "Every frame's latency over the run; late frames are crosses."),
+    "timeline": (
+        timeline.one_frame,
+        "One frame across the cores: packets come in, tasks follow, deadlines wait at the right.",
+    ),
+    "stages": (stages.breakdown, "Where the core time goes, per millisecond of air time."),
+    "constellation": (
+        constellation.per_user,
+        "Equalized uplink symbols of each user: tight clouds decode, wide ones do not.",
+    ),
+}
+
+
+def draw(folder: RunFolder, telemetry: Telemetry, result: Result) -> dict[str, Path]:
+    """Writes every plot that the run has data for as PNG and SVG; returns the SVGs."""
+    drawn = {}
+    target = folder.path / "plots"
+    target.mkdir(exist_ok=True)
+    with style.applied():
+        for name, (plot, _) in PLOTS.items():
+            figure = plot(folder, telemetry, result)
+            if figure is not None:
+                figure.savefig(target / f"{name}.png", dpi=160)
+                figure.savefig(target / f"{name}.svg")
+                drawn[name] = target / f"{name}.svg"
+    return drawn

@@ -1,0 +1,205 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+
+from carillon.result import Distribution, Result
+from carillon.runfolder import RunFolder
+
+
+def sections(folder: RunFolder, result: Result) -> Iterator[str]:
+    """Every table that has something to say."""
+    yield _latency(result)
+    yield _lates(result)
+    if result.stages:
+        yield _stages(result)
+    yield _users(result)
+    if result.threads:
+        yield _threads(result)
+    yield _counts(result)
+    if result.gaps:
+        yield _gaps(result)
+
+
+def _table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    cells = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(_text(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    names = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    about = f"<p>{html.escape(note)}</p>" if note else ""
+    return (
+        f"<section><h2>{html.escape(title)}</h2>{about}<div class='scroll'><table><thead><tr>"
+        f"{names}</tr></thead><tbody>{cells}</tbody></table></div></section>"
+    )
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return str(cell)
+
+
+def _row(name: str, d: Distribution) -> list[object]:
+    return [name, d.p50, d.p90, d.p99, d.p999, d.p9999, d.max, d.samples]
+
+
+def _latency(result: Result) -> str:
+    m = result.milestones_ms
+    rows = [
+        _row("D_UL: first packet → last bits", result.uplink.latency_ms),
+        _row("D_UL − T", result.uplink.extra_latency_ms),
+        _row("D_DL: frame start → first downlink symbol ready", result.downlink.latency_ms),
+        _row("D_start: first packet → first task", m.start),
+        _row("T_pilot: first packet → pilots processed", m.pilot),
+        _row("T_ZF: pilots processed → combiners ready", m.zeroforce),
+        _row("T_data: combiners ready → last bits", m.data),
+    ]
+    note = (
+        f"Milliseconds; a frame lasts {result.frame_ms:.4g} ms. A percentile needs two samples "
+        "above it, else it is left out. Budgets: uplink "
+        f"{result.deadlines_ms['uplink_budget']:.4g} ms after a block's last symbol, downlink "
+        f"{result.deadlines_ms['downlink_lead']:.4g} ms before a symbol's start."
+    )
+    head = ["", "p50", "p90", "p99", "p99.9", "p99.99", "max", "frames"]
+    return _table("Latency", note, head, [row for row in rows if row[-1]])
+
+
+def _lates(result: Result) -> str:
+    causes = result.lates.model_dump()
+    counts = _table(
+        "Late frames",
+        "By cause; each frame is counted once.",
+        [cause.replace("_", " ") for cause in causes],
+        [list(causes.values())],
+    )
+    if not result.explanations:
+        return counts
+    items = "".join(
+        f"<li><b>Frame {late.frame}</b> ({html.escape(late.cause.replace('_', ' '))}): "
+        f"{html.escape(late.text)}</li>"
+        for late in result.explanations
+    )
+    return counts + f'<ul class="explanations">{items}</ul>'
+
+
+def _stages(result: Result) -> str:
+    return _table(
+        "Stages",
+        "What each kernel cost over the run.",
+        ["stage", "tasks", "chunks", "µs a chunk", "core-ms per ms", "share"],
+        [
+            [s.name, s.tasks, s.chunks, s.us_per_chunk, s.core_ms_per_ms, f"{s.share:.1%}"]
+            for s in result.stages
+        ],
+    )
+
+
+def _users(result: Result) -> str:
+    return _table(
+        "Users",
+        "Raw BER is before decoding; SNR is after equalization, as the receiver predicts it.",
+        [
+            "user",
+            "uplink blocks",
+            "failed",
+            "raw BER",
+            "EVM %",
+            "SNR dB",
+            "iterations",
+            "downlink blocks",
+            "failed",
+            "unverified",
+            "EVM %",
+        ],
+        [
+            [
+                u.user,
+                u.uplink.blocks,
+                u.uplink.blocks_failed,
+                u.raw_ber,
+                u.uplink.evm_percent,
+                u.snr_db,
+                u.iterations,
+                u.downlink.blocks,
+                u.downlink.blocks_failed,
+                u.downlink.blocks_unverified,
+                u.downlink.evm_percent,
+            ]
+            for u in result.users
+        ],
+    )
+
+
+def _threads(result: Result) -> str:
+    return _table(
+        "Threads",
+        "Shares of each thread's time. Overhead is neither in a kernel, nor in the network, nor "
+        "idle.",
+        [
+            "thread",
+            "core",
+            "roles",
+            "real time",
+            "busy",
+            "overhead",
+            "network",
+            "emulating",
+            "spinning",
+            "sleeping",
+        ],
+        [
+            [
+                t.name,
+                t.core,
+                ", ".join(t.roles),
+                "yes" if t.realtime else "no",
+                *(
+                    f"{share:.1%}"
+                    for share in (
+                        t.busy,
+                        t.overhead,
+                        t.network,
+                        t.emulating,
+                        t.spinning,
+                        t.sleeping,
+                    )
+                ),
+            ]
+            for t in result.threads
+        ],
+    )
+
+
+def _counts(result: Result) -> str:
+    rows: list[list[object]] = [
+        [name.replace("_", " "), value] for name, value in result.packets.items()
+    ]
+    rows += [[name, value] for name, value in result.nacks.items()]
+    rows.append(["downlink symbols sent", result.downlink.symbols_sent])
+    rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
+    rows.append(["samples saturated", result.saturated_samples])
+    rows.append(["subcarriers regularised", result.ill_conditioned])
+    if result.downlink.ideal_rate_mbps:
+        rows.append(["downlink ideal rate, Mb/s", result.downlink.ideal_rate_mbps])
+        rows.append(["(T − D_DL)/T · R_ideal, Mb/s", result.downlink.achievable_rate_mbps])
+        whole = result.downlink.achievable_rate_whole_symbols_mbps
+        rows.append(["the same in whole symbols, Mb/s", whole])
+    if result.pacing is not None:
+        error = f"{result.pacing.mean_us:.3g} ± {result.pacing.deviation_us:.3g}"
+        rows.append(["radio's frame start error, µs", error])
+    return _table("Counts", "", ["", ""], rows)
+
+
+def _gaps(result: Result) -> str:
+    return _table(
+        "Gaps",
+        f"Times in which a pinned thread did not run: the newest {len(result.gaps)} of "
+        f"{result.gaps_total}.",
+        ["thread", "at ms", "length ms", "excuses"],
+        [[g.thread, f"{g.start_ms:.3f}", g.length_ms, g.cause] for g in result.gaps],
+    )

@@ -1,0 +1,219 @@
+"""result.json: what one run says about itself. The JSON Schema is made from these models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+VERSION: Literal[1] = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Distribution(_Model):
+    """A distribution over frames. A percentile is null without at least two samples above it."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    p9999: float | None = Field(description="99.99th percentile; null below 20 000 samples")
+    max: float | None
+    mean: float | None
+    samples: int
+
+
+class Frames(_Model):
+    """Frames of the run."""
+
+    sent: int = Field(description="by the emulated radio unit; as seen, when it runs elsewhere")
+    seen: int = Field(description="of which at least one packet came, or the clock announced them")
+    completed: int = Field(description="every task done before the deadline")
+    nacked: int = Field(description="refused or discarded (overload_nack)")
+
+
+class Lates(_Model):
+    """Frames that missed a deadline, by cause; each is counted once."""
+
+    lost: int = Field(description="packets never came")
+    fronthaul: int = Field(description="packets came too late")
+    processing: int = Field(description="our own work took too long")
+    operating_system: int = Field(description="a thread that could have run was not running")
+    machine_stall: int = Field(description="the machine stood still, as the listed gaps show")
+
+
+class Direction(_Model):
+    """Blocks and time in one direction."""
+
+    blocks: int = Field(description="transport blocks")
+    blocks_failed: int = Field(description="of which failed their check")
+    bler: float | None = Field(description="failed / checked")
+    bler_interval: tuple[float, float] = Field(description="95 % Wilson interval of the BLER")
+    latency_ms: Distribution
+    rate_mbps: float = Field(description="payload delivered per second of air time")
+    ideal_rate_mbps: float
+
+
+class Uplink(Direction):
+    """Latency: D_UL, from the frame's first packet to its last bits (thesis eq. 2.2)."""
+
+    extra_latency_ms: Distribution = Field(description="D_UL - T (eq. 2.3)")
+    raw_ber: float | None = Field(description="before decoding")
+    evm_percent: float | None
+    snr_db: float | None = Field(description="after equalization, as the receiver predicts it")
+    iterations: float | None = Field(description="LDPC, mean over code blocks")
+
+
+class Downlink(Direction):
+    """Latency: D_DL, from the frame's start to its first downlink symbol being ready (eq. 3.3)."""
+
+    blocks_unverified: int = Field(description="that the emulated users did not get to")
+    symbols_sent: int
+    symbols_substituted: int = Field(description="late: the contingency symbol went on air")
+    achievable_rate_mbps: float | None = Field(description="(T - D_DL)/T·R_ideal (eq. 2.1), mean")
+    achievable_rate_whole_symbols_mbps: float | None = Field(
+        description="the same, floored to whole symbols in each frame"
+    )
+    evm_percent: float | None
+
+
+class Milestones(_Model):
+    """Where a frame's time goes, in ms (eq. 3.1 to 3.3)."""
+
+    start: Distribution = Field(description="D_start: first packet → first task")
+    pilot: Distribution = Field(description="T_pilot: first packet → all pilots processed")
+    zeroforce: Distribution = Field(description="T_ZF: pilots processed → combiners ready")
+    data: Distribution = Field(description="T_data: combiners ready → last bits")
+
+
+class UserSide(_Model):
+    """One user in one direction."""
+
+    blocks: int
+    blocks_failed: int
+    blocks_unverified: int
+    evm_percent: float | None
+
+
+class User(_Model):
+    """One user."""
+
+    user: int
+    uplink: UserSide
+    downlink: UserSide
+    raw_ber: float | None
+    snr_db: float | None
+    iterations: float | None
+
+
+class Stage(_Model):
+    """What one opcode cost."""
+
+    name: str
+    tasks: int = Field(description="claims: chunks taken together by one worker")
+    chunks: int
+    busy_ms: float
+    share: float = Field(description="of all kernels' time")
+    us_per_chunk: float | None
+    core_ms_per_ms: float | None
+
+
+class Thread(_Model):
+    """Where one thread's time went, as shares of the run."""
+
+    name: str
+    core: int
+    roles: list[str]
+    realtime: bool = Field(description="SCHED_FIFO was granted")
+    busy: float = Field(description="in kernels")
+    overhead: float = Field(description="neither in a kernel, nor in the network, nor idle")
+    network: float
+    emulating: float
+    spinning: float
+    sleeping: float
+
+
+class Pacing(_Model):
+    """Error of the emulated radio's frame starts."""
+
+    mean_us: float
+    deviation_us: float
+    frames: int
+
+
+class Gap(_Model):
+    """A time in which a pinned loop did not run, or woke later than it asked to."""
+
+    cause: str = Field(description="the lateness that it excuses")
+    thread: str
+    start_ms: float = Field(description="from the start of the run")
+    length_ms: float
+
+
+class Explanation(_Model):
+    """Why a frame was late."""
+
+    frame: int
+    cause: str
+    text: str
+
+
+class Cores(_Model):
+    """Core time per ms of air time; spinning and sleeping are not in it."""
+
+    kernels: float | None
+    scheduling: float | None
+    network: float | None = Field(
+        description="in the kernel's network stack, sending and receiving"
+    )
+    emulator: float | None = Field(description="the emulated radio unit and users")
+
+
+class Result(_Model):
+    """One run of a cell."""
+
+    schema_version: Literal[1] = VERSION
+    version: str = Field(description="of Carillon")
+    name: str
+    role: Literal["bbu", "radio", "both"]
+    transport: Literal["shm", "udp"]
+    started: str = Field(description="ISO 8601, UTC")
+    finished: bool = Field(description="false: the run was cut short and did not drain")
+    seconds: float = Field(description="air time")
+    cpu: str
+    machine: dict[str, Any]
+    seed: int
+    workers: int
+    frame_ms: float
+    deadlines_ms: dict[str, float] = Field(description="the budgets that lateness is measured by")
+    frames: Frames
+    lates: Lates
+    uplink: Uplink
+    downlink: Downlink
+    milestones_ms: Milestones
+    core_ms_per_ms: float | None = Field(description="kernels and scheduling, per ms of air time")
+    cores: Cores
+    users: list[User]
+    stages: list[Stage]
+    threads: list[Thread]
+    packets: dict[str, int] = Field(description="received, sent, missing, rejected by kind")
+    nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
+    saturated_samples: int
+    ill_conditioned: int = Field(description="subcarriers whose combiner had to be regularised")
+    pacing: Pacing | None
+    gaps: list[Gap] = Field(description="the newest 100")
+    gaps_total: int
+    explanations: list[Explanation] = Field(description="of the first 100 late frames")
+    configuration: dict[str, Any] = Field(description="the whole cell, defaults included")
+
+
+def schema() -> str:
+    """The JSON Schema of result.json."""
+    tree = Result.model_json_schema()
+    tree["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    tree["title"] = f"Carillon result, version {VERSION}"
+    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"

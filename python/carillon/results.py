@@ -1,0 +1,274 @@
+"""From a run folder's telemetry to its result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from carillon import explain, measures
+from carillon.result import (
+    Cores,
+    Distribution,
+    Downlink,
+    Explanation,
+    Frames,
+    Gap,
+    Lates,
+    Milestones,
+    Pacing,
+    Result,
+    Stage,
+    Thread,
+    Uplink,
+    User,
+    UserSide,
+)
+from carillon.runfolder import RunFolder
+from carillon.statistics import Percentiles, Values, decibels, ratio, wilson
+from carillon.telemetry import CAUSES, ROLES, Records, Telemetry, cause_name, thread_name
+
+LISTED = 100
+
+
+def build(folder: RunFolder, telemetry: Telemetry) -> Result:
+    """Every measure of a run."""
+    count = telemetry.counters()
+    frames = telemetry.read("frames")
+    users = telemetry.read("users")
+    threads = _threads(telemetry)
+    frame_ms = float(folder.derived["frame_ms"])
+    times = measures.frame_times(frames, frame_ms)
+    air_ms = max(count["frames_seen"], count["frames_sent"]) * frame_ms
+    cores = _cores(telemetry.read("threads"), air_ms)
+    gaps = telemetry.read("gaps")
+    return Result(
+        version=folder.version,
+        name=folder.cell.name,
+        role=folder.run.role,
+        transport=folder.cell.fronthaul.kind,
+        started=folder.started,
+        finished=telemetry.phase() == "done",
+        seconds=air_ms / 1e3,
+        cpu=str(folder.machine["cpu"]),
+        machine=folder.machine,
+        seed=folder.cell.radio.seed,
+        workers=sum("worker" in thread.roles for thread in threads),
+        frame_ms=frame_ms,
+        deadlines_ms={
+            "uplink_budget": folder.cell.deadlines.uplink_budget_ms,
+            "downlink_lead": folder.cell.deadlines.downlink_lead_ms,
+        },
+        frames=Frames(
+            sent=count["frames_sent"] or count["frames_seen"],
+            seen=count["frames_seen"],
+            completed=count["frames_completed"],
+            nacked=count["frames_nacked"],
+        ),
+        lates=Lates(**{cause: count[f"lates_{cause}"] for cause in CAUSES}),
+        uplink=_uplink(folder, count, users, times, air_ms),
+        downlink=_downlink(folder, count, users, times, air_ms),
+        milestones_ms=Milestones(
+            start=_distribution(times.start),
+            pilot=_distribution(times.pilot),
+            zeroforce=_distribution(times.zeroforce),
+            data=_distribution(times.data),
+        ),
+        core_ms_per_ms=None if cores.kernels is None else cores.kernels + (cores.scheduling or 0),
+        cores=cores,
+        users=[_user(index, record) for index, record in enumerate(users)],
+        stages=_stages(telemetry, air_ms),
+        threads=threads,
+        packets={
+            name.removeprefix("packets_"): count[name]
+            for name in count
+            if name.startswith(("packets_", "rejected_"))
+        },
+        nacks={"overload_nack": count["overload_nacks"], "harq_nack": count["harq_nacks"]},
+        saturated_samples=count["saturated_samples"],
+        ill_conditioned=count["ill_conditioned"],
+        pacing=_pacing(count),
+        gaps=[_gap(gap, count["started"], telemetry.threads) for gap in gaps[-LISTED:]],
+        gaps_total=telemetry.written("gaps"),
+        explanations=[
+            Explanation(frame=late.frame, cause=late.cause, text=late.text)
+            for late in explain.late_frames(folder, telemetry, LISTED)
+        ],
+        configuration=folder.cell.model_dump(mode="json"),
+    )
+
+
+def _distribution(values: Values) -> Distribution:
+    return Distribution(**asdict(Percentiles.of(values)))
+
+
+def _delivered_mbps(side: dict[str, Any] | None, ok: list[int], air_ms: float) -> float:
+    """Payload of the blocks that were delivered, user by user, since users' blocks may differ."""
+    if side is None or air_ms == 0:
+        return 0.0
+    bits = sum(
+        blocks * user["payload_bits"] / user["blocks"]
+        for blocks, user in zip(ok, side["users"], strict=False)
+        if user["blocks"]
+    )
+    return float(bits / air_ms / 1e3)
+
+
+def _uplink(
+    folder: RunFolder, count: dict[str, int], users: Records, times: measures.FrameTimes, air: float
+) -> Uplink:
+    side = folder.derived["uplink"]
+    ok = [int(u["uplink_blocks"]) - int(u["uplink_failed"]) for u in users]
+    blocks, failed = count["uplink_blocks"], count["uplink_failed"]
+    return Uplink(
+        blocks=blocks,
+        blocks_failed=failed,
+        bler=ratio(failed, blocks),
+        bler_interval=wilson(failed, blocks),
+        latency_ms=_distribution(times.uplink),
+        rate_mbps=_delivered_mbps(side, ok, air),
+        ideal_rate_mbps=side["ideal_rate_mbps"] if side else 0.0,
+        extra_latency_ms=_distribution(times.uplink_extra),
+        raw_ber=ratio(_sum(users, "raw_errors"), _sum(users, "raw_bits")),
+        evm_percent=_evm(_sum(users, "error_power"), _sum(users, "symbols")),
+        snr_db=decibels(ratio(_sum(users, "symbols"), _sum(users, "noise_power"))),
+        iterations=ratio(_sum(users, "iterations"), _sum(users, "code_blocks")),
+    )
+
+
+def _downlink(
+    folder: RunFolder, count: dict[str, int], users: Records, times: measures.FrameTimes, air: float
+) -> Downlink:
+    side = folder.derived["downlink"]
+    ok = [int(u["downlink_blocks"]) - int(u["downlink_failed"]) for u in users]
+    failed = count["downlink_failed"]
+    checked = count["downlink_blocks"] - count["downlink_unverified"]
+    ideal = float(side["ideal_rate_mbps"]) if side else 0.0
+    frame_ms, symbols = folder.derived["frame_ms"], len(folder.derived["symbols"])
+    latencies = times.downlink if side else times.downlink[:0]
+    return Downlink(
+        blocks=count["downlink_blocks"],
+        blocks_failed=failed,
+        blocks_unverified=count["downlink_unverified"],
+        bler=ratio(failed, checked),
+        bler_interval=wilson(failed, checked),
+        latency_ms=_distribution(latencies),
+        rate_mbps=_delivered_mbps(side, ok, air),
+        ideal_rate_mbps=ideal,
+        symbols_sent=count["downlink_symbols_sent"],
+        symbols_substituted=count["downlink_symbols_substituted"],
+        achievable_rate_mbps=_mean(
+            [measures.achievable_rate(ideal, frame_ms, ms) for ms in latencies]
+        ),
+        achievable_rate_whole_symbols_mbps=_mean(
+            [
+                measures.achievable_rate_whole_symbols(
+                    ideal, frame_ms, ms, symbols, side["data_symbols"]
+                )
+                for ms in latencies
+            ]
+        ),
+        evm_percent=_evm(_sum(users, "downlink_error_power"), _sum(users, "downlink_symbols")),
+    )
+
+
+def _mean(values: list[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _sum(records: Records, name: str) -> float:
+    return float(records[name].sum())
+
+
+def _evm(error_power: float, symbols: float) -> float | None:
+    power = ratio(error_power, symbols)
+    return None if power is None else 100 * power**0.5
+
+
+def _user(index: int, u: Records) -> User:
+    return User(
+        user=index,
+        uplink=UserSide(
+            blocks=int(u["uplink_blocks"]),
+            blocks_failed=int(u["uplink_failed"]),
+            blocks_unverified=0,
+            evm_percent=_evm(float(u["error_power"]), float(u["symbols"])),
+        ),
+        downlink=UserSide(
+            blocks=int(u["downlink_blocks"]),
+            blocks_failed=int(u["downlink_failed"]),
+            blocks_unverified=int(u["downlink_unverified"]),
+            evm_percent=_evm(float(u["downlink_error_power"]), float(u["downlink_symbols"])),
+        ),
+        raw_ber=ratio(float(u["raw_errors"]), float(u["raw_bits"])),
+        snr_db=decibels(ratio(float(u["symbols"]), float(u["noise_power"]))),
+        iterations=ratio(float(u["iterations"]), float(u["code_blocks"])),
+    )
+
+
+def _stages(telemetry: Telemetry, air_ms: float) -> list[Stage]:
+    records = telemetry.read("stages")
+    total = _sum(records, "busy")
+    return [
+        Stage(
+            name=name,
+            tasks=int(record["tasks"]),
+            chunks=int(record["chunks"]),
+            busy_ms=float(record["busy"]) / 1e6,
+            share=ratio(float(record["busy"]), total) or 0.0,
+            us_per_chunk=ratio(float(record["busy"]) / 1e3, float(record["chunks"])),
+            core_ms_per_ms=ratio(float(record["busy"]) / 1e6, air_ms),
+        )
+        for name, record in zip(telemetry.opcodes, records, strict=False)
+        if record["tasks"]
+    ]
+
+
+_TIMES = ("busy", "overhead", "network", "emulating", "spinning", "sleeping")
+
+
+def _threads(telemetry: Telemetry) -> list[Thread]:
+    threads = []
+    for name, record in zip(telemetry.threads, telemetry.read("threads"), strict=False):
+        total = sum(float(record[time]) for time in _TIMES)
+        roles = [role for bit, role in ROLES.items() if int(record["roles"]) & bit]
+        shares = {time: ratio(float(record[time]), total) or 0.0 for time in _TIMES}
+        threads.append(
+            Thread(
+                name=name,
+                core=int(record["core"]),
+                roles=roles,
+                realtime=bool(record["realtime"]),
+                **shares,
+            )
+        )
+    return threads
+
+
+def _cores(threads: Records, air_ms: float) -> Cores:
+    def per_ms(name: str) -> float | None:
+        return ratio(_sum(threads, name) / 1e6, air_ms)
+
+    return Cores(
+        kernels=per_ms("busy"),
+        scheduling=per_ms("overhead"),
+        network=per_ms("network"),
+        emulator=per_ms("emulating"),
+    )
+
+
+def _pacing(count: dict[str, int]) -> Pacing | None:
+    pacing = measures.pacing(count)
+    if pacing is None:
+        return None
+    return Pacing(mean_us=pacing[0], deviation_us=pacing[1], frames=count["pacing_frames"])
+
+
+def _gap(gap: Records, started: int, threads: list[str]) -> Gap:
+    return Gap(
+        cause=cause_name(int(gap["cause"])),
+        thread=thread_name(threads, int(gap["thread"])),
+        start_ms=(int(gap["start"]) - started) / 1e6,
+        length_ms=int(gap["length"]) / 1e6,
+    )

@@ -1,0 +1,135 @@
+"""A run folder: everything about one run, enough to rebuild its report anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from carillon import __version__, core
+from carillon.config import Cell, Run, plan_text
+from carillon.telemetry import Telemetry
+
+FORMAT = 1
+
+
+class RunFolderError(Exception):
+    """A folder that holds no run."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What is known about a run besides its telemetry."""
+
+    path: Path
+    cell: Cell
+    run: Run
+    derived: dict[str, Any]
+    machine: dict[str, Any]
+    started: str
+    version: str
+
+    @property
+    def plan_file(self) -> Path:
+        return self.path / "plan.txt"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "carillond.log"
+
+    @property
+    def telemetry_file(self) -> Path:
+        return self.path / "telemetry.bin"
+
+    def telemetry(self) -> Telemetry:
+        return Telemetry(self.telemetry_file)
+
+
+def create(path: Path, cell: Cell, run: Run) -> RunFolder:
+    """Makes the folder and writes what is known before the run."""
+    path.mkdir(parents=True, exist_ok=True)
+    run = replace(run, telemetry=str((path / "telemetry.bin").resolve()))
+    text = plan_text(cell, run)
+    folder = RunFolder(
+        path,
+        cell,
+        run,
+        core.describe(text),
+        machine(),
+        datetime.now(UTC).isoformat("T", "seconds"),
+        __version__,
+    )
+    folder.telemetry_file.unlink(missing_ok=True)
+    folder.plan_file.write_text(text, encoding="utf-8")
+    write_about(folder)
+    return folder
+
+
+def write_about(folder: RunFolder) -> None:
+    """run.json: all that open_folder() needs."""
+    about = {
+        "format": FORMAT,
+        "version": folder.version,
+        "started": folder.started,
+        "run": vars(folder.run),
+        "machine": folder.machine,
+        "derived": folder.derived,
+        "configuration": folder.cell.model_dump(mode="json"),
+    }
+    text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+    (folder.path / "run.json").write_text(text, encoding="utf-8")
+
+
+def open_folder(path: Path) -> RunFolder:
+    """A folder that an earlier run left."""
+    try:
+        about = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{path} holds no run: {error}") from error
+    if about.get("format") != FORMAT:
+        raise RunFolderError(f"{path} has run format {about.get('format')}, this reads {FORMAT}")
+    return RunFolder(
+        path,
+        Cell.model_validate(about["configuration"]),
+        Run(**about["run"]),
+        about["derived"],
+        about["machine"],
+        about["started"],
+        about["version"],
+    )
+
+
+def new_path(base: Path, name: str) -> Path:
+    """A folder name that is free: NAME-DATE-TIME."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    path, again = base / f"{name}-{stamp}", 1
+    while path.exists():
+        again += 1
+        path = base / f"{name}-{stamp}-{again}"
+    return path
+
+
+def machine() -> dict[str, Any]:
+    """The machine, in a few facts."""
+    return {
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "isa": core.active_isa(),
+        "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def cpu_model() -> str:
+    """As the processor names itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown")
