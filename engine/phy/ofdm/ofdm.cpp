@@ -52,7 +52,7 @@ void put_root(float* to, std::size_t distance, std::int64_t exponent, std::int64
 std::array<std::uint8_t, 4> factor(std::uint32_t rows) {
   std::array<std::uint8_t, 4> radices{};
   std::size_t count = 0;
-  // Eights first cost the fewest passes; what remains of 2 or 16 takes the place of the last
+  // As few passes as radices 4 and 8 allow; 16 would leave too few registers to gain from.
   // eights.
   const auto bits = static_cast<std::uint32_t>(std::countr_zero(rows));
   const std::uint32_t fours = (3 - bits % 3) % 3, eights = (bits - 2 * fours) / 3;
