@@ -13,6 +13,7 @@
 #include "frame/frame.hpp"
 #include "frame/graph.hpp"
 #include "frame/opcodes.hpp"
+#include "frame/receive.hpp"
 #include "phy/demap/demap.hpp"
 #include "phy/equalize/equalize.hpp"
 #include "phy/estimate/estimate.hpp"
@@ -24,12 +25,6 @@
 #include "runtime/opcode.hpp"
 
 namespace carillon::frame {
-
-/// What decoding found out about one code block.
-struct CodeBlockResult {
-  phy::DecodeResult decode;
-  bool good = false;  // its CRC (or, without one, every parity check) holds
-};
 
 /// Measured on the one tile of a symbol that is sampled. [user]
 struct SymbolQuality {

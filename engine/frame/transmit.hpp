@@ -11,6 +11,9 @@
 
 namespace carillon::frame {
 
+/// Power of the loudest antenna's samples: -12 dBFS leaves an OFDM signal's peaks unclipped.
+inline constexpr float kTransmitPower = 0.0631F;
+
 /// Working memory for one thread: info and codeword as long as the largest code block's.
 struct EncodeScratch {
   std::uint8_t* info;

@@ -1,9 +1,9 @@
 // The uplink's kernels, one function for each opcode.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "frame/kernels.hpp"
+#include "frame/transmit.hpp"
 #include "frame/worker.hpp"
 
 namespace carillon::frame {
@@ -11,9 +11,6 @@ namespace carillon::frame {
 using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
-
-/// Power of the loudest antenna's samples: -12 dBFS leaves an OFDM signal's peaks unclipped.
-constexpr float kTransmitPower = 0.0631F;
 
 struct UplinkKernels {
   Pipeline& p;
@@ -176,39 +173,9 @@ struct UplinkKernels {
       if (begin >= end) continue;
       const float* noise = post_noise + std::size_t{u} * kTileLanes;
       if (sampled) sample(u, a, begin, end, noise);
-      demap(tile, u, a, begin, end, noise);
+      demap_tile(frame, Direction::Uplink, a, tile, worker.equalized[u], noise, p.demap_,
+                 [&](std::uint32_t block) { return soft_of(block); });
     }
-  }
-
-  void demap(std::uint32_t tile, std::uint32_t user, const Allocation& a, std::uint32_t begin,
-             std::uint32_t end, const float* noise) {
-    const auto& tb = frame.transport_blocks(Direction::Uplink)[a.transport_block];
-    const auto& plan = frame.plan(tb);
-    std::int8_t planes[phy::kMaxBitsPerSymbol][16];
-    p.demap_.demap(plan.modulation(), worker.equalized[user], noise, planes);
-    const std::uint16_t* signs =
-        &frame.signs()[a.signs + (tile - a.first_subcarrier / kTileLanes) * plan.Qm()];
-    std::uint32_t lane = begin % kTileLanes;
-    std::uint32_t re = a.first_re + begin - a.first_subcarrier;
-    const std::uint32_t re_end = re + end - begin;
-    for (std::uint32_t r = code_block_of(plan, re); re < re_end; ++r) {
-      const auto& cb = plan.blocks()[r];
-      const std::uint32_t count = std::min(re_end, cb.first_re + cb.re_count) - re;
-      const auto& place = frame.code_blocks(Direction::Uplink)[tb.first_code_block + r];
-      p.demap_.store(cb.map, re - cb.first_re, lane, count, planes, signs,
-                     slot.soft.data() + place.coded_offset);
-      re += count;
-      lane += count;
-    }
-  }
-
-  static std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) {
-    const auto blocks = plan.blocks();
-    // Sizes differ by one unit at most (38.212 5.4.2.1), so that the mean leads next to it.
-    auto r = static_cast<std::uint32_t>(std::uint64_t{re} * blocks.size() / plan.re_count());
-    while (re < blocks[r].first_re) --r;
-    while (re >= blocks[r].first_re + blocks[r].re_count) ++r;
-    return r;
   }
 
   void sample(std::uint32_t user, const Allocation& a, std::uint32_t begin, std::uint32_t end,
@@ -235,39 +202,26 @@ struct UplinkKernels {
   void decode(std::uint32_t index) {
     const auto& place = frame.code_blocks(Direction::Uplink)[index];
     const auto& tb = frame.transport_blocks(Direction::Uplink)[place.transport_block];
-    const auto& plan = frame.plan(tb);
-    const auto& cb = plan.blocks()[place.index];
-    const std::int8_t* soft = slot.soft.data() + place.coded_offset;
-    if (!cb.map.direct) {
-      p.demap_.recover(cb.map, soft, worker.soft.data());
-      soft = worker.soft.data();
-    }
-    phy::DecodeOptions options;
-    options.fillers = plan.fillers();
-    options.sent = cb.last_position;
-    options.max_iterations = frame.format().uplink.iterations;
-    options.crc = plan.decoder_crc();
-    options.crc_span = plan.Kprime();
-    std::uint8_t* info = slot.info.data() + place.info_offset;
     auto& result = slot.results[index];
-    result.decode = p.ldpc_.decode(plan.code(), soft, options, info, worker.ldpc);
-    result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
-    if (plan.C() > 1) return;
-    std::memcpy(slot.payload.data() + tb.payload_offset, info, (plan.A() + 7) / 8);
+    result = decode_block(frame, Direction::Uplink, index, soft_of(index), p.demap_, p.ldpc_,
+                          {worker.soft.data(), worker.ldpc}, slot.info.data() + place.info_offset);
+    if (frame.plan(tb).C() > 1) return;
+    assemble(frame, Direction::Uplink, place.transport_block, slot.info.data(),
+             slot.payload.data());
     slot.good[place.transport_block] = result.good;
+  }
+
+  std::int8_t* soft_of(std::uint32_t code_block) {
+    return slot.soft.data() + frame.code_blocks(Direction::Uplink)[code_block].coded_offset;
   }
 
   void store() {
     const auto blocks = frame.assemblies_at(task.step);
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
       const auto& tb = frame.transport_blocks(Direction::Uplink)[blocks[i]];
-      const auto& plan = frame.plan(tb);
-      const auto places =
-          frame.code_blocks(Direction::Uplink).subspan(tb.first_code_block, plan.C());
-      const std::size_t stride = places[1].info_offset - places[0].info_offset;
-      bool good = phy::desegment(plan, slot.info.data() + places[0].info_offset, stride,
-                                 slot.payload.data() + tb.payload_offset);
-      for (std::uint32_t r = 0; r < plan.C(); ++r)
+      bool good =
+          assemble(frame, Direction::Uplink, blocks[i], slot.info.data(), slot.payload.data());
+      for (std::uint32_t r = 0; r < frame.plan(tb).C(); ++r)
         good = good && slot.results[tb.first_code_block + r].good;
       slot.good[blocks[i]] = good;
     }

@@ -210,16 +210,19 @@ struct ConstellationRecord {
   }
 };
 
-/// A time span in which a pinned loop did not run although it never gave up its core.
+/// A time span in which a pinned loop did not run although it never gave up its core, or woke later
+/// than it asked to.
 struct GapRecord {
   Tick start = 0, length = 0;  // start is absolute
   std::uint64_t thread = 0;
+  std::uint64_t cause = 0;  // LateCause that it excuses
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("start", self.start);
     visit("length", self.length);
     visit("thread", self.thread);
+    visit("cause", self.cause);
   }
 };
 

@@ -1,0 +1,225 @@
+#include "app/baseband.hpp"
+
+#include <algorithm>
+
+#include "base/thread.hpp"
+#include "emulator/payload.hpp"
+
+namespace carillon::app {
+namespace {
+
+// Guards the opening of frames: a few hundred nanoseconds, once a frame.
+class Opening {
+ public:
+  explicit Opening(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) spin_pause();
+  }
+  ~Opening() { flag_.clear(std::memory_order_release); }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+runtime::Runtime::Options runtime_options(const frame::Pipeline& pipeline, std::uint32_t workers) {
+  runtime::Runtime::Options options;
+  options.workers = workers;
+  options.ring = pipeline.ring();
+  options.cell = static_cast<std::uint16_t>(pipeline.frame().format().cell_id);
+  options.grain = pipeline.grains();
+  options.trace = 1 << 15;
+  return options;
+}
+
+fronthaul::UplinkIngest::Options ingest_options(const frame::Pipeline& pipeline) {
+  fronthaul::UplinkIngest::Options options;
+  options.ring = pipeline.ring() + 4;
+  return options;
+}
+
+// The first downlink symbol may have to leave before its frame is on air.
+Tick head_start(const frame::Frame& frame) {
+  Tick most = 0;
+  for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink))
+    most = std::max(most, -frame.downlink_deadline(s));
+  if (most == 0) return 50 * kMicrosecond;
+  return most + 300 * kMicrosecond;  // and its processing takes a while
+}
+
+}  // namespace
+
+Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
+                   Recorder& recorder, std::uint32_t workers)
+    : frame_(frame),
+      recorder_(recorder),
+      pipeline_(frame, {.workers = workers}),
+      policy_(runtime::make_policy(plan.runtime.policy)),
+      runtime_(pipeline_.graph().graph, pipeline_.opcodes(), pipeline_.context(), *policy_,
+               runtime_options(pipeline_, workers)),
+      layout_(frame),
+      ingest_(layout_, transport, *this, ingest_options(pipeline_)),
+      sender_(layout_, transport, pipeline_.ring()),
+      head_start_(head_start(frame)),
+      holder_(pipeline_.ring()),
+      downlink_(pipeline_.ring()) {
+  for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
+    holder_[slot].store(kNone, std::memory_order_relaxed);
+    emulator::fill_payload(frame, plan.radio.seed, frame::Direction::Downlink, slot,
+                           pipeline_.slot(slot).downlink_payload.span());
+    for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
+  }
+  ingest_.drain();
+}
+
+Baseband::~Baseband() = default;
+
+void Baseband::aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept {
+  const std::uint32_t ordinal = frame_.symbol(symbol).ordinal;
+  for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+    pipeline_.set_transmit(slot, ordinal, a, sender_.samples(slot, symbol, a));
+}
+
+bool Baseband::open(std::uint64_t frame, Tick air_start) {
+  const Opening guard(opening_);
+  std::uint64_t next = next_.load(std::memory_order_relaxed);
+  if (next != kNone && frame < next)
+    return holder_[frame % holder_.size()].load(std::memory_order_relaxed) == frame;
+  if (closing_.load(std::memory_order_acquire)) return false;
+  if (next == kNone) next = frame;
+  // Frames that nobody announced in time (we stood still) are refused, so that each is accounted.
+  for (; next < frame; ++next)
+    refuse(next, air_start - static_cast<Tick>(frame - next) * frame_.duration());
+  const bool started = start(frame, air_start);
+  next_.store(frame + 1, std::memory_order_release);
+  return started;
+}
+
+bool Baseband::start(std::uint64_t frame, Tick air_start) noexcept {
+  auto& holder = holder_[frame % holder_.size()];
+  if (holder.load(std::memory_order_acquire) != kNone) {
+    refuse(frame, air_start);
+    return false;
+  }
+  pipeline_.begin(frame);
+  downlink_[frame % holder_.size()] = {};
+  holder.store(frame, std::memory_order_relaxed);
+  if (runtime_.begin(static_cast<std::uint32_t>(frame), air_start, pipeline_.chunks(frame)))
+    return true;
+  holder.store(kNone, std::memory_order_relaxed);
+  refuse(frame, air_start);
+  return false;
+}
+
+// Under the opening flag; the conductor settles it. Beyond what can be remembered only counts.
+void Baseband::refuse(std::uint64_t frame, Tick air_start) noexcept {
+  if (refusals_ < kRefused) refused_[refusals_++] = {frame, air_start};
+  any_refused_.store(true, std::memory_order_release);
+}
+
+void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
+                      const std::int16_t* samples, Tick) {
+  auto hold = runtime_.hold(static_cast<std::uint32_t>(frame));
+  if (!hold) return;
+  pipeline_.set_samples(frame, symbol, antenna, samples);
+  hold.arrive(pipeline_.graph().receive[symbol], antenna);
+}
+
+void Baseband::announce(Tick instant) noexcept {
+  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  if (next == kNone || !ingest_.clock().locked() || closing_.load(std::memory_order_acquire))
+    return;
+  const Tick air_start = ingest_.clock().air_start(next);
+  if (air_start - head_start_ <= instant) {
+    open(next, air_start);
+    runtime_.expect(air_start + frame_.duration() - head_start_);
+  }
+}
+
+Tick Baseband::quiet_until() const noexcept {
+  Tick until = runtime_.quiet_until();
+  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  if (next != kNone && ingest_.clock().locked())
+    until = std::min(until, ingest_.clock().air_start(next) - head_start_);
+  return until;
+}
+
+Tick Baseband::expected(std::uint32_t worker) const noexcept {
+  const auto& trace = const_cast<Baseband*>(this)->runtime_.trace(worker);
+  telemetry::TraceRing::Cursor cursor{trace.written() - 1, 0};
+  telemetry::TraceEvent last;
+  if (trace.written() == 0 || trace.read(cursor, {&last, 1}) == 0) return 0;
+  const auto& info = runtime_.board().opcodes()[last.code];
+  return static_cast<Tick>(info.mean * last.count);
+}
+
+bool Baseband::conduct() noexcept {
+  const Tick instant = now();
+  announce(instant);
+  if (any_refused_.load(std::memory_order_acquire)) settle_refused();
+  std::array<runtime::FrameEvent, 16> events;
+  const std::size_t count = runtime_.poll(events);
+  for (std::size_t i = 0; i < count; ++i) handle(events[i]);
+  return count > 0;
+}
+
+void Baseband::handle(const runtime::FrameEvent& event) noexcept {
+  using Kind = runtime::FrameEvent::Kind;
+  switch (event.kind) {
+    case Kind::Committed: return send(event);
+    case Kind::Missed: ++downlink_[event.slot].late_symbols; return;
+    case Kind::Refused:
+    case Kind::Done:
+    case Kind::Dropped: return finish(event);
+  }
+}
+
+void Baseband::send(const runtime::FrameEvent& event) noexcept {
+  if (pipeline_.slot(event.frame).precoder == nullptr) return;  // skipped: nothing was made
+  const std::uint16_t symbol = pipeline_.graph().graph[event.instruction].step;
+  sender_.send(ingest_.wire_frame(event.frame), event.slot, symbol);
+  aim_transmit(event.slot, symbol);
+  auto& downlink = downlink_[event.slot];
+  if (downlink.symbols++ == 0) downlink.first = event.at;
+  downlink.last = event.at;
+}
+
+FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept {
+  auto& self = const_cast<Baseband&>(*this);
+  return {frame,
+          slot,
+          runtime_.board().frame(slot).air_start,
+          self.pipeline_,
+          runtime_.board(),
+          ingest_,
+          downlink_[slot],
+          runtime_.live() <= 1};
+}
+
+void Baseband::finish(const runtime::FrameEvent& event) noexcept {
+  const std::uint64_t frame = event.frame;
+  recorder_.ended(view(frame, event.slot), event);
+  ingest_.release(frame);
+  if (event.kind != runtime::FrameEvent::Kind::Refused) runtime_.release(event.frame);
+  holder_[event.slot].store(kNone, std::memory_order_release);
+  ended_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Baseband::settle_refused() noexcept {
+  std::array<Refusal, kRefused> refused;
+  std::size_t count = 0;
+  {
+    const Opening guard(opening_);
+    count = refusals_;
+    std::copy_n(refused_.begin(), count, refused.begin());
+    refusals_ = 0;
+    any_refused_.store(false, std::memory_order_relaxed);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    recorder_.refused(refused[i].frame, refused[i].air_start);
+    ingest_.release(refused[i].frame);
+    ended_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace carillon::app

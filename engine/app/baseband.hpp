@@ -1,0 +1,89 @@
+// The baseband unit of one cell: frames are opened when the radio's clock says so, worked on, sent,
+// recorded and released. Owns no thread; its duties are played by app::Loop.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "app/recorder.hpp"
+#include "app/run_plan.hpp"
+#include "frame/pipeline.hpp"
+#include "fronthaul/downlink.hpp"
+#include "fronthaul/ingest.hpp"
+#include "runtime/runtime.hpp"
+
+namespace carillon::app {
+
+class Baseband final : public fronthaul::SymbolSink {
+ public:
+  /// `workers` threads will call work(). The frame, transport and recorder outlive this.
+  Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
+           Recorder& recorder, std::uint32_t workers);
+  ~Baseband() override;
+
+  // Duties.
+  bool receive(std::uint32_t receiver) noexcept { return ingest_.poll(receiver) > 0; }
+  bool work(std::uint32_t worker) noexcept { return runtime_.work(worker); }
+  /// One thread: announces frames, sends finished downlink symbols, ends frames.
+  bool conduct() noexcept;
+  Tick quiet_until() const noexcept;
+  /// How long the worker's last task was expected to take.
+  Tick expected(std::uint32_t worker) const noexcept;
+
+  /// No frame beyond those already open; drained() when these have ended.
+  void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
+  bool drained() const noexcept { return runtime_.live() == 0; }
+
+  runtime::Runtime& runtime() { return runtime_; }
+  const fronthaul::UplinkIngest& ingest() const { return ingest_; }
+  std::uint64_t frames_ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+
+  // fronthaul::SymbolSink
+  bool open(std::uint64_t frame, Tick air_start) override;
+  void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
+              const std::int16_t* samples, Tick when) override;
+
+ private:
+  static constexpr std::uint64_t kNone = ~0ULL;
+  static constexpr std::size_t kRefused = 256;
+
+  bool start(std::uint64_t frame, Tick air_start) noexcept;
+  void refuse(std::uint64_t frame, Tick air_start) noexcept;
+  void announce(Tick now) noexcept;
+  void handle(const runtime::FrameEvent& event) noexcept;
+  void send(const runtime::FrameEvent& event) noexcept;
+  void finish(const runtime::FrameEvent& event) noexcept;
+  void settle_refused() noexcept;
+  void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
+  FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
+
+  const frame::Frame& frame_;
+  Recorder& recorder_;
+  frame::Pipeline pipeline_;
+  std::unique_ptr<runtime::Policy> policy_;
+  runtime::Runtime runtime_;
+  fronthaul::Layout layout_;
+  fronthaul::UplinkIngest ingest_;
+  fronthaul::DownlinkSender sender_;
+  Tick head_start_ = 0;  // how long before its air start a frame is opened
+
+  // Opening is rare and short: whoever sees a new frame first does it, under this flag.
+  std::atomic_flag opening_ = ATOMIC_FLAG_INIT;
+  std::atomic<std::uint64_t> next_{kNone};          // the first frame not yet opened or refused
+  std::vector<std::atomic<std::uint64_t>> holder_;  // [slot] the frame it belongs to, or kNone
+  struct Refusal {
+    std::uint64_t frame;
+    Tick air_start;
+  };
+  std::array<Refusal, kRefused> refused_{};
+  std::size_t refusals_ = 0;
+  std::atomic<bool> any_refused_{false};
+  std::vector<Downlink> downlink_;  // [slot]
+  std::atomic<bool> closing_{false};
+  std::atomic<std::uint64_t> ended_{0};
+};
+
+}  // namespace carillon::app

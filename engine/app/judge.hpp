@@ -1,0 +1,44 @@
+// Why a frame was late. A pure function of what the run has noted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/tick.hpp"
+#include "telemetry/records.hpp"
+
+namespace carillon::app {
+
+/// What is known about a late frame when it ends.
+struct LateFrame {
+  Tick air_start = 0, ended = 0;  // absolute
+  std::uint32_t missing_packets = 0;
+  Tick worst_packet_delay = 0;  // of any symbol's last packet beyond its air end
+  bool alone = true;            // no other frame was in flight when it ended
+};
+
+/// Remembers recent stalls. A late is put down to one that overlapped the frame; frames that had to
+/// queue behind such a frame inherit its cause until the queue has emptied.
+class Judge {
+ public:
+  /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
+  /// blame.
+  explicit Judge(Tick patience) : patience_(patience) {}
+
+  void note(const telemetry::GapRecord& gap);
+  telemetry::LateCause cause(const LateFrame& frame);
+  /// Every frame that ends reports whether the queue is empty now.
+  void ended(bool alone);
+
+ private:
+  static constexpr std::size_t kRemembered = 64;
+
+  const telemetry::GapRecord* overlapping(Tick start, Tick end) const;
+
+  Tick patience_;
+  std::array<telemetry::GapRecord, kRemembered> gaps_{};
+  std::size_t noted_ = 0;
+  telemetry::LateCause inherited_ = telemetry::LateCause::None;
+};
+
+}  // namespace carillon::app

@@ -1,0 +1,130 @@
+#include "app/loop.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/thread.hpp"
+
+namespace carillon::app {
+namespace {
+
+constexpr int kPriority = 50;
+
+void add(std::atomic<Tick>& sum, Tick value) noexcept {  // one writer
+  sum.store(sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+}
+
+std::int64_t involuntary_switches() noexcept {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
+
+}  // namespace
+
+Loop::Loop(Options options, std::vector<Duty*> duties)
+    : options_(std::move(options)),
+      duties_(std::move(duties)),
+      backoff_({options_.wakeup_p99, options_.realtime ? options_.asleep_share : 0}) {
+  for (const Duty* duty : duties_) roles_ |= static_cast<std::uint64_t>(duty->kind());
+}
+
+void Loop::set_up() {
+  name_thread(options_.name);
+  const Attempt pinned = pin_thread(options_.core);
+  if (!pinned.done) complaint_ = pinned.reason;
+  if (options_.realtime) {
+    const Attempt fifo = make_realtime(kPriority);
+    granted_ = fifo.done;
+    if (!fifo.done) complaint_ += (complaint_.empty() ? "" : "; ") + fifo.reason;
+  }
+  preemptions_ = involuntary_switches();
+  last_ = now();
+  started_.store(true, std::memory_order_release);
+}
+
+void Loop::run() noexcept {
+  set_up();
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (turn())
+      add(sleeping_, backoff_.pay(last_));
+    else
+      rest();
+  }
+}
+
+// After a duty has done something the more urgent ones are asked again.
+bool Loop::turn() noexcept {
+  for (Duty* duty : duties_) {
+    const Tick start = now();
+    if (!duty->step()) continue;
+    last_ = now();
+    charge(duty->kind(), last_ - start);
+    if (last_ - start >= kStall) {
+      const Tick excess = last_ - start - duty->expected();
+      if (excess >= kStall) note_stall(start, excess);
+    }
+    return true;
+  }
+  return false;
+}
+
+void Loop::rest() noexcept {
+  Tick until = std::numeric_limits<Tick>::max();
+  for (Duty* duty : duties_) until = std::min(until, duty->next_event());
+  const Tick start = now();
+  until = std::min(until, start + kMillisecond);  // whatever happens unannounced waits no longer
+  const Tick slept = backoff_.idle(until);
+  last_ = now();
+  add(sleeping_, slept);
+  add(spinning_, last_ - start - slept);
+  if (const Tick late = last_ - std::max(until, start); late >= kStall)
+    note_stall(last_ - late, late);
+}
+
+void Loop::charge(RoleKind kind, Tick elapsed) noexcept {
+  switch (kind) {
+    case RoleKind::Worker: return add(busy_, elapsed);
+    case RoleKind::Receiver: return add(receiving_, elapsed);
+    case RoleKind::Conductor: return add(conducting_, elapsed);
+    case RoleKind::Radio:
+    case RoleKind::Users: return add(emulating_, elapsed);
+  }
+}
+
+// The system took the core away if it counted a preemption, or may always have done so from a
+// thread without real-time priority; else the machine itself stood still.
+void Loop::note_stall(Tick start, Tick length) noexcept {
+  const bool system = was_preempted() || !granted_;
+  telemetry::TraceEvent event;
+  event.start = start;
+  event.duration = telemetry::saturate<std::uint32_t>(static_cast<std::uint64_t>(length));
+  event.kind = telemetry::TraceKind::Stall;
+  event.code = static_cast<std::uint16_t>(system ? telemetry::LateCause::OperatingSystem
+                                                 : telemetry::LateCause::MachineStall);
+  stalls_.write(event);
+}
+
+bool Loop::was_preempted() noexcept {
+  const std::int64_t before = preemptions_;
+  preemptions_ = involuntary_switches();
+  return preemptions_ != before;
+}
+
+telemetry::ThreadRecord Loop::account() const noexcept {
+  telemetry::ThreadRecord record;
+  record.core = options_.core;
+  record.roles = roles_;
+  record.busy = busy_.load(std::memory_order_relaxed);
+  record.overhead = conducting_.load(std::memory_order_relaxed);
+  record.network = receiving_.load(std::memory_order_relaxed);
+  record.emulating = emulating_.load(std::memory_order_relaxed);
+  record.spinning = spinning_.load(std::memory_order_relaxed);
+  record.sleeping = sleeping_.load(std::memory_order_relaxed);
+  record.realtime = granted_ ? 1 : 0;
+  return record;
+}
+
+}  // namespace carillon::app

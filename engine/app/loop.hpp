@@ -1,0 +1,88 @@
+// A thread that plays several roles in turn, the most urgent first, and keeps account of its time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/tick.hpp"
+#include "runtime/backoff.hpp"
+#include "telemetry/records.hpp"
+#include "telemetry/trace.hpp"
+
+namespace carillon::app {
+
+/// Bits as in telemetry::ThreadRecord::roles.
+enum class RoleKind : std::uint8_t {
+  Worker = 1,
+  Receiver = 2,
+  Conductor = 4,
+  Radio = 8,
+  Users = 16
+};
+
+/// One duty of a thread. step() does a short piece of work and says whether there was any; it never
+/// blocks.
+struct Duty {
+  virtual ~Duty() = default;
+  virtual RoleKind kind() const = 0;
+  virtual bool step() noexcept = 0;
+  /// When there may be something to do again, if nothing else happens; kNever when unknown.
+  virtual Tick next_event() noexcept = 0;
+  /// How long the last step is known to have needed: what exceeds it by far is a stall.
+  virtual Tick expected() noexcept { return 0; }
+};
+
+/// A step or a sleep that took this much longer than it should is a stall.
+inline constexpr Tick kStall = 200 * kMicrosecond;
+
+class Loop {
+ public:
+  struct Options {
+    std::string name;
+    std::uint32_t core = 0;
+    bool realtime = false;  // SCHED_FIFO is asked for
+    Tick wakeup_p99 = 100 * kMicrosecond;
+    double asleep_share = 0;  // of FIFO threads' time
+  };
+
+  Loop(Options options, std::vector<Duty*> duties);
+
+  /// Runs on the calling thread until stop() and every duty is idle no longer matters.
+  void run() noexcept;
+  void stop() noexcept { stopping_.store(true, std::memory_order_release); }
+
+  const Options& options() const { return options_; }
+  std::uint64_t roles() const { return roles_; }
+  /// Stalls of this thread, as TraceKind::Stall; `code` is the LateCause it would excuse.
+  const telemetry::TraceRing& stalls() const { return stalls_; }
+  /// The account so far; a snapshot that may be a little torn while the thread runs.
+  telemetry::ThreadRecord account() const noexcept;
+  /// Why SCHED_FIFO or pinning did not work; empty when both did. After the thread has started.
+  std::string complaint() const { return complaint_; }
+  bool started() const { return started_.load(std::memory_order_acquire); }
+
+ private:
+  void set_up();
+  bool turn() noexcept;
+  void rest() noexcept;
+  void charge(RoleKind kind, Tick elapsed) noexcept;
+  void note_stall(Tick start, Tick length) noexcept;
+  bool was_preempted() noexcept;
+
+  Options options_;
+  std::vector<Duty*> duties_;
+  std::uint64_t roles_ = 0;
+  runtime::Backoff backoff_;
+  telemetry::TraceRing stalls_{256};
+  std::atomic<bool> stopping_{false}, started_{false};
+  std::atomic<Tick> busy_{0}, emulating_{0}, receiving_{0}, conducting_{0}, spinning_{0},
+      sleeping_{0};
+  std::int64_t preemptions_ = 0;
+  bool granted_ = false;
+  std::string complaint_;
+  Tick last_ = 0;
+};
+
+}  // namespace carillon::app

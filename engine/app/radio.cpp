@@ -1,0 +1,72 @@
+#include "app/radio.hpp"
+
+namespace carillon::app {
+namespace {
+
+emulator::RadioUnit::Options unit_options(const RunPlan& plan) {
+  emulator::RadioUnit::Options options;
+  options.replay = plan.radio.frames;
+  return options;
+}
+
+}  // namespace
+
+Radio::Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
+             telemetry::Store& store)
+    : plan_(plan),
+      frame_(frame),
+      store_(store),
+      layout_(frame),
+      unit_(layout_, transport, unit_options(plan)),
+      generator_(frame, plan.radio),
+      users_(frame, plan.radio) {}
+
+void Radio::prepare_frame(std::uint32_t replay) {
+  generator_.generate(replay, [&](std::uint32_t symbol, std::uint32_t antenna) {
+    return unit_.uplink_samples(replay, symbol, antenna);
+  });
+}
+
+bool Radio::users_step() noexcept {
+  if (decoding_ == nullptr) {
+    decoding_ = unit_.take();
+    if (decoding_ == nullptr) return false;
+    users_.start(decoding_->frame() % plan_.radio.frames, decoding_->frame() % plan_.cell.ring,
+                 [this](std::uint32_t symbol, std::uint32_t antenna) {
+                   return decoding_->samples(symbol, antenna);
+                 });
+  }
+  if (!users_.step()) settle();
+  return true;
+}
+
+void Radio::settle() {
+  auto& counters = store_.counters();
+  const auto& results = users_.results();
+  for (std::size_t u = 0; u < results.size(); ++u) {
+    auto& user = store_.users()[u];
+    user.downlink_blocks += results[u].blocks;
+    user.downlink_failed += results[u].failed;
+    user.downlink_error_power += static_cast<double>(results[u].error_power);
+    user.downlink_symbols += results[u].symbols;
+    counters.downlink_blocks += results[u].blocks;
+    counters.downlink_failed += results[u].failed;
+  }
+  unit_.give_back(decoding_);
+  decoding_ = nullptr;
+}
+
+void Radio::report() noexcept {
+  const auto from = unit_.counters();
+  auto& to = store_.counters();
+  to.frames_sent = from.frames_sent;
+  to.downlink_symbols_sent = from.downlink_symbols_sent;
+  to.downlink_symbols_substituted = from.downlink_symbols_substituted;
+  to.pacing_error_sum = from.pacing_error_sum;
+  to.pacing_error_square = from.pacing_error_square;
+  to.pacing_frames = from.pacing_frames;
+  to.downlink_unverified =
+      from.downlink_frames_unverified * frame_.transport_blocks(frame::Direction::Downlink).size();
+}
+
+}  // namespace carillon::app

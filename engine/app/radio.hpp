@@ -1,0 +1,57 @@
+// The emulated radio unit of a run with its users: frames made beforehand, replayed in time, and
+// the downlink decoded when there is time. Its duties are played by app::Loop.
+#pragma once
+
+#include <cstdint>
+
+#include "app/run_plan.hpp"
+#include "emulator/downlink_users.hpp"
+#include "emulator/radio_unit.hpp"
+#include "emulator/uplink_generator.hpp"
+#include "fronthaul/layout.hpp"
+#include "fronthaul/transport.hpp"
+#include "telemetry/store.hpp"
+
+namespace carillon::app {
+
+class Radio {
+ public:
+  /// The frame, transport and store outlive this.
+
+  Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
+        telemetry::Store& store);
+  /// Makes the replay's frames, which takes a while: progress(i) is called before each and says
+  /// whether to go on.
+  template <typename Progress>
+  void prepare(Progress&& progress) {
+    for (std::uint32_t i = 0; i < plan_.radio.frames && progress(i); ++i) prepare_frame(i);
+  }
+
+  void start(Tick air_start, std::uint64_t frames) { unit_.start(air_start, frames); }
+  void stop() noexcept { unit_.stop(); }
+  /// Everything was sent, and all that was received is decoded or given up.
+  bool finished() const noexcept { return unit_.finished(); }
+
+  // Duties.
+  bool step() noexcept { return unit_.step(); }
+  Tick next_event() const noexcept { return unit_.next_event(); }
+  bool users_step() noexcept;
+
+  /// Copies the unit's counters into the store's. One thread.
+  void report() noexcept;
+
+ private:
+  void prepare_frame(std::uint32_t replay);
+  void settle();
+
+  const RunPlan& plan_;
+  const frame::Frame& frame_;
+  telemetry::Store& store_;
+  fronthaul::Layout layout_;
+  emulator::RadioUnit unit_;
+  emulator::UplinkGenerator generator_;
+  emulator::DownlinkUsers users_;
+  const emulator::DownlinkFrame* decoding_ = nullptr;
+};
+
+}  // namespace carillon::app

@@ -1,0 +1,255 @@
+#include "app/recorder.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace carillon::app {
+namespace {
+
+using frame::Direction;
+using frame::Op;
+using frame::SymbolKind;
+using runtime::InstructionStatus;
+using telemetry::FrameRecord;
+using telemetry::LateCause;
+
+// Packets of a symbol that take longer than this beyond its air end are the fronthaul's doing.
+constexpr Tick kPatience = 100 * kMicrosecond;
+
+bool is_uplink(Op op) {
+  return op == Op::PilotFft || op == Op::UplinkFft || op == Op::ZeroForce ||
+         op == Op::EqualizeDemodulate || op == Op::Decode || op == Op::Store;
+}
+
+std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
+  switch (cause) {
+    case LateCause::Lost: return c.lates_lost;
+    case LateCause::Fronthaul: return c.lates_fronthaul;
+    case LateCause::OperatingSystem: return c.lates_operating_system;
+    case LateCause::MachineStall: return c.lates_machine_stall;
+    case LateCause::None:
+    case LateCause::Processing: break;
+  }
+  return c.lates_processing;
+}
+
+}  // namespace
+
+Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
+    : store_(store), frame_(frame), judge_(kPatience) {}
+
+void Recorder::watch(runtime::Runtime& runtime, std::span<const std::uint32_t> worker_threads,
+                     std::span<Loop* const> loops) {
+  for (std::uint32_t w = 0; w < worker_threads.size(); ++w)
+    tasks_.push_back({&runtime.trace(w), worker_threads[w], {}});
+  for (std::uint32_t t = 0; t < loops.size(); ++t) stalls_.push_back({&loops[t]->stalls(), t, {}});
+}
+
+void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
+  using Kind = runtime::FrameEvent::Kind;
+  auto& counters = store_.counters();
+  FrameRecord record = event.kind == Kind::Refused ? FrameRecord{} : measure(view);
+  record.frame = view.frame;
+  record.air_start = view.air_start;
+  const bool dropped = event.kind != Kind::Done;
+  const bool late = dropped || missed_deadline(view) || view.downlink.late_symbols > 0;
+  for (auto& source : stalls_) collect_stalls(source);
+  if (late) {
+    blame(record,
+          {view.air_start, event.at, record.missing_packets, worst_packet_delay(view), view.alone});
+  }
+  record.completed = late ? 0 : 1;
+  record.nack = dropped ? 1 : 0;
+  count_blocks(view, record, dropped);
+  if (!dropped) sample_quality(view);
+  ++counters.frames_seen;
+  counters.frames_completed += record.completed;
+  counters.frames_nacked += record.nack;
+  counters.overload_nacks += record.nack;
+  store_.frames().append(record);
+  trace_packets(view);
+  collect();
+  if (late) keep_tasks_of(view.frame);
+  judge_.ended(view.alone);
+}
+
+void Recorder::refused(std::uint64_t frame, Tick air_start) {
+  auto& counters = store_.counters();
+  FrameRecord record;
+  record.frame = frame;
+  record.air_start = air_start;
+  record.nack = 1;
+  for (auto& source : stalls_) collect_stalls(source);
+  blame(record, {air_start - frame_.duration(), now(), 0, 0, false});
+  const auto blocks = frame_.transport_blocks(Direction::Uplink);
+  record.uplink_blocks = record.uplink_failed = static_cast<std::uint32_t>(blocks.size());
+  for (const auto& block : blocks) {
+    ++store_.users()[block.user].uplink_blocks;
+    ++store_.users()[block.user].uplink_failed;
+  }
+  counters.uplink_blocks += blocks.size();
+  counters.uplink_failed += blocks.size();
+  ++counters.frames_seen;
+  ++counters.frames_nacked;
+  ++counters.overload_nacks;
+  store_.frames().append(record);
+}
+
+void Recorder::blame(FrameRecord& record, const LateFrame& late) {
+  const LateCause cause = judge_.cause(late);
+  record.late_cause = static_cast<std::uint32_t>(cause);
+  ++counter_of(store_.counters(), cause);
+}
+
+FrameRecord Recorder::measure(const FrameView& view) const {
+  FrameRecord record;
+  const auto statuses = view.board.statuses(view.slot);
+  const auto& graph = view.board.graph();
+  const auto relative = [&](Tick instant) { return instant == 0 ? 0 : instant - view.air_start; };
+  Tick started = 0;
+  for (std::uint16_t id = 0; id < statuses.size(); ++id) {
+    const InstructionStatus& status = statuses[id];
+    const Op op = static_cast<Op>(graph[id].opcode);
+    if (!is_uplink(op) || status.executed == 0) continue;
+    started = started == 0 ? status.executed : std::min(started, status.executed);
+    record.uplink_done = std::max(record.uplink_done, relative(status.committed));
+    if (op == Op::PilotFft)
+      record.pilots_done = std::max(record.pilots_done, relative(status.committed));
+    if (op == Op::ZeroForce) record.combiner_done = relative(status.committed);
+    record.missing_packets += status.missing;
+  }
+  const auto arrivals = view.ingest.arrivals(view.frame);
+  record.first_packet = relative(arrivals.first_packet);
+  record.last_packet = relative(arrivals.last_packet);
+  record.started = relative(started);
+  record.downlink_first = relative(view.downlink.first);
+  record.downlink_done = relative(view.downlink.last);
+  record.downlink_late_symbols = view.downlink.late_symbols;
+  return record;
+}
+
+bool Recorder::missed_deadline(const FrameView& view) const {
+  const auto statuses = view.board.statuses(view.slot);
+  const auto& graph = view.board.graph();
+  for (std::uint16_t id = 0; id < statuses.size(); ++id) {
+    const Op op = static_cast<Op>(graph[id].opcode);
+    if (op != Op::Decode && op != Op::Store) continue;
+    if (statuses[id].committed > view.air_start + graph[id].deadline) return true;
+  }
+  return false;
+}
+
+Tick Recorder::worst_packet_delay(const FrameView& view) const {
+  Tick worst = 0;
+  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
+    const auto& symbol = frame_.symbol(s);
+    if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
+    const Tick last = view.ingest.last_packet(view.frame, s);
+    if (last != 0) worst = std::max(worst, last - view.air_start - symbol.end);
+  }
+  return worst;
+}
+
+void Recorder::count_blocks(const FrameView& view, FrameRecord& record, bool dropped) {
+  const auto& slot = view.pipeline.slot(view.frame);
+  const auto blocks = frame_.transport_blocks(Direction::Uplink);
+  const auto code_blocks = frame_.code_blocks(Direction::Uplink);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    auto& user = store_.users()[blocks[b].user];
+    const bool failed = dropped || slot.good[b] == 0;
+    ++user.uplink_blocks;
+    user.uplink_failed += failed;
+    record.uplink_failed += failed;
+  }
+  record.uplink_blocks = static_cast<std::uint32_t>(blocks.size());
+  if (!dropped)
+    for (std::size_t c = 0; c < code_blocks.size(); ++c) {
+      auto& user = store_.users()[blocks[code_blocks[c].transport_block].user];
+      const auto& decode = slot.results[c].decode;
+      ++user.code_blocks;
+      user.iterations += decode.iterations;
+      user.raw_bits += slot.results[c].good ? decode.compared : 0;
+      user.raw_errors += slot.results[c].good ? decode.flipped : 0;
+      record.iterations += decode.iterations;
+      ++record.code_blocks;
+    }
+  auto& counters = store_.counters();
+  counters.uplink_blocks += record.uplink_blocks;
+  counters.uplink_failed += record.uplink_failed;
+  if (!dropped) counters.harq_nacks += record.uplink_failed;
+  counters.saturated_samples += slot.saturated.load(std::memory_order_relaxed);
+  if (slot.combiners != nullptr)
+    counters.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
+}
+
+void Recorder::sample_quality(const FrameView& view) {
+  const auto& slot = view.pipeline.slot(view.frame);
+  const std::uint32_t users = frame_.format().users;
+  for (std::size_t i = 0; i < slot.quality.size(); ++i) {
+    auto& user = store_.users()[i % users];
+    user.error_power += static_cast<double>(slot.quality[i].error_power);
+    user.noise_power += static_cast<double>(slot.quality[i].noise_power);
+    user.symbols += slot.quality[i].symbols;
+  }
+  if (slot.constellation.empty()) return;
+  const auto& tile = slot.constellation[view.frame % slot.constellation.size()];
+  const std::uint32_t sampled = view.pipeline.sampled_user(view.frame);
+  for (std::uint32_t lane = 0; lane < phy::kTileLanes; ++lane)
+    if (tile.re[lane] != 0 || tile.im[lane] != 0)
+      store_.constellation().append(
+          {sampled, tile.re[lane], tile.im[lane], static_cast<std::uint32_t>(view.frame)});
+}
+
+void Recorder::trace_packets(const FrameView& view) {
+  for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
+    const Tick last = view.ingest.last_packet(view.frame, s);
+    if (last == 0) continue;
+    store_.tasks().append({last, last, static_cast<std::uint32_t>(view.frame),
+                           telemetry::kPacketEvent, s, 0,
+                           static_cast<std::uint16_t>(frame_.format().antennas), 0});
+  }
+}
+
+void Recorder::collect() {
+  for (auto& source : tasks_) collect_tasks(source);
+  for (auto& source : stalls_) collect_stalls(source);
+}
+
+void Recorder::collect_tasks(Source& source) {
+  std::array<telemetry::TraceEvent, 64> events;
+  while (const std::size_t count = source.ring->read(source.cursor, events)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& e = events[i];
+      if (e.kind != telemetry::TraceKind::Task) continue;
+      auto& stage = store_.stages()[e.code];
+      ++stage.tasks;
+      stage.chunks += e.count;
+      stage.busy += e.duration;
+      store_.tasks().append({e.start, e.end(), e.frame, e.code, e.step,
+                             telemetry::saturate<std::uint16_t>(e.first), e.count, source.thread});
+    }
+  }
+}
+
+void Recorder::collect_stalls(Source& source) {
+  std::array<telemetry::TraceEvent, 16> events;
+  while (const std::size_t count = source.ring->read(source.cursor, events)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const telemetry::GapRecord gap{events[i].start, events[i].duration, source.thread,
+                                     events[i].code};
+      store_.gaps().append(gap);
+      judge_.note(gap);
+    }
+  }
+}
+
+// A late frame's tasks are among the last that were collected.
+void Recorder::keep_tasks_of(std::uint64_t frame) {
+  auto& tasks = store_.tasks();
+  const std::uint64_t end = tasks.count();
+  const std::uint64_t window = std::min<std::uint64_t>({end, tasks.capacity(), 1 << 14});
+  for (std::uint64_t i = end - window; i < end; ++i)
+    if (tasks[i].frame == static_cast<std::uint32_t>(frame)) store_.late_tasks().append(tasks[i]);
+}
+
+}  // namespace carillon::app

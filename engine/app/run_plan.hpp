@@ -1,0 +1,83 @@
+// Everything that carillond needs to know for a run, as one flat text (base/fields.hpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "emulator/radio_plan.hpp"
+#include "frame/format.hpp"
+#include "fronthaul/link.hpp"
+
+namespace carillon::app {
+
+enum class Role : std::uint8_t { Bbu, Radio, Both };
+
+struct RuntimeOptions {
+  std::uint32_t workers = 0;  // 0: as many as cores
+  std::string policy = "earliest-frame";
+  std::vector<std::uint32_t> cores;  // to pin threads to; none: all that the process may use
+  bool realtime = true;              // ask for SCHED_FIFO
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("workers", self.workers);
+    visit("policy", self.policy);
+    visit("cores", self.cores);
+    visit("realtime", self.realtime);
+  }
+};
+
+struct RunOptions {
+  Role role = Role::Both;
+  std::uint64_t frames = 0;  // 0: by seconds
+  double seconds = 0;        // 0 with frames 0: until a signal
+  std::string telemetry = "telemetry.bin";
+  std::uint32_t record_frames = 65536;  // frame records kept
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("role", self.role);
+    visit("frames", self.frames);
+    visit("seconds", self.seconds);
+    visit("telemetry", self.telemetry);
+    visit("record_frames", self.record_frames);
+  }
+};
+
+struct RunPlan {
+  frame::FrameFormat cell;
+  emulator::RadioPlan radio;
+  fronthaul::LinkOptions fronthaul;
+  RuntimeOptions runtime;
+  RunOptions run;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("cell", self.cell);
+    visit("radio", self.radio);
+    visit("fronthaul", self.fronthaul);
+    visit("runtime", self.runtime);
+    visit("run", self.run);
+  }
+};
+
+/// Reads a plan; absent keys keep their defaults. Problems name full keys such as
+/// `cell.numerology.fft_size`: unreadable values, unknown keys and, when there are none of these,
+/// all that the plan's parts find wrong.
+RunPlan parse_run_plan(std::string_view text, std::vector<Problem>& problems);
+std::string to_text(const RunPlan& plan);
+
+}  // namespace carillon::app
+
+namespace carillon {
+
+template <>
+struct EnumNames<app::Role> {
+  static constexpr std::array<std::string_view, 3> value{"bbu", "radio", "both"};
+};
+
+}  // namespace carillon

@@ -1,0 +1,49 @@
+// The emulated channel between users and antennas, block-fading: it stands still during a frame.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "emulator/radio_plan.hpp"
+#include "frame/frame.hpp"
+#include "phy/precode/precode.hpp"
+
+namespace carillon::emulator {
+
+/// Noise has variance 1 per subcarrier (and per time sample); user u's channel has mean power
+/// 10^(snr_u / 10) per antenna, exactly in the mean over frames. Rayleigh: independent Gaussian
+/// taps per user and antenna with an exponential power-delay profile, spaced so that their rms
+/// spread is delay_spread_ns. Awgn: unit gains with fixed random phases, so that users differ.
+class Channel {
+ public:
+  Channel(const frame::Frame& frame, const RadioPlan& plan);
+
+  /// The channel of a frame: frames index · coherence_frames and on share one.
+  void select(std::uint64_t frame);
+
+  bool flat() const { return plan_.channel == ChannelKind::Awgn || plan_.taps == 1; }
+  /// [user][antenna_stride]: of all subcarriers when flat() …
+  const phy::Complex* flat_response() const { return flat_.data(); }
+  /// … else of tile t.
+  const phy::Tile* response(std::uint32_t tile) const {
+    return &tiles_[std::size_t{tile} * frame_.format().users * frame_.array().antenna_stride];
+  }
+  phy::Complex coefficient(std::uint32_t user, std::uint32_t antenna,
+                           std::uint32_t subcarrier) const;
+
+ private:
+  void draw_taps(std::uint64_t block);
+  void compute_tiles();
+
+  const frame::Frame& frame_;
+  RadioPlan plan_;
+  std::vector<double> tap_power_, tap_delay_ns_;
+  std::vector<phy::Complex> taps_;      // [user][antenna][tap]
+  std::vector<phy::Complex> rotation_;  // [tap][subcarrier]
+  AlignedArray<phy::Complex> flat_;
+  AlignedArray<phy::Tile> tiles_;
+  std::uint64_t selected_ = ~0ULL;
+};
+
+}  // namespace carillon::emulator

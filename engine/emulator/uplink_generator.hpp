@@ -1,0 +1,53 @@
+// What the antennas of the base station would sample: users' bits, coded, modulated, through the
+// channel, with noise.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/aligned.hpp"
+#include "base/random.hpp"
+#include "emulator/channel.hpp"
+#include "frame/frame.hpp"
+#include "frame/transmit.hpp"
+
+namespace carillon::emulator {
+
+class UplinkGenerator {
+ public:
+  UplinkGenerator(const frame::Frame& frame, const RadioPlan& plan);
+
+  /// Where the samples of a P or U symbol go, prefix first: 32768 = 1.0.
+  using Place = std::function<std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
+  /// Makes frame `index`: its payload, channel and noise follow from the seed and the index.
+  void generate(std::uint64_t index, const Place& place);
+
+  /// Payload of the frame last made, and its coded bits (code blocks at coded_offset).
+  std::span<const std::uint8_t> payload() const { return payload_.span(); }
+  std::span<const std::uint8_t> coded() const { return coded_.span(); }
+  const Channel& channel() const { return channel_; }
+  /// Amplitude of samples for a signal of variance 1: what noise has. Chosen so that the mean power
+  /// of an antenna's samples is -18 dBFS, which leaves room for fading and for OFDM's peaks.
+  double scale() const { return scale_; }
+  /// Samples of the frame last made that had to be clipped.
+  std::uint64_t clipped() const { return clipped_; }
+
+ private:
+  void encode(std::uint64_t index);
+  void user_symbols(std::uint32_t symbol);
+  void antenna_samples(std::uint32_t symbol, const Place& place, Random& random);
+  void add_noise(std::int16_t* samples, std::uint32_t count, Random& random);
+
+  const frame::Frame& frame_;
+  RadioPlan plan_;
+  Channel channel_;
+  double scale_;
+  phy::LdpcScratch ldpc_;
+  phy::OfdmScratch ofdm_;
+  AlignedArray<std::uint8_t> payload_, coded_, info_, codeword_;
+  AlignedArray<phy::Tile> symbols_;   // [tile][user]
+  AlignedArray<phy::Tile> received_;  // [tile][antenna]
+  std::uint64_t clipped_ = 0;
+};
+
+}  // namespace carillon::emulator

@@ -1,0 +1,46 @@
+#include "frame/receive.hpp"
+
+namespace carillon::frame {
+
+std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) noexcept {
+  const auto blocks = plan.blocks();
+  // Sizes differ by one unit at most (38.212 5.4.2.1), so that the mean leads next to it.
+  auto r = static_cast<std::uint32_t>(std::uint64_t{re} * blocks.size() / plan.re_count());
+  while (re < blocks[r].first_re) --r;
+  while (re >= blocks[r].first_re + blocks[r].re_count) ++r;
+  return r;
+}
+
+CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint32_t index,
+                             const std::int8_t* soft, const phy::DemapKernels& demap,
+                             const phy::LdpcKernels& ldpc, DecodeScratch scratch,
+                             std::uint8_t* info) noexcept {
+  const auto& place = frame.code_blocks(direction)[index];
+  const auto& plan = frame.plan(frame.transport_blocks(direction)[place.transport_block]);
+  const auto& cb = plan.blocks()[place.index];
+  if (!cb.map.direct) {
+    demap.recover(cb.map, soft, scratch.soft);
+    soft = scratch.soft;
+  }
+  phy::DecodeOptions options;
+  options.fillers = plan.fillers();
+  options.sent = cb.last_position;
+  options.max_iterations = frame.coding(direction).iterations;
+  options.crc = plan.decoder_crc();
+  options.crc_span = plan.Kprime();
+  CodeBlockResult result;
+  result.decode = ldpc.decode(plan.code(), soft, options, info, scratch.ldpc);
+  result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+  return result;
+}
+
+bool assemble(const Frame& frame, Direction direction, std::uint32_t transport_block,
+              const std::uint8_t* infos, std::uint8_t* payload) noexcept {
+  const auto& tb = frame.transport_blocks(direction)[transport_block];
+  const auto& plan = frame.plan(tb);
+  const auto places = frame.code_blocks(direction).subspan(tb.first_code_block, plan.C());
+  const std::size_t stride = places.size() > 1 ? places[1].info_offset - places[0].info_offset : 0;
+  return phy::desegment(plan, infos + places[0].info_offset, stride, payload + tb.payload_offset);
+}
+
+}  // namespace carillon::frame
