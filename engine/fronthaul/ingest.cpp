@@ -93,8 +93,10 @@ UplinkIngest::UplinkIngest(const Layout& layout, Transport& transport, SymbolSin
 std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   Receiver& receiver = receivers_[index];
   const std::size_t count = transport_.receive(index, receiver.batch);
-  if (count == 0) return 0;
   const Tick when = now();
+  receiver.current = when - receiver.caught_up < layout_.duration();
+  if (count < kBatch) receiver.caught_up = when;
+  if (count == 0) return 0;
   {
     Hold hold(*this);
     for (std::size_t i = 0; i < count; ++i) {
@@ -191,10 +193,12 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
 }
 
 // True when nothing but frames around this one, impossible by the numbering we have, came for so
-// long that the radio must have begun anew. A backlog after a pause of ours is gone much sooner.
+// long that the radio must have begun anew. What waited for us during a pause of ours tells
+// nothing.
 bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept {
   constexpr Tick kFrames = 8;
   Strange& streak = receiver.strange;
+  if (!receiver.current) return false;
   if (streak.count == 0 || streak.offset != sighting.offset ||
       sighting.wire_frame - streak.wire_frame > 2) {
     streak = {sighting.wire_frame, sighting.offset, 1, when};

@@ -114,6 +114,8 @@ class UplinkIngest {
     std::array<std::atomic<std::uint64_t>, kRejects> rejected{};
     std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0};
     Strange strange;
+    Tick caught_up = 0;    // when it last found no more than it could take
+    bool current = false;  // its batch came within the last frame
     std::array<Received, kBatch> batch{};
     std::array<std::uint32_t, kBatch> returned{};
     std::size_t returning = 0;

@@ -1,0 +1,315 @@
+#include "fronthaul/transport.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "fronthaul/udp.hpp"
+#include "support/fronthaul.hpp"
+
+namespace carillon::fronthaul {
+namespace {
+
+const Layout kLayout = test::small_layout();
+
+// What waits, or comes within a while; `wanted` packets at most.
+std::vector<Received> receive(Transport& end, std::size_t wanted, std::uint32_t receiver = 0) {
+  std::vector<Received> all;
+  for (const Tick begin = now(); all.size() < wanted && now() - begin < 200 * kMillisecond;) {
+    std::array<Received, 16> batch;
+    const std::size_t count =
+        end.receive(receiver, {batch.data(), std::min(batch.size(), wanted - all.size())});
+    all.insert(all.end(), batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return all;
+}
+
+void recycle(Transport& end, const std::vector<Received>& packets) {
+  for (const auto& p : packets) end.recycle({&p.buffer, 1});
+}
+
+std::string what(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Transport, PacketsArriveInOrderWithTheirSamples) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    for (std::uint32_t frame = 0; frame < 3; ++frame)
+      EXPECT_EQ(test::send_frame(*link.radio, kLayout, frame), 12U) << name;
+    const auto packets = receive(*link.baseband, 36);
+    ASSERT_EQ(packets.size(), 36U) << name;
+    std::uint32_t i = 0;
+    for (std::uint32_t frame = 0; frame < 3; ++frame)
+      for (const auto s : kLayout.symbols(Carries::Uplink))
+        for (std::uint32_t a = 0; a < 4; ++a, ++i) {
+          EXPECT_TRUE(packets[i].ids == (PacketIds{frame, s, 7, a})) << name;
+          EXPECT_EQ(packets[i].bytes, kLayout.packet_bytes(s)) << name;
+          EXPECT_TRUE(
+              test::has_stamps(packets[i].samples, kLayout.symbols()[s].samples, frame, s, a))
+              << name;
+        }
+    recycle(*link.baseband, packets);
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, ASentBufferMayBeWrittenAgainAtOnce) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    Outgoing packet{{1, 1, 7, 2}, kLayout.packet_bytes(1), link.radio->acquire(), 0, false};
+    test::write_stamps(link.radio->samples(packet.buffer), 144, 1, 1, 2);
+    EXPECT_EQ(link.radio->send({&packet, 1}), 1U) << name;
+    test::write_stamps(link.radio->samples(packet.buffer), 144, 9, 9, 9);
+    const auto packets = receive(*link.baseband, 1);
+    ASSERT_EQ(packets.size(), 1U) << name;
+    EXPECT_TRUE(test::has_stamps(packets[0].samples, 144, 1, 1, 2)) << name;
+    recycle(*link.baseband, packets);
+    link.radio->abandon({&packet.buffer, 1});
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, ResidentSamplesAreSentAgainUnderAnotherHeader) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    Outgoing packet{{1, 1, 7, 2}, kLayout.packet_bytes(1), link.radio->acquire(), 0, true};
+    const std::uint32_t buffer = packet.buffer;
+    test::write_stamps(link.radio->samples(buffer), 144, 1, 1, 2);
+    for (std::uint32_t frame = 1; frame < 4; ++frame) {
+      packet.ids.frame = frame;
+      EXPECT_EQ(link.radio->send({&packet, 1}), 1U) << name;
+      EXPECT_EQ(packet.buffer, buffer) << name;
+    }
+    const auto packets = receive(*link.baseband, 3);
+    ASSERT_EQ(packets.size(), 3U) << name;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(packets[i].ids.frame, i + 1) << name;
+      EXPECT_TRUE(test::has_stamps(packets[i].samples, 144, 1, 1, 2)) << name;
+      // Shared memory: read where they were written.
+      if (name == "shm") {
+        EXPECT_EQ(packets[i].samples, link.radio->samples(buffer));
+      }
+    }
+    recycle(*link.baseband, packets);
+    link.radio->abandon({&buffer, 1});
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, DatagramsOfAnyLengthShowTheirLength) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    const std::uint32_t lengths[] = {0, 1, 63, 64, 65, kLayout.buffer_bytes()};
+    for (const auto bytes : lengths) {
+      Outgoing packet{{1, 1, 7, 2}, bytes, link.radio->acquire(), 0, false};
+      EXPECT_EQ(link.radio->send({&packet, 1}), 1U) << name;
+      link.radio->abandon({&packet.buffer, 1});
+    }
+    const auto packets = receive(*link.baseband, 6);
+    ASSERT_EQ(packets.size(), 6U) << name;
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(packets[i].bytes, lengths[i]) << name;
+    recycle(*link.baseband, packets);
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, EachPacketGoesToTheReceiverItNames) {
+  for (auto& [name, link] : test::both_links(kLayout, 3)) {
+    EXPECT_EQ(link.baseband->receivers(), 3U);
+    EXPECT_EQ(test::send_frame(*link.radio, kLayout, 5), 12U) << name;
+    for (std::uint32_t r = 0; r < 3; ++r) {
+      const auto packets = receive(*link.baseband, r == 0 ? 6 : 3, r);  // antennas 0 and 3; 1; 2
+      EXPECT_EQ(packets.size(), r == 0 ? 6U : 3U) << name;
+      for (const auto& p : packets) EXPECT_EQ(p.ids.antenna % 3, r) << name;
+      recycle(*link.baseband, packets);
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, BatchesMayBeOfAnySize) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    std::vector<Outgoing> batch;
+    for (std::uint32_t i = 0; i < 150; ++i)
+      batch.push_back({{i, 1, 7, 0}, kLayout.packet_bytes(1), link.radio->acquire(), 0, true});
+    EXPECT_EQ(link.radio->send(batch), 150U) << name;
+    const auto packets = receive(*link.baseband, 150);
+    ASSERT_EQ(packets.size(), 150U) << name;
+    for (std::uint32_t i = 0; i < 150; ++i) EXPECT_EQ(packets[i].ids.frame, i) << name;
+    recycle(*link.baseband, packets);
+    for (const auto& p : batch) link.radio->abandon({&p.buffer, 1});
+    EXPECT_EQ(link.radio->send_time().packets, 150U) << name;
+    EXPECT_EQ(link.baseband->receive_time(0).packets, 150U) << name;
+    EXPECT_EQ(link.baseband->receive_time(0).bytes, 150U * kLayout.packet_bytes(1)) << name;
+    if (name == "udp") {
+      EXPECT_GT(link.baseband->receive_time(0).busy, 0);
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
+  for (auto& [name, link] : test::both_links(kLayout, 1, {1, 1, 1, 1})) {
+    std::vector<Received> held;
+    for (std::uint32_t frame = 0; frame < 100; ++frame) {
+      test::send_frame(*link.radio, kLayout, frame);
+      std::array<Received, 16> batch;
+      const std::size_t count = link.baseband->receive(0, batch);
+      held.insert(held.end(), batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
+    }
+    EXPECT_LT(held.size(), 1200U) << name;  // the pool is bounded
+    recycle(*link.baseband, held);
+    recycle(*link.baseband, receive(*link.baseband, 2000));
+    EXPECT_EQ(test::send_frame(*link.radio, kLayout, 100), 12U) << name;
+    const auto packets = receive(*link.baseband, 12);
+    EXPECT_EQ(packets.size(), 12U) << name;
+    recycle(*link.baseband, packets);
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(Transport, ALoopbackLinkHasNothingToComplainOf) {
+  LinkOptions options;
+  options.kind = LinkKind::Udp;
+  options.bbu_port = options.radio_port = 0;
+  const auto link = open_both(options, kLayout, {});
+  EXPECT_EQ(link.baseband->notes().size(), 0U);
+  EXPECT_EQ(link.radio->notes().size(), 0U);
+}
+
+UdpOptions udp_options() {
+  UdpOptions options;
+  options.buffers = 64;
+  options.buffer_bytes = 4096;
+  options.packet_bytes = 4000;
+  return options;
+}
+
+TEST(Udp, SaysWhenDatagramsDoNotFitTheWay) {
+  auto options = udp_options();
+  options.peer_address = "192.0.2.1";  // for documentation only; nothing is sent
+  const auto notes = UdpTransport::open(options)->notes();
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(says(notes[0], "MTU") || says(notes[0], "no route")) << notes[0];
+  EXPECT_TRUE(says(notes[0], "192.0.2.1")) << notes[0];
+}
+
+TEST(Udp, ErrorsNameWhatIsWrongAndWhatToDo) {
+  auto options = udp_options();
+  options.peer_address = "radio.example";
+  EXPECT_TRUE(says(what([&] { UdpTransport::open(options); }), "'radio.example' is not an IPv4"));
+
+  options = udp_options();
+  const auto first = UdpTransport::open(options);
+  options.ports = first->ports();
+  EXPECT_TRUE(says(what([&] { UdpTransport::open(options); }), "another process uses it"));
+
+  options = udp_options();
+  options.address = "192.0.2.1";
+  EXPECT_TRUE(says(what([&] { UdpTransport::open(options); }), "no interface"));
+
+  options = udp_options();
+  options.packet_bytes = 65508;
+  options.buffer_bytes = 65600;
+  EXPECT_TRUE(says(what([&] { UdpTransport::open(options); }), "65507 at most"));
+}
+
+std::string unique_name() { return "carillon-test-" + std::to_string(getpid()); }
+
+LinkOptions named() {
+  LinkOptions options;
+  options.shm_name = unique_name();
+  return options;
+}
+
+bool exists(const std::string& name) { return access(("/dev/shm/" + name).c_str(), F_OK) == 0; }
+
+TEST(Shm, TwoProcessesExchangePacketsAndLeaveNothingBehind) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  LinkOptions options = named();
+  options.shm_name = "carillon-test-" + std::to_string(child == 0 ? getpid() : child);
+  if (child == 0) {
+    bool good = false;
+    {
+      const auto radio = open_end(Side::Radio, options, kLayout, {});
+      const bool sent = test::send_frame(*radio, kLayout, 3) == 12;
+      std::vector<Received> back;
+      for (const Tick begin = now(); back.size() < 8 && now() - begin < 10 * kSecond;)
+        for (const auto& p : receive(*radio, 8 - back.size())) back.push_back(p);
+      good = sent && back.size() == 8;
+      for (const auto& p : back)
+        good &= test::has_stamps(p.samples, 144, p.ids.frame, p.ids.symbol, p.ids.antenna);
+      recycle(*radio, back);
+      for (const Tick begin = now();
+           radio->available() != radio->buffers() && now() - begin < 10 * kSecond;)
+        usleep(1000);
+      good &= radio->available() == radio->buffers();
+    }
+    _exit(good ? 0 : 1);
+  }
+  {
+    const auto baseband = open_end(Side::Baseband, options, kLayout, {});
+    std::vector<Received> packets;
+    for (const Tick begin = now(); packets.size() < 12 && now() - begin < 10 * kSecond;)
+      for (const auto& p : receive(*baseband, 12 - packets.size())) packets.push_back(p);
+    EXPECT_EQ(packets.size(), 12U);
+    for (const auto& p : packets)
+      EXPECT_TRUE(test::has_stamps(p.samples, kLayout.symbols()[p.ids.symbol].samples, 3,
+                                   p.ids.symbol, p.ids.antenna));
+    recycle(*baseband, packets);
+    for (const auto symbol : kLayout.symbols(Carries::Downlink))
+      for (std::uint32_t a = 0; a < 4; ++a)
+        EXPECT_TRUE(test::send_packet(*baseband, kLayout, 3, symbol, a));
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_FALSE(exists(options.shm_name));
+}
+
+TEST(Shm, ANameServesOnePairOnly) {
+  const auto options = named();
+  const auto radio = open_end(Side::Radio, options, kLayout, {});
+  EXPECT_TRUE(exists(options.shm_name));
+  EXPECT_TRUE(
+      says(what([&] { open_end(Side::Radio, options, kLayout, {}); }), "already has a radio unit"));
+  const Layout larger = test::small_layout(8);
+  EXPECT_TRUE(says(what([&] { open_end(Side::Baseband, options, larger, {}); }), "another size"));
+  const auto baseband = open_end(Side::Baseband, options, kLayout, {});
+  EXPECT_EQ(test::send_frame(*radio, kLayout, 0), 12U);
+  recycle(*baseband, receive(*baseband, 12));
+}
+
+TEST(Shm, ASegmentLeftByDeadProcessesIsReplaced) {
+  const auto options = named();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto radio = open_end(Side::Radio, options, kLayout, {});
+    _exit(radio.release() != nullptr ? 0 : 1);  // as if killed: nothing is taken down
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(exists(options.shm_name));
+  {
+    const auto radio = open_end(Side::Radio, options, kLayout, {});
+    const auto baseband = open_end(Side::Baseband, options, kLayout, {});
+    EXPECT_EQ(test::send_frame(*radio, kLayout, 0), 12U);
+    recycle(*baseband, receive(*baseband, 12));
+  }
+  EXPECT_FALSE(exists(options.shm_name));
+}
+
+}  // namespace
+}  // namespace carillon::fronthaul
