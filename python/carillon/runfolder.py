@@ -49,6 +49,11 @@ class RunFolder:
         return Telemetry(self.telemetry_file)
 
 
+def describe(cell: Cell) -> dict[str, Any]:
+    """Every derived figure of a cell, from the engine."""
+    return core.describe(plan_text(cell, Run()))
+
+
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:
     """Makes the folder and writes what is known before the run."""
     path.mkdir(parents=True, exist_ok=True)
@@ -58,7 +63,7 @@ def create(path: Path, cell: Cell, run: Run) -> RunFolder:
         path,
         cell,
         run,
-        core.describe(text),
+        describe(cell),
         machine(),
         datetime.now(UTC).isoformat("T", "seconds"),
         __version__,

@@ -1,0 +1,292 @@
+"""The commands. What they do lies in carillon.commands, which is imported when a command runs."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import carillon
+
+app = typer.Typer(
+    help="Carillon: real-time massive-MIMO baseband on ordinary servers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+config_app = typer.Typer(
+    help="The configuration of a cell: what it may say, whether a file is right, what follows.",
+    no_args_is_help=True,
+)
+app.add_typer(config_app, name="config")
+
+
+class Transport(StrEnum):
+    """How samples travel."""
+
+    shm = "shm"
+    udp = "udp"
+
+
+CellArgument = Annotated[
+    str, typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL")
+]
+FramesOption = Annotated[
+    int, typer.Option(min=0, help="Stop after so many frames; 0: no such limit.")
+]
+SecondsOption = Annotated[
+    float, typer.Option(min=0, help="Stop after so many seconds on air; 0: no such limit.")
+]
+TransportOption = Annotated[
+    Transport | None,
+    typer.Option(help="Shared memory or UDP, instead of what the cell's file says."),
+]
+FolderOption = Annotated[
+    Path | None, typer.Option(help="Run folder; runs/NAME-DATE-TIME if not given.")
+]
+LiveOption = Annotated[
+    bool, typer.Option("--live/--no-live", help="Show the run in the terminal while it lasts.")
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON alone on standard output, words on the other.")
+]
+
+
+@app.command(
+    epilog="Example:  carillon demo --seconds 20      carillon demo --cell lan-8x4 --transport udp"
+)
+def demo(
+    cell: Annotated[
+        str | None,
+        typer.Option(help="A cell's file or an example's name; else one that fits this machine."),
+    ] = None,
+    frames: FramesOption = 0,
+    seconds: SecondsOption = 0.0,
+    transport: TransportOption = None,
+    folder: FolderOption = None,
+    live: LiveOption = True,
+    json: JsonOption = False,
+) -> None:
+    """Emulate a cell on this machine, run it in real time, show it, write a report.
+
+    Without a limit it runs for 10 seconds. Ctrl-C ends it early, with the report.
+    """
+    from carillon.commands.demo import demo as run_demo
+    from carillon.commands.start import Output
+    from carillon.config import Run
+
+    limited = frames > 0 or seconds > 0
+    run = Run(frames=frames, seconds=seconds if limited else 10.0)
+    run_demo(cell, _kind(transport), run, folder, Output(live, json))
+
+
+@app.command(
+    epilog="Example:  carillon run lan-8x4 --seconds 60      beside it:  carillon radio lan-8x4"
+)
+def run(
+    cell: CellArgument,
+    frames: FramesOption = 0,
+    seconds: SecondsOption = 0.0,
+    transport: TransportOption = None,
+    folder: FolderOption = None,
+    live: LiveOption = True,
+    json: JsonOption = False,
+) -> None:
+    """Run a cell's baseband unit, until a limit or Ctrl-C; start the radio unit beside it.
+
+    Samples come over UDP unless the cell's file or --transport says otherwise.
+    """
+    _side("bbu", cell, frames, seconds, transport, folder, live, json)
+
+
+@app.command(epilog="Example:  carillon radio lan-8x4 --seconds 60")
+def radio(
+    cell: CellArgument,
+    frames: FramesOption = 0,
+    seconds: SecondsOption = 0.0,
+    transport: TransportOption = None,
+    folder: FolderOption = None,
+    live: LiveOption = True,
+    json: JsonOption = False,
+) -> None:
+    """Emulate a cell's radio unit, its users and the channel, for a baseband unit elsewhere."""
+    _side("radio", cell, frames, seconds, transport, folder, live, json)
+
+
+def _side(
+    role: Literal["bbu", "radio"],
+    cell: str,
+    frames: int,
+    seconds: float,
+    transport: Transport | None,
+    folder: Path | None,
+    live: bool,
+    json: bool,
+) -> None:
+    from carillon.commands.run import run_side
+    from carillon.commands.start import Output
+    from carillon.config import Run
+
+    run_side(
+        role,
+        cell,
+        _kind(transport),
+        Run(frames=frames, seconds=seconds),
+        folder,
+        Output(live, json),
+    )
+
+
+def _kind(transport: Transport | None) -> Literal["shm", "udp"] | None:
+    return None if transport is None else transport.value
+
+
+@app.command(epilog="Example:  carillon link rayleigh-16x4 --snr 0:1:20")
+def link(
+    cell: CellArgument,
+    snr: Annotated[
+        str, typer.Option(help="dB: start:step:stop, both ends included, or a list 0,5,10.")
+    ],
+    errors: Annotated[
+        int, typer.Option(min=1, help="Block errors after which a point is done.")
+    ] = 100,
+    frames: Annotated[
+        int, typer.Option(min=1, help="Frames after which it is done anyway.")
+    ] = 1000,
+    piece: Annotated[int, typer.Option(min=1, help="Frames of one piece of work.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same curve.")] = 1,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one for each core.")] = 0,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where curves lie and go on; runs/link-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Error rates of a cell's uplink over SNR, without real time, on all cores.
+
+    Ctrl-C stops it; the same command goes on where it stopped.
+    """
+    from carillon.commands.link import link as run_link
+    from carillon.link import Rules, parse_range
+
+    try:
+        points = parse_range(snr)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--snr") from None
+    rules = Rules(block_errors=errors, most_frames=frames, piece=piece, seed=seed)
+    run_link(cell, points, rules, workers, folder, as_json=json)
+
+
+@app.command(epilog="Example:  carillon report runs/laptop-8x2-20260102-030405")
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    json: JsonOption = False,
+) -> None:
+    """Rebuild a run folder's report from its telemetry."""
+    from carillon.commands.report import report as rebuild
+
+    rebuild(run, as_json=json)
+
+
+@app.command(epilog="Example:  carillon bench --only zeroforce")
+def bench(
+    only: Annotated[str, typer.Option(help="Regular expression on the programs' names.")] = "",
+    list_only: Annotated[bool, typer.Option("--list", help="Only name the programs.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure every kernel on one core: ns, GFLOP/s or Mb/s, and share of the core's peak."""
+    from carillon.commands.bench import bench as run_bench
+
+    run_bench(only, as_json=json, list_only=list_only)
+
+
+@app.command(epilog="Example:  carillon doctor")
+def doctor(json: JsonOption = False) -> None:
+    """Say whether this machine is fit for real time, and what to change."""
+    from carillon.commands.doctor import doctor as examine
+
+    if not examine(as_json=json):
+        raise typer.Exit(1)
+
+
+@config_app.command(epilog="Example:  carillon config check my-cell.yaml")
+def check(
+    cells: Annotated[list[str], typer.Argument(help="Files or example names.", metavar="CELL…")],
+) -> None:
+    """Check cells; every mistake is told with its file, line, key, value and range."""
+    from carillon.commands.config import check as check_cells
+
+    check_cells(cells)
+
+
+@config_app.command(epilog="Example:  carillon config show thesis-16x8")
+def show(cell: CellArgument, json: JsonOption = False) -> None:
+    """Print every figure that follows from a cell: block sizes, rates, bandwidth, deadlines."""
+    from carillon.commands.config import show as show_cell
+
+    show_cell(cell, as_json=json)
+
+
+@config_app.command(epilog="Example:  carillon config schema > cell.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a cell's file, for editors."""
+    from carillon.commands.config import write
+
+    write("schema")
+
+
+@config_app.command(epilog="Example:  carillon config example > my-cell.yaml")
+def example() -> None:
+    """Print a cell with every key at its default and explained."""
+    from carillon.commands.config import write
+
+    write("example")
+
+
+@config_app.command(epilog="Example:  carillon config reference > docs/configuration.md")
+def reference() -> None:
+    """Print the configuration reference as Markdown."""
+    from carillon.commands.config import write
+
+    write("reference")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"carillon {carillon.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Carillon: real-time massive-MIMO baseband on ordinary servers."""
+
+
+def main() -> None:
+    """The `carillon` program. Exit status: 0 done, 1 failed, 2 wrong usage or configuration."""
+    from carillon.bench import BenchError
+    from carillon.config import ConfigError
+    from carillon.daemon import RunError
+    from carillon.runfolder import RunFolderError
+    from carillon.telemetry import TelemetryError
+
+    try:
+        app()
+    except ConfigError as error:
+        sys.exit(_complain(str(error), 2))
+    except (RunError, RunFolderError, TelemetryError, BenchError) as error:
+        sys.exit(_complain(f"carillon: {error}", 1))
+    except KeyboardInterrupt:
+        sys.exit(_complain("carillon: stopped", 130))
+
+
+def _complain(text: str, status: int) -> int:
+    print(text, file=sys.stderr)
+    return status

@@ -1,0 +1,1 @@
+"""What each command does; carillon.cli says how they are called."""

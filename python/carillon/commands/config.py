@@ -1,0 +1,39 @@
+"""`carillon config`: schema, example, check, show, reference."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+
+from carillon import cells, runfolder
+from carillon.config import reference
+from carillon.config.show import derived_tables
+
+
+def check(names: list[str]) -> None:
+    """Checks cells; the first mistake of each file is raised as a ConfigError."""
+    for name in names:
+        loaded = cells.load(name)
+        print(f"{loaded.file}: {loaded.cell.name} is a valid cell")
+
+
+def show(name: str, *, as_json: bool) -> None:
+    """Prints every derived figure of a cell."""
+    loaded = cells.load(name)
+    derived = runfolder.describe(loaded.cell)
+    if as_json:
+        whole = {"configuration": loaded.cell.model_dump(mode="json"), "derived": derived}
+        print(json.dumps(whole, indent=2, ensure_ascii=False))
+    else:
+        Console(highlight=False).print(derived_tables(loaded.cell, derived))
+
+
+def write(what: str) -> None:
+    """Prints one of the texts that are made from the models."""
+    texts = {
+        "schema": lambda: reference.schema() + "\n",
+        "example": reference.example,
+        "reference": reference.markdown,
+    }
+    print(texts[what](), end="")

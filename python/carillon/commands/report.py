@@ -1,0 +1,14 @@
+"""`carillon report`: the page anew, from a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from carillon import runfolder
+from carillon.commands.start import Output, finish
+from carillon.result import Result
+
+
+def report(path: Path, *, as_json: bool) -> Result:
+    """Rebuilds every file of a run's report."""
+    return finish(runfolder.open_folder(path), Output(live=False, json=as_json))

@@ -1,0 +1,131 @@
+"""Running carillond: start it, watch it, pass Ctrl-C on, wait for it to drain."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import carillon
+from carillon.runfolder import RunFolder
+from carillon.telemetry import Telemetry, TelemetryError
+
+_POLL = 0.1
+_DRAIN_SECONDS = 15.0
+
+
+class RunError(Exception):
+    """carillond could not do what it was asked; the message is its own."""
+
+
+class Interrupts:
+    """Counts Ctrl-C and SIGTERM instead of dying of them, so that a report is always written."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: dict[int, signal.Handlers | Callable[..., object] | int | None] = {}
+
+    def __enter__(self) -> Interrupts:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+
+def binary() -> Path:
+    """carillond, or what the environment variable CARILLOND names."""
+    path = Path(os.environ.get("CARILLOND") or carillon.carillond())
+    if not path.is_file():
+        raise RunError(f"{path} is missing; run ./carillon setup to build it")
+    return path
+
+
+def carry_out(
+    folder: RunFolder, interrupts: Interrupts, watch: Callable[[Telemetry], None] | None = None
+) -> None:
+    """Runs a prepared folder's plan to its end; raises RunError when there is nothing to report.
+
+    `watch` is called a few times a second while the run lasts. The first Ctrl-C asks carillond to
+    drain; it is ended by force when that takes too long, or at the third.
+    """
+    with folder.log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [binary(), folder.plan_file],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            process_group=0,  # a terminal's Ctrl-C reaches it through us alone
+        )
+        try:
+            _attend(process, folder, interrupts, watch)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if process.returncode == 0:
+        return
+    if not _has_frames(folder):
+        raise RunError(_last_words(folder, process.returncode))
+
+
+def _attend(
+    process: subprocess.Popen[bytes],
+    folder: RunFolder,
+    interrupts: Interrupts,
+    watch: Callable[[Telemetry], None] | None,
+) -> None:
+    telemetry: Telemetry | None = None
+    drain_until: float | None = None
+    while process.poll() is None:
+        if interrupts.count and drain_until is None:
+            process.send_signal(signal.SIGINT)
+            drain_until = time.monotonic() + _DRAIN_SECONDS
+        if drain_until is not None and (interrupts.count > 2 or time.monotonic() > drain_until):
+            return
+        telemetry = telemetry or _open(folder)
+        if telemetry is not None and watch is not None:
+            watch(telemetry)
+        try:
+            process.wait(_POLL)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _open(folder: RunFolder) -> Telemetry | None:
+    try:
+        telemetry = folder.telemetry()
+        telemetry.counters()
+    except TelemetryError:
+        return None  # not written yet
+    return telemetry
+
+
+def _has_frames(folder: RunFolder) -> bool:
+    telemetry = _open(folder)
+    return telemetry is not None and telemetry.written("frames") > 0
+
+
+def _last_words(folder: RunFolder, code: int) -> str:
+    try:
+        lines = folder.log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    if lines:
+        return "\n".join(lines[-5:])
+    how = f"signal {-code}" if code < 0 else f"exit status {code}"
+    return f"carillond ended with {how} and said nothing; its plan is {folder.plan_file}"

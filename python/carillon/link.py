@@ -1,0 +1,183 @@
+"""BER, BLER and EVM curves of a cell's uplink, without real time, on all cores.
+
+Points are cut into pieces with seeds of their own, so that a curve does not depend on the number of
+processes, and a stopped one goes on where it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from carillon import core
+from carillon.statistics import decibels, ratio, wilson
+
+
+@dataclass
+class Point:
+    """Counts at one SNR; all sums, so that pieces add up."""
+
+    snr_db: float
+    pieces: int = 0
+    frames: int = 0
+    blocks: int = 0
+    block_errors: int = 0
+    raw_bits: int = 0
+    raw_errors: int = 0
+    iterations: int = 0
+    code_blocks: int = 0
+    symbols: int = 0
+    error_power: float = 0.0
+    noise_power: float = 0.0
+
+    def add(self, counts: dict[str, float]) -> None:
+        """One more piece."""
+        self.pieces += 1
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + type(getattr(self, name))(counts[name]))
+
+    @property
+    def bler(self) -> float | None:
+        return ratio(self.block_errors, self.blocks)
+
+    @property
+    def ber(self) -> float | None:
+        return ratio(self.raw_errors, self.raw_bits)
+
+    @property
+    def evm_percent(self) -> float | None:
+        power = ratio(self.error_power, self.symbols)
+        return None if power is None else 100 * power**0.5
+
+    def row(self) -> dict[str, object]:
+        """A CSV row: the counts, then what follows from them."""
+        low, high = wilson(self.block_errors, self.blocks)
+        ber_low, ber_high = wilson(self.raw_errors, self.raw_bits)
+        return asdict(self) | {
+            "bler": self.bler,
+            "bler_low": low,
+            "bler_high": high,
+            "ber": self.ber,
+            "ber_low": ber_low,
+            "ber_high": ber_high,
+            "evm_percent": self.evm_percent,
+            "snr_after_db": decibels(ratio(self.symbols, self.noise_power)),
+            "mean_iterations": ratio(self.iterations, self.code_blocks),
+        }
+
+
+_SUMS = [f.name for f in fields(Point) if f.name not in ("snr_db", "pieces")]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a point is good enough, and the size of a piece."""
+
+    block_errors: int = 100
+    most_frames: int = 1000
+    piece: int = 10
+    seed: int = 1
+
+    def done(self, point: Point) -> bool:
+        """Enough errors to know the rate, or enough frames to stop looking for them."""
+        return point.block_errors >= self.block_errors or point.frames >= self.most_frames
+
+
+def parse_range(text: str) -> list[float]:
+    """start:step:stop, both ends included, or a list with commas."""
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",")]
+        start, step, stop = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise ValueError(f"'{text}' is neither start:step:stop nor a list like 0,5,10") from None
+    if step == 0 or (stop - start) / step < 0:
+        raise ValueError(f"'{text}' never reaches its stop")
+    steps = int((stop - start) / step + 1e-9)
+    return [round(start + i * step, 9) for i in range(steps + 1)]
+
+
+def piece_seed(seed: int, snr_db: float, piece: int) -> int:
+    """Seeds that have nothing to do with each other, the same on every machine."""
+    digest = hashlib.sha256(f"{seed} {snr_db:.9g} {piece}".encode()).digest()
+    return int.from_bytes(digest[:6], "little")
+
+
+def _piece(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, float]:
+    return core.link_point(plan, snr_db, frames, seed)
+
+
+def simulate(
+    plan: str,
+    points: list[Point],
+    rules: Rules,
+    pool: Executor,
+    workers: int,
+    on_progress: Callable[[Point], None],
+    stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Adds pieces to the points until each is done or `stopped` says so.
+
+    Pieces are added in order, so that the counts of a curve are the same however many run at once.
+    """
+    running: dict[Future[dict[str, float]], tuple[int, int]] = {}
+    for index, point in enumerate(points):
+        given, ready = point.pieces, dict[int, dict[str, float]]()
+        while not rules.done(point) and not stopped():
+            while len(running) < workers:
+                seed = piece_seed(rules.seed, point.snr_db, given)
+                future = pool.submit(_piece, plan, point.snr_db, rules.piece, seed)
+                running[future] = (index, given)
+                given += 1
+            finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in finished:
+                _, place = running.pop(future)
+                ready[place] = future.result()
+            while point.pieces in ready and not rules.done(point):
+                point.add(ready.pop(point.pieces))
+                on_progress(point)
+        for future in running:
+            future.cancel()
+        wait(running)
+        running.clear()
+
+
+def read_csv(file: Path, key: str) -> dict[float, Point]:
+    """Points of an earlier run with the same `key` (see study_key); none where it differs."""
+    if not file.is_file():
+        return {}
+    with file.open(newline="", encoding="utf-8") as stream:
+        first = stream.readline().strip()
+        if first != f"# {key}":
+            return {}
+        points = [_point(row) for row in csv.DictReader(stream)]
+    return {point.snr_db: point for point in points}
+
+
+def _point(row: dict[str, str]) -> Point:
+    point = Point(float(row["snr_db"]), pieces=int(row["pieces"]))
+    for name in _SUMS:
+        setattr(point, name, type(getattr(point, name))(row[name]))
+    return point
+
+
+def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
+    """Replaces the file in one step, so that a stop in between loses nothing."""
+    rows = [point.row() for point in points]
+    partial = file.with_suffix(".partial")
+    with partial.open("w", newline="", encoding="utf-8") as stream:
+        stream.write(f"# {key}\n")
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    partial.replace(file)
+
+
+def study_key(plan: str, rules: Rules) -> str:
+    """What a point depends on besides its SNR."""
+    text = f"{plan} {rules.piece} {rules.seed}"
+    return "carillon link " + hashlib.sha256(text.encode()).hexdigest()[:16]
