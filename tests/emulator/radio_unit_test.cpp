@@ -1,0 +1,322 @@
+#include "emulator/radio_unit.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+#include "emulator/faulty_transport.hpp"
+#include "fronthaul/downlink.hpp"
+#include "support/fronthaul.hpp"
+
+namespace carillon::emulator {
+namespace {
+
+using fronthaul::Carries;
+using fronthaul::DownlinkSender;
+using fronthaul::Layout;
+using fronthaul::UplinkIngest;
+
+// Long frames, so that a busy machine's pauses are short beside them.
+const Layout kLayout = test::small_layout(4, 10 * kMillisecond);
+constexpr std::uint32_t kReplay = 16;
+
+void fill_replay(RadioUnit& radio) {
+  for (std::uint32_t f = 0; f < kReplay; ++f)
+    for (const auto s : kLayout.symbols(Carries::Uplink))
+      for (std::uint32_t a = 0; a < 4; ++a)
+        test::write_stamps(radio.uplink_samples(f, s, a), kLayout.symbols()[s].samples, f, s, a);
+}
+
+// Keeps when each frame's first packet of each symbol came, and releases frames as others open.
+struct TimingSink : test::CheckingSink {
+  TimingSink() : CheckingSink(kLayout) {
+    wire = [](std::uint64_t frame) { return static_cast<std::uint32_t>(frame % kReplay); };
+  }
+  bool open(std::uint64_t frame, Tick air_start) override {
+    if (opened.load() > 0) ingest->release(last_opened.load());
+    return CheckingSink::open(frame, air_start);
+  }
+  void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
+              const std::int16_t* samples, Tick when) override {
+    const Tick due =
+        start + static_cast<Tick>(frame) * kLayout.duration() + kLayout.symbols()[symbol].end;
+    least_delay = std::min(least_delay, when - due);
+    CheckingSink::arrive(frame, symbol, antenna, samples, when);
+  }
+  UplinkIngest* ingest = nullptr;
+  Tick start = 0, least_delay = kSecond;
+};
+
+void run(RadioUnit& radio, const std::function<void()>& meanwhile) {
+  for (const Tick begin = now(); !radio.finished() && now() - begin < 20 * kSecond;) {
+    if (!radio.step()) std::this_thread::yield();
+    meanwhile();
+  }
+  EXPECT_TRUE(radio.finished());
+}
+
+TEST(RadioUnit, ReplaysItsFramesSymbolBySymbolNeverBeforeTheirAirEnd) {
+  for (const bool spread : {false, true})
+    for (auto& [name, link] : test::both_links(kLayout)) {
+      {
+        RadioUnit radio(kLayout, *link.radio, {.spread = spread});
+        fill_replay(radio);
+        TimingSink sink;
+        UplinkIngest ingest(kLayout, *link.baseband, sink, {});
+        sink.ingest = &ingest;
+        sink.start = now() + kMillisecond;
+        radio.start(sink.start, 20);
+        EXPECT_GT(radio.next_event(), sink.start);
+        run(radio, [&] { ingest.poll(0); });
+        while (ingest.poll(0) > 0) {
+        }
+        const auto counters = radio.counters();
+        EXPECT_EQ(counters.frames_sent + counters.frames_skipped, 20U) << name;
+        EXPECT_EQ(counters.packets_sent, 12 * counters.frames_sent) << name;
+        EXPECT_EQ(counters.packets_unsent, 0U) << name;
+        EXPECT_EQ(ingest.counters().received, counters.packets_sent) << name;
+        EXPECT_EQ(sink.wrong.load(), 0U) << name;
+        EXPECT_GE(sink.least_delay, 0) << name;
+        EXPECT_LT(sink.least_delay, kMillisecond) << name;
+        EXPECT_EQ(counters.pacing_frames, counters.frames_sent) << name;
+        EXPECT_GE(counters.pacing_error_sum, 0) << name;
+        ingest.release(sink.last_opened.load());
+      }
+      EXPECT_TRUE(test::all_returned(link)) << name;
+    }
+}
+
+TEST(RadioUnit, FramesThatTheMachineSleptThroughAreSkippedNotSentAtOnce) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    RadioUnit radio(kLayout, *link.radio, {});
+    radio.start(now() - 50 * kLayout.duration(), 60);
+    run(radio, [] {});
+    const auto counters = radio.counters();
+    EXPECT_GE(counters.frames_skipped, 48U) << name;
+    EXPECT_EQ(counters.frames_sent + counters.frames_skipped, 60U) << name;
+    EXPECT_EQ(counters.downlink_symbols_substituted, 2U * 60) << name;
+    fronthaul::Received packet;
+    while (link.baseband->receive(0, {&packet, 1}) > 0) link.baseband->recycle({&packet.buffer, 1});
+  }
+}
+
+TEST(RadioUnit, StopsAfterTheFrameOnAir) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    RadioUnit radio(kLayout, *link.radio, {});
+    const Tick start = now();
+    radio.start(start);
+    run(radio, [&] {
+      if (now() > start + 3 * kLayout.duration()) radio.stop();
+    });
+    const auto counters = radio.counters();
+    EXPECT_GE(counters.frames_sent, 3U) << name;
+    EXPECT_LT(counters.frames_sent, 50U) << name;
+    EXPECT_FALSE(radio.step()) << name;
+    EXPECT_GT(radio.next_event(), now() + 1000 * kSecond) << name;
+  }
+}
+
+TEST(RadioUnit, SaysWhenTheReplayDoesNotFit) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    std::string text;
+    try {
+      RadioUnit radio(kLayout, *link.radio, {.replay = 100'000});
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    EXPECT_TRUE(text.find("replay of 100000 frames needs 1200000") != std::string::npos) << text;
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+// The baseband unit of these tests: sends a frame's downlink when told.
+struct Downlink {
+  explicit Downlink(fronthaul::Transport& transport) : sender(kLayout, transport, 4) {}
+  void send(std::uint32_t frame, std::uint32_t symbol) {
+    for (std::uint32_t a = 0; a < 4; ++a)
+      test::write_stamps(sender.samples(frame % 4, symbol, a), 144, frame, symbol, a);
+    sender.send(frame, frame % 4, symbol);
+  }
+  DownlinkSender sender;
+};
+
+bool all_zero(const std::int16_t* samples) {
+  return std::all_of(samples, samples + 2 * 144, [](std::int16_t v) { return v == 0; });
+}
+
+TEST(RadioUnit, ASilentBasebandUnitLeavesNoHoleOnAir) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    RadioUnit radio(kLayout, *link.radio, {});
+    for (std::uint32_t a = 0; a < 4; ++a)
+      test::write_stamps(radio.contingency_samples(4, a), 144, 99, 4, a);
+    radio.start(now(), 6);
+    std::uint64_t next = 0;
+    const auto users = [&] {
+      while (const auto* frame = radio.take()) {
+        EXPECT_EQ(frame->frame(), next++) << name;
+        EXPECT_EQ(frame->substituted_symbols(), 2U) << name;
+        for (std::uint32_t a = 0; a < 4; ++a) {
+          EXPECT_TRUE(test::has_stamps(frame->samples(4, a), 144, 99, 4, a)) << name;
+          EXPECT_TRUE(all_zero(frame->samples(5, a))) << name;  // nothing was preloaded
+        }
+        radio.give_back(frame);
+      }
+    };
+    run(radio, users);
+    users();
+    EXPECT_EQ(next, 6U) << name;
+    EXPECT_EQ(radio.counters().downlink_symbols_substituted, 12U) << name;
+    EXPECT_EQ(radio.counters().downlink_symbols_sent, 0U) << name;
+  }
+}
+
+TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    {
+      RadioUnit radio(kLayout, *link.radio, {});
+      Downlink baseband(*link.baseband);
+      // Before frame 0 is on air. Frame 1 has only symbol 5; frame 2 lacks an antenna of symbol 4.
+      baseband.send(0, 4);
+      baseband.send(0, 5);
+      baseband.send(1, 5);
+      for (std::uint32_t a = 0; a < 3; ++a) test::send_packet(*link.baseband, kLayout, 2, 4, a);
+      baseband.send(2, 5);
+      const Tick start = now() + kMillisecond;
+      radio.start(start, 5);
+      bool late_sent = false;
+      std::vector<std::uint32_t> substituted;
+      const auto meanwhile = [&] {
+        if (!late_sent && now() > start + 2 * kLayout.duration()) {
+          late_sent = true;
+          baseband.send(1, 4);  // its air time is over
+        }
+        while (const auto* frame = radio.take()) {
+          const auto number = static_cast<std::uint32_t>(frame->frame());
+          for (const std::uint32_t s : {4U, 5U}) {
+            if (frame->substituted(s)) substituted.push_back(number * 10 + s);
+            for (std::uint32_t a = 0; a < 4; ++a)
+              EXPECT_TRUE(frame->substituted(s)
+                              ? all_zero(frame->samples(s, a))
+                              : test::has_stamps(frame->samples(s, a), 144, number, s, a))
+                  << name << " frame " << number << " symbol " << s;
+          }
+          radio.give_back(frame);
+        }
+      };
+      run(radio, meanwhile);
+      meanwhile();
+      EXPECT_TRUE(substituted == (std::vector<std::uint32_t>{14, 24, 34, 35, 44, 45})) << name;
+      EXPECT_EQ(radio.counters().downlink_late, 4U) << name;
+      EXPECT_EQ(radio.counters().downlink_packets, 4U * 4 + 3) << name;
+      EXPECT_EQ(radio.counters().downlink_symbols_sent, 4U) << name;
+      EXPECT_EQ(radio.counters().downlink_rejected, 0U) << name;
+      fronthaul::Received packet;
+      while (link.baseband->receive(0, {&packet, 1}) > 0)
+        link.baseband->recycle({&packet.buffer, 1});
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    {
+      RadioUnit radio(kLayout, *link.radio, {});
+      const auto forge = [&](fronthaul::PacketIds ids, std::uint32_t bytes) {
+        fronthaul::Outgoing packet{ids, bytes, link.baseband->acquire(), 0, false};
+        link.baseband->send({&packet, 1});
+        link.baseband->abandon({&packet.buffer, 1});
+      };
+      const std::uint32_t good = kLayout.packet_bytes(4);
+      forge({0, 4, 7, 0}, good - 4);
+      forge({0, 4, 6, 0}, good);
+      forge({0, 1, 7, 0}, good);
+      forge({0, 4, 7, 4}, good);
+      forge({4, 4, 7, 0}, good);  // beyond what is collected
+      test::send_packet(*link.baseband, kLayout, 0, 4, 0);
+      test::send_packet(*link.baseband, kLayout, 0, 4, 0);
+      forge({0xffffffff, 4, 7, 0}, good);  // the frame before the first: late
+      radio.start(now() + kMillisecond, 2);
+      run(radio, [] {});
+      EXPECT_EQ(radio.counters().downlink_rejected, 6U) << name;
+      EXPECT_EQ(radio.counters().downlink_late, 1U) << name;
+      EXPECT_EQ(radio.counters().downlink_packets, 1U) << name;
+      EXPECT_EQ(radio.counters().downlink_symbols_substituted, 4U) << name;
+      fronthaul::Received packet;
+      while (link.baseband->receive(0, {&packet, 1}) > 0)
+        link.baseband->recycle({&packet.buffer, 1});
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(RadioUnit, FramesThatUsersHaveNoTimeForAreUnverifiedAndLeakNothing) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    {
+      RadioUnit radio(kLayout, *link.radio, {.queue = 3});
+      Downlink baseband(*link.baseband);
+      const Tick start = now() + kMillisecond;
+      radio.start(start, 12);
+      std::uint32_t next = 0;
+      const DownlinkFrame* held = nullptr;
+      run(radio, [&] {
+        if (next < 12 && now() > start + (next - 2) * kLayout.duration()) {
+          baseband.send(next, 4);
+          baseband.send(next, 5);
+          ++next;
+        }
+        if (held == nullptr) held = radio.take();  // and never given back
+      });
+      EXPECT_EQ(radio.counters().downlink_frames_unverified, 9U) << name;
+      ASSERT_TRUE(held != nullptr) << name;
+      EXPECT_EQ(held->frame(), 0U) << name;
+      for (std::uint32_t s : {4U, 5U})
+        for (std::uint32_t a = 0; a < 4 && !held->substituted(s); ++a)
+          EXPECT_TRUE(test::has_stamps(held->samples(s, a), 144, 0, s, a)) << name;
+      fronthaul::Received packet;
+      while (link.baseband->receive(0, {&packet, 1}) > 0)
+        link.baseband->recycle({&packet.buffer, 1});
+      while (link.radio->receive(0, {&packet, 1}) > 0) link.radio->recycle({&packet.buffer, 1});
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(RadioUnit, RunsOverALinkThatMisbehavesWithExactCounts) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    {
+      FaultyTransport faulty(kLayout, *link.radio, {0.01, 0.02, 0.05, 0.03, 3, 7});
+      RadioUnit radio(kLayout, faulty, {});
+      fill_replay(radio);
+      TimingSink sink;
+      UplinkIngest ingest(kLayout, *link.baseband, sink, {.ahead = 1, .paced = false});
+      sink.ingest = &ingest;
+      test::send_packet(*link.radio, kLayout, 0, 0, 0);  // both agree on frame 0 whatever is lost
+      test::poll_for(ingest, 1);
+      sink.start = now();
+      radio.start(sink.start, 100);
+      run(radio, [&] { ingest.poll(0); });
+      EXPECT_TRUE(faulty.flush()) << name;
+      while (ingest.poll(0) > 0) {
+      }
+      const auto& faults = faulty.faults();
+      const auto counters = ingest.counters();
+      EXPECT_EQ(faults.packets, radio.counters().packets_sent) << name;
+      std::uint64_t forged = 0, rejected = 0;
+      for (const auto count : faults.forged) forged += count;
+      for (const auto count : counters.rejected) rejected += count;
+      EXPECT_GT(forged, 10U) << name;
+      EXPECT_EQ(counters.received, 1 + faults.packets - faults.lost + faults.duplicated + forged)
+          << name;
+      EXPECT_EQ(counters.accepted + rejected + counters.refused, counters.received) << name;
+      for (const auto kind : {fronthaul::Reject::Length, fronthaul::Reject::Cell,
+                              fronthaul::Reject::Antenna, fronthaul::Reject::Symbol})
+        EXPECT_EQ(counters[kind], faults.forged[static_cast<std::size_t>(kind)]) << name;
+      ingest.release(sink.last_opened.load());
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace carillon::emulator
