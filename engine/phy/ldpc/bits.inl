@@ -1,0 +1,120 @@
+// Columns as bits: Z of them, least significant first, in one 512-bit vector. Bits past Z are
+// arbitrary unless a function says otherwise.
+
+namespace {
+
+using Bits [[gnu::vector_size(64)]] = std::uint64_t;
+
+[[gnu::always_inline]] inline Bits load_bits(const std::uint8_t* p) {
+  Bits v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+[[gnu::always_inline]] inline void store_bits(std::uint8_t* p, Bits v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+constexpr std::uint64_t low_mask(std::uint32_t bits) {
+  return bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+}
+
+// Stores a column twice in a row, so that bits s … s+Z-1 are the column rotated by s < Z. Sizes
+// from 64 on are whole bytes.
+[[gnu::always_inline]] inline void store_column(std::uint8_t* to, Bits column, std::uint32_t z) {
+  if (z >= 64) {
+    store_bits(to, column);
+    store_bits(to + z / 8, column);
+  } else {
+    const std::uint64_t x = column[0] & low_mask(z);
+    const std::uint64_t twice[2] = {x | x << z, x >> (64 - z)};
+    std::memcpy(to, twice, sizeof twice);
+  }
+}
+
+// The column rotated by s. Two loads one byte apart give every 64-bit lane the bits it needs; the
+// lanes' common bits agree.
+[[gnu::always_inline]] inline Bits rotated(const std::uint8_t* column, std::uint32_t s) {
+  const std::uint8_t* from = column + s / 8;
+  return load_bits(from) >> (s % 8) | load_bits(from + 1) << (8 - s % 8);
+}
+
+// Modulo-2 sum of the rotated columns of edges first … last-1: Z parity checks at once.
+[[gnu::always_inline]] inline Bits sum_edges(const BaseGraph& graph, std::uint32_t first,
+                                             std::uint32_t last,
+                                             const std::uint8_t (*columns)[128]) {
+  Bits sum = {};
+  for (std::uint32_t e = first; e < last; ++e)
+    sum ^= rotated(columns[graph.column[e]], graph.shift[e]);
+  return sum;
+}
+
+inline bool any(Bits column, std::uint32_t z) {
+  std::uint64_t found = 0;
+  for (std::uint32_t i = 0; i * 64 < z; ++i) found |= column[i] & low_mask(z - i * 64);
+  return found != 0;
+}
+
+// Reverses the bits of every byte: payload order to coded order and back.
+inline void reverse_bits(const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+  const auto reverse = [](Bits v) {
+    constexpr std::uint64_t k1 = 0x5555555555555555, k2 = 0x3333333333333333,
+                            k4 = 0x0f0f0f0f0f0f0f0f;
+    v = (v >> 1 & k1) | (v & k1) << 1;
+    v = (v >> 2 & k2) | (v & k2) << 2;
+    return (v >> 4 & k4) | (v & k4) << 4;
+  };
+  std::size_t i = 0;
+  for (; i + sizeof(Bits) <= bytes; i += sizeof(Bits))
+    store_bits(to + i, reverse(load_bits(from + i)));
+  Bits rest = {};
+  std::memcpy(&rest, from + i, bytes - i);
+  rest = reverse(rest);
+  std::memcpy(to + i, &rest, bytes - i);
+}
+
+// Column c of a run of columns without gaps, of which 64 bytes past the end can be read.
+[[gnu::always_inline]] inline Bits read_column(const std::uint8_t* run, std::uint32_t c,
+                                               std::uint32_t z) {
+  const std::size_t bit = std::size_t{c} * z;
+  if (z >= 64) return load_bits(run + bit / 8);
+  std::uint64_t word;  // holds Z bits from any place: the sizes above 56 are multiples of four
+  std::memcpy(&word, run + bit / 8, sizeof word);
+  return Bits{word >> (bit % 8)};
+}
+
+// Writes columns one after the other without gaps, and nothing past the last.
+class ColumnWriter {
+ public:
+  ColumnWriter(std::uint8_t* to, std::size_t bits, std::uint32_t z)
+      : to_(to), end_(to + (bits + 7) / 8), z_(z) {}
+
+  [[gnu::always_inline]] void put(Bits column) {
+    if (z_ >= 64) {
+      if (end_ - to_ >= 64)
+        store_bits(to_, column);
+      else
+        std::memcpy(to_, &column, z_ / 8);
+      to_ += z_ / 8;
+      return;
+    }
+    const std::uint64_t x = column[0] & low_mask(z_);
+    pending_ |= x << count_;
+    count_ += z_;
+    if (count_ < 64) return;
+    std::memcpy(to_, &pending_, 8);
+    to_ += 8;
+    count_ -= 64;
+    pending_ = count_ == 0 ? 0 : x >> (z_ - count_);
+  }
+
+  void finish() { std::memcpy(to_, &pending_, (count_ + 7) / 8); }
+
+ private:
+  std::uint8_t* to_;
+  std::uint8_t* end_;
+  std::uint64_t pending_ = 0;
+  std::uint32_t count_ = 0;  // pending bits
+  std::uint32_t z_;
+};
+
+}  // namespace

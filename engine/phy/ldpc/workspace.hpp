@@ -1,0 +1,24 @@
+// What LdpcScratch holds. Plain arrays; the kernels of every instruction set share the layout.
+#pragma once
+
+#include <cstdint>
+
+#include "phy/ldpc/base_graph.hpp"
+
+namespace carillon::phy {
+
+/// The longest byte vector. A column buffer holds a column and, past its end, its beginning again.
+inline constexpr std::uint32_t kMaxByteLanes = 64;
+inline constexpr std::uint32_t kColumnBytes = kMaxLifting + kMaxByteLanes;
+
+struct alignas(64) LdpcWorkspace {
+  // Posterior LLRs: a buffer for each core column and one to write for each edge of a row.
+  std::int8_t columns[kMaxCoreColumns + kMaxDegree][kColumnBytes];
+  std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
+  std::int8_t messages[kMaxEdges][kMaxLifting];   // check to bit: row, then vector, then edge
+  // Bits of the core columns, each twice in a row so that any rotation is one run of Z bits.
+  std::uint8_t bits[kMaxCoreColumns][128];
+  std::uint8_t info[22 * kMaxLifting / 8 + 64];  // information, least significant bit first
+};
+
+}  // namespace carillon::phy
