@@ -34,6 +34,7 @@ Tick Backoff::owed(Tick time) noexcept {
 }
 
 Tick Backoff::sleep(Tick time, Tick until) noexcept {
+  due_ = until;
   sleep_until(until);
   const Tick slept = now() - time;
   slept_ += slept;

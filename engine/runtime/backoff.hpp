@@ -25,6 +25,8 @@ class Backoff {
   Tick pay(Tick now) noexcept;
 
   Tick slept() const { return slept_; }
+  /// When the last sleep was to end.
+  Tick due() const { return due_; }
 
  private:
   Tick sleep(Tick now, Tick until) noexcept;
@@ -34,6 +36,7 @@ class Backoff {
   Tick since_;      // start of the present accounting window
   Tick slept_ = 0;  // in all
   Tick window_slept_ = 0;
+  Tick due_ = 0;
 };
 
 }  // namespace carillon::runtime

@@ -56,12 +56,15 @@ class FrameRing {
     at(slot(frame)).store(make(frame, State::Live, 0));
   }
 
-  /// Counts the caller among the frame's users; false unless it is live.
+  /// Counts the caller among the frame's users; false unless it is live. Filling takes some tens of
+  /// nanoseconds; if whoever fills is not running we do not wait for it, lest we keep it from
+  /// running.
   bool enter(std::uint32_t frame) noexcept {
     std::atomic<std::uint64_t>& word = at(slot(frame));
     std::uint64_t seen = word.load(std::memory_order_acquire);
-    while (frame_of(seen) == frame) {
-      if (state_of(seen) == State::Filling) {  // for some tens of nanoseconds
+    for (int patience = 1000; frame_of(seen) == frame;) {
+      if (state_of(seen) == State::Filling) {
+        if (--patience == 0) return false;
         spin_pause();
         seen = word.load(std::memory_order_acquire);
       } else if (state_of(seen) != State::Live) {

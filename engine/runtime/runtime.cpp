@@ -5,6 +5,7 @@
 #include <bit>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "runtime/executors/cpu.hpp"
 #include "runtime/frame_ring.hpp"
@@ -125,9 +126,8 @@ bool Runtime::Implementation::schedule(std::uint32_t worker, Tick start) noexcep
   }
   if (did && worker != kNobody) {
     CpuExecutor::Worker& self = executor.worker(worker);
-    self.schedule.store(self.schedule.load(std::memory_order_relaxed) + time - start,
-                        std::memory_order_relaxed);
-    self.tokens.store(self.tokens.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    add(self.schedule, time - start);
+    add(self.tokens, std::uint64_t{1});
     self.trace.write({.start = start,
                       .duration = telemetry::saturate<std::uint32_t>(time - start),
                       .worker = static_cast<std::uint16_t>(worker),
@@ -262,15 +262,23 @@ void Runtime::abandon(std::uint32_t frame) noexcept {
 
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
+  CpuExecutor::Worker& own = self.executor.worker(worker);
+  const bool idle = std::exchange(own.idling, false);
   // Between chunks, the end of the last one is time enough to look at the timers.
-  const Tick last = self.executor.worker(worker).last;
-  if (self.pending(last) && self.schedule(worker, now())) return true;
+  if (self.pending(own.last) && self.schedule(worker, now())) return true;
+  const Tick last = own.last;
   const CpuExecutor::Ran ran = self.executor.run(worker);
   if (ran == CpuExecutor::Ran::Chunks) return true;
   const Tick time = now();
-  self.executor.worker(worker).last = time;
-  const bool scheduled = self.schedule(worker, time);
-  return scheduled || ran == CpuExecutor::Ran::Last;
+  own.last = time;
+  if (self.schedule(worker, time) || ran == CpuExecutor::Ran::Last) return true;
+  if (idle) add(own.idle, time - last);
+  own.idling = true;
+  return false;
+}
+
+void Runtime::resume(std::uint32_t worker) noexcept {
+  implementation_->executor.worker(worker).idling = false;
 }
 
 Tick Runtime::quiet_until() const noexcept {
@@ -303,8 +311,8 @@ const Scoreboard& Runtime::board() const noexcept { return implementation_->boar
 WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
   const CpuExecutor::Worker& self = implementation_->executor.worker(worker);
   constexpr auto relaxed = std::memory_order_relaxed;
-  return {self.kernel.load(relaxed), self.schedule.load(relaxed), self.tasks.load(relaxed),
-          self.chunks.load(relaxed), self.tokens.load(relaxed)};
+  return {self.kernel.load(relaxed), self.schedule.load(relaxed), self.idle.load(relaxed),
+          self.tasks.load(relaxed),  self.chunks.load(relaxed),   self.tokens.load(relaxed)};
 }
 
 telemetry::TraceRing& Runtime::trace(std::uint32_t worker) noexcept {

@@ -19,9 +19,12 @@
 
 namespace carillon::runtime {
 
-/// Where a worker's time went; written by it alone.
+/// Where a worker's time went; written by it alone. What is left of its wall-clock time, less what
+/// it spent on other roles, is the cost of looking for work.
 struct WorkerTimes {
-  Tick kernel = 0, schedule = 0;
+  Tick kernel = 0;    ///< in kernels
+  Tick schedule = 0;  ///< with the scheduler token
+  Tick idle = 0;      ///< between two looks that both found nothing, asleep or not
   std::uint64_t tasks = 0, chunks = 0, tokens = 0;
 };
 
@@ -85,6 +88,8 @@ class Runtime {
 
   /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
   bool work(std::uint32_t worker) noexcept;
+  /// The worker's thread did something else since work() found nothing: that was not idleness.
+  void resume(std::uint32_t worker) noexcept;
   /// Until when nothing is known to need a worker: the next timer, the next item expected
   /// (Instruction::release of what has not come yet), the next frame expected; kNever when nothing
   /// is. Not after now() when there is work already.
@@ -92,7 +97,8 @@ class Runtime {
   /// When the next frame's first item is expected (kNever: no idea).
   void expect(Tick next_frame) noexcept;
 
-  /// One consumer. Events in the order they happened; never lost.
+  /// One consumer. Events in the order they happened; none is lost unless more than 64 refusals
+  /// wait.
   std::size_t poll(std::span<FrameEvent> out) noexcept;
   /// The consumer has what it needs of a Done or Dropped frame: its slot may be reused.
   void release(std::uint32_t frame) noexcept;

@@ -83,7 +83,8 @@ struct InstructionStatus {
   Tick busy = 0;  ///< kernel time, summed over devices
 };
 
-/// Table 3: device status.
+/// Table 3: device status. Filled by executors that plan what runs where (simulated, GPU); CPU
+/// workers choose for themselves, their present is in the trace.
 struct DeviceStatus {
   bool running = false;
   InstanceId what;

@@ -37,7 +37,12 @@ struct World {
     return samples[std::size_t{slot} * chunks + offsets[instruction] + item];
   }
 
+  std::uint32_t count(std::uint32_t frame, std::uint16_t instruction) const {
+    return counts.empty() ? graph[instruction].chunks : counts[frame][instruction];
+  }
+
   const Graph& graph;
+  std::vector<std::vector<std::uint32_t>> counts;  // by frame; empty = the maxima
   std::vector<std::vector<std::uint16_t>> predecessors;
   std::vector<std::uint32_t> offsets;
   std::uint32_t chunks = 0;
@@ -52,7 +57,7 @@ void kernel(void* context, const Task& task) noexcept {
   World& world = *static_cast<World*>(context);
   if (world.over[task.frame].load(std::memory_order_relaxed)) ++world.after_end;
   for (const std::uint16_t p : world.predecessors[task.instruction]) {
-    for (std::uint32_t c = 0; c < world.graph[p].chunks; ++c) {
+    for (std::uint32_t c = 0; c < world.count(task.frame, p); ++c) {
       if (world.done_by(task.slot, p, c) != task.frame + 1) ++world.early;
     }
   }
@@ -99,12 +104,25 @@ std::vector<Opcode> kernels(std::size_t count) {
 struct Course {
   std::uint32_t frames = 200, workers = 3, receivers = 2, ring = 4;
   double loss = 0, duplicate = 0, abandon = 0;
-  Tick budget = 0;  // air start is this long after begin
+  bool skip = false;  // every frame leaves some instructions out, and some chunks of others
+  Tick budget = 0;    // air start is this long after begin
 };
 
 struct Outcome {
   std::uint32_t done = 0, dropped = 0, missed = 0, refused = 0;
 };
+
+// This frame's chunk counts: a function of the frame, so that whoever begins it says the same.
+std::vector<std::uint32_t> counts_of(const Graph& graph, const Course& course,
+                                     std::uint32_t frame) {
+  std::mt19937 random(frame);
+  std::vector<std::uint32_t> counts;
+  for (const Instruction& instruction : graph.instructions()) {
+    std::uniform_int_distribution<std::uint32_t> some(0, instruction.chunks);
+    counts.push_back(course.skip ? some(random) : instruction.chunks);
+  }
+  return counts;
+}
 
 // One receiver: sends its share of each frame's items, some twice, some never.
 void receive(Runtime& runtime, World& world, const Course& course, std::uint32_t id) {
@@ -112,13 +130,14 @@ void receive(Runtime& runtime, World& world, const Course& course, std::uint32_t
   std::uniform_real_distribution<double> uniform(0, 1);
   const Graph& graph = world.graph;
   for (std::uint32_t frame = 0; frame < course.frames; ++frame) {
-    while (!runtime.begin(frame, now() + course.budget) && !world.over[frame].load()) {
+    const auto counts = counts_of(graph, course, frame);
+    while (!runtime.begin(frame, now() + course.budget, counts) && !world.over[frame].load()) {
       std::this_thread::yield();
     }
     if (id == 0 && uniform(random) < course.abandon) runtime.abandon(frame);
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       if (graph[i].feed != Feed::Arrivals) continue;
-      for (std::uint32_t item = id; item < graph[i].chunks; item += course.receivers) {
+      for (std::uint32_t item = id; item < counts[i]; item += course.receivers) {
         if (uniform(random) < course.loss) continue;
         Runtime::Hold held = runtime.hold(frame);
         if (!held) break;
@@ -149,6 +168,11 @@ void inspect(const Runtime& runtime, World& world, const FrameEvent& event) {
 
 Outcome run(const Graph& graph, const Course& course) {
   World world(graph, course.ring, course.frames);
+  std::uint64_t expected = 0;
+  for (std::uint32_t frame = 0; frame < course.frames; ++frame) {
+    world.counts.push_back(counts_of(graph, course, frame));
+    for (const std::uint32_t count : world.counts.back()) expected += count;
+  }
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
   Runtime runtime(
@@ -187,7 +211,7 @@ Outcome run(const Graph& graph, const Course& course) {
   EXPECT_EQ(world.foreign.load(), 0U);
   EXPECT_EQ(world.spoilt.load(), 0U);
   if (course.abandon == 0 && graph[0].deadline == kNever) {
-    EXPECT_EQ(world.executed.load(), std::uint64_t{course.frames} * world.chunks);
+    EXPECT_EQ(world.executed.load(), expected);
     EXPECT_EQ(outcome.done, course.frames);
   }
   if (course.loss == 0 && course.abandon == 0 && graph[0].deadline == kNever) {
@@ -201,6 +225,31 @@ TEST(Runtime, ExecutesEveryChunkOnceAfterItsPredecessors) {
     std::mt19937 random(seed);
     run(random_graph(random, {.arrivals = 0.7}), {.frames = 60});
   }
+}
+
+TEST(Runtime, FramesMayLeaveOutInstructionsAndChunks) {
+  for (std::uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 random(seed);
+    run(random_graph(random, {.arrivals = 0.7}), {.frames = 60, .skip = true});
+  }
+}
+
+TEST(Runtime, AFrameThatThePolicyRefusesFreesItsPlace) {
+  GraphBuilder builder;
+  builder.add({.deadline = 10});
+  const Graph graph = std::move(*builder.build().graph);
+  World world(graph, 1, 100);
+  const auto policy = make_policy("earliest-frame");
+  const auto opcodes = kernels(1);
+  Runtime runtime(graph, opcodes, &world, *policy, {.ring = 1});
+  for (std::uint32_t frame = 0; frame < 50; ++frame) {
+    EXPECT_TRUE(runtime.begin(frame, now() - kSecond));
+    FrameEvent event;
+    ASSERT_EQ(runtime.poll({&event, 1}), 1U);
+    EXPECT_TRUE(event.kind == Kind::Refused && event.frame == frame);
+    EXPECT_EQ(runtime.live(), 0U);
+  }
+  EXPECT_EQ(world.executed.load(), 0U);
 }
 
 TEST(Runtime, NeitherLossNorDuplicatesStallIt) {

@@ -19,12 +19,6 @@ std::uint64_t word_of(std::uint32_t generation, std::uint64_t next) {
 std::uint32_t generation_of(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
 std::uint32_t next_of(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
 
-// For counters that one thread writes.
-template <typename T>
-void add(std::atomic<T>& counter, T value) {
-  counter.store(counter.load(kRelaxed) + value, kRelaxed);
-}
-
 // The worker's place among those of the mask; -1 outside it.
 int rank_in(std::uint64_t low, std::uint64_t high, std::uint32_t worker) {
   const std::uint64_t bit = std::uint64_t{1} << (worker % 64);

@@ -17,6 +17,12 @@
 
 namespace carillon::runtime {
 
+/// Adds to a counter that one thread writes and others may read.
+template <typename T>
+void add(std::atomic<T>& counter, T value) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+}
+
 class CpuExecutor final : public Executor {
  public:
   /// Issues that can be live at once: one bit each in a word.
@@ -43,9 +49,10 @@ class CpuExecutor final : public Executor {
 
   /// One per worker, on cache lines of its own, written by it alone.
   struct alignas(kCacheLine) Worker {
-    std::atomic<Tick> kernel{0}, schedule{0};
+    std::atomic<Tick> kernel{0}, schedule{0}, idle{0};
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
-    Tick last = 0;  // time, as the worker last knew it
+    Tick last = 0;        // time, as the worker last knew it
+    bool idling = false;  // its last look found nothing
     telemetry::TraceRing trace;
     explicit Worker(std::size_t events) : trace(events) {}
   };
