@@ -62,11 +62,13 @@ Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Tr
       sender_(layout_, transport, pipeline_.ring()),
       head_start_(head_start(frame)),
       holder_(pipeline_.ring()),
-      downlink_(pipeline_.ring()) {
+      downlink_(pipeline_.ring()),
+      payload_of_(pipeline_.ring(), ~0U) {
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
     holder_[slot].store(kNone, std::memory_order_relaxed);
+    payloads_.emplace_back(frame.payload_bytes(frame::Direction::Downlink));
     emulator::fill_payload(frame, plan.radio.seed, frame::Direction::Downlink, slot,
-                           pipeline_.slot(slot).downlink_payload.span());
+                           payloads_.back().span());
     for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
   }
   ingest_.drain();
@@ -102,6 +104,7 @@ bool Baseband::start(std::uint64_t frame, Tick air_start) noexcept {
     return false;
   }
   pipeline_.begin(frame);
+  load_payload(frame);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
   if (runtime_.begin(static_cast<std::uint32_t>(frame), air_start, pipeline_.chunks(frame)))
@@ -109,6 +112,17 @@ bool Baseband::start(std::uint64_t frame, Tick air_start) noexcept {
   holder.store(kNone, std::memory_order_relaxed);
   refuse(frame, air_start);
   return false;
+}
+
+// The users expect what belongs to the radio's frame number. That and ours differ only after the
+// radio has restarted, so that this copies nothing as a rule.
+void Baseband::load_payload(std::uint64_t frame) noexcept {
+  const std::uint32_t wanted = ingest_.wire_frame(frame) % pipeline_.ring();
+  auto& held = payload_of_[frame % pipeline_.ring()];
+  if (held == wanted) return;
+  held = wanted;
+  std::copy(payloads_[wanted].begin(), payloads_[wanted].end(),
+            pipeline_.slot(frame).downlink_payload.begin());
 }
 
 // Under the opening flag; the conductor settles it. Beyond what can be remembered only counts.

@@ -57,6 +57,7 @@ class Baseband final : public fronthaul::SymbolSink {
   void send(const runtime::FrameEvent& event) noexcept;
   void finish(const runtime::FrameEvent& event) noexcept;
   void settle_refused() noexcept;
+  void load_payload(std::uint64_t frame) noexcept;
   void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
 
@@ -81,7 +82,9 @@ class Baseband final : public fronthaul::SymbolSink {
   std::array<Refusal, kRefused> refused_{};
   std::size_t refusals_ = 0;
   std::atomic<bool> any_refused_{false};
-  std::vector<Downlink> downlink_;  // [slot]
+  std::vector<Downlink> downlink_;                    // [slot]
+  std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame % ring] for the downlink
+  std::vector<std::uint32_t> payload_of_;             // [slot] which of them it holds
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> ended_{0};
 };
