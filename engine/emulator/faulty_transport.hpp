@@ -38,6 +38,7 @@ class FaultyTransport final : public fronthaul::Transport {
   const FaultCounters& faults() const { return counters_; }
 
   std::uint32_t receivers() const override { return inner_.receivers(); }
+  std::uint32_t peer_receivers() const override { return inner_.peer_receivers(); }
   std::size_t receive(std::uint32_t receiver,
                       std::span<fronthaul::Received> out) noexcept override {
     return inner_.receive(receiver, out);

@@ -158,7 +158,7 @@ bool RadioUnit::send_due(Tick instant) noexcept {
     batch[count] = {{static_cast<std::uint32_t>(uplink_.frame), s, layout_.cell(), antenna},
                     layout_.packet_bytes(s),
                     replay_[replay_place(replay_frame, s, antenna)],
-                    antenna,
+                    antenna * transport_.peer_receivers() / layout_.antennas(),
                     true};
   }
   const auto sent = static_cast<std::uint32_t>(transport_.send({batch.data(), count}));

@@ -126,6 +126,9 @@ class Shm final : public Transport {
   ~Shm() override { segment_->leave(side_); }
 
   std::uint32_t receivers() const override { return static_cast<std::uint32_t>(in_.rings.size()); }
+  std::uint32_t peer_receivers() const override {
+    return static_cast<std::uint32_t>(out_.rings.size());
+  }
 
   std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept override {
     std::size_t count = 0;

@@ -29,7 +29,7 @@ struct Outgoing {
   PacketIds ids;
   std::uint32_t bytes = 0;
   std::uint32_t buffer = kNoBuffer;
-  std::uint32_t receiver = 0;  // of the peer's; modulo how many it has
+  std::uint32_t receiver = 0;  // of the peer's, modulo how many it has
   bool resident = false;       // the samples never change: keep the buffer, it may be sent again
 };
 
@@ -48,6 +48,8 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::uint32_t receivers() const = 0;
+  /// Of the other end, as far as it is known.
+  virtual std::uint32_t peer_receivers() const = 0;
   /// Takes what waits, at most out.size(). One thread at a time per receiver.
   virtual std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept = 0;
   /// Gives received buffers back; kNoBuffer is ignored. Any thread.

@@ -1,7 +1,9 @@
 #include "fronthaul/transport.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -159,6 +161,33 @@ TEST(Transport, BatchesMayBeOfAnySize) {
   }
 }
 
+TEST(Transport, ABatchMayMixLengthsAndReceivers) {
+  for (auto& [name, link] : test::both_links(kLayout, 2)) {
+    EXPECT_EQ(link.radio->peer_receivers(), 2U);
+    std::vector<Outgoing> batch;
+    const std::uint32_t lengths[] = {640, 640, 0, 0, 640, 664, 664, 664, 3, 640};
+    for (std::uint32_t i = 0; i < 60; ++i)
+      batch.push_back({{i, 1, 7, 0}, lengths[i % 10], link.radio->acquire(), i / 7 % 2, true});
+    EXPECT_EQ(link.radio->send(batch), 60U) << name;
+    std::uint32_t expected = 0;
+    for (std::uint32_t r = 0; r < 2; ++r)
+      for (std::uint32_t i = 0; i < 60; ++i) {
+        if (i / 7 % 2 != r) continue;
+        const auto packets = receive(*link.baseband, 1, r);
+        ASSERT_EQ(packets.size(), 1U) << name;
+        EXPECT_EQ(packets[0].bytes, lengths[i % 10]) << name;
+        if (packets[0].bytes >= kHeaderBytes) {
+          EXPECT_EQ(packets[0].ids.frame, i) << name;
+        }
+        recycle(*link.baseband, packets);
+        ++expected;
+      }
+    EXPECT_EQ(expected, 60U);
+    for (const auto& p : batch) link.radio->abandon({&p.buffer, 1});
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
   for (auto& [name, link] : test::both_links(kLayout, 1, {1, 1, 1, 1})) {
     std::vector<Received> held;
@@ -203,6 +232,52 @@ TEST(Udp, SaysWhenDatagramsDoNotFitTheWay) {
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_TRUE(says(notes[0], "MTU") || says(notes[0], "no route")) << notes[0];
   EXPECT_TRUE(says(notes[0], "192.0.2.1")) << notes[0];
+}
+
+// A network of its own for this process, with nothing but a loopback of that MTU.
+bool enter_small_network(int mtu) {
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_mtu = mtu;
+  bool done = ioctl(fd, SIOCSIFMTU, &request) == 0;
+  request.ifr_flags = IFF_UP;
+  done = done && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  close(fd);
+  return done;
+}
+
+TEST(Udp, DatagramsBeyondTheMtuAreNotedAndArriveInFragments) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!enter_small_network(1500)) _exit(77);
+    const Layout layout(7, 4, kMillisecond, {{Carries::Uplink, 2048, 0, kMillisecond, 0}});
+    LinkOptions options;
+    options.kind = LinkKind::Udp;
+    options.bbu_port = options.radio_port = 0;
+    const auto link = open_both(options, layout, {});
+    const auto notes = link.radio->notes();
+    bool good = false;
+    for (const auto& note : notes)
+      good |= says(note, "8256 bytes do not fit the MTU of 1500") && says(note, "6 fragments");
+    std::vector<Outgoing> batch;
+    for (std::uint32_t a = 0; a < 4; ++a) {
+      batch.push_back({{9, 0, 7, a}, layout.packet_bytes(0), link.radio->acquire(), 0, true});
+      test::write_stamps(link.radio->samples(batch[a].buffer), 2048, 9, 0, a);
+    }
+    good &= link.radio->send(batch) == 4;
+    const auto packets = receive(*link.baseband, 4);
+    good &= packets.size() == 4;
+    for (const auto& p : packets) good &= test::has_stamps(p.samples, 2048, 9, 0, p.ids.antenna);
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    GTEST_SKIP() << "this system gives no network namespaces";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Udp, ErrorsNameWhatIsWrongAndWhatToDo) {
