@@ -9,8 +9,9 @@
 
 namespace {
 
-// Antennas done for all users before the next ones, so that their tiles stay in cache.
-inline constexpr std::uint32_t kAntennaChunk = 32;
+// Antennas, and users summed over, that are finished before the next ones: a block's factors then
+// come from the first-level cache and 32×32 tiles of the channel from the second.
+inline constexpr std::uint32_t kChunk = 32;
 // A user's own share in what a regularised or noise-flooded combiner yields is taken as at least
 // this.
 inline constexpr float kLeastGain = 1e-8F;
@@ -57,36 +58,44 @@ struct GramBlock {
 
 // Lower triangle of HᴴH.
 void gram(const Channel& h, const Square& g) {
-  for (std::uint32_t a = 0; a < h.antennas; a += kAntennaChunk)
-    for_lower_blocks<GramBlock>(h.users, g, h, a, std::min(kAntennaChunk, h.antennas - a));
+  for (std::uint32_t a = 0; a < h.antennas; a += kChunk)
+    for_lower_blocks<GramBlock>(h.users, g, h, a, std::min(kChunk, h.antennas - a));
 }
 
 // Users k…k+I-1, antennas a…a+J-1 of W = PHᴴ. P is Hermitian: its column is read as a row, and the
 // sum conjugated.
 struct WeightBlock {
   template <std::uint32_t I, std::uint32_t J>
-  static void run(std::uint32_t k, std::uint32_t a, const Square& p, const Channel& h, Tile* w) {
+  static void run(std::uint32_t k, std::uint32_t a, const Square& p, const Channel& h,
+                  std::uint32_t user, Tile* w) {
     for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
       Block<I, J> block;
-      block.template add<false>(p.along_row(0, k), {h(0, a), 1, h.stride}, h.users, lane);
+      block.template add<false>(p.along_row(user, k), {h(user, a), 1, h.stride},
+                                std::min(kChunk, h.users - user), lane);
 #pragma GCC unroll 4
       for (std::uint32_t r = 0; r < I; ++r)
 #pragma GCC unroll 4
         for (std::uint32_t c = 0; c < J; ++c) {
-          const ComplexVf sum = block.sum[r][c][0];
-          store(w[(k + r) * h.stride + a + c], lane, {sum.re, -sum.im});
+          Tile& to = w[(k + r) * h.stride + a + c];
+          ComplexVf sum = {block.sum[r][c][0].re, -block.sum[r][c][0].im};
+          if (user != 0) {
+            const ComplexVf before = load(to, lane);
+            sum = {sum.re + before.re, sum.im + before.im};
+          }
+          store(to, lane, sum);
         }
     }
   }
 };
 
 void weights(const Channel& h, const Square& p, Tile* w) {
-  for (std::uint32_t chunk = 0; chunk < h.antennas; chunk += kAntennaChunk) {
-    const std::uint32_t end = std::min(chunk + kAntennaChunk, h.antennas);
-    for (std::uint32_t k = 0; k < h.users; k += kRows)
-      for (std::uint32_t a = chunk; a < end; a += kColumns)
-        with_size<WeightBlock, kRows, kColumns>(std::min(kRows, h.users - k),
-                                                std::min(kColumns, end - a), k, a, p, h, w);
+  for (std::uint32_t chunk = 0; chunk < h.antennas; chunk += kChunk) {
+    const std::uint32_t end = std::min(chunk + kChunk, h.antennas);
+    for (std::uint32_t user = 0; user < h.users; user += kChunk)
+      for (std::uint32_t k = 0; k < h.users; k += kRows)
+        for (std::uint32_t a = chunk; a < end; a += kColumns)
+          with_size<WeightBlock, kRows, kColumns>(std::min(kRows, h.users - k),
+                                                  std::min(kColumns, end - a), k, a, p, h, user, w);
   }
 }
 
