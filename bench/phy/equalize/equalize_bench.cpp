@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   using namespace carillon::phy;
   bench::Report report(argc, argv);
   for (const Isa isa : available_isas()) {
-    const double peak = bench::peak_gflops(isa);
+    report.begin(isa);
     const EqualizeKernels& kernels = equalize_kernels(isa);
     for (const ArrayShape shape : bench::kShapes) {
       const std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
@@ -19,11 +19,10 @@ int main(int argc, char** argv) {
 
       const double tiles =
           bench::best_ns([&] { kernels.per_subcarrier(shape, w.data(), in.data(), out.data()); });
-      report.add(bench::name_of("equalize", shape), isa, tiles, "tile", operations / tiles, peak);
+      report.add(bench::name_of("equalize", shape), tiles, "tile", operations);
       const double shared =
           bench::best_ns([&] { kernels.per_tile(shape, scalars.data(), in.data(), out.data()); });
-      report.add(bench::name_of("equalize shared", shape), isa, shared, "tile", operations / shared,
-                 peak);
+      report.add(bench::name_of("equalize shared", shape), shared, "tile", operations);
     }
   }
 }

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <string_view>
 
 #include "base/aligned.hpp"
 #include "base/isa.hpp"
@@ -19,15 +18,15 @@
 
 namespace carillon::bench {
 
-/// The fastest of rounds that together take about a quarter of a second.
+/// The fastest of rounds that together take about a quarter of a second. (A thread's CPU clock
+/// would not count what else a busy machine does, but is too coarse for rounds this short.)
 template <typename Work>
 double best_ns(Work&& work) {
   using Clock = std::chrono::steady_clock;
-  using Nanoseconds = std::chrono::duration<double, std::nano>;
   const auto timed = [&](int calls) {
     const auto start = Clock::now();
     for (int call = 0; call < calls; ++call) work();
-    return Nanoseconds(Clock::now() - start).count() / calls;
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / calls;
   };
   timed(1);
   const int calls = 1 + static_cast<int>(20'000 / timed(1));
@@ -70,29 +69,40 @@ inline double peak_gflops(Isa isa) {
   return kRounds * 12.0 * (wide ? 16 : 8) * 2 / ns;
 }
 
+/// Rows of one instruction set.
 class Report {
  public:
   Report(int argc, char** argv) : json_(argc > 1 && std::strcmp(argv[1], "--json") == 0) {}
 
-  void add(std::string_view kernel, Isa isa, double ns, std::string_view per, double gflops,
-           double peak) {
-    const std::string name(kernel), set(to_string(isa)), unit(per);
+  /// Measures the core's peak in this instruction set, for the rows that follow.
+  void begin(Isa isa) {
+    isa_ = to_string(isa);
+    peak_ = peak_gflops(isa);
+  }
+  void add_peak() { add("peak", 1 / peak_, "operation", 1); }
+
+  /// `operations` of arithmetic were done in `ns`; 0: it only moves data.
+  void add(const std::string& kernel, double ns, const char* per, double operations) {
+    const double gflops = operations / ns;
+    const std::string rate = operations > 0 ? std::to_string(gflops) : "null";
     if (json_)
       std::printf(
-          "{\"kernel\": \"%s\", \"isa\": \"%s\", \"ns\": %.2f, \"per\": \"%s\", "
-          "\"gflops\": %.2f, \"mbps\": null}\n",
-          name.c_str(), set.c_str(), ns, unit.c_str(), gflops);
+          "{\"kernel\": \"%s\", \"isa\": \"%s\", \"ns\": %.4g, \"per\": \"%s\", "
+          "\"gflops\": %s, \"mbps\": null}\n",
+          kernel.c_str(), isa_.c_str(), ns, per, rate.c_str());
     else
-      std::printf("%-30s %-10s %10.1f ns per %-10s %7.1f GFLOP/s %4.0f %% of peak\n", name.c_str(),
-                  set.c_str(), ns, unit.c_str(), gflops, 100 * gflops / peak);
-    std::fflush(stdout);
+      std::printf("%-24s %-10s %10.4g ns per %-10s %7.1f GFLOP/s %4.0f %% of peak\n",
+                  kernel.c_str(), isa_.c_str(), ns, per, gflops, 100 * gflops / peak_);
   }
 
  private:
   bool json_;
+  std::string isa_;
+  double peak_ = 0;
 };
 
-inline constexpr phy::ArrayShape kShapes[] = {{8, 8, 9}, {16, 8, 17}, {64, 16, 65}, {128, 32, 129}};
+inline constexpr phy::ArrayShape kShapes[] = {
+    {8, 8, 9}, {16, 8, 17}, {64, 16, 65}, {128, 32, 129}, {256, 128, 257}};
 
 inline std::string name_of(const char* kernel, phy::ArrayShape shape) {
   return std::string(kernel) + " " + std::to_string(shape.antennas) + "x" +

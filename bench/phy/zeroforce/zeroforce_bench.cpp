@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
   using namespace carillon::phy;
   bench::Report report(argc, argv);
   for (const Isa isa : available_isas()) {
-    const double peak = bench::peak_gflops(isa);
-    report.add("peak", isa, 1 / peak, "operation", peak, peak);
+    report.begin(isa);
+    report.add_peak();
     const ZeroForceKernels& kernels = zeroforce_kernels(isa);
     for (const ArrayShape shape : bench::kShapes) {
       const double m = shape.antennas, k = shape.users;
@@ -28,11 +28,26 @@ int main(int argc, char** argv) {
               kernels.combine(detector, shape, 0.1F, csi.data(), w.data(), noise.data(), scratch);
             }) /
             kTileLanes;
-        report.add(bench::name_of(name, shape), isa, ns, "subcarrier", operations / ns, peak);
+        report.add(bench::name_of(name, shape), ns, "subcarrier", operations);
       };
       measure("zeroforce", Detector::ZeroForcing, inverse);
       measure("mmse", Detector::Mmse, inverse);
       measure("conjugate", Detector::Conjugate, 8 * k * k * m / 2);
+
+      // One tile of groups holds the combiners of `group` tiles of subcarriers.
+      AlignedArray<float> spread(noise.size());
+      AlignedArray<Complex> scalars(block);
+      std::uint32_t tile = 0;
+      const double groups_of_four = bench::best_ns([&] {
+        kernels.expand(shape, 4, tile++ % 4, csi.data(), block, w.data(), noise.data(),
+                       spread.data());
+      });
+      report.add(bench::name_of("expand 4", shape), groups_of_four, "tile", 0);
+      const double groups_of_sixteen = bench::best_ns([&] {
+        kernels.expand_scalar(shape, tile++ % 16, csi.data(), block, scalars.data(), noise.data(),
+                              spread.data());
+      });
+      report.add(bench::name_of("expand 16", shape), groups_of_sixteen, "tile", 0);
     }
   }
 }
