@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
+from carillon import cli
 
 ROOT = Path(__file__).parents[2]
 BASIC = (
@@ -49,6 +51,12 @@ def add_tool(folder: Path, name: str, script: str) -> None:
 def test_help_and_version_need_nothing(bare: Path) -> None:
     assert "./carillon demo" in carillon(bare, "--help").stdout
     assert re.fullmatch(r"carillon \d+\.\d+\.\d+\n", carillon(bare, "--version").stdout)
+
+
+def test_help_names_every_command(bare: Path) -> None:
+    shown = carillon(bare, "--help").stdout
+    for command in typer.main.get_group(cli.app).commands:
+        assert f"./carillon {command} " in shown
 
 
 def test_without_apt_the_missing_packages_are_named(bare: Path) -> None:
