@@ -47,7 +47,7 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Vb negated(Vb v, Vb where) {
   return bytes(_mm512_mask_sub_epi8(raw(v), signs(where), __m512i{}, raw(v)));
 }
-[[gnu::always_inline]] inline Vb magnitude(Vb v) { return negated(v, v); }
+[[gnu::always_inline]] inline Vb magnitude(Vb v) { return bytes(_mm512_abs_epi8(raw(v))); }
 // a == b ? yes : no
 [[gnu::always_inline]] inline Vb choose_equal(Vb a, Vb b, Vb yes, Vb no) {
   return bytes(_mm512_mask_mov_epi8(raw(no), _mm512_cmpeq_epi8_mask(raw(a), raw(b)), raw(yes)));

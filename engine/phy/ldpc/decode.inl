@@ -56,11 +56,9 @@ class Decoder {
 
   void load_core(LdpcCode code) {
     for (std::uint32_t c = 0; c < core_; ++c) {
-      column_[c] = work_.columns[c];
-      rotation_[c] = 0;
-      load_column(c, code.length(), column_[c]);
+      side_[c] = rotation_[c] = 0;
+      load_column(c, code.length(), work_.columns[c][0]);
     }
-    for (std::uint32_t j = 0; j < kMaxDegree; ++j) free_[j] = work_.columns[core_ + j];
   }
 
   // The core and every further row whose own column was received: without it a row says nothing.
@@ -95,10 +93,11 @@ class Decoder {
     row.extension = work_.extension[r];
     for (std::uint32_t j = 0; j < degree; ++j) {
       const std::uint32_t c = graph_.column[begin + j], shift = graph_.shift[begin + j];
-      row.from[j] = column_[c];
-      row.to[j] = free_[j];
-      row.offset[j] = shift - rotation_[c] + (shift < rotation_[c] ? z_ : 0);
-      std::swap(column_[c], free_[j]);
+      const std::uint32_t turn = shift - rotation_[c] + (shift < rotation_[c] ? z_ : 0);
+      row.place[j] = turn;
+      row.from[j] = work_.columns[c][side_[c]];
+      side_[c] ^= 1;
+      row.to[j] = work_.columns[c][side_[c]];
       rotation_[c] = static_cast<std::uint16_t>(shift);
     }
     return row_update(degree, extension, first)(row);
@@ -121,7 +120,7 @@ class Decoder {
       Signs words[64 / sizeof(Signs)] = {};
       std::uint32_t from = rotation_[c] == 0 ? 0 : z_ - rotation_[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-        words[i / kByteLanes] = signs(load_bytes(column_[c] + from));
+        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][side_[c]] + from));
         from += kByteLanes;
         if (from >= z_) from -= z_;
       }
@@ -168,9 +167,8 @@ class Decoder {
   const std::int8_t* soft_;
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
-  std::int8_t* column_[kMaxCoreColumns];
+  std::uint16_t side_[kMaxCoreColumns];
   std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column_[c] is its bit rotation_[c]
-  std::int8_t* free_[kMaxDegree];            // buffers to write next
   std::uint8_t rows_[kMaxRows];
   std::uint32_t row_count_ = 0, unsatisfied_ = 0, core_unsatisfied_ = 0;
 };

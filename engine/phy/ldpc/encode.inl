@@ -13,7 +13,7 @@ inline void encode_core(const BaseGraph& graph, std::uint32_t z, std::uint8_t (*
     std::uint32_t e = graph.row_begin[r];
     while (graph.column[e] < graph.info_columns) ++e;
     sum[r] = sum_edges(graph, graph.row_begin[r], e, columns);
-    all ^= sum[r];
+    all = all ^ sum[r];
     next[r] = e;
     if (graph.column[e] == graph.info_columns) shift ^= graph.shift[e];
   }

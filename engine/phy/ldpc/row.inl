@@ -15,10 +15,22 @@ inline constexpr int kClip = 30;   // largest magnitude looked at: messages stay
 struct Row {
   const std::int8_t* from[kMaxDegree];
   std::int8_t* to[kMaxDegree];
-  std::uint32_t offset[kMaxDegree];  // where in `from` this row's check 0 reads
-  std::int8_t* messages;             // [vector][edge] of this row, kByteLanes each
-  const std::int8_t* extension;      // channel LLRs of the column that only this row knows
+  std::uint32_t place[kMaxDegree];  // where in `from` the next vector is read
+  std::int8_t* messages;            // [vector][edge] of this row, kByteLanes each
+  const std::int8_t* extension;     // channel LLRs of the column that only this row knows
   std::uint32_t z;
+};
+
+// Over the edges seen so far.
+struct Minima {
+  Vb least, second;  // magnitudes, at most kClip
+  Vb parity;         // negative: an odd number of ones
+};
+
+// What a row says to its edges: f(least), to the one that was the least itself f(second); both
+// negated where the parity is odd, so that an edge has only its own sign to take out.
+struct Outcome {
+  Vb least, low, high;
 };
 
 template <std::uint32_t N, typename F>
@@ -35,53 +47,95 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
   return z >= kByteLanes ? z : kByteLanes / z * z;
 }
 
-// Returns the number of checks that do not hold for the signs they were given.
+// The messages of one vector are written while the next is read: reading is bound by minima,
+// writing by masks and stores, and neither waits for the other. About 11.5 operations an edge, two
+// a cycle.
+template <std::uint32_t Degree, bool Extension, bool First>
+class RowUpdate {
+ public:
+  [[gnu::always_inline]] explicit RowUpdate(Row& row) : row_(row), z_(row.z) {}
+
+  // Returns the number of checks that do not hold for the signs they were given.
+  [[gnu::always_inline]] std::uint32_t run() {
+    std::int8_t* messages = row_.messages;
+    Vb t[Degree];
+    Outcome outcome;
+    Minima minima = start();
+    unroll<Degree>([&](auto j) __attribute__((always_inline)) { read(j, messages, t[j], minima); });
+    std::uint32_t failed = finish(0, minima, outcome), i = 0;
+    for (; i + kByteLanes < z_; messages += Degree * kByteLanes) {
+      minima = start();
+      unroll<Degree>([&](auto j) __attribute__((always_inline)) {
+        write(j, i, messages, t[j], outcome);
+        read(j, messages + Degree * kByteLanes, t[j], minima);
+      });
+      i += kByteLanes;
+      failed += finish(i, minima, outcome);
+    }
+    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
+      write(j, i, messages, t[j], outcome);
+      store_bytes(row_.to[j] + wrap_place(z_), load_bytes(row_.to[j]));
+    });
+    return failed;
+  }
+
+ private:
+  [[gnu::always_inline]] static Minima start() {
+    return {broadcast_byte(kClip), broadcast_byte(kClip), Vb{}};
+  }
+
+  [[gnu::always_inline]] void include(Vb magnitude, Minima& minima) const {
+    minima.second = smaller(minima.second, larger(minima.least, magnitude));
+    minima.least = smaller(minima.least, magnitude);
+  }
+
+  [[gnu::always_inline]] void read(std::size_t j, const std::int8_t* messages, Vb& t,
+                                   Minima& minima) {
+    const std::uint32_t place = row_.place[j];
+    std::uint32_t turned;  // the next place if that is past the end
+    const bool past = __builtin_add_overflow(place, kByteLanes - z_, &turned);
+    row_.place[j] = past ? turned : place + kByteLanes;
+    t = load_bytes(row_.from[j] + place);
+    if constexpr (!First) t = subtract_saturated(t, load_bytes(messages + j * kByteLanes));
+    minima.parity ^= t;
+    include(magnitude(t), minima);
+  }
+
+  [[gnu::always_inline]] void write(std::size_t j, std::uint32_t i, std::int8_t* messages, Vb t,
+                                    const Outcome& outcome) {
+    const Vb strength = negated(t, t);  // the magnitude again, by the mask that the sign needs
+    const Vb chosen = choose_equal(strength, outcome.least, outcome.high, outcome.low);
+    const Vb message = negated(chosen, t);
+    store_bytes(messages + j * kByteLanes, message);
+    store_bytes(row_.to[j] + i, add_saturated(t, message));
+  }
+
+  [[gnu::always_inline]] std::uint32_t finish(std::uint32_t i, Minima minima, Outcome& outcome) {
+    Vb failed = minima.parity;
+    if constexpr (Extension) {
+      // The column itself goes with the stronger side, channel or others, who are certain at kClip:
+      // the check fails where the channel is against the others and stronger.
+      const Vb last = load_bytes(row_.extension + i);
+      const Vb strength = smaller(magnitude(last), broadcast_byte(kClip));
+      minima.parity ^= last;
+      failed = minima.parity & (minima.least - strength);
+      include(strength, minima);
+    }
+    const Vb offset = broadcast_byte(kOffset);
+    outcome.least = minima.least;
+    outcome.low = negated(subtract_to_zero(minima.least, offset), minima.parity);
+    outcome.high = negated(subtract_to_zero(minima.second, offset), minima.parity);
+    return static_cast<std::uint32_t>(
+        std::popcount(static_cast<Signs>(signs(failed) & low_mask(z_ - i))));
+  }
+
+  Row& row_;
+  const std::uint32_t z_;
+};
+
 template <std::uint32_t Degree, bool Extension, bool First>
 std::uint32_t update_row(Row& row) {
-  const std::uint32_t z = row.z, wrap = wrap_place(z);
-  std::int8_t* messages = row.messages;
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < z; i += kByteLanes, messages += Degree * kByteLanes) {
-    Vb t[Degree], a[Degree];
-    Vb least = broadcast_byte(kClip), second = least, parity = {};
-    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      t[j] = load_bytes(row.from[j] + row.offset[j]);
-      row.offset[j] += kByteLanes;
-      if (row.offset[j] >= z) row.offset[j] -= z;
-      if constexpr (!First) t[j] = subtract_saturated(t[j], load_bytes(messages + j * kByteLanes));
-      a[j] = magnitude(t[j]);
-      parity ^= t[j];
-      second = smaller(second, larger(least, a[j]));
-      least = smaller(least, a[j]);
-    });
-    const Vb offset = broadcast_byte(kOffset);
-    Vb unsatisfied = parity;
-    if constexpr (Extension) {
-      // The column itself goes with the channel or with the others, who are certain at kClip: the
-      // check fails where the channel is against them and stronger.
-      const Vb last = load_bytes(row.extension + i), strength = magnitude(last);
-      const Vb others = choose_equal(least, broadcast_byte(kClip), broadcast_byte(127),
-                                     subtract_to_zero(least, offset));
-      parity ^= last;
-      unsatisfied = parity & (others - strength);
-      second = smaller(second, larger(least, strength));
-      least = smaller(least, strength);
-    }
-    const Vb low = negated(subtract_to_zero(least, offset), parity);
-    const Vb high = negated(subtract_to_zero(second, offset), parity);
-    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      const Vb message = negated(choose_equal(a[j], least, high, low), t[j]);
-      store_bytes(messages + j * kByteLanes, message);
-      store_bytes(row.to[j] + i, add_saturated(t[j], message));
-    });
-    const std::uint32_t lanes = std::min(z - i, kByteLanes);
-    count += static_cast<std::uint32_t>(
-        std::popcount(static_cast<Signs>(signs(unsatisfied) & low_mask(lanes))));
-  }
-  unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-    store_bytes(row.to[j] + wrap, load_bytes(row.to[j]));
-  });
-  return count;
+  return RowUpdate<Degree, Extension, First>(row).run();
 }
 
 using UpdateRow = std::uint32_t (*)(Row&);

@@ -12,8 +12,8 @@ inline constexpr std::uint32_t kMaxByteLanes = 64;
 inline constexpr std::uint32_t kColumnBytes = kMaxLifting + kMaxByteLanes;
 
 struct alignas(64) LdpcWorkspace {
-  // Posterior LLRs: a buffer for each core column and one to write for each edge of a row.
-  std::int8_t columns[kMaxCoreColumns + kMaxDegree][kColumnBytes];
+  // Posterior LLRs of the core columns: a row reads one buffer of each and writes the other.
+  std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
   std::int8_t messages[kMaxEdges][kMaxLifting];   // check to bit: row, then vector, then edge
   // Bits of the core columns, each twice in a row so that any rotation is one run of Z bits.
