@@ -125,7 +125,8 @@ def _last_words(folder: RunFolder, code: int) -> str:
         lines = folder.log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    if lines:
-        return "\n".join(lines[-5:])
-    how = f"signal {-code}" if code < 0 else f"exit status {code}"
-    return f"carillond ended with {how} and said nothing; its plan is {folder.plan_file}"
+    if code < 0:
+        lines.append(f"carillond was ended by {signal.Signals(-code).name}")
+    elif not lines:
+        lines.append(f"carillond ended with status {code} and said nothing")
+    return "\n".join([*lines[-5:], f"its plan is {folder.plan_file}, its log {folder.log_file}"])

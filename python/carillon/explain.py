@@ -119,16 +119,28 @@ def _stalled(subject: str) -> Callable[[Evidence], str]:
         length = int(gap["length"]) / _NS_PER_MS
         text = (
             f"{subject} did not run {e.place(int(gap['thread']))} for {length:.3g} ms from "
-            f"{e.since_start(gap['start']):.3g} ms into the frame"
+            f"{_moment(e.since_start(gap['start']))}"
         )
         if end is None:
             return text + ", and nothing of the frame could run in time."
+        if int(e.record["downlink_late_symbols"]):
+            return text + f", so that {_symbols(e)} left late."
         spare = e.deadline - (end - length)
         if spare > 0:
             return text + f"; without that it would have ended {spare:.3g} ms before its deadline."
         return text + f"; even without that it would have ended {-spare:.3g} ms after its deadline."
 
     return explain
+
+
+def _moment(since_start: float) -> str:
+    side = "into" if since_start >= 0 else "before"
+    return f"{abs(since_start):.3g} ms {side} the frame"
+
+
+def _symbols(e: Evidence) -> str:
+    count = int(e.record["downlink_late_symbols"])
+    return f"{count} downlink symbol{'s' if count > 1 else ''}"
 
 
 def _inherited(e: Evidence, subject: str) -> str:
@@ -171,7 +183,7 @@ def _fronthaul(e: Evidence) -> str:
         return text + "."
     over = e.end - e.deadline
     if 0 < over < delay:
-        return text + f"; within {delay - over:.3g} ms the frame would have held its deadline."
+        return text + f"; within {delay - over:.3g} ms of it the frame would have held."
     return text + f"; the frame's last task ended {_relative(over)}."
 
 
@@ -205,10 +217,9 @@ def _processing(e: Evidence) -> str:
 
 
 def _downlink(e: Evidence) -> str:
-    count = int(e.record["downlink_late_symbols"])
     ready = int(e.record["downlink_first"]) / _NS_PER_MS
     first = next((s for s in e.symbols if s["kind"] == "D"), None)
-    text = f"{count} downlink symbol{'s' if count > 1 else ''} left late"
+    text = f"{_symbols(e)} left late"
     if first is None:
         return text + "."
     over = ready - float(first["deadline_ms"])

@@ -94,7 +94,7 @@ class LiveView:
         lines: list[RenderableType] = []
         for name, values, until in (
             ("uplink", times.uplink, limit),
-            ("downlink", times.downlink, None),
+            ("downlink", times.downlink, limit),
         ):
             if len(values) and self._folder.derived[name]:
                 lines += [_latency_line(name, values), Text(_histogram(values, until), "blue")]

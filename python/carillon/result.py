@@ -207,7 +207,7 @@ class Result(_Model):
     pacing: Pacing | None
     gaps: list[Gap] = Field(description="the newest 100")
     gaps_total: int
-    explanations: list[Explanation] = Field(description="of the first 100 late frames")
+    explanations: list[Explanation] = Field(description="of the first 1000 late frames")
     configuration: dict[str, Any] = Field(description="the whole cell, defaults included")
 
 

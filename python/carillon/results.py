@@ -29,7 +29,8 @@ from carillon.runfolder import RunFolder
 from carillon.statistics import Percentiles, Values, decibels, ratio, wilson
 from carillon.telemetry import CAUSES, ROLES, Records, Telemetry, cause_name, thread_name
 
-LISTED = 100
+LISTED_GAPS = 100
+EXPLAINED = 1000
 
 
 def build(folder: RunFolder, telemetry: Telemetry) -> Result:
@@ -89,11 +90,11 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         saturated_samples=count["saturated_samples"],
         ill_conditioned=count["ill_conditioned"],
         pacing=_pacing(count),
-        gaps=[_gap(gap, count["started"], telemetry.threads) for gap in gaps[-LISTED:]],
+        gaps=[_gap(gap, count["started"], telemetry.threads) for gap in gaps[-LISTED_GAPS:]],
         gaps_total=telemetry.written("gaps"),
         explanations=[
             Explanation(frame=late.frame, cause=late.cause, text=late.text)
-            for late in explain.late_frames(folder, telemetry, LISTED)
+            for late in explain.late_frames(folder, telemetry, EXPLAINED)
         ],
         configuration=folder.cell.model_dump(mode="json"),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from carillon import report, runfolder
+from carillon import daemon, report, runfolder
 from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, carry_out
 from carillon.live import LiveView
@@ -36,6 +36,7 @@ class Output:
 def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
     """Checks, runs, reports; raises ConfigError or RunError when there is no run to report."""
     loaded.check(run)
+    daemon.binary()
     made = runfolder.create(folder, loaded.cell, run)
     console = output.console
     if output.shows_live:

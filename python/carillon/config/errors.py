@@ -74,10 +74,11 @@ def unknown_key(model: type[BaseModel], loc: Path) -> str:
     keys = {path: str(path[-1]) for path, _ in walk(model)}
     parent = tuple(part for part in loc[:-1] if isinstance(part, str))
     siblings = [key for path, key in keys.items() if path[:-1] == parent]
+    # A slip of the finger, a key in the wrong section, or something only like a key.
     elsewhere = [path for path, key in keys.items() if key == name]
-    if elsewhere:
-        return "is not a key here; did you mean " + " or ".join(map(dotted, elsewhere)) + "?"
-    close = difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, siblings, n=1, cutoff=0.8 if elsewhere else 0.6)
     if close:
         return f"is not a key; did you mean {dotted((*parent, close[0]))}?"
+    if elsewhere:
+        return "is not a key here; did you mean " + " or ".join(map(dotted, elsewhere)) + "?"
     return "is not a key; the keys here are " + ", ".join(siblings)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from carillon.result import Distribution, Result
 from carillon.runfolder import RunFolder
 
+_EXPLAINED = 100
+
 
 def sections(folder: RunFolder, result: Result) -> Iterator[str]:
     """Every table that has something to say."""
@@ -79,12 +81,15 @@ def _lates(result: Result) -> str:
     )
     if not result.explanations:
         return counts
+    shown = result.explanations[:_EXPLAINED]
     items = "".join(
         f"<li><b>Frame {late.frame}</b> ({html.escape(late.cause.replace('_', ' '))}): "
         f"{html.escape(late.text)}</li>"
-        for late in result.explanations
+        for late in shown
     )
-    return counts + f'<ul class="explanations">{items}</ul>'
+    more = len(result.explanations) - len(shown)
+    rest = f"<li>{more} more in result.json</li>" if more else ""
+    return counts + f'<ul class="explanations">{items}{rest}</ul>'
 
 
 def _stages(result: Result) -> str:

@@ -1,0 +1,113 @@
+"""The command line as a person meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import carillon
+import pytest
+from carillon.cli import app
+from synthetic import quiet_run, run_folder
+from typer.main import get_command
+
+PROGRAM = [sys.executable, "-c", "from carillon.cli import main; main()"]
+COMMANDS = sorted(get_command(app).commands)  # type: ignore[attr-defined]
+CONFIG_COMMANDS = sorted(get_command(app).commands["config"].commands)  # type: ignore[attr-defined]
+
+
+def call(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"COLUMNS": "100"} | environment,
+    )
+
+
+def test_the_commands_are_all_there() -> None:
+    expected = ["bench", "config", "demo", "doctor", "link", "radio", "report", "run"]
+    assert expected == COMMANDS
+    assert CONFIG_COMMANDS == ["check", "example", "reference", "schema", "show"]
+
+
+@pytest.mark.parametrize(
+    "words", [[c] for c in COMMANDS if c != "config"] + [["config", c] for c in CONFIG_COMMANDS]
+)
+def test_every_command_has_help_with_an_example(words: list[str]) -> None:
+    done = call(*words, "--help")
+    assert done.returncode == 0
+    assert f"Example:  carillon {' '.join(words)}" in " ".join(done.stdout.split("\n")).replace(
+        "\n", " "
+    )
+
+
+def test_the_version_is_the_engines() -> None:
+    assert call("--version").stdout == f"carillon {carillon.__version__}\n"
+
+
+def test_wrong_usage_is_status_2_and_says_what_to_do() -> None:
+    assert call("demo", "--frames", "-3").returncode == 2
+    done = call("link", "rayleigh-16x4", "--snr", "0:0:1")
+    assert done.returncode == 2
+    assert "never reaches its stop" in done.stderr
+
+
+def test_a_wrong_cell_is_status_2_with_file_and_line_on_standard_error(tmp_path: Path) -> None:
+    cell = tmp_path / "my.yaml"
+    cell.write_text("antennas: 8\nuser: 3\n")
+    for words in (["config", "check"], ["demo", "--cell"], ["run"]):
+        done = call(*words, cell)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr == f"{cell}:2: user is not a key; did you mean users?\n"
+
+
+def test_an_example_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
+    cell = tmp_path / "my-cell.yaml"
+    cell.write_text(call("config", "example").stdout)
+    done = call("config", "check", cell)
+    assert (done.returncode, done.stdout) == (0, f"{cell}: my-cell is a valid cell\n")
+
+
+def test_show_prints_every_derived_figure() -> None:
+    done = call("config", "show", "laptop-8x2")
+    for word in ("sample rate", "Gb/s", "uplink deadline", "memory", "transport blocks", "Mb/s"):
+        assert word in done.stdout
+    derived = json.loads(call("config", "show", "laptop-8x2", "--json").stdout)["derived"]
+    assert derived["frame_ms"] == 1.0
+    bits = derived["uplink"]["payload_bits"]
+    assert derived["uplink"]["ideal_rate_mbps"] == pytest.approx(bits / 1e3)
+
+
+def test_the_schema_is_json() -> None:
+    assert json.loads(call("config", "schema").stdout)["title"] == "Carillon cell"
+
+
+def test_report_prints_json_alone(tmp_path: Path) -> None:
+    run_folder(tmp_path / "run", quiet_run())
+    done = call("report", tmp_path / "run", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["frames"]["completed"] == 50
+    assert done.stdout == (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
+
+
+def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
+    done = call("report", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"carillon: {tmp_path} holds no run")
+
+
+def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
+    done = call(
+        "demo", "--cell", "laptop-8x2", "--folder", tmp_path, CARILLOND="/nowhere/carillond"
+    )
+    assert done.returncode == 1
+    assert "/nowhere/carillond is missing; run ./carillon setup" in done.stderr
+
+
+def test_doctor_speaks_json() -> None:
+    findings = json.loads(call("doctor", "--json").stdout)
+    assert {"topic", "level", "fact", "advice"} == set(findings[0])

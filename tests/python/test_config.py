@@ -1,0 +1,238 @@
+"""Cells in YAML: what is accepted, what is said about mistakes, what carillond is told."""
+
+from pathlib import Path
+
+import pytest
+from carillon import cells, core
+from carillon.config import Cell, ConfigError, Run, load_cell, parse_cell, plan_text, reference
+from carillon.config.fields import section_model, walk
+from carillon.config.models import LIFTING_SIZES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[2]
+
+
+def problems(text: str, *, check: bool = False) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_cell(text, "my.yaml", check=check)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "users: 2\nantennas: 300",
+            "my.yaml:2: antennas is 300 but must be a whole number between 1 and 256",
+        ),
+        (
+            "numerology:\n  fft_size: 500",
+            "my.yaml:2: numerology.fft_size is 500 but must be 128, 256, 512, 1024, 2048 or 4096",
+        ),
+        (
+            'antennas: "8"',
+            "my.yaml:1: antennas is '8' but must be a whole number between 1 and 256",
+        ),
+        ("ring: 2.5", "my.yaml:1: ring is 2.5 but must be a whole number between 2 and 64"),
+        ("radio: {snr_db: .nan}", "my.yaml:1: radio.snr_db is nan but must be a number or a list"),
+        (
+            "radio:\n  snr_db:\n    - 20\n    - x",
+            "my.yaml:4: radio.snr_db[1] is 'x' but must be a number",
+        ),
+        (
+            "uplink: {modulation: qam16}",
+            "my.yaml:1: uplink.modulation is 'qam16' but must be qpsk, 16qam, 64qam or 256qam",
+        ),
+        ("uplink: {lifting: 17}", "my.yaml:1: uplink.lifting is 17 but must be `auto` or 2, 3,"),
+        ("uplink: {crc: 1}", "my.yaml:1: uplink.crc is 1 but must be true or false"),
+        (
+            "pilots:",
+            "my.yaml:1: pilots is empty but must be a section with the keys kind, comb, root",
+        ),
+        (
+            "fronthaul: {bbu_address: here}",
+            "my.yaml:1: fronthaul.bbu_address is 'here' but must be",
+        ),
+        (
+            "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: -1}",
+            "my.yaml:5: grants.list[1].user is -1 but must be a whole number between 0 and 127",
+        ),
+        ("- 3", "my.yaml:1: is [3] but must be a mapping of keys to values"),
+        ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
+        ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
+    ],
+)
+def test_a_mistake_is_told_with_file_line_key_value_and_range(text: str, message: str) -> None:
+    assert problems(text)[0].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "numerology: {fftsize: 512}",
+            "numerology.fftsize is not a key; did you mean numerology.fft_size?",
+        ),
+        ("antenas: 8", "antenas is not a key; did you mean antennas?"),
+        ("comb: 2", "comb is not a key here; did you mean pilots.comb?"),
+        (
+            "rate: 0.5",
+            "rate is not a key here; did you mean uplink.rate or downlink.rate?",
+        ),
+        ("pilots: {xyz: 1}", "pilots.xyz is not a key; the keys here are kind, comb, root"),
+        (
+            "grants: {kind: list, list: [{usr: 1}]}",
+            "grants.list[0].usr is not a key; did you mean grants.list.user?",
+        ),
+    ],
+)
+def test_an_unknown_key_is_an_error_that_suggests_the_right_one(text: str, message: str) -> None:
+    assert problems(text) == [f"my.yaml:1: {message}"]
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
+    lines = problems("ring: 1\nusers: 0\nantennas: -1\nhello: 1")
+    assert [line.split(":")[1] for line in lines] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("antennas: 8\nusers: 4\nschedule: PPUUU", 2, "users"),
+        ("antennas: 2\nusers: 3\nschedule: PPPU", 2, "users"),
+        ("numerology:\n  fft_size: 256\n  subcarriers: 300", 3, "numerology.subcarriers"),
+        ("schedule: PPUXU", 1, "schedule"),
+        ("schedule: PPUUD\nusers: 2", 1, "schedule"),
+        ("uplink:\n  block: symbol\n  lifting: 384\n  base_graph: 1", 3, "uplink.lifting"),
+        (
+            "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: 1, blocks: 99}",
+            5,
+            "grants.list[1]",
+        ),
+        ("radio:\n  snr_db: [1, 2, 3]", 2, "radio.snr_db"),
+    ],
+)
+def test_a_contradiction_found_by_the_engine_is_told_with_its_line(
+    text: str, line: int, key: str
+) -> None:
+    assert any(p.startswith(f"my.yaml:{line}: {key} ") for p in problems(text, check=True))
+
+
+def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.yaml:1: cannot be read: no such file"):
+        load_cell(tmp_path / "missing.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        load_cell(tmp_path / "binary.yaml")
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=200, deadline=None)
+def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
+    try:
+        parse_cell(text, check=False)
+    except ConfigError as error:
+        assert error.problems
+
+
+@pytest.mark.parametrize("name", cells.names())
+def test_every_example_cell_is_valid(name: str) -> None:
+    loaded = cells.load(name)
+    assert loaded.cell.name == name
+    assert loaded.cell.description
+
+
+def test_the_thesis_cell_is_the_published_case() -> None:
+    cell = cells.load("thesis-16x8").cell
+    derived = core.describe(plan_text(cell, Run()))
+    assert (cell.antennas, cell.users, derived["frame_ms"]) == (16, 8, 5.0)
+    assert (cell.schedule.count("P"), cell.schedule.count("U"), len(cell.schedule)) == (8, 62, 70)
+    side = derived["uplink"]
+    # The largest lifting size whose 22·Z information bits fit a symbol at rate 1/3.
+    fitting = [z for z in LIFTING_SIZES if 22 * z <= side["bits_per_symbol"] / 3]
+    assert side["lifting"] == max(fitting)
+    assert side["code_blocks"] == side["blocks"] == 62 * 8
+
+
+def test_an_example_is_found_by_name_and_a_wrong_name_lists_the_examples() -> None:
+    assert cells.resolve("laptop-8x2") == cells.resolve("laptop-8x2.yaml")
+    with pytest.raises(ConfigError, match="the examples are 256x128, agora-64x16"):
+        cells.resolve("labtop")
+
+
+def test_the_printed_example_has_every_key_at_its_default() -> None:
+    text = reference.example()
+    assert parse_cell(text).cell == parse_cell("").cell
+    for path, _ in walk(Cell):
+        if "list" not in path[:-1]:
+            assert f"{path[-1]}:" in text
+
+
+def test_the_configuration_page_is_current() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert page == reference.markdown(), "run: carillon config reference > docs/configuration.md"
+
+
+def test_every_key_is_documented() -> None:
+    for path, field in walk(Cell):
+        assert field.description or field.annotation.__doc__, path
+
+
+def test_the_plan_holds_every_key_that_the_engine_reads() -> None:
+    text = plan_text(Cell(), Run())
+    assert core.validate(text) == []  # it knows them all
+    keys = {line.split(" = ")[0].removeprefix("cell.") for line in text.splitlines()}
+    for path, field in walk(Cell):
+        inside_a_list = path[:2] == ("grants", "list") and len(path) > 2
+        for_people = path[0] in ("name", "description")
+        is_section = section_model(field.annotation) is not None and path != ("grants", "list")
+        if not (inside_a_list or for_people or is_section):
+            assert ".".join(map(str, path)) in keys
+
+
+def test_listed_grants_become_seven_numbers_each() -> None:
+    text = """
+    grants:
+      kind: list
+      list:
+        - {user: 0, slot: 0, first_block: 0, blocks: 10}
+        - {user: 1, direction: downlink, first_block: 5, blocks: 3, redundancy_version: 2,
+           harq_process: 7}
+    """
+    plan = plan_text(parse_cell(text, check=False).cell, Run())
+    assert "cell.grants.list = 0 0 0 0 10 0 0 1 0 1 5 3 2 7\n" in plan
+
+
+def test_auto_is_zero_in_the_plan_and_numbers_survive_exactly() -> None:
+    plan = plan_text(parse_cell("radio: {snr_db: [0.1, 30]}").cell, Run(role="bbu", frames=7))
+    assert "cell.uplink.base_graph = 0\n" in plan
+    assert "run.role = bbu\n" in plan
+    assert "run.frames = 7\n" in plan
+    values = next(line for line in plan.splitlines() if line.startswith("radio.snr_db = "))
+    assert [float(v) for v in values.split(" = ")[1].split()] == [0.1, 30.0]
+
+
+@given(
+    antennas=st.integers(1, 64),
+    users=st.integers(1, 16),
+    group=st.integers(1, 16),
+    modulation=st.sampled_from(["qpsk", "16qam", "64qam", "256qam"]),
+    rate=st.floats(0.2, 0.9),
+    snr=st.floats(-20, 60),
+)
+@settings(max_examples=50, deadline=None)
+def test_the_engine_reads_every_plan_and_agrees_on_what_is_possible(
+    antennas: int, users: int, group: int, modulation: str, rate: float, snr: float
+) -> None:
+    tree = {
+        "antennas": antennas,
+        "users": users,
+        "schedule": "P" * users + "UUUU",
+        "combiner": {"group": group},
+        "uplink": {"modulation": modulation, "rate": rate},
+        "radio": {"snr_db": snr},
+    }
+    found = core.validate(plan_text(Cell.model_validate(tree), Run()))
+    keys = [key.removeprefix("cell.") for key, _ in found]
+    assert keys == (["users"] if users > antennas else [])

@@ -1,0 +1,109 @@
+"""`carillon link`: SNR ranges, pieces, stopping, going on."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from carillon import core, link
+from carillon.link import Point, Rules, parse_range, read_csv, simulate, study_key, write_csv
+
+
+def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, float]:
+    """Blocks that fail with a known probability, in place of a link."""
+    rate = 1 / (1 + 10 ** (snr_db / 10))
+    errors = int(np.random.default_rng(seed).binomial(4 * frames, rate))
+    return {
+        "frames": frames,
+        "blocks": 4 * frames,
+        "block_errors": errors,
+        "raw_bits": 4000 * frames,
+        "raw_errors": 40 * frames,
+        "iterations": 12 * frames,
+        "code_blocks": 4 * frames,
+        "symbols": 100 * frames,
+        "error_power": 1.0 * frames,
+        "noise_power": 1.0 * frames,
+    }
+
+
+@pytest.fixture
+def coins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(core, "link_point", coin, raising=False)
+    yield
+
+
+def curve(points: list[Point], rules: Rules, workers: int) -> list[Point]:
+    with ThreadPoolExecutor(workers) as pool:
+        simulate("plan", points, rules, pool, workers, lambda point: None)
+    return points
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0:1:3", [0, 1, 2, 3]),
+        ("0:0.1:0.3", [0, 0.1, 0.2, 0.3]),
+        ("5:-2.5:0", [5, 2.5, 0]),
+        ("-3", [-3]),
+        ("0,2.5,10", [0, 2.5, 10]),
+        ("0:2:3", [0, 2]),
+    ],
+)
+def test_a_range_includes_both_ends(text: str, expected: list[float]) -> None:
+    assert parse_range(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "0:1", "0:0:3", "0:-1:3", "1:2:3:4"])
+def test_a_range_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"never reaches|neither"):
+        parse_range(text)
+
+
+def test_a_point_stops_at_enough_errors_or_enough_frames(coins: None) -> None:
+    rules = Rules(block_errors=30, most_frames=200, piece=10)
+    low, high = curve([Point(-10.0), Point(60.0)], rules, 2)
+    assert 30 <= low.block_errors <= 30 + 40
+    assert (high.frames, high.block_errors) == (200, 0)
+
+
+def test_the_curve_does_not_depend_on_the_number_of_workers(coins: None) -> None:
+    rules = Rules(block_errors=50, most_frames=300)
+    snrs = [0.0, 5.0, 10.0]
+    one = curve([Point(s) for s in snrs], rules, 1)
+    assert one == curve([Point(s) for s in snrs], rules, 5)
+    assert one != curve([Point(s) for s in snrs], Rules(50, 300, seed=2), 1)
+
+
+def test_a_stopped_curve_goes_on_to_the_same_counts(coins: None, tmp_path: Path) -> None:
+    rules = Rules(block_errors=10**6, most_frames=100)
+    whole = curve([Point(3.0)], rules, 2)
+    half = curve([Point(3.0)], Rules(block_errors=10**6, most_frames=50), 2)
+    write_csv(tmp_path / "link.csv", "key", half)
+    resumed = list(read_csv(tmp_path / "link.csv", "key").values())
+    assert resumed == half
+    assert curve(resumed, rules, 2) == whole
+
+
+def test_counts_of_another_study_are_not_taken_over(tmp_path: Path) -> None:
+    write_csv(tmp_path / "link.csv", study_key("plan", Rules()), [Point(1.0, pieces=1, frames=10)])
+    assert read_csv(tmp_path / "link.csv", study_key("other plan", Rules())) == {}
+    assert read_csv(tmp_path / "link.csv", study_key("plan", Rules(seed=2))) == {}
+    assert read_csv(tmp_path / "missing.csv", "key") == {}
+
+
+def test_a_row_holds_rates_with_their_intervals(coins: None) -> None:
+    (point,) = curve([Point(0.0)], Rules(block_errors=200), 1)
+    row = point.row()
+    assert row["bler"] == point.block_errors / point.blocks
+    assert row["bler_low"] < 0.5 < row["bler_high"]  # type: ignore[operator]
+    assert row["ber"] == pytest.approx(0.01)
+    assert row["evm_percent"] == pytest.approx(10.0)
+    assert row["snr_after_db"] == pytest.approx(20.0)
+    assert row["mean_iterations"] == pytest.approx(3.0)
+
+
+def test_seeds_of_pieces_differ() -> None:
+    seeds = {link.piece_seed(s, snr, p) for s in (1, 2) for snr in (0.0, 1.0) for p in range(50)}
+    assert len(seeds) == 200

@@ -1,0 +1,192 @@
+"""From records to result.json, frames.csv, trace.json, plots and the page."""
+
+import csv
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from carillon import report, result, results, runfolder, trace
+from carillon.result import Result
+from synthetic import MS, frame_row, quiet_run, run_folder
+
+SCHEMA = Path(result.__file__).parent / "schemas" / "result.schema.json"
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = run_folder(tmp_path_factory.mktemp("run"), quiet_run())
+    return folder.path, report.rebuild(folder)
+
+
+def test_the_result_says_what_the_records_hold(quiet: tuple[Path, Result]) -> None:
+    _, r = quiet
+    assert (r.frames.sent, r.frames.completed, r.frames.nacked) == (50, 50, 0)
+    assert r.seconds == pytest.approx(0.05)
+    assert (r.uplink.blocks, r.uplink.blocks_failed, r.uplink.bler) == (100, 0, 0.0)
+    assert r.uplink.rate_mbps == pytest.approx(2.0)  # 2 users × 1000 bits a millisecond
+    assert r.uplink.latency_ms.p50 == pytest.approx(0.7)
+    assert r.uplink.latency_ms.p9999 is None
+    assert r.uplink.latency_ms.samples == 50
+    assert r.uplink.raw_ber == pytest.approx(0.01)
+    assert r.uplink.evm_percent == pytest.approx(10.0)
+    assert r.uplink.snr_db == pytest.approx(20.0)
+    assert r.uplink.iterations == pytest.approx(3.0)
+    assert r.downlink.latency_ms.max == pytest.approx(0.3)
+    assert r.downlink.achievable_rate_mbps == pytest.approx(0.7 * 2.0)
+    assert r.downlink.evm_percent == pytest.approx(20.0)
+    assert r.workers == 2
+    assert r.cores.kernels == pytest.approx(0.25)
+    assert r.core_ms_per_ms == pytest.approx(0.27)  # spinning is not in it
+    assert r.cores.emulator == pytest.approx(0.04)
+    assert r.threads[0].spinning == pytest.approx(0.5)
+    assert r.threads[2].roles == ["radio", "users"]
+    assert sum(stage.share for stage in r.stages) == pytest.approx(1.0)
+    assert r.stages[0].us_per_chunk == pytest.approx(2.5)
+    assert r.pacing is not None
+    assert (r.pacing.mean_us, r.pacing.deviation_us) == pytest.approx((0.2, 0.1))
+    assert r.finished
+    assert r.configuration["antennas"] == 8
+    assert r.seed == 1
+
+
+def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["counters"][0] |= {
+        "uplink_failed": 25,
+        "downlink_failed": 2,
+        "downlink_unverified": 60,
+    }
+    run.rows["users"] = [dict(run.rows["users"][0]) | {"uplink_failed": 25}, run.rows["users"][1]]
+    folder = run_folder(tmp_path, run)
+    r = results.build(folder, folder.telemetry())
+    assert r.uplink.rate_mbps == pytest.approx(2.0 * 75 / 100)
+    assert r.uplink.bler == pytest.approx(0.25)
+    assert r.uplink.bler_interval[0] < 0.25 < r.uplink.bler_interval[1]
+    assert r.downlink.bler == pytest.approx(2 / 40)  # of those that were checked
+
+
+def test_a_run_without_frames_has_no_figures_but_a_result(tmp_path: Path) -> None:
+    run = quiet_run(frames=0)
+    for name in ("tasks", "constellation"):
+        run.rows[name] = []
+    folder = run_folder(tmp_path, run)
+    r = report.rebuild(folder)
+    assert (r.frames.seen, r.core_ms_per_ms, r.uplink.latency_ms.p50) == (0, None, None)
+    assert "No frame was seen." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_that_was_cut_short_says_so(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["counters"][0]["phase"] = 1
+    folder = run_folder(tmp_path, run)
+    assert not report.rebuild(folder).finished
+    assert "cut short" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_result_json_is_the_result_and_follows_its_schema(quiet: tuple[Path, Result]) -> None:
+    path, r = quiet
+    assert Result.model_validate_json((path / "result.json").read_text(encoding="utf-8")) == r
+
+
+def test_the_schema_is_current() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == result.schema()
+
+
+def test_frames_csv_has_a_row_for_each_frame(quiet: tuple[Path, Result]) -> None:
+    path, _ = quiet
+    with (path / "frames.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 50
+    assert rows[3]["frame"] == "3"
+    assert int(rows[3]["air_start_ns"]) == 3 * MS
+    assert float(rows[3]["uplink_done_ms"]) == pytest.approx(0.775)
+    assert rows[3]["late_cause"] == "none"
+
+
+def test_the_trace_shows_tasks_packets_and_deadlines(quiet: tuple[Path, Result]) -> None:
+    path, _ = quiet
+    events = json.loads((path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    categories = [event.get("cat") for event in events]
+    assert categories.count("task") == 4 * 16
+    assert categories.count("packet") == 4 * 8
+    assert categories.count("frame") == 4
+    assert categories.count("deadline") == 8
+    assert all(event["ts"] >= 0 for event in events if event.get("cat") in ("task", "packet"))
+    decode = next(event for event in events if event["name"] == "Decode")
+    assert decode["dur"] == pytest.approx(125.0)
+    assert decode["args"] == {"frame": 46, "step": 7, "first": 0, "count": 4}
+    names = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    assert "core 1: worker 1" in names
+
+
+def test_an_empty_trace_is_an_empty_list(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["tasks"] = []
+    folder = run_folder(tmp_path, run)
+    assert trace.write(tmp_path / "trace.json", folder, folder.telemetry()) == 0
+
+
+class _Links(HTMLParser):
+    """What a page would load from elsewhere, and the elements left open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag in ("img", "script", "link", "iframe", "image"):
+            source = values.get("src") or values.get("href") or values.get("xlink:href") or ""
+            self.loaded += [source] if not source.startswith("data:") else []
+        if identity := values.get("id"):
+            self.ids.append(identity)
+
+
+def test_the_page_needs_nothing_else(quiet: tuple[Path, Result]) -> None:
+    path, _ = quiet
+    page = (path / "report.html").read_text(encoding="utf-8")
+    parser = _Links()
+    parser.feed(page)
+    assert parser.loaded == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert page.count("<svg") == 5
+    assert "All 50 frames in time, no block failed." in page
+    assert "$" not in page.split("<style>")[0]
+
+
+def test_plots_are_written_as_png_and_svg(quiet: tuple[Path, Result]) -> None:
+    path, _ = quiet
+    names = {"latency", "frames", "timeline", "stages", "constellation"}
+    for kind in ("png", "svg"):
+        assert {file.stem for file in (path / "plots").glob(f"*.{kind}")} == names
+    assert (path / "plots" / "latency.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_escapes_what_people_wrote(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, quiet_run())
+    cell = folder.cell.model_copy(update={"description": "<script>alert(1)</script>"})
+    report.rebuild(runfolder.RunFolder(**(vars(folder) | {"cell": cell})))
+    assert "<script>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_is_the_same_when_rebuilt_from_the_folder(tmp_path: Path) -> None:
+    first = report.rebuild(run_folder(tmp_path, quiet_run()))
+    assert report.rebuild(runfolder.open_folder(tmp_path)) == first
+
+
+def test_late_frames_are_explained_on_the_page(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["frames"][7] = frame_row(7, completed=0, nack=1, late_cause=3)
+    run.rows["counters"][0] |= {"frames_completed": 49, "frames_nacked": 1, "lates_processing": 1}
+    folder = run_folder(tmp_path, run)
+    report.rebuild(folder)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "1 of 50 frames late (1 processing), no block failed." in page
+    assert "<b>Frame 7</b> (processing): It was refused before a task began" in page
+
+
+def test_a_folder_without_a_run_is_told(tmp_path: Path) -> None:
+    with pytest.raises(runfolder.RunFolderError, match="holds no run"):
+        runfolder.open_folder(tmp_path)
