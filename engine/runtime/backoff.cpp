@@ -10,8 +10,9 @@ namespace {
 // The kernel counts real-time use per second; half of that keeps us well inside.
 constexpr Tick kWindow = kSecond / 2;
 // Idle time pays small debts at once; under load a debt may grow to a tenth of the window's share.
-constexpr Tick kLongestNap = 500 * kMicrosecond;
-constexpr Tick kSmallDebt = 100 * kMicrosecond;
+// Naps are short: a symbol may be due in the middle of one.
+constexpr Tick kLongestNap = 50 * kMicrosecond;
+constexpr Tick kSmallDebt = 50 * kMicrosecond;
 constexpr int kSpins = 16;
 // However far away the next thing is, look up this often: somebody may want us to stop.
 constexpr Tick kLongestSleep = 10 * kMillisecond;

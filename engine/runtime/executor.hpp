@@ -26,6 +26,8 @@ class Executor {
   /// How many issues it can take now.
   virtual std::size_t room() const noexcept = 0;
   virtual void issue(const Issue& issue, Tick now) noexcept = 0;
+  /// The scheduler has issued and polled all it will for now.
+  virtual void flush() noexcept {}
   virtual std::size_t poll(std::span<Finished> out) noexcept = 0;
   /// Starts no further chunk of the instance.
   virtual void cancel(const InstanceId& what) noexcept = 0;

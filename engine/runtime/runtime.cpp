@@ -75,9 +75,11 @@ class Runtime::Implementation {
     for (Requests::Begun& begun : requests.begun) begun.chunks.resize(graph.size());
   }
 
+  bool expired(Tick now) const noexcept {
+    return now >= next_timer.load(std::memory_order_relaxed);
+  }
   bool pending(Tick now) const noexcept {
-    return executor.pending() || requests.attention.load() != 0 ||
-           now >= next_timer.load(std::memory_order_relaxed);
+    return executor.pending() || requests.attention.load() != 0 || expired(now);
   }
   bool schedule(std::uint32_t worker, Tick now) noexcept;
   void ask(std::uint16_t slot) noexcept {
@@ -149,8 +151,14 @@ void Runtime::Implementation::drain(Tick now) noexcept {
     }
   }
   scheduler.publish();  // now the consumer may release what ended
-  next_timer.store(scheduler.next_timer(), std::memory_order_relaxed);
-  next_arrival.store(scheduler.next_arrival(), std::memory_order_relaxed);
+  // Every worker reads these all the time: no needless writes.
+  const auto update = [](std::atomic<Tick>& shared, Tick value) {
+    if (shared.load(std::memory_order_relaxed) != value) {
+      shared.store(value, std::memory_order_relaxed);
+    }
+  };
+  update(next_timer, scheduler.next_timer());
+  update(next_arrival, scheduler.next_arrival());
 }
 
 void Runtime::Implementation::attend(std::uint16_t slot, Tick now) noexcept {
@@ -264,14 +272,17 @@ bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
   CpuExecutor::Worker& own = self.executor.worker(worker);
   const bool idle = std::exchange(own.idling, false);
-  // Between chunks, the end of the last one is time enough to look at the timers.
-  if (self.pending(own.last) && self.schedule(worker, now())) return true;
+  // Only timers need looking at: whoever asks for something tries the token itself. Between chunks,
+  // the end of the last one is time enough.
+  if (self.expired(own.last) && self.schedule(worker, now())) return true;
   const Tick last = own.last;
   const CpuExecutor::Ran ran = self.executor.run(worker);
   if (ran == CpuExecutor::Ran::Chunks) return true;
   const Tick time = now();
   own.last = time;
-  if (self.schedule(worker, time) || ran == CpuExecutor::Ran::Last) return true;
+  if (ran == CpuExecutor::Ran::Last || self.expired(time)) {
+    if (self.schedule(worker, time) || ran == CpuExecutor::Ran::Last) return true;
+  }
   if (idle) add(own.idle, time - last);
   own.idling = true;
   return false;

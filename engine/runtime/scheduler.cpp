@@ -112,6 +112,7 @@ void Scheduler::step(Tick now) {
   collect(now);
   for (std::uint16_t slot = 0; slot < board_.ring(); ++slot) expire(slot, now);
   if (!ready_.empty()) decide(now);
+  executor_.flush();
 }
 
 void Scheduler::collect(Tick now) {

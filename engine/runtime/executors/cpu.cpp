@@ -52,8 +52,8 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
   free_ &= free_ - 1;
   Place& place = places_[index];
   const std::uint32_t generation = place.generation.load(kRelaxed) + 1;
-  const std::uint16_t* arrived =
-      arrivals_.list(board_.slot(issue.what.frame), issue.what.instruction);
+  const std::uint16_t slot = board_.slot(issue.what.frame);
+  const std::uint16_t* arrived = arrivals_.list(slot, issue.what.instruction);
   const std::uint32_t members = issue.where.count();
   const std::uint32_t claims = (issue.count + issue.grain - 1) / issue.grain;
   const std::uint32_t ranges = arrived != nullptr ? 1 : std::min(members, claims);
@@ -65,6 +65,7 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
     place.range[r].word.store(word_of(generation - 1, kRetired), kRelaxed);
   }
   place.frame.store(issue.what.frame, kRelease);
+  place.slot.store(slot, kRelease);
   place.instruction.store(issue.what.instruction, kRelease);
   place.grain.store(issue.grain, kRelease);
   place.ranges.store(ranges, kRelease);
@@ -90,7 +91,6 @@ void CpuExecutor::insert(std::uint8_t index) noexcept {
     sorted_[at] = sorted_[at - 1];
   }
   sorted_[at] = index;
-  publish_order();
 }
 
 void CpuExecutor::remove(std::uint8_t index) noexcept {
@@ -99,12 +99,12 @@ void CpuExecutor::remove(std::uint8_t index) noexcept {
             std::find(sorted_.begin(), end, index));
   --live_;
   free_ |= std::uint64_t{1} << index;
-  publish_order();
 }
 
-// A worker may see one word of the old order and one of the new: it then overlooks an issue until
-// its next look, or looks at one that is over. Both are harmless.
-void CpuExecutor::publish_order() noexcept {
+// Tells the workers the present order. One may see a word of the old order and one of the new: it
+// then overlooks an issue until its next look, or looks at a place that is over or has a new
+// tenant. All of that is harmless.
+void CpuExecutor::flush() noexcept {
   for (std::uint32_t w = 0; w < order_.size(); ++w) {
     std::uint64_t word = 0;
     for (std::uint32_t i = 8; i-- > 0;) {
@@ -177,11 +177,14 @@ bool CpuExecutor::claim(Place& place, std::uint32_t worker, Task& task) noexcept
   const std::uint32_t ranges = place.ranges.load(kAcquire), grain = place.grain.load(kAcquire);
   const std::uint16_t* arrived = place.arrived.load(kAcquire);
   task.frame = place.frame.load(kAcquire);
+  task.slot = place.slot.load(kAcquire);
   task.instruction = place.instruction.load(kAcquire);
   if (ranges == 0) return false;
 
+  // Home: the ranges spread evenly over the members.
   const auto members = static_cast<std::uint32_t>(std::popcount(low) + std::popcount(high));
-  std::uint32_t r = static_cast<std::uint32_t>(rank) * ranges / members;
+  auto r = static_cast<std::uint32_t>(rank);
+  if (ranges != members) r = r * ranges / members;
   bool spent = true;
   Claim claim{};
   for (std::uint32_t i = 0; i < ranges; ++i) {
@@ -212,11 +215,9 @@ CpuExecutor::Ran CpuExecutor::run(std::uint32_t worker) noexcept {
   return Ran::Nothing;
 }
 
-bool CpuExecutor::execute(Place& place, std::uint32_t index, const Task& claimed) noexcept {
-  const Instruction& instruction = graph_[claimed.instruction];
-  Task task = claimed;
+bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcept {
+  const Instruction& instruction = graph_[task.instruction];
   task.cell = board_.cell();
-  task.slot = board_.slot(task.frame);
   task.opcode = instruction.opcode;
   task.step = instruction.step;
 

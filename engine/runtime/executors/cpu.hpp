@@ -35,6 +35,7 @@ class CpuExecutor final : public Executor {
   // Scheduler side.
   std::size_t room() const noexcept override;
   void issue(const Issue& issue, Tick now) noexcept override;
+  void flush() noexcept override;
   std::size_t poll(std::span<Finished> out) noexcept override;
   void cancel(const InstanceId& what) noexcept override;
 
@@ -75,7 +76,7 @@ class CpuExecutor final : public Executor {
     alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
     std::atomic<std::uint32_t> exhausted{0};  // the last generation seen to have nothing left
     std::atomic<std::uint32_t> frame{0};
-    std::atomic<std::uint16_t> instruction{0};
+    std::atomic<std::uint16_t> slot{0}, instruction{0};
     std::atomic<std::uint32_t> grain{1}, ranges{0};
     std::array<std::atomic<std::uint64_t>, 2> where{};
     std::atomic<const std::uint16_t*> arrived{nullptr};
@@ -96,12 +97,11 @@ class CpuExecutor final : public Executor {
   bool claim(Place& place, std::uint32_t worker, Task& task) noexcept;
   static bool take(Range& range, std::uint32_t generation, std::uint32_t grain,
                    const std::uint16_t* arrived, Claim& claim, bool& spent) noexcept;
-  bool execute(Place& place, std::uint32_t index, const Task& task) noexcept;
+  bool execute(Place& place, std::uint32_t index, Task& task) noexcept;
   bool subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,
                 Tick at) noexcept;
   void insert(std::uint8_t index) noexcept;
   void remove(std::uint8_t index) noexcept;
-  void publish_order() noexcept;
 
   const Graph& graph_;
   std::vector<Opcode> opcodes_;
