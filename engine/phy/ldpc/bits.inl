@@ -3,6 +3,14 @@
 
 namespace {
 
+template <std::uint32_t N, typename F>
+[[gnu::always_inline]] inline void unroll(F&& f) {
+  [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, J>{}), ...);
+  }
+  (std::make_index_sequence<N>{});
+}
+
 using Words [[gnu::vector_size(kLanes * 4)]] = std::uint64_t;
 
 struct Bits {
@@ -15,19 +23,23 @@ struct Bits {
 template <typename F>
 [[gnu::always_inline]] inline Bits each_part(F&& f) {
   Bits result;
-  for (std::size_t i = 0; i < Bits::kParts; ++i) result.part[i] = f(i);
+  unroll<Bits::kParts>([&](auto i) __attribute__((always_inline)) { result.part[i] = f(i); });
   return result;
 }
 [[gnu::always_inline]] inline Bits operator^(const Bits& a, const Bits& b) {
   return each_part([&](auto i) __attribute__((always_inline)) { return a.part[i] ^ b.part[i]; });
 }
 [[gnu::always_inline]] inline Bits load_bits(const std::uint8_t* p) {
-  Bits v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
+  return each_part([&](auto i) __attribute__((always_inline)) {
+    Words v;
+    std::memcpy(&v, p + i * sizeof v, sizeof v);
+    return v;
+  });
 }
 [[gnu::always_inline]] inline void store_bits(std::uint8_t* p, const Bits& v) {
-  std::memcpy(p, &v, sizeof v);
+  unroll<Bits::kParts>([&](auto i) __attribute__((always_inline)) {
+    std::memcpy(p + i * sizeof(Words), &v.part[i], sizeof(Words));
+  });
 }
 
 constexpr std::uint64_t low_mask(std::uint32_t bits) {

@@ -58,7 +58,7 @@ class LdpcScratch {
 
 struct DecodeOptions {
   std::uint32_t fillers = 0;         // information bits K-fillers … K-1 are known zeros
-  std::uint32_t sent = ~0U;          // highest received place of the d order, plus one
+  std::uint32_t sent = ~0U;          // places from here on are zero: their rows are skipped
   std::uint32_t max_iterations = 8;  // from 1
   bool early_stop = true;            // false: all iterations, for measurements
   Crc crc{};                         // checked over the first crc_span information bits
@@ -67,7 +67,7 @@ struct DecodeOptions {
 
 struct DecodeResult {
   std::uint16_t iterations = 0;  // done
-  bool parity = false;           // every parity check of the received rows holds
+  bool parity = false;           // every check of the core and of the received rows holds
   bool crc = false;              // the CRC holds; false when none was asked for
   std::uint32_t compared = 0;    // received information and core-parity places …
   std::uint32_t flipped = 0;     // … whose decided bit differs from the channel's hard decision

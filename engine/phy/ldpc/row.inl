@@ -33,14 +33,6 @@ struct Outcome {
   Vb least, low, high;
 };
 
-template <std::uint32_t N, typename F>
-[[gnu::always_inline]] inline void unroll(F&& f) {
-  [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
-    (f(std::integral_constant<std::size_t, J>{}), ...);
-  }
-  (std::make_index_sequence<N>{});
-}
-
 // Where the beginning of a column is repeated: a multiple of Z, so that every place p < wrap + 1
 // starts a whole vector.
 constexpr std::uint32_t wrap_place(std::uint32_t z) {

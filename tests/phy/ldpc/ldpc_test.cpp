@@ -250,7 +250,8 @@ TEST(Ldpc, StopsWhenTheCrcHolds) {
   Bytes info = random_info(code, fillers + 24, random);
   const std::uint32_t parity = crc(Crc::Crc24A, info.data(), span - 24);
   for (std::uint32_t n = 0; n < 24; ++n)
-    if (parity >> (23 - n) & 1U) info[(span - 24 + n) / 8] |= 0x80U >> (span - 24 + n) % 8;
+    info[(span - 24 + n) / 8] = static_cast<std::uint8_t>(
+        info[(span - 24 + n) / 8] | (parity >> (23 - n) & 1U) << (7 - (span - 24 + n) % 8));
   for (const Isa isa : available_isas()) {
     const Bytes codeword = encoded(isa, code, info, scratch);
     const auto soft = received(code, codeword, fillers, code.length(), 0.8, random);
