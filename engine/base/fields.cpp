@@ -5,11 +5,20 @@
 namespace carillon {
 namespace {
 
+constexpr std::string_view kBlank = " \t\r";
+
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
   const auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// A `#` inside a word, as in a path, is part of it.
+std::string_view without_comment(std::string_view line) {
+  for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1))
+    if (at == 0 || line[at - 1] == '=' || kBlank.find(line[at - 1]) != std::string_view::npos)
+      return line.substr(0, at);
+  return line;
 }
 
 }  // namespace
@@ -20,7 +29,7 @@ KeyValues parse_key_values(std::string_view text, std::vector<Problem>& problems
     const auto end = text.find('\n');
     const auto whole = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    const auto content = trimmed(whole.substr(0, whole.find('#')));
+    const auto content = trimmed(without_comment(whole));
     if (content.empty()) continue;
     const auto equals = content.find('=');
     if (equals == std::string_view::npos) {

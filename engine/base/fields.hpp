@@ -28,8 +28,8 @@ struct EnumNames;  // static constexpr std::array<std::string_view, n> value;
 
 using KeyValues = std::map<std::string, std::string, std::less<>>;
 
-/// Reads lines of `key = value`; `#` starts a comment. Malformed lines and repeated keys are
-/// problems.
+/// Reads lines of `key = value`; `#` at the start of a line, a word or a value starts a comment.
+/// Malformed lines and repeated keys are problems.
 KeyValues parse_key_values(std::string_view text, std::vector<Problem>& problems);
 
 namespace detail {

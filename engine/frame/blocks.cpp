@@ -16,6 +16,8 @@ namespace carillon::frame {
 namespace {
 
 constexpr std::uint32_t kSubcarriersPerBlock = 12;
+// What a frame may ask for in one direction: the smallest lifting sizes could make millions.
+constexpr std::size_t kMostCodeBlocks = 1 << 18;
 
 std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -51,6 +53,11 @@ class Layout {
     blocks_.allocations.resize(symbols.size() * format.users);
     blocks_.code_blocks_at.resize(symbols.size());
     blocks_.assemblies_at.resize(symbols.size());
+    const std::size_t slots = std::size_t{symbols.back().slot} + 1;
+    for (auto& grants : grant_of_) grants.resize(slots * format.users);
+    for (const Grant& grant : grants_)
+      grant_of_[static_cast<std::size_t>(grant.direction)][grant.slot * format.users + grant.user] =
+          &grant;
   }
 
   Blocks build() {
@@ -63,6 +70,7 @@ class Layout {
   const Coding& coding(Direction d) const {
     return d == Direction::Uplink ? format_.uplink : format_.downlink;
   }
+  static std::string name(Direction d) { return d == Direction::Uplink ? "uplink" : "downlink"; }
   BlockSide& side(Direction d) { return blocks_.sides[static_cast<std::size_t>(d)]; }
   Allocation& allocation(std::uint32_t symbol, std::uint32_t user) {
     return blocks_.allocations[std::size_t{symbol} * format_.users + user];
@@ -78,7 +86,8 @@ class Layout {
       first = nullptr;
     };
     for (const std::uint16_t symbol : data_symbols(symbols_, d)) {
-      const Grant* grant = find_grant(d, user, symbols_[symbol].slot);
+      const Grant* grant = grant_of_[static_cast<std::size_t>(d)]
+                                    [std::size_t{symbols_[symbol].slot} * format_.users + user];
       if (grant == nullptr) continue;
       const BlockSpan span = coding(d).block;
       const bool same_slot = !run.empty() && symbols_[run.back()].slot == symbols_[symbol].slot;
@@ -93,13 +102,6 @@ class Layout {
     flush();
   }
 
-  const Grant* find_grant(Direction d, std::uint32_t user, std::uint32_t slot) const {
-    const auto found = std::find_if(grants_.begin(), grants_.end(), [&](const Grant& g) {
-      return g.direction == d && g.user == user && g.slot == slot;
-    });
-    return found == grants_.end() ? nullptr : &*found;
-  }
-
   void add_transport_block(Direction d, std::uint32_t user, const std::vector<std::uint16_t>& run,
                            const Grant& grant) {
     std::uint32_t re = 0;
@@ -110,10 +112,12 @@ class Layout {
       a.first_re = re;
       re += a.count;
     }
+    if (refused_[static_cast<std::size_t>(d)]) return;
     const auto plan = plan_for(d, re, grant.redundancy_version);
     if (!plan) return;
     const phy::TransportPlan& p = blocks_.plans[*plan];
     auto& s = side(d);
+    if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
     s.transport_blocks.push_back({d, static_cast<std::uint16_t>(user), run.front(), run.back(),
                                   static_cast<std::uint16_t>(grant.redundancy_version),
                                   static_cast<std::uint16_t>(grant.harq_process), *plan,
@@ -125,21 +129,53 @@ class Layout {
     precompute_signs(user, run, p);
   }
 
+  void refuse_code_blocks(Direction d) {
+    refused_[static_cast<std::size_t>(d)] = true;
+    problems_.push_back({name(d) + ".lifting",
+                         "is " + std::to_string(coding(d).lifting) + ", which cuts a frame into " +
+                             "more than " + std::to_string(kMostCodeBlocks) +
+                             " code blocks; choose a larger one, or 0 for 38.212's choice"});
+  }
+
+  // Plans are shared; what cannot be is a problem once, not for every user and symbol.
   std::optional<std::uint32_t> plan_for(Direction d, std::uint32_t re, std::uint32_t rv) {
     const auto key = std::make_tuple(d, re, rv);
     if (const auto known = known_plans_.find(key); known != known_plans_.end())
       return known->second;
+    auto& plan = known_plans_[key];
+    const auto request = request_for(d, rv);
+    if (!request) return {};
+    auto made = phy::TransportPlan::make(*request, re);
+    if (const auto* error = std::get_if<phy::CodingError>(&made)) {
+      const bool ours = error->key != "tbs" && error->key != "resource_elements";
+      add_problem(name(d) + "." + (ours ? error->key : "rate"), error->message);
+      return {};
+    }
+    auto& p = std::get<phy::TransportPlan>(made);
+    if (p.blocks().front().E < p.Kprime()) {
+      add_problem(name(d) + ".lifting", "cuts " + std::to_string(re) + " resource elements into " +
+                                            std::to_string(p.C()) + " code blocks of " +
+                                            std::to_string(p.blocks().front().E) +
+                                            " coded bits, fewer than their " +
+                                            std::to_string(p.Kprime()) + " information bits");
+      return {};
+    }
+    blocks_.plans.push_back(std::move(p));
+    plan = static_cast<std::uint32_t>(blocks_.plans.size() - 1);
+    return plan;
+  }
+
+  std::optional<phy::Coding> request_for(Direction d, std::uint32_t rv) {
     const Coding& c = coding(d);
     phy::Coding request;
     request.crc = c.crc;
     request.modulation =
         static_cast<phy::Modulation>(2 * (static_cast<std::uint32_t>(c.modulation) + 1));
     request.rate = c.rate;
-    const std::string name = d == Direction::Uplink ? "uplink" : "downlink";
     if (c.mcs_table != McsTable::None) {
       const auto row = phy::mcs(static_cast<phy::McsTable>(c.mcs_table), c.mcs_index);
       if (!row) {
-        problems_.push_back({name + ".mcs_index", "names a reserved row of the MCS table"});
+        add_problem(name(d) + ".mcs_index", "names a reserved row of the MCS table");
         return {};
       }
       request.modulation = row->modulation;
@@ -149,22 +185,20 @@ class Layout {
     request.lifting = static_cast<std::uint16_t>(c.lifting);
     request.redundancy_version = static_cast<std::uint8_t>(rv);
     request.buffer_limit = c.buffer_limit;
-    auto made = phy::TransportPlan::make(request, re);
-    if (const auto* error = std::get_if<phy::CodingError>(&made)) {
-      const bool ours = error->key != "tbs" && error->key != "resource_elements";
-      problems_.push_back({name + "." + (ours ? error->key : "rate"), error->message});
-      return {};
-    }
-    blocks_.plans.push_back(std::get<phy::TransportPlan>(std::move(made)));
-    const auto index = static_cast<std::uint32_t>(blocks_.plans.size() - 1);
-    known_plans_.emplace(key, index);
-    return index;
+    return request;
+  }
+
+  void add_problem(std::string key, std::string message) {
+    for (const Problem& known : problems_)
+      if (known.key == key && known.message == message) return;
+    problems_.push_back({std::move(key), std::move(message)});
   }
 
   void place_code_blocks(Direction d, std::uint32_t block, const std::vector<std::uint16_t>& run) {
     auto& s = side(d);
     const auto& tb = s.transport_blocks[block];
     const auto& plan = blocks_.plans[tb.plan];
+    const std::uint32_t soft_bytes = plan.soft_bytes();
     for (std::uint32_t r = 0; r < plan.C(); ++r) {
       const auto& cb = plan.blocks()[r];
       const std::uint16_t first = symbol_of(tb.user, run, cb.first_re);
@@ -172,8 +206,8 @@ class Layout {
       const auto index = static_cast<std::uint32_t>(s.code_blocks.size());
       s.code_blocks.push_back({block, r, first, last, s.info_bytes, s.coded_bytes});
       s.info_bytes += round_up((plan.K() + 7) / 8);
-      s.coded_bytes += round_up(d == Direction::Uplink ? plan.soft_bytes()
-                                                       : (cb.E + 7) / 8 + phy::kCodedPadding);
+      s.coded_bytes +=
+          round_up(d == Direction::Uplink ? soft_bytes : (cb.E + 7) / 8 + phy::kCodedPadding);
       blocks_.code_blocks_at[d == Direction::Uplink ? last : first].push_back(index);
     }
     if (d == Direction::Uplink && plan.C() > 1)
@@ -191,25 +225,21 @@ class Layout {
   // TS 38.211 6.3.1.1 and 7.3.1.1: element j's bit i is scrambled by c(j·Qm + i).
   void precompute_signs(std::uint32_t user, const std::vector<std::uint16_t>& run,
                         const phy::TransportPlan& plan) {
-    const std::uint32_t identity = format_.cell_id & 1023U;
-    const std::uint32_t seed = ((user + 1) << 15) + identity;
-    std::vector<std::uint8_t> c((plan.G() + 7) / 8 + 8);
-    phy::gold(seed, 0, plan.G(), c.data());
     const std::uint32_t bits = plan.Qm();
+    const std::size_t plane_bytes = phy::gold_plane_bytes(plan.re_count());
+    std::vector<std::uint8_t> planes(bits * plane_bytes);
+    phy::gold_planes(phy::data_scrambling_seed(user + 1, format_.cell_id), bits, plan.re_count(),
+                     planes.data(), plane_bytes);
     for (const std::uint16_t symbol : run) {
       auto& a = allocation(symbol, user);
       a.signs = blocks_.signs.size();
-      const std::uint32_t first_tile = a.first_subcarrier / phy::kTileLanes;
-      const std::uint32_t end_tile = phy::tiles_for(a.first_subcarrier + a.count);
-      blocks_.signs.resize(a.signs + std::size_t{end_tile - first_tile} * bits);
-      for (std::uint32_t j = 0; j < a.count; ++j) {
-        const std::uint32_t k = a.first_subcarrier + j;
-        for (std::uint32_t i = 0; i < bits; ++i) {
-          const std::size_t n = std::size_t{a.first_re + j} * bits + i;
-          const unsigned bit = c[n / 8] >> (n % 8) & 1U;
-          auto& word = blocks_.signs[a.signs + (k / phy::kTileLanes - first_tile) * bits + i];
-          word = static_cast<std::uint16_t>(word | bit << k % phy::kTileLanes);
-        }
+      const std::uint32_t end = a.first_subcarrier + a.count;
+      for (std::uint32_t k = a.first_subcarrier; k < end;) {
+        const std::uint32_t lane = k % phy::kTileLanes;
+        blocks_.signs.resize(blocks_.signs.size() + bits);
+        phy::lane_signs(planes.data(), plane_bytes, bits, a.first_re + k - a.first_subcarrier, lane,
+                        blocks_.signs.data() + blocks_.signs.size() - bits);
+        k += phy::kTileLanes - lane;
       }
     }
   }
@@ -218,7 +248,10 @@ class Layout {
   const std::vector<Symbol>& symbols_;
   std::vector<Problem>& problems_;
   std::vector<Grant> grants_ = expand_grants(format_);
-  std::map<std::tuple<Direction, std::uint32_t, std::uint32_t>, std::uint32_t> known_plans_;
+  std::array<std::vector<const Grant*>, 2> grant_of_;  // [Direction][slot][user]; null: none
+  std::map<std::tuple<Direction, std::uint32_t, std::uint32_t>, std::optional<std::uint32_t>>
+      known_plans_;
+  std::array<bool, 2> refused_{};
   Blocks blocks_;
 };
 

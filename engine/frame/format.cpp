@@ -1,21 +1,26 @@
 #include "frame/format.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
 
 #include "frame/blocks.hpp"
+#include "phy/pilot/pilot.hpp"
 
 namespace carillon::frame {
 namespace {
 
 using Problems = std::vector<Problem>;
 
-std::string number(double value) {
-  std::string text;
-  Numerology n;
-  n.spacing_khz = value;
-  return detail::value_text(n.spacing_khz);
-}
+// Noise is measured on unused bins, of which the one next to either edge is left out.
+constexpr std::uint32_t kLeastUnusedBins = 3;
+
+std::string number(double value) { return detail::number_text(value); }
 
 void require(bool good, Problems& problems, std::string key, std::string message) {
   if (!good) problems.push_back({std::move(key), std::move(message)});
@@ -30,10 +35,15 @@ void check_numerology(const Numerology& n, Problems& problems) {
   const bool power_of_two = n.fft_size != 0 && (n.fft_size & (n.fft_size - 1)) == 0;
   require(power_of_two && n.fft_size >= 128 && n.fft_size <= 4096, problems, "numerology.fft_size",
           "is " + std::to_string(n.fft_size) + " but must be 128, 256, 512, 1024, 2048 or 4096");
-  const std::uint32_t most = n.fft_size - (n.dc_hole ? 1 : 0);
-  require(n.subcarriers >= 12 && n.subcarriers <= most, problems, "numerology.subcarriers",
-          "is " + std::to_string(n.subcarriers) + " but must be between 12 and the " +
-              std::to_string(most) + " usable bins of numerology.fft_size");
+  if (power_of_two) {
+    const std::uint32_t kept = kLeastUnusedBins + (n.dc_hole ? 1 : 0);
+    const std::uint32_t most = std::max(n.fft_size, kept) - kept;
+    require(n.subcarriers >= 12 && n.subcarriers <= most, problems, "numerology.subcarriers",
+            "is " + std::to_string(n.subcarriers) + " but must be between 12 and " +
+                std::to_string(most) + ": the " + std::to_string(n.fft_size) +
+                " bins of numerology.fft_size less " + std::to_string(kept) +
+                (n.dc_hole ? " for the hole at DC and" : "") + " to measure noise on");
+  }
   if (n.prefix == PrefixKind::NrNormal) {
     require(
         n.spacing_khz == 15 || n.spacing_khz == 30 || n.spacing_khz == 60 || n.spacing_khz == 120,
@@ -51,13 +61,21 @@ std::uint32_t count(const std::string& schedule, char kind) {
   return static_cast<std::uint32_t>(std::count(schedule.begin(), schedule.end(), kind));
 }
 
+// Configuration errors are text for people: half a character of UTF-8 would spoil them.
+std::string printable(char c) {
+  if (c >= ' ' && c <= '~') return std::string("'") + c + "'";
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "byte 0x%02x", static_cast<unsigned char>(c));
+  return text.data();
+}
+
 void check_schedule(const FrameFormat& f, Problems& problems) {
   const auto& s = f.schedule;
   require(!s.empty() && s.size() <= 140, problems, "schedule",
           "has " + std::to_string(s.size()) + " symbols but must have 1 to 140");
   const auto bad = s.find_first_not_of("PUDG");
   if (bad != std::string::npos)
-    problems.push_back({"schedule", "has '" + s.substr(bad, 1) + "' at place " +
+    problems.push_back({"schedule", "has " + printable(s[bad]) + " at place " +
                                         std::to_string(bad) + " but may hold only P, U, D and G"});
   require(count(s, 'U') + count(s, 'D') > 0, problems, "schedule",
           "carries no data: it needs at least one U or D");
@@ -81,8 +99,23 @@ void check_pilots(const FrameFormat& f, Problems& problems) {
               " pilot symbols with comb " + std::to_string(width) + " separate only " +
               std::to_string(symbols * width) +
               " users; add P to the schedule, widen pilots.comb, or have fewer users");
-  require(f.pilots.root >= 1 && f.pilots.root < 100000, problems, "pilots.root",
-          "must be between 1 and 99999");
+  in_range(f.pilots.root, 1, 99999, problems, "pilots.root");
+}
+
+// What only makes sense once numerology, pilots and schedule are each in their range.
+void check_sequences(const FrameFormat& f, Problems& problems) {
+  const std::uint32_t band = f.numerology.subcarriers;
+  require(f.pilots.kind == PilotKind::Time || f.pilots.comb <= band, problems, "pilots.comb",
+          "is " + std::to_string(f.pilots.comb) + " but must not exceed numerology.subcarriers (" +
+              std::to_string(band) + "), or a user has no pilot");
+  require(count(f.schedule, 'D') == 0 || f.users <= band, problems, "users",
+          "is " + std::to_string(f.users) + " but the first D symbol has room for references of " +
+              std::to_string(band) + " users only, one on each of numerology.subcarriers");
+  try {
+    phy::zadoff_chu(band, f.pilots.root);
+  } catch (const std::invalid_argument& error) {
+    problems.push_back({"pilots.root", std::string("cannot be used: ") + error.what()});
+  }
 }
 
 void check_coding(const Coding& c, const std::string& key, Problems& problems) {
@@ -94,38 +127,62 @@ void check_coding(const Coding& c, const std::string& key, Problems& problems) {
              key + ".mcs_index");
   }
   in_range(c.base_graph, 0, 2, problems, key + ".base_graph");
+  in_range(c.lifting, 0, phy::kMaxLifting, problems, key + ".lifting");
   in_range(c.redundancy_version, 0, 3, problems, key + ".redundancy_version");
   in_range(c.buffer_limit, 0.3, 1, problems, key + ".buffer_limit");
   in_range(c.iterations, 1, 100, problems, key + ".iterations");
 }
 
-void check_grants(const FrameFormat& f, Problems& problems) {
-  if (f.grants.kind != GrantKind::List) {
-    require(f.grants.list.empty(), problems, "grants.list", "needs grants.kind: list");
-    return;
-  }
-  if (f.grants.list.size() % 7 != 0) {
-    problems.push_back({"grants.list", "must hold seven numbers for each grant"});
-    return;
-  }
-  const auto slots = static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
-                                                std::max(1U, f.symbols_per_slot));
+// Blocks that span the frame take these from the grant that they begin with.
+bool transports_alike(const Grant& a, const Grant& b) {
+  return a.redundancy_version == b.redundancy_version && a.harq_process == b.harq_process;
+}
+
+void check_grant(const FrameFormat& f, std::uint32_t slots, const Grant& g, const std::string& key,
+                 Problems& problems) {
+  in_range(g.user, 0, f.users - 1, problems, key + ".user");
+  in_range(g.slot, 0, slots - 1, problems, key + ".slot");
   const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
+  in_range(g.first_block, 0, most - 1, problems, key + ".first_block");
+  const std::uint32_t room = most - std::min(most - 1, g.first_block);
+  in_range(g.blocks, 1, room, problems, key + ".blocks");
+  in_range(g.redundancy_version, 0, 3, problems, key + ".redundancy_version");
+  in_range(g.harq_process, 0, 15, problems, key + ".harq_process");
+}
+
+void check_grants(const FrameFormat& f, Problems& problems) {
+  const auto& list = f.grants.list;
+  if (f.grants.kind != GrantKind::List) {
+    require(list.empty(), problems, "grants.list", "needs grants.kind: list");
+    return;
+  }
+  const auto slots =
+      static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) / f.symbols_per_slot);
+  const std::size_t most = std::size_t{f.users} * slots * 2;
+  if (list.size() % 7 != 0 || list.size() / 7 > most) {
+    problems.push_back({"grants.list", "holds " + std::to_string(list.size()) +
+                                           " numbers but must hold seven for each of at most " +
+                                           std::to_string(most) + " grants"});
+    return;
+  }
   std::vector<Grant> seen;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, Direction>, std::size_t> taken;
+  std::map<std::pair<std::uint32_t, Direction>, std::size_t> first_of;
   for (const Grant& g : expand_grants(f)) {
-    const std::string key = "grants.list." + std::to_string(seen.size());
-    require(g.user < f.users, problems, key, "names a user that the cell does not have");
-    require(g.slot < slots, problems, key,
-            "names slot " + std::to_string(g.slot) + " but the frame has " + std::to_string(slots) +
-                ", counted from 0");
-    require(g.blocks >= 1 && g.first_block < most && g.blocks <= most - g.first_block, problems,
-            key, "reaches past the band's " + std::to_string(most) + " resource blocks");
-    require(g.redundancy_version <= 3, problems, key, "has a redundancy version above 3");
-    require(g.harq_process <= 15, problems, key, "has a HARQ process above 15");
-    for (const Grant& other : seen)
-      require(other.user != g.user || other.slot != g.slot || other.direction != g.direction,
-              problems, key, "is a second grant for the same user, slot and direction");
+    const std::size_t index = seen.size();
+    const std::string key = "grants.list." + std::to_string(index);
+    in_range(list[7 * index + 2], 0, 1, problems, key + ".direction");
+    check_grant(f, slots, g, key, problems);
+    const auto twin = taken.try_emplace({g.user, g.slot, g.direction}, index);
+    require(twin.second, problems, key,
+            "is for the same user, slot and direction as grants.list." +
+                std::to_string(twin.first->second));
+    const std::size_t first = first_of.try_emplace({g.user, g.direction}, index).first->second;
     seen.push_back(g);
+    const auto& coding = g.direction == Direction::Uplink ? f.uplink : f.downlink;
+    require(coding.block != BlockSpan::Frame || transports_alike(g, seen[first]), problems, key,
+            "has another redundancy_version or harq_process than grants.list." +
+                std::to_string(first) + ", with which it shares a transport block");
   }
 }
 
@@ -202,6 +259,7 @@ std::vector<Problem> FrameFormat::validate() const {
   Problems problems;
   in_range(antennas, 1, 256, problems, "antennas");
   in_range(users, 1, 128, problems, "users");
+  in_range(cell_id, 0, 1007, problems, "cell_id");
   require(users <= antennas, problems, "users",
           "is " + std::to_string(users) +
               " but a linear detector separates at most as many users "
@@ -215,6 +273,7 @@ std::vector<Problem> FrameFormat::validate() const {
   check_coding(downlink, "downlink", problems);
   in_range(ring, 2, 64, problems, "ring");
   if (!problems.empty()) return problems;
+  check_sequences(*this, problems);
   check_grants(*this, problems);
   check_deadlines(*this, problems);
   if (problems.empty()) lay_out_blocks(*this, lay_out_symbols(*this), problems);

@@ -116,6 +116,16 @@ Tick Frame::downlink_deadline(std::uint32_t symbol) const {
          std::llround(format_.deadlines.downlink_lead_ms * static_cast<double>(kMillisecond));
 }
 
+std::uint32_t Frame::bits_per_symbol(Direction d) const {
+  const auto kind = d == Direction::Uplink ? SymbolKind::Uplink : SymbolKind::Downlink;
+  std::uint32_t most = 0;
+  for (const auto symbol : symbols_of(kind))
+    for (const Allocation& a : allocations(symbol))
+      if (a.count > 0)
+        most = std::max(most, a.count * plan(transport_blocks(d)[a.transport_block]).Qm());
+  return most;
+}
+
 const Coding& Frame::coding(Direction d) const {
   return d == Direction::Uplink ? format_.uplink : format_.downlink;
 }

@@ -37,8 +37,8 @@ class Frame {
   Tick duration() const { return symbols_.back().end; }
   Tick air_time(std::uint64_t sample) const;  // samples → ticks, rounded to nearest
 
-  /// Conjugate pilot of `pilot` (ordinal of the pilot symbol), as receive_pilot wants it: the union
-  /// of all combs in that symbol. [tiles]
+  /// The conjugate of the pilots' base sequence, as receive_pilot wants it: all combs at once, in
+  /// every pilot symbol. [tiles]
   std::span<const phy::Tile> pilot_division() const { return {pilot_division_.data(), tiles()}; }
   /// What user u sends in its pilot symbol: the sequence on its own comb, zero elsewhere. [tiles]
   std::vector<phy::Tile> pilot_tiles(std::uint32_t user) const;
@@ -75,6 +75,7 @@ class Frame {
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
   Tick downlink_deadline(std::uint32_t symbol) const;     // may be negative
+  /// Coded bits of one user in one data symbol: the largest allocation's.
   std::uint32_t bits_per_symbol(Direction d) const;
   const Coding& coding(Direction d) const;
 

@@ -1,5 +1,6 @@
 #include "frame/graph.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -11,6 +12,10 @@ namespace {
 
 using runtime::Feed;
 using runtime::Instruction;
+
+// Packets of a symbol leave the radio unit when it has been on air. Until just before, an idle
+// thread has nothing to wait for.
+constexpr Tick kReadiness = 5 * kMicrosecond;
 
 class Builder {
  public:
@@ -56,11 +61,19 @@ class Builder {
       instruction.step = s;
       instruction.feed = Feed::Arrivals;
       instruction.chunks = frame_.format().antennas;
-      instruction.release = symbol.start;
+      instruction.release = symbol.end - kReadiness;
       instruction.close = symbol.end + patience;
-      instruction.deadline = frame_.uplink_deadline(s);
+      instruction.deadline = pilot ? pilot_deadline(s) : frame_.uplink_deadline(s);
       result_.receive[s] = builder_.add(instruction);
     }
+  }
+
+  // A downlink that uses this frame's own channel waits for it.
+  Tick pilot_deadline(std::uint16_t symbol) const {
+    const auto downlink = frame_.symbols_of(SymbolKind::Downlink);
+    const Tick uplink = frame_.uplink_deadline(symbol);
+    if (downlink.empty() || frame_.format().deadlines.precoder_age > 0) return uplink;
+    return std::min(uplink, frame_.downlink_deadline(downlink.front()));
   }
 
   void zero_force() {
@@ -68,8 +81,7 @@ class Builder {
     if (pilots.empty()) return;
     const auto& f = frame_.format();
     const auto chunks = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
-    result_.zero_force =
-        add(Op::ZeroForce, pilots.back(), chunks, frame_.uplink_deadline(pilots.back()));
+    result_.zero_force = add(Op::ZeroForce, pilots.back(), chunks, pilot_deadline(pilots.back()));
     for (const auto s : pilots) builder_.depend(result_.receive[s], result_.zero_force);
   }
 

@@ -24,8 +24,8 @@ struct FrameGraph {
 
 /// Uplink: receive(s) → ZeroForce → EqualizeDemodulate(s) → Decode(s) → Store(s). Downlink:
 /// Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce when the precoder
-/// is this frame's own. A symbol's missing packets are given up half the uplink budget after its
-/// end.
+/// is this frame's own. A symbol's packets are expected from 5 µs before its air end on; what is
+/// missing is given up half the uplink budget after it.
 FrameGraph build_graph(const Frame& frame);
 
 }  // namespace carillon::frame

@@ -40,6 +40,29 @@ std::vector<phy::EstimatePlan> estimate_plans(const Frame& frame) {
   return plans;
 }
 
+// Elements of the arrays that grow with the cell.
+struct Sizes {
+  explicit Sizes(const Frame& frame) {
+    const auto& f = frame.format();
+    const auto symbols = [&](SymbolKind kind) { return frame.symbols_of(kind).size(); };
+    const std::size_t uplink = symbols(SymbolKind::Uplink),
+                      downlink = symbols(SymbolKind::Downlink);
+    const std::size_t tiles = frame.tiles(), stride = frame.array().antenna_stride;
+    const std::size_t csi_tiles = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
+    grid = uplink * tiles * stride;
+    csi = csi_tiles * f.users * stride;
+    noise = symbols(SymbolKind::Pilot) * f.antennas;
+    downlink_symbols = downlink * tiles * f.users;
+    downlink_grid = downlink * tiles * stride;
+    weights = tiles * f.users * stride;
+    post_noise = tiles * f.users * kTileLanes;
+    antenna_power = csi_tiles * f.antennas;
+  }
+
+  std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
+  std::size_t weights, post_noise, antenna_power;                 // of Combiners
+};
+
 }  // namespace
 
 Pipeline::Pipeline(const Frame& frame, Options options)
@@ -78,11 +101,11 @@ std::span<const runtime::Opcode> Pipeline::opcodes() const { return kOpcodes; }
 void Pipeline::allocate(FrameSlot& s) const {
   const auto symbols = [&](SymbolKind kind) { return frame_.symbols_of(kind).size(); };
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
-  const std::size_t tiles = frame_.tiles();
+  const Sizes sizes(frame_);
   s.samples.resize(frame_.symbols().size() * antennas_);
-  s.grid = AlignedArray<phy::Tile>(uplink * tiles * tile_stride());
-  s.csi = AlignedArray<phy::Tile>(std::size_t{csi_tiles_} * users_ * tile_stride());
-  s.noise = AlignedArray<float>(symbols(SymbolKind::Pilot) * antennas_);
+  s.grid = AlignedArray<phy::Tile>(sizes.grid);
+  s.csi = AlignedArray<phy::Tile>(sizes.csi);
+  s.noise = AlignedArray<float>(sizes.noise);
   s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
   s.info = AlignedArray<std::uint8_t>(frame_.info_bytes(Direction::Uplink));
   s.payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Uplink));
@@ -92,19 +115,19 @@ void Pipeline::allocate(FrameSlot& s) const {
   s.constellation.resize(uplink);
   s.downlink_payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Downlink));
   s.downlink_coded = AlignedArray<std::uint8_t>(frame_.coded_bytes(Direction::Downlink));
-  s.symbols = AlignedArray<phy::Tile>(downlink * tiles * users_);
-  s.downlink_grid = AlignedArray<phy::Tile>(downlink * tiles * tile_stride());
+  s.symbols = AlignedArray<phy::Tile>(sizes.downlink_symbols);
+  s.downlink_grid = AlignedArray<phy::Tile>(sizes.downlink_grid);
   s.transmit.resize(downlink * antennas_);
 }
 
 void Pipeline::allocate(Combiners& c) const {
-  const std::size_t weights = std::size_t{frame_.tiles()} * users_ * tile_stride();
+  const Sizes sizes(frame_);
   if (group() == 16)
-    c.scalars = AlignedArray<phy::Complex>(weights);
+    c.scalars = AlignedArray<phy::Complex>(sizes.weights);
   else
-    c.tiles = AlignedArray<phy::Tile>(weights);
-  c.post_noise = AlignedArray<float>(std::size_t{frame_.tiles()} * users_ * kTileLanes);
-  c.antenna_power = AlignedArray<float>(std::size_t{csi_tiles_} * antennas_);
+    c.tiles = AlignedArray<phy::Tile>(sizes.weights);
+  c.post_noise = AlignedArray<float>(sizes.post_noise);
+  c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
 
 std::vector<std::uint32_t> Pipeline::grains() const {
@@ -135,6 +158,8 @@ void Pipeline::begin(std::uint64_t frame) {
   std::fill(s.good.begin(), s.good.end(), std::uint8_t{0});
   std::fill(s.results.begin(), s.results.end(), CodeBlockResult{});
   std::fill(s.quality.begin(), s.quality.end(), SymbolQuality{});
+  std::fill(s.constellation.begin(), s.constellation.end(), phy::Tile{});
+  std::fill(s.samples.begin(), s.samples.end(), nullptr);
   s.combiners = &combiners_[frame % combiners_.size()];
   s.combiners->frame.store(~0ULL, std::memory_order_relaxed);
   s.combiners->chunks_done.store(0, std::memory_order_relaxed);
@@ -142,10 +167,11 @@ void Pipeline::begin(std::uint64_t frame) {
   s.precoder = frame_.format().deadlines.precoder_age == 0 ? s.combiners : find_precoder(frame);
 }
 
-// The version wanted, else the next older one that is still there.
+// The version wanted, else the next older one that is still there. The oldest is the one that the
+// next frame will overwrite, perhaps while this frame's downlink still reads it.
 const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
   const std::uint64_t size = combiners_.size();
-  for (std::uint64_t age = frame_.format().deadlines.precoder_age; age < size && age <= frame;
+  for (std::uint64_t age = frame_.format().deadlines.precoder_age; age + 1 < size && age <= frame;
        ++age) {
     const Combiners& c = combiners_[(frame - age) % size];
     if (c.frame.load(std::memory_order_acquire) == frame - age) return &c;
@@ -168,27 +194,16 @@ std::uint32_t Pipeline::sampled_tile(std::uint64_t frame, std::uint32_t symbol) 
 
 std::uint64_t Pipeline::footprint(const Frame& frame) {
   const auto& f = frame.format();
-  const std::uint64_t stride = frame.array().antenna_stride;
-  const std::uint64_t tiles = frame.tiles();
-  const auto symbols = [&](SymbolKind kind) {
-    return std::uint64_t{frame.symbols_of(kind).size()};
-  };
-  const std::uint64_t grids =
-      tiles * sizeof(phy::Tile) *
-      ((symbols(SymbolKind::Uplink) + symbols(SymbolKind::Downlink)) * stride +
-       symbols(SymbolKind::Downlink) * f.users);
-  const std::uint64_t csi =
-      std::uint64_t{phy::csi_tiles(f.numerology.subcarriers, f.combiner.group)} * f.users * stride *
-      sizeof(phy::Tile);
-  const std::uint64_t weights =
-      tiles * f.users *
-      (stride * (f.combiner.group == 16 ? sizeof(phy::Complex) : sizeof(phy::Tile)) +
-       kTileLanes * sizeof(float));
-  std::uint64_t blocks = 0;
+  const Sizes s(frame);
+  const std::size_t weight = f.combiner.group == 16 ? sizeof(phy::Complex) : sizeof(phy::Tile);
+  const std::uint64_t combiners =
+      s.weights * weight + (s.post_noise + s.antenna_power) * sizeof(float);
+  std::uint64_t slot = (s.grid + s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
+                       s.noise * sizeof(float) + frame.info_bytes(Direction::Uplink);
   for (const Direction d : {Direction::Uplink, Direction::Downlink})
-    blocks += frame.coded_bytes(d) + frame.info_bytes(d) + frame.payload_bytes(d);
-  const std::uint64_t samples = std::uint64_t{frame.samples()} * f.antennas * 4;
-  return f.ring * (grids + csi + blocks + samples) + (f.ring + f.deadlines.precoder_age) * weights;
+    slot += frame.coded_bytes(d) + frame.payload_bytes(d);
+  const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
+  return f.ring * (slot + packets) + (f.ring + f.deadlines.precoder_age) * combiners;
 }
 
 }  // namespace carillon::frame

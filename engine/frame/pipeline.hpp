@@ -112,7 +112,8 @@ class Pipeline {
   std::uint32_t sampled_user(std::uint64_t frame) const;
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
 
-  /// Bytes that all frames in flight take.
+  /// Bytes that all frames in flight take: the arrays of their slots and combiners, and one packet
+  /// for each symbol and antenna.
   static std::uint64_t footprint(const Frame& frame);
 
  private:

@@ -36,19 +36,25 @@ void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_
 
 }  // namespace
 
-void run_serially(Pipeline& pipeline, std::uint64_t frame) {
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer) {
   const auto& graph = pipeline.graph().graph;
   const auto chunks = pipeline.chunks(frame);
   std::vector<std::uint16_t> waiting;
-  std::queue<std::uint16_t> ready;
+  const auto later = [&](std::uint16_t a, std::uint16_t b) {
+    return graph.rank(a) > graph.rank(b);
+  };
+  std::priority_queue<std::uint16_t, std::vector<std::uint16_t>, decltype(later)> ready(later);
   for (std::uint16_t id = 0; id < graph.size(); ++id) {
     waiting.push_back(graph[id].predecessors);
     if (waiting.back() == 0) ready.push(id);
   }
-  for (; !ready.empty(); ready.pop()) {
-    const std::uint16_t id = ready.front();
+  while (!ready.empty()) {
+    const std::uint16_t id = ready.top();
+    ready.pop();
     const std::uint32_t count = chunks.empty() ? graph[id].chunks : chunks[id];
+    const Tick start = now();
     if (count > 0) run(pipeline, frame, id, count);
+    if (observer) observer(id, start, now());
     for (const std::uint16_t next : graph[id].successors)
       if (--waiting[next] == 0) ready.push(next);
   }

@@ -146,7 +146,7 @@ struct UplinkKernels {
     }
     const auto bins = static_cast<float>(frame.ofdm().shape().fft_size);
     c.transmit_gain = most > 0 ? std::sqrt(kTransmitPower * bins / most) : 0;
-    c.frame.store(task.frame, std::memory_order_release);
+    c.frame.store(slot.frame, std::memory_order_release);
   }
 
   void equalize_demodulate() {
@@ -191,7 +191,11 @@ struct UplinkKernels {
     slot.quality[std::size_t{ordinal} * p.users_ + user] = {
         p.demap_.error_power(plan.modulation(), worker.equalized[user], mask), variance,
         end - begin};
-    if (user == p.sampled_user(slot.frame)) slot.constellation[ordinal] = worker.equalized[user];
+    if (user != p.sampled_user(slot.frame)) return;
+    for (std::uint32_t lane = begin % kTileLanes; lane < begin % kTileLanes + end - begin; ++lane) {
+      slot.constellation[ordinal].re[lane] = worker.equalized[user].re[lane];
+      slot.constellation[ordinal].im[lane] = worker.equalized[user].im[lane];
+    }
   }
 
   void decode() {

@@ -1,0 +1,438 @@
+#include "frame/format.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "frame/frame.hpp"
+#include "phy/ofdm/ofdm.hpp"
+#include "support/test.hpp"
+
+using namespace carillon;
+using namespace carillon::frame;
+
+namespace {
+
+Numerology numerology(double spacing_khz, std::uint32_t fft_size) {
+  Numerology n;
+  n.spacing_khz = spacing_khz;
+  n.fft_size = fft_size;
+  n.subcarriers = fft_size / 2;
+  return n;
+}
+
+FrameFormat valid() {
+  FrameFormat format;
+  format.numerology.fft_size = 128;
+  format.numerology.subcarriers = 72;
+  return format;
+}
+
+// Exactly one problem, under `key`, whose message holds `part`.
+template <typename Change>
+void expect_problem(const std::string& key, const std::string& part, Change&& change,
+                    FrameFormat format = valid()) {
+  EXPECT_TRUE(format.validate().empty());
+  change(format);
+  const auto problems = format.validate();
+  ASSERT_EQ(problems.size(), 1U) << "for " << key << " " << part;
+  EXPECT_EQ(problems[0].key, key);
+  EXPECT_NE(problems[0].message.find(part), std::string::npos) << problems[0].message;
+  EXPECT_THROW(Frame{format}, std::invalid_argument);
+}
+
+template <typename Change>
+void expect_valid(Change&& change, FrameFormat format = valid()) {
+  change(format);
+  for (const auto& problem : format.validate())
+    EXPECT_EQ(problem.key + " " + problem.message, std::string());
+}
+
+FrameFormat with_list(std::vector<std::uint32_t> list) {
+  FrameFormat format = valid();
+  format.grants.kind = GrantKind::List;
+  format.grants.list = std::move(list);
+  return format;
+}
+
+}  // namespace
+
+// TS 38.211 5.3.1: N_CP = 144κ·2^-µ, and 16κ more for l = 0 and l = 7·2^µ of a subframe;
+// T_c = 1 / (480 kHz · 4096), κ = 64.
+TEST(Prefix, IsThatOf38211ForEverySpacingAndFftSize) {
+  for (std::uint32_t mu = 0; mu < 4; ++mu)
+    for (std::uint32_t fft = 128; fft <= 4096; fft *= 2) {
+      const std::uint64_t spacing_hz = 15'000ULL << mu;
+      const std::uint64_t rate = spacing_hz * fft;
+      for (std::uint32_t l = 0; l < 140; ++l) {
+        const std::uint32_t in_subframe = l % (14U << mu);
+        const bool longer = in_subframe == 0 || in_subframe == 7U << mu;
+        const std::uint64_t units = (144ULL * 64 >> mu) + (longer ? 16ULL * 64 : 0);
+        const std::uint64_t scaled = units * rate;  // over 480000 · 4096 units a second
+        ASSERT_EQ(scaled % (480'000ULL * 4096), 0U) << "not a whole number of samples";
+        ASSERT_EQ(prefix_samples(numerology(static_cast<double>(spacing_hz) / 1e3, fft), l),
+                  scaled / (480'000ULL * 4096))
+            << "symbol " << l << " at " << spacing_hz << " Hz, " << fft;
+      }
+    }
+}
+
+TEST(Prefix, SeventySymbolsOfTheThesisFillFiveMilliseconds) {
+  FrameFormat format;
+  format.numerology = numerology(15, 2048);
+  format.numerology.subcarriers = 1200;
+  format.antennas = 8;
+  format.users = 8;
+  format.schedule = std::string(8, 'P') + std::string(62, 'U');
+  const Frame frame(format);
+  EXPECT_EQ(frame.samples(), 153600U);
+  EXPECT_EQ(frame.duration(), 5 * kMillisecond);
+  EXPECT_EQ(frame.most_samples(), 2048U + 160U);
+}
+
+TEST(Prefix, FourteenSymbolsOfEverySpacingFillTheirSlot) {
+  for (const double spacing : {15.0, 30.0, 60.0, 120.0})
+    for (std::uint32_t fft = 128; fft <= 4096; fft *= 2) {
+      FrameFormat format = valid();
+      format.numerology = numerology(spacing, fft);
+      // 5 slots of 30 kHz are no whole number of half milliseconds: take a subframe's symbols.
+      const auto symbols = std::min<std::size_t>(140, 14 * static_cast<std::size_t>(spacing / 15));
+      format.schedule = "PP" + std::string(symbols - 2, 'U');
+      const Frame frame(format);
+      EXPECT_EQ(frame.duration(), symbols == 140 ? frame.air_time(frame.samples()) : kMillisecond);
+    }
+}
+
+TEST(Prefix, IsConstantWhenAsked) {
+  Numerology n = numerology(20, 256);
+  n.prefix = PrefixKind::Constant;
+  n.prefix_samples = 17;
+  for (std::uint32_t l = 0; l < 30; ++l) EXPECT_EQ(prefix_samples(n, l), 17U);
+}
+
+TEST(Validate, AcceptsTheDefaults) {
+  expect_valid([](FrameFormat&) {}, FrameFormat{});
+}
+
+TEST(Validate, AcceptsWhatTheRangesPromise) {
+  expect_valid([](FrameFormat& f) { f.antennas = f.users = 1, f.schedule = "PU"; });
+  expect_valid([](FrameFormat& f) { f.users = f.antennas = 2; });
+  expect_valid([](FrameFormat& f) { f.symbols_per_slot = 140; });
+  expect_valid([](FrameFormat& f) { f.symbols_per_slot = 1; });
+  expect_valid([](FrameFormat& f) { f.schedule = "PPU", f.cell_id = 1007; });
+  expect_valid([](FrameFormat& f) { f.schedule = "PP" + std::string(138, 'U'); });
+  expect_valid([](FrameFormat& f) { f.pilots = {PilotKind::Comb, 16, 1}, f.schedule = "PU"; });
+  expect_valid([](FrameFormat& f) { f.ring = 64, f.deadlines.precoder_age = 63; });
+}
+
+TEST(Validate, AcceptsTheLargestCell) {
+  expect_valid([](FrameFormat& f) {
+    f.antennas = 256;
+    f.users = 128;
+    f.numerology.fft_size = 4096;
+    f.numerology.subcarriers = 3276;
+    f.pilots = {PilotKind::Comb, 16, 25};
+    f.schedule = "PPPPPPPPUUUUUU";
+  });
+}
+
+TEST(Validate, NamesAntennasAndUsers) {
+  expect_problem("antennas", "257 but must be between 1 and 256",
+                 [](FrameFormat& f) { f.antennas = 257; });
+  expect_problem("users", "is 3 but a linear detector",
+                 [](FrameFormat& f) { f.antennas = 2, f.users = 3, f.schedule = "PPPU"; });
+  expect_problem("cell_id", "between 0 and 1007", [](FrameFormat& f) { f.cell_id = 1008; });
+  FrameFormat none = valid();
+  none.users = 0;
+  EXPECT_EQ(none.validate().at(0).key, std::string("users"));
+}
+
+TEST(Validate, NamesNumerology) {
+  for (const std::uint32_t size : {0U, 1U, 64U, 127U, 1000U, 8192U}) {
+    FrameFormat f = valid();
+    f.numerology.fft_size = size;
+    ASSERT_FALSE(f.validate().empty());
+    EXPECT_EQ(f.validate()[0].key, std::string("numerology.fft_size"));
+  }
+  expect_problem("numerology.spacing_khz", "45",
+                 [](FrameFormat& f) { f.numerology.spacing_khz = 45; });
+  for (const double bad :
+       {0.0, -15.0, 481.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    expect_problem("numerology.spacing_khz", "between 1 and 480", [&](FrameFormat& f) {
+      f.numerology.prefix = PrefixKind::Constant;
+      f.numerology.prefix_samples = 9;
+      f.numerology.spacing_khz = bad;
+    });
+  expect_problem("numerology.prefix_samples", "is 129 but must be between 0 and 128",
+                 [](FrameFormat& f) {
+                   f.numerology.prefix = PrefixKind::Constant;
+                   f.numerology.prefix_samples = 129;
+                 });
+}
+
+TEST(Validate, LeavesBinsToMeasureNoiseOn) {
+  for (const bool hole : {false, true})
+    for (std::uint32_t used = 100; used <= 140; ++used) {
+      FrameFormat f = valid();
+      f.numerology.subcarriers = used;
+      f.numerology.dc_hole = hole;
+      const auto problems = f.validate();
+      const std::uint32_t most = 128 - (hole ? 1 : 0);
+      const bool measurable = used <= most && phy::OfdmPlan({128, used, hole}).noise_bins() > 0;
+      EXPECT_EQ(problems.empty(), measurable) << used;
+      if (!measurable) {
+        EXPECT_EQ(problems.at(0).key, std::string("numerology.subcarriers"));
+      }
+    }
+  expect_problem("numerology.subcarriers", "is 11 but must be between 12 and 125",
+                 [](FrameFormat& f) { f.numerology.subcarriers = 11; });
+}
+
+TEST(Validate, NamesTheSchedule) {
+  const auto schedule = [](std::string text) {
+    return [text = std::move(text)](FrameFormat& f) { f.schedule = text; };
+  };
+  expect_problem("schedule", "'x' at place 3", schedule("PPUxU"));
+  expect_problem("schedule", "byte 0xc3 at place 2", schedule("PP\xc3\x9cU"));
+  expect_problem("schedule", "has 141 symbols but must have 1 to 140",
+                 schedule("PP" + std::string(139, 'U')));
+  expect_problem("schedule", "pilot after uplink data", schedule("PUP"));
+  expect_problem("schedule", "one D symbol", schedule("PPGGGGGGGGGGD"));
+  expect_problem("schedule", "carries no data", schedule("PPGG"));
+  FrameFormat empty = valid();
+  empty.schedule.clear();
+  EXPECT_EQ(empty.validate().at(0).key, std::string("schedule"));
+  expect_problem("symbols_per_slot", "between 1 and 140",
+                 [](FrameFormat& f) { f.symbols_per_slot = 0; });
+  expect_problem("symbols_per_slot", "between 1 and 140",
+                 [](FrameFormat& f) { f.symbols_per_slot = 141; });
+}
+
+TEST(Validate, CountsTheUsersThatPilotsSeparate) {
+  expect_problem("users", "is 3 but 2 pilot symbols with comb 1 separate only 2",
+                 [](FrameFormat& f) { f.users = 3; });
+  expect_problem("users", "is 7 but 2 pilot symbols with comb 3 separate only 6",
+                 [](FrameFormat& f) {
+                   f.pilots = {PilotKind::Comb, 3, 25};
+                   f.users = 7;
+                 });
+  expect_problem("users", "separate only 0", [](FrameFormat& f) { f.schedule = "UU"; });
+  expect_problem("pilots.comb", "between 1 and 16", [](FrameFormat& f) {
+    f.pilots = {PilotKind::Comb, 17, 25};
+  });
+  expect_problem("pilots.comb", "must not exceed numerology.subcarriers (12)", [](FrameFormat& f) {
+    f.numerology.subcarriers = 12;
+    f.pilots = {PilotKind::Comb, 13, 25};
+  });
+}
+
+TEST(Validate, RefusesPilotsWithoutASequence) {
+  for (const std::uint32_t root : {71U, 142U, 710U})  // 71: the largest prime within 72
+    expect_problem("pilots.root", "multiple of 71", [&](FrameFormat& f) { f.pilots.root = root; });
+  expect_problem("pilots.root", "between 1 and 99999", [](FrameFormat& f) { f.pilots.root = 0; });
+  expect_problem("pilots.root", "between 1 and 99999",
+                 [](FrameFormat& f) { f.pilots.root = 100000; });
+}
+
+TEST(Validate, GivesEveryDownlinkUserAReference) {
+  expect_problem(
+      "users", "references of 12 users only",
+      [](FrameFormat& f) {
+        f.antennas = 16;
+        f.users = 13;
+        f.numerology.subcarriers = 12;
+        f.schedule = std::string(13, 'P') + "GGGGGGGGGGDD";
+      },
+      [] {
+        FrameFormat f = valid();
+        f.uplink.rate = f.downlink.rate = 0.5;
+        return f;
+      }());
+}
+
+TEST(Validate, NamesCodingOfItsDirection) {
+  for (const bool up : {true, false}) {
+    FrameFormat base = valid();
+    base.schedule = "PPUUGGGGGGGGDDDD";
+    const std::string key = up ? "uplink." : "downlink.";
+    const auto change = [up](auto&& what) {
+      return [up, what](FrameFormat& f) { what(up ? f.uplink : f.downlink); };
+    };
+    expect_problem(key + "rate", "0.96 but must be between 0.01 and 0.95",
+                   change([](Coding& c) { c.rate = 0.96; }), base);
+    expect_problem(key + "rate", "between", change([](Coding& c) { c.rate = std::nan(""); }), base);
+    expect_problem(key + "base_graph", "between 0 and 2",
+                   change([](Coding& c) { c.base_graph = 3; }), base);
+    expect_problem(key + "lifting", "between 0 and 384",
+                   change([](Coding& c) { c.lifting = 65536 + 104; }), base);
+    expect_problem(key + "lifting", "nearest are 16 and 18",
+                   change([](Coding& c) { c.lifting = 17; }), base);
+    expect_problem(key + "redundancy_version", "between 0 and 3",
+                   change([](Coding& c) { c.redundancy_version = 4; }), base);
+    expect_problem(key + "buffer_limit", "between 0.3 and 1",
+                   change([](Coding& c) { c.buffer_limit = 0.2; }), base);
+    expect_problem(key + "iterations", "between 1 and 100",
+                   change([](Coding& c) { c.iterations = 0; }), base);
+    expect_problem(key + "mcs_index", "between 0 and 28",
+                   change([](Coding& c) { c.mcs_table = McsTable::Qam64, c.mcs_index = 29; }),
+                   base);
+    expect_problem(key + "mcs_index", "between 0 and 27",
+                   change([](Coding& c) { c.mcs_table = McsTable::Qam256, c.mcs_index = 28; }),
+                   base);
+  }
+}
+
+TEST(Validate, RefusesRatesThatLeaveNoParity) {
+  // 144 coded bits in a symbol of 72 QPSK elements: 0.95 of them and a CRC are too many.
+  expect_problem("uplink.rate", "leave parity", [](FrameFormat& f) {
+    f.uplink.modulation = ModulationChoice::Qpsk;
+    f.uplink.block = BlockSpan::Symbol;
+    f.uplink.rate = 0.95;
+  });
+  // 864 elements of 256QAM: nine blocks of 640 bits, of whose 3200 coded bits 960 are kept.
+  expect_problem("uplink.buffer_limit", "too few", [](FrameFormat& f) {
+    f.uplink.crc = false;
+    f.uplink.modulation = ModulationChoice::Qam256;
+    f.uplink.rate = 0.9;
+    f.uplink.base_graph = 1;
+    f.uplink.lifting = 104;
+    f.uplink.buffer_limit = 0.34;
+  });
+}
+
+TEST(Validate, SaysOnceWhatEveryUserSuffersFrom) {
+  expect_problem("uplink.lifting", "at most", [](FrameFormat& f) {
+    f.antennas = 16, f.users = 16;
+    f.pilots = {PilotKind::Comb, 8, 25};
+    f.uplink.block = BlockSpan::Symbol;
+    f.uplink.lifting = 384;
+  });
+}
+
+TEST(Validate, RefusesCodeBlocksWithFewerBitsThanTheyCarry) {
+  expect_problem("uplink.lifting", "coded bits, fewer than", [](FrameFormat& f) {
+    f.uplink.crc = false;
+    f.uplink.base_graph = 2;
+    f.uplink.lifting = 2;
+    f.uplink.modulation = ModulationChoice::Qam256;
+    f.uplink.rate = 0.95;
+  });
+}
+
+TEST(Validate, RefusesMillionsOfCodeBlocks) {
+  FrameFormat f = valid();
+  f.antennas = f.users = 16;
+  f.numerology.fft_size = 4096;
+  f.numerology.subcarriers = 3276;
+  f.pilots = {PilotKind::Comb, 16, 25};
+  f.schedule = "P" + std::string(139, 'U');
+  f.uplink.crc = false;
+  f.uplink.base_graph = 2;
+  f.uplink.lifting = 2;
+  f.uplink.block = BlockSpan::Frame;
+  const auto problems = f.validate();
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].key, std::string("uplink.lifting"));
+  EXPECT_NE(problems[0].message.find("262144 code blocks"), std::string::npos);
+}
+
+TEST(Validate, NamesCombinerRingAndDeadlines) {
+  expect_problem("combiner.group", "between 1 and 16",
+                 [](FrameFormat& f) { f.combiner.group = 0; });
+  expect_problem("combiner.group", "is 17", [](FrameFormat& f) { f.combiner.group = 17; });
+  expect_problem("ring", "between 2 and 64", [](FrameFormat& f) { f.ring = 1; });
+  expect_problem("ring", "between 2 and 64", [](FrameFormat& f) { f.ring = 65; });
+  expect_problem("deadlines.uplink_budget_ms", "between 0.01 and 1000",
+                 [](FrameFormat& f) { f.deadlines.uplink_budget_ms = 0; });
+  expect_problem("deadlines.downlink_lead_ms", "between 0 and 100",
+                 [](FrameFormat& f) { f.deadlines.downlink_lead_ms = -1; });
+  expect_problem("deadlines.precoder_age", "is 4 but must be below ring (4)",
+                 [](FrameFormat& f) { f.deadlines.precoder_age = 4; });
+}
+
+TEST(Validate, WantsRoomBetweenPilotsAndTheDownlinkTheyServe) {
+  expect_problem("deadlines.downlink_lead_ms", "set deadlines.precoder_age to 1 or more",
+                 [](FrameFormat& f) { f.schedule = "PPGDDD"; });
+  expect_problem("deadlines.downlink_lead_ms", "set deadlines.precoder_age to 1 or more",
+                 [](FrameFormat& f) { f.schedule = "DDPP"; });
+  expect_valid([](FrameFormat& f) { f.schedule = "PPGDDD", f.deadlines.precoder_age = 1; });
+  expect_valid([](FrameFormat& f) { f.schedule = "DDPP", f.deadlines.precoder_age = 2; });
+  expect_valid([](FrameFormat& f) { f.schedule = "PPGDDD", f.deadlines.downlink_lead_ms = 0.05; });
+}
+
+TEST(Validate, NamesTheGrantThatIsWrong) {
+  // user, slot, direction, first block, blocks, redundancy version, HARQ process
+  const FrameFormat base = with_list({0, 0, 0, 0, 6, 0, 0, 1, 0, 0, 0, 6, 0, 0});
+  const auto set = [](std::size_t place, std::uint32_t value) {
+    return [=](FrameFormat& f) { f.grants.list[place] = value; };
+  };
+  expect_problem("grants.list.1.user", "is 2 but must be between 0 and 1", set(7, 2), base);
+  expect_problem("grants.list.1.slot", "is 1 but must be between 0 and 0", set(8, 1), base);
+  expect_problem("grants.list.1.direction", "between 0 and 1", set(9, 2), base);
+  expect_problem(
+      "grants.list.0.first_block", "between 0 and 5",
+      [](FrameFormat& f) { f.grants.list[3] = 6, f.grants.list[4] = 1; }, base);
+  expect_problem("grants.list.0.blocks", "is 6 but must be between 1 and 5", set(3, 1), base);
+  expect_problem("grants.list.0.blocks", "is 0", set(4, 0), base);
+  expect_problem("grants.list.0.blocks", "is 4294967295", set(4, 0xffff'ffff), base);
+  expect_problem("grants.list.1.redundancy_version", "between 0 and 3", set(12, 4), base);
+  expect_problem("grants.list.1.harq_process", "between 0 and 15", set(13, 16), base);
+  expect_problem("grants.list.1", "same user, slot and direction as grants.list.0", set(7, 0),
+                 base);
+  expect_problem(
+      "grants.list", "seven", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
+  expect_problem(
+      "grants.list", "at most 4 grants",
+      [](FrameFormat& f) { f.grants.list.resize(7 * 1'000'000); }, base);
+  expect_problem(
+      "grants.list", "needs grants.kind", [](FrameFormat& f) { f.grants.kind = GrantKind::Full; },
+      base);
+}
+
+TEST(Validate, WantsOneRedundancyVersionInABlockThatSpansGrants) {
+  FrameFormat base = with_list({0, 0, 0, 0, 6, 1, 3, 0, 1, 0, 0, 6, 1, 3});
+  base.schedule =
+      "PPUUUUU"
+      "UUUUUUU";
+  base.symbols_per_slot = 7;
+  base.uplink.block = BlockSpan::Frame;
+  expect_problem(
+      "grants.list.1", "another redundancy_version", [](FrameFormat& f) { f.grants.list[12] = 2; },
+      base);
+  expect_problem(
+      "grants.list.1", "harq_process", [](FrameFormat& f) { f.grants.list[13] = 2; }, base);
+  base.uplink.block = BlockSpan::Slot;
+  expect_valid([](FrameFormat& f) { f.grants.list[12] = 2; }, base);
+}
+
+TEST(Validate, SaysWhereAGrantIsTooSmallForItsCode) {
+  expect_problem(
+      "uplink.lifting", "carry", [](FrameFormat& f) { f.uplink.lifting = 48; },
+      [] {
+        FrameFormat f = with_list({0, 0, 0, 5, 1, 0, 0});
+        f.uplink.base_graph = 1;
+        return f;
+      }());
+}
+
+TEST(Grants, RoundRobinTilesTheBandInEverySlot) {
+  FrameFormat f = valid();
+  f.users = 5;
+  f.antennas = 5;
+  f.symbols_per_slot = 3;
+  f.grants.kind = GrantKind::RoundRobin;
+  const auto grants = expand_grants(f);
+  for (std::uint32_t slot = 0; slot < 5; ++slot) {
+    std::vector<int> covered(6);
+    for (const Grant& g : grants)
+      if (g.slot == slot && g.direction == Direction::Uplink)
+        for (std::uint32_t b = 0; b < g.blocks; ++b) ++covered.at(g.first_block + b);
+    EXPECT_EQ(covered, std::vector<int>(6, 1));
+  }
+  // In slot n user u has share (u + n) mod K: the shares move on from slot to slot.
+  for (const Grant& a : grants)
+    for (const Grant& b : grants)
+      if (a.direction == b.direction && b.slot == a.slot + 1 && b.user == (a.user + 4) % 5) {
+        EXPECT_EQ(a.first_block, b.first_block);
+        EXPECT_EQ(a.blocks, b.blocks);
+      }
+}

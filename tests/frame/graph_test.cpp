@@ -1,0 +1,201 @@
+#include "frame/graph.hpp"
+
+#include <set>
+
+#include "frame/opcodes.hpp"
+#include "frame/random_format.hpp"
+#include "support/test.hpp"
+
+using namespace carillon;
+using namespace carillon::frame;
+
+namespace {
+
+// The graph with everything that an instruction waits for, directly or not.
+class Ancestry {
+ public:
+  explicit Ancestry(const runtime::Graph& graph) : before_(graph.size()) {
+    std::vector<std::uint16_t> waiting(graph.size()), order;
+    for (std::uint16_t i = 0; i < graph.size(); ++i)
+      for (const auto next : graph[i].successors) ++waiting[next];
+    for (std::uint16_t i = 0; i < graph.size(); ++i) {
+      counted_ = counted_ && waiting[i] == graph[i].predecessors;
+      if (waiting[i] == 0) order.push_back(i);
+    }
+    for (std::size_t n = 0; n < order.size(); ++n)
+      for (const auto next : graph[order[n]].successors) {
+        before_[next].insert(order[n]);
+        before_[next].insert(before_[order[n]].begin(), before_[order[n]].end());
+        if (--waiting[next] == 0) order.push_back(next);
+      }
+    acyclic_ = order.size() == graph.size();
+  }
+
+  bool acyclic() const { return acyclic_; }
+  bool counted() const { return counted_; }
+  bool before(std::uint16_t a, std::uint16_t b) const { return before_[b].contains(a); }
+
+ private:
+  std::vector<std::set<std::uint16_t>> before_;
+  bool acyclic_ = false, counted_ = true;
+};
+
+struct Built {
+  explicit Built(const FrameFormat& format)
+      : frame(format), made(build_graph(frame)), ancestry(made.graph) {}
+  // The instruction of an opcode in a symbol, or kNoInstruction.
+  std::uint16_t find(Op op, std::uint32_t symbol) const {
+    std::uint16_t found = kNoInstruction;
+    for (std::uint16_t i = 0; i < made.graph.size(); ++i)
+      if (made.graph[i].opcode == static_cast<std::uint16_t>(op) && made.graph[i].step == symbol) {
+        EXPECT_EQ(found, kNoInstruction) << "twice: " << kOpNames[static_cast<std::size_t>(op)];
+        found = i;
+      }
+    return found;
+  }
+  Frame frame;
+  FrameGraph made;
+  Ancestry ancestry;
+};
+
+template <typename Check>
+void for_random_graphs(std::uint64_t seed, Check&& check) {
+  test::FormatMaker make(seed);
+  for (int i = 0; i < 150; ++i) check(Built(make()));
+}
+
+Tick ms(double value) { return std::llround(value * static_cast<double>(kMillisecond)); }
+
+}  // namespace
+
+TEST(FrameGraph, HasNoCycleAndCountsItsPredecessors) {
+  for_random_graphs(1, [](const Built& b) {
+    EXPECT_TRUE(b.ancestry.acyclic());
+    EXPECT_TRUE(b.ancestry.counted());
+  });
+}
+
+TEST(FrameGraph, ReceivesEveryPilotAndUplinkSymbolOnce) {
+  for_random_graphs(2, [](const Built& b) {
+    for (std::uint16_t s = 0; s < b.frame.symbols().size(); ++s) {
+      const auto& symbol = b.frame.symbol(s);
+      const bool pilot = symbol.kind == SymbolKind::Pilot;
+      const auto id = b.find(pilot ? Op::PilotFft : Op::UplinkFft, s);
+      EXPECT_EQ(b.made.receive[s], id);
+      EXPECT_EQ(id != kNoInstruction, pilot || symbol.kind == SymbolKind::Uplink);
+      if (id == kNoInstruction) continue;
+      const auto& instruction = b.made.graph[id];
+      EXPECT_TRUE(instruction.feed == runtime::Feed::Arrivals);
+      EXPECT_EQ(instruction.chunks, b.frame.format().antennas);
+      EXPECT_EQ(instruction.predecessors, 0U);
+      EXPECT_EQ(instruction.release, symbol.end - 5 * kMicrosecond);
+      EXPECT_EQ(instruction.close,
+                symbol.end + ms(b.frame.format().deadlines.uplink_budget_ms / 2));
+    }
+  });
+}
+
+TEST(FrameGraph, MakesTheCombinerFromAllPilots) {
+  for_random_graphs(3, [](const Built& b) {
+    const auto id = b.made.zero_force;
+    ASSERT_NE(id, kNoInstruction);
+    const auto& f = b.frame.format();
+    const std::uint32_t groups =
+        (f.numerology.subcarriers + f.combiner.group - 1) / f.combiner.group;
+    EXPECT_EQ(b.made.graph[id].chunks, (groups + 15) / 16);
+    for (const auto s : b.frame.symbols_of(SymbolKind::Pilot))
+      EXPECT_TRUE(b.ancestry.before(b.made.receive[s], id));
+  });
+}
+
+TEST(FrameGraph, DecodesACodeBlockAfterAllItsSymbols) {
+  for_random_graphs(4, [](const Built& b) {
+    for (std::uint32_t s = 0; s < b.frame.symbols().size(); ++s) {
+      if (b.frame.symbol(s).kind != SymbolKind::Uplink) continue;
+      const auto blocks = b.frame.code_blocks_at(s);
+      const auto decode = b.made.decode[s];
+      EXPECT_EQ(decode, b.find(Op::Decode, s));
+      ASSERT_EQ(decode != kNoInstruction, !blocks.empty());
+      if (blocks.empty()) continue;
+      EXPECT_EQ(b.made.graph[decode].chunks, blocks.size());
+      EXPECT_TRUE(b.ancestry.before(b.made.zero_force, decode));
+      for (const auto block : blocks) {
+        const auto& place = b.frame.code_blocks(Direction::Uplink)[block];
+        const auto user = b.frame.transport_blocks(Direction::Uplink)[place.transport_block].user;
+        for (std::uint32_t t = place.first_symbol; t <= place.last_symbol; ++t) {
+          if (b.frame.symbol(t).kind != SymbolKind::Uplink ||
+              b.frame.allocations(t)[user].count == 0)
+            continue;
+          const auto equalize = b.find(Op::EqualizeDemodulate, t);
+          EXPECT_EQ(b.made.graph[equalize].chunks, b.frame.tiles());
+          EXPECT_TRUE(b.ancestry.before(equalize, decode));
+          EXPECT_TRUE(b.ancestry.before(b.made.receive[t], equalize));
+          EXPECT_TRUE(b.ancestry.before(b.made.zero_force, equalize));
+        }
+      }
+    }
+  });
+}
+
+TEST(FrameGraph, ChecksATransportBlockAfterAllItsCodeBlocks) {
+  for_random_graphs(5, [](const Built& b) {
+    for (std::uint32_t s = 0; s < b.frame.symbols().size(); ++s) {
+      const auto blocks = b.frame.assemblies_at(s);
+      ASSERT_EQ(b.made.assemble[s] != kNoInstruction, !blocks.empty());
+      for (const auto block : blocks)
+        for (const auto& place : b.frame.code_blocks(Direction::Uplink))
+          if (place.transport_block == block) {
+            EXPECT_TRUE(b.ancestry.before(b.made.decode[place.last_symbol], b.made.assemble[s]));
+          }
+    }
+  });
+}
+
+TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
+  for_random_graphs(6, [](const Built& b) {
+    const bool own = b.frame.format().deadlines.precoder_age == 0;
+    for (std::uint32_t s = 0; s < b.frame.symbols().size(); ++s) {
+      const auto ifft = b.made.transmit[s];
+      const bool downlink = b.frame.symbol(s).kind == SymbolKind::Downlink;
+      ASSERT_EQ(ifft != kNoInstruction, downlink);
+      if (!downlink) continue;
+      EXPECT_TRUE(b.made.graph[ifft].notify);
+      EXPECT_TRUE(b.made.graph[ifft].drop_alone);
+      EXPECT_EQ(b.made.graph[ifft].deadline,
+                b.frame.symbol(s).start - ms(b.frame.format().deadlines.downlink_lead_ms));
+      EXPECT_EQ(b.ancestry.before(b.made.zero_force, ifft), own);
+      EXPECT_TRUE(b.ancestry.before(b.find(Op::Precode, s), ifft));
+      for (std::uint32_t u = 0; u < b.frame.format().users; ++u) {
+        const Allocation& a = b.frame.allocations(s)[u];
+        if (a.count == 0) continue;
+        for (const auto& place : b.frame.code_blocks(Direction::Downlink))
+          if (place.transport_block == a.transport_block && place.first_symbol <= s &&
+              s <= place.last_symbol) {
+            const auto encode = b.find(Op::Encode, place.first_symbol);
+            EXPECT_TRUE(b.ancestry.before(encode, b.find(Op::Modulate, s)));
+            EXPECT_TRUE(b.ancestry.before(encode, ifft));
+          }
+      }
+    }
+  });
+}
+
+TEST(FrameGraph, HasDeadlinesOfTheAirInterface) {
+  for_random_graphs(7, [](const Built& b) {
+    const auto& f = b.frame.format();
+    const auto downlink = b.frame.symbols_of(SymbolKind::Downlink);
+    for (const auto& i : b.made.graph.instructions()) {
+      const auto op = static_cast<Op>(i.opcode);
+      Tick expected = b.frame.symbol(i.step).end + ms(f.deadlines.uplink_budget_ms);
+      const Tick leaves = b.frame.symbol(i.step).start - ms(f.deadlines.downlink_lead_ms);
+      if (op == Op::Encode || op == Op::Modulate || op == Op::Precode || op == Op::Ifft)
+        expected = leaves;
+      // A downlink precoded with this frame's own pilots wants them earlier.
+      const bool pilots = op == Op::PilotFft || op == Op::ZeroForce;
+      if (pilots && !downlink.empty() && f.deadlines.precoder_age == 0)
+        expected = std::min(expected,
+                            b.frame.symbol(downlink[0]).start - ms(f.deadlines.downlink_lead_ms));
+      EXPECT_EQ(i.deadline, expected) << kOpNames[i.opcode];
+    }
+  });
+}

@@ -1,0 +1,95 @@
+// Formats of every kind that validate() accepts, from a seed.
+#pragma once
+
+#include <random>
+
+#include "frame/format.hpp"
+
+namespace carillon::test {
+
+class FormatMaker {
+ public:
+  explicit FormatMaker(std::uint64_t seed) : random_(seed) {}
+
+  /// A small cell; formats that are not valid are thrown away.
+  frame::FrameFormat operator()() {
+    for (;;) {
+      frame::FrameFormat format = draw();
+      if (format.validate().empty()) return format;
+    }
+  }
+
+ private:
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+    return low + static_cast<std::uint32_t>(random_() % (high - low + 1));
+  }
+  template <typename E>
+  E one_of(std::uint32_t count) {
+    return static_cast<E>(between(0, count - 1));
+  }
+
+  frame::FrameFormat draw() {
+    frame::FrameFormat f;
+    f.antennas = between(1, 9);
+    f.users = between(1, std::min(4U, f.antennas));
+    f.cell_id = between(0, 1007);
+    f.numerology.fft_size = 128U << between(0, 1);
+    f.numerology.subcarriers = between(12, f.numerology.fft_size - 4);
+    f.numerology.dc_hole = between(0, 1) == 1;
+    f.numerology.spacing_khz = 15 << between(0, 3);
+    f.numerology.prefix = one_of<frame::PrefixKind>(2);
+    f.pilots = {one_of<frame::PilotKind>(2), between(1, 6), between(1, 40)};
+    const bool comb = f.pilots.kind == frame::PilotKind::Comb;
+    const std::uint32_t pilots = comb ? (f.users + f.pilots.comb - 1) / f.pilots.comb : f.users;
+    f.schedule = std::string(pilots, 'P');
+    if (between(0, 1) == 1) f.schedule += "G" + std::string(between(2, 6), 'D') + "G";
+    f.schedule += std::string(between(0, 9), 'U');
+    f.symbols_per_slot = between(1, static_cast<std::uint32_t>(f.schedule.size()) + 2);
+    f.combiner = {one_of<phy::Detector>(3), between(1, 16)};
+    f.uplink = coding();
+    f.downlink = coding();
+    f.deadlines.downlink_lead_ms = 0.01;
+    f.ring = between(2, 4);
+    f.deadlines.precoder_age = between(0, f.ring - 1);
+    f.grants.kind = one_of<frame::GrantKind>(3);
+    if (f.grants.kind == frame::GrantKind::List) f.grants.list = grants(f);
+    return f;
+  }
+
+  frame::Coding coding() {
+    frame::Coding c;
+    c.block = one_of<frame::BlockSpan>(3);
+    c.crc = between(0, 2) > 0;
+    c.mcs_table = between(0, 2) > 0 ? frame::McsTable::None : one_of<frame::McsTable>(4);
+    c.mcs_index = between(0, 27);
+    c.modulation = one_of<frame::ModulationChoice>(4);
+    c.rate = between(2, 90) / 100.0;
+    c.base_graph = between(0, 2);
+    if (between(0, 2) == 0) c.lifting = between(2, 15);
+    c.redundancy_version = between(0, 3);
+    if (between(0, 1) == 1) c.buffer_limit = between(60, 100) / 100.0;
+    return c;
+  }
+
+  std::vector<std::uint32_t> grants(const frame::FrameFormat& f) {
+    std::vector<std::uint32_t> list;
+    const auto slots = static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
+                                                  f.symbols_per_slot);
+    const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
+    for (std::uint32_t user = 0; user < f.users; ++user)
+      for (std::uint32_t slot = 0; slot < slots; ++slot)
+        for (std::uint32_t direction = 0; direction < 2; ++direction) {
+          if (between(0, 3) == 0) continue;
+          const auto span = (direction == 0 ? f.uplink : f.downlink).block;
+          const std::uint32_t rv = span == frame::BlockSpan::Frame ? user % 4 : between(0, 3);
+          const std::uint32_t first = between(0, band - 1);
+          list.insert(list.end(),
+                      {user, slot, direction, first, between(1, band - first), rv, user});
+        }
+    return list;
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace carillon::test
