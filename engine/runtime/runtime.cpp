@@ -271,11 +271,9 @@ void Runtime::abandon(std::uint32_t frame) noexcept {
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
   CpuExecutor::Worker& own = self.executor.worker(worker);
-  const bool idle = std::exchange(own.idling, false);
   // Only timers need looking at: whoever asks for something tries the token itself. Between chunks,
   // the end of the last one is time enough.
   if (self.expired(own.last) && self.schedule(worker, now())) return true;
-  const Tick last = own.last;
   const CpuExecutor::Ran ran = self.executor.run(worker);
   if (ran == CpuExecutor::Ran::Chunks) return true;
   const Tick time = now();
@@ -283,13 +281,7 @@ bool Runtime::work(std::uint32_t worker) noexcept {
   if (ran == CpuExecutor::Ran::Last || self.expired(time)) {
     if (self.schedule(worker, time) || ran == CpuExecutor::Ran::Last) return true;
   }
-  if (idle) add(own.idle, time - last);
-  own.idling = true;
   return false;
-}
-
-void Runtime::resume(std::uint32_t worker) noexcept {
-  implementation_->executor.worker(worker).idling = false;
 }
 
 Tick Runtime::quiet_until() const noexcept {
@@ -322,8 +314,8 @@ const Scoreboard& Runtime::board() const noexcept { return implementation_->boar
 WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
   const CpuExecutor::Worker& self = implementation_->executor.worker(worker);
   constexpr auto relaxed = std::memory_order_relaxed;
-  return {self.kernel.load(relaxed), self.schedule.load(relaxed), self.idle.load(relaxed),
-          self.tasks.load(relaxed),  self.chunks.load(relaxed),   self.tokens.load(relaxed)};
+  return {self.kernel.load(relaxed), self.schedule.load(relaxed), self.tasks.load(relaxed),
+          self.chunks.load(relaxed), self.tokens.load(relaxed)};
 }
 
 telemetry::TraceRing& Runtime::trace(std::uint32_t worker) noexcept {

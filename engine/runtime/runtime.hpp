@@ -24,7 +24,6 @@ namespace carillon::runtime {
 struct WorkerTimes {
   Tick kernel = 0;    ///< in kernels
   Tick schedule = 0;  ///< with the scheduler token
-  Tick idle = 0;      ///< between two looks that both found nothing, asleep or not
   std::uint64_t tasks = 0, chunks = 0, tokens = 0;
 };
 
@@ -88,8 +87,6 @@ class Runtime {
 
   /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
   bool work(std::uint32_t worker) noexcept;
-  /// The worker's thread did something else since work() found nothing: that was not idleness.
-  void resume(std::uint32_t worker) noexcept;
   /// Until when nothing is known to need a worker: the next timer, the next item expected
   /// (Instruction::release of what has not come yet), the next frame expected; kNever when nothing
   /// is. Not after now() when there is work already.

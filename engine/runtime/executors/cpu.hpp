@@ -50,10 +50,9 @@ class CpuExecutor final : public Executor {
 
   /// One per worker, on cache lines of its own, written by it alone.
   struct alignas(kCacheLine) Worker {
-    std::atomic<Tick> kernel{0}, schedule{0}, idle{0};
+    std::atomic<Tick> kernel{0}, schedule{0};
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
-    Tick last = 0;        // time, as the worker last knew it
-    bool idling = false;  // its last look found nothing
+    Tick last = 0;  // time, as the worker last knew it
     telemetry::TraceRing trace;
     explicit Worker(std::size_t events) : trace(events) {}
   };
