@@ -31,8 +31,8 @@ LateCause Judge::cause(const LateFrame& frame) {
   return LateCause::Processing;
 }
 
-void Judge::ended(bool alone) {
-  if (alone) inherited_ = LateCause::None;
+void Judge::ended(bool caught_up) {
+  if (caught_up) inherited_ = LateCause::None;
 }
 
 }  // namespace carillon::app

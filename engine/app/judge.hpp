@@ -18,7 +18,7 @@ struct LateFrame {
 };
 
 /// Remembers recent stalls. A late is put down to one that overlapped the frame; frames that had to
-/// queue behind such a frame inherit its cause until the queue has emptied.
+/// queue behind such a frame inherit its cause until the backlog is over.
 class Judge {
  public:
   /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
@@ -27,8 +27,9 @@ class Judge {
 
   void note(const telemetry::GapRecord& gap);
   telemetry::LateCause cause(const LateFrame& frame);
-  /// Every frame that ends reports whether the queue is empty now.
-  void ended(bool alone);
+  /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in
+  /// flight, or this one was in time. (With a budget longer than a frame some frame always is.)
+  void ended(bool caught_up);
 
  private:
   static constexpr std::size_t kRemembered = 64;

@@ -11,6 +11,8 @@ namespace carillon::app {
 namespace {
 
 constexpr int kPriority = 50;
+// Linux withholds 50 ms of each second by default, in one piece.
+constexpr Tick kThrottlePause = 40 * kMillisecond;
 
 void add(std::atomic<Tick>& sum, Tick value) noexcept {  // one writer
   sum.store(sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
@@ -41,7 +43,7 @@ void Loop::set_up() {
     if (!fifo.done) complaint_ += (complaint_.empty() ? "" : "; ") + fifo.reason;
   }
   preemptions_ = involuntary_switches();
-  last_ = now();
+  last_.store(now(), std::memory_order_release);
   started_.store(true, std::memory_order_release);
 }
 
@@ -49,7 +51,7 @@ void Loop::run() noexcept {
   set_up();
   while (!stopping_.load(std::memory_order_acquire)) {
     if (turn())
-      add(sleeping_, backoff_.pay(last_));
+      wake(backoff_.pay(last_seen()));
     else
       rest();
   }
@@ -60,12 +62,12 @@ bool Loop::turn() noexcept {
   for (Duty* duty : duties_) {
     const Tick start = now();
     if (!duty->step()) continue;
-    last_ = now();
-    charge(duty->kind(), last_ - start);
-    if (last_ - start >= kStall) {
-      const Tick excess = last_ - start - duty->expected();
-      if (excess >= kStall) note_stall(start, excess);
-    }
+    const Tick end = now();
+    charge(duty->kind(), end - start);
+    if (end - start >= kStall)
+      if (const Tick excess = end - start - duty->expected(); excess >= kStall)
+        note_stall(start, excess);
+    last_.store(end, std::memory_order_release);
     return true;
   }
   return false;
@@ -75,13 +77,19 @@ void Loop::rest() noexcept {
   Tick until = std::numeric_limits<Tick>::max();
   for (Duty* duty : duties_) until = std::min(until, duty->next_event());
   const Tick start = now();
-  until = std::min(until, start + kMillisecond);  // whatever happens unannounced waits no longer
-  const Tick slept = backoff_.idle(until);
-  last_ = now();
+  // Whatever happens unannounced waits no longer than this.
+  const Tick slept = backoff_.idle(std::min(until, start + kMillisecond));
+  wake(slept);
+  const Tick end = now();
+  add(spinning_, end - start - slept);
+  last_.store(end, std::memory_order_release);
+}
+
+// Sleeping longer than was asked for is a stall too.
+void Loop::wake(Tick slept) noexcept {
+  if (slept == 0) return;
   add(sleeping_, slept);
-  add(spinning_, last_ - start - slept);
-  if (const Tick late = last_ - std::max(until, start); late >= kStall)
-    note_stall(last_ - late, late);
+  if (const Tick late = now() - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
 }
 
 void Loop::charge(RoleKind kind, Tick elapsed) noexcept {
@@ -94,10 +102,12 @@ void Loop::charge(RoleKind kind, Tick elapsed) noexcept {
   }
 }
 
-// The system took the core away if it counted a preemption, or may always have done so from a
-// thread without real-time priority; else the machine itself stood still.
+// The system took the core away if it counted a preemption, if the pause is as long as those by
+// which it makes real-time threads leave room for others, and always from a thread without
+// real-time priority; else the machine itself stood still.
 void Loop::note_stall(Tick start, Tick length) noexcept {
-  const bool system = was_preempted() || !granted_;
+  const bool throttled = options_.asleep_share > 0 && length >= kThrottlePause;
+  const bool system = was_preempted() || throttled || !granted_;
   telemetry::TraceEvent event;
   event.start = start;
   event.duration = telemetry::saturate<std::uint32_t>(static_cast<std::uint64_t>(length));

@@ -61,12 +61,15 @@ class Loop {
   telemetry::ThreadRecord account() const noexcept;
   /// Why SCHED_FIFO or pinning did not work; empty when both did. After the thread has started.
   std::string complaint() const { return complaint_; }
+  /// The thread was running at this instant.
+  Tick last_seen() const noexcept { return last_.load(std::memory_order_acquire); }
   bool started() const { return started_.load(std::memory_order_acquire); }
 
  private:
   void set_up();
   bool turn() noexcept;
   void rest() noexcept;
+  void wake(Tick slept) noexcept;
   void charge(RoleKind kind, Tick elapsed) noexcept;
   void note_stall(Tick start, Tick length) noexcept;
   bool was_preempted() noexcept;
@@ -82,7 +85,7 @@ class Loop {
   std::int64_t preemptions_ = 0;
   bool granted_ = false;
   std::string complaint_;
-  Tick last_ = 0;
+  std::atomic<Tick> last_{0};  // written by the thread alone
 };
 
 }  // namespace carillon::app

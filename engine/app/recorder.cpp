@@ -36,69 +36,107 @@ std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
 }  // namespace
 
 Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
-    : store_(store), frame_(frame), judge_(kPatience) {}
+    : store_(store), frame_(frame), judge_(kPatience), pending_(kPending) {}
 
 void Recorder::watch(runtime::Runtime& runtime, std::span<const std::uint32_t> worker_threads,
                      std::span<Loop* const> loops) {
   for (std::uint32_t w = 0; w < worker_threads.size(); ++w)
     tasks_.push_back({&runtime.trace(w), worker_threads[w], {}});
   for (std::uint32_t t = 0; t < loops.size(); ++t) stalls_.push_back({&loops[t]->stalls(), t, {}});
+  loops_.assign(loops.begin(), loops.end());
 }
 
 void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   using Kind = runtime::FrameEvent::Kind;
-  auto& counters = store_.counters();
-  FrameRecord record = event.kind == Kind::Refused ? FrameRecord{} : measure(view);
+  const bool dropped = event.kind != Kind::Done;
+  Pending pending;
+  FrameRecord& record = pending.record;
+  if (event.kind != Kind::Refused) record = measure(view);
   record.frame = view.frame;
   record.air_start = view.air_start;
-  const bool dropped = event.kind != Kind::Done;
-  const bool late = dropped || missed_deadline(view) || view.downlink.late_symbols > 0;
-  for (auto& source : stalls_) collect_stalls(source);
-  if (late) {
-    blame(record,
-          {view.air_start, event.at, record.missing_packets, worst_packet_delay(view), view.alone});
-  }
-  record.completed = late ? 0 : 1;
   record.nack = dropped ? 1 : 0;
-  count_blocks(view, record, dropped);
-  if (!dropped) sample_quality(view);
+  pending.silent = view.ingest.arrivals(view.frame).packets == 0;
+  pending.is_late =
+      dropped || pending.silent || missed_deadline(view) || view.downlink.late_symbols > 0;
+  pending.late = {view.air_start, event.at, record.missing_packets, worst_packet_delay(view),
+                  view.alone};
+  if (!pending.silent) {
+    newest_heard_ = std::max(newest_heard_, view.frame);
+    trace_packets(view);
+    if (dropped) {
+      fail_blocks(record);
+    } else {
+      count_blocks(view, record);
+      sample_quality(view);
+    }
+  }
+  push(pending);
+  collect();
+  if (pending.is_late && !pending.silent) keep_tasks_of(view.frame);
+}
+
+void Recorder::refused(std::uint64_t frame, Tick air_start) {
+  Pending pending;
+  pending.record.frame = frame;
+  pending.record.air_start = air_start;
+  pending.record.nack = 1;
+  pending.is_late = true;
+  // What it had to wait for began before it.
+  pending.late = {air_start - frame_.duration(), now(), 0, 0, false};
+  fail_blocks(pending.record);
+  push(pending);
+}
+
+void Recorder::push(const Pending& pending) {
+  if (waiting_ == kPending) settle(true);
+  pending_[(first_ + waiting_++) % kPending] = pending;
+}
+
+void Recorder::settle(bool closing) {
+  while (waiting_ > 0) {
+    Pending& pending = pending_[first_];
+    if (!closing && !can_settle(pending)) return;
+    if (!pending.silent || pending.record.frame < newest_heard_) commit(pending);
+    first_ = (first_ + 1) % kPending;
+    --waiting_;
+  }
+}
+
+bool Recorder::can_settle(const Pending& pending) const {
+  if (!pending.is_late) return true;
+  if (pending.silent && pending.record.frame >= newest_heard_) return false;
+  return std::all_of(loops_.begin(), loops_.end(),
+                     [&](const Loop* loop) { return loop->last_seen() >= pending.late.ended; });
+}
+
+void Recorder::commit(Pending& pending) {
+  auto& counters = store_.counters();
+  FrameRecord& record = pending.record;
+  if (pending.silent) fail_blocks(record);
+  if (pending.is_late) {
+    const LateCause cause = judge_.cause(pending.late);
+    record.late_cause = static_cast<std::uint32_t>(cause);
+    ++counter_of(counters, cause);
+  }
+  judge_.ended(pending.late.alone || !pending.is_late);
+  record.completed = pending.is_late ? 0 : 1;
   ++counters.frames_seen;
   counters.frames_completed += record.completed;
   counters.frames_nacked += record.nack;
   counters.overload_nacks += record.nack;
+  counters.uplink_blocks += record.uplink_blocks;
+  counters.uplink_failed += record.uplink_failed;
+  counters.harq_nacks += record.uplink_failed;
   store_.frames().append(record);
-  trace_packets(view);
-  collect();
-  if (late) keep_tasks_of(view.frame);
-  judge_.ended(view.alone);
 }
 
-void Recorder::refused(std::uint64_t frame, Tick air_start) {
-  auto& counters = store_.counters();
-  FrameRecord record;
-  record.frame = frame;
-  record.air_start = air_start;
-  record.nack = 1;
-  for (auto& source : stalls_) collect_stalls(source);
-  blame(record, {air_start - frame_.duration(), now(), 0, 0, false});
+void Recorder::fail_blocks(FrameRecord& record) {
   const auto blocks = frame_.transport_blocks(Direction::Uplink);
-  record.uplink_blocks = record.uplink_failed = static_cast<std::uint32_t>(blocks.size());
   for (const auto& block : blocks) {
     ++store_.users()[block.user].uplink_blocks;
     ++store_.users()[block.user].uplink_failed;
   }
-  counters.uplink_blocks += blocks.size();
-  counters.uplink_failed += blocks.size();
-  ++counters.frames_seen;
-  ++counters.frames_nacked;
-  ++counters.overload_nacks;
-  store_.frames().append(record);
-}
-
-void Recorder::blame(FrameRecord& record, const LateFrame& late) {
-  const LateCause cause = judge_.cause(late);
-  record.late_cause = static_cast<std::uint32_t>(cause);
-  ++counter_of(store_.counters(), cause);
+  record.uplink_blocks = record.uplink_failed = static_cast<std::uint32_t>(blocks.size());
 }
 
 FrameRecord Recorder::measure(const FrameView& view) const {
@@ -150,33 +188,29 @@ Tick Recorder::worst_packet_delay(const FrameView& view) const {
   return worst;
 }
 
-void Recorder::count_blocks(const FrameView& view, FrameRecord& record, bool dropped) {
+void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   const auto& slot = view.pipeline.slot(view.frame);
   const auto blocks = frame_.transport_blocks(Direction::Uplink);
   const auto code_blocks = frame_.code_blocks(Direction::Uplink);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     auto& user = store_.users()[blocks[b].user];
-    const bool failed = dropped || slot.good[b] == 0;
+    const bool failed = slot.good[b] == 0;
     ++user.uplink_blocks;
     user.uplink_failed += failed;
     record.uplink_failed += failed;
   }
   record.uplink_blocks = static_cast<std::uint32_t>(blocks.size());
-  if (!dropped)
-    for (std::size_t c = 0; c < code_blocks.size(); ++c) {
-      auto& user = store_.users()[blocks[code_blocks[c].transport_block].user];
-      const auto& decode = slot.results[c].decode;
-      ++user.code_blocks;
-      user.iterations += decode.iterations;
-      user.raw_bits += slot.results[c].good ? decode.compared : 0;
-      user.raw_errors += slot.results[c].good ? decode.flipped : 0;
-      record.iterations += decode.iterations;
-      ++record.code_blocks;
-    }
+  for (std::size_t c = 0; c < code_blocks.size(); ++c) {
+    auto& user = store_.users()[blocks[code_blocks[c].transport_block].user];
+    const auto& result = slot.results[c];
+    ++user.code_blocks;
+    user.iterations += result.decode.iterations;
+    user.raw_bits += result.good ? result.decode.compared : 0;
+    user.raw_errors += result.good ? result.decode.flipped : 0;
+    record.iterations += result.decode.iterations;
+    ++record.code_blocks;
+  }
   auto& counters = store_.counters();
-  counters.uplink_blocks += record.uplink_blocks;
-  counters.uplink_failed += record.uplink_failed;
-  if (!dropped) counters.harq_nacks += record.uplink_failed;
   counters.saturated_samples += slot.saturated.load(std::memory_order_relaxed);
   if (slot.combiners != nullptr)
     counters.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
@@ -213,6 +247,12 @@ void Recorder::trace_packets(const FrameView& view) {
 void Recorder::collect() {
   for (auto& source : tasks_) collect_tasks(source);
   for (auto& source : stalls_) collect_stalls(source);
+  settle(false);
+}
+
+void Recorder::close() {
+  collect();
+  settle(true);
 }
 
 void Recorder::collect_tasks(Source& source) {

@@ -44,8 +44,11 @@ class Recorder {
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began.
   void refused(std::uint64_t frame, Tick air_start);
-  /// Takes over what the threads have traced since the last time.
+  /// Takes over what the threads have traced since the last time, and settles what can be settled.
   void collect();
+  /// After the threads have ended: settles all frames. Those at the end of which nothing came were
+  /// announced by the clock after the radio had fallen silent; they do not count.
+  void close();
 
  private:
   struct Source {
@@ -54,11 +57,24 @@ class Recorder {
     telemetry::TraceRing::Cursor cursor;
   };
 
+  // A frame waits here until it is known why it was late: a thread that stands still says so only
+  // when it goes on; and a frame of which nothing came may just be one that was never sent.
+  struct Pending {
+    telemetry::FrameRecord record;
+    LateFrame late;
+    bool is_late = false, silent = false;
+  };
+  static constexpr std::size_t kPending = 4096;
+
+  void push(const Pending& pending);
+  void settle(bool closing);
+  bool can_settle(const Pending& pending) const;
+  void commit(Pending& pending);
   telemetry::FrameRecord measure(const FrameView& view) const;
   bool missed_deadline(const FrameView& view) const;
   Tick worst_packet_delay(const FrameView& view) const;
-  void blame(telemetry::FrameRecord& record, const LateFrame& late);
-  void count_blocks(const FrameView& view, telemetry::FrameRecord& record, bool dropped);
+  void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
+  void fail_blocks(telemetry::FrameRecord& record);
   void sample_quality(const FrameView& view);
   void trace_packets(const FrameView& view);
   void keep_tasks_of(std::uint64_t frame);
@@ -69,6 +85,10 @@ class Recorder {
   const frame::Frame& frame_;
   Judge judge_;
   std::vector<Source> tasks_, stalls_;
+  std::vector<Loop*> loops_;
+  std::vector<Pending> pending_;  // a ring, oldest at first_
+  std::size_t first_ = 0, waiting_ = 0;
+  std::uint64_t newest_heard_ = 0;  // the newest frame of which anything came
 };
 
 }  // namespace carillon::app

@@ -227,7 +227,7 @@ void Station::run(const std::atomic<bool>& stop) {
   for (auto& loop : loops_) loop->stop();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
-  if (has_baseband()) recorder_.collect();
+  if (has_baseband()) recorder_.close();
   report(begun);
   store_.counters().phase = 3;
 }
