@@ -180,7 +180,8 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   const std::int64_t number =
       known + static_cast<std::int32_t>(ids.frame + offset - static_cast<std::uint32_t>(known));
   const std::int64_t present = paced_ ? static_cast<std::int64_t>(clock_.frame_at(when)) : known;
-  const bool early = number > present + ahead_ && number > known;
+  const bool early = number > present + ahead_ && number > known &&
+                     !(number == known + 1 && passed(static_cast<std::uint64_t>(known)));
   const bool old = number < 0 || number + ring_ <= std::max(present, known);
   if (early || old) {
     const Sighting sighting{ids.frame, offset, floor, std::max(present, known), number};
@@ -190,6 +191,16 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   receiver.strange = {};
   frame = static_cast<std::uint64_t>(number);
   return frame < floor ? Reject::Old : Reject::None;
+}
+
+// Whether the radio has evidently been through most of the frame: then the next one is not early,
+// whatever a clock that was set by a delayed packet says.
+bool UplinkIngest::passed(std::uint64_t frame) const noexcept {
+  const Slot& at = slot(frame);
+  const std::uint64_t state = at.state.load(std::memory_order_acquire);
+  if (never_used(state) || frame_of(state) < frame) return false;
+  if (frame_of(state) > frame || (state & kOpen) == 0) return true;
+  return at.packets.load(std::memory_order_relaxed) >= packets_ / 2;
 }
 
 // True when nothing but frames around this one, impossible by the numbering we have, came for so

@@ -131,6 +131,7 @@ class UplinkIngest {
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
   Reject place(Receiver& receiver, const PacketIds& ids, Tick when, std::uint64_t& frame) noexcept;
+  bool passed(std::uint64_t frame) const noexcept;
   bool strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept;
   void resynchronise(const Sighting& seen, Tick symbol_end, Tick when) noexcept;
   Entry enter(std::uint64_t frame) noexcept;

@@ -345,9 +345,30 @@ TEST(UplinkIngest, LearnsTheRadiosFrameTimeFromItsPackets) {
     const Tick start = now() + kMillisecond;
     run_paced(ingest, *link.radio, start, 1000, 25);
     // Never before the truth; how long after is up to the machine.
-    EXPECT_GE(ingest.clock().air_start(1000), start) << name;
-    EXPECT_LT(ingest.clock().air_start(1000), start + kSlow.duration()) << name;
+    const std::uint64_t last = sink.last_frame.load();
+    const Tick truth = start + (ingest.wire_frame(last) - 1000) * kSlow.duration();
+    EXPECT_GE(ingest.clock().air_start(last), truth) << name;
+    EXPECT_LT(ingest.clock().air_start(last), truth + kSlow.duration()) << name;
     ingest.release(sink.last_opened.load());
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+TEST(UplinkIngest, AFirstPacketThatWasHeldUpCostsNoLaterFrame) {
+  for (auto& [name, link] : test::both_links(kSlow, 1, {16, 4, 16, 8})) {
+    CheckingSink sink(kSlow);
+    UplinkIngest ingest(kSlow, *link.baseband, sink, {.ring = 16});
+    // All at once: by the clock that the first one set, ten of these frames are early.
+    for (std::uint32_t frame = 0; frame < 12; ++frame) {
+      test::send_frame(*link.radio, kSlow, frame);
+      test::poll_for(ingest, kPackets);
+    }
+    EXPECT_EQ(ingest.counters().accepted, 12 * kPackets) << name;
+    // A forged packet of the frame after the next is early all the same.
+    test::send_packet(*link.radio, kSlow, 13, 0, 0);
+    test::poll_for(ingest, 1);
+    EXPECT_EQ(ingest.counters()[Reject::Early], 1U) << name;
+    for (std::uint32_t frame = 0; frame < 12; ++frame) ingest.release(frame);
     EXPECT_TRUE(test::all_returned(link)) << name;
   }
 }
