@@ -3,16 +3,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/random.hpp"
-
 namespace carillon::emulator {
 namespace {
 
 constexpr std::uint64_t kChannelStream = 1ULL << 60;
-
-phy::Complex multiply(phy::Complex a, phy::Complex b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
 
 // The rms spread of taps at 0, 1, … whose powers fall by `ratio` from one to the next.
 double unit_spread(std::uint32_t taps, double ratio) {
@@ -47,73 +41,81 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
     return;
   }
   tiles_ = AlignedArray<phy::Tile>(block * frame.tiles());
+  rotation_ = AlignedArray<phy::Tile>(std::size_t{taps} * frame.tiles());
   const double step = -2 * std::numbers::pi * f.numerology.spacing_khz * 1e-6;  // per ns
   for (std::uint32_t l = 0; l < taps; ++l)
     for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
       const double angle = step * k * tap_delay_ns_[l];
-      rotation_.push_back(
-          {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))});
+      auto& tile = rotation_[std::size_t{l} * frame.tiles() + k / phy::kTileLanes];
+      tile.re[k % phy::kTileLanes] = static_cast<float>(std::cos(angle));
+      tile.im[k % phy::kTileLanes] = static_cast<float>(std::sin(angle));
     }
 }
 
-void Channel::select(std::uint64_t frame) {
-  const std::uint64_t block = frame / plan_.coherence_frames;
+void Channel::begin(std::uint64_t frame) {
+  const bool awgn = plan_.channel == ChannelKind::Awgn;
+  const std::uint64_t block = awgn ? 0 : frame / plan_.coherence_frames;
   if (block == selected_) return;
   selected_ = block;
-  draw_taps(block);
-  if (!flat()) compute_tiles();
+  random_ = Random(plan_.seed, kChannelStream + block);
+  users_drawn_ = tiles_computed_ = 0;
 }
 
-void Channel::draw_taps(std::uint64_t block) {
+bool Channel::step() {
+  const std::uint32_t tiles = flat() ? 0 : frame_.tiles();
+  if (users_drawn_ < frame_.format().users)
+    draw_taps(users_drawn_++);
+  else if (tiles_computed_ < tiles)
+    compute_tile(tiles_computed_++);
+  return users_drawn_ < frame_.format().users || tiles_computed_ < tiles;
+}
+
+void Channel::draw_taps(std::uint32_t user) {
   const auto& f = frame_.format();
   const std::size_t taps = tap_power_.size();
-  const bool awgn = plan_.channel == ChannelKind::Awgn;
-  Random random(plan_.seed, kChannelStream + (awgn ? 0 : block));
-  for (std::uint32_t u = 0; u < f.users; ++u) {
-    const double amplitude = std::pow(10, plan_.snr_of(u) / 20);
-    for (std::uint32_t a = 0; a < f.antennas; ++a)
-      for (std::size_t l = 0; l < taps; ++l) {
-        phy::Complex tap{};
-        if (awgn) {
-          const double phase = 2 * std::numbers::pi * random.uniform();
-          tap = {static_cast<float>(amplitude * std::cos(phase)),
-                 static_cast<float>(amplitude * std::sin(phase))};
-        } else {
-          const auto normal = random.normal_pair();
-          const auto scale = static_cast<float>(amplitude * std::sqrt(tap_power_[l] / 2));
-          tap = {scale * normal[0], scale * normal[1]};
-        }
-        taps_[(std::size_t{u} * f.antennas + a) * taps + l] = tap;
-        if (flat()) flat_[std::size_t{u} * frame_.array().antenna_stride + a] = tap;
+  const double amplitude = std::pow(10, plan_.snr_of(user) / 20);
+  for (std::uint32_t a = 0; a < f.antennas; ++a)
+    for (std::size_t l = 0; l < taps; ++l) {
+      phy::Complex tap{};
+      if (plan_.channel == ChannelKind::Awgn) {
+        const double phase = 2 * std::numbers::pi * random_.uniform();
+        tap = {static_cast<float>(amplitude * std::cos(phase)),
+               static_cast<float>(amplitude * std::sin(phase))};
+      } else {
+        const auto normal = random_.normal_pair();
+        const auto scale = static_cast<float>(amplitude * std::sqrt(tap_power_[l] / 2));
+        tap = {scale * normal[0], scale * normal[1]};
       }
-  }
+      taps_[(std::size_t{user} * f.antennas + a) * taps + l] = tap;
+      if (flat()) flat_[std::size_t{user} * frame_.array().antenna_stride + a] = tap;
+    }
+}
+
+void Channel::compute_tile(std::uint32_t tile) {
+  const auto& f = frame_.format();
+  const std::size_t taps = tap_power_.size();
+  const std::size_t stride = frame_.array().antenna_stride;
+  for (std::uint32_t u = 0; u < f.users; ++u)
+    for (std::uint32_t a = 0; a < f.antennas; ++a) {
+      phy::Tile h{};
+      for (std::size_t l = 0; l < taps; ++l) {
+        const phy::Complex tap = taps_[(std::size_t{u} * f.antennas + a) * taps + l];
+        const phy::Tile& turn = rotation_[l * frame_.tiles() + tile];
+        for (std::uint32_t lane = 0; lane < phy::kTileLanes; ++lane) {
+          h.re[lane] += tap.re * turn.re[lane] - tap.im * turn.im[lane];
+          h.im[lane] += tap.re * turn.im[lane] + tap.im * turn.re[lane];
+        }
+      }
+      tiles_[(std::size_t{tile} * f.users + u) * stride + a] = h;
+    }
 }
 
 phy::Complex Channel::coefficient(std::uint32_t user, std::uint32_t antenna,
                                   std::uint32_t subcarrier) const {
-  const auto& f = frame_.format();
-  const std::size_t taps = tap_power_.size();
-  const phy::Complex* tap = &taps_[(std::size_t{user} * f.antennas + antenna) * taps];
-  if (flat()) return tap[0];
-  phy::Complex sum{};
-  for (std::size_t l = 0; l < taps; ++l) {
-    const auto part = multiply(tap[l], rotation_[l * f.numerology.subcarriers + subcarrier]);
-    sum = {sum.re + part.re, sum.im + part.im};
-  }
-  return sum;
-}
-
-void Channel::compute_tiles() {
-  const auto& f = frame_.format();
-  const std::size_t stride = frame_.array().antenna_stride;
-  for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k)
-    for (std::uint32_t u = 0; u < f.users; ++u)
-      for (std::uint32_t a = 0; a < f.antennas; ++a) {
-        const auto h = coefficient(u, a, k);
-        auto& tile = tiles_[(k / phy::kTileLanes * f.users + u) * stride + a];
-        tile.re[k % phy::kTileLanes] = h.re;
-        tile.im[k % phy::kTileLanes] = h.im;
-      }
+  const std::size_t row = std::size_t{user} * frame_.array().antenna_stride + antenna;
+  if (flat()) return flat_[row];
+  const phy::Tile& h = response(subcarrier / phy::kTileLanes)[row];
+  return {h.re[subcarrier % phy::kTileLanes], h.im[subcarrier % phy::kTileLanes]};
 }
 
 }  // namespace carillon::emulator

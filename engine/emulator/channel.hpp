@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/aligned.hpp"
+#include "base/random.hpp"
 #include "emulator/radio_plan.hpp"
 #include "frame/frame.hpp"
 #include "phy/precode/precode.hpp"
@@ -19,8 +20,15 @@ class Channel {
  public:
   Channel(const frame::Frame& frame, const RadioPlan& plan);
 
-  /// The channel of a frame: frames index · coherence_frames and on share one.
-  void select(std::uint64_t frame);
+  /// The channel of a frame; coherence_frames in a row share one.
+  void select(std::uint64_t frame) {
+    begin(frame);
+    while (step()) {
+    }
+  }
+  /// The same in pieces of some ten microseconds: begin, then step until it says false.
+  void begin(std::uint64_t frame);
+  bool step();
 
   bool flat() const { return plan_.channel == ChannelKind::Awgn || plan_.taps == 1; }
   /// [user][antenna_stride]: of all subcarriers when flat() …
@@ -33,17 +41,19 @@ class Channel {
                            std::uint32_t subcarrier) const;
 
  private:
-  void draw_taps(std::uint64_t block);
-  void compute_tiles();
+  void draw_taps(std::uint32_t user);
+  void compute_tile(std::uint32_t tile);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
   std::vector<double> tap_power_, tap_delay_ns_;
-  std::vector<phy::Complex> taps_;      // [user][antenna][tap]
-  std::vector<phy::Complex> rotation_;  // [tap][subcarrier]
+  std::vector<phy::Complex> taps_;    // [user][antenna][tap]
+  AlignedArray<phy::Tile> rotation_;  // [tap][tile]
   AlignedArray<phy::Complex> flat_;
   AlignedArray<phy::Tile> tiles_;
+  Random random_{0};
   std::uint64_t selected_ = ~0ULL;
+  std::uint32_t users_drawn_ = 0, tiles_computed_ = 0;
 };
 
 }  // namespace carillon::emulator

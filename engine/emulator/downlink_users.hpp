@@ -3,14 +3,17 @@
 // put it off.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/aligned.hpp"
 #include "base/random.hpp"
 #include "emulator/channel.hpp"
 #include "frame/frame.hpp"
+#include "frame/receive.hpp"
 #include "phy/demap/demap.hpp"
 #include "phy/equalize/equalize.hpp"
 #include "phy/ldpc/ldpc.hpp"
@@ -28,7 +31,7 @@ class DownlinkUsers {
  public:
   DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan);
 
-  /// Samples of a D symbol as the antenna radiates them, prefix first.
+  /// Samples of a D symbol as the antenna radiates them, prefix first. Never null.
   using Samples = std::function<const std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
   /// Takes on a frame, whose samples must stay until step() returns false. `replay` selects the
   /// channel and `slot` the payload that was sent.
@@ -36,41 +39,69 @@ class DownlinkUsers {
   /// One piece of work of some ten microseconds; false when the frame is finished.
   bool step();
   bool busy() const { return phase_ != Phase::Idle; }
+  /// From here on the users' noise depends on this number and the seed alone.
+  void seed_noise(std::uint64_t number);
 
-  /// [user], of the frame last finished.
+  /// Of the frame last finished: [user], [code block], [transport block].
   const std::vector<DownlinkResult>& results() const { return results_; }
+  std::span<const frame::CodeBlockResult> code_blocks() const { return code_blocks_; }
+  std::span<const std::uint8_t> good() const { return good_; }
+  const std::int8_t* soft(std::uint32_t code_block) const {
+    return soft_.data() + soft_offsets_[code_block];
+  }
+  std::span<const std::uint8_t> payload() const { return payload_.span(); }
+  std::span<const std::uint8_t> expected() const { return expected_.span(); }
 
  private:
-  enum class Phase : std::uint8_t { Idle, Receive, Propagate, Decode };
+  enum class Phase : std::uint8_t {
+    Idle,
+    Select,
+    Receive,
+    Propagate,
+    Estimate,
+    Demodulate,
+    Decode
+  };
+  using Value = std::complex<double>;
 
+  void select_channel();
   void receive_antenna();
   void propagate();
-  void estimate_gains();
+  void add_noise(phy::Tile& tile);
+  void next_symbol();
+  void estimate_gains(std::uint32_t user);
+  void read_references(std::uint32_t user);
+  Value mean_around(std::size_t centre) const;
+  double reference_scatter() const;
+  double interference(std::uint32_t user, double noise) const;
   void demodulate(std::uint32_t user);
+  void demodulate_tile(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile);
   void decode_block();
-  bool payload_matches(std::uint32_t transport_block) const;
-  void add_noise(phy::Tile& tile, std::uint32_t user);
+  void finish_block(std::uint32_t transport_block);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
   Channel channel_;
-  std::vector<float> noise_amplitude_;     // [user], per real dimension
+  std::uint32_t tiles_per_step_;
+  float noise_amplitude_;                  // per real dimension, the same for all users
   std::vector<std::size_t> soft_offsets_;  // [code block]
   phy::OfdmScratch ofdm_;
   phy::LdpcScratch ldpc_;
   AlignedArray<phy::Tile> grid_;      // [tile][antenna]
   AlignedArray<phy::Tile> received_;  // [user][tile]
+  std::vector<Value> references_;     // of one user: received over sent
   AlignedArray<phy::Complex> gains_;  // [user][tile]
-  std::vector<float> variances_;      // [user]
+  std::vector<float> variances_;      // [user] of noise and interference
   AlignedArray<phy::Tile> noise_;     // a supply of unit-variance noise
   AlignedArray<std::int8_t> soft_, recovered_;
   AlignedArray<std::uint8_t> info_, payload_, expected_;
-  std::vector<std::uint8_t> code_block_good_;
+  std::vector<frame::CodeBlockResult> code_blocks_;
+  std::vector<std::uint8_t> good_;
   std::vector<DownlinkResult> results_;
   Samples samples_;
   Random random_;
   Phase phase_ = Phase::Idle;
-  std::uint32_t ordinal_ = 0, antenna_ = 0, user_ = 0, code_block_ = 0;
+  std::uint32_t ordinal_ = 0, antenna_ = 0, tile_ = 0, user_ = 0, code_block_ = 0;
 };
 
 }  // namespace carillon::emulator
