@@ -1,0 +1,233 @@
+#include "emulator/link.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "emulator/payload.hpp"
+#include "frame/serial.hpp"
+
+namespace carillon::emulator {
+namespace {
+
+using frame::Direction;
+using frame::SymbolKind;
+
+bool bit(const std::uint8_t* lsb_first, std::size_t n) {
+  return ((lsb_first[n / 8] >> n % 8) & 1) != 0;
+}
+
+// Coded bits that the soft bits' signs would give wrong. Soft bits lie at their place in the
+// codeword, or one after the other where places repeat.
+std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
+                         const std::uint8_t* coded) {
+  std::uint64_t errors = 0;
+  const auto compare = [&](std::uint32_t e, std::uint32_t count, const std::int8_t* from) {
+    for (std::uint32_t i = 0; i < count; ++i) errors += (from[i] < 0) != bit(coded, e + i);
+  };
+  if (!map.direct) {
+    compare(0, map.E, soft);
+    return errors;
+  }
+  for (std::uint32_t p = 0; p < map.piece_count; ++p)
+    compare(map.pieces[p].e, map.pieces[p].count, soft + map.pieces[p].d);
+  return errors;
+}
+
+// The first `bits` bits of both, most significant first.
+std::uint64_t payload_errors(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t bits) {
+  std::uint64_t errors = 0;
+  for (std::uint32_t i = 0; i < bits / 8; ++i)
+    errors += static_cast<std::uint64_t>(std::popcount(static_cast<std::uint8_t>(a[i] ^ b[i])));
+  if (bits % 8 != 0) {
+    const auto last = static_cast<std::uint8_t>((a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8));
+    errors += static_cast<std::uint64_t>(std::popcount(last));
+  }
+  return errors;
+}
+
+// One frame of one direction: what was sent, and what was made of it.
+struct Exchange {
+  const std::uint8_t* sent_payload;
+  const std::uint8_t* sent_coded;
+  const std::uint8_t* payload;
+  std::span<const frame::CodeBlockResult> code_blocks;
+  std::span<const std::uint8_t> good;
+};
+
+template <typename SoftOf>
+void count_blocks(const frame::Frame& frame, Direction direction, const Exchange& x,
+                  SoftOf&& soft_of, LinkSide& side) {
+  const auto blocks = frame.transport_blocks(direction);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    const auto& tb = blocks[b];
+    const std::uint32_t bits = frame.plan(tb).A();
+    const auto errors =
+        payload_errors(x.payload + tb.payload_offset, x.sent_payload + tb.payload_offset, bits);
+    auto& counts = side.users[tb.user];
+    ++counts.blocks;
+    counts.block_errors += x.good[b] == 0 || errors > 0;
+    counts.undetected += x.good[b] != 0 && errors > 0;
+    counts.payload_bits += bits;
+    counts.payload_errors += errors;
+  }
+  const auto places = frame.code_blocks(direction);
+  for (std::uint32_t c = 0; c < places.size(); ++c) {
+    const auto& map = frame.code_block(direction, places[c]).map;
+    auto& counts = side.users[blocks[places[c].transport_block].user];
+    ++counts.code_blocks;
+    counts.code_block_errors += !x.code_blocks[c].good;
+    counts.iterations += x.code_blocks[c].decode.iterations;
+    counts.raw_bits += map.E;
+    counts.raw_errors += raw_errors(map, soft_of(c), x.sent_coded + places[c].coded_offset);
+  }
+}
+
+}  // namespace
+
+LinkCounts& LinkCounts::operator+=(const LinkCounts& other) {
+  blocks += other.blocks;
+  block_errors += other.block_errors;
+  undetected += other.undetected;
+  code_blocks += other.code_blocks;
+  code_block_errors += other.code_block_errors;
+  iterations += other.iterations;
+  raw_bits += other.raw_bits;
+  raw_errors += other.raw_errors;
+  payload_bits += other.payload_bits;
+  payload_errors += other.payload_errors;
+  error_power += other.error_power;
+  noise_power += other.noise_power;
+  symbols += other.symbols;
+  return *this;
+}
+
+LinkCounts LinkSide::total() const {
+  LinkCounts sum;
+  for (const auto& user : users) sum += user;
+  return sum;
+}
+
+LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan)
+    : frame_(frame),
+      plan_(plan),
+      generator_(frame, plan),
+      pipeline_(frame, {}),
+      users_(frame, plan),
+      ofdm_(frame.ofdm()),
+      samples_(std::size_t{frame.samples()} * 2 * frame.format().antennas),
+      row_(frame.tiles()) {
+  const auto pilots = frame.symbols_of(SymbolKind::Pilot);
+  for (std::uint32_t u = 0; u < frame.format().users; ++u)
+    pilot_symbols_.push_back(pilots[frame.pilot_symbol_of(u)]);
+  const auto downlink = frame.symbols_of(SymbolKind::Downlink);
+  for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot)
+    for (std::uint32_t d = 0; d < downlink.size(); ++d)
+      for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
+        pipeline_.set_transmit(slot, d, a, samples(downlink[d], a));
+}
+
+std::int16_t* LinkSimulator::samples(std::uint32_t symbol, std::uint32_t antenna) {
+  const std::size_t sample =
+      std::size_t{antenna} * frame_.samples() + frame_.symbol(symbol).first_sample;
+  return &samples_[2 * sample];
+}
+
+LinkResult LinkSimulator::run(std::uint64_t first, std::uint64_t frames) {
+  LinkResult result;
+  result.frames = frames;
+  result.uplink.users.resize(frame_.format().users);
+  result.downlink.users.resize(frame_.format().users);
+  result.signal_power.resize(frame_.format().users);
+  for (std::uint64_t n = first; n < first + frames; ++n) {
+    pipeline_.begin(n);
+    auto& slot = pipeline_.slot(n);
+    fill_payload(frame_, plan_.seed, Direction::Downlink, n, slot.downlink_payload.span());
+    run_uplink(n, result);
+    measure_pilots(n, result);
+    if (slot.precoder != nullptr) run_downlink(n, result);
+  }
+  const auto count = static_cast<double>(std::max<std::uint64_t>(1, frames));
+  result.noise_estimate /= count;
+  for (auto& power : result.signal_power) power /= count;
+  return result;
+}
+
+// The pipeline's run includes making the downlink.
+void LinkSimulator::run_uplink(std::uint64_t frame, LinkResult& result) {
+  const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
+    return samples(symbol, antenna);
+  };
+  generator_.generate(frame, place);
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    for (const std::uint32_t symbol : frame_.symbols_of(kind))
+      for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+        pipeline_.set_samples(frame, symbol, a, samples(symbol, a));
+  frame::run_serially(pipeline_, frame);
+
+  const auto& slot = pipeline_.slot(frame);
+  const Exchange exchange{generator_.payload().data(), generator_.coded().data(),
+                          slot.payload.data(), slot.results, slot.good};
+  const auto soft_of = [&](std::uint32_t c) {
+    return slot.soft.data() + frame_.code_blocks(Direction::Uplink)[c].coded_offset;
+  };
+  count_blocks(frame_, Direction::Uplink, exchange, soft_of, result.uplink);
+  const std::size_t users = frame_.format().users;
+  for (std::size_t i = 0; i < slot.quality.size(); ++i) {
+    auto& counts = result.uplink.users[i % users];
+    counts.error_power += static_cast<double>(slot.quality[i].error_power);
+    counts.noise_power += static_cast<double>(slot.quality[i].noise_power);
+    counts.symbols += slot.quality[i].symbols;
+  }
+  result.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
+  result.clipped += generator_.clipped() + slot.saturated.load(std::memory_order_relaxed);
+}
+
+void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
+  users_.seed_noise(frame);
+  users_.start(frame, frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
+    return samples(symbol, antenna);
+  });
+  while (users_.step()) {
+  }
+  const Exchange exchange{users_.expected().data(), pipeline_.slot(frame).downlink_coded.data(),
+                          users_.payload().data(), users_.code_blocks(), users_.good()};
+  count_blocks(
+      frame_, Direction::Downlink, exchange, [&](std::uint32_t c) { return users_.soft(c); },
+      result.downlink);
+  for (std::size_t u = 0; u < users_.results().size(); ++u) {
+    auto& counts = result.downlink.users[u];
+    counts.error_power += static_cast<double>(users_.results()[u].error_power);
+    counts.symbols += users_.results()[u].symbols;
+  }
+}
+
+void LinkSimulator::measure_pilots(std::uint64_t frame, LinkResult& result) {
+  const double noise = generator_.scale() * generator_.scale();
+  const auto& estimates = pipeline_.slot(frame).noise;
+  double sum = 0;
+  for (const float estimate : estimates) sum += static_cast<double>(estimate);
+  result.noise_estimate += sum / static_cast<double>(estimates.size()) / noise;
+  for (std::uint32_t u = 0; u < frame_.format().users; ++u) {
+    double power = 0;
+    for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) power += pilot_power(u, a);
+    result.signal_power[u] += power / frame_.format().antennas / noise - 1;
+  }
+}
+
+// Mean over the subcarriers that carry the user's pilots, noise included.
+double LinkSimulator::pilot_power(std::uint32_t user, std::uint32_t antenna) {
+  const std::uint32_t symbol = pilot_symbols_[user];
+  const std::int16_t* from = samples(symbol, antenna) + 2 * frame_.symbol(symbol).prefix;
+  phy::ofdm_kernels().receive(frame_.ofdm(), from, row_.data(), 1, ofdm_);
+  double sum = 0;
+  std::uint32_t count = 0;
+  for (std::uint32_t k = user % frame_.comb(); k < frame_.format().numerology.subcarriers;
+       k += frame_.comb(), ++count) {
+    const auto re = static_cast<double>(row_[k / phy::kTileLanes].re[k % phy::kTileLanes]);
+    const auto im = static_cast<double>(row_[k / phy::kTileLanes].im[k % phy::kTileLanes]);
+    sum += re * re + im * im;
+  }
+  return sum / std::max(1U, count);
+}
+
+}  // namespace carillon::emulator

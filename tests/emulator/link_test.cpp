@@ -1,0 +1,190 @@
+#include "emulator/link.hpp"
+
+#include <cmath>
+
+#include "support/test.hpp"
+
+using namespace carillon;
+using emulator::ChannelKind;
+using emulator::LinkCounts;
+using emulator::LinkResult;
+using emulator::LinkSimulator;
+using emulator::RadioPlan;
+
+namespace {
+
+frame::FrameFormat cell(std::uint32_t antennas, std::uint32_t users, const std::string& data) {
+  frame::FrameFormat format;
+  format.antennas = antennas;
+  format.users = users;
+  format.numerology.fft_size = 256;
+  format.numerology.subcarriers = 180;
+  format.numerology.prefix_samples = 18;
+  format.schedule = std::string(users, 'P') + data;
+  format.deadlines.downlink_lead_ms = 0;
+  return format;
+}
+
+LinkResult simulate(const frame::FrameFormat& format, const RadioPlan& plan, std::uint64_t frames,
+                    std::uint64_t first = 0) {
+  const frame::Frame frame(format);
+  return LinkSimulator(frame, plan).run(first, frames);
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double from_db(double decibels) { return std::pow(10, decibels / 10); }
+
+}  // namespace
+
+TEST(Link, NothingIsLostAtHighSignalToNoiseRatio) {
+  const auto r = simulate(cell(8, 2, "UUUUUDDDDD"), {.snr_db = {30}}, 4);
+  for (const auto& side : {r.uplink, r.downlink}) {
+    const auto sum = side.total();
+    EXPECT_EQ(sum.blocks, 8U);
+    EXPECT_EQ(sum.code_blocks, 8U);
+    EXPECT_EQ(sum.block_errors, 0U);
+    EXPECT_EQ(sum.payload_errors, 0U);
+    EXPECT_EQ(sum.raw_errors, 0U);
+    EXPECT_GT(sum.payload_bits, 0U);
+  }
+  EXPECT_EQ(r.uplink.total().raw_bits, 4U * 2 * 5 * 180 * 4);
+  EXPECT_EQ(r.downlink.total().raw_bits, 4U * 2 * 4 * 180 * 4);  // one symbol of references
+  EXPECT_EQ(r.clipped, 0U);
+  EXPECT_EQ(r.ill_conditioned, 0U);
+}
+
+TEST(Link, FarBelowTheNoiseBitsAreGuessed) {
+  const auto r = simulate(cell(8, 2, "UUUUUDDDDD"), {.snr_db = {-40}}, 4);
+  for (const auto& side : {r.uplink, r.downlink}) {
+    const auto sum = side.total();
+    EXPECT_EQ(sum.block_errors, sum.blocks);
+    EXPECT_EQ(sum.undetected, 0U);
+    EXPECT_NEAR(ratio(sum.raw_errors, sum.raw_bits), 0.5, 0.02);
+    EXPECT_NEAR(ratio(sum.payload_errors, sum.payload_bits), 0.5, 0.1);
+  }
+}
+
+// One user, one antenna, no fading: QPSK has error rate Q(sqrt(SNR)). Of the channel estimate's
+// error only the phase moves a symbol's sign; averaged over 16 pilots it adds 1/32 to the noise.
+// Rate 0.5 keeps soft bits at their places in the codeword, rate 0.1 repeats bits.
+TEST(Link, UncodedErrorRateOfQpskIsTheTextbooks) {
+  for (const double rate : {0.5, 0.1})
+    for (const double snr_db : {0.0, 4.0, 7.0}) {
+      auto format = cell(1, 1, "UUUUUUUUUUUUU");
+      format.numerology.subcarriers = 192;  // whole groups
+      format.uplink.modulation = frame::ModulationChoice::Qpsk;
+      format.uplink.rate = rate;
+      const RadioPlan plan{.channel = ChannelKind::Awgn, .snr_db = {snr_db}};
+      const auto sum = simulate(format, plan, 100).uplink.total();
+      const double expected = 0.5 * std::erfc(std::sqrt(from_db(snr_db) / (1 + 1.0 / 32) / 2));
+      const double error = std::sqrt(expected / static_cast<double>(sum.raw_bits));
+      EXPECT_NEAR(ratio(sum.raw_errors, sum.raw_bits), expected, 4 * error + 0.02 * expected);
+    }
+}
+
+TEST(Link, MeasuredSignalAndNoisePowersAreTheConfiguredOnes) {
+  struct Case {
+    std::uint32_t antennas, users, comb;
+    std::vector<double> snr_db;
+  };
+  for (const Case& c : {Case{1, 1, 1, {3}}, Case{8, 2, 1, {20, 0}}, Case{16, 8, 4, {10}},
+                        Case{64, 4, 1, {-6}}, Case{32, 3, 2, {12, 0, 24}}}) {
+    auto format = cell(c.antennas, c.users, "U");
+    if (c.comb > 1) {
+      format.pilots.kind = frame::PilotKind::Comb;
+      format.pilots.comb = c.comb;
+    }
+    for (const auto channel : {ChannelKind::Awgn, ChannelKind::Rayleigh}) {
+      const std::uint64_t frames = channel == ChannelKind::Awgn ? 10 : 6400 / c.antennas / c.users;
+      const RadioPlan plan{.channel = channel, .snr_db = c.snr_db};
+      const auto r = simulate(format, plan, frames);
+      EXPECT_NEAR(r.noise_estimate, 1, 0.1);
+      for (std::uint32_t u = 0; u < c.users; ++u) {
+        const double snr = from_db(plan.snr_of(u));
+        // Fading has the spread of its draws, noise that of its samples.
+        const double draws = static_cast<double>(frames) * c.antennas;
+        const double samples = draws * 180 / c.comb;
+        const double error = (channel == ChannelKind::Awgn ? 0 : snr / std::sqrt(draws)) +
+                             std::sqrt((2 * snr + 1) / samples);
+        EXPECT_NEAR(r.signal_power[u], snr, 4 * error + 0.002 * snr);
+      }
+    }
+  }
+}
+
+TEST(Link, OnlyTheWeakUserFails) {
+  const auto r = simulate(cell(8, 3, "UUUUU"), {.snr_db = {25, -30, 25}}, 3);
+  for (std::uint32_t u = 0; u < 3; ++u) {
+    EXPECT_EQ(r.uplink.users[u].blocks, 3U);
+    EXPECT_EQ(r.uplink.users[u].block_errors, u == 1 ? 3U : 0U);
+  }
+}
+
+TEST(Link, FrameDependsOnItsNumberAlone) {
+  const auto format = cell(8, 2, "UUUDDD");
+  const RadioPlan plan{.snr_db = {-4}};
+  const auto whole = simulate(format, plan, 6);
+  const auto first = simulate(format, plan, 2), rest = simulate(format, plan, 4, 2);
+  const auto sum = [](const emulator::LinkSide& a, const emulator::LinkSide& b) {
+    LinkCounts counts = a.total();
+    return counts += b.total();
+  };
+  const LinkCounts up = sum(first.uplink, rest.uplink), down = sum(first.downlink, rest.downlink);
+  EXPECT_EQ(up.raw_errors, whole.uplink.total().raw_errors);
+  EXPECT_EQ(up.payload_errors, whole.uplink.total().payload_errors);
+  EXPECT_EQ(up.iterations, whole.uplink.total().iterations);
+  EXPECT_EQ(down.raw_errors, whole.downlink.total().raw_errors);
+  EXPECT_GT(up.raw_errors, 0U);
+  RadioPlan other = plan;
+  other.seed = 2;
+  EXPECT_NE(simulate(format, other, 6).uplink.total().raw_errors, up.raw_errors);
+}
+
+TEST(Link, ErrorsFallAsTheSignalRises) {
+  auto format = cell(16, 4, "UUUUUUDDDD");
+  double previous = 1;
+  for (const double snr_db : {-10.0, -4.0, 2.0, 8.0}) {
+    const auto r = simulate(format, {.snr_db = {snr_db}}, 20);
+    const auto sum = r.uplink.total();
+    const double raw = ratio(sum.raw_errors, sum.raw_bits);
+    EXPECT_LT(raw, previous);
+    previous = raw;
+    EXPECT_GE(sum.block_errors, sum.undetected);
+    if (snr_db == 8.0) {
+      EXPECT_EQ(sum.block_errors, 0U);
+    }
+  }
+}
+
+TEST(Link, PredictedNoiseIsWhatTheSymbolsShow) {
+  auto format = cell(16, 4, "UUUUUU");
+  format.uplink.modulation = frame::ModulationChoice::Qpsk;
+  const auto sum = simulate(format, {.snr_db = {15}}, 30).uplink.total();
+  EXPECT_GT(sum.symbols, 0U);
+  // The estimated channel's own error, a sixteenth per user, is not predicted.
+  EXPECT_NEAR(sum.error_power / sum.noise_power, 1 + 4.0 / 16, 0.1);
+}
+
+TEST(Link, DownlinkWaitsForAnOlderFramesPrecoder) {
+  auto format = cell(8, 2, "UUUDDD");
+  format.deadlines.precoder_age = 1;
+  const RadioPlan plan{.coherence_frames = 100, .snr_db = {25}};
+  const auto r = simulate(format, plan, 3);
+  EXPECT_EQ(r.uplink.total().blocks, 6U);
+  EXPECT_EQ(r.downlink.total().blocks, 4U);
+  EXPECT_EQ(r.downlink.total().block_errors, 0U);
+}
+
+TEST(Link, BlocksOfSeveralCodeBlocksAreCountedOnce) {
+  auto format = cell(8, 2, "UUUUUUUUUUUU");
+  format.uplink.modulation = frame::ModulationChoice::Qam256;
+  format.uplink.rate = 0.8;
+  const auto sum = simulate(format, {.snr_db = {35}}, 2).uplink.total();
+  EXPECT_EQ(sum.blocks, 4U);
+  EXPECT_GT(sum.code_blocks, sum.blocks);
+  EXPECT_EQ(sum.block_errors, 0U);
+  EXPECT_EQ(sum.code_block_errors, 0U);
+}
