@@ -25,6 +25,13 @@ config_app = typer.Typer(
 app.add_typer(config_app, name="config")
 
 
+class Side(StrEnum):
+    """Who sends."""
+
+    uplink = "uplink"
+    downlink = "downlink"
+
+
 class Transport(StrEnum):
     """How samples travel."""
 
@@ -151,6 +158,7 @@ def link(
     snr: Annotated[
         str, typer.Option(help="dB: start:step:stop, both ends included, or a list 0,5,10.")
     ],
+    direction: Annotated[Side, typer.Option(help="Whose errors are counted.")] = Side.uplink,
     errors: Annotated[
         int, typer.Option(min=1, help="Block errors after which a point is done.")
     ] = 100,
@@ -159,13 +167,13 @@ def link(
     ] = 1000,
     piece: Annotated[int, typer.Option(min=1, help="Frames of one piece of work.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same curve.")] = 1,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one for each core.")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Threads; 0: one for each core.")] = 0,
     folder: Annotated[
         Path | None, typer.Option(help="Where curves lie and go on; runs/link-NAME if not given.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Error rates of a cell's uplink over SNR, without real time, on all cores.
+    """Error rates of a cell over SNR, without real time, on all cores.
 
     Ctrl-C stops it; the same command goes on where it stopped.
     """
@@ -176,7 +184,7 @@ def link(
         points = parse_range(snr)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--snr") from None
-    rules = Rules(block_errors=errors, most_frames=frames, piece=piece, seed=seed)
+    rules = Rules(errors, frames, piece, seed, direction.value)
     run_link(cell, points, rules, workers, folder, as_json=json)
 
 

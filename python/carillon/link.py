@@ -1,7 +1,7 @@
-"""BER, BLER and EVM curves of a cell's uplink, without real time, on all cores.
+"""BER, BLER and EVM curves of a cell, without real time, on all cores.
 
 Points are cut into pieces with seeds of their own, so that a curve does not depend on the number of
-processes, and a stopped one goes on where it was.
+workers, and a stopped one goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Literal
 
 from carillon import core
 from carillon.statistics import decibels, ratio, wilson
@@ -81,6 +82,7 @@ class Rules:
     most_frames: int = 1000
     piece: int = 10
     seed: int = 1
+    direction: Literal["uplink", "downlink"] = "uplink"
 
     def done(self, point: Point) -> bool:
         """Enough errors to know the rate, or enough frames to stop looking for them."""
@@ -107,8 +109,10 @@ def piece_seed(seed: int, snr_db: float, piece: int) -> int:
     return int.from_bytes(digest[:6], "little")
 
 
-def _piece(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, float]:
-    return core.link_point(plan, snr_db, frames, seed)
+def _piece(plan: str, snr_db: float, rules: Rules, seed: int) -> dict[str, float]:
+    counts = core.link_point(plan, snr_db, rules.piece, seed)
+    side: dict[str, float] = counts["downlink"] if rules.direction == "downlink" else counts
+    return {name: side[name] for name in _SUMS if name != "frames"} | {"frames": counts["frames"]}
 
 
 def simulate(
@@ -130,7 +134,7 @@ def simulate(
         while not rules.done(point) and not stopped():
             while len(running) < workers:
                 seed = piece_seed(rules.seed, point.snr_db, given)
-                future = pool.submit(_piece, plan, point.snr_db, rules.piece, seed)
+                future = pool.submit(_piece, plan, point.snr_db, rules, seed)
                 running[future] = (index, given)
                 given += 1
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -179,5 +183,5 @@ def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
 
 def study_key(plan: str, rules: Rules) -> str:
     """What a point depends on besides its SNR."""
-    text = f"{plan} {rules.piece} {rules.seed}"
+    text = f"{plan} {rules.piece} {rules.seed} {rules.direction}"
     return "carillon link " + hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from carillon import core, link
+from carillon import cells, core, link
+from carillon.config import Run, plan_text
 from carillon.link import Point, Rules, parse_range, read_csv, simulate, study_key, write_csv
 
 
-def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, float]:
+def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
     """Blocks that fail with a known probability, in place of a link."""
     rate = 1 / (1 + 10 ** (snr_db / 10))
     errors = int(np.random.default_rng(seed).binomial(4 * frames, rate))
@@ -30,13 +32,13 @@ def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, float]:
 
 @pytest.fixture
 def coins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(core, "link_point", coin, raising=False)
+    monkeypatch.setattr(core, "link_point", coin)
     yield
 
 
-def curve(points: list[Point], rules: Rules, workers: int) -> list[Point]:
+def curve(points: list[Point], rules: Rules, workers: int, plan: str = "plan") -> list[Point]:
     with ThreadPoolExecutor(workers) as pool:
-        simulate("plan", points, rules, pool, workers, lambda point: None)
+        simulate(plan, points, rules, pool, workers, lambda point: None)
     return points
 
 
@@ -107,3 +109,29 @@ def test_a_row_holds_rates_with_their_intervals(coins: None) -> None:
 def test_seeds_of_pieces_differ() -> None:
     seeds = {link.piece_seed(s, snr, p) for s in (1, 2) for snr in (0.0, 1.0) for p in range(50)}
     assert len(seeds) == 200
+
+
+def test_the_downlink_is_a_study_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+        return coin(plan, -100.0, frames, seed) | {"downlink": coin(plan, 100.0, frames, seed)}
+
+    monkeypatch.setattr(core, "link_point", both)
+    up, down = Rules(10, 20), Rules(10, 20, direction="downlink")
+    assert curve([Point(0.0)], up, 1)[0].bler == 1.0
+    assert curve([Point(0.0)], down, 1)[0].bler == 0.0
+    assert study_key("plan", up) != study_key("plan", down)
+
+
+def test_a_cells_curve_falls_with_snr_and_is_the_same_again() -> None:
+    plan = plan_text(cells.load("rayleigh-16x4").cell, Run())
+    rules = Rules(block_errors=10**6, most_frames=20, piece=10)
+    low, high = curve([Point(-5.0), Point(15.0)], rules, 2, plan)
+    assert low.blocks == high.blocks == 20 * 4
+    assert low.bler is not None
+    assert high.bler is not None
+    assert low.bler > 0.9
+    assert high.bler == 0.0
+    assert low.ber is not None
+    assert high.ber is not None
+    assert low.ber > 10 * high.ber
+    assert curve([Point(-5.0), Point(15.0)], rules, 1, plan) == [low, high]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,14 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells
-from carillon.config import Run, plan_text
+from carillon import cells, runfolder
+from carillon.config import ConfigError, Run, plan_text
 from carillon.daemon import Interrupts
 from carillon.link import Point, Rules, read_csv, simulate, study_key, write_csv
 from carillon.plots import link as link_plot
-
-# A terminal's Ctrl-C reaches the workers too; only the parent is to hear it.
-_DEAF = (signal.SIGINT, signal.SIG_IGN)
 
 
 def link(
@@ -36,7 +31,10 @@ def link(
     """Simulates, writes link.csv, link.json and link.png/.svg, prints a table."""
     loaded = cells.load(cell)
     plan = plan_text(loaded.cell, Run())
-    target = folder or Path("runs") / f"link-{loaded.cell.name}"
+    if runfolder.describe(loaded.cell)[rules.direction] is None:
+        raise ConfigError([loaded.problem("schedule", f"has no {rules.direction} symbols")])
+    suffix = "" if rules.direction == "uplink" else "-downlink"
+    target = folder or Path("runs") / f"link-{loaded.cell.name}{suffix}"
     target.mkdir(parents=True, exist_ok=True)
     file, key = target / "link.csv", study_key(plan, rules)
     before = read_csv(file, key)
@@ -62,13 +60,12 @@ def link(
             if point.frames:
                 show(point)
         workers = workers or len(os.sched_getaffinity(0))
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context, signal.signal, _DEAF) as pool:
+        with ThreadPoolExecutor(workers) as pool:  # the engine does not hold Python's lock
             simulate(plan, points, rules, pool, workers, show, lambda: interrupts.count > 0)
     save()
     curve = {"cell": loaded.cell.name, "rules": asdict(rules), "points": [p.row() for p in points]}
     (target / "link.json").write_text(json.dumps(curve, indent=2) + "\n", encoding="utf-8")
-    link_plot.draw(target, loaded.cell, points)
+    link_plot.draw(target, loaded.cell, rules.direction, points)
     if as_json:
         print(json.dumps(curve, indent=2))
     else:

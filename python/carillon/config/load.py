@@ -34,9 +34,10 @@ class Loaded:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
         problems = core.validate(plan_text(self.cell, run or Run()))
         if problems:
-            raise ConfigError([self._problem(key, message) for key, message in problems])
+            raise ConfigError([self.problem(key, message) for key, message in problems])
 
-    def _problem(self, key: str, message: str) -> Problem:
+    def problem(self, key: str, message: str) -> Problem:
+        """A mistake of a key, where the file says it."""
         path: Path = tuple(
             int(part) if part.isdigit() else part for part in key.removeprefix("cell.").split(".")
         )

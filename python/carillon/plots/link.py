@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.axes import Axes
 
@@ -13,7 +14,9 @@ from carillon.plots import style
 from carillon.statistics import wilson
 
 
-def draw(folder: Path, cell: Cell, points: Sequence[Point]) -> None:
+def draw(
+    folder: Path, cell: Cell, direction: Literal["uplink", "downlink"], points: Sequence[Point]
+) -> None:
     """link.png and link.svg: BLER and raw BER with 95 % intervals."""
     known = [point for point in points if point.blocks]
     if not known:
@@ -30,7 +33,7 @@ def draw(folder: Path, cell: Cell, points: Sequence[Point]) -> None:
         axes.set(
             xlabel="SNR of a user at one antenna, dB",
             ylabel="error rate",
-            title=f"{cell.name}: {cell.antennas} × {cell.users}, {cell.uplink.modulation}",
+            title=f"{cell.name}: {direction}, {cell.antennas} antennas × {cell.users} users",
         )
         axes.grid(visible=True, which="minor", alpha=0.4)
         axes.legend(loc="lower left")

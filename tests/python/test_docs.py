@@ -1,0 +1,99 @@
+"""Every command in the README and the documentation runs."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from carillon.daemon import RunError, binary
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# Quick forms of what takes long. Text in a block is replaced before the block runs.
+QUICK = {
+    "./carillon demo\n": "carillon demo --frames 300 --no-live\n",
+    "./carillon test\n": "$SOURCE/carillon test --help\n",
+    "./carillon test --quick\n": "$SOURCE/carillon test --help\n",
+    "./carillon setup\n": "$SOURCE/carillon --version\n",
+    "./carillon doctor\n": "carillon doctor\n",
+    "--frames 5000": "--frames 200 --no-live",
+    "--transport udp --seconds 20": "--transport udp --frames 200 --no-live",
+    "--cell thesis-16x8 --no-live": "--cell thesis-16x8 --frames 20 --no-live",
+    "--seconds 5 --json": "--frames 200 --json",
+    "--snr 0:1:10": "--snr 0:5:10 --frames 4 --piece 2",
+    "--seconds 30": "--seconds 2",
+    "--frames 2000": "--frames 200",
+    "carillon bench --only zeroforce": "carillon bench --only zeroforce --list",
+    "> docs/configuration.md": "> configuration.md",
+}
+
+
+def blocks() -> list[tuple[str, str]]:
+    """(where, script) of every sh block."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for place, block in enumerate(re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M)):
+            found.append((f"{page.name}:{place}", block))
+    return found
+
+
+def quick(script: str) -> str:
+    for long, short in QUICK.items():
+        script = script.replace(long, short)
+    return script
+
+
+def _has_daemon() -> bool:
+    try:
+        return binary().is_file()
+    except RunError:
+        return False
+
+
+def _needs_daemon(script: str) -> bool:
+    return re.search(r"carillon (demo|run|radio)", script) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "script"), blocks(), ids=[where for where, _ in blocks()])
+def test_a_block_of_commands_runs(where: str, script: str, tmp_path: Path) -> None:
+    if _needs_daemon(quick(script)) and not _has_daemon():
+        pytest.skip("carillond is not built")
+    program = tmp_path / "bin" / "carillon"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nfrom carillon.cli import main\nmain()\n")
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-eu", "-c", quick(script)],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path, "SOURCE": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_quick_forms_are_of_commands_that_are_documented() -> None:
+    everything = "".join(script for _, script in blocks())
+    assert [long for long in QUICK if long not in everything] == []
+
+
+def test_every_block_says_what_it_is() -> None:
+    for page in PAGES:
+        fences = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.M)
+        assert set(fences[::2]) <= {"sh", "text", "yaml", "json", "cpp", "python"}, page
+        assert set(fences[1::2]) <= {""}, page
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
