@@ -29,7 +29,7 @@ struct Counters {
   std::uint64_t frames_nacked = 0;     // refused or discarded: overload_nack
   std::uint64_t lates_lost = 0, lates_fronthaul = 0, lates_processing = 0;
   std::uint64_t lates_operating_system = 0, lates_machine_stall = 0;
-  std::uint64_t uplink_blocks = 0, uplink_failed = 0;  // transport blocks; failed: harq_nack
+  std::uint64_t uplink_blocks = 0, uplink_failed = 0;  // transport blocks
   std::uint64_t downlink_blocks = 0, downlink_failed = 0, downlink_unverified = 0;
   std::uint64_t downlink_symbols_sent = 0, downlink_symbols_substituted = 0;
   std::uint64_t packets_received = 0, packets_sent = 0;
@@ -39,7 +39,7 @@ struct Counters {
   std::uint64_t saturated_samples = 0;
   Tick pacing_error_sum = 0;  // of the emulated radio's frame starts, and of its square in ns²
   std::uint64_t pacing_error_square = 0, pacing_frames = 0;
-  std::uint64_t overload_nacks = 0, harq_nacks = 0;
+  std::uint64_t overload_nacks = 0, harq_nacks = 0;  // NackRecords of either kind
   std::uint64_t ill_conditioned = 0;  // subcarriers whose combiner had to be regularised
 
   template <typename Self, typename Visit>
@@ -207,6 +207,34 @@ struct ConstellationRecord {
     visit("re", self.re);
     visit("im", self.im);
     visit("frame", self.frame);
+  }
+};
+
+enum class NackKind : std::uint32_t { Overload = 1, Harq = 2 };
+inline constexpr std::uint32_t kAllUsers = 0xffffffff;
+inline constexpr std::uint32_t kCauseToCome = 0xffffffff;
+
+/// What a medium-access layer would be told. Overload: the whole frame was refused or discarded
+/// (one record; its blocks follow as Harq). Harq: one transport block failed, was discarded with
+/// its frame or came too late; its sender has to repeat it.
+struct NackRecord {
+  std::uint64_t frame = 0;
+  std::uint32_t cell = 0;
+  std::uint32_t user = kAllUsers;  // kAllUsers: Overload
+  std::uint32_t process = 0;       // HARQ process; 0 with Overload
+  std::uint32_t kind = 0;          // NackKind
+  std::uint32_t cause = 0;         // LateCause, None: its CRC failed; kCauseToCome: not yet known
+  std::uint32_t padding = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("frame", self.frame);
+    visit("cell", self.cell);
+    visit("user", self.user);
+    visit("process", self.process);
+    visit("kind", self.kind);
+    visit("cause", self.cause);
+    visit("padding", self.padding);
   }
 };
 

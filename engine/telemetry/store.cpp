@@ -59,6 +59,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   plan(threads_, "threads", sizes.threads.size(), json);
   plan(users_, "users", sizes.users, json);
   plan(constellation_, "constellation", sizes.constellation, json);
+  plan(nacks_, "nacks", sizes.nacks, json);
   plan(gaps_, "gaps", sizes.gaps, json);
   plan(tasks_, "tasks", sizes.tasks, json);
   plan(late_tasks_, "late_tasks", sizes.late_tasks, json);
@@ -77,6 +78,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   bind(threads_);
   bind(users_);
   bind(constellation_);
+  bind(nacks_);
   bind(gaps_);
   bind(tasks_);
   bind(late_tasks_);

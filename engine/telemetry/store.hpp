@@ -72,7 +72,7 @@ class Store {
  public:
   struct Sizes {
     std::size_t frames = 1 << 16, users = 1, tasks = 1 << 16, late_tasks = 1 << 16, gaps = 4096;
-    std::size_t constellation = 1 << 13;
+    std::size_t constellation = 1 << 13, nacks = 1 << 16;
     std::vector<std::string_view> opcodes;
     std::vector<std::string> threads;
   };
@@ -90,6 +90,7 @@ class Store {
   Section<ThreadRecord>& threads() { return threads_; }
   Section<UserRecord>& users() { return users_; }
   Section<ConstellationRecord>& constellation() { return constellation_; }
+  Section<NackRecord>& nacks() { return nacks_; }
   Section<GapRecord>& gaps() { return gaps_; }
   Section<TaskRecord>& tasks() { return tasks_; }
   Section<TaskRecord>& late_tasks() { return late_tasks_; }
@@ -111,6 +112,7 @@ class Store {
   Section<ThreadRecord> threads_;
   Section<UserRecord> users_;
   Section<ConstellationRecord> constellation_;
+  Section<NackRecord> nacks_;
   Section<GapRecord> gaps_;
   Section<TaskRecord> tasks_, late_tasks_;
 };
