@@ -82,25 +82,35 @@ void Baseband::aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept {
     pipeline_.set_transmit(slot, ordinal, a, sender_.samples(slot, symbol, a));
 }
 
-bool Baseband::open(std::uint64_t frame, Tick air_start) {
+bool Baseband::open(std::uint64_t frame, Tick air_start) { return open(frame, air_start, true); }
+
+bool Baseband::open(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   const Opening guard(opening_);
   std::uint64_t next = next_.load(std::memory_order_relaxed);
   if (next != kNone && frame < next)
     return holder_[frame % holder_.size()].load(std::memory_order_relaxed) == frame;
   if (closing_.load(std::memory_order_acquire)) return false;
-  if (next == kNone) next = frame;
-  // Frames that nobody announced in time (we stood still) are refused, so that each is accounted.
-  for (; next < frame; ++next)
-    refuse(next, air_start - static_cast<Tick>(frame - next) * frame_.duration());
-  const bool started = start(frame, air_start);
+  if (next != kNone && frame > next)
+    if (const std::uint64_t count = std::min(frame - next, stood_through(air_start)))
+      refuse(frame - count, count, air_start - static_cast<Tick>(count) * frame_.duration(), false);
+  const bool started = start(frame, air_start, heard);
+  newest_start_ = air_start;
   next_.store(frame + 1, std::memory_order_release);
   return started;
 }
 
-bool Baseband::start(std::uint64_t frame, Tick air_start) noexcept {
+// Frames that nobody announced in time because we stood still are refused, so that each is
+// accounted. Numbers that the radio left out when it restarted were never on air.
+std::uint64_t Baseband::stood_through(Tick air_start) const noexcept {
+  const Tick duration = frame_.duration();
+  const Tick frames = (air_start - newest_start_ + duration / 2) / duration;
+  return static_cast<std::uint64_t>(std::max<Tick>(frames - 1, 0));
+}
+
+bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   auto& holder = holder_[frame % holder_.size()];
   if (holder.load(std::memory_order_acquire) != kNone) {
-    refuse(frame, air_start);
+    refuse(frame, 1, air_start, heard);
     return false;
   }
   pipeline_.begin(frame);
@@ -110,7 +120,7 @@ bool Baseband::start(std::uint64_t frame, Tick air_start) noexcept {
   if (runtime_.begin(static_cast<std::uint32_t>(frame), air_start, pipeline_.chunks(frame)))
     return true;
   holder.store(kNone, std::memory_order_relaxed);
-  refuse(frame, air_start);
+  refuse(frame, 1, air_start, heard);
   return false;
 }
 
@@ -125,9 +135,15 @@ void Baseband::load_payload(std::uint64_t frame) noexcept {
             pipeline_.slot(frame).downlink_payload.begin());
 }
 
-// Under the opening flag; the conductor settles it. Beyond what can be remembered only counts.
-void Baseband::refuse(std::uint64_t frame, Tick air_start) noexcept {
-  if (refusals_ < kRefused) refused_[refusals_++] = {frame, air_start};
+// Under the opening flag; the conductor settles it. Few frames can begin while it does not, so that
+// nearly all refusals are in a row.
+void Baseband::refuse(std::uint64_t first, std::uint64_t count, Tick air_start,
+                      bool heard) noexcept {
+  Refusal* last = refusals_ == 0 ? nullptr : &refused_[refusals_ - 1];
+  if (last != nullptr && last->first + last->count == first && last->heard == heard)
+    last->count += count;
+  else if (refusals_ < kRefused)
+    refused_[refusals_++] = {first, count, air_start, heard};
   any_refused_.store(true, std::memory_order_release);
 }
 
@@ -139,13 +155,17 @@ void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t a
   hold.arrive(pipeline_.graph().receive[symbol], antenna);
 }
 
+// A radio that has restarted goes on with later numbers by another clock.
 void Baseband::announce(Tick instant) noexcept {
-  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  std::uint64_t next = next_.load(std::memory_order_acquire);
   if (next == kNone || !ingest_.clock().locked() || closing_.load(std::memory_order_acquire))
     return;
+  const std::uint64_t first = ingest_.first();
+  next = std::max(next, first);
   const Tick air_start = ingest_.clock().air_start(next);
+  if (ingest_.first() != first) return;
   if (air_start - head_start_ <= instant) {
-    open(next, air_start);
+    open(next, air_start, false);
     runtime_.expect(air_start + frame_.duration() - head_start_);
   }
 }
@@ -154,7 +174,8 @@ Tick Baseband::quiet_until() const noexcept {
   Tick until = runtime_.quiet_until();
   const std::uint64_t next = next_.load(std::memory_order_acquire);
   if (next != kNone && ingest_.clock().locked())
-    until = std::min(until, ingest_.clock().air_start(next) - head_start_);
+    until =
+        std::min(until, ingest_.clock().air_start(std::max(next, ingest_.first())) - head_start_);
   return until;
 }
 
@@ -170,11 +191,19 @@ Tick Baseband::expected(std::uint32_t worker) const noexcept {
 bool Baseband::conduct() noexcept {
   const Tick instant = now();
   announce(instant);
+  recorder_.heard({ingest_.heard(), ingest_.first()});
   if (any_refused_.load(std::memory_order_acquire)) settle_refused();
   std::array<runtime::FrameEvent, 16> events;
   const std::size_t count = runtime_.poll(events);
   for (std::size_t i = 0; i < count; ++i) handle(events[i]);
   return count > 0;
+}
+
+void Baseband::close() noexcept {
+  closing_.store(true, std::memory_order_release);
+  while (conduct()) {
+  }
+  recorder_.close();
 }
 
 void Baseband::handle(const runtime::FrameEvent& event) noexcept {
@@ -230,9 +259,13 @@ void Baseband::settle_refused() noexcept {
     any_refused_.store(false, std::memory_order_relaxed);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    recorder_.refused(refused[i].frame, refused[i].air_start);
-    ingest_.release(refused[i].frame);
-    ended_.fetch_add(1, std::memory_order_relaxed);
+    const Refusal& row = refused[i];
+    for (std::uint64_t n = 0; n < row.count; ++n) {
+      const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
+      recorder_.refused(row.first + n, air_start, row.heard);
+      ingest_.release(row.first + n);
+    }
+    ended_.fetch_add(row.count, std::memory_order_relaxed);
   }
 }
 

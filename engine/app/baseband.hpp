@@ -36,6 +36,8 @@ class Baseband final : public fronthaul::SymbolSink {
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
   bool drained() const noexcept { return runtime_.live() == 0; }
+  /// After the threads have ended: what is left to record.
+  void close() noexcept;
 
   runtime::Runtime& runtime() { return runtime_; }
   const fronthaul::UplinkIngest& ingest() const { return ingest_; }
@@ -50,8 +52,10 @@ class Baseband final : public fronthaul::SymbolSink {
   static constexpr std::uint64_t kNone = ~0ULL;
   static constexpr std::size_t kRefused = 256;
 
-  bool start(std::uint64_t frame, Tick air_start) noexcept;
-  void refuse(std::uint64_t frame, Tick air_start) noexcept;
+  bool open(std::uint64_t frame, Tick air_start, bool heard) noexcept;
+  bool start(std::uint64_t frame, Tick air_start, bool heard) noexcept;
+  void refuse(std::uint64_t first, std::uint64_t count, Tick air_start, bool heard) noexcept;
+  std::uint64_t stood_through(Tick air_start) const noexcept;
   void announce(Tick now) noexcept;
   void handle(const runtime::FrameEvent& event) noexcept;
   void send(const runtime::FrameEvent& event) noexcept;
@@ -75,9 +79,11 @@ class Baseband final : public fronthaul::SymbolSink {
   std::atomic_flag opening_ = ATOMIC_FLAG_INIT;
   std::atomic<std::uint64_t> next_{kNone};          // the first frame not yet opened or refused
   std::vector<std::atomic<std::uint64_t>> holder_;  // [slot] the frame it belongs to, or kNone
-  struct Refusal {
-    std::uint64_t frame;
-    Tick air_start;
+  Tick newest_start_ = 0;                           // air start of the frame before next_
+  struct Refusal {                                  // of frames in a row
+    std::uint64_t first, count;
+    Tick air_start;  // of the first
+    bool heard;
   };
   std::array<Refusal, kRefused> refused_{};
   std::size_t refusals_ = 0;

@@ -60,8 +60,9 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
       dropped || pending.silent || missed_deadline(view) || view.downlink.late_symbols > 0;
   pending.late = {view.air_start, event.at, record.missing_packets, worst_packet_delay(view),
                   view.alone};
+  pending.nacks = store_.nacks().count();
   if (!pending.silent) {
-    newest_heard_ = std::max(newest_heard_, view.frame);
+    heard({view.frame, heard_.first});
     trace_packets(view);
     if (dropped) {
       fail_blocks(record);
@@ -75,16 +76,24 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (pending.is_late && !pending.silent) keep_tasks_of(view.frame);
 }
 
-void Recorder::refused(std::uint64_t frame, Tick air_start) {
+void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   Pending pending;
   pending.record.frame = frame;
   pending.record.air_start = air_start;
   pending.record.nack = 1;
   pending.is_late = true;
+  pending.silent = !heard;
+  pending.nacks = store_.nacks().count();
   // What it had to wait for began before it.
   pending.late = {air_start - frame_.duration(), now(), 0, 0, false};
-  fail_blocks(pending.record);
+  if (heard) fail_blocks(pending.record);
   push(pending);
+}
+
+void Recorder::heard(const Heard& heard) noexcept {
+  if (heard.first > heard_.first) fell_silent_ = heard_.newest;
+  heard_.newest = std::max(heard_.newest, heard.newest);
+  heard_.first = std::max(heard_.first, heard.first);
 }
 
 void Recorder::push(const Pending& pending) {
@@ -96,7 +105,10 @@ void Recorder::settle(bool closing) {
   while (waiting_ > 0) {
     Pending& pending = pending_[first_];
     if (!closing && !can_settle(pending)) return;
-    if (!pending.silent || pending.record.frame < newest_heard_) commit(pending);
+    if (is_ghost(pending, closing))
+      ghosts_.fetch_add(1, std::memory_order_relaxed);
+    else
+      commit(pending);
     first_ = (first_ + 1) % kPending;
     --waiting_;
   }
@@ -104,20 +116,33 @@ void Recorder::settle(bool closing) {
 
 bool Recorder::can_settle(const Pending& pending) const {
   if (!pending.is_late) return true;
-  if (pending.silent && pending.record.frame >= newest_heard_) return false;
+  if (is_ghost(pending, false)) return true;
+  if (pending.silent && pending.record.frame > heard_.newest) return false;
   return std::all_of(loops_.begin(), loops_.end(),
                      [&](const Loop* loop) { return loop->last_seen() >= pending.late.ended; });
+}
+
+// While the run lasts a silent frame may still turn out to have been sent.
+bool Recorder::is_ghost(const Pending& pending, bool closing) const {
+  const std::uint64_t frame = pending.record.frame;
+  if (!pending.silent) return false;
+  return (frame > fell_silent_ && frame < heard_.first) || (closing && frame > heard_.newest);
 }
 
 void Recorder::commit(Pending& pending) {
   auto& counters = store_.counters();
   FrameRecord& record = pending.record;
-  if (pending.silent) fail_blocks(record);
+  if (pending.silent) {
+    pending.nacks = store_.nacks().count();
+    fail_blocks(record);
+  }
+  LateCause cause = LateCause::None;
   if (pending.is_late) {
-    const LateCause cause = judge_.cause(pending.late);
+    cause = judge_.cause(pending.late);
     record.late_cause = static_cast<std::uint32_t>(cause);
     ++counter_of(counters, cause);
   }
+  explain_nacks(pending, cause);
   judge_.ended(pending.late.alone || !pending.is_late);
   record.completed = pending.is_late ? 0 : 1;
   ++counters.frames_seen;
@@ -126,15 +151,37 @@ void Recorder::commit(Pending& pending) {
   counters.overload_nacks += record.nack;
   counters.uplink_blocks += record.uplink_blocks;
   counters.uplink_failed += record.uplink_failed;
-  counters.harq_nacks += record.uplink_failed;
   store_.frames().append(record);
 }
 
+// Those of a frame lie together, since a frame's records are written at once.
+void Recorder::explain_nacks(const Pending& pending, LateCause cause) {
+  auto& nacks = store_.nacks();
+  const std::uint64_t end = nacks.count();
+  const std::uint64_t kept = std::max(pending.nacks, end - std::min(end, nacks.capacity()));
+  for (std::uint64_t i = kept; i < end && nacks[i].frame == pending.record.frame; ++i)
+    if (nacks[i].cause == telemetry::kCauseToCome)
+      nacks[i].cause = static_cast<std::uint32_t>(cause);
+}
+
+void Recorder::nack_block(std::uint64_t frame, const frame::TransportBlock& block,
+                          std::uint32_t cause) {
+  ++store_.counters().harq_nacks;
+  store_.nacks().append({frame, frame_.format().cell_id, block.user, block.harq_process,
+                         static_cast<std::uint32_t>(telemetry::NackKind::Harq), cause, 0});
+}
+
+// All blocks of a frame that was refused, discarded or never came.
 void Recorder::fail_blocks(FrameRecord& record) {
   const auto blocks = frame_.transport_blocks(Direction::Uplink);
+  if (record.nack != 0)
+    store_.nacks().append({record.frame, frame_.format().cell_id, telemetry::kAllUsers, 0,
+                           static_cast<std::uint32_t>(telemetry::NackKind::Overload),
+                           telemetry::kCauseToCome, 0});
   for (const auto& block : blocks) {
     ++store_.users()[block.user].uplink_blocks;
     ++store_.users()[block.user].uplink_failed;
+    nack_block(record.frame, block, telemetry::kCauseToCome);
   }
   record.uplink_blocks = record.uplink_failed = static_cast<std::uint32_t>(blocks.size());
 }
@@ -177,6 +224,15 @@ bool Recorder::missed_deadline(const FrameView& view) const {
   return false;
 }
 
+// By the task that has the block's last word.
+bool Recorder::was_late(const FrameView& view, const frame::TransportBlock& block) const {
+  const auto& graph = view.pipeline.graph();
+  const auto& last = frame_.plan(block).C() > 1 ? graph.assemble : graph.decode;
+  const std::uint16_t id = last[block.last_symbol];
+  return view.board.statuses(view.slot)[id].committed >
+         view.air_start + view.board.graph()[id].deadline;
+}
+
 Tick Recorder::worst_packet_delay(const FrameView& view) const {
   Tick worst = 0;
   for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
@@ -195,6 +251,10 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     auto& user = store_.users()[blocks[b].user];
     const bool failed = slot.good[b] == 0;
+    if (failed)
+      nack_block(view.frame, blocks[b], 0);
+    else if (was_late(view, blocks[b]))
+      nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
     ++user.uplink_blocks;
     user.uplink_failed += failed;
     record.uplink_failed += failed;

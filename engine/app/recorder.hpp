@@ -2,6 +2,7 @@
 // for the trace. Used by the conductor alone while the run lasts.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,6 +34,12 @@ struct FrameView {
   bool alone;  // no other frame is in flight
 };
 
+/// How far the radio has been heard.
+struct Heard {
+  std::uint64_t newest = 0;  // the newest frame of which anything came
+  std::uint64_t first = 0;   // the first of the radio's present numbering; grows when it restarts
+};
+
 class Recorder {
  public:
   Recorder(telemetry::Store& store, const frame::Frame& frame);
@@ -42,13 +49,17 @@ class Recorder {
              std::span<Loop* const> loops);
 
   void ended(const FrameView& view, const runtime::FrameEvent& event);
-  /// An overload NACK for a frame that never began.
-  void refused(std::uint64_t frame, Tick air_start);
+  /// An overload NACK for a frame that never began; `heard`: something of it came.
+  void refused(std::uint64_t frame, Tick air_start, bool heard = true);
+  /// Whenever it may have changed. Frames of which nothing came count only when the radio goes on
+  /// after them: others were announced by the clock after it had stopped or before it restarted.
+  void heard(const Heard& heard) noexcept;
   /// Takes over what the threads have traced since the last time, and settles what can be settled.
   void collect();
-  /// After the threads have ended: settles all frames. Those at the end of which nothing came were
-  /// announced by the clock after the radio had fallen silent; they do not count.
+  /// After the threads have ended: settles all frames.
   void close();
+  /// Frames that were announced but not counted. Any thread.
+  std::uint64_t ghosts() const noexcept { return ghosts_.load(std::memory_order_relaxed); }
 
  private:
   struct Source {
@@ -63,18 +74,23 @@ class Recorder {
     telemetry::FrameRecord record;
     LateFrame late;
     bool is_late = false, silent = false;
+    std::uint64_t nacks = 0;  // its first NackRecord
   };
   static constexpr std::size_t kPending = 4096;
 
   void push(const Pending& pending);
   void settle(bool closing);
   bool can_settle(const Pending& pending) const;
+  bool is_ghost(const Pending& pending, bool closing) const;
   void commit(Pending& pending);
   telemetry::FrameRecord measure(const FrameView& view) const;
   bool missed_deadline(const FrameView& view) const;
+  bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
   Tick worst_packet_delay(const FrameView& view) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
   void fail_blocks(telemetry::FrameRecord& record);
+  void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);
+  void explain_nacks(const Pending& pending, telemetry::LateCause cause);
   void sample_quality(const FrameView& view);
   void trace_packets(const FrameView& view);
   void keep_tasks_of(std::uint64_t frame);
@@ -88,7 +104,9 @@ class Recorder {
   std::vector<Loop*> loops_;
   std::vector<Pending> pending_;  // a ring, oldest at first_
   std::size_t first_ = 0, waiting_ = 0;
-  std::uint64_t newest_heard_ = 0;  // the newest frame of which anything came
+  Heard heard_;
+  std::uint64_t fell_silent_ = 0;  // the last frame heard before the radio restarted
+  std::atomic<std::uint64_t> ghosts_{0};
 };
 
 }  // namespace carillon::app

@@ -212,7 +212,12 @@ void Station::run(const std::atomic<bool>& stop) {
   for (const auto* end : {link_.baseband.get(), link_.radio.get()})
     if (end != nullptr)
       for (const auto& note : end->notes()) say(note);
-  if (!prepare(stop)) return;
+  if (!prepare(stop)) {
+    say("stopped before the run began");
+    store_.counters().started = store_.counters().ended = now();
+    store_.counters().phase = 3;
+    return;
+  }
   const Tick begun = now() + 20 * kMillisecond;
   if (has_radio()) radio_->start(begun, plan_.run.frames);
   store_.counters().started = begun;
@@ -227,7 +232,7 @@ void Station::run(const std::atomic<bool>& stop) {
   for (auto& loop : loops_) loop->stop();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
-  if (has_baseband()) recorder_.close();
+  if (has_baseband()) baseband_->close();
   report(begun);
   store_.counters().phase = 3;
 }
@@ -235,7 +240,8 @@ void Station::run(const std::atomic<bool>& stop) {
 // The radio ends its frame, the baseband those that it has; nothing waits for longer than that
 // can take.
 void Station::drain() {
-  const Tick patience = now() + 2 * frame_.duration() * plan_.cell.ring + kSecond / 2;
+  const auto budget = static_cast<Tick>(plan_.cell.deadlines.uplink_budget_ms * static_cast<double>(kMillisecond));
+  const Tick patience = now() + 2 * frame_.duration() * plan_.cell.ring + budget + kSecond / 2;
   if (has_radio()) radio_->stop();
   while (has_radio() && !radio_->finished() && now() < patience) sleep_until(now() + kMillisecond);
   if (!has_baseband()) return;
@@ -271,7 +277,8 @@ void Station::report(Tick) {
     auto& to = store_.counters();
     using fronthaul::Reject;
     to.packets_received = from.received;
-    to.packets_missing = from.missing;
+    const auto imagined = recorder_.ghosts() * layout_.packets(fronthaul::Carries::Uplink);
+    to.packets_missing = from.missing - std::min(from.missing, imagined);
     to.rejected_length = from[Reject::Length];
     to.rejected_cell = from[Reject::Cell];
     to.rejected_antenna = from[Reject::Antenna];

@@ -26,8 +26,9 @@ constexpr std::uint32_t tag_of(std::uint64_t cell) {
 }
 constexpr std::uint32_t buffer_of(std::uint64_t cell) { return static_cast<std::uint32_t>(cell); }
 
-void raise(std::atomic<Tick>& to, Tick value) {
-  Tick seen = to.load(std::memory_order_relaxed);
+template <typename T>
+void raise(std::atomic<T>& to, T value) {
+  T seen = to.load(std::memory_order_relaxed);
   while (seen < value && !to.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
@@ -132,6 +133,7 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
     return reject(why);
   std::uint64_t frame = 0;
   if (const auto why = place(receiver, ids, when, frame); why != Reject::None) return reject(why);
+  if (heard_.load(std::memory_order_relaxed) < frame) raise(heard_, frame);
 
   auto& own = cell(frame, ids.symbol, ids.antenna);
   const Entry entry = hold.take(frame);

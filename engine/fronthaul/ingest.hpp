@@ -76,6 +76,14 @@ class UplinkIngest {
   const FrameClock& clock() const noexcept { return clock_; }
   /// The newest frame of which a packet was accepted.
   std::uint64_t newest() const noexcept { return newest_.load(std::memory_order_acquire); }
+  /// The newest frame of which any believable packet came, in time or not.
+  std::uint64_t heard() const noexcept { return heard_.load(std::memory_order_acquire); }
+  /// The first frame of the radio's present numbering; grows when it restarts. Its clock is not
+  /// newer than this.
+  std::uint64_t first() const noexcept {
+    const std::uint64_t floor = floor_.load(std::memory_order_acquire);
+    return floor == kUnset ? 0 : floor;
+  }
   /// Our frame numbers only grow; the radio's start again when it restarts. What the radio calls
   /// this frame, for what is sent back to it.
   std::uint32_t wire_frame(std::uint64_t frame) const noexcept {
@@ -152,7 +160,7 @@ class UplinkIngest {
   std::unique_ptr<std::atomic<std::uint64_t>[]> cells_;  // [slot][ordinal][antenna]: frame | buffer
   std::vector<Receiver> receivers_;
   std::atomic<std::uint32_t> offset_{0};  // our frame number - the wire's
-  std::atomic<std::uint64_t> newest_{0};
+  std::atomic<std::uint64_t> newest_{0}, heard_{0};
   std::atomic<std::uint64_t> floor_{kUnset};  // the first frame seen from its start
   std::atomic<std::uint64_t> missing_{0}, resynchronisations_{0};
 };
