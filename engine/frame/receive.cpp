@@ -1,6 +1,19 @@
 #include "frame/receive.hpp"
 
 namespace carillon::frame {
+namespace {
+
+// Ends at the first soft bit that is not zero, as a rule the very first.
+bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
+  for (std::uint32_t p = 0; p < map.piece_count; ++p) {
+    const std::int8_t* piece = soft + map.pieces[p].d;
+    if (std::any_of(piece, piece + map.pieces[p].count, [](auto bit) { return bit != 0; }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) noexcept {
   const auto blocks = plan.blocks();
@@ -30,7 +43,9 @@ CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint3
   options.crc_span = plan.Kprime();
   CodeBlockResult result;
   result.decode = ldpc.decode(plan.code(), soft, options, info, scratch.ldpc);
-  result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+  // Nothing received decodes to nothing but zeros, for which every check holds.
+  result.good = any_received(cb.map, soft) &&
+                (options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc);
   return result;
 }
 
