@@ -1,64 +1,59 @@
-"""Every kernel's benchmark, collected: build the programs of bench/, run them, read their rows."""
+"""Every kernel's benchmark: find or build carillon-bench, run it, read its rows."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import carillon
+
+Row = dict[str, Any]
+_TARGET = "carillon-bench"
+
 
 class BenchError(Exception):
-    """The programs could not be built or found."""
+    """The program could not be built or failed."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One kernel in one case: ns for one `per`, and a rate where the program knows its work."""
+class Wanted:
+    """What to measure: rows whose "group kernel shape" matches, for some instruction sets."""
 
-    program: str
-    kernel: str
-    case: str
-    isa: str
-    ns: float
-    per: str
-    gflops: float | None
-    mbps: float | None
-    peak_share: float | None = None
+    only: str = ""
+    isas: Sequence[str] = ()
+    quick: bool = False
+    plans: Sequence[tuple[str, Path]] = ()  # cells to run as whole frames: name, run plan
+
+    def words(self) -> list[str]:
+        """As carillon-bench takes them."""
+        words = ["--filter", self.only] + (["--quick"] if self.quick else [])
+        for isa in self.isas:
+            words += ["--isa", isa]
+        for name, file in self.plans:
+            words += ["--plan", f"{name}={file}"]
+        return words
 
 
-_KNOWN = {"kernel", "isa", "ns", "per", "gflops", "gbps", "mbps", "case"}
-
-
-def source_tree() -> Path:
-    """The tree that the package runs from; benchmarks are not installed."""
+def program(say: Callable[[str], None] = lambda text: None) -> Path:
+    """The installed program, or one built from the source tree that the package runs from."""
+    installed = Path(os.environ.get("CARILLON_BENCH") or carillon.carillond().parent / _TARGET)
+    if installed.is_file():
+        return installed
     tree = Path(__file__).parents[2]
     if not (tree / "bench" / "CMakeLists.txt").is_file():
-        raise BenchError("the benchmarks are part of the source tree; run ./carillon bench there")
-    return tree
-
-
-def programs(tree: Path, pattern: str) -> list[str]:
-    """Names of the programs whose name matches, as bench/CMakeLists.txt makes them."""
-    names = []
-    for file in sorted((tree / "bench").rglob("*_bench.cpp")):
-        place = str(file.relative_to(tree / "bench")).removesuffix("_bench.cpp")
-        names.append("bench-" + re.sub("[/_]", "-", place))
-    return [name for name in names if re.search(pattern, name)]
-
-
-def build(tree: Path, names: list[str]) -> Path:
-    """Builds them with the release preset; returns their folder."""
+        raise BenchError(f"{installed} is missing; benchmarks are built from the source tree")
+    say("building the benchmarks")
     scripts = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"}
     for command in (
         ["cmake", "--preset", "release", "--log-level=WARNING"],
-        ["cmake", "--build", "--preset", "release", "--target", *names],
+        ["cmake", "--build", "--preset", "release", "--target", _TARGET],
     ):
         try:
             done = subprocess.run(
@@ -68,59 +63,37 @@ def build(tree: Path, names: list[str]) -> Path:
             raise BenchError("cmake is missing; ./carillon setup installs it") from None
         if done.returncode != 0:
             raise BenchError("the benchmarks do not build:\n" + (done.stdout + done.stderr)[-3000:])
-    return tree / "build" / "release" / "bench"
+    return tree / "build" / "release" / "bench" / _TARGET
 
 
-def measure(program: Path) -> list[Row]:
-    """Runs one program and reads what it found."""
-    done = subprocess.run([program, "--json"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BenchError(f"{program.name} failed: {done.stderr.strip()[-500:]}")
-    return list(parse(program.name, done.stdout))
+def names(path: Path, wanted: Wanted) -> list[str]:
+    """What would be measured, one line each."""
+    return _run([path, "--list", *wanted.words()], lambda line: None)
 
 
-def parse(program: str, text: str) -> Iterator[Row]:
-    """Rows from a JSON list or from one object per line; lines that are neither are left out."""
-    for item in _objects(text):
-        if "kernel" not in item or "ns" not in item:
-            continue
-        case = [str(item["case"])] if "case" in item else []
-        case += [f"{key} {value}" for key, value in item.items() if key not in _KNOWN]
-        gbps = item.get("gbps")
-        yield Row(
-            program=program,
-            kernel=str(item["kernel"]),
-            case=", ".join(case),
-            isa=str(item.get("isa", "any")),
-            ns=float(item["ns"]),
-            per=str(item.get("per", "call")),
-            gflops=item.get("gflops"),
-            mbps=gbps * 1e3 if gbps is not None else item.get("mbps"),
-        )
+def measure(path: Path, wanted: Wanted, on_row: Callable[[Row], None]) -> list[Row]:
+    """Runs the program; each row is handed over as it comes."""
+    rows: list[Row] = []
+
+    def take(line: str) -> None:
+        rows.append(json.loads(line))
+        on_row(rows[-1])
+
+    _run([path, "--json", *wanted.words()], take)
+    return rows
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    try:
-        whole = json.loads(text)
-    except ValueError:
-        lines = (line.strip().rstrip(",") for line in text.splitlines())
-        found = []
-        for line in lines:
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue
-        whole = found
-    items = whole if isinstance(whole, list) else [whole]
-    return [item for item in items if isinstance(item, dict)]
-
-
-def with_peak(rows: list[Row]) -> list[Row]:
-    """Fills in each row's share of this core's measured peak, where the peak was measured."""
-    peaks = {row.isa: row.gflops for row in rows if row.kernel == "peak" and row.gflops}
-    return [
-        Row(**(asdict(row) | {"peak_share": row.gflops / peaks[row.isa]}))
-        if row.gflops and row.isa in peaks
-        else row
-        for row in rows
-    ]
+def _run(command: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
+    lines = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            on_line(lines[-1])
+        words = process.stderr.read().strip()
+    if process.returncode != 0:
+        raise BenchError(f"{Path(command[0]).name} failed: {words[-1000:]}")
+    return lines

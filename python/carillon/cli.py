@@ -199,16 +199,26 @@ def report(
     rebuild(run, as_json=json)
 
 
-@app.command(epilog="Example:  carillon bench --only zeroforce")
+@app.command(
+    epilog="Example:  carillon bench --only zeroforce      carillon bench --cell thesis-16x8"
+)
 def bench(
-    only: Annotated[str, typer.Option(help="Regular expression on the programs' names.")] = "",
-    list_only: Annotated[bool, typer.Option("--list", help="Only name the programs.")] = False,
+    only: Annotated[str, typer.Option(help='Regular expression on "group kernel shape".')] = "",
+    isa: Annotated[
+        list[str] | None, typer.Option(help="Only this instruction set; may be given again.")
+    ] = None,
+    cell: Annotated[
+        list[str] | None, typer.Option(help="Also run this cell's whole frames from memory.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter, less exact.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Only name what there is.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Measure every kernel on one core: ns, GFLOP/s or Mb/s, and share of the core's peak."""
+    from carillon.bench import Wanted
     from carillon.commands.bench import bench as run_bench
 
-    run_bench(only, as_json=json, list_only=list_only)
+    run_bench(Wanted(only, isa or (), quick), cell or [], as_json=json, list_only=list_only)
 
 
 @app.command(epilog="Example:  carillon doctor")
