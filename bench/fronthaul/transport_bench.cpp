@@ -1,13 +1,12 @@
 // What a packet costs, sent and received, on one core over both transports: all of it, and the part
-// inside the system calls. 16 antennas, 2048 samples: datagrams of 8256 bytes.
+// inside the system calls. 16 antennas, 2048 samples: datagrams of 8256 bytes; bits are theirs.
 #include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <vector>
 
 #include "fronthaul/downlink.hpp"
 #include "fronthaul/ingest.hpp"
 #include "fronthaul/link.hpp"
+#include "support/bench.hpp"
 
 namespace {
 
@@ -15,7 +14,7 @@ using namespace carillon;
 using namespace carillon::fronthaul;
 
 constexpr std::uint32_t kAntennas = 16, kSymbols = 14, kSamples = 2048;
-constexpr std::uint32_t kFrames = 2, kRounds = 500;
+constexpr std::uint32_t kFrames = 2;
 
 Layout cell() {
   std::vector<SymbolLayout> symbols;
@@ -34,29 +33,36 @@ struct NullSink : SymbolSink {
   std::int64_t sum = 0;
 };
 
+// Rounds of one direction: ns per packet.
 struct Cost {
-  double all = 1e30, kernel = 1e30;  // ns per packet
+  std::vector<double> all, kernel;
+
+  void add(Tick whole, Tick in_kernel, double packets) {
+    all.push_back(static_cast<double>(whole) / packets);
+    kernel.push_back(static_cast<double>(in_kernel) / packets);
+  }
 };
 
-void keep_best(Cost& best, Tick all, Tick kernel, double packets) {
-  best.all = std::min(best.all, static_cast<double>(all) / packets);
-  best.kernel = std::min(best.kernel, static_cast<double>(kernel) / packets);
-}
-
-void print(const char* kind, const char* what, const Cost& cost, double bytes) {
-  std::printf(
-      "%-4s %-8s %8.0f ns per packet (%.0f ns in the kernel)  %6.2f Mpackets/s  %6.1f Gb/s\n", kind,
-      what, cost.all, cost.kernel, 1e3 / cost.all, bytes * 8 / cost.all);
-}
-
 // One symbol's packets are sent, then received: both ends take turns on one core.
-void measure(LinkKind kind, const char* name) {
+void measure(const bench::Bench& bench, LinkKind kind, const std::string& name) {
   const Layout layout = cell();
+  const auto row = [&](const char* kernel) {
+    return bench::Case{.kernel = kernel,
+                       .shape = name,
+                       .per = "packet",
+                       .work = {.bits = 8.0 * layout.packet_bytes(0)}};
+  };
+  std::vector<bench::Case> rows = {row("send"), row("receive")};
+  if (kind == LinkKind::Udp) {
+    rows.push_back(row("send, in the kernel"));
+    rows.push_back(row("receive, in the kernel"));
+  }
+  if (std::count_if(rows.begin(), rows.end(), [&](const auto& c) { return bench.begin(c); }) == 0)
+    return;
   LinkOptions options;
   options.kind = kind;
   options.bbu_port = options.radio_port = 0;
   Link link = open_both(options, layout, {8, 1, 1, 1});
-  for (const auto& note : link.baseband->notes()) std::printf("note: %s\n", note.c_str());
   NullSink sink;
   UplinkIngest ingest(layout, *link.baseband, sink, {.ring = 8, .ahead = 1, .paced = false});
   std::vector<Outgoing> packets;
@@ -65,7 +71,7 @@ void measure(LinkKind kind, const char* name) {
 
   Cost sending, receiving;
   std::uint32_t frame = 0;
-  for (std::uint32_t round = 0; round < kRounds; ++round) {
+  for (int round = bench.options().quick ? 50 : 500; round > 0; --round) {
     const Tick send_kernel = link.radio->send_time().busy;
     const Tick receive_kernel = link.baseband->receive_time(0).busy;
     Tick send = 0, receive = 0;
@@ -85,19 +91,22 @@ void measure(LinkKind kind, const char* name) {
       receive += now() - start;
     }
     const double count = double{kFrames} * kSymbols * kAntennas;
-    keep_best(sending, send, link.radio->send_time().busy - send_kernel, count);
-    keep_best(receiving, receive, link.baseband->receive_time(0).busy - receive_kernel, count);
+    sending.add(send, link.radio->send_time().busy - send_kernel, count);
+    receiving.add(receive, link.baseband->receive_time(0).busy - receive_kernel, count);
   }
-  print(name, "send", sending, layout.packet_bytes(0));
-  print(name, "receive", receiving, layout.packet_bytes(0));
-  print(name, "both", {sending.all + receiving.all, sending.kernel + receiving.kernel},
-        layout.packet_bytes(0));
   for (const auto& packet : packets) link.radio->abandon({&packet.buffer, 1});
+  std::vector<double>* const measured[] = {&sending.all, &receiving.all, &sending.kernel,
+                                           &receiving.kernel};
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (bench.wants(rows[i].kernel, rows[i].shape))
+      bench.report(rows[i], bench::summary(*measured[i]));
 }
+
+void run(bench::Bench& bench) {
+  measure(bench, LinkKind::Shm, "shm");
+  measure(bench, LinkKind::Udp, "udp");
+}
+
+const bench::Group group("fronthaul", run);
 
 }  // namespace
-
-int main() {
-  measure(LinkKind::Shm, "shm");
-  measure(LinkKind::Udp, "udp");
-}

@@ -3,15 +3,12 @@
 // write, less than 1 µs per instruction.
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "base/cpu.hpp"
 #include "base/thread.hpp"
 #include "runtime/runtime.hpp"
+#include "support/bench.hpp"
 
 namespace {
 
@@ -30,15 +27,14 @@ Graph chain(std::uint32_t instructions, std::uint32_t chunks) {
 }
 
 struct Cost {
-  double wall;      // ns per frame
-  double schedule;  // ns with the token per frame, summed over workers
+  std::vector<double> wall;      // of a round, ns per frame
+  std::vector<double> schedule;  // the same with the token, summed over workers
 };
 
 // Before the first thread is pinned, since threads inherit that.
 const std::vector<std::uint32_t> cpus = allowed_cpus();
 
-// Frames one after another, as fast as they go; best of several rounds, since the machine is
-// shared.
+// Frames one after another, as fast as they go.
 Cost measure(const Graph& graph, std::uint32_t workers, std::uint32_t grain, std::uint32_t frames) {
   const Opcode opcode{"Nothing", nothing};
   const auto policy = make_policy("earliest-frame");
@@ -58,7 +54,7 @@ Cost measure(const Graph& graph, std::uint32_t workers, std::uint32_t grain, std
   }
   pin_thread(cpus[0]);
   while (running.load() < workers) sleep_until(now() + kMillisecond);
-  Cost best{1e18, 1e18};
+  Cost cost;
   std::uint32_t frame = 0;
   for (int round = 0; round < 7; ++round) {
     const auto scheduled = [&] {
@@ -74,30 +70,40 @@ Cost measure(const Graph& graph, std::uint32_t workers, std::uint32_t grain, std
       while (runtime.poll({&event, 1}) == 0) runtime.work(0);
       runtime.release(frame);
     }
-    const double wall = static_cast<double>(now() - start) / frames;
-    if (wall < best.wall) best = {wall, (scheduled() - schedule) / frames};
+    cost.wall.push_back(static_cast<double>(now() - start) / frames);
+    cost.schedule.push_back((scheduled() - schedule) / frames);
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  return best;
+  return cost;
 }
 
-void report(const char* what, std::uint32_t workers, double unit, const char* per, Cost cost) {
-  std::printf("%-34s %u workers %9.1f ns per %s (%.1f ns of it scheduling)\n", what, workers,
-              cost.wall / unit, per, cost.schedule / unit);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto most = argc > 1 ? static_cast<std::uint32_t>(std::atoi(argv[1]))
-                             : std::min(2U, static_cast<std::uint32_t>(cpus.size()));
-  const Graph chunks = chain(1, 100'000), instructions = chain(1000, 1), cell = chain(60, 12);
+void report(const bench::Bench& bench, const std::string& what, const Graph& graph,
+            std::uint32_t grain, std::uint32_t frames, const char* per, double items) {
+  const auto most = std::min(2U, static_cast<std::uint32_t>(cpus.size()));
   for (std::uint32_t workers = 1; workers <= most; ++workers) {
-    report("empty chunks", workers, 100'000, "chunk", measure(chunks, workers, 1, 10));
-    report("empty chunks, 4 per claim", workers, 100'000, "chunk", measure(chunks, workers, 4, 10));
-    report("instructions of one empty chunk", workers, 1000, "instruction",
-           measure(instructions, workers, 1, 50));
-    report("60 instructions of 12 chunks", workers, 1, "frame", measure(cell, workers, 1, 300));
+    bench::Case all{.kernel = what,
+                    .shape = std::to_string(workers) + (workers == 1 ? " worker" : " workers"),
+                    .per = per,
+                    .items = items};
+    bench::Case token = all;
+    token.kernel += ", scheduling";
+    const bool any = bench.begin(all) | bench.begin(token);
+    if (!any) continue;
+    Cost cost = measure(graph, workers, grain, frames);
+    if (bench.wants(all.kernel, all.shape)) bench.report(all, bench::summary(cost.wall));
+    if (bench.wants(token.kernel, token.shape)) bench.report(token, bench::summary(cost.schedule));
   }
 }
+
+void run(bench::Bench& bench) {
+  const Graph chunks = chain(1, 100'000), instructions = chain(1000, 1), cell = chain(60, 12);
+  report(bench, "empty chunks", chunks, 1, 10, "chunk", 100'000);
+  report(bench, "empty chunks by four", chunks, 4, 10, "chunk", 100'000);
+  report(bench, "instructions of a chunk", instructions, 1, 50, "instruction", 1000);
+  report(bench, "60 instructions of 12", cell, 1, 300, "frame", 1);
+}
+
+const bench::Group group("runtime", run);
+
+}  // namespace

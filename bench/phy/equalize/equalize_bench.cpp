@@ -1,28 +1,65 @@
-// Time per tile, W warm: 8 operations per complex product.
+// Time per tile, 8 operations per complex product: with warm coefficients; and where each
+// subcarrier of a 1200 subcarriers' band has its own, which the next symbol finds cold.
 #include "phy/equalize/equalize.hpp"
 
-#include "phy/zeroforce/array_bench.hpp"
+#include "support/bench.hpp"
+#include "support/tiles.hpp"
 
-int main(int argc, char** argv) {
-  using namespace carillon;
-  using namespace carillon::phy;
-  bench::Report report(argc, argv);
-  for (const Isa isa : available_isas()) {
-    report.begin(isa);
-    const EqualizeKernels& kernels = equalize_kernels(isa);
-    for (const ArrayShape shape : bench::kShapes) {
-      const std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
-      const auto w = bench::random_tiles(block), in = bench::random_tiles(shape.antennas);
-      const AlignedArray<Complex> scalars(block);
-      AlignedArray<Tile> out(shape.users);
-      const double operations = 8.0 * shape.antennas * shape.users * kTileLanes;
+namespace {
 
-      const double tiles =
-          bench::best_ns([&] { kernels.per_subcarrier(shape, w.data(), in.data(), out.data()); });
-      report.add(bench::name_of("equalize", shape), tiles, "tile", operations);
-      const double shared =
-          bench::best_ns([&] { kernels.per_tile(shape, scalars.data(), in.data(), out.data()); });
-      report.add(bench::name_of("equalize shared", shape), shared, "tile", operations);
-    }
+using namespace carillon;
+using namespace carillon::phy;
+
+constexpr std::uint32_t kTiles = 75;
+
+struct Measure {
+  const bench::Bench& bench;
+  Isa isa;
+  ArrayShape shape;
+  const EqualizeKernels& kernels = equalize_kernels(isa);
+  std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
+  AlignedArray<Tile> in = bench::random_tiles(shape.antennas);
+  AlignedArray<Tile> out = AlignedArray<Tile>(shape.users);
+
+  bench::Case of(const char* kernel) const {
+    return {.kernel = kernel,
+            .shape = bench::name_of(shape),
+            .isa = std::string(to_string(isa)),
+            .per = "tile",
+            .work = {.flops = 8.0 * shape.antennas * shape.users * kTileLanes}};
   }
+
+  void warm() {
+    const auto w = bench::random_tiles(block);
+    const AlignedArray<Complex> scalars(block);
+    bench.time(of("equalize"),
+               [&] { kernels.per_subcarrier(shape, w.data(), in.data(), out.data()); });
+    bench.time(of("equalize shared"),
+               [&] { kernels.per_tile(shape, scalars.data(), in.data(), out.data()); });
+  }
+
+  void cold() {
+    bench::Case c = of("equalize cold");
+    c.items = kTiles;
+    c.work.bytes = static_cast<double>(shape.users) * shape.antennas * sizeof(Tile);
+    if (!bench.wants(c.kernel, c.shape)) return;
+    const AlignedArray<Tile> w(block * kTiles);
+    bench.time(c, [&] {
+      for (std::uint32_t t = 0; t < kTiles; ++t)
+        kernels.per_subcarrier(shape, &w[t * block], in.data(), out.data());
+    });
+  }
+};
+
+void run(bench::Bench& bench) {
+  for (const Isa isa : bench.isas())
+    for (const ArrayShape shape : bench::kShapes) {
+      Measure measure{bench, isa, shape};
+      measure.warm();
+      if (shape.antennas >= 128) measure.cold();
+    }
 }
+
+const bench::Group group("phy/equalize", run);
+
+}  // namespace

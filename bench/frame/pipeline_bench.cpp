@@ -1,0 +1,169 @@
+// Whole frames from memory on one core, opcode by opcode: the cells given with --plan. Samples of
+// several frames take turns, and so do the ring's slots, so that a frame finds its samples and its
+// arrays where a run finds them: not in the core's caches.
+#include <array>
+#include <cmath>
+
+#include "app/run_plan.hpp"
+#include "emulator/uplink_generator.hpp"
+#include "frame/pipeline.hpp"
+#include "frame/serial.hpp"
+#include "support/bench.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::frame;
+
+constexpr std::size_t kSampleBytes = std::size_t{96} << 20;  // of all frames together
+
+constexpr const char* kChunkOf[kOps] = {"chunk",   "block",      "antenna",   "antenna",
+                                        "antenna", "tile",       "tile",      "user",
+                                        "tile",    "code block", "code block"};
+
+FrameFormat read_cell(const std::string& name, const std::string& text,
+                      emulator::RadioPlan& radio) {
+  std::vector<Problem> problems;
+  const app::RunPlan plan = app::parse_run_plan(text, problems);
+  if (!problems.empty())
+    throw std::runtime_error(name + ": " + problems.front().key + ": " + problems.front().message);
+  radio = plan.radio;
+  return plan.cell;
+}
+
+// Antenna samples of several frames, as packets would bring them; and where the downlink's go.
+class Air {
+ public:
+  Air(const Frame& frame, const emulator::RadioPlan& radio) : frame_(frame) {
+    const std::size_t antennas = frame.format().antennas, bytes = antennas * frame.samples() * 4;
+    frames_ = std::max<std::size_t>(2, kSampleBytes / bytes);
+    samples_ = AlignedArray<std::int16_t>(frames_ * bytes / 2);
+    sent_ = AlignedArray<std::int16_t>(frame.format().ring * bytes / 2);
+    emulator::UplinkGenerator generator(frame, radio);
+    // A few different frames are enough: what matters is that each lies in memory of its own.
+    const std::size_t different = std::min<std::size_t>(frames_, 2);
+    for (std::size_t i = 0; i < different; ++i)
+      generator.generate(
+          i, [&](auto symbol, auto antenna) { return place(samples_, i, symbol, antenna); });
+    for (std::size_t i = different; i < frames_; ++i)
+      std::copy_n(&samples_[i % different * bytes / 2], bytes / 2, &samples_[i * bytes / 2]);
+  }
+
+  std::size_t frames() const { return frames_; }
+
+  void prepare(Pipeline& pipeline) {
+    const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
+    for (std::uint32_t slot = 0; slot < frame_.format().ring; ++slot)
+      for (std::uint32_t ordinal = 0; ordinal < symbols.size(); ++ordinal)
+        for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+          pipeline.set_transmit(slot, ordinal, a, place(sent_, slot, symbols[ordinal], a));
+  }
+
+  void bring(Pipeline& pipeline, std::uint64_t frame) {
+    pipeline.begin(frame);
+    for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+      for (const std::uint32_t symbol : frame_.symbols_of(kind))
+        for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+          pipeline.set_samples(frame, symbol, a, place(samples_, frame % frames_, symbol, a));
+  }
+
+ private:
+  // [frame][symbol][antenna][sample], prefixes included
+  std::int16_t* place(AlignedArray<std::int16_t>& memory, std::size_t frame, std::uint32_t symbol,
+                      std::uint32_t antenna) {
+    const std::size_t antennas = frame_.format().antennas;
+    const auto& s = frame_.symbol(symbol);
+    return &memory[2 * (antennas * (frame * frame_.samples() + s.first_sample) +
+                        std::size_t{antenna} * s.samples)];
+  }
+
+  const Frame& frame_;
+  std::size_t frames_ = 0;
+  AlignedArray<std::int16_t> samples_, sent_;
+};
+
+// What each instruction took in each frame. The median over frames leaves out a busy machine's
+// interruptions, and so does the fastest.
+struct Times {
+  std::vector<std::vector<double>> of;  // [instruction][frame]
+
+  bench::Sample of_opcode(const runtime::Graph& graph, std::size_t op) {
+    bench::Sample sum;
+    for (std::uint16_t id = 0; id < graph.size(); ++id) {
+      if (graph[id].opcode != op || of[id].empty()) continue;
+      const bench::Sample one = bench::summary(of[id]);
+      sum.best += one.best;
+      sum.median += one.median;
+    }
+    return sum;
+  }
+};
+
+Times run_frames(const bench::Bench& bench, Pipeline& pipeline, Air& air) {
+  Times times{std::vector<std::vector<double>>(pipeline.graph().graph.size())};
+  const std::size_t frames = air.frames() * (bench.options().quick ? 1 : 4);
+  for (std::uint64_t f = 0; f < frames + 1; ++f) {
+    air.bring(pipeline, f);
+    run_serially(pipeline, f, [&](std::uint16_t id, Tick start, Tick end) {
+      if (f > 0) times.of[id].push_back(static_cast<double>(end - start));
+    });
+  }
+  return times;
+}
+
+void measure(const bench::Bench& bench, const std::string& name, const std::string& text) {
+  emulator::RadioPlan radio;
+  const Frame frame(read_cell(name, text, radio));
+  std::array<std::uint32_t, kOps> chunks{};
+  const FrameGraph graph = build_graph(frame);
+  for (const auto& instruction : graph.graph.instructions())
+    chunks[instruction.opcode] += instruction.chunks;
+
+  const auto case_of = [&](std::string_view kernel, Isa isa, const char* per, double items) {
+    return bench::Case{.kernel = std::string(kernel),
+                       .shape = name,
+                       .isa = std::string(to_string(isa)),
+                       .per = per,
+                       .items = items};
+  };
+  std::vector<Isa> wanted;
+  for (const Isa isa : bench.isas()) {
+    bool any = bench.begin(case_of("frame", isa, "frame", 1));
+    for (std::size_t op = 0; op < kOps; ++op)
+      if (chunks[op] > 0) any |= bench.begin(case_of(kOpNames[op], isa, kChunkOf[op], 1));
+    if (any) wanted.push_back(isa);
+  }
+  if (wanted.empty()) return;
+  Air air(frame, radio);
+  for (const Isa isa : wanted) {
+    Pipeline pipeline(frame, {.workers = 1, .isa = isa});
+    air.prepare(pipeline);
+    Times times = run_frames(bench, pipeline, air);
+    const auto report = [&](const bench::Case& c, const bench::Sample& sample) {
+      if (!bench.wants(c.kernel, c.shape)) return;
+      const bench::FrameCost cost{sample.median / 1e3,
+                                  sample.median / static_cast<double>(frame.duration())};
+      bench.report(c, sample, &cost);
+    };
+    bench::Sample all;
+    for (std::size_t op = 0; op < kOps; ++op) {
+      if (chunks[op] == 0) continue;
+      const bench::Sample sum = times.of_opcode(graph.graph, op);
+      all.best += sum.best;
+      all.median += sum.median;
+      report(case_of(kOpNames[op], isa, kChunkOf[op], chunks[op]), sum);
+    }
+    bench::Case whole = case_of("frame", isa, "frame", 1);
+    whole.work.bits = static_cast<double>(frame.payload_bits(Direction::Uplink) +
+                                          frame.payload_bits(Direction::Downlink));
+    report(whole, all);
+  }
+}
+
+void run(bench::Bench& bench) {
+  for (const auto& [name, text] : bench.options().plans) measure(bench, name, text);
+}
+
+const bench::Group group("frame", run);
+
+}  // namespace
