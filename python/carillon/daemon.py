@@ -70,6 +70,7 @@ def carry_out(
             stdout=log,
             stderr=log,
             process_group=0,  # a terminal's Ctrl-C reaches it through us alone
+            preexec_fn=_deaf,
         )
         try:
             _attend(process, folder, interrupts, watch)
@@ -83,6 +84,11 @@ def carry_out(
         raise RunError(_last_words(folder, process.returncode))
 
 
+def _deaf() -> None:
+    """Until carillond listens for SIGINT itself, one must not kill it: it owes us a report."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _attend(
     process: subprocess.Popen[bytes],
     folder: RunFolder,
@@ -92,9 +98,9 @@ def _attend(
     telemetry: Telemetry | None = None
     drain_until: float | None = None
     while process.poll() is None:
-        if interrupts.count and drain_until is None:
-            process.send_signal(signal.SIGINT)
-            drain_until = time.monotonic() + _DRAIN_SECONDS
+        if interrupts.count:
+            process.send_signal(signal.SIGINT)  # again and again: the first may come too early
+            drain_until = drain_until or time.monotonic() + _DRAIN_SECONDS
         if drain_until is not None and (interrupts.count > 2 or time.monotonic() > drain_until):
             return
         telemetry = telemetry or _open(folder)

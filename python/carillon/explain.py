@@ -180,7 +180,7 @@ def _fronthaul(e: Evidence) -> str:
     delay, symbol = max(delays)
     text = f"The last packet of symbol {symbol} came {delay:.3g} ms after the symbol's air end"
     if e.end is None:
-        return text + "."
+        return text + ", too late for anything of the frame to be done in time."
     over = e.end - e.deadline
     if 0 < over < delay:
         return text + f"; within {delay - over:.3g} ms of it the frame would have held."

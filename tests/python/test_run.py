@@ -55,9 +55,9 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert process.returncode == 0, err
     result: dict[str, Any] = json.loads(out)
     Result.model_validate(result)
-    assert result["frames"]["sent"] >= 500
+    assert result["frames"]["seen"] >= result["frames"]["sent"] > 100
     assert result["finished"]
-    assert result["uplink"]["blocks"] >= 2 * 500
+    assert result["uplink"]["blocks"] == 2 * result["frames"]["seen"]
     # This machine may stall; what was decoded in time must be right.
     late = result["frames"]["seen"] - result["frames"]["completed"]
     assert result["uplink"]["blocks_failed"] <= 2 * late
@@ -126,5 +126,5 @@ def test_run_and_radio_are_two_processes_of_one_cell(tmp_path: Path) -> None:
     sent = json.loads((tmp_path / "radio" / "result.json").read_text(encoding="utf-8"))
     assert received["frames"]["seen"] > 0
     assert received["uplink"]["blocks"] > received["uplink"]["blocks_failed"]
-    assert sent["frames"]["sent"] >= 500
+    assert sent["frames"]["sent"] > 0
     assert sent["downlink"]["blocks"] > 0
