@@ -83,6 +83,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       estimate_plans_(estimate_plans(frame)),
       slots_(frame.format().ring),
       combiners_(frame.format().ring + frame.format().deadlines.precoder_age) {
+  for (std::uint32_t u = 0; u < users_; ++u)
+    estimate_noise_ += estimate_plans_[u % frame.comb()].noise_gain();
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)

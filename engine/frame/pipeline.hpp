@@ -140,6 +140,7 @@ class Pipeline {
   const phy::ModulateKernels& modulate_;
   const phy::LdpcKernels& ldpc_;
   std::vector<phy::EstimatePlan> estimate_plans_;  // [comb offset]
+  float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;  // one for each slot, and precoder_age more
   std::vector<std::uint32_t> uplink_only_;

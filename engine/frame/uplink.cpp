@@ -26,16 +26,19 @@ struct UplinkKernels {
         slot(p.slots_[t.slot]),
         task(t) {}
 
+  /// An item's samples past the prefix; null when its packet is missing.
+  const std::int16_t* samples_of(std::uint16_t item) const {
+    if ((item & runtime::kMissing) != 0) return nullptr;
+    return slot.samples[std::size_t{task.step} * p.antennas_ + item] +
+           2 * frame.symbol(task.step).prefix;
+  }
+
   template <typename Chunk>
   void for_antennas(Chunk&& chunk) {
-    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
-      const std::uint16_t item = task.arrived[i];
-      const std::uint32_t antenna = item & ~runtime::kMissing;
-      const auto* samples = (item & runtime::kMissing) != 0
-                                ? nullptr
-                                : slot.samples[std::size_t{task.step} * p.antennas_ + antenna] +
-                                      2 * frame.symbol(task.step).prefix;
-      chunk(antenna, samples);
+    const std::uint32_t end = task.first + task.count;
+    for (std::uint32_t i = task.first; i < end; ++i) {
+      worker.ofdm.next = i + 1 < end ? samples_of(task.arrived[i + 1]) : nullptr;
+      chunk(task.arrived[i] & ~runtime::kMissing, samples_of(task.arrived[i]));
     }
   }
 
@@ -90,7 +93,8 @@ struct UplinkKernels {
 
   void zero_force() {
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const float noise = mean_noise();
+    // The errors of all users' estimates come with their unit-energy symbols: noise like the other.
+    const float noise = mean_noise() * (1 + p.estimate_noise_);
     Combiners& c = *slot.combiners;
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       const bool direct = p.group() == 1;

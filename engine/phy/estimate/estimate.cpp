@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -73,6 +74,25 @@ EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::u
     if (known == patterns_.size()) patterns_.push_back(pattern);
     pattern_of_.push_back(static_cast<std::uint16_t>(known));
   }
+}
+
+float EstimatePlan::noise_gain() const {
+  const std::uint32_t groups = (subcarriers_ + group_ - 1) / group_;
+  float sum = 0;
+  for (std::uint32_t n = 0; n < groups; ++n) {
+    const std::uint32_t end = std::min(subcarriers_, (n + 1) * group_);
+    std::map<std::uint32_t, float> shares;  // of each pilot in the group's mean
+    for (std::uint32_t k = n * group_; k < end; ++k) {
+      const auto& pattern = interpolation(k / kTileLanes);
+      const std::uint32_t start = k / kTileLanes * kTileLanes, lane = k % kTileLanes;
+      const auto pilot = [&](std::int32_t at) { return start + static_cast<std::uint32_t>(at); };
+      shares[pilot(pattern.left_lane[lane])] += pattern.left[lane];
+      shares[pilot(pattern.right_lane[lane])] += pattern.right[lane];
+    }
+    const auto count = static_cast<float>(end - n * group_);
+    for (const auto& [pilot, share] : shares) sum += share * share / (count * count);
+  }
+  return sum / static_cast<float>(groups);
 }
 
 }  // namespace carillon::phy

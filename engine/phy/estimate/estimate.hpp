@@ -34,6 +34,9 @@ class EstimatePlan {
   std::uint32_t subcarriers() const { return subcarriers_; }
   std::uint32_t tiles() const { return tiles_for(subcarriers_); }
   std::uint32_t group() const { return group_; }
+  /// Variance of an estimate over that of the value at a pilot: what interpolation and averaging
+  /// leave of the noise, on the mean over the band.
+  float noise_gain() const;
   const Interpolation& interpolation(std::uint32_t tile) const {
     return patterns_[pattern_of_[tile]];
   }

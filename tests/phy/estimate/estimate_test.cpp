@@ -128,6 +128,24 @@ TEST(Estimate, HoldsTheEdges) {
   }
 }
 
+// Independent noise of unit variance at the pilots: its gain is the sum of squares of the response
+// to each.
+TEST(Estimate, KnowsHowMuchNoiseItLeaves) {
+  for (const std::uint32_t comb : {1U, 3U, 16U})
+    for (const std::uint32_t group : {1U, 5U, 16U}) {
+      const std::uint32_t offset = comb / 2, subcarriers = 113;
+      double sum = 0;
+      for (std::uint32_t pilot = offset; pilot < subcarriers; pilot += comb) {
+        std::vector<Value> row(subcarriers);
+        row[pilot] = 1;
+        for (const Value& value : reference(row, comb, offset, group)) sum += std::norm(value);
+      }
+      const double groups = (subcarriers + group - 1) / group;
+      const EstimatePlan plan(subcarriers, comb, offset, group);
+      EXPECT_NEAR(static_cast<double>(plan.noise_gain()), sum / groups, 1e-5);
+    }
+}
+
 TEST(Estimate, RefusesWhatItCannotSeparate) {
   EXPECT_THROW(EstimatePlan(0, 1, 0, 1), std::invalid_argument);
   EXPECT_THROW(EstimatePlan(100, 0, 0, 1), std::invalid_argument);
