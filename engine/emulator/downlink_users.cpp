@@ -20,6 +20,7 @@ constexpr std::size_t kNoiseTiles = 4096;
 constexpr std::uint64_t kNoiseStream = 1ULL << 62;
 // References on either side that a gain estimate averages over.
 constexpr std::size_t kReach = 8;
+constexpr float kLeastGain = 1e-30F;
 // Products of a tile with a coefficient that a step may take.
 constexpr std::uint32_t kProductsPerStep = 2048;
 
@@ -40,6 +41,7 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
       received_(std::size_t{frame.format().users} * frame.tiles()),
       gains_(std::size_t{frame.format().users} * frame.tiles()),
       variances_(frame.format().users),
+      equalized_(frame.tiles()),
       noise_(kNoiseTiles),
       recovered_(phy::LdpcCode{1, phy::kMaxLifting}.length()),
       info_(frame.info_bytes(Direction::Downlink)),
@@ -224,36 +226,52 @@ double DownlinkUsers::interference(std::uint32_t user, double noise) const {
   return excess < 3 * deviation ? 0 : excess * (f.users - 1);
 }
 
+// Data also suffer from what the precoder's own errors let through of all users, which references,
+// sent one at a time, show only a part of: the symbols' distance from the constellation tells.
 void DownlinkUsers::demodulate(std::uint32_t user) {
   const std::uint32_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal_];
   const auto& a = frame_.allocations(symbol)[user];
   if (a.count == 0) return;
-  for (std::uint32_t t = a.first_subcarrier / kTileLanes;
-       t < phy::tiles_for(a.first_subcarrier + a.count); ++t)
-    demodulate_tile(user, a, t);
+  const auto& tb = frame_.transport_blocks(Direction::Downlink)[a.transport_block];
+  const auto modulation = frame_.plan(tb).modulation();
+  const std::uint32_t first = a.first_subcarrier / kTileLanes;
+  const std::uint32_t end = phy::tiles_for(a.first_subcarrier + a.count);
+  float error = 0;
+  for (std::uint32_t t = first; t < end; ++t) {
+    equalize(user, t);
+    const std::uint32_t begin = std::max(a.first_subcarrier, t * kTileLanes);
+    const std::uint32_t lanes =
+        std::min(a.first_subcarrier + a.count, (t + 1) * kTileLanes) - begin;
+    const std::uint32_t mask = ((1U << lanes) - 1) << begin % kTileLanes;
+    error += phy::demap_kernels().error_power(modulation, equalized_[t], mask);
+  }
+  results_[user].error_power += error;
+  results_[user].symbols += a.count;
+  for (std::uint32_t t = first; t < end; ++t)
+    demap(user, a, t, error / static_cast<float>(a.count));
 }
 
-void DownlinkUsers::demodulate_tile(std::uint32_t user, const frame::Allocation& a,
-                                    std::uint32_t tile) {
-  const auto& kernels = phy::demap_kernels();
-  const auto& tb = frame_.transport_blocks(Direction::Downlink)[a.transport_block];
+void DownlinkUsers::equalize(std::uint32_t user, std::uint32_t tile) {
   const phy::Complex g = gains_[std::size_t{user} * frame_.tiles() + tile];
-  const float power = std::max(g.re * g.re + g.im * g.im, 1e-30F);
+  const float power = std::max(g.re * g.re + g.im * g.im, kLeastGain);
   const phy::Tile& y = received_[std::size_t{user} * frame_.tiles() + tile];
-  phy::Tile s;
-  alignas(64) float noise[kTileLanes];
+  phy::Tile& s = equalized_[tile];
   for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
     s.re[lane] = (y.re[lane] * g.re + y.im[lane] * g.im) / power;
     s.im[lane] = (y.im[lane] * g.re - y.re[lane] * g.im) / power;
-    noise[lane] = std::max(variances_[user] / power, phy::kPostNoiseFloor);
   }
-  frame::demap_tile(frame_, Direction::Downlink, a, tile, s, noise, kernels,
+}
+
+void DownlinkUsers::demap(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile,
+                          float error) {
+  const phy::Complex g = gains_[std::size_t{user} * frame_.tiles() + tile];
+  const float power = std::max(g.re * g.re + g.im * g.im, kLeastGain);
+  alignas(64) float noise[kTileLanes];
+  std::fill(std::begin(noise), std::end(noise),
+            std::max({variances_[user] / power, error, phy::kPostNoiseFloor}));
+  frame::demap_tile(frame_, Direction::Downlink, a, tile, equalized_[tile], noise,
+                    phy::demap_kernels(),
                     [&](std::uint32_t block) { return &soft_[soft_offsets_[block]]; });
-  const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
-  const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
-  const std::uint32_t mask = ((1U << (end - begin)) - 1) << begin % kTileLanes;
-  results_[user].error_power += kernels.error_power(frame_.plan(tb).modulation(), s, mask);
-  results_[user].symbols += end - begin;
 }
 
 void DownlinkUsers::decode_block() {

@@ -75,7 +75,8 @@ class DownlinkUsers {
   double reference_scatter() const;
   double interference(std::uint32_t user, double noise) const;
   void demodulate(std::uint32_t user);
-  void demodulate_tile(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile);
+  void equalize(std::uint32_t user, std::uint32_t tile);
+  void demap(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile, float error);
   void decode_block();
   void finish_block(std::uint32_t transport_block);
 
@@ -87,12 +88,13 @@ class DownlinkUsers {
   std::vector<std::size_t> soft_offsets_;  // [code block]
   phy::OfdmScratch ofdm_;
   phy::LdpcScratch ldpc_;
-  AlignedArray<phy::Tile> grid_;      // [tile][antenna]
-  AlignedArray<phy::Tile> received_;  // [user][tile]
-  std::vector<Value> references_;     // of one user: received over sent
-  AlignedArray<phy::Complex> gains_;  // [user][tile]
-  std::vector<float> variances_;      // [user] of noise and interference
-  AlignedArray<phy::Tile> noise_;     // a supply of unit-variance noise
+  AlignedArray<phy::Tile> grid_;       // [tile][antenna]
+  AlignedArray<phy::Tile> received_;   // [user][tile]
+  std::vector<Value> references_;      // of one user: received over sent
+  AlignedArray<phy::Complex> gains_;   // [user][tile]
+  std::vector<float> variances_;       // [user] of noise and interference
+  AlignedArray<phy::Tile> equalized_;  // [tile] of one user
+  AlignedArray<phy::Tile> noise_;      // a supply of unit-variance noise
   AlignedArray<std::int8_t> soft_, recovered_;
   AlignedArray<std::uint8_t> info_, payload_, expected_;
   std::vector<frame::CodeBlockResult> code_blocks_;
