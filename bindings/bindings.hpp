@@ -3,8 +3,18 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
+#include "app/run_plan.hpp"
+
 namespace carillon::bindings {
 
 void bind_base(nanobind::module_& core);
+void bind_plan(nanobind::module_& core);
+void bind_link(nanobind::module_& core);
+void bind_kernels(nanobind::module_& core);
+
+/// Throws ValueError with the first problem.
+app::RunPlan checked_plan(const std::string& text);
 
 }  // namespace carillon::bindings

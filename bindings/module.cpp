@@ -4,4 +4,7 @@ NB_MODULE(core, core) {
   core.doc() = "Carillon's engine: kernels, link simulation, plans. engine/ says what each does.";
   core.attr("version") = CARILLON_VERSION;
   carillon::bindings::bind_base(core);
+  carillon::bindings::bind_plan(core);
+  carillon::bindings::bind_link(core);
+  carillon::bindings::bind_kernels(core);
 }

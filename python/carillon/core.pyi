@@ -2,6 +2,11 @@
 Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
+from typing import Annotated, Any
+
+import numpy
+from numpy.typing import NDArray
+
 version: str = "0.1.0"
 
 def available_isas() -> list[str]:
@@ -11,3 +16,162 @@ def active_isa() -> str:
     """
     The tier in use: the highest available one, or the one that CARILLON_ISA names.
     """
+
+def validate(plan_text: str) -> list[tuple[str, str]]:
+    """
+    What is wrong with a run plan: (key, message) each; empty when it can be run.
+    """
+
+def describe(plan_text: str) -> dict[str, Any]:
+    """
+    Every figure that follows from a valid plan's cell. IQ rates and packets include the packets' headers.
+    """
+
+def link_point(
+    plan_text: str, snr_db: float, frames: int, seed: int, *, first_frame: int = 0
+) -> dict[str, Any]:
+    """
+    Simulates frames of a plan's cell with all users at one signal-to-noise ratio: sums over the uplink, per user under `users`, the same of the downlink under `downlink`. `noise_estimate` and `signal_power` (per user) are means relative to the noise that was added. Does not hold the GIL.
+    """
+
+def ofdm_receive(
+    samples: Annotated[
+        NDArray[numpy.int16], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    subcarriers: int,
+    *,
+    dc_hole: bool = False,
+    isa: str | None = None,
+) -> NDArray[numpy.complex64]:
+    """
+    Used subcarriers of a symbol [fft_size, 2] of int16 I, Q without prefix: unitary, 32768 is 1.
+    """
+
+def ofdm_receive_pilot(
+    samples: Annotated[
+        NDArray[numpy.int16], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    pilot: Annotated[
+        NDArray[numpy.complex64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    *,
+    dc_hole: bool = False,
+    isa: str | None = None,
+) -> tuple[NDArray[numpy.complex64], float]:
+    """
+    The same times `pilot` (one value per used subcarrier), and the noise per subcarrier as measured on unused ones.
+    """
+
+def ofdm_transmit(
+    subcarriers: Annotated[
+        NDArray[numpy.complex64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    fft_size: int,
+    *,
+    gain: float = 1.0,
+    prefix: int = 0,
+    dc_hole: bool = False,
+    isa: str | None = None,
+) -> tuple[NDArray[numpy.int16], int]:
+    """
+    int16 samples [prefix + fft_size, 2] of used subcarriers, and how many components were saturated.
+    """
+
+def estimate(
+    row: Annotated[
+        NDArray[numpy.complex64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    *,
+    comb: int = 1,
+    offset: int = 0,
+    group: int = 1,
+    isa: str | None = None,
+) -> NDArray[numpy.complex64]:
+    """
+    A user's channel per group of subcarriers from the values at its pilots.
+    """
+
+def combine(
+    channel: Annotated[
+        NDArray[numpy.complex64],
+        dict(shape=(None, None, None), order="C", device="cpu", writable=False),
+    ],
+    noise: float,
+    detector: str = "zf",
+    *,
+    isa: str | None = None,
+) -> tuple[NDArray[numpy.complex64], NDArray[numpy.float32]]:
+    """
+    Combiners [subcarriers, users, antennas] (zf, mmse or mrc) for a channel [subcarriers, antennas, users] and the noise's variance after them.
+    """
+
+def equalize(
+    combiner: Annotated[
+        NDArray[numpy.complex64],
+        dict(shape=(None, None, None), order="C", device="cpu", writable=False),
+    ],
+    received: Annotated[
+        NDArray[numpy.complex64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    *,
+    isa: str | None = None,
+) -> NDArray[numpy.complex64]:
+    """Users' symbols [subcarriers, users] from [subcarriers, antennas]."""
+
+def demap(
+    symbols: Annotated[
+        NDArray[numpy.complex64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    noise: Annotated[
+        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    bits: int,
+    *,
+    isa: str | None = None,
+) -> NDArray[numpy.int8]:
+    """
+    Max-log LLRs [symbols, bits] times 4 as int8, positive for 0; noise variance per symbol.
+    """
+
+def ldpc_encode(
+    base_graph: int,
+    lifting: int,
+    info: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    *,
+    isa: str | None = None,
+) -> NDArray[numpy.uint8]:
+    """
+    Codeword without its first 2·lifting bits, fillers as 0 (38.212 5.3.2).
+    """
+
+def ldpc_decode(
+    base_graph: int,
+    lifting: int,
+    soft: Annotated[
+        NDArray[numpy.int8], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    *,
+    fillers: int = 0,
+    iterations: int = 8,
+    early_stop: bool = True,
+    isa: str | None = None,
+) -> tuple[NDArray[numpy.uint8], int, bool]:
+    """
+    Information bits, iterations done, and whether every parity check holds; 0 marks what was not received.
+    """
+
+def crc(
+    kind: str,
+    bits: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> int:
+    """Parity of 38.212 5.1: 16, 24a or 24b."""
+
+def gold(seed: int, first: int, count: int) -> NDArray[numpy.uint8]:
+    """c(first) and on of 38.211 5.2.1."""
+
+def zadoff_chu(length: int, root: int) -> NDArray[numpy.complex64]:
+    """Pilots of unit modulus."""

@@ -1,0 +1,168 @@
+// Run plans: what is wrong with one, and every figure that follows from it.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "frame/frame.hpp"
+#include "frame/pipeline.hpp"
+#include "fronthaul/packet.hpp"
+
+namespace carillon::bindings {
+
+namespace nb = nanobind;
+using frame::Direction;
+using frame::Frame;
+using frame::SymbolKind;
+
+app::RunPlan checked_plan(const std::string& text) {
+  std::vector<Problem> problems;
+  auto plan = app::parse_run_plan(text, problems);
+  if (!problems.empty())
+    throw nb::value_error((problems.front().key + " " + problems.front().message).c_str());
+  return plan;
+}
+
+namespace {
+
+double milliseconds(Tick ticks) {
+  return static_cast<double>(ticks) / static_cast<double>(kMillisecond);
+}
+
+std::vector<std::pair<std::string, std::string>> validate(const std::string& text) {
+  std::vector<Problem> problems;
+  app::parse_run_plan(text, problems);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (auto& problem : problems)
+    pairs.emplace_back(std::move(problem.key), std::move(problem.message));
+  return pairs;
+}
+
+bool travels(SymbolKind kind, Direction direction) {
+  return direction == Direction::Downlink ? kind == SymbolKind::Downlink
+                                          : kind == SymbolKind::Uplink || kind == SymbolKind::Pilot;
+}
+
+struct Traffic {
+  double packets_per_second = 0, gigabits_per_second = 0;
+};
+
+Traffic traffic(const Frame& frame, Direction direction) {
+  double packets = 0, bytes = 0;
+  for (const auto& symbol : frame.symbols()) {
+    if (!travels(symbol.kind, direction)) continue;
+    packets += frame.format().antennas;
+    bytes += static_cast<double>(frame.format().antennas) *
+             static_cast<double>(sizeof(fronthaul::PacketHeader) +
+                                 2 * sizeof(std::int16_t) * symbol.samples);
+  }
+  const double seconds = milliseconds(frame.duration()) * 1e-3;
+  return {packets / seconds, bytes * 8 / seconds * 1e-9};
+}
+
+nb::list describe_symbols(const Frame& frame) {
+  nb::list list;
+  for (std::uint32_t i = 0; i < frame.symbols().size(); ++i) {
+    const auto& symbol = frame.symbol(i);
+    nb::dict entry;
+    entry["kind"] = std::string(1, static_cast<char>(symbol.kind));
+    entry["slot"] = symbol.slot;
+    entry["start_ms"] = milliseconds(symbol.start);
+    entry["end_ms"] = milliseconds(symbol.end);
+    entry["samples"] = symbol.samples;
+    entry["prefix"] = symbol.prefix;
+    entry["deadline_ms"] = nb::none();
+    if (symbol.kind == SymbolKind::Uplink)
+      entry["deadline_ms"] = milliseconds(frame.uplink_deadline(i));
+    if (symbol.kind == SymbolKind::Downlink)
+      entry["deadline_ms"] = milliseconds(frame.downlink_deadline(i));
+    list.append(entry);
+  }
+  return list;
+}
+
+nb::list describe_users(const Frame& frame, Direction direction) {
+  nb::list list;
+  for (std::uint32_t u = 0; u < frame.format().users; ++u) {
+    std::vector<std::uint32_t> bits, code_blocks, coded_bits;
+    std::uint64_t payload_bits = 0;
+    for (const auto& block : frame.transport_blocks(direction)) {
+      if (block.user != u) continue;
+      const auto& plan = frame.plan(block);
+      payload_bits += plan.A();
+      bits.push_back(plan.A());
+      coded_bits.push_back(plan.G());
+      code_blocks.push_back(plan.C());
+    }
+    nb::dict entry;
+    entry["payload_bits"] = payload_bits;
+    entry["blocks"] = bits.size();
+    entry["block_bits"] = bits;
+    entry["coded_bits"] = coded_bits;
+    entry["code_blocks"] = code_blocks;
+    list.append(entry);
+  }
+  return list;
+}
+
+// The code is that of the direction's first block.
+nb::object describe_direction(const Frame& frame, Direction direction) {
+  const auto blocks = frame.transport_blocks(direction);
+  if (blocks.empty()) return nb::none();
+  const auto kind = direction == Direction::Uplink ? SymbolKind::Uplink : SymbolKind::Downlink;
+  const std::size_t references = direction == Direction::Downlink ? 1 : 0;
+  const auto& plan = frame.plan(blocks.front());
+  nb::dict side;
+  side["data_symbols"] = frame.symbols_of(kind).size() - references;
+  side["bits_per_symbol"] = frame.bits_per_symbol(direction);
+  side["payload_bits"] = frame.payload_bits(direction);
+  side["blocks"] = blocks.size();
+  side["code_blocks"] = frame.code_blocks(direction).size();
+  side["ideal_rate_mbps"] =
+      static_cast<double>(frame.payload_bits(direction)) / milliseconds(frame.duration()) * 1e-3;
+  side["base_graph"] = plan.code().base_graph;
+  side["lifting"] = plan.code().lifting;
+  side["fillers"] = plan.fillers();
+  side["bits_per_element"] = plan.Qm();
+  side["code_rate"] = static_cast<double>(plan.A()) / plan.G();
+  side["users"] = describe_users(frame, direction);
+  return side;
+}
+
+nb::dict describe(const std::string& text) {
+  const auto plan = checked_plan(text);
+  const Frame frame(plan.cell);
+  const Traffic up = traffic(frame, Direction::Uplink), down = traffic(frame, Direction::Downlink);
+  nb::dict figures;
+  figures["frame_ms"] = milliseconds(frame.duration());
+  figures["sample_rate_mhz"] = frame::sample_rate_hz(plan.cell.numerology) * 1e-6;
+  figures["samples_per_frame"] = frame.samples();
+  figures["tiles"] = frame.tiles();
+  figures["memory_bytes"] = frame::Pipeline::footprint(frame);
+  figures["uplink_iq_gbps"] = up.gigabits_per_second;
+  figures["downlink_iq_gbps"] = down.gigabits_per_second;
+  figures["uplink_packets_per_second"] = up.packets_per_second;
+  figures["downlink_packets_per_second"] = down.packets_per_second;
+  figures["symbols"] = describe_symbols(frame);
+  figures["uplink"] = describe_direction(frame, Direction::Uplink);
+  figures["downlink"] = describe_direction(frame, Direction::Downlink);
+  return figures;
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& core) {
+  core.def("validate", &validate, nb::arg("plan_text"),
+           "What is wrong with a run plan: (key, message) each; empty when it can be run.");
+  core.def("describe", &describe, nb::arg("plan_text"),
+           nb::sig("def describe(plan_text: str) -> dict[str, typing.Any]"),
+           "Every figure that follows from a valid plan's cell. IQ rates and packets include the "
+           "packets' headers.");
+}
+
+}  // namespace carillon::bindings
