@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
 #include "runtime/policy.hpp"
@@ -14,9 +16,17 @@ void take(std::vector<Problem> found, std::string_view prefix, std::vector<Probl
     problems.push_back({std::string(prefix) + "." + problem.key, std::move(problem.message)});
 }
 
+void in_range(double value, double low, double high, std::string key,
+              std::vector<Problem>& problems) {
+  if (value >= low && value <= high) return;
+  problems.push_back({std::move(key), "is " + detail::number_text(value) + " but must be between " +
+                                          detail::number_text(low) + " and " +
+                                          detail::number_text(high)});
+}
+
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
-  if (runtime.workers > 128)
-    problems.push_back({"runtime.workers", "is above the 128 that a runtime can have"});
+  in_range(runtime.workers, 0, 128, "runtime.workers", problems);
+  for (const std::uint32_t core : runtime.cores) in_range(core, 0, 4095, "runtime.cores", problems);
   std::string known;
   for (const auto name : runtime::policy_names()) {
     if (runtime.policy == name) return;
@@ -25,25 +35,47 @@ void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems
   problems.push_back({"runtime.policy", "is '" + runtime.policy + "' but must be one of " + known});
 }
 
-void check_memory(const frame::FrameFormat& cell, std::vector<Problem>& problems) {
-  const std::uint64_t needed = frame::Pipeline::footprint(frame::Frame(cell));
+void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
+  in_range(plan.run.seconds, 0, 1e7, "run.seconds", problems);
+  in_range(plan.run.record_frames, 1, 1 << 22, "run.record_frames", problems);
+  const auto& link = plan.fronthaul;
+  in_range(link.receivers, 1, std::min(16, 65536 - link.bbu_port), "fronthaul.receivers", problems);
+}
+
+std::uint64_t replay_bytes(const RunPlan& plan, const frame::Frame& frame) {
+  std::uint64_t samples = 0;
+  for (const auto& symbol : frame.symbols())
+    if (symbol.kind == frame::SymbolKind::Pilot || symbol.kind == frame::SymbolKind::Uplink)
+      samples += symbol.samples;
+  return samples * 4 * plan.cell.antennas * plan.radio.frames;
+}
+
+void check_memory(const RunPlan& plan, std::vector<Problem>& problems) {
+  const frame::Frame frame(plan.cell);
+  const std::uint64_t ring = plan.run.role == Role::Radio ? 0 : frame::Pipeline::footprint(frame);
+  const std::uint64_t replay = plan.run.role == Role::Bbu ? 0 : replay_bytes(plan, frame);
   const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  if (needed > memory / 10 * 7)
-    problems.push_back({"cell.ring", "frames in flight need " + std::to_string(needed >> 20) +
-                                         " MiB, more than 70 % of this machine's " +
-                                         std::to_string(memory >> 20) +
-                                         " MiB; lower ring or antennas, or raise combiner.group"});
+  if (ring + replay <= memory / 10 * 7) return;
+  const std::string most = " MiB, and together no more than 70 % of this machine's " +
+                           std::to_string(memory >> 20) + " MiB can be had; ";
+  if (ring >= replay)
+    problems.push_back({"cell.ring", "frames in flight need " + std::to_string(ring >> 20) + most +
+                                         "lower ring or antennas, or raise combiner.group"});
+  else
+    problems.push_back({"radio.frames", "replayed frames need " + std::to_string(replay >> 20) +
+                                            most + "replay fewer"});
 }
 
 void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   take(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
+  check_run(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;
   take(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
-  check_memory(plan.cell, problems);
+  if (problems.empty()) check_memory(plan, problems);
 }
 
 }  // namespace

@@ -1,0 +1,153 @@
+// What the baseband unit does when the radio or the machine does not keep to the plan.
+#include "app/rig.hpp"
+
+namespace carillon {
+namespace {
+
+using telemetry::FrameRecord;
+
+// A frame of which everything came was worked on to the end, and well.
+bool good(const FrameRecord& record) { return record.nack == 0 && record.uplink_failed == 0; }
+
+// Short enough for many frames, and a ring that the radio's silence soon outlasts.
+app::RunPlan quick_plan() {
+  auto plan = test::patient_plan();
+  plan.cell.schedule = "PPUUUU" + std::string(22, 'G');  // 10 ms
+  plan.cell.ring = 8;
+  plan.cell.deadlines.uplink_budget_ms = 60;
+  return plan;
+}
+
+std::size_t count_good(const std::vector<FrameRecord>& records, std::uint64_t from) {
+  std::size_t count = 0;
+  for (const auto& record : records) count += record.frame >= from && good(record);
+  return count;
+}
+
+TEST(Overload, FramesAreNackedAndTheUnitRecovers) {
+  auto plan = quick_plan();
+  test::Rig rig(plan);
+  std::thread pause([&] {
+    rig.silence(15);
+    rig.working.store(false);
+    rig.silence(40);
+    rig.working.store(true);
+  });
+  rig.radiate(100);
+  pause.join();
+  rig.finish();
+  const auto& c = rig.store.counters();
+  EXPECT_GT(c.overload_nacks, 10U);
+  EXPECT_GT(count_good(rig.records(), 0), 20U);
+  EXPECT_GT(count_good(rig.records(), 75), 0U);  // after the pause
+  test::expect_conservation(rig);
+}
+
+TEST(Overload, AFrameThatCannotBeInTimeIsNackedWithAllItsBlocks) {
+  auto plan = quick_plan();
+  plan.cell.deadlines.uplink_budget_ms = 0.01;
+  test::Rig rig(plan);
+  rig.working.store(false);
+  rig.radiate(20);
+  rig.finish();
+  const auto blocks = rig.frame.transport_blocks(frame::Direction::Uplink);
+  const auto& c = rig.store.counters();
+  EXPECT_EQ(c.frames_completed, 0U);
+  EXPECT_EQ(c.overload_nacks, c.frames_seen);
+  EXPECT_EQ(c.harq_nacks, c.frames_seen * blocks.size());
+  for (const auto& record : rig.records()) EXPECT_EQ(record.nack, 1U) << record.frame;
+  test::expect_conservation(rig);
+}
+
+TEST(Nacks, NameTheFrameUserAndProcess) {
+  auto plan = quick_plan();
+  plan.cell.grants.kind = frame::GrantKind::List;  // one slot of one user each, own processes
+  plan.cell.grants.list = {0, 0, 0, 0, 25, 0, 3, 0, 1, 0, 0, 25, 0, 4, 1, 1, 0, 0, 25, 0, 5};
+  plan.cell.cell_id = 77;
+  plan.radio.snr_db = {-30};  // nothing can be decoded
+  test::Rig rig(plan);
+  rig.radiate(5);
+  rig.finish();
+  const auto blocks = rig.frame.transport_blocks(frame::Direction::Uplink);
+  EXPECT_EQ(rig.store.counters().harq_nacks, rig.store.counters().uplink_blocks);
+  std::map<std::uint64_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> nacked;
+  for (std::uint64_t i = 0; i < rig.store.nacks().count(); ++i) {
+    const auto& nack = rig.store.nacks()[i];
+    EXPECT_EQ(nack.cell, 77U);
+    if (nack.kind == static_cast<std::uint32_t>(telemetry::NackKind::Harq))
+      nacked[nack.frame].insert({nack.user, nack.process});
+    else
+      EXPECT_EQ(nack.user, telemetry::kAllUsers);
+  }
+  EXPECT_EQ(nacked.size(), rig.records().size());
+  for (const auto& [frame, users] : nacked)
+    for (const auto& block : blocks)
+      EXPECT_EQ(users.count({block.user, block.harq_process}), 1U) << "frame" << frame;
+  test::expect_conservation(rig);
+}
+
+TEST(Radio, FramesAnnouncedAfterItFellSilentDoNotCount) {
+  test::Rig rig(quick_plan());
+  const auto radio = rig.radiate(20);
+  rig.silence(40);
+  rig.finish();
+  EXPECT_GT(rig.recorder.ghosts(), 20U);
+  EXPECT_LE(rig.store.counters().frames_seen, 20U);
+  if (radio.frames_skipped == 0) {
+    EXPECT_EQ(rig.store.counters().frames_seen, 20U);
+    const auto missing = rig.baseband->ingest().counters().missing;
+    EXPECT_EQ(missing, rig.recorder.ghosts() * rig.packets());
+  }
+  test::expect_conservation(rig);
+}
+
+// The radio is switched off and on again: its frames begin at 0, or anywhere.
+void expect_resynchronised(std::uint32_t shift) {
+  test::Rig rig(quick_plan());
+  rig.radiate(20);
+  rig.silence(30);  // longer than the ring
+  rig.tap.shift(shift);
+  const auto radio = rig.radiate(60);
+  rig.finish();
+  EXPECT_EQ(rig.baseband->ingest().counters().resynchronisations, 1U);
+  const std::uint64_t first = rig.baseband->ingest().first();
+  EXPECT_GT(first, 20U);
+  const std::uint32_t wire = rig.baseband->ingest().wire_frame(first);
+  EXPECT_GE(wire - shift, 8U);   // it takes some frames to be sure
+  EXPECT_LT(wire - shift, 30U);  // and not many more
+
+  std::uint64_t before = 0, last = first;
+  for (const auto& record : rig.records()) {
+    before += record.frame < first;
+    last = std::max(last, record.frame);
+  }
+  EXPECT_LE(before, 20U);
+  EXPECT_EQ(rig.records().size(), before + last - first + 1);
+  if (radio.frames_skipped == 0) {
+    EXPECT_EQ(rig.baseband->ingest().wire_frame(last) - shift, 59U);
+  }
+  EXPECT_GT(count_good(rig.records(), first), 10U);
+  test::expect_conservation(rig);
+}
+
+TEST(Radio, RestartsFromFrameZeroAndIsFollowed) { expect_resynchronised(0); }
+TEST(Radio, JumpsFarAheadAndIsFollowed) { expect_resynchronised(1'000'000); }
+TEST(Radio, JumpsHalfWayAroundAndIsFollowed) { expect_resynchronised(0x7fff'0000); }
+TEST(Radio, JumpsBackAndIsFollowed) { expect_resynchronised(0xffff'0000); }
+
+TEST(Radio, AForgedFirstPacketDoesNotDeafen) {
+  test::Rig rig(quick_plan());
+  const std::uint32_t buffer = rig.tap.acquire();
+  fronthaul::Outgoing forged{
+      {123'456, 0, rig.layout.cell(), 0}, rig.layout.packet_bytes(0), buffer, 0, false};
+  EXPECT_EQ(rig.tap.send({&forged, 1}), 1U);
+  rig.tap.abandon({&forged.buffer, 1});
+  rig.radiate(60);
+  rig.finish();
+  EXPECT_EQ(rig.baseband->ingest().counters().resynchronisations, 1U);
+  EXPECT_GT(count_good(rig.records(), 0), 10U);
+  test::expect_conservation(rig);
+}
+
+}  // namespace
+}  // namespace carillon

@@ -1,0 +1,103 @@
+#include "app/judge.hpp"
+
+#include "support/test.hpp"
+
+using namespace carillon;
+using app::Judge;
+using app::LateFrame;
+using telemetry::GapRecord;
+using telemetry::LateCause;
+
+namespace {
+
+constexpr auto kStall = static_cast<std::uint64_t>(LateCause::MachineStall);
+constexpr auto kSystem = static_cast<std::uint64_t>(LateCause::OperatingSystem);
+
+Tick ms(Tick n) { return n * kMillisecond; }
+
+// On air from its n-th millisecond on, over two milliseconds later.
+LateFrame frame(Tick n) { return {ms(n), ms(n + 2), 0, 0, false}; }
+
+struct Court {
+  Judge judge{100 * kMicrosecond};
+  LateCause late(LateFrame f, bool caught_up = false) {
+    const LateCause cause = judge.cause(f);
+    judge.ended(caught_up);
+    return cause;
+  }
+};
+
+}  // namespace
+
+TEST(Judge, BlamesProcessingWhenNothingElseIsKnown) {
+  Court court;
+  EXPECT_TRUE(court.late(frame(1)) == LateCause::Processing);
+}
+
+TEST(Judge, BlamesTheNetworkForWhatCameLateOrNever) {
+  Court court;
+  LateFrame f = frame(1);
+  f.worst_packet_delay = 100 * kMicrosecond;
+  EXPECT_TRUE(court.late(f) == LateCause::Processing);
+  f.worst_packet_delay += 1;
+  EXPECT_TRUE(court.late(f) == LateCause::Fronthaul);
+  f.missing_packets = 1;
+  EXPECT_TRUE(court.late(f) == LateCause::Lost);
+}
+
+TEST(Judge, ExcusesOnlyFramesThatAStallOverlapped) {
+  const GapRecord gap{ms(10), ms(3), 0, kStall};  // 10…13
+  const auto excused = [&](Tick air_start) {
+    Court court;
+    court.judge.note(gap);
+    return court.late(frame(air_start)) == LateCause::MachineStall;
+  };
+  EXPECT_FALSE(excused(8));  // it ended when the stall began
+  EXPECT_TRUE(excused(9));
+  EXPECT_TRUE(excused(11));
+  EXPECT_TRUE(excused(12));
+  EXPECT_FALSE(excused(13));
+}
+
+TEST(Judge, PutsAStallBeforeLostPackets) {
+  Court court;
+  court.judge.note({ms(1), ms(1), 0, kStall});
+  LateFrame f = frame(1);
+  f.missing_packets = 5;
+  EXPECT_TRUE(court.late(f) == LateCause::MachineStall);
+}
+
+TEST(Judge, TakesTheLongestOfSeveralStalls) {
+  Court court;
+  court.judge.note({ms(1), ms(1), 0, kSystem});
+  court.judge.note({ms(1), ms(1) + 1, 1, kStall});
+  court.judge.note({ms(2), ms(1), 0, kSystem});
+  EXPECT_TRUE(court.late(frame(1)) == LateCause::MachineStall);
+}
+
+TEST(Judge, LetsTheBacklogInheritUntilItIsOver) {
+  Court court;
+  court.judge.note({ms(1), ms(1), 0, kSystem});
+  EXPECT_TRUE(court.late(frame(1)) == LateCause::OperatingSystem);
+  EXPECT_TRUE(court.late(frame(5)) == LateCause::OperatingSystem);
+  LateFrame lossy = frame(6);
+  lossy.missing_packets = 2;
+  EXPECT_TRUE(court.late(lossy) == LateCause::OperatingSystem);
+  court.judge.ended(true);  // a frame in time, or nothing in flight
+  EXPECT_TRUE(court.late(frame(7)) == LateCause::Processing);
+}
+
+TEST(Judge, EndsTheInheritanceWithTheFrameThatEndsAlone) {
+  Court court;
+  court.judge.note({ms(1), ms(1), 0, kStall});
+  EXPECT_TRUE(court.late(frame(1), true) == LateCause::MachineStall);
+  EXPECT_TRUE(court.late(frame(5)) == LateCause::Processing);
+}
+
+TEST(Judge, RemembersTheLastSixtyFourStalls) {
+  Court court;
+  for (Tick i = 0; i < 100; ++i) court.judge.note({ms(10 * i), ms(1), 0, kStall});
+  EXPECT_TRUE(court.late(frame(10 * 35), true) == LateCause::Processing);
+  EXPECT_TRUE(court.late(frame(10 * 36), true) == LateCause::MachineStall);
+  EXPECT_TRUE(court.late(frame(10 * 99), true) == LateCause::MachineStall);
+}

@@ -1,0 +1,91 @@
+#include "app/run_plan.hpp"
+
+#include "support/test.hpp"
+
+using namespace carillon;
+using app::parse_run_plan;
+using app::RunPlan;
+
+namespace {
+
+std::vector<Problem> problems_of(const std::string& text) {
+  std::vector<Problem> problems;
+  parse_run_plan(text, problems);
+  return problems;
+}
+
+void expect_problem(const std::string& text, const std::string& key, const std::string& part) {
+  const auto problems = problems_of(text);
+  ASSERT_EQ(problems.size(), 1U) << text;
+  EXPECT_EQ(problems[0].key, key);
+  EXPECT_NE(problems[0].message.find(part), std::string::npos) << problems[0].message;
+}
+
+}  // namespace
+
+TEST(RunPlan, OfNothingIsTheDefaults) {
+  EXPECT_TRUE(problems_of("").empty());
+  std::vector<Problem> problems;
+  EXPECT_EQ(app::to_text(parse_run_plan("", problems)), app::to_text(RunPlan{}));
+}
+
+TEST(RunPlan, ReadsBackWhatItWrites) {
+  RunPlan plan;
+  plan.cell.antennas = 16;
+  plan.cell.users = 3;
+  plan.cell.schedule = "PPPUUUU";
+  plan.cell.uplink.modulation = frame::ModulationChoice::Qam64;
+  plan.cell.uplink.rate = 0.123456789012345678;
+  plan.cell.grants.kind = frame::GrantKind::List;
+  plan.cell.grants.list = {0, 0, 0, 0, 25, 1, 15};
+  plan.cell.numerology.dc_hole = true;
+  plan.radio.snr_db = {10, 20.5, -3};
+  plan.radio.channel = emulator::ChannelKind::Awgn;
+  plan.fronthaul.kind = fronthaul::LinkKind::Udp;
+  plan.fronthaul.bbu_address = "192.0.2.1";
+  plan.runtime.cores = {0, 1};
+  plan.runtime.realtime = false;
+  plan.run.role = app::Role::Bbu;
+  plan.run.seconds = 2.5;
+  plan.run.telemetry = "/some folder/run#3/telemetry.bin";
+  std::vector<Problem> problems;
+  const RunPlan read = parse_run_plan(app::to_text(plan), problems);
+  for (const auto& problem : problems) EXPECT_EQ(problem.key + problem.message, std::string());
+  EXPECT_EQ(app::to_text(read), app::to_text(plan));
+  EXPECT_EQ(read.run.telemetry, plan.run.telemetry);
+  EXPECT_EQ(read.cell.uplink.rate, plan.cell.uplink.rate);
+}
+
+TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
+  expect_problem("cell.numerology.fft_size = 500", "cell.numerology.fft_size", "is 500");
+  expect_problem("cell.antennas = many", "cell.antennas", "'many' but must be a whole number");
+  expect_problem("cell.antenas = 8", "cell.antenas", "not a key");
+  expect_problem("cell.users = 1\ncell.users = 2", "cell.users", "twice");
+  expect_problem("radio.channel = rician", "radio.channel", "rayleigh, awgn");
+  expect_problem("radio.snr_db = 1 2 3", "radio.snr_db", "has 3 values");
+  expect_problem("runtime.policy = latest", "runtime.policy", "earliest-frame");
+  expect_problem("runtime.workers = 129", "runtime.workers", "between 0 and 128");
+  expect_problem("runtime.cores = 0 5000", "runtime.cores", "is 5000");
+  expect_problem("run.role = ue", "run.role", "bbu, radio, both");
+  expect_problem("run.seconds = -1", "run.seconds", "between 0");
+  expect_problem("run.seconds = nan", "run.seconds", "between 0");
+  expect_problem("run.record_frames = 0", "run.record_frames", "between 1");
+  expect_problem("fronthaul.receivers = 0", "fronthaul.receivers", "between 1 and 16");
+  expect_problem("fronthaul.bbu_port = 65535\nfronthaul.receivers = 2", "fronthaul.receivers",
+                 "between 1 and 1");
+  expect_problem("fronthaul.bbu_port = 70000", "fronthaul.bbu_port", "whole number");
+  expect_problem("nonsense", "line 1", "key = value");
+}
+
+TEST(RunPlan, RefusesWhatMemoryCannotHold) {
+  const std::string large =
+      "cell.antennas = 256\ncell.users = 128\ncell.numerology.fft_size = 4096\n"
+      "cell.numerology.subcarriers = 3276\ncell.pilots.kind = comb\ncell.pilots.comb = 16\n"
+      "cell.schedule = PPPPPPPPUUUUUUU\n";
+  expect_problem(large + "cell.combiner.group = 1\ncell.ring = 64\nradio.frames = 1\n", "cell.ring",
+                 "70 %");
+  expect_problem(large + "cell.ring = 2\nradio.frames = 4096\n", "radio.frames", "70 %");
+  // Who only sends holds no frames in flight; who only receives replays none.
+  EXPECT_TRUE(problems_of("cell.ring = 64\nrun.role = radio\n").empty());
+  EXPECT_TRUE(problems_of("radio.frames = 4096\nrun.role = bbu\n").empty());
+}
