@@ -205,16 +205,20 @@ bool UplinkIngest::passed(std::uint64_t frame) const noexcept {
   return at.packets.load(std::memory_order_relaxed) >= packets_ / 2;
 }
 
-// True when nothing but frames around this one, impossible by the numbering we have, came for so
-// long that the radio must have begun anew. What waited for us during a pause of ours tells
+// True when mostly frames around this one, and none that is possible by the numbering we have, came
+// for so long that the radio must have begun anew. What waited for us during a pause of ours tells
 // nothing.
 bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept {
   constexpr Tick kFrames = 8;
   Strange& streak = receiver.strange;
   if (!receiver.current) return false;
-  if (streak.count == 0 || streak.offset != sighting.offset ||
-      sighting.wire_frame - streak.wire_frame > 2) {
+  if (streak.count == 0 || streak.offset != sighting.offset) {
     streak = {sighting.wire_frame, sighting.offset, 1, when};
+    return false;
+  }
+  // The majority tells: what does not fit in is forged or belated.
+  if (sighting.wire_frame - streak.wire_frame > 2) {
+    --streak.count;
     return false;
   }
   streak.wire_frame = sighting.wire_frame;
