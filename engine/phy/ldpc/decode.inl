@@ -2,6 +2,11 @@
 
 namespace {
 
+// Extension checks that may stay unsatisfied. Only such a check knows its own parity bit, so that
+// the information is right even where the channel got that bit wrong and is surer of it than the
+// messages, which are clipped, can ever be. Wrong information fails many more.
+inline constexpr std::uint32_t kDoubtfulExtensions = 3;
+
 class Decoder {
  public:
   Decoder(LdpcCode code, const std::int8_t* soft, const DecodeOptions& options, LdpcWorkspace& work)
@@ -105,7 +110,7 @@ class Decoder {
 
   // Whether the decoder may stop after an iteration; then the decided bits are in `info`.
   bool finished(DecodeResult& result, std::uint8_t* info) {
-    const bool settled = unsatisfied_ == 0;
+    const bool settled = unsatisfied_ <= kDoubtfulExtensions;
     const bool try_crc = options_.crc != Crc::None && core_unsatisfied_ <= z_ / 8;
     if (!settled && !try_crc) return false;
     decide(info);
@@ -136,7 +141,7 @@ class Decoder {
   // The core checks are computed anew from the decided bits, since a sign that changed after its
   // row was read is not in the count of the last iteration.
   void judge(DecodeResult& result, const std::uint8_t* info) const {
-    result.parity = unsatisfied_ == 0;
+    result.parity = unsatisfied_ - core_unsatisfied_ <= kDoubtfulExtensions;
     for (std::uint32_t r = 0; r < kCoreRows && result.parity; ++r)
       result.parity =
           !any(sum_edges(graph_, graph_.row_begin[r], graph_.row_begin[r + 1], work_.bits), z_);
