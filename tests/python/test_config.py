@@ -108,7 +108,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
         (
             "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: 1, blocks: 99}",
             5,
-            "grants.list[1]",
+            "grants.list[1].blocks",
         ),
         ("radio:\n  snr_db: [1, 2, 3]", 2, "radio.snr_db"),
     ],

@@ -70,7 +70,7 @@ def link(
         print(json.dumps(curve, indent=2))
     else:
         console.print(_table(points))
-        console.print(f"curve: {file}, {target / 'link.png'}")
+        console.print(f"curve: {file}, {target / 'link.png'}", soft_wrap=True)
 
 
 def _progress(console: Console) -> Progress:

@@ -57,8 +57,8 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
         sys.stdout.write((made.path / "result.json").read_text(encoding="utf-8"))
         return result
     for line in report.summary(result):
-        output.console.print(line)
-    output.console.print(f"report: {made.path / 'report.html'}")
+        output.console.print(line, soft_wrap=True)
+    output.console.print(f"report: {made.path / 'report.html'}", soft_wrap=True)
     return result
 
 
