@@ -1,0 +1,138 @@
+// The real-time process as a whole: its ends, however they come.
+#include <random>
+
+#include "app/daemon.hpp"
+
+namespace carillon {
+namespace {
+
+using app::Role;
+using fronthaul::LinkKind;
+
+// 8 × 2 in frames of 5 ms, without real-time priority: other programs run beside the tests.
+app::RunPlan plan_of(Role role) {
+  app::RunPlan plan;
+  plan.run.role = role;
+  plan.cell.antennas = 8;
+  plan.cell.users = 2;
+  plan.cell.numerology.prefix = frame::PrefixKind::Constant;
+  plan.cell.numerology.spacing_khz = 6;
+  plan.cell.schedule = "PPUUUU" + std::string(22, 'G');
+  plan.cell.deadlines.uplink_budget_ms = 100;
+  plan.cell.ring = 40;
+  plan.radio.frames = 4;
+  plan.radio.snr_db = {30};
+  plan.runtime.realtime = false;
+  plan.fronthaul.shm_name = "carillon-test-" + std::to_string(getpid());
+  plan.fronthaul.bbu_port = static_cast<std::uint16_t>(20000 + getpid() % 10000);
+  plan.fronthaul.radio_port = static_cast<std::uint16_t>(plan.fronthaul.bbu_port + 10000);
+  return plan;
+}
+
+TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) {
+    const test::Folder folder("station");
+    auto plan = plan_of(Role::Both);
+    plan.fronthaul.kind = kind;
+    plan.run.frames = 60;
+    test::Daemon daemon(folder, "both", plan);
+    EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
+    test::expect_complete(daemon);
+    const auto c = daemon.counters();
+    ASSERT_TRUE(c.has_value());
+    EXPECT_LE(c->frames_sent, 60U);
+    EXPECT_GT(c->frames_completed, 0U);
+    EXPECT_EQ(c->packets_received, c->frames_sent * 48);
+    EXPECT_GE(c->frames_seen, c->frames_sent);  // those that the radio slept through count
+  }
+}
+
+TEST(Station, AnInterruptAtAnyMomentLeavesACompleteRecord) {
+  std::mt19937 random(7);
+  auto plan = plan_of(Role::Both);
+  plan.radio.frames = 64;  // a while to prepare
+  for (int i = 0; i < 15; ++i) {
+    const test::Folder folder("interrupt");
+    test::Daemon daemon(folder, "both", plan);
+    daemon.wait_until_it_listens();
+    test::pause_ms(random() % (i < 8 ? 100 : 800));
+    daemon.signal(i % 2 == 0 ? SIGINT : SIGTERM);
+    test::pause_ms(random() % 100);
+    daemon.signal(SIGINT);  // an impatient person
+    EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
+    test::expect_complete(daemon);
+    const auto c = daemon.counters();
+    if (c.has_value() && c->frames_sent == 0) {
+      EXPECT_NE(daemon.errors().find("making the radio's frames"), std::string::npos);
+    }
+  }
+}
+
+TEST(Station, EndsWithItsParent) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const test::Folder folder("orphan");
+  test::Daemon parent(folder, "both", plan_of(Role::Both), true);
+  EXPECT_TRUE(parent.wait_for_phase(1)) << parent.errors();
+  EXPECT_EQ(parent.wait(), 0);
+  EXPECT_TRUE(parent.wait_for_phase(3)) << parent.errors();
+  int status = -1;
+  EXPECT_GT(waitpid(-1, &status, 0), 0);  // ours now
+  EXPECT_EQ(status, 0);
+  test::expect_complete(parent);
+}
+
+TEST(Station, RefusesAPlanThatCannotBe) {
+  const test::Folder folder("refused");
+  auto plan = plan_of(Role::Both);
+  plan.cell.users = 9;
+  test::Daemon daemon(folder, "both", plan);
+  EXPECT_EQ(daemon.wait(), 2);
+  EXPECT_NE(daemon.errors().find("cell.users"), std::string::npos) << daemon.errors();
+}
+
+void expect_cell_of_two(LinkKind kind, bool radio_first, int end_of_radio) {
+  const test::Folder folder("two");
+  auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);
+  bbu.fronthaul.kind = radio.fronthaul.kind = kind;
+  std::optional<test::Daemon> unit, antenna;
+  if (radio_first) {
+    antenna.emplace(folder, "radio", radio);
+    EXPECT_TRUE(antenna->wait_for_phase(1)) << antenna->errors();
+  }
+  unit.emplace(folder, "bbu", bbu);
+  EXPECT_TRUE(unit->wait_for_phase(1)) << unit->errors();
+  if (!radio_first) antenna.emplace(folder, "radio", radio);
+  EXPECT_TRUE(antenna->wait_for_phase(1)) << antenna->errors();
+  test::pause_ms(400);
+
+  antenna->signal(end_of_radio);
+  EXPECT_EQ(antenna->wait(), end_of_radio == SIGKILL ? -2 : 0) << antenna->errors();
+  test::pause_ms(200);
+  const auto before = unit->counters();
+  test::pause_ms(100);
+  unit->signal(SIGINT);
+  EXPECT_EQ(unit->wait(), 0) << unit->errors();
+  test::expect_complete(*unit);
+  const auto c = unit->counters();
+  ASSERT_TRUE(c.has_value() && before.has_value());
+  EXPECT_EQ(before->phase, 1U);  // it went on alone
+  EXPECT_GT(c->frames_completed, 10U) << unit->errors();
+  EXPECT_EQ(c->packets_received, before->packets_received);
+  if (end_of_radio != SIGKILL) {
+    test::expect_complete(*antenna);
+    EXPECT_LE(c->frames_completed, antenna->counters()->frames_sent);
+  }
+}
+
+TEST(TwoProcesses, TheBasebandUnitMayComeFirst) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) expect_cell_of_two(kind, false, SIGINT);
+}
+TEST(TwoProcesses, TheRadioMayComeFirst) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) expect_cell_of_two(kind, true, SIGINT);
+}
+TEST(TwoProcesses, TheBasebandUnitOutlivesARadioThatDies) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) expect_cell_of_two(kind, false, SIGKILL);
+}
+
+}  // namespace
+}  // namespace carillon
