@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from carillon.result import Distribution, Result
 from carillon.runfolder import RunFolder
 
-_EXPLAINED = 100
+_OPEN = 12  # sentences on late frames that show at once
 
 
 def sections(folder: RunFolder, result: Result) -> Iterator[str]:
@@ -81,15 +81,14 @@ def _lates(result: Result) -> str:
     )
     if not result.explanations:
         return counts
-    shown = result.explanations[:_EXPLAINED]
-    items = "".join(
+    items = [
         f"<li><b>Frame {late.frame}</b> ({html.escape(late.cause.replace('_', ' '))}): "
         f"{html.escape(late.text)}</li>"
-        for late in shown
-    )
-    more = len(result.explanations) - len(shown)
-    rest = f"<li>{more} more in result.json</li>" if more else ""
-    return counts + f'<ul class="explanations">{items}{rest}</ul>'
+        for late in result.explanations
+    ]
+    first, rest = "".join(items[:_OPEN]), "".join(items[_OPEN:])
+    more = f"<details><summary>{len(items) - _OPEN} more</summary><ul>{rest}</ul></details>"
+    return f'{counts}<ul class="explanations">{first}</ul>{more if rest else ""}'
 
 
 def _stages(result: Result) -> str:
