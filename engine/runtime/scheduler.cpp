@@ -131,8 +131,8 @@ void Scheduler::collect(Tick now) {
         status.executed = end.executed;
         status.device = end.device;
       }
+      board_.measured(graph_[ref.instruction].opcode, end.count, end.busy);
       if (status.state < State::Committed) {
-        board_.measured(graph_[ref.instruction].opcode, end.count, end.busy);
         status.uncommitted -= end.count;
         if (status.uncommitted == 0) {
           status.committed = end.at;

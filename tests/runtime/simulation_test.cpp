@@ -149,6 +149,25 @@ TEST(EarliestFrame, RefusesAFrameThatIsAlreadyTooLate) {
   EXPECT_EQ(count(simulation, Kind::Done), 1U);
 }
 
+// One frame asks for 1000 ns of a device and comes every 700 ns, with 1200 ns to its deadline.
+TEST(EarliestFrame, UnderOverloadFinishesWhatItLetsIn) {
+  GraphBuilder builder;
+  builder.add({.chunks = 10, .deadline = 1200});
+  const Graph graph = std::move(*builder.build().graph);
+  const auto policy = make_policy("earliest-frame");
+  Simulation simulation(graph, *policy, {.devices = 1, .ring = 8, .durations = {100}});
+  constexpr std::uint32_t kFrames = 2000;
+  for (std::uint32_t frame = 0; frame < kFrames; ++frame)
+    simulation.begin(frame * 700, frame, frame * 700);
+  simulation.run();
+  const std::size_t done = count(simulation, Kind::Done);
+  const std::size_t dropped = count(simulation, Kind::Dropped);
+  EXPECT_EQ(done + dropped + count(simulation, Kind::Refused), std::size_t{kFrames});
+  // Every other frame is what fits; letting all in would finish almost none.
+  EXPECT_GE(done, kFrames * 45 / 100);
+  EXPECT_LE(dropped, kFrames * 6 / 100);  // before the first times are known
+}
+
 TEST(Simulation, TheSameInputsGiveTheSameSchedule) {
   EarliestFrame policy;
   std::mt19937 random(5);
@@ -178,7 +197,9 @@ TEST(Simulation, ADroppedFrameGivesNothingMoreAndItsSlotComesBack) {
     }
     simulation.run();
     EXPECT_LT(0U, count(simulation, Kind::Dropped));
-    EXPECT_EQ(count(simulation, Kind::Done) + count(simulation, Kind::Dropped), kFrames);
+    EXPECT_EQ(count(simulation, Kind::Done) + count(simulation, Kind::Dropped) +
+                  count(simulation, Kind::Refused),
+              kFrames);
     for (const FrameEvent& event : simulation.events()) {
       if (event.kind != Kind::Dropped) continue;
       EXPECT_TRUE(event.why == Reason::Deadline);

@@ -17,10 +17,36 @@ std::uint32_t earliest_frame_with_work(const View& view) {
   return earliest;
 }
 
+std::size_t live_frames(const View& view) {
+  const auto frames = view.board.frames();
+  return static_cast<std::size_t>(std::count_if(frames.begin(), frames.end(), [](auto& frame) {
+    return frame.state == FrameStatus::State::Live;
+  }));
+}
+
+// Of all live frames, in core time, as far as it has been measured.
+double remaining_work(const View& view) {
+  double work = 0;
+  const Graph& graph = view.board.graph();
+  for (std::uint16_t slot = 0; slot < view.board.ring(); ++slot) {
+    if (view.board.frame(slot).state != FrameStatus::State::Live) continue;
+    for (std::uint16_t i = 0; i < graph.size(); ++i)
+      work += view.board.status(slot, i).uncommitted * view.board.opcodes()[graph[i].opcode].mean;
+  }
+  return work;
+}
+
 }  // namespace
 
+// Behind another frame only if all that is left to do fits in before the deadline: a frame that
+// cannot make it would cost the next ones theirs. Alone it is always let in, so that times measured
+// in a bad moment are soon measured again.
 bool EarliestFrame::admit(const View& view, std::uint16_t slot) {
-  return view.now < view.board.frame(slot).deadline;
+  const Tick left = view.board.frame(slot).deadline - view.now;
+  if (left <= 0) return false;
+  if (live_frames(view) == 1) return true;
+  const auto devices = static_cast<double>(view.board.devices().size());
+  return remaining_work(view) <= devices * static_cast<double>(left);
 }
 
 std::size_t EarliestFrame::decide(const View& view, std::span<Issue> out) {
