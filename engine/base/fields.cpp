@@ -32,7 +32,7 @@ KeyValues parse_key_values(std::string_view text, std::vector<Problem>& problems
     const auto content = trimmed(without_comment(whole));
     if (content.empty()) continue;
     const auto equals = content.find('=');
-    if (equals == std::string_view::npos) {
+    if (equals == std::string_view::npos || equals == 0) {
       problems.push_back({"line " + std::to_string(line), "is not of the form `key = value`"});
       continue;
     }

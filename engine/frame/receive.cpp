@@ -3,7 +3,6 @@
 namespace carillon::frame {
 namespace {
 
-// Ends at the first soft bit that is not zero, as a rule the very first.
 bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
   for (std::uint32_t p = 0; p < map.piece_count; ++p) {
     const std::int8_t* piece = soft + map.pieces[p].d;
@@ -11,6 +10,10 @@ bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
       return true;
   }
   return false;
+}
+
+bool all_zero(const std::uint8_t* info, std::uint32_t bits) noexcept {
+  return std::all_of(info, info + (bits + 7) / 8, [](auto byte) { return byte == 0; });
 }
 
 }  // namespace
@@ -43,9 +46,11 @@ CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint3
   options.crc_span = plan.Kprime();
   CodeBlockResult result;
   result.decode = ldpc.decode(plan.code(), soft, options, info, scratch.ldpc);
-  // Nothing received decodes to nothing but zeros, for which every check holds.
-  result.good = any_received(cb.map, soft) &&
-                (options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc);
+  result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+  // Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the code
+  // has to hold too, on something that was received.
+  if (result.good && all_zero(info, plan.K()))
+    result.good = result.decode.parity && any_received(cb.map, soft);
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace carillon::frame {
 /// What decoding found out about one code block.
 struct CodeBlockResult {
   phy::DecodeResult decode;
-  bool good = false;  // something was received, and its CRC (without one: every parity check) holds
+  bool good = false;  // its CRC (without one: every parity check) holds, on what was received
 };
 
 struct DecodeScratch {

@@ -120,5 +120,6 @@ TEST(Fields, SayWhatWasExpected) {
 
 TEST(Fields, RefuseLinesThatAreNoneAndKeysGivenTwice) {
   expect_problem("number = 1\njust words", "line 2", "is not of the form `key = value`");
+  expect_problem(" = 3", "line 1", "is not of the form `key = value`");
   expect_problem("number = 1\n\nnumber = 2", "number", "is given twice (again on line 3)");
 }

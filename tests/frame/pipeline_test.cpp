@@ -314,8 +314,33 @@ TEST(LostPackets, HarmOnlyTheirOwnFrame) {
     }
 }
 
+// Of 16QAM without a signal, the amplitude bits still look certain, and may all be parity bits.
+TEST(LostPackets, OfAllAntennasFailTheirBlock) {
+  for (std::uint32_t m = 0; m < 4; ++m)
+    for (const bool crc : {true, false})
+      for (const std::uint32_t symbol : {2U, 4U}) {
+        Cell cell(changed([&](FrameFormat& f) {
+          f.uplink.modulation = static_cast<ModulationChoice>(m);
+          f.uplink.crc = crc;
+          f.uplink.rate = 0.25;
+          f.symbols_per_slot = 4;
+          f.schedule = "PPUUUUUU";
+        }));
+        cell.run(0, [&](std::uint32_t s, std::uint32_t) { return s >= symbol && s < symbol + 4; });
+        const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+          const bool hit = blocks[b].last_symbol >= symbol && blocks[b].first_symbol < symbol + 4;
+          const bool whole = blocks[b].first_symbol >= symbol && blocks[b].last_symbol < symbol + 4;
+          if (whole || !hit) {
+            EXPECT_EQ(cell.pipeline.slot(0).good[b], whole ? 0 : 1);
+          }
+        }
+      }
+}
+
 TEST(LostPackets, NeverMakeAWrongBlockGood) {
-  for (const auto modulation : {ModulationChoice::Qpsk, ModulationChoice::Qam64})
+  for (const auto modulation :
+       {ModulationChoice::Qpsk, ModulationChoice::Qam16, ModulationChoice::Qam64})
     for (const bool crc : {true, false}) {
       Cell cell(changed([&](FrameFormat& f) {
         f.uplink.modulation = modulation;

@@ -1,0 +1,285 @@
+#include "app/recorder.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "emulator/uplink_generator.hpp"
+#include "fronthaul/link.hpp"
+#include "support/test.hpp"
+
+using namespace carillon;
+using frame::Direction;
+using telemetry::LateCause;
+
+namespace {
+
+struct File {
+  File() {
+    char name[] = "/tmp/carillon-recorder-XXXXXX";
+    close(mkstemp(name));
+    path = name;
+  }
+  ~File() { unlink(path.c_str()); }
+  std::string path;
+};
+
+frame::FrameFormat format() {
+  frame::FrameFormat f;
+  f.antennas = 4;
+  f.users = 2;
+  f.numerology.fft_size = 128;
+  f.numerology.subcarriers = 72;
+  f.schedule = "PPUUUUUU";
+  f.symbols_per_slot = 4;
+  f.deadlines.uplink_budget_ms = 200;
+  return f;
+}
+
+telemetry::Store::Sizes sizes() {
+  telemetry::Store::Sizes s;
+  s.users = 2;
+  s.frames = s.tasks = s.late_tasks = s.gaps = s.constellation = s.nacks = 4096;
+  s.opcodes.assign(frame::kOpNames.begin(), frame::kOpNames.end());
+  s.threads = {"worker 0"};
+  return s;
+}
+
+// One thread is radio, receiver, worker and conductor of a small cell.
+struct Cell : fronthaul::SymbolSink {
+  explicit Cell(double snr_db = 30)
+      : frame(format()),
+        pipeline(frame, {}),
+        store(file.path, sizes()),
+        recorder(store, frame),
+        generator(frame, radio(snr_db)),
+        layout(frame),
+        link(fronthaul::open_both({}, layout, {})),
+        ingest(layout, *link.baseband, *this, {.ring = 8, .ahead = 4, .paced = false}),
+        policy(runtime::make_policy("earliest-frame")),
+        runtime(pipeline.graph().graph, pipeline.opcodes(), pipeline.context(), *policy,
+                {.workers = 1, .ring = pipeline.ring(), .trace = 4096}),
+        samples(2 * std::size_t{frame.samples()} * format().antennas) {
+    const std::uint32_t thread = 0;
+    recorder.watch(runtime, {&thread, 1}, {});
+  }
+
+  static emulator::RadioPlan radio(double snr_db) {
+    emulator::RadioPlan plan;
+    plan.snr_db = {snr_db};
+    return plan;
+  }
+
+  bool open(std::uint64_t number, Tick air_start) override {
+    pipeline.begin(number);
+    started = air_start;
+    return runtime.begin(static_cast<std::uint32_t>(number), air_start, pipeline.chunks(number));
+  }
+  void arrive(std::uint64_t number, std::uint32_t symbol, std::uint32_t antenna,
+              const std::int16_t* iq, Tick) override {
+    auto hold = runtime.hold(static_cast<std::uint32_t>(number));
+    pipeline.set_samples(number, symbol, antenna, iq);
+    hold.arrive(pipeline.graph().receive[symbol], antenna);
+  }
+
+  template <typename Lost>
+  void send(std::uint32_t number, Lost&& lost) {
+    const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
+      return &samples[2 *
+                      (std::size_t{antenna} * frame.samples() + frame.symbol(symbol).first_sample)];
+    };
+    generator.generate(number, place);
+    for (const auto s : layout.symbols(fronthaul::Carries::Uplink))
+      for (std::uint32_t a = 0; a < layout.antennas(); ++a) {
+        if (lost(s, a)) continue;
+        const std::uint32_t buffer = link.radio->acquire();
+        std::memcpy(link.radio->samples(buffer), place(s, a), 4 * frame.symbol(s).samples);
+        fronthaul::Outgoing packet{
+            {number, s, layout.cell(), a}, layout.packet_bytes(s), buffer, a, false};
+        link.radio->send({&packet, 1});
+        link.radio->abandon({&packet.buffer, 1});
+        ingest.poll(0);
+      }
+  }
+
+  // The frame from the air to its record; `give_up` ends it before its last task.
+  template <typename Lost>
+  void run(std::uint32_t number, Lost&& lost, bool give_up = false) {
+    send(number, lost);
+    if (give_up) runtime.abandon(number);
+    for (const Tick begun = now(); now() - begun < 2 * kSecond;) {
+      ingest.poll(0);
+      runtime.work(0);
+      runtime::FrameEvent event;
+      if (runtime.poll({&event, 1}) == 0) continue;
+      if (event.kind == runtime::FrameEvent::Kind::Committed) continue;
+      recorder.ended(
+          {number, event.slot, started, pipeline, runtime.board(), ingest, downlink, true}, event);
+      ingest.release(number);
+      runtime.release(number);
+      return;
+    }
+    EXPECT_TRUE(false) << "frame " << number << " never ended";
+  }
+  void run(std::uint32_t number) {
+    run(number, [](std::uint32_t, std::uint32_t) { return false; });
+  }
+
+  std::size_t blocks() const { return frame.transport_blocks(Direction::Uplink).size(); }
+
+  const File file;
+  frame::Frame frame;
+  frame::Pipeline pipeline;
+  telemetry::Store store;
+  app::Recorder recorder;
+  emulator::UplinkGenerator generator;
+  fronthaul::Layout layout;
+  fronthaul::Link link;
+  fronthaul::UplinkIngest ingest;
+  std::unique_ptr<runtime::Policy> policy;
+  runtime::Runtime runtime;
+  std::vector<std::int16_t> samples;
+  app::Downlink downlink;
+  Tick started = 0;
+};
+
+}  // namespace
+
+TEST(Recorder, CountsFramesBlocksAndTasks) {
+  Cell cell;
+  for (std::uint32_t i = 0; i < 5; ++i) cell.run(i);
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  EXPECT_EQ(c.frames_seen, 5U);
+  EXPECT_EQ(c.frames_completed, 5U);
+  EXPECT_EQ(c.frames_nacked, 0U);
+  EXPECT_EQ(c.uplink_blocks, 5 * cell.blocks());
+  EXPECT_EQ(c.uplink_failed, 0U);
+  EXPECT_EQ(c.harq_nacks, 0U);
+  EXPECT_EQ(cell.store.frames().count(), 5U);
+  EXPECT_EQ(cell.store.users()[0].uplink_blocks + cell.store.users()[1].uplink_blocks,
+            c.uplink_blocks);
+  const auto& graph = cell.pipeline.graph().graph;
+  std::array<std::uint64_t, frame::kOps> chunks{};
+  for (const auto& instruction : graph.instructions())
+    chunks[instruction.opcode] += 5 * instruction.chunks;
+  for (std::size_t op = 0; op < frame::kOps; ++op)
+    EXPECT_EQ(cell.store.stages()[op].chunks, chunks[op]) << frame::kOpNames[op];
+}
+
+TEST(Recorder, OrdersAFramesMilestones) {
+  Cell cell;
+  for (std::uint32_t i = 0; i < 3; ++i) cell.run(i);
+  cell.recorder.close();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto& r = cell.store.frames()[i];
+    EXPECT_EQ(r.frame, i);
+    EXPECT_EQ(r.completed, 1U);
+    EXPECT_EQ(r.late_cause, 0U);
+    EXPECT_EQ(r.missing_packets, 0U);
+    EXPECT_EQ(r.uplink_blocks, cell.blocks());
+    EXPECT_EQ(r.code_blocks, cell.frame.code_blocks(Direction::Uplink).size());
+    EXPECT_GE(r.iterations, 1U);
+    EXPECT_LE(r.first_packet, r.last_packet);
+    EXPECT_LE(r.first_packet, r.started);
+    EXPECT_LT(r.started, r.pilots_done);
+    EXPECT_LT(r.pilots_done, r.combiner_done);
+    EXPECT_LT(r.combiner_done, r.uplink_done);
+  }
+}
+
+TEST(Recorder, SumsUpQualityPerUser) {
+  Cell cell(20);
+  for (std::uint32_t i = 0; i < 6; ++i) cell.run(i);
+  cell.recorder.close();
+  for (std::size_t u = 0; u < 2; ++u) {
+    const auto& user = cell.store.users()[u];
+    EXPECT_GT(user.symbols, 0U);
+    EXPECT_GT(user.error_power, 0.0);
+    EXPECT_LT(user.error_power / static_cast<double>(user.symbols), 0.2);
+    EXPECT_GT(user.raw_bits, 0U);
+    EXPECT_LT(user.raw_errors, user.raw_bits / 5);
+    EXPECT_GT(user.iterations, 0U);
+  }
+  EXPECT_GT(cell.store.constellation().count(), 0U);
+}
+
+TEST(Recorder, LostPacketsFailBlocksWithoutMakingTheFrameLate) {
+  Cell cell;
+  cell.run(0);
+  cell.run(1, [](std::uint32_t symbol, std::uint32_t) { return symbol >= 4; });  // the second slot
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  const auto& hurt = cell.store.frames()[1];
+  EXPECT_EQ(hurt.missing_packets, 4U * 4U);
+  EXPECT_EQ(hurt.uplink_failed, 2U);  // one block of each user
+  EXPECT_EQ(cell.store.frames()[0].uplink_failed, 0U);
+  EXPECT_EQ(c.uplink_failed, 2U);
+  EXPECT_EQ(c.harq_nacks, 2U);
+  EXPECT_EQ(c.overload_nacks, 0U);
+  EXPECT_EQ(c.frames_completed, 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(cell.store.nacks()[i].frame, 1U);
+    EXPECT_EQ(cell.store.nacks()[i].cause, 0U);  // its CRC failed
+  }
+}
+
+TEST(Recorder, ADiscardedFrameIsNackedWithAllItsBlocks) {
+  Cell cell;
+  cell.run(0);
+  cell.run(
+      1, [](std::uint32_t symbol, std::uint32_t) { return symbol == 7; }, true);
+  cell.run(2);
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  const auto& dropped = cell.store.frames()[1];
+  EXPECT_EQ(dropped.nack, 1U);
+  EXPECT_EQ(dropped.completed, 0U);
+  EXPECT_EQ(dropped.uplink_failed, cell.blocks());
+  EXPECT_NE(dropped.late_cause, 0U);
+  EXPECT_EQ(c.overload_nacks, 1U);
+  EXPECT_EQ(c.frames_nacked, 1U);
+  EXPECT_EQ(c.frames_completed, 2U);
+  EXPECT_EQ(c.lates_lost + c.lates_fronthaul + c.lates_processing, 1U);
+  EXPECT_EQ(c.uplink_failed, cell.blocks());
+}
+
+TEST(Recorder, ARefusedFrameIsLateAndNacked) {
+  Cell cell;
+  cell.run(0);
+  cell.recorder.refused(1, cell.started + cell.frame.duration());
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  EXPECT_EQ(c.frames_seen, 2U);
+  EXPECT_EQ(c.frames_nacked, 1U);
+  EXPECT_EQ(c.lates_processing, 1U);
+  EXPECT_EQ(c.uplink_blocks, 2 * cell.blocks());
+  EXPECT_EQ(c.uplink_failed, cell.blocks());
+  const auto& record = cell.store.frames()[1];
+  EXPECT_EQ(record.nack, 1U);
+  EXPECT_EQ(record.frame, 1U);
+}
+
+TEST(Recorder, AFrameThatTheRadioNeverSentIsNotCounted) {
+  Cell cell;
+  cell.run(0);
+  cell.recorder.refused(1, cell.started + cell.frame.duration(), false);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().frames_seen, 1U);
+  EXPECT_EQ(cell.recorder.ghosts(), 1U);
+}
+
+TEST(Recorder, ASilentFrameCountsAsSoonAsTheRadioGoesOn) {
+  Cell cell;
+  cell.run(0);
+  cell.recorder.refused(1, cell.started + cell.frame.duration(), false);
+  cell.ingest.release(1);
+  cell.run(2);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().frames_seen, 3U);
+  EXPECT_EQ(cell.store.counters().frames_completed, 2U);
+  EXPECT_EQ(cell.recorder.ghosts(), 0U);
+  EXPECT_EQ(cell.store.frames()[1].frame, 1U);
+}
