@@ -63,6 +63,8 @@ struct OfdmScratch {
 
   AlignedArray<float> work;  ///< rows of the transform, re and im of each in turn
   AlignedArray<Tile> bins;   ///< all bins, the lowest used one first
+  /// The samples that will be received next, fetched into the cache meanwhile; null: unknown.
+  const std::int16_t* next = nullptr;
 };
 
 /// All transforms are unitary (1/sqrt(fft_size)); samples count 32768 as 1.0. `iq` needs no

@@ -56,10 +56,18 @@ inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, flo
 
 template <std::uint32_t L>
 void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L> out,
-                      float* work) {
+                      OfdmScratch& scratch) {
+  float* work = scratch.work.data();
   samples_to_rows<L>(tables, iq, work);
   const std::uint16_t* frequency = tables.frequency_at.data();
-  transform_rows<L>(tables, work, WorkRows<L>{work}, [=](std::uint32_t place, Cx<L> x) {
+  // The first pass loads every row once: as many as there are pieces of L samples to fetch.
+  const std::int16_t* next = scratch.next != nullptr ? scratch.next : iq;
+  const WorkRows<L> rows{work};
+  const auto load = [=](std::uint32_t place) {
+    __builtin_prefetch(next + std::size_t{place} * 2 * L);
+    return rows(place);
+  };
+  transform_rows<L>(tables, work, load, [=](std::uint32_t place, Cx<L> x) {
     const std::uint32_t v = frequency[place];
     if (!out.inside(v)) return;
     Simd<L>::store(out.at(v), x.re);
@@ -70,9 +78,9 @@ void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<
 void all_bins(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
               std::uint32_t tiles, OfdmScratch& scratch) {
   if (kLanes == 8 || plan.shape().fft_size < 256)
-    samples_to_tiles<8>(plan.tables(8), iq, {out, stride, tiles}, scratch.work.data());
+    samples_to_tiles<8>(plan.tables(8), iq, {out, stride, tiles}, scratch);
   else
-    samples_to_tiles<kLanes>(plan.tables(kLanes), iq, {out, stride, tiles}, scratch.work.data());
+    samples_to_tiles<kLanes>(plan.tables(kLanes), iq, {out, stride, tiles}, scratch);
 }
 
 // ---- tiles → samples
