@@ -131,15 +131,21 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   };
   if (const auto why = check(ids, packet.bytes, layout_, Carries::Uplink); why != Reject::None)
     return reject(why);
-  std::uint64_t frame = 0;
-  if (const auto why = place(receiver, ids, when, frame); why != Reject::None) return reject(why);
+  Sighting sighting;
+  if (const auto why = place(receiver, ids, when, sighting); why != Reject::None)
+    return reject(why);
+  const auto frame = static_cast<std::uint64_t>(sighting.number);
   if (heard_.load(std::memory_order_relaxed) < frame) raise(heard_, frame);
 
   auto& own = cell(frame, ids.symbol, ids.antenna);
   const Entry entry = hold.take(frame);
   std::uint64_t before = own.load(std::memory_order_relaxed);
   if (tag_of(before) == static_cast<std::uint32_t>(frame)) return reject(Reject::Duplicate);
-  if (entry == Entry::Over) return reject(Reject::Old);
+  if (entry == Entry::Over) {
+    // Once in a while that is a late packet. All of them: the radio's clock is behind ours.
+    if (sighting.behind) doubt(receiver, sighting, layout_.symbols()[ids.symbol].end, when);
+    return reject(Reject::Old);
+  }
   Slot& at = slot(frame);
   if (entry == Entry::Held && !at.opened.load(std::memory_order_acquire)) {
     if (sink_.open(frame, clock_.air_start(frame))) {
@@ -157,6 +163,7 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   if (!own.compare_exchange_strong(before, cell_of(frame, packet.buffer),
                                    std::memory_order_relaxed))
     return reject(Reject::Duplicate);
+  receiver.strange = {};
   note(frame, ids.symbol, when);
   sink_.arrive(frame, ids.symbol, ids.antenna, packet.samples, when);
   increment(receiver.accepted);
@@ -165,7 +172,7 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
 
 // The frame's number as we count, and whether it may still, or already, have packets.
 Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
-                           std::uint64_t& frame) noexcept {
+                           Sighting& sighting) noexcept {
   const Tick end = layout_.symbols()[ids.symbol].end;
   std::uint64_t floor = floor_.load(std::memory_order_acquire);
   if (floor == kUnset) {
@@ -185,14 +192,18 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   const bool early = number > present + ahead_ && number > known &&
                      !(number == known + 1 && passed(static_cast<std::uint64_t>(known)));
   const bool old = number < 0 || number + ring_ <= std::max(present, known);
+  sighting = {ids.frame, offset, floor, std::max(present, known), number, number + 1 < present};
   if (early || old) {
-    const Sighting sighting{ids.frame, offset, floor, std::max(present, known), number};
-    if (strange(receiver, sighting, when)) resynchronise(sighting, end, when);
+    doubt(receiver, sighting, end, when);
     return early ? Reject::Early : Reject::Old;
   }
-  receiver.strange = {};
-  frame = static_cast<std::uint64_t>(number);
-  return frame < floor ? Reject::Old : Reject::None;
+  if (!sighting.behind) receiver.strange = {};
+  return static_cast<std::uint64_t>(number) < floor ? Reject::Old : Reject::None;
+}
+
+void UplinkIngest::doubt(Receiver& receiver, const Sighting& sighting, Tick symbol_end,
+                         Tick when) noexcept {
+  if (strange(receiver, sighting, when)) resynchronise(sighting, symbol_end, when);
 }
 
 // Whether the radio has evidently been through most of the frame: then the next one is not early,
@@ -210,6 +221,7 @@ bool UplinkIngest::passed(std::uint64_t frame) const noexcept {
 // nothing.
 bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept {
   constexpr Tick kFrames = 8;
+  constexpr std::uint32_t kNear = 32;  // frames: a busy machine may miss some
   Strange& streak = receiver.strange;
   if (!receiver.current) return false;
   if (streak.count == 0 || streak.offset != sighting.offset) {
@@ -217,12 +229,12 @@ bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick wh
     return false;
   }
   // The majority tells: what does not fit in is forged or belated.
-  if (sighting.wire_frame - streak.wire_frame > 2) {
+  if (sighting.wire_frame - streak.wire_frame > kNear) {
     --streak.count;
     return false;
   }
   streak.wire_frame = sighting.wire_frame;
-  ++streak.count;
+  streak.count = std::min(streak.count + 1, packets_);
   return streak.count >= packets_ / 2 && when - streak.since >= kFrames * layout_.duration();
 }
 

@@ -116,6 +116,7 @@ class UplinkIngest {
     std::uint32_t wire_frame, offset;
     std::uint64_t floor;
     std::int64_t latest, number;  // the latest frame that may be; this one's, by the old numbering
+    bool behind;                  // by the clock it should have come a frame ago or more
   };
   // One receiver's own: what it counts, and the frame numbers it could not place.
   struct alignas(kCacheLine) Receiver {
@@ -138,8 +139,9 @@ class UplinkIngest {
   SymbolState& symbol_state(std::uint64_t frame, std::uint32_t symbol) const noexcept;
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
-  Reject place(Receiver& receiver, const PacketIds& ids, Tick when, std::uint64_t& frame) noexcept;
+  Reject place(Receiver& receiver, const PacketIds& ids, Tick when, Sighting& sighting) noexcept;
   bool passed(std::uint64_t frame) const noexcept;
+  void doubt(Receiver& receiver, const Sighting& sighting, Tick symbol_end, Tick when) noexcept;
   bool strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept;
   void resynchronise(const Sighting& seen, Tick symbol_end, Tick when) noexcept;
   Entry enter(std::uint64_t frame) noexcept;

@@ -124,7 +124,8 @@ void expect_resynchronised(std::uint32_t shift, std::uint32_t silence = 30) {
     before += record.frame < first;
     last = std::max(last, record.frame);
   }
-  EXPECT_LE(before, 20U);
+  // While the numbers are still credible the frames count, and are late.
+  EXPECT_LE(before, shift < 20 && shift > 0 ? 50U : 20U);
   EXPECT_EQ(rig.records().size(), before + last - first + 1);
   if (radio.frames_skipped == 0) {
     EXPECT_EQ(rig.baseband->ingest().wire_frame(last) - shift, 59U);
