@@ -57,10 +57,18 @@ void Loop::run() noexcept {
   }
 }
 
+// The present instant; what has passed since the last look without anything being done is a stall.
+Tick Loop::look() noexcept {
+  const Tick instant = now();
+  if (const Tick passed = instant - last_seen(); passed >= kStall) note_stall(last_seen(), passed);
+  last_.store(instant, std::memory_order_release);
+  return instant;
+}
+
 // After a duty has done something the more urgent ones are asked again.
 bool Loop::turn() noexcept {
   for (Duty* duty : duties_) {
-    const Tick start = now();
+    const Tick start = look();
     if (!duty->step()) continue;
     const Tick end = now();
     charge(duty->kind(), end - start);
@@ -76,20 +84,20 @@ bool Loop::turn() noexcept {
 void Loop::rest() noexcept {
   Tick until = std::numeric_limits<Tick>::max();
   for (Duty* duty : duties_) until = std::min(until, duty->next_event());
-  const Tick start = now();
+  const Tick start = look();
   // Whatever happens unannounced waits no longer than this.
   const Tick slept = backoff_.idle(std::min(until, start + kMillisecond));
   wake(slept);
-  const Tick end = now();
-  add(spinning_, end - start - slept);
-  last_.store(end, std::memory_order_release);
+  if (slept == 0) add(spinning_, look() - start);
 }
 
 // Sleeping longer than was asked for is a stall too.
 void Loop::wake(Tick slept) noexcept {
   if (slept == 0) return;
   add(sleeping_, slept);
-  if (const Tick late = now() - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
+  const Tick end = now();
+  if (const Tick late = end - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
+  last_.store(end, std::memory_order_release);
 }
 
 void Loop::charge(RoleKind kind, Tick elapsed) noexcept {

@@ -67,6 +67,7 @@ class Loop {
 
  private:
   void set_up();
+  Tick look() noexcept;
   bool turn() noexcept;
   void rest() noexcept;
   void wake(Tick slept) noexcept;

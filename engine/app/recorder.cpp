@@ -68,7 +68,8 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
       fail_blocks(record);
     } else {
       count_blocks(view, record);
-      sample_quality(view);
+      // A symbol without all its antennas says nothing about the channel.
+      if (record.missing_packets == 0) sample_quality(view);
     }
   }
   push(pending);
