@@ -200,25 +200,31 @@ def report(
 
 
 @app.command(
-    epilog="Example:  carillon bench --only zeroforce      carillon bench --cell thesis-16x8"
+    epilog="Example:  carillon bench --filter zeroforce      carillon bench --cell thesis-16x8"
 )
 def bench(
-    only: Annotated[str, typer.Option(help='Regular expression on "group kernel shape".')] = "",
+    pattern: Annotated[
+        str, typer.Option("--filter", "--only", help='Regular expression: "group kernel shape".')
+    ] = "",
     isa: Annotated[
         list[str] | None, typer.Option(help="Only this instruction set; may be given again.")
     ] = None,
     cell: Annotated[
-        list[str] | None, typer.Option(help="Also run this cell's whole frames from memory.")
+        list[str] | None,
+        typer.Option(help="Cells to run as whole frames from memory instead of the usual four."),
     ] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="Hold NumPy against ours.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, less exact.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write all rows there too.")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="Only name what there is.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Measure every kernel on one core: ns, GFLOP/s or Mb/s, and share of the core's peak."""
-    from carillon.bench import Wanted
+    """Measure every kernel and whole frames on one core: time, rate, share of the core's peak."""
+    from carillon.bench import CELLS, Choice
     from carillon.commands.bench import bench as run_bench
 
-    run_bench(Wanted(only, isa or (), quick), cell or [], as_json=json, list_only=list_only)
+    choice = Choice(pattern, tuple(isa or ()), tuple(cell or CELLS), quick)
+    run_bench(choice, as_json=json, csv_file=csv, list_only=list_only, with_peers=peers)
 
 
 @app.command(epilog="Example:  carillon doctor")

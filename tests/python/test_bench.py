@@ -1,13 +1,14 @@
-"""What `carillon bench` makes of its program's output."""
+"""`carillon bench`: the program, and what is made of its output."""
 
+import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from carillon import bench
-from carillon.bench import BenchError, Wanted
-from carillon.commands.bench import bench as run_bench
+from carillon.bench import BenchError, Choice, Row
+from carillon.cli import app
+from typer.testing import CliRunner
 
 ROW = {
     "group": "phy/crc",
@@ -22,47 +23,113 @@ ROW = {
     "share": 0.5,
     "of": "fp32",
 }
+NOTHING = "no benchmark matches 'x'; --list names all"
 
 
-def program(folder: Path, script: str) -> Path:
-    path = folder / "carillon-bench"
-    path.write_text(f"#!/bin/sh\n{script}\n")
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for carillon-bench: lists two rows and measures them."""
+    path = tmp_path / "carillon-bench"
+    row = json.dumps(ROW)
+    path.write_text(
+        f"#!/bin/sh\ncase $* in *--list) echo a; echo b ;; *) echo '{row}'; echo '{row}' ;; esac\n"
+    )
     path.chmod(0o755)
+    monkeypatch.setenv("CARILLON_BENCH", str(path))
     return path
 
 
-def test_rows_are_handed_over_as_they_come(tmp_path: Path) -> None:
-    path = program(tmp_path, f"echo '{json.dumps(ROW)}'; echo '{json.dumps(ROW)}'")
-    seen: list[dict[str, Any]] = []
-    assert bench.measure(path, Wanted(), seen.append) == seen == [ROW, ROW]
+def replace_script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
 
 
-def test_what_is_wanted_reaches_the_program(tmp_path: Path) -> None:
-    path = program(tmp_path, 'echo "$@"')
-    wanted = Wanted("fft|crc", ["avx2"], quick=True, plans=[("cell", Path("p.txt"))])
-    assert bench.names(path, wanted) == [
-        "--list --filter fft|crc --quick --isa avx2 --plan cell=p.txt"
-    ]
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, ["bench", *words])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
 
 
-def test_a_program_that_fails_is_told(tmp_path: Path) -> None:
-    path = program(tmp_path, "echo no AVX here >&2; exit 3")
-    with pytest.raises(BenchError, match="carillon-bench failed: no AVX here"):
-        bench.measure(path, Wanted(), lambda row: None)
+def test_rows_come_as_they_are_measured(script: Path) -> None:
+    assert list(bench.measure([str(script)])) == [Row(**ROW), Row(**ROW)]  # type: ignore[arg-type]
 
 
-def test_the_table_shows_time_rate_and_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = program(tmp_path, f"echo '{json.dumps(ROW)}'")
-    monkeypatch.setenv("CARILLON_BENCH", str(path))
+def test_what_is_chosen_reaches_the_program(script: Path) -> None:
+    replace_script(script, 'echo "$@"')
+    with bench.command(Choice("fft|crc", ("avx2",), ("laptop-8x2",), quick=True)) as words:
+        plan = Path(words[-1].removeprefix("laptop-8x2="))
+        assert "cell.antennas = 8" in plan.read_text()
+        (line,) = bench.names(words)
+    assert line == f"--filter fft|crc --quick --isa avx2 --plan laptop-8x2={plan} --list"
+    assert not plan.exists()
+
+
+@pytest.mark.parametrize("call", [bench.names, lambda words: list(bench.measure(words))])
+def test_a_program_that_fails_is_told(script: Path, call: object) -> None:
+    replace_script(script, "echo carillon-bench: no AVX here >&2; exit 3")
+    assert callable(call)
+    with pytest.raises(BenchError, match=r"^no AVX here"):
+        call([str(script)])
+
+
+def test_a_wrong_expression_is_told() -> None:
+    with pytest.raises(BenchError, match="--filter '\\(' is no regular expression"):
+        run("--filter", "(")
+
+
+def test_the_table_shows_time_rate_and_share(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    run_bench(Wanted(), [], as_json=False, list_only=False)
-    line = next(line for line in capsys.readouterr().out.splitlines() if "crc24a" in line)
-    assert line.split() == "crc24a 256 bits any 5.5 6 call 46500 50% fp32".split()
+    line = next(line for line in run().splitlines() if "crc24a" in line)
+    assert line.split() == "crc24a 256 bits any 5.5 call 46500 Mb/s 50% fp32".split()
 
 
-def test_nothing_that_matches_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CARILLON_BENCH", str(program(tmp_path, "true")))
-    with pytest.raises(BenchError, match="no benchmark matches 'x'"):
-        run_bench(Wanted("x"), [], as_json=True, list_only=False)
+def test_json_and_csv_hold_every_row(script: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    rows = json.loads(run("--json", "--csv", str(file)))["rows"]
+    assert [(row["kernel"], row["ns"]) for row in rows] == [("crc24a", 5.5)] * 2
+    with file.open() as text:
+        assert [(row["mbps"], row["gflops"]) for row in csv.DictReader(text)] == [
+            ("46500.0", "")
+        ] * 2
+
+
+def test_nothing_that_matches_is_an_error(script: Path) -> None:
+    replace_script(script, "true")
+    with pytest.raises(BenchError, match=NOTHING):
+        run("--only", "x", "--json")
+
+
+def test_stopping_lists_what_was_measured(script: Path) -> None:
+    row = json.dumps(ROW)
+    interrupt = f"case $* in *--list) echo a ;; *) echo '{row}'; kill -INT $PPID; sleep 9 ;; esac"
+    replace_script(script, interrupt)
+    result = CliRunner().invoke(app, ["bench"])
+    assert "crc24a" in result.stdout
+    assert result.exit_code == 130
+
+
+def test_the_installed_program_measures_every_kernel_and_whole_frames() -> None:
+    words = ("--quick", "--json", "--cell", "laptop-8x2")
+    rows = json.loads(run(*words, "--filter", "crc24a 256|zeroforce 8x8|laptop-8x2"))["rows"]
+    by_kernel = {(row["kernel"], row["isa"]): row for row in rows}
+    assert by_kernel["crc24a", "any"]["mbps"] > 0
+    for (kernel, _isa), row in by_kernel.items():
+        assert 0 < row["ns"] <= row["median_ns"]
+        if kernel == "zeroforce":
+            assert 0.01 < row["share"] < 2
+    frames = [row for row in rows if row["kernel"] == "frame"]
+    assert frames
+    for frame in frames:
+        opcodes = [r for r in rows if r["shape"] == "laptop-8x2" and r["isa"] == frame["isa"]]
+        parts = sum(row["us_per_frame"] for row in opcodes) - frame["us_per_frame"]
+        assert parts == pytest.approx(frame["us_per_frame"], rel=0.01)
+        assert 0 < frame["core_ms_per_ms"] < 100
+
+
+def test_peers_are_held_against_our_kernels() -> None:
+    found = json.loads(run("--quick", "--json", "--filter", "crc24a 256", "--peers"))["peers"]
+    assert [(peer["peer"], peer["kernel"]) for peer in found] == [
+        ("numpy.fft.fft", "fft"),
+        ("numpy.linalg.pinv", "zeroforce"),
+    ]
+    assert all(peer["ratio"] > 1 for peer in found)

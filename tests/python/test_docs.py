@@ -26,7 +26,7 @@ QUICK = {
     "--snr 0:1:10": "--snr 0:5:10 --frames 4 --piece 2",
     "--seconds 30": "--seconds 2",
     "--frames 2000": "--frames 200",
-    "carillon bench --only zeroforce": "carillon bench --only zeroforce --list",
+    "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
     "> docs/configuration.md": "> configuration.md",
 }
 

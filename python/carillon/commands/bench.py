@@ -3,74 +3,156 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from carillon import cells
-from carillon.bench import BenchError, Row, Wanted, measure, names, program
-from carillon.config import Run, plan_text
+from carillon.bench import (
+    PEER_FILTER,
+    BenchError,
+    Choice,
+    Peer,
+    Row,
+    command,
+    measure,
+    names,
+    peers,
+    write_csv,
+)
 from carillon.runfolder import machine
 
 
-def bench(wanted: Wanted, whole_cells: list[str], *, as_json: bool, list_only: bool) -> None:
-    """Runs or lists the benchmarks; `whole_cells` are run as frames from memory besides."""
-    console = Console(stderr=as_json, highlight=False)
-    path = program(lambda text: console.print(f"{text} …", style="dim"))
-    with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
-        plans = [_plan(name, Path(scratch)) for name in whole_cells]
-        wanted = replace(wanted, plans=plans)
-        if list_only:
-            print("\n".join(names(path, wanted)))
-            return
-        with console.status("measuring") as status:
-            rows = measure(path, wanted, lambda row: status.update(_name(row)))
-    if not rows:
-        raise BenchError(f"no benchmark matches '{wanted.only}'; --list names them all")
-    if as_json:
-        print(json.dumps({"machine": machine(), "rows": rows}, indent=2))
+def bench(
+    choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bool, with_peers: bool
+) -> None:
+    """Measures and lists all that is chosen; when stopped, lists what it has."""
+    if list_only:
+        with command(choice) as words:
+            print("\n".join(names(words)))
         return
-    console.print(f"One core of {machine()['cpu']}; the fastest of many rounds, and their median.")
-    console.print(_table(rows))
+    rows: list[Row] = []
+    others: list[Peer] = []
+    stopped: KeyboardInterrupt | None = None
+    try:
+        _collect(choice, rows)
+        if with_peers:
+            others = _peers(choice)
+    except KeyboardInterrupt as interrupt:
+        stopped = interrupt
+    if csv_file is not None:
+        write_csv(rows, csv_file)
+    if as_json:
+        found = {"rows": [asdict(r) for r in rows], "peers": [asdict(p) for p in others]}
+        print(json.dumps({"machine": machine()} | found, indent=2))
+    else:
+        _show(rows, others)
+    if stopped is not None:
+        raise stopped
 
 
-def _plan(name: str, scratch: Path) -> tuple[str, Path]:
-    cell = cells.load(name).cell
-    file = scratch / f"{cell.name}.txt"
-    file.write_text(plan_text(cell, Run()), encoding="utf-8")
-    return cell.name, file
-
-
-def _name(row: Row) -> str:
-    return f"{row['kernel']} {row['shape']} {row['isa']}"
-
-
-def _table(rows: list[Row]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("kernel", "case", "ISA"):
-        table.add_column(name)
-    for name in ("ns", "median", "per", "GFLOP/s", "Mb/s", "of peak"):
-        table.add_column(name, justify="left" if name == "per" else "right", no_wrap=True)
-    for row in rows:
-        share = "" if row.get("share") is None else f"{row['share']:.0%} {row.get('of', '')}"
-        table.add_row(
-            row["kernel"],
-            row["shape"],
-            row["isa"],
-            f"{row['ns']:.4g}",
-            f"{row['median_ns']:.4g}",
-            row["per"],
-            _number(row.get("gflops") or row.get("gops"), ".1f"),
-            _number(row.get("mbps"), ".0f"),
-            share,
+def _collect(choice: Choice, rows: list[Row]) -> None:
+    with command(choice) as words:
+        total = len(names(words))
+        if total == 0:
+            raise BenchError(f"no benchmark matches '{choice.pattern}'; --list names all")
+        columns = (
+            TextColumn("{task.description:<44}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
         )
-        if row.get("core_ms_per_ms") is not None:
-            table.add_row("", f"→ {row['core_ms_per_ms']:.3f} core-ms per ms of air time")
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("measuring", total=total)
+            for row in measure(words):
+                rows.append(row)
+                what = f"{row.kernel} {row.shape} {row.isa}"
+                progress.update(task, advance=1, description=what)
+
+
+def _peers(choice: Choice) -> list[Peer]:
+    with command(replace(choice, pattern=PEER_FILTER, cells=())) as words:
+        return peers(list(measure(words)))
+
+
+def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
+    console = Console(highlight=False)
+    console.print(f"One core of {machine()['cpu']}; the fastest of many rounds.")
+    kernels = [row for row in rows if row.core_ms_per_ms is None]
+    if kernels:
+        console.print(_kernels(kernels))
+    frames = [row for row in rows if row.core_ms_per_ms is not None]
+    if frames:
+        console.print(_frames(frames))
+    for other in others:
+        console.print(
+            f"{other.peer} takes {_digits(other.ns)} ns, {other.ratio:.1f} times "
+            f"{other.kernel} {other.shape} ({other.isa}, {_digits(other.our_ns)} ns)"
+        )
+
+
+def _table(*columns: tuple[str, bool]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name, number in columns:
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
     return table
 
 
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)
+def _kernels(rows: Sequence[Row]) -> Table:
+    table = _table(
+        ("kernel", False),
+        ("shape", False),
+        ("ISA", False),
+        ("ns", True),
+        ("per", False),
+        ("rate", True),
+        ("of peak", True),
+    )
+    for row in rows:
+        share = "" if row.share is None else f"{row.share:.0%} {row.of}"
+        table.add_row(row.kernel, row.shape, row.isa, _digits(row.ns), row.per, _rate(row), share)
+    return table
+
+
+def _frames(rows: Sequence[Row]) -> Table:
+    table = _table(
+        ("opcode", False),
+        ("cell", False),
+        ("ISA", False),
+        ("ns", True),
+        ("per", False),
+        ("µs per frame", True),
+        ("core-ms per ms", True),
+    )
+    for row in rows:
+        assert row.us_per_frame is not None
+        table.add_row(
+            row.kernel,
+            row.shape,
+            row.isa,
+            _digits(row.ns),
+            row.per,
+            f"{row.us_per_frame:.1f}",
+            f"{row.core_ms_per_ms:.3f}",
+        )
+    return table
+
+
+def _rate(row: Row) -> str:
+    rates = (
+        (row.mbps, "Mb/s"),
+        (row.gflops, "GFLOP/s"),
+        (row.gops, "Gop/s"),
+        (row.gbytes, "GB/s"),
+    )
+    return next((f"{_digits(rate)} {unit}" for rate, unit in rates if rate is not None), "")
+
+
+def _digits(value: float) -> str:
+    """Three digits, never an exponent: 0.0042, 1.23, 12300."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
