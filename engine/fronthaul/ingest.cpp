@@ -369,7 +369,9 @@ FrameArrivals UplinkIngest::arrivals(std::uint64_t frame) const noexcept {
 }
 
 Tick UplinkIngest::last_packet(std::uint64_t frame, std::uint32_t symbol) const noexcept {
-  return holds(frame) ? symbol_state(frame, symbol).last.load(std::memory_order_relaxed) : 0;
+  const bool uplink = layout_.symbols()[symbol].carries == Carries::Uplink;
+  return uplink && holds(frame) ? symbol_state(frame, symbol).last.load(std::memory_order_relaxed)
+                                : 0;
 }
 
 bool UplinkIngest::complete(std::uint64_t frame, std::uint32_t symbol) const noexcept {

@@ -70,6 +70,17 @@ void expect_only_touched_frames_suffer(test::Rig& rig) {
   EXPECT_GT(whole, 0U);
 }
 
+void expect_traced_packets_are_uplink(test::Rig& rig) {
+  auto& tasks = rig.store.tasks();
+  std::uint64_t traced = 0;
+  for (std::uint64_t i = 0; i < tasks.count(); ++i) {
+    if (tasks[i].opcode != telemetry::kPacketEvent) continue;
+    ++traced;
+    EXPECT_NE(rig.frame.symbol(tasks[i].step).kind, frame::SymbolKind::Guard);
+  }
+  EXPECT_EQ(traced, rig.records().size() * rig.packets() / rig.plan.cell.antennas);
+}
+
 TEST(Faults, AreCountedExactlyAndHurtOnlyTheirOwnFrames) {
   for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) {
     auto plan = test::patient_plan();
@@ -96,6 +107,7 @@ TEST(Faults, NoneMeansThatEveryBlockIsRight) {
     const auto& c = rig.store.counters();
     EXPECT_EQ(rig.tap.sent(), radio.packets_sent);
     if (radio.frames_skipped == 0) {
+      expect_traced_packets_are_uplink(rig);
       EXPECT_EQ(c.frames_seen, 20U) << name(kind);
       EXPECT_EQ(c.frames_completed, 20U) << name(kind);
       EXPECT_EQ(c.uplink_failed, 0U) << name(kind);

@@ -34,6 +34,7 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
     const test::Folder folder("station");
     auto plan = plan_of(Role::Both);
     plan.fronthaul.kind = kind;
+    plan.cell.schedule = "PPUUUUGGGGGGGGDDD" + std::string(11, 'G');
     plan.run.frames = 60;
     test::Daemon daemon(folder, "both", plan);
     EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
@@ -44,6 +45,12 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
     EXPECT_GT(c->frames_completed, 0U);
     EXPECT_EQ(c->packets_received, c->frames_sent * 48);
     EXPECT_GE(c->frames_seen, c->frames_sent);  // those that the radio slept through count
+    // Something went on air in every D symbol, and each block's fate is known or told unknown.
+    EXPECT_EQ(c->downlink_symbols_sent + c->downlink_symbols_substituted, 3U * 60);
+    EXPECT_EQ(c->downlink_blocks % 2, 0U);
+    if (c->downlink_symbols_substituted == 0) {
+      EXPECT_EQ(c->downlink_failed, 0U);
+    }
   }
 }
 
