@@ -189,8 +189,6 @@ bool Station::prepare(const std::atomic<bool>& stop) {
 }
 
 void Station::launch() {
-  if (plan_.runtime.realtime)
-    if (const Attempt locked = lock_memory(); !locked.done) say(locked.reason);
   for (auto& loop : loops_) threads_.emplace_back([&loop] { loop->run(); });
   for (auto& loop : loops_) {
     while (!loop->started()) sleep_until(now() + kMillisecond);
@@ -220,7 +218,9 @@ void Station::run(const std::atomic<bool>& stop) {
     store_.counters().phase = 3;
     return;
   }
-  const Tick begun = now() + 20 * kMillisecond;
+  if (plan_.runtime.realtime)
+    if (const Attempt locked = lock_memory(); !locked.done) say(locked.reason);
+  const Tick begun = now() + 50 * kMillisecond;  // the threads are up by then
   if (has_radio()) radio_->start(begun, plan_.run.frames);
   store_.counters().started = begun;
   launch();
