@@ -21,7 +21,7 @@ const GapRecord* Judge::overlapping(Tick start, Tick end) const {
 }
 
 LateCause Judge::cause(const LateFrame& frame) {
-  if (const GapRecord* gap = overlapping(frame.air_start, frame.ended)) {
+  if (const GapRecord* gap = overlapping(frame.begun, frame.ended)) {
     inherited_ = static_cast<LateCause>(gap->cause);
     return inherited_;
   }

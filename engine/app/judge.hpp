@@ -11,7 +11,7 @@ namespace carillon::app {
 
 /// What is known about a late frame when it ends.
 struct LateFrame {
-  Tick air_start = 0, ended = 0;  // absolute
+  Tick begun = 0, ended = 0;  // absolute
   std::uint32_t missing_packets = 0;
   Tick worst_packet_delay = 0;  // of any symbol's last packet beyond its air end
   bool alone = true;            // no other frame was in flight when it ended

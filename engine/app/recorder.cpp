@@ -58,8 +58,9 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
   pending.is_late =
       dropped || pending.silent || missed_deadline(view) || view.downlink.late_symbols > 0;
-  pending.late = {view.air_start, event.at, record.missing_packets, worst_packet_delay(view),
-                  view.alone};
+  // It may have been worked on before it was on air.
+  const Tick begun = std::min(view.air_start, view.board.frame(view.slot).admitted);
+  pending.late = {begun, event.at, record.missing_packets, worst_packet_delay(view), view.alone};
   pending.nacks = store_.nacks().count();
   if (!pending.silent) {
     heard({view.frame, heard_.first});

@@ -13,13 +13,14 @@ std::vector<Problem> RadioPlan::validate(std::uint32_t users, double prefix_ns) 
           "is " + std::to_string(frames) + " but must be between 1 and 4096");
   require(taps >= 1 && taps <= 64, "taps",
           "is " + std::to_string(taps) + " but must be between 1 and 64");
-  require(delay_spread_ns >= 0 && delay_spread_ns * 4 <= prefix_ns, "delay_spread_ns",
+  require(taps == 1 || (delay_spread_ns >= 0 && delay_spread_ns * 4 <= prefix_ns),
+          "delay_spread_ns",
           "must be between 0 and " + detail::number_text(prefix_ns / 4) +
               ", a quarter of the cyclic prefix, so that echoes stay inside it");
   require(coherence_frames >= 1, "coherence_frames", "must be at least 1");
   require(snr_db.size() == 1 || snr_db.size() == users, "snr_db",
-          "has " + std::to_string(snr_db.size()) + " values but needs one, or one for each of the " +
-              std::to_string(users) + " users");
+          "has " + std::to_string(snr_db.size()) +
+              " values but needs one, or one for each of the " + std::to_string(users) + " users");
   for (const double snr : snr_db)
     require(snr >= -60 && snr <= 80, "snr_db", "must lie between -60 and 80 dB");
   return problems;
