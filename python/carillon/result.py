@@ -49,7 +49,7 @@ class Lates(_Model):
 class Direction(_Model):
     """Blocks and time in one direction."""
 
-    blocks: int = Field(description="transport blocks")
+    blocks: int = Field(description="transport blocks, checked or not")
     blocks_failed: int = Field(description="of which failed their check")
     bler: float | None = Field(description="failed / checked")
     bler_interval: tuple[float, float] = Field(description="95 % Wilson interval of the BLER")

@@ -78,7 +78,12 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         ),
         core_ms_per_ms=None if cores.kernels is None else cores.kernels + (cores.scheduling or 0),
         cores=cores,
-        users=[_user(index, record) for index, record in enumerate(users)],
+        users=[
+            _user(index, record, unverified)
+            for index, (record, unverified) in enumerate(
+                zip(users, _unverified(folder, count), strict=True)
+            )
+        ],
         stages=_stages(telemetry, air_ms),
         threads=threads,
         packets={
@@ -143,13 +148,13 @@ def _downlink(
 ) -> Downlink:
     side = folder.derived["downlink"]
     ok = [int(u["downlink_blocks"]) - int(u["downlink_failed"]) for u in users]
-    failed = count["downlink_failed"]
-    checked = count["downlink_blocks"] - count["downlink_unverified"]
+    # The engine's blocks are those that its users checked.
+    checked, failed = count["downlink_blocks"], count["downlink_failed"]
     ideal = float(side["ideal_rate_mbps"]) if side else 0.0
     frame_ms, symbols = folder.derived["frame_ms"], len(folder.derived["symbols"])
     latencies = times.downlink if side else times.downlink[:0]
     return Downlink(
-        blocks=count["downlink_blocks"],
+        blocks=checked + count["downlink_unverified"],
         blocks_failed=failed,
         blocks_unverified=count["downlink_unverified"],
         bler=ratio(failed, checked),
@@ -187,7 +192,16 @@ def _evm(error_power: float, symbols: float) -> float | None:
     return None if power is None else 100 * power**0.5
 
 
-def _user(index: int, u: Records) -> User:
+def _unverified(folder: RunFolder, count: dict[str, int]) -> list[int]:
+    """By user: whole frames go unchecked, each with all its blocks."""
+    side = folder.derived["downlink"]
+    if side is None:
+        return [0] * folder.cell.users
+    frames = count["downlink_unverified"] // side["blocks"]
+    return [frames * user["blocks"] for user in side["users"]]
+
+
+def _user(index: int, u: Records, unverified: int) -> User:
     return User(
         user=index,
         uplink=UserSide(
@@ -197,9 +211,9 @@ def _user(index: int, u: Records) -> User:
             evm_percent=_evm(float(u["error_power"]), float(u["symbols"])),
         ),
         downlink=UserSide(
-            blocks=int(u["downlink_blocks"]),
+            blocks=int(u["downlink_blocks"]) + unverified,
             blocks_failed=int(u["downlink_failed"]),
-            blocks_unverified=int(u["downlink_unverified"]),
+            blocks_unverified=unverified,
             evm_percent=_evm(float(u["downlink_error_power"]), float(u["downlink_symbols"])),
         ),
         raw_ber=ratio(float(u["raw_errors"]), float(u["raw_bits"])),

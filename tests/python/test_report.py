@@ -54,6 +54,7 @@ def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
     run = quiet_run()
     run.rows["counters"][0] |= {
         "uplink_failed": 25,
+        "downlink_blocks": 40,
         "downlink_failed": 2,
         "downlink_unverified": 60,
     }
@@ -64,6 +65,8 @@ def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
     assert r.uplink.bler == pytest.approx(0.25)
     assert r.uplink.bler_interval[0] < 0.25 < r.uplink.bler_interval[1]
     assert r.downlink.bler == pytest.approx(2 / 40)  # of those that were checked
+    assert (r.downlink.blocks, r.downlink.blocks_unverified) == (100, 60)
+    assert [user.downlink.blocks_unverified for user in r.users] == [30, 30]
 
 
 def test_a_run_without_frames_has_no_figures_but_a_result(tmp_path: Path) -> None:
