@@ -184,8 +184,7 @@ Tick Baseband::expected(std::uint32_t worker) const noexcept {
   telemetry::TraceRing::Cursor cursor{trace.written() - 1, 0};
   telemetry::TraceEvent last;
   if (trace.written() == 0 || trace.read(cursor, {&last, 1}) == 0) return 0;
-  const auto& info = runtime_.board().opcodes()[last.code];
-  return static_cast<Tick>(info.mean * last.count);
+  return static_cast<Tick>(runtime_.board().mean(last.code) * last.count);
 }
 
 bool Baseband::conduct() noexcept {

@@ -43,7 +43,8 @@ void Scoreboard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy)
   info.window_chunks += chunks;
   info.window_busy += busy;
   if (info.window_chunks < kWindowChunks) return;
-  info.mean = static_cast<double>(info.window_busy) / info.window_chunks;
+  std::atomic_ref(info.mean).store(static_cast<double>(info.window_busy) / info.window_chunks,
+                                   std::memory_order_relaxed);
   info.window_chunks = 0;
   info.window_busy = 0;
 }

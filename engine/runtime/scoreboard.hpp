@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -120,6 +121,11 @@ class Scoreboard {
   }
 
   std::span<const OpcodeInfo> opcodes() const { return opcodes_; }
+  /// OpcodeInfo::mean. Any thread.
+  double mean(std::uint16_t opcode) const noexcept {
+    auto& value = const_cast<double&>(opcodes_[opcode].mean);  // atomic_ref takes no const
+    return std::atomic_ref(value).load(std::memory_order_relaxed);
+  }
   std::span<const FrameStatus> frames() const { return frames_; }
   std::span<const DeviceStatus> devices() const { return devices_; }
   const FrameStatus& frame(std::uint16_t slot) const { return frames_[slot]; }
