@@ -21,16 +21,16 @@
 
 namespace carillon::test {
 
-/// Passes everything on and remembers which packets of which frames went out.
+/// Passes everything on and remembers which packets of which frames went out. The radio's own are
+/// resident, forged ones are not.
 class Tap final : public fronthaul::Transport {
  public:
-  Tap(const fronthaul::Layout& layout, fronthaul::Transport& inner)
-      : layout_(layout), inner_(inner) {}
+  explicit Tap(fronthaul::Transport& inner) : inner_(inner) {}
 
   /// Added to the frame numbers on the wire from now on.
   void shift(std::uint32_t frames) { shift_ = frames; }
   std::uint64_t sent() const { return sent_; }
-  /// Different believable packets of a frame, by its number on the wire.
+  /// Different packets of a frame, by its number on the wire.
   std::uint32_t of_frame(std::uint32_t frame) const {
     const auto at = frames_.find(frame);
     return at == frames_.end() ? 0 : static_cast<std::uint32_t>(at->second.size());
@@ -40,9 +40,8 @@ class Tap final : public fronthaul::Transport {
     for (auto& packet : packets) packet.ids.frame += shift_;
     const std::size_t count = inner_.send(packets);
     for (std::size_t i = 0; i < count; ++i) {
-      const auto& [ids, bytes, buffer, receiver, resident] = packets[i];
-      if (check(ids, bytes, layout_, fronthaul::Carries::Uplink) == fronthaul::Reject::None)
-        frames_[ids.frame].insert({ids.symbol, ids.antenna});
+      const auto& ids = packets[i].ids;
+      if (packets[i].resident) frames_[ids.frame].insert({ids.symbol, ids.antenna});
     }
     for (auto& packet : packets) packet.ids.frame -= shift_;
     sent_ += count;
@@ -70,7 +69,6 @@ class Tap final : public fronthaul::Transport {
   std::vector<std::string> notes() const override { return inner_.notes(); }
 
  private:
-  const fronthaul::Layout& layout_;
   fronthaul::Transport& inner_;
   std::uint32_t shift_ = 0;
   std::uint64_t sent_ = 0;
@@ -108,7 +106,7 @@ class Rig {
         path_("/tmp/carillon-rig-" + std::to_string(getpid()) + ".bin"),
         store(path_, sizes(plan, workers)),
         recorder(store, frame),
-        tap(layout, *link.radio),
+        tap(*link.radio),
         sender(layout, tap, faults),
         baseband(std::make_unique<app::Baseband>(plan, frame, *link.baseband, recorder, workers)) {
     std::vector<std::uint32_t> threads;
