@@ -59,12 +59,23 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml:5: grants.list[1].user is -1 but must be a whole number between 0 and 127",
         ),
         ("- 3", "my.yaml:1: is [3] but must be a mapping of keys to values"),
+        ("!tagged [3]", "my.yaml:1: is [3] but must be a mapping of keys to values"),
+        (
+            "uplink: &up {rate: 2}\ndownlink:\n  <<: *up",
+            "my.yaml:1: uplink.rate is 2 but must be a number between 0.01 and 0.95",
+        ),
         ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
         ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
     ],
 )
 def test_a_mistake_is_told_with_file_line_key_value_and_range(text: str, message: str) -> None:
     assert problems(text)[0].startswith(message)
+
+
+def test_a_section_may_be_merged_into_another() -> None:
+    text = "uplink: &up\n  rate: 0.5\n  block: frame\ndownlink:\n  <<: *up\n  rate: 0.25"
+    cell = parse_cell(text, check=False).cell
+    assert (cell.downlink.block, cell.downlink.rate, cell.uplink.rate) == ("frame", 0.25, 0.5)
 
 
 @pytest.mark.parametrize(

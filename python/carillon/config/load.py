@@ -97,13 +97,20 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
     """Ordinary dicts, lists and numbers; notes where each was."""
     if isinstance(node, CommentedMap):
         for name in node:
-            lines[(*path, str(name))] = node.lc.key(name)[0] + 1
+            _note(node, name, (*path, str(name)), lines)
         return {str(name): _plain(value, (*path, str(name)), lines) for name, value in node.items()}
     if isinstance(node, CommentedSeq):
         for index in range(len(node)):
-            lines[(*path, index)] = node.lc.item(index)[0] + 1
+            _note(node, index, (*path, index), lines)
         return [_plain(value, (*path, index), lines) for index, value in enumerate(node)]
     for plain in (bool, int, float, str):
         if isinstance(node, plain):
             return plain(node)
     return node
+
+
+def _note(node: CommentedMap | CommentedSeq, key: Any, path: Path, lines: dict[Path, int]) -> None:
+    """Keys that a merge (`<<`) brought, and nodes with a tag, have no place of their own."""
+    places = node.lc.data or {}
+    if key in places:
+        lines[path] = places[key][0] + 1
