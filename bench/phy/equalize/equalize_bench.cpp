@@ -10,7 +10,7 @@ namespace {
 using namespace carillon;
 using namespace carillon::phy;
 
-constexpr std::uint32_t kTiles = 75;
+constexpr std::size_t kColdBytes = std::size_t{192} << 20;
 
 struct Measure {
   const bench::Bench& bench;
@@ -40,12 +40,13 @@ struct Measure {
 
   void cold() {
     bench::Case c = of("equalize cold");
-    c.items = kTiles;
+    const std::size_t tiles = kColdBytes / (block * sizeof(Tile));
+    c.items = static_cast<double>(tiles);
     c.work.bytes = static_cast<double>(shape.users) * shape.antennas * sizeof(Tile);
     if (!bench.wants(c.kernel, c.shape)) return;
-    const AlignedArray<Tile> w(block * kTiles);
+    const AlignedArray<Tile> w(block * tiles);
     bench.time(c, [&] {
-      for (std::uint32_t t = 0; t < kTiles; ++t)
+      for (std::size_t t = 0; t < tiles; ++t)
         kernels.per_subcarrier(shape, &w[t * block], in.data(), out.data());
     });
   }
