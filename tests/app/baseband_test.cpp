@@ -59,6 +59,28 @@ TEST(Overload, AFrameThatCannotBeInTimeIsNackedWithAllItsBlocks) {
   test::expect_conservation(rig);
 }
 
+// Hopeless code blocks at a hundred iterations: some twenty times what a core can do.
+TEST(Overload, ACellFarBeyondTheMachineLosesFramesAndNothingElse) {
+  app::RunPlan plan;
+  plan.cell.users = plan.cell.antennas = 8;
+  plan.cell.numerology.fft_size = 1024;
+  plan.cell.numerology.subcarriers = 600;
+  plan.cell.numerology.spacing_khz = 30;
+  plan.cell.schedule = "PPPPPPPPUUUUUU";
+  plan.cell.uplink.modulation = frame::ModulationChoice::Qam64;
+  plan.cell.uplink.iterations = 100;
+  plan.radio.frames = 1;
+  plan.radio.snr_db = {-30};
+  test::Rig rig(plan);
+  const auto radio = rig.radiate(400);
+  rig.finish();
+  const auto& c = rig.store.counters();
+  EXPECT_GT(radio.frames_sent, 0U);
+  EXPECT_GT(c.overload_nacks, c.frames_seen / 2);
+  EXPECT_LE(c.frames_seen, 400U);
+  test::expect_conservation(rig);
+}
+
 TEST(Nacks, NameTheFrameUserAndProcess) {
   auto plan = quick_plan();
   plan.cell.grants.kind = frame::GrantKind::List;  // one slot of one user each, own processes
