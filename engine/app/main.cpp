@@ -29,8 +29,8 @@ int run(const char* path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  if (!file) {
-    std::fprintf(stderr, "carillond: %s: cannot be read\n", path);
+  if (!file || text.str().empty()) {
+    std::fprintf(stderr, "carillond: %s: cannot be read, or is empty\n", path);
     return 2;
   }
   std::vector<carillon::Problem> problems;

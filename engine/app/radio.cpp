@@ -62,6 +62,7 @@ void Radio::report() noexcept {
   const auto from = unit_.counters();
   auto& to = store_.counters();
   to.frames_sent = from.frames_sent;
+  to.frames_skipped = from.frames_skipped;
   to.downlink_symbols_sent = from.downlink_symbols_sent;
   to.downlink_symbols_substituted = from.downlink_symbols_substituted;
   to.pacing_error_sum = from.pacing_error_sum;

@@ -26,6 +26,9 @@ constexpr std::uint32_t tag_of(std::uint64_t cell) {
 }
 constexpr std::uint32_t buffer_of(std::uint64_t cell) { return static_cast<std::uint32_t>(cell); }
 
+// Ours stay small for the life of the process, whatever numbers a radio sends or a forger invents.
+constexpr std::uint32_t kFarthest = 1 << 20;
+
 template <typename T>
 void raise(std::atomic<T>& to, T value) {
   T seen = to.load(std::memory_order_relaxed);
@@ -176,12 +179,19 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   const Tick end = layout_.symbols()[ids.symbol].end;
   std::uint64_t floor = floor_.load(std::memory_order_acquire);
   if (floor == kUnset) {
-    // The first packet of all: its frame is whole only if this is where it begins.
+    // The first packet of all: its frame is whole only if this is where it begins. All receivers
+    // that come here at once see the same packets' numbering, so that they store the same offset
+    // unless one of them is forged.
     const bool whole = ids.symbol == layout_.symbols(Carries::Uplink).front();
-    if (floor_.compare_exchange_strong(floor, ids.frame + (whole ? 0ULL : 1ULL)))
-      floor = ids.frame + (whole ? 0ULL : 1ULL);
+    const std::uint32_t renumbered = ids.frame < kFarthest ? ids.frame : 0;
+    std::uint32_t none = 0;
+    offset_.compare_exchange_strong(none, renumbered - ids.frame);
+    const std::uint32_t first = ids.frame + offset_.load();
+    if (floor_.compare_exchange_strong(floor, first + (whole ? 0ULL : 1ULL)))
+      floor = first + (whole ? 0ULL : 1ULL);
   }
-  if (!clock_.locked()) clock_.begin(clock_.epoch_of(ids.frame, end, when));
+  if (!clock_.locked())
+    clock_.begin(clock_.epoch_of(ids.frame + offset_.load(std::memory_order_acquire), end, when));
 
   const std::uint32_t offset = offset_.load(std::memory_order_acquire);
   const auto newest = static_cast<std::int64_t>(newest_.load(std::memory_order_acquire));
@@ -242,7 +252,8 @@ bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick wh
 // else under a new number, so that ours only grow.
 void UplinkIngest::resynchronise(const Sighting& seen, Tick symbol_end, Tick when) noexcept {
   const std::int64_t least = seen.latest + ring_;
-  const std::int64_t next = std::max(seen.number + 1, least);
+  const std::int64_t next =
+      seen.number + 1 - least < kFarthest ? std::max(seen.number + 1, least) : least;
   std::uint64_t floor = seen.floor;
   if (!floor_.compare_exchange_strong(floor, static_cast<std::uint64_t>(next))) return;
   const auto first = static_cast<std::uint64_t>(next);

@@ -24,6 +24,7 @@ struct Counters {
   std::uint64_t phase = 0;  // 0 starting, 1 running, 2 draining, 3 done
   Tick started = 0, ended = 0;
   std::uint64_t frames_sent = 0;       // by the radio unit (0 when it runs elsewhere)
+  std::uint64_t frames_skipped = 0;    // by the radio unit: the machine stood still through them
   std::uint64_t frames_seen = 0;       // of which at least one packet came, or the clock announced
   std::uint64_t frames_completed = 0;  // every task done before the deadline
   std::uint64_t frames_nacked = 0;     // refused or discarded: overload_nack
@@ -48,6 +49,7 @@ struct Counters {
     visit("started", self.started);
     visit("ended", self.ended);
     visit("frames_sent", self.frames_sent);
+    visit("frames_skipped", self.frames_skipped);
     visit("frames_seen", self.frames_seen);
     visit("frames_completed", self.frames_completed);
     visit("frames_nacked", self.frames_nacked);
@@ -167,7 +169,7 @@ struct ThreadRecord {
 /// One user (index: user). Sums over the run; divide to get means.
 struct UserRecord {
   std::uint64_t uplink_blocks = 0, uplink_failed = 0;
-  std::uint64_t downlink_blocks = 0, downlink_failed = 0, downlink_unverified = 0;
+  std::uint64_t downlink_blocks = 0, downlink_failed = 0;
   std::uint64_t raw_bits = 0, raw_errors = 0;  // channel hard decisions against decided bits
   std::uint64_t iterations = 0, code_blocks = 0;
   double error_power = 0;  // Σ|s - nearest|² of sampled symbols, unit-energy constellation
@@ -182,7 +184,6 @@ struct UserRecord {
     visit("uplink_failed", self.uplink_failed);
     visit("downlink_blocks", self.downlink_blocks);
     visit("downlink_failed", self.downlink_failed);
-    visit("downlink_unverified", self.downlink_unverified);
     visit("raw_bits", self.raw_bits);
     visit("raw_errors", self.raw_errors);
     visit("iterations", self.iterations);

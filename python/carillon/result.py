@@ -31,6 +31,7 @@ class Frames(_Model):
     """Frames of the run."""
 
     sent: int = Field(description="by the emulated radio unit; as seen, when it runs elsewhere")
+    skipped: int = Field(description="never sent: the emulated radio unit's machine stood still")
     seen: int = Field(description="of which at least one packet came, or the clock announced them")
     completed: int = Field(description="every task done before the deadline")
     nacked: int = Field(description="refused or discarded (overload_nack)")

@@ -63,6 +63,7 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         },
         frames=Frames(
             sent=count["frames_sent"] or count["frames_seen"],
+            skipped=count["frames_skipped"],
             seen=count["frames_seen"],
             completed=count["frames_completed"],
             nacked=count["frames_nacked"],

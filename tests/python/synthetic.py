@@ -25,7 +25,8 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(I8, "started ended"),
         *_fields(
             U8,
-            "frames_sent frames_seen frames_completed frames_nacked lates_lost lates_fronthaul "
+            "frames_sent frames_skipped frames_seen frames_completed frames_nacked lates_lost "
+            "lates_fronthaul "
             "lates_processing lates_operating_system lates_machine_stall uplink_blocks "
             "uplink_failed downlink_blocks downlink_failed downlink_unverified "
             "downlink_symbols_sent downlink_symbols_substituted packets_received packets_sent "
@@ -57,7 +58,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
     "users": [
         *_fields(
             U8,
-            "uplink_blocks uplink_failed downlink_blocks downlink_failed downlink_unverified "
+            "uplink_blocks uplink_failed downlink_blocks downlink_failed "
             "raw_bits raw_errors iterations code_blocks",
         ),
         *_fields(F8, "error_power noise_power"),
