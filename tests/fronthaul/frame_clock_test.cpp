@@ -1,5 +1,6 @@
 #include "fronthaul/frame_clock.hpp"
 
+#include <cstdlib>
 #include <random>
 
 #include "support/test.hpp"
@@ -59,7 +60,7 @@ TEST(FrameClock, FollowsADriftOfFiftyMillionthsWithinAMicrosecond) {
     for (std::uint64_t frame = 0; frame < 1000; ++frame) {
       const Tick truth = drift * static_cast<Tick>(frame);
       clock.learn(frame, truth);
-      EXPECT_NEAR(clock.air_start(0), truth, 1000);
+      EXPECT_LE(std::abs(clock.air_start(0) - truth), 1000);
     }
   }
 }
