@@ -97,6 +97,7 @@ void Loop::wake(Tick slept) noexcept {
   add(sleeping_, slept);
   const Tick end = now();
   if (const Tick late = end - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
+  was_preempted();  // what happened before says nothing about the next stall
   last_.store(end, std::memory_order_release);
 }
 

@@ -12,6 +12,8 @@
 namespace carillon::app {
 namespace {
 
+// What a datagram may cost in the kernel; duties send a symbol of all antennas in one step.
+constexpr Tick kDatagram = 5 * kMicrosecond;
 constexpr Tick kLooking = 20 * kMillisecond;  // how often the main thread looks after the run
 
 void say(const std::string& text) { std::fprintf(stderr, "carillond: %s\n", text.c_str()); }
@@ -36,19 +38,23 @@ struct ReceiverDuty final : Duty {
 };
 
 struct ConductorDuty final : Duty {
-  explicit ConductorDuty(Baseband& b) : baseband(b) {}
+  ConductorDuty(Baseband& b, Tick s) : baseband(b), sending(s) {}
   RoleKind kind() const override { return RoleKind::Conductor; }
   bool step() noexcept override { return baseband.conduct(); }
   Tick next_event() noexcept override { return baseband.quiet_until(); }
+  Tick expected() noexcept override { return sending; }
   Baseband& baseband;
+  Tick sending;
 };
 
 struct RadioDuty final : Duty {
-  explicit RadioDuty(Radio& r) : radio(r) {}
+  RadioDuty(Radio& r, Tick s) : radio(r), sending(s) {}
   RoleKind kind() const override { return RoleKind::Radio; }
   bool step() noexcept override { return radio.step(); }
   Tick next_event() noexcept override { return radio.next_event(); }
+  Tick expected() noexcept override { return sending; }
   Radio& radio;
+  Tick sending;
 };
 
 struct UsersDuty final : Duty {
@@ -145,6 +151,7 @@ Station::~Station() {
 
 void Station::make_loops() {
   const double limit = realtime_limit();
+  const Tick sending = kDatagram * plan_.cell.antennas;
   const Tick wakeup = measure_wakeup_p99();
   for (const auto& a : assignments_) {
     std::vector<Duty*> duties;
@@ -152,9 +159,9 @@ void Station::make_loops() {
       duties.push_back(duty.get());
       duties_.push_back(std::move(duty));
     };
-    if (a.radio) add(std::make_unique<RadioDuty>(*radio_));
+    if (a.radio) add(std::make_unique<RadioDuty>(*radio_, sending));
     for (const auto r : a.receivers) add(std::make_unique<ReceiverDuty>(*baseband_, r));
-    if (a.conductor) add(std::make_unique<ConductorDuty>(*baseband_));
+    if (a.conductor) add(std::make_unique<ConductorDuty>(*baseband_, sending));
     if (a.worker >= 0)
       add(std::make_unique<WorkerDuty>(*baseband_, static_cast<std::uint32_t>(a.worker)));
     if (a.radio) add(std::make_unique<UsersDuty>(*radio_));
