@@ -101,7 +101,9 @@ def test_nothing_that_matches_is_an_error(script: Path) -> None:
 
 def test_stopping_lists_what_was_measured(script: Path) -> None:
     row = json.dumps(ROW)
-    interrupt = f"case $* in *--list) echo a ;; *) echo '{row}'; kill -INT $PPID; sleep 9 ;; esac"
+    interrupt = (
+        f"case $* in *--list) echo a ;; *) echo '{row}'; sleep 2; kill -INT $PPID; sleep 9 ;; esac"
+    )
     replace_script(script, interrupt)
     result = CliRunner().invoke(app, ["bench"])
     assert "crc24a" in result.stdout
