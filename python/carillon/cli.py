@@ -295,6 +295,14 @@ def root(
 
 def main() -> None:
     """The `carillon` program. Exit status: 0 done, 1 failed, 2 wrong usage or configuration."""
+    try:
+        status = _run()
+    except KeyboardInterrupt:  # even while the imports still run
+        status = _complain("carillon: stopped", 130)
+    sys.exit(status)
+
+
+def _run() -> int:
     from carillon.bench import BenchError
     from carillon.config import ConfigError
     from carillon.daemon import RunError
@@ -304,11 +312,13 @@ def main() -> None:
     try:
         app()
     except ConfigError as error:
-        sys.exit(_complain(str(error), 2))
+        return _complain(str(error), 2)
     except (RunError, RunFolderError, TelemetryError, BenchError) as error:
-        sys.exit(_complain(f"carillon: {error}", 1))
-    except KeyboardInterrupt:
-        sys.exit(_complain("carillon: stopped", 130))
+        return _complain(f"carillon: {error}", 1)
+    except OSError as error:  # a folder that may not be written, a full disk
+        about = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _complain(f"carillon: {about}", 1)
+    return 0
 
 
 def _complain(text: str, status: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,13 +109,19 @@ def open_folder(path: Path) -> RunFolder:
     )
 
 
+def file_name(name: str) -> str:
+    """A cell's name as part of a file's: it may hold anything, a slash among them."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip(".-") or "cell"
+
+
 def new_path(base: Path, name: str) -> Path:
     """A folder name that is free: NAME-DATE-TIME."""
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    path, again = base / f"{name}-{stamp}", 1
+    stem = f"{file_name(name)}-{stamp}"
+    path, again = base / stem, 1
     while path.exists():
         again += 1
-        path = base / f"{name}-{stamp}-{again}"
+        path = base / f"{stem}-{again}"
     return path
 
 

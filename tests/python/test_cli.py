@@ -100,6 +100,15 @@ def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"carillon: {tmp_path} holds no run")
 
 
+def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    words = ("link", "laptop-8x2", "--snr", "20", "--frames", "1", "--piece", "1")
+    done = call(*words, "--folder", file / "curve")
+    assert done.returncode == 1
+    assert done.stderr == f"carillon: {file / 'curve'}: Not a directory\n"
+
+
 def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
     done = call(
         "demo", "--cell", "laptop-8x2", "--folder", tmp_path, CARILLOND="/nowhere/carillond"

@@ -55,6 +55,10 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml:1: fronthaul.bbu_address is 'here' but must be",
         ),
         (
+            "fronthaul: {shm_name: ../cell}",
+            "my.yaml:1: fronthaul.shm_name is '../cell' but must be a name of at most 64 letters",
+        ),
+        (
             "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: -1}",
             "my.yaml:5: grants.list[1].user is -1 but must be a whole number between 0 and 127",
         ),

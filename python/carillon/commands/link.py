@@ -34,7 +34,7 @@ def link(
     if runfolder.describe(loaded.cell)[rules.direction] is None:
         raise ConfigError([loaded.problem("schedule", f"has no {rules.direction} symbols")])
     suffix = "" if rules.direction == "uplink" else "-downlink"
-    target = folder or Path("runs") / f"link-{loaded.cell.name}{suffix}"
+    target = folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
     target.mkdir(parents=True, exist_ok=True)
     file, key = target / "link.csv", study_key(plan, rules)
     before = read_csv(file, key)
@@ -43,9 +43,12 @@ def link(
     if any(point.frames for point in points):
         console.print(f"going on with {file}", style="dim")
 
-    def save() -> None:
+    def known() -> list[Point]:
         merged = before | {point.snr_db: point for point in points}
-        write_csv(file, key, [merged[snr] for snr in sorted(merged)])
+        return [merged[snr] for snr in sorted(merged)]
+
+    def save() -> None:
+        write_csv(file, key, known())
 
     with Interrupts() as interrupts, _progress(console) as bars:
         tasks = {p.snr_db: bars.add_task(f"{p.snr_db:g} dB", total=1.0, about="") for p in points}
@@ -63,11 +66,13 @@ def link(
         with ThreadPoolExecutor(workers) as pool:  # the engine does not hold Python's lock
             simulate(plan, points, rules, pool, workers, show, lambda: interrupts.count > 0)
     save()
-    curve = {"cell": loaded.cell.name, "rules": asdict(rules), "points": [p.row() for p in points]}
-    (target / "link.json").write_text(json.dumps(curve, indent=2) + "\n", encoding="utf-8")
-    link_plot.draw(target, loaded.cell, rules.direction, points)
+    about = {"cell": loaded.cell.name, "rules": asdict(rules)}
+    # The files hold the whole curve as it is known, the answer only what was asked.
+    whole = json.dumps(about | {"points": [p.row() for p in known()]}, indent=2)
+    (target / "link.json").write_text(whole + "\n", encoding="utf-8")
+    link_plot.draw(target, loaded.cell, rules.direction, known())
     if as_json:
-        print(json.dumps(curve, indent=2))
+        print(json.dumps(about | {"points": [p.row() for p in points]}, indent=2))
     else:
         console.print(_table(points))
         console.print(f"curve: {file}, {target / 'link.png'}", soft_wrap=True)

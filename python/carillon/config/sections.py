@@ -1,5 +1,6 @@
 """The sections beside the frame format: the emulated air, the fronthaul, the machine."""
 
+import re
 from ipaddress import IPv4Address
 from typing import Annotated, Literal
 
@@ -12,7 +13,15 @@ def _ipv4(text: str) -> str:
     return str(IPv4Address(text))
 
 
+def _shm_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", text):
+        raise ValueError("not a name for shared memory")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_ipv4)]
+ShmName = Annotated[str, AfterValidator(_shm_name)]
+_SHM_NAME = "a name of at most 64 letters, digits, dots, dashes and underscores"
 _ADDRESS = "an IPv4 address such as 192.168.1.2"
 
 
@@ -63,8 +72,10 @@ class Fronthaul(Base):
     receivers: int = key(
         1, "Sockets, each on its own port, among which antennas are dealt out.", ge=1, le=16
     )
-    shm_name: str = key(
-        "carillon", "Name of the shared memory that `carillon run` and `carillon radio` meet in."
+    shm_name: ShmName = key(
+        "carillon",
+        "Name of the shared memory that `carillon run` and `carillon radio` meet in.",
+        allowed=_SHM_NAME,
     )
 
 

@@ -50,7 +50,9 @@ def _curve(
         x, rate, low, high = zip(*seen, strict=True)
         axes.plot(x, rate, "o-", color=colour, markersize=3.5, label=label)
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.vlines(x, low, high, color=colour, linewidth=1)  # a point alone has no band
     none = [(x, wilson(0, n)[1]) for x, (e, n) in zip(snr, counts, strict=True) if n and not e]
     if none:
         x, bound = zip(*none, strict=True)
-        axes.plot(x, bound, "v", color=colour, markersize=5, fillstyle="none")
+        text = f"{label}: no error seen, below this with 95 %"
+        axes.plot(x, bound, "v", color=colour, markersize=5, fillstyle="none", label=text)
