@@ -67,6 +67,31 @@ def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
     assert r.downlink.bler == pytest.approx(2 / 40)  # of those that were checked
     assert (r.downlink.blocks, r.downlink.blocks_unverified) == (100, 60)
     assert [user.downlink.blocks_unverified for user in r.users] == [30, 30]
+    assert "downlink: 38 of 100 blocks, 60 unverified, " in "\n".join(report.summary(r))
+
+
+def test_each_side_speaks_of_what_it_saw(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, quiet_run())
+    r = results.build(folder, folder.telemetry())
+    radio = report.summary(r.model_copy(update={"role": "radio"}))
+    assert radio[0] == "50 frames sent, no block failed."
+    assert [line.partition(":")[0] for line in radio[1:]] == ["downlink"]
+    assert "latency" not in radio[1]
+    bbu = report.summary(r.model_copy(update={"role": "bbu"}))
+    assert "uplink: 100 of 100 blocks" in bbu[1]
+    assert bbu[2].startswith("downlink: latency")
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [("laptop-8x2", "laptop-8x2"), ("../a/b", "a-b"), ("My lab!", "My-lab"), ("..", "cell")],
+)
+def test_a_run_folder_stays_in_its_place_whatever_the_cells_name(
+    tmp_path: Path, name: str, stem: str
+) -> None:
+    path = runfolder.new_path(tmp_path, name)
+    assert path.parent == tmp_path
+    assert path.name.startswith(f"{stem}-2")
 
 
 def test_a_run_without_frames_has_no_figures_but_a_result(tmp_path: Path) -> None:

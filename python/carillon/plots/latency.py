@@ -36,7 +36,7 @@ def tail(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure | No
     axes.set_ylim(0.5 / max(len(frames), 2), 1.4)
     axes.set_xlim(left=0)
     axes.set(xlabel="ms", ylabel="share of frames that took longer", title="Latency")
-    axes.legend(loc="lower left")
+    axes.legend(loc="best", frameon=True, edgecolor="none")  # over the deadline at most
     return figure
 
 
@@ -89,15 +89,18 @@ def history(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure |
         "x",
         color=style.ALARM,
         markersize=5,
-        label=f"late: {int(late.sum())}",
+        label=f"late in either direction: {int(late.sum())}",
     )
     refused = frames[frames["nack"] != 0]
     at = (refused["air_start"] - origin) / 1e9
     axes.plot(at, np.zeros(len(at)), "|", color=style.ALARM, markersize=9, label=f"NACK: {len(at)}")
     limit = uplink_limit(folder, frames) if uplink else None
     if limit is not None:
-        axes.axhline(limit, color=style.ALARM, linewidth=1, linestyle=(0, (4, 2)))
-    axes.set_ylim(bottom=0)
+        axes.axhline(
+            limit, color=style.ALARM, linewidth=1, linestyle=(0, (4, 2)), label="uplink deadline"
+        )
+    # Room for the legend above everything that is drawn.
+    axes.set_ylim(0, 1.3 * max([*latency[shown], limit or 0.0]))
     axes.set(xlabel="s", ylabel="ms", title=("D_UL" if uplink else "D_DL") + " of every frame")
-    axes.legend(loc="upper right", ncols=3)
+    axes.legend(loc="upper right", ncols=4)
     return figure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
-from carillon.report.words import verdict
-from carillon.result import Direction, Result
+from carillon.report.words import checks_blocks, verdict
+from carillon.result import Direction, Downlink, Result
 from carillon.runfolder import RunFolder
 
 
@@ -14,7 +14,10 @@ def verdict_banner(result: Result) -> str:
     late = result.frames.seen - result.frames.completed
     failed = result.uplink.blocks_failed + result.downlink.blocks_failed
     excused = result.lates.machine_stall
+    anything = result.frames.seen or (result.role == "radio" and result.frames.sent)
     colour = "good" if late == 0 and failed == 0 else "fair" if late == excused else "bad"
+    if not anything:
+        colour = "bad"
     note = "" if result.finished else " The run was cut short: figures are of what was recorded."
     return f'<p class="verdict {colour}">{html.escape(verdict(result) + note)}</p>'
 
@@ -24,8 +27,11 @@ def tiles(folder: RunFolder, result: Result) -> str:
     parts = []
     for name, side in (("Uplink", result.uplink), ("Downlink", result.downlink)):
         if side.ideal_rate_mbps:
-            parts += _direction(name, side)
-    if result.core_ms_per_ms is not None:
+            if result.role != "radio":
+                parts.append(_latency(name, side))
+            if checks_blocks(result, side):
+                parts.append(_rate(name, side))
+    if result.core_ms_per_ms is not None and result.role != "radio":
         note = f"of {result.workers} workers; per ms of air time"
         parts.append(_tile("Cores used", f"{result.core_ms_per_ms:.2f}", "core-ms", note))
     iq = folder.derived["uplink_iq_gbps"] + folder.derived["downlink_iq_gbps"]
@@ -33,16 +39,19 @@ def tiles(folder: RunFolder, result: Result) -> str:
     return "\n".join(parts)
 
 
-def _direction(name: str, side: Direction) -> list[str]:
+def _latency(name: str, side: Direction) -> str:
     latency = side.latency_ms
     middle = latency.p50 if latency.p50 is not None else latency.mean
     tail = f"p99 {latency.p99:.3f}, " if latency.p99 is not None else ""
     worst = "no frame" if latency.max is None else f"{tail}max {latency.max:.3f} ms"
-    failed = f"{side.blocks_failed} of {side.blocks} blocks failed"
-    return [
-        _tile(f"{name} latency", "–" if middle is None else f"{middle:.3f}", "ms", worst),
-        _tile(f"{name} rate", f"{side.rate_mbps:.4g}", "Mb/s", failed),
-    ]
+    return _tile(f"{name} latency", "–" if middle is None else f"{middle:.3f}", "ms", worst)
+
+
+def _rate(name: str, side: Direction) -> str:
+    note = f"{side.blocks_failed} of {side.blocks} blocks failed"
+    if isinstance(side, Downlink) and side.blocks_unverified:
+        note += f", {side.blocks_unverified} unverified"
+    return _tile(f"{name} rate", f"{side.rate_mbps:.4g}", "Mb/s", note)
 
 
 def _tile(title: str, value: str, unit: str, note: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carillon.result import Result
+from carillon.result import Direction, Downlink, Result
 
 
 def summary(result: Result) -> list[str]:
@@ -12,14 +12,29 @@ def summary(result: Result) -> list[str]:
         if side.ideal_rate_mbps == 0:
             continue
         latency = side.latency_ms
-        lines.append(
-            f"{name}: {side.blocks - side.blocks_failed} of {side.blocks} blocks, "
-            f"{side.rate_mbps:.4g} Mb/s; latency p50 {ms(latency.p50)}, p99 {ms(latency.p99)}, "
-            f"max {ms(latency.max)}"
-        )
-    if result.core_ms_per_ms is not None:
+        parts = []
+        if checks_blocks(result, side):
+            parts.append(f"{_blocks(side)}, {side.rate_mbps:.4g} Mb/s")
+        if result.role != "radio":
+            parts.append(
+                f"latency p50 {ms(latency.p50)}, p99 {ms(latency.p99)}, max {ms(latency.max)}"
+            )
+        if parts:
+            lines.append(f"{name}: " + "; ".join(parts))
+    if result.core_ms_per_ms is not None and result.role != "radio":
         lines.append(f"cores: {result.core_ms_per_ms:.3f} core-ms per ms of air time")
     return lines
+
+
+def checks_blocks(result: Result, side: Direction) -> bool:
+    """Whether this process gets the direction's blocks: the users are with the radio unit."""
+    return result.role == "both" or (result.role == "radio") == isinstance(side, Downlink)
+
+
+def _blocks(side: Direction) -> str:
+    unverified = side.blocks_unverified if isinstance(side, Downlink) else 0
+    good = side.blocks - side.blocks_failed - unverified
+    return f"{good} of {side.blocks} blocks" + (f", {unverified} unverified" if unverified else "")
 
 
 def verdict(result: Result) -> str:
@@ -27,13 +42,16 @@ def verdict(result: Result) -> str:
     seen, completed = result.frames.seen, result.frames.completed
     late = seen - completed
     failed = result.uplink.blocks_failed + result.downlink.blocks_failed
-    if seen == 0:
+    if result.role == "radio":
+        frames = f"{result.frames.sent} frames sent"
+    elif seen == 0:
         return "No frame was seen."
-    frames = (
-        f"all {seen} frames in time"
-        if late == 0
-        else f"{late} of {seen} frames late ({_causes(result)})"
-    )
+    else:
+        frames = (
+            f"all {seen} frames in time"
+            if late == 0
+            else f"{late} of {seen} frames late ({_causes(result)})"
+        )
     blocks = "no block failed" if failed == 0 else f"{failed} blocks failed"
     return f"{frames[0].upper()}{frames[1:]}, {blocks}."
 
