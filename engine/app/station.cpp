@@ -86,15 +86,19 @@ struct Station::Assignment {
   std::int32_t worker = -1;
 };
 
-// One thread on each core. The emulated radio shares the last core with a worker when there are
-// only two, and has it alone when there are more.
+// One thread on each core. The emulated radio has the last core: also when it is another process on
+// this machine, since two real-time threads on one core starve each other. In one process it shares
+// that core with a worker when there are only two.
 std::vector<Station::Assignment> Station::assign() const {
   auto cores = plan_.runtime.cores.empty() ? allowed_cpus() : plan_.runtime.cores;
   const std::uint32_t wanted = plan_.runtime.workers;
   const auto available = static_cast<std::uint32_t>(cores.size());
   std::vector<Assignment> threads;
-  const bool alone = has_radio() && (!has_baseband() || available > 2);
-  std::uint32_t workers = has_baseband() ? available - (alone ? 1U : 0U) : 0;
+  const auto& link = plan_.fronthaul;
+  const bool neighbour = !has_radio() && (link.kind == fronthaul::LinkKind::Shm ||
+                                          link.radio_address.starts_with("127."));
+  const bool alone = neighbour || (has_radio() && (!has_baseband() || available > 2));
+  std::uint32_t workers = has_baseband() ? std::max(1U, available - (alone ? 1U : 0U)) : 0;
   if (wanted != 0) workers = std::min(wanted, workers);
   for (std::uint32_t w = 0; w < workers; ++w) {
     Assignment a{"worker " + std::to_string(w), cores[w], false, {}, w == 0,
@@ -104,8 +108,7 @@ std::vector<Station::Assignment> Station::assign() const {
   }
   if (!has_radio()) return threads;
   if (alone || workers < 2)
-    threads.push_back(
-        {"radio", cores[available > workers ? workers : available - 1], true, {}, false, -1});
+    threads.push_back({"radio", cores.back(), true, {}, false, -1});
   else
     threads.back().radio = true;
   if (threads.back().worker >= 0) threads.back().name += " + radio";
