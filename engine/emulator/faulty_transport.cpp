@@ -11,7 +11,7 @@ using fronthaul::Reject;
 
 FaultyTransport::FaultyTransport(const fronthaul::Layout& layout, fronthaul::Transport& inner,
                                  Faults faults)
-    : layout_(layout), inner_(inner), faults_(faults), random_(faults.seed) {
+    : ForwardingTransport(inner), layout_(layout), faults_(faults), random_(faults.seed) {
   held_.reserve(kMostHeld);
 }
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "fronthaul/forwarding.hpp"
 #include "fronthaul/layout.hpp"
-#include "fronthaul/transport.hpp"
 
 namespace carillon::emulator {
 
@@ -27,7 +27,7 @@ struct FaultCounters {
 };
 
 /// Wraps the radio's end. One sending thread.
-class FaultyTransport final : public fronthaul::Transport {
+class FaultyTransport final : public fronthaul::ForwardingTransport {
  public:
   FaultyTransport(const fronthaul::Layout& layout, fronthaul::Transport& inner, Faults faults);
   ~FaultyTransport() override;
@@ -36,28 +36,6 @@ class FaultyTransport final : public fronthaul::Transport {
   /// Sends what is still held back; false if some of it could not go.
   bool flush() noexcept;
   const FaultCounters& faults() const { return counters_; }
-
-  std::uint32_t receivers() const override { return inner_.receivers(); }
-  std::uint32_t peer_receivers() const override { return inner_.peer_receivers(); }
-  std::size_t receive(std::uint32_t receiver,
-                      std::span<fronthaul::Received> out) noexcept override {
-    return inner_.receive(receiver, out);
-  }
-  void recycle(std::span<const std::uint32_t> buffers) noexcept override {
-    inner_.recycle(buffers);
-  }
-  std::uint32_t acquire() noexcept override { return inner_.acquire(); }
-  void abandon(std::span<const std::uint32_t> buffers) noexcept override {
-    inner_.abandon(buffers);
-  }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return inner_.memory(buffer); }
-  fronthaul::NetworkTime receive_time(std::uint32_t receiver) const noexcept override {
-    return inner_.receive_time(receiver);
-  }
-  fronthaul::NetworkTime send_time() const noexcept override { return inner_.send_time(); }
-  std::uint32_t available() const noexcept override { return inner_.available(); }
-  std::uint32_t buffers() const noexcept override { return inner_.buffers(); }
-  std::vector<std::string> notes() const override { return inner_.notes(); }
 
  private:
   struct Held {
@@ -76,7 +54,6 @@ class FaultyTransport final : public fronthaul::Transport {
   void spoil(fronthaul::Outgoing& packet);
 
   const fronthaul::Layout& layout_;
-  fronthaul::Transport& inner_;
   const Faults faults_;
   std::mt19937_64 random_;
   std::vector<Held> held_;

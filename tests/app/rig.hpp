@@ -17,15 +17,16 @@
 #include "emulator/faulty_transport.hpp"
 #include "emulator/radio_unit.hpp"
 #include "emulator/uplink_generator.hpp"
+#include "fronthaul/forwarding.hpp"
 #include "support/fronthaul.hpp"
 
 namespace carillon::test {
 
 /// Passes everything on and remembers which packets of which frames went out. The radio's own are
 /// resident, forged ones are not.
-class Tap final : public fronthaul::Transport {
+class Tap final : public fronthaul::ForwardingTransport {
  public:
-  explicit Tap(fronthaul::Transport& inner) : inner_(inner) {}
+  using ForwardingTransport::ForwardingTransport;
 
   /// Added to the frame numbers on the wire from now on.
   void shift(std::uint32_t frames) { shift_ = frames; }
@@ -47,29 +48,8 @@ class Tap final : public fronthaul::Transport {
     sent_ += count;
     return count;
   }
-  std::uint32_t receivers() const override { return inner_.receivers(); }
-  std::uint32_t peer_receivers() const override { return inner_.peer_receivers(); }
-  std::size_t receive(std::uint32_t r, std::span<fronthaul::Received> out) noexcept override {
-    return inner_.receive(r, out);
-  }
-  void recycle(std::span<const std::uint32_t> buffers) noexcept override {
-    inner_.recycle(buffers);
-  }
-  std::uint32_t acquire() noexcept override { return inner_.acquire(); }
-  void abandon(std::span<const std::uint32_t> buffers) noexcept override {
-    inner_.abandon(buffers);
-  }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return inner_.memory(buffer); }
-  fronthaul::NetworkTime receive_time(std::uint32_t r) const noexcept override {
-    return inner_.receive_time(r);
-  }
-  fronthaul::NetworkTime send_time() const noexcept override { return inner_.send_time(); }
-  std::uint32_t available() const noexcept override { return inner_.available(); }
-  std::uint32_t buffers() const noexcept override { return inner_.buffers(); }
-  std::vector<std::string> notes() const override { return inner_.notes(); }
 
  private:
-  fronthaul::Transport& inner_;
   std::uint32_t shift_ = 0;
   std::uint64_t sent_ = 0;
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> frames_;
