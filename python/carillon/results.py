@@ -42,7 +42,9 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
     frame_ms = float(folder.derived["frame_ms"])
     times = measures.frame_times(frames, frame_ms)
     air_ms = max(count["frames_seen"], count["frames_sent"]) * frame_ms
-    cores = _cores(telemetry.read("threads"), air_ms)
+    # The air goes on while frames are missed, and the threads' account with it.
+    lasted_ms = max(air_ms, (count["ended"] - count["started"]) / 1e6)
+    cores = _cores(telemetry.read("threads"), lasted_ms)
     gaps = telemetry.read("gaps")
     return Result(
         version=folder.version,
@@ -85,7 +87,7 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
                 zip(users, _unverified(folder, count), strict=True)
             )
         ],
-        stages=_stages(telemetry, air_ms),
+        stages=_stages(telemetry, lasted_ms),
         threads=threads,
         packets={
             name.removeprefix("packets_"): count[name]
