@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
-from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -23,13 +23,45 @@ from carillon.telemetry import CAUSES, Records, Telemetry, TelemetryError, threa
 _PERIOD = 0.4  # s; drawing must not disturb a machine of two cores
 _RECENT = 2000  # frames
 _BLOCKS = " ▁▂▃▄▅▆▇█"
+# A glyph for each, so that they differ without colour too.
 _SHARES = (
-    ("busy", "blue"),
-    ("overhead", "magenta"),
-    ("network", "yellow"),
-    ("emulating", "cyan"),
-    ("spinning", "bright_black"),
+    ("busy", "█", "blue"),
+    ("overhead", "▓", "magenta"),
+    ("network", "▒", "yellow"),
+    ("emulating", "░", "cyan"),
+    ("spinning", "·", "bright_black"),
 )
+_COUNTS_WIDTH, _COUNTS_HEIGHT = 34, 12
+_WIDE = 110  # columns that three panels need beside each other
+
+
+@dataclass(frozen=True)
+class _Room:
+    """How a terminal's columns and rows are shared out. Panels have a frame of one."""
+
+    width: int
+    panel: int  # rows of the panels
+    latency: int  # columns of that panel
+    scatter: int  # rows of dots
+    bars: int  # columns for the threads' bars
+    threads: int  # rows for them
+
+    @staticmethod
+    def of(console: Console, threads: int) -> _Room:
+        width, height = console.size
+        if width < _WIDE:  # the constellation stands below, beside the threads
+            scatter = max(2, min(7, height - _COUNTS_HEIGHT - 5))
+            latency = max(24, width - _COUNTS_WIDTH)
+            bars, rows = width - 2 * scatter - 34, max(1, height - _COUNTS_HEIGHT - 3)
+            return _Room(width, _COUNTS_HEIGHT, latency, scatter, bars, rows)
+        panel = max(_COUNTS_HEIGHT, min(22, height - threads - 4))
+        latency = width - _COUNTS_WIDTH - 2 * (panel - 2) - 4
+        rows = max(1, height - panel - 3)
+        return _Room(width, panel, latency, panel - 2, width - 32, rows)
+
+    @property
+    def wide(self) -> bool:
+        return self.width >= _WIDE
 
 
 class LiveView:
@@ -37,6 +69,7 @@ class LiveView:
 
     def __init__(self, folder: RunFolder, console: Console) -> None:
         self._folder = folder
+        self._console = console
         self._live = Live(Text("starting …"), console=console, auto_refresh=False, transient=True)
         self._drawn = 0.0
         self._before: Records | None = None
@@ -69,14 +102,14 @@ class LiveView:
         count = telemetry.counters()
         frames = telemetry.read("frames", newest=_RECENT)
         threads = telemetry.read("threads")
-        since = threads if self._before is None or len(self._before) != len(threads) else None
-        moved = threads if since is not None else _difference(threads, self._before)
+        before = self._before if self._before is not None else np.zeros_like(threads)
+        moved = _difference(threads, before) if len(before) == len(threads) else threads
         self._before = threads
-        return Group(
-            self._title(count, telemetry.phase()),
-            Columns([self._latency(frames), self._constellation(telemetry), _counts(count)]),
-            _cores(telemetry.threads, moved),
-        )
+        room = _Room.of(self._console, len(threads))
+        top: list[RenderableType] = [self._latency(frames, room), self._counts(count, room)]
+        bottom: list[RenderableType] = [_cores(telemetry.threads, moved, room)]
+        (top if room.wide else bottom).insert(room.wide, self._constellation(telemetry, room))
+        return Group(self._title(count, telemetry.phase()), _beside(top), _beside(bottom))
 
     def _title(self, count: dict[str, int], phase: str) -> Text:
         cell, run = self._folder.cell, self._folder.run
@@ -88,42 +121,74 @@ class LiveView:
         text.append(f"{seconds:.1f}{goal} s on air, {count['frames_seen']} frames  ")
         return text.append(phase, style="dim")
 
-    def _latency(self, frames: Records) -> Panel:
-        times = measures.frame_times(frames, self._folder.derived["frame_ms"])
-        limit = uplink_limit(self._folder, frames)
+    def _latency(self, frames: Records, room: _Room) -> Panel:
+        derived = self._folder.derived
+        times = measures.frame_times(frames, derived["frame_ms"])
+        limits = {"uplink": uplink_limit(self._folder, frames), "downlink": self._downlink_limit()}
+        shown = {
+            name: values
+            for name, values in (("uplink", times.uplink), ("downlink", times.downlink))
+            if len(values) and derived[name]
+        }
+        marks = {name[0].upper(): limit for name in shown if (limit := limits[name]) is not None}
+        top = max([1e-6, *marks.values(), *(float(values.max()) for values in shown.values())])
+        columns, rows = room.latency - 4, (room.panel - 6) // 2
         lines: list[RenderableType] = []
-        for name, values, until in (
-            ("uplink", times.uplink, limit),
-            ("downlink", times.downlink, limit),
-        ):
-            if len(values) and self._folder.derived[name]:
-                lines += [_latency_line(name, values), Text(_histogram(values, until), "blue")]
-        if limit is not None:
-            lines.append(Text(f"0 … uplink deadline {limit:.2f} ms", style="dim"))
-        lines += self._rates(frames)
-        return Panel(Group(*lines), title="latency, ms", width=46, height=12)
+        for name, values in shown.items():
+            lines += [
+                _latency_line(name, values),
+                Text(histogram(values, top, columns, rows), "blue"),
+            ]
+        if shown:
+            lines.append(Text(_axis(marks, top, columns), style="dim"))
+        return Panel(Group(*lines), title="latency, ms", width=room.latency, height=room.panel)
 
-    def _rates(self, frames: Records) -> list[RenderableType]:
-        side = self._folder.derived["uplink"]
-        blocks = int(frames["uplink_blocks"].sum())
-        if not side or not blocks:
-            return []
-        share = 1 - int(frames["uplink_failed"].sum()) / blocks
-        return [Text(f"uplink {share * side['ideal_rate_mbps']:.4g} Mb/s", style="bold")]
+    def _downlink_limit(self) -> float | None:
+        due = [s["deadline_ms"] for s in self._folder.derived["symbols"] if s["kind"] == "D"]
+        return min(due) if due and min(due) > 0 else None
 
-    def _constellation(self, telemetry: Telemetry) -> Panel:
+    def _counts(self, count: dict[str, int], room: _Room) -> Panel:
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column()
+        table.add_column(justify="right")
+        for cause in CAUSES:
+            _row(table, cause.replace("_", " "), count[f"lates_{cause}"])
+        _row(table, "refused, discarded", count["frames_nacked"])
+        for name, unchecked in (("uplink", 0), ("downlink", count["downlink_unverified"])):
+            checked, failed = count[f"{name}_blocks"], count[f"{name}_failed"]
+            _row(table, f"{name} failed", failed, f" of {checked}")
+            if (side := self._folder.derived[name]) and checked:
+                rate = (checked - failed) / (checked + unchecked) * side["ideal_rate_mbps"]
+                table.add_row(f"{name} Mb/s", Text(f"{rate:.4g}", "bold"))
+        return Panel(table, title="late frames", width=_COUNTS_WIDTH, height=room.panel)
+
+    def _constellation(self, telemetry: Telemetry, room: _Room) -> Panel:
         points = telemetry.read("constellation", newest=600)
         user = int(points["user"][-1]) if len(points) else 0
         own = points[points["user"] == user]
-        picture = scatter(own["re"], own["im"], columns=20, rows=10, limit=1.5)
-        return Panel(Text(picture, "cyan"), title=f"user {user}", width=24, height=12)
+        # Dots are square: a character is about twice as high as wide.
+        picture = scatter(own["re"], own["im"], 2 * room.scatter, room.scatter, limit=1.5)
+        width, height = 2 * room.scatter + 4, room.scatter + 2
+        return Panel(Text(picture, "cyan"), title=f"user {user}", width=width, height=height)
 
 
-def _difference(now: Records, before: Records | None) -> Records:
+def _beside(parts: list[RenderableType]) -> Table:
+    table = Table.grid()
+    table.add_row(*parts)
+    return table
+
+
+def _stacked(*parts: RenderableType) -> Table:
+    table = Table.grid()
+    for part in parts:
+        table.add_row(part)
+    return table
+
+
+def _difference(now: Records, before: Records) -> Records:
     moved = now.copy()
-    if before is not None:
-        for name in (*(name for name, _ in _SHARES), "sleeping"):
-            moved[name] = now[name] - before[name]
+    for name in (*(name for name, _, _ in _SHARES), "sleeping"):
+        moved[name] = now[name] - before[name]
     return moved
 
 
@@ -132,52 +197,50 @@ def _latency_line(name: str, values: Values) -> Text:
     shown = " ".join(
         f"{label} {value:.3f}" for label, value in (("p50", p50), ("p99", p99)) if value is not None
     )
-    return Text(f"{name:9}{shown} max {values.max():.3f}")
+    return Text(f"{name:9}{shown} max {values.max():.3f}", no_wrap=True)
 
 
-def _histogram(values: Values, until: float | None, columns: int = 40) -> str:
-    top = max(float(values.max()), until or 0.0, 1e-6)
+def histogram(values: Values, top: float, columns: int, rows: int) -> str:
+    """How often which value from 0 to `top` is; lines of block characters."""
     counts, _ = np.histogram(values, bins=columns, range=(0, top))
     # Square root: single late frames stay visible beside thousands.
-    heights = np.sqrt(counts / max(int(counts.max()), 1)) * (len(_BLOCKS) - 1)
-    return "".join(_BLOCKS[int(np.ceil(height))] for height in heights)
+    levels = len(_BLOCKS) - 1
+    heights = np.ceil(np.sqrt(counts / max(int(counts.max()), 1)) * rows * levels).astype(int)
+    return "\n".join(
+        "".join(_BLOCKS[min(max(height - base, 0), levels)] for height in heights)
+        for base in range((rows - 1) * levels, -1, -levels)
+    )
 
 
-def _counts(count: dict[str, int]) -> Panel:
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    table.add_column(justify="right")
-    alarm = "bold red"
-    for cause in CAUSES:
-        value = count[f"lates_{cause}"]
-        style = alarm if value else ""
-        table.add_row(Text(f"late: {cause.replace('_', ' ')}"), Text(str(value), style))
-    for label, name in (
-        ("refused (NACK)", "frames_nacked"),
-        ("uplink blocks", "uplink_blocks"),
-        ("  failed", "uplink_failed"),
-        ("downlink blocks", "downlink_blocks"),
-        ("  failed", "downlink_failed"),
-    ):
-        bad = name.endswith(("failed", "nacked")) and count[name]
-        table.add_row(label, Text(str(count[name]), alarm if bad else ""))
-    return Panel(table, title="counts", width=36, height=12)
+def _axis(marks: dict[str, float], top: float, columns: int) -> str:
+    """From 0 to `top`, with the deadlines' letters at their places."""
+    after = f"{top:.2f}; {', '.join(marks)}: deadlines" if marks else f"{top:.2f}"
+    line = ["─"] * columns
+    for letter, at in marks.items():
+        line[min(int(at / top * columns), columns - 1)] = letter
+    return "".join(line) + "\n0" + after.rjust(columns - 1)
 
 
-def _cores(names: list[str], moved: Records, width: int = 60) -> Table:
+def _row(table: Table, label: str, bad: int, rest: str = "") -> None:
+    table.add_row(label, Text.assemble((str(bad), "bold red" if bad else ""), rest))
+
+
+def _cores(names: list[str], moved: Records, room: _Room) -> Table:
     table = Table.grid(padding=(0, 1))
-    for index, record in enumerate(moved):
-        total = sum(float(record[name]) for name, _ in _SHARES) + float(record["sleeping"])
+    shown = len(moved) if len(moved) <= room.threads else room.threads - 1
+    for index, record in enumerate(moved[:shown]):
+        total = sum(float(record[name]) for name, _, _ in _SHARES) + float(record["sleeping"])
         if total <= 0:
             continue
-        bar = Text()
-        for name, colour in _SHARES:
-            bar.append("█" * round(width * float(record[name]) / total), style=colour)
+        bar = Text(no_wrap=True)
+        for name, glyph, colour in _SHARES:
+            bar.append(glyph * round(room.bars * float(record[name]) / total), style=colour)
         busy = sum(float(record[n]) for n in ("busy", "overhead", "network", "emulating")) / total
         label = f"{thread_name(names, index)} @{int(record['core'])}"
         table.add_row(label, f"{busy:4.0%}", bar)
-    legend = Text()
-    for name, colour in _SHARES:
-        legend.append("█", style=colour).append(f" {name}  ", style="dim")
-    table.add_row("", "", legend)
-    return table
+    if shown < len(moved):
+        table.add_row(f"and {len(moved) - shown} more")
+    legend = Text(no_wrap=True, overflow="ellipsis")
+    for name, glyph, colour in _SHARES:
+        legend.append(glyph, style=colour).append(f" {name} ", style="dim")
+    return _stacked(table, legend)

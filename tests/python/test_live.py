@@ -1,9 +1,12 @@
 """The live view draws what the telemetry holds."""
 
+import re
 from pathlib import Path
 
+import numpy as np
+import pytest
 from carillon.braille import scatter
-from carillon.live import LiveView
+from carillon.live import LiveView, histogram
 from rich.console import Console
 from synthetic import quiet_run, run_folder
 
@@ -14,10 +17,33 @@ def test_the_view_shows_latency_counts_and_cores(tmp_path: Path) -> None:
     view = LiveView(folder, console)
     console.print(view.draw(folder.telemetry()))
     text = console.export_text()
-    for words in ("synthetic", "8×2", "0.3 s on air, 300 frames", "p50 0.700", "late: processing"):
+    for words in ("synthetic", "8×2", "0.3 s on air, 300 frames", "p50 0.700", "processing"):
         assert words in text
     assert "worker 1 @1" in text
-    assert "uplink 2 Mb/s" in text
+    assert re.search(r"uplink Mb/s +2 ", text)
+    assert re.search(r"downlink failed +0 of 600", text)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (110, 30), (140, 50), (60, 20)])
+@pytest.mark.parametrize("threads", [3, 40])
+def test_the_view_fits_the_terminal(tmp_path: Path, width: int, height: int, threads: int) -> None:
+    run = quiet_run(frames=300)
+    run.rows["threads"] *= threads // 3
+    folder = run_folder(tmp_path, run)
+    console = Console(width=width, height=height, record=True, file=(tmp_path / "out").open("w"))
+    console.print(LiveView(folder, console).draw(folder.telemetry()))
+    lines = console.export_text().rstrip().splitlines()
+    assert len(lines) < height
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert "overhead" in text
+    assert ("more" in text) == (threads > 3)
+
+
+def test_a_histogram_shows_single_values_beside_many() -> None:
+    values = np.array([0.1] * 1000 + [0.9])
+    assert histogram(values, 1.0, columns=10, rows=1) == " █       ▁"
+    assert histogram(values, 1.0, columns=10, rows=2) == " █        \n █       ▁"
 
 
 def test_a_dot_lies_where_its_point_is() -> None:
