@@ -9,9 +9,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from carillon.statistics import Values
 from carillon.telemetry import Records
+
+Mask = npt.NDArray[np.bool_]
 
 
 def achievable_rate(ideal: float, frame_ms: float, downlink_ms: float) -> float:
@@ -47,15 +50,16 @@ class FrameTimes:
 
 
 def frame_times(frames: Records, frame_ms: float) -> FrameTimes:
-    """The milestones of all frames that were not refused."""
+    """The milestones of all frames that have them: not of those refused, discarded or silent."""
     kept = frames[frames["nack"] == 0]
-    up = kept[kept["uplink_done"] != 0]
+    heard = kept[kept["first_packet"] != 0]
+    up = frames[has_uplink(frames)]
     uplink = _ms(up, "uplink_done") - _ms(up, "first_packet")
-    pilots = kept[kept["pilots_done"] != 0]
+    pilots = heard[heard["pilots_done"] != 0]
     combined = pilots[pilots["combiner_done"] != 0]
     data = up[up["combiner_done"] != 0]
-    started = kept[kept["started"] != 0]
-    down = kept[kept["downlink_done"] != 0]
+    started = heard[heard["started"] != 0]
+    down = frames[has_downlink(frames)]
     return FrameTimes(
         uplink=uplink,
         uplink_extra=uplink - frame_ms,
@@ -65,6 +69,20 @@ def frame_times(frames: Records, frame_ms: float) -> FrameTimes:
         zeroforce=_ms(combined, "combiner_done") - _ms(combined, "pilots_done"),
         data=_ms(data, "uplink_done") - _ms(data, "combiner_done"),
     )
+
+
+def has_uplink(frames: Records) -> Mask:
+    """Frames that have a D_UL: something came, and all of it was worked on."""
+    known: Mask = (
+        (frames["nack"] == 0) & (frames["first_packet"] != 0) & (frames["uplink_done"] != 0)
+    )
+    return known
+
+
+def has_downlink(frames: Records) -> Mask:
+    """Frames that have a D_DL: a downlink symbol was ready in time."""
+    known: Mask = (frames["nack"] == 0) & (frames["downlink_done"] != 0)
+    return known
 
 
 def _ms(frames: Records, name: str) -> Values:

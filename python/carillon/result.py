@@ -75,7 +75,9 @@ class Downlink(Direction):
     blocks_unverified: int = Field(description="that the emulated users did not get to")
     symbols_sent: int
     symbols_substituted: int = Field(description="late: the contingency symbol went on air")
-    achievable_rate_mbps: float | None = Field(description="(T - D_DL)/T·R_ideal (eq. 2.1), mean")
+    achievable_rate_mbps: float | None = Field(
+        description="(T - D_DL)/T·R_ideal (eq. 2.1), mean over all frames; 0 where nothing was sent"
+    )
     achievable_rate_whole_symbols_mbps: float | None = Field(
         description="the same, floored to whole symbols in each frame"
     )

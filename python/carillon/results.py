@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from carillon import explain, measures
 from carillon.result import (
     Cores,
@@ -43,7 +41,7 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
     times = measures.frame_times(frames, frame_ms)
     air_ms = max(count["frames_seen"], count["frames_sent"]) * frame_ms
     # The air goes on while frames are missed, and the threads' account with it.
-    lasted_ms = max(air_ms, (count["ended"] - count["started"]) / 1e6)
+    lasted_ms = max(air_ms, _span_ms(frames, frame_ms))
     cores = _cores(telemetry.read("threads"), lasted_ms)
     gaps = telemetry.read("gaps")
     return Result(
@@ -72,7 +70,7 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         ),
         lates=Lates(**{cause: count[f"lates_{cause}"] for cause in CAUSES}),
         uplink=_uplink(folder, count, users, times, air_ms),
-        downlink=_downlink(folder, count, users, times, air_ms),
+        downlink=_downlink(folder, count, users, times, len(frames), air_ms),
         milestones_ms=Milestones(
             start=_distribution(times.start),
             pilot=_distribution(times.pilot),
@@ -106,6 +104,12 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         ],
         configuration=folder.cell.model_dump(mode="json"),
     )
+
+
+def _span_ms(frames: Records, frame_ms: float) -> float:
+    """From the first frame's start to the last one's end."""
+    starts = frames["air_start"]
+    return float(starts.max() - starts.min()) / 1e6 + frame_ms if len(starts) else 0.0
 
 
 def _distribution(values: Values) -> Distribution:
@@ -147,7 +151,12 @@ def _uplink(
 
 
 def _downlink(
-    folder: RunFolder, count: dict[str, int], users: Records, times: measures.FrameTimes, air: float
+    folder: RunFolder,
+    count: dict[str, int],
+    users: Records,
+    times: measures.FrameTimes,
+    frames: int,
+    air: float,
 ) -> Downlink:
     side = folder.derived["downlink"]
     ok = [int(u["downlink_blocks"]) - int(u["downlink_failed"]) for u in users]
@@ -167,23 +176,21 @@ def _downlink(
         ideal_rate_mbps=ideal,
         symbols_sent=count["downlink_symbols_sent"],
         symbols_substituted=count["downlink_symbols_substituted"],
-        achievable_rate_mbps=_mean(
-            [measures.achievable_rate(ideal, frame_ms, ms) for ms in latencies]
+        achievable_rate_mbps=ratio(
+            sum(measures.achievable_rate(ideal, frame_ms, ms) for ms in latencies),
+            frames if side else 0,
         ),
-        achievable_rate_whole_symbols_mbps=_mean(
-            [
+        achievable_rate_whole_symbols_mbps=ratio(
+            sum(
                 measures.achievable_rate_whole_symbols(
                     ideal, frame_ms, ms, symbols, side["data_symbols"]
                 )
                 for ms in latencies
-            ]
+            ),
+            frames if side else 0,
         ),
         evm_percent=_evm(_sum(users, "downlink_error_power"), _sum(users, "downlink_symbols")),
     )
-
-
-def _mean(values: list[float]) -> float | None:
-    return float(np.mean(values)) if values else None
 
 
 def _sum(records: Records, name: str) -> float:

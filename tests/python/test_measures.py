@@ -58,6 +58,13 @@ def test_refused_frames_and_missing_milestones_are_not_samples() -> None:
     assert len(times.pilot) == 1
 
 
+def test_a_frame_of_which_nothing_came_has_no_uplink_latency() -> None:
+    silent = frame_row(1, first_packet=0, last_packet=0, missing_packets=64)
+    times = measures.frame_times(frames(silent), 1.0)
+    assert len(times.uplink) == len(times.start) == len(times.pilot) == 0
+    assert len(times.downlink) == 1
+
+
 def test_a_downlink_ready_before_its_frame_has_no_latency() -> None:
     times = measures.frame_times(frames(frame_row(1, downlink_first=-200_000)), 1.0)
     assert times.downlink == pytest.approx([0.0])
