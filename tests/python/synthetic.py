@@ -154,6 +154,7 @@ def derived() -> dict[str, Any]:
         "ideal_rate_mbps": 2.0,
         "base_graph": 2,
         "lifting": 104,
+        "bits_per_element": 4,
         "code_rate": 0.5,
         "users": [user, user],
     }

@@ -2,11 +2,14 @@
 
 import csv
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from carillon import report, result, results, runfolder, trace
+from carillon.plots import style
+from carillon.plots.constellation import pam_levels
 from carillon.result import Result
 from synthetic import MS, frame_row, quiet_run, run_folder
 
@@ -68,6 +71,27 @@ def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
     assert (r.downlink.blocks, r.downlink.blocks_unverified) == (100, 60)
     assert [user.downlink.blocks_unverified for user in r.users] == [30, 30]
     assert "downlink: 38 of 100 blocks, 60 unverified, " in "\n".join(report.summary(r))
+
+
+def test_a_frame_without_downlink_achieves_nothing(tmp_path: Path) -> None:
+    run = quiet_run()
+    silent = {"downlink_first": 0, "downlink_done": 0, "downlink_late_symbols": 5}
+    for number in range(25):
+        run.rows["frames"][number] |= silent | {"completed": 0, "late_cause": 3}
+    folder = run_folder(tmp_path, run)
+    r = results.build(folder, folder.telemetry())
+    assert r.downlink.latency_ms.samples == 25
+    assert r.downlink.achievable_rate_mbps == pytest.approx(0.7 * 2.0 / 2)
+
+
+def test_core_time_is_of_the_time_on_air(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["counters"][0]["ended"] = 90 * MS  # it drained for a while
+    folder = run_folder(tmp_path, run)
+    assert results.build(folder, folder.telemetry()).cores.kernels == pytest.approx(0.25)
+    run.rows["frames"][-1]["air_start"] = 99 * MS  # frames that nobody saw went by
+    folder = run_folder(tmp_path, run)
+    assert results.build(folder, folder.telemetry()).cores.kernels == pytest.approx(0.125)
 
 
 def test_each_side_speaks_of_what_it_saw(tmp_path: Path) -> None:
@@ -148,6 +172,29 @@ def test_the_trace_shows_tasks_packets_and_deadlines(quiet: tuple[Path, Result])
     assert "core 1: worker 1" in names
 
 
+def test_the_trace_keeps_to_the_format_of_trace_viewers(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["frames"][48]["air_start"] -= 40  # the clock follows the radio's
+    task = next(row for row in run.rows["tasks"] if row["opcode"] == 4)
+    gap = {"start": task["start"] - 9000, "length": 50_000, "thread": task["thread"], "cause": 5}
+    run.rows["gaps"] = [gap]
+    folder = run_folder(tmp_path, run)
+    trace.write(tmp_path / "trace.json", folder, folder.telemetry())
+    events = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
+    named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    timed = [event for event in events if event["ph"] != "M"]
+    assert {(event["pid"], event["tid"]) for event in timed} <= named
+    assert all(tid > 0 for _, tid in named)  # 0 is the idle thread
+    assert timed[0]["ts"] >= 0
+    assert [event["ts"] for event in timed] == sorted(event["ts"] for event in timed)
+    for track in named:
+        own = [e for e in timed if e.get("dur") and (e["pid"], e["tid"]) == track]
+        own = [event for event in own if event["cat"] != "task"]  # these as the threads left them
+        ends = [event["ts"] + event["dur"] for event in own]
+        assert all(end <= e["ts"] + 1e-6 for end, e in zip(ends, own[1:], strict=False)), track
+    assert sum(event.get("cat") == "gap" for event in timed) == 1
+
+
 def test_an_empty_trace_is_an_empty_list(tmp_path: Path) -> None:
     run = quiet_run()
     run.rows["tasks"] = []
@@ -162,6 +209,9 @@ class _Links(HTMLParser):
         super().__init__()
         self.loaded: list[str] = []
         self.ids: list[str] = []
+        self.headings: list[int] = []
+        self.unreachable = 0  # things that scroll, out of the keyboard's reach
+        self.unnamed = 0  # pictures without a text
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
@@ -170,6 +220,12 @@ class _Links(HTMLParser):
             self.loaded += [source] if not source.startswith("data:") else []
         if identity := values.get("id"):
             self.ids.append(identity)
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
+            self.headings.append(int(tag[1]))
+        self.unreachable += values.get("class") == "scroll" and values.get("tabindex") != "0"
+        self.unnamed += tag == "svg" and not (
+            values.get("role") == "img" and "aria-label" in values
+        )
 
 
 def test_the_page_needs_nothing_else(quiet: tuple[Path, Result]) -> None:
@@ -182,6 +238,40 @@ def test_the_page_needs_nothing_else(quiet: tuple[Path, Result]) -> None:
     assert page.count("<svg") == 5
     assert "All 50 frames in time, no block failed." in page
     assert "$" not in page.split("<style>")[0]
+
+
+def test_the_page_can_be_used_without_a_mouse_and_without_seeing_it(
+    quiet: tuple[Path, Result],
+) -> None:
+    path, _ = quiet
+    parser = _Links()
+    parser.feed((path / "report.html").read_text(encoding="utf-8"))
+    assert parser.headings[0] == 1
+    assert set(parser.headings[1:]) == {2}
+    assert parser.unreachable == parser.unnamed == 0
+
+
+def test_the_page_may_replace_every_colour_of_a_picture(quiet: tuple[Path, Result]) -> None:
+    path, _ = quiet
+    page = (path / "report.html").read_text(encoding="utf-8")
+    drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    fixed = [re.findall(r"(?:fill|stroke): *#", drawing) for drawing in drawings]
+    assert fixed == [[]] * 5
+    dark = page[page.index("prefers-color-scheme") : page.index("</style>")]
+    replaced = set(re.findall(r"--([0-9a-f]{6}):", dark))
+    base = {colour[1:] for colour in (style.INK, style.QUIET, style.LINE, style.PAPER)}
+    others = {style.ACCENT, style.SECOND, style.ALARM, *style.STAGES.values()}
+    assert base <= replaced <= base | {colour[1:] for colour in others}
+
+
+@pytest.mark.parametrize(
+    ("bits", "levels"),
+    [(2, [1]), (4, [1, 3]), (6, [1, 3, 5, 7]), (8, list(range(1, 16, 2)))],
+)
+def test_the_ideal_points_are_those_of_the_standard(bits: int, levels: list[int]) -> None:
+    scale = {2: 2, 4: 10, 6: 42, 8: 170}[bits] ** 0.5  # 38.211 5.1.3 to 5.1.6
+    expected = sorted(sign * level / scale for level in levels for sign in (-1, 1))
+    assert pam_levels(bits) == pytest.approx(expected)
 
 
 def test_plots_are_written_as_png_and_svg(quiet: tuple[Path, Result]) -> None:

@@ -17,18 +17,20 @@ Plot = Callable[[RunFolder, Telemetry, Result], Figure | None]
 PLOTS: dict[str, tuple[Plot, str]] = {
     "latency": (
         latency.tail,
-        "How many frames took longer than a given time. A steep curve left of the deadline is what "
+        "How many frames took longer than a given time. A steep curve left of its deadline is what "
         "real time looks like.",
     ),
     "frames": (latency.history, "Every frame's latency over the run; late frames are crosses."),
     "timeline": (
         timeline.one_frame,
-        "One frame across the cores: packets come in, tasks follow, deadlines wait at the right.",
+        "One frame across the cores: packets come in (triangles), tasks follow, dashed lines are "
+        "deadlines.",
     ),
     "stages": (stages.breakdown, "Where the core time goes, per millisecond of air time."),
     "constellation": (
         constellation.per_user,
-        "Equalized uplink symbols of each user: tight clouds decode, wide ones do not.",
+        "Equalized uplink symbols of each user; crosses are the points of the constellation. Tight "
+        "clouds decode, wide ones do not.",
     ),
 }
 
@@ -43,6 +45,6 @@ def draw(folder: RunFolder, telemetry: Telemetry, result: Result) -> dict[str, P
             figure = plot(folder, telemetry, result)
             if figure is not None:
                 figure.savefig(target / f"{name}.png", dpi=160)
-                figure.savefig(target / f"{name}.svg")
+                figure.savefig(target / f"{name}.svg", metadata={"Date": None})
                 drawn[name] = target / f"{name}.svg"
     return drawn

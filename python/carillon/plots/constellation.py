@@ -5,46 +5,63 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from carillon.plots import style
 from carillon.result import Result
 from carillon.runfolder import RunFolder
-from carillon.telemetry import Telemetry
+from carillon.statistics import Values
+from carillon.telemetry import Records, Telemetry
 
 _MOST_USERS, _MOST_POINTS = 16, 1500
+_LIMIT = 1.6
 
 
 def per_user(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure | None:
-    """The newest sampled symbols of the first 16 users."""
+    """The newest sampled symbols of the first 16 users, over the points that were sent."""
     points = telemetry.read("constellation")
     users = [int(user) for user in np.unique(points["user"])][:_MOST_USERS]
     if not users:
         return None
+    levels = pam_levels(folder.derived["uplink"]["bits_per_element"])
     columns = min(len(users), 4 if len(users) <= 8 else 8)
     rows = math.ceil(len(users) / columns)
-    side = min(2.1, 8.4 / columns)
-    figure = Figure(figsize=(side * columns, (side + 0.25) * rows))
-    for place, user in enumerate(users):
-        axes = figure.add_subplot(rows, columns, place + 1)
-        own = points[points["user"] == user][-_MOST_POINTS:]
-        axes.plot(
-            own["re"],
-            own["im"],
-            ".",
-            color=style.ACCENT,
-            markersize=1.6,
-            alpha=0.45,
-            rasterized=True,
-        )
-        axes.set_aspect("equal")
-        axes.set(xlim=(-1.6, 1.6), ylim=(-1.6, 1.6), xticks=[], yticks=[])
-        axes.spines[:].set_visible(True)
-        axes.spines[:].set_color(style.GRID)
-        axes.axhline(0, color=style.GRID, linewidth=0.8)
-        axes.axvline(0, color=style.GRID, linewidth=0.8)
+    side = min(2.1, 7.8 / columns)
+    figure = Figure(figsize=(side * columns + 0.6, (side + 0.3) * rows + 0.35))
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, user in zip(grid.flat, users, strict=False):
+        _cloud(axes, points[points["user"] == user][-_MOST_POINTS:], levels)
         axes.set_title(_title(result, user), fontsize=8, fontweight="normal", pad=4)
+    for axes in grid.flat[len(users) :]:
+        axes.set_visible(False)
+    for axes in grid[-1]:
+        axes.set_xlabel("in-phase I", fontsize=8)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("quadrature Q", fontsize=8)
     return figure
+
+
+def pam_levels(bits_per_element: int) -> Values:
+    """Where the points of a square QAM of unit mean energy lie on either axis (38.211 5.1)."""
+    odd = np.arange(1, 2 ** (bits_per_element // 2), 2, dtype=np.float64)
+    both = np.concatenate([-odd[::-1], odd])
+    levels: Values = both / np.sqrt(2 * np.mean(both**2))
+    return levels
+
+
+def _cloud(axes: Axes, own: Records, levels: Values) -> None:
+    ideal_i, ideal_q = np.meshgrid(levels, levels)
+    axes.plot(
+        own["re"], own["im"], ".", color=style.ACCENT, markersize=2, alpha=0.4, rasterized=True
+    )
+    size = 5 if len(levels) <= 4 else 3
+    axes.plot(ideal_i, ideal_q, "+", color=style.INK, markersize=size, markeredgewidth=0.7)
+    axes.set_aspect("equal")
+    axes.set(xlim=(-_LIMIT, _LIMIT), ylim=(-_LIMIT, _LIMIT), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    axes.tick_params(labelsize=7, length=2)
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(style.LINE)
 
 
 def _title(result: Result, user: int) -> str:

@@ -22,22 +22,32 @@ def tail(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure | No
     times = measures.frame_times(frames, result.frame_ms)
     if len(times.uplink) == 0 and len(times.downlink) == 0:
         return None
-    figure, axes = style.figure()
+    figure, axes = style.figure(height=3.6)
+    limits, colours = {}, {}
     if len(times.uplink):
-        label = "uplink D_UL: first packet → last bits"
-        _tail(axes, times.uplink, style.ACCENT, label)
+        _tail(axes, times.uplink, style.ACCENT, "uplink D_UL: first packet → last bits")
+        if (limit := uplink_limit(folder, frames)) is not None:
+            limits["uplink deadline"] = limit
+            colours["uplink deadline"] = style.ACCENT
     if len(times.downlink) and folder.derived["downlink"]:
         label = "downlink D_DL: frame start → first symbol ready"
         _tail(axes, times.downlink, style.SECOND, label)
-    limit = uplink_limit(folder, frames)
-    if limit is not None and len(times.uplink):
-        style.deadline(axes, limit, "uplink deadline")
+        due = [s["deadline_ms"] for s in folder.derived["symbols"] if s["kind"] == "D"]
+        if min(due) >= 0:
+            limits["downlink deadline"] = min(due)
+            colours["downlink deadline"] = style.SECOND
     axes.set_yscale("log")
     axes.set_ylim(0.5 / max(len(frames), 2), 1.4)
-    axes.set_xlim(left=0)
-    axes.set(xlabel="ms", ylabel="share of frames that took longer", title="Latency")
-    axes.legend(loc="best", frameon=True, edgecolor="none")  # over the deadline at most
+    axes.yaxis.set_major_formatter(lambda share, _: _one_in(share))
+    axes.set_xlim(0, 1.04 * max([axes.get_xlim()[1], *limits.values()]))
+    axes.set(xlabel="ms", ylabel="frames that took longer", title="Latency")
+    style.deadlines(axes, limits, colours)
+    style.legend(figure, axes, columns=2)
     return figure
+
+
+def _one_in(share: float) -> str:
+    return "all" if share == 1 else f"1 in {1 / share:,.0f}".replace(",", " ")
 
 
 def _tail(axes: Axes, values: Values, colour: str, label: str) -> None:
@@ -62,17 +72,17 @@ def history(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure |
     """D_UL, or D_DL where there is no uplink, of every frame; late ones marked."""
     frames = telemetry.read("frames")
     uplink = folder.derived["uplink"] is not None
-    done = "uplink_done" if uplink else "downlink_first"
-    kept = frames[(frames[done] != 0) & (frames["nack"] == 0)]
+    known = measures.has_uplink(frames) if uplink else measures.has_downlink(frames)
+    kept = frames[known]
     if len(kept) == 0:
         return None
     origin = frames["air_start"].min()
     seconds = (kept["air_start"] - origin) / 1e9
-    latency = (kept[done] - (kept["first_packet"] if uplink else 0)) / 1e6
+    latency = (kept["uplink_done"] - kept["first_packet"]) if uplink else kept["downlink_first"]
+    latency = latency / 1e6
     late = kept["late_cause"] != 0
-    shown = late | (np.arange(len(kept)) % max(1, len(kept) // _MOST_POINTS) == 0)
-    figure, axes = style.figure(height=2.6)
-    good = shown & ~late
+    good = ~late & (np.arange(len(kept)) % max(1, len(kept) // _MOST_POINTS) == 0)
+    figure, axes = style.figure(height=3.0)
     axes.plot(
         seconds[good],
         latency[good],
@@ -83,24 +93,23 @@ def history(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure |
         label="in time",
         rasterized=True,
     )
-    axes.plot(
-        seconds[late],
-        latency[late],
-        "x",
-        color=style.ALARM,
-        markersize=5,
-        label=f"late in either direction: {int(late.sum())}",
-    )
-    refused = frames[frames["nack"] != 0]
-    at = (refused["air_start"] - origin) / 1e9
-    axes.plot(at, np.zeros(len(at)), "|", color=style.ALARM, markersize=9, label=f"NACK: {len(at)}")
+    if late.any():
+        label = f"late in either direction: {int(late.sum())}"
+        axes.plot(seconds[late], latency[late], "x", color=style.ALARM, markersize=5, label=label)
     limit = uplink_limit(folder, frames) if uplink else None
+    top = 1.1 * max([*latency[good | late], limit or 0.0])
+    without = frames[~known & (frames["late_cause"] != 0)]
+    if len(without):
+        at = (without["air_start"] - origin) / 1e9
+        label = f"late without a latency (NACK, or nothing came): {len(without)}"
+        low = np.full(len(at), 0.03 * top)
+        axes.plot(at, low, "|", color=style.ALARM, markersize=9, label=label)
     if limit is not None:
         axes.axhline(
             limit, color=style.ALARM, linewidth=1, linestyle=(0, (4, 2)), label="uplink deadline"
         )
-    # Room for the legend above everything that is drawn.
-    axes.set_ylim(0, 1.3 * max([*latency[shown], limit or 0.0]))
-    axes.set(xlabel="s", ylabel="ms", title=("D_UL" if uplink else "D_DL") + " of every frame")
-    axes.legend(loc="upper right", ncols=4)
+    axes.set_ylim(0, top)
+    name = "D_UL" if uplink else "D_DL"
+    axes.set(xlabel="s from the first frame", ylabel="ms", title=f"{name} of every frame")
+    style.legend(figure, axes, columns=4)
     return figure

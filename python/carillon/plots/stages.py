@@ -18,10 +18,9 @@ def breakdown(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure
         if s.us_per_chunk is not None
     ]
     bars.sort(key=lambda bar: -bar[1])
-    bars += [
-        ("scheduling", result.cores.scheduling or 0.0, ""),
-        ("network", result.cores.network or 0.0, "in the kernel's network stack"),
-    ]
+    bars.append(("scheduling", result.cores.scheduling or 0.0, ""))
+    if result.cores.network:
+        bars.append(("network", result.cores.network, "in the kernel's network stack, apart"))
     if not any(value for _, value, _ in bars):
         return None
     figure, axes = style.figure(height=0.9 + 0.28 * len(bars))
@@ -37,10 +36,14 @@ def breakdown(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure
             va="center",
             fontsize=8,
             color=style.QUIET,
+            bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 1},
         )
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, max(values) * 1.35)
     total = f"{result.core_ms_per_ms:.3f}" if result.core_ms_per_ms is not None else "?"
-    axes.set(xlabel="core-ms per ms of air time", title=f"Cost: {total} cores")
+    axes.set(
+        xlabel="core-ms per ms of air time",
+        title=f"Cost of kernels and scheduling: {total} core-ms per ms",
+    )
     return figure

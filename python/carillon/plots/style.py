@@ -10,22 +10,22 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-INK, QUIET, GRID = "#1f2933", "#7b8794", "#e4e7eb"
+# The page (report/page.html) has the same, and others where the reader prefers dark.
+INK, QUIET, LINE, PAPER = "#1f2933", "#616e7c", "#e4e7eb", "#ffffff"
 ACCENT, SECOND, ALARM = "#0f6fc5", "#d97706", "#c81e3a"
 
-_STAGES = {
-    "Load": "#9aa5b1",
-    "Store": "#9aa5b1",
-    "PilotFft": "#2f9e8f",
-    "ZeroForce": "#8a4fbf",
-    "UplinkFft": "#74c2b8",
-    "EqualizeDemodulate": "#0f6fc5",
-    "Decode": "#e0a100",
-    "Encode": "#f2c94c",
-    "Modulate": "#f08a5d",
-    "Precode": "#d1495b",
-    "Ifft": "#ed8fa1",
-    "scheduling": "#52606d",
+# Paul Tol's "muted" scheme, which stays distinct for the colour-blind.
+STAGES = {
+    "PilotFft": "#117733",
+    "UplinkFft": "#44aa99",
+    "ZeroForce": "#332288",
+    "EqualizeDemodulate": "#88ccee",
+    "Decode": "#ddcc77",
+    "Encode": "#999933",
+    "Modulate": "#cc6677",
+    "Precode": "#882255",
+    "Ifft": "#aa4499",
+    "scheduling": "#7b8794",
     "network": "#b0bac5",
 }
 
@@ -45,11 +45,12 @@ _SETTINGS: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": GRID,
+    "grid.color": LINE,
     "grid.linewidth": 0.8,
     "xtick.color": QUIET,
     "ytick.color": QUIET,
     "legend.frameon": False,
+    "legend.fontsize": 8,
     "svg.fonttype": "path",
     "svg.hashsalt": "carillon",
     "figure.constrained_layout.use": True,
@@ -71,20 +72,36 @@ def figure(width: float = 8.4, height: float = 3.4) -> tuple[Figure, Axes]:
 
 def stage_colour(name: str) -> str:
     """The same colour for a stage in every picture."""
-    return _STAGES.get(name, QUIET)
+    return STAGES.get(name, QUIET)
 
 
-def deadline(axes: Axes, at: float, text: str) -> None:
-    """A deadline: a red line with its name above the axes."""
-    axes.axvline(at, color=ALARM, linewidth=1.2, linestyle=(0, (4, 2)))
-    axes.annotate(
-        text,
-        (at, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 2),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        color=ALARM,
-        fontsize=7.5,
-    )
+def legend(figure: Figure, axes: Axes, columns: int) -> None:
+    """Below the axes, where it covers nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        columns = min(columns, len(handles))
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def deadlines(axes: Axes, named: dict[str, float], colours: dict[str, str]) -> None:
+    """Dashed lines with their names above the axes; names that would meet go above each other."""
+    low, high = axes.get_xlim()
+    last = -1.0
+    level = 0
+    for name, at in sorted(named.items(), key=lambda item: item[1]):
+        place = (at - low) / (high - low)
+        level = level + 1 if level >= 0 and place - last < 0.2 else 0
+        last = place
+        axes.axvline(at, color=colours[name], linewidth=1.2, linestyle=(0, (4, 2)), zorder=2.5)
+        side = "right" if place > 0.9 else "left" if place < 0.1 else "center"
+        axes.annotate(
+            name,
+            (at, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2 + 9 * level),
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            color=colours[name],
+            fontsize=7.5,
+        )

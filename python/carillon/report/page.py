@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -48,14 +49,23 @@ def _about(folder: RunFolder, result: Result) -> str:
     )
 
 
+# A colour of a drawing, as matplotlib writes it.
+_COLOUR = re.compile(r"(?<=: )#([0-9a-f]{6})(?=[;\"])")
+
+
 def _plot(name: str, file: Path) -> str:
     svg = file.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
+    svg = _COLOUR.sub(r"var(--\1,#\1)", svg)  # the page may replace it
     # Ids of one drawing must not meet those of another on the page.
     for attribute in ('id="', 'href="#', "url(#"):
         svg = svg.replace(attribute, f"{attribute}{name}-")
     caption = html.escape(PLOTS[name][1])
-    return f'<figure class="{name}">{svg}<figcaption>{caption}</figcaption></figure>'
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
+    return (
+        f'<figure class="{name}"><div class="scroll" tabindex="0">{svg}</div>'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
 
 
 def _yaml(folder: RunFolder) -> str:

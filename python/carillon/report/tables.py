@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 
-from carillon.result import Distribution, Result
+from carillon.result import Distribution, Explanation, Result
 from carillon.runfolder import RunFolder
 
 _OPEN = 12  # sentences on late frames that show at once
@@ -25,17 +25,27 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
         yield _gaps(result)
 
 
-def _table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    cells = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_text(cell))}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    names = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+def _table(
+    title: str,
+    note: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    after: str = "",
+) -> str:
+    cells = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
     about = f"<p>{html.escape(note)}</p>" if note else ""
     return (
-        f"<section><h2>{html.escape(title)}</h2>{about}<div class='scroll'><table><thead><tr>"
-        f"{names}</tr></thead><tbody>{cells}</tbody></table></div></section>"
+        f"<section><h2>{html.escape(title)}</h2>{about}"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(title)}">'
+        f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table></div>{after}"
+        f"</section>"
     )
+
+
+def _cells(row: Sequence[object]) -> str:
+    first, *others = (html.escape(_text(cell)) for cell in row)
+    return f'<th scope="row">{first}</th>' + "".join(f"<td>{text}</td>" for text in others)
 
 
 def _text(cell: object) -> str:
@@ -46,8 +56,13 @@ def _text(cell: object) -> str:
     return str(cell)
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def _row(name: str, d: Distribution) -> list[object]:
-    return [name, d.p50, d.p90, d.p99, d.p999, d.p9999, d.max, d.samples]
+    times = [d.p50, d.p90, d.p99, d.p999, d.p9999, d.max]
+    return [name, *(None if ms is None else f"{ms:.4f}" for ms in times), d.samples]
 
 
 def _latency(result: Result) -> str:
@@ -73,22 +88,32 @@ def _latency(result: Result) -> str:
 
 def _lates(result: Result) -> str:
     causes = result.lates.model_dump()
-    counts = _table(
+    return _table(
         "Late frames",
         "By cause; each frame is counted once.",
-        [cause.replace("_", " ") for cause in causes],
-        [list(causes.values())],
+        ["", *(cause.replace("_", " ") for cause in causes)],
+        [["frames", *causes.values()]],
+        _explanations(result) if result.explanations else "",
     )
-    if not result.explanations:
-        return counts
-    items = [
+
+
+def _explanations(result: Result) -> str:
+    shown = result.explanations[:_OPEN]
+    parts = [f'<ul class="explanations">{_sentences(shown)}</ul>']
+    if rest := result.explanations[_OPEN:]:
+        parts.append(
+            f"<details><summary>{len(rest)} more late frames</summary>"
+            f'<ul class="explanations">{_sentences(rest)}</ul></details>'
+        )
+    return "".join(parts)
+
+
+def _sentences(explanations: Sequence[Explanation]) -> str:
+    return "".join(
         f"<li><b>Frame {late.frame}</b> ({html.escape(late.cause.replace('_', ' '))}): "
         f"{html.escape(late.text)}</li>"
-        for late in result.explanations
-    ]
-    first, rest = "".join(items[:_OPEN]), "".join(items[_OPEN:])
-    more = f"<details><summary>{len(items) - _OPEN} more</summary><ul>{rest}</ul></details>"
-    return f'{counts}<ul class="explanations">{first}</ul>{more if rest else ""}'
+        for late in explanations
+    )
 
 
 def _stages(result: Result) -> str:
@@ -97,7 +122,7 @@ def _stages(result: Result) -> str:
         "What each kernel cost over the run.",
         ["stage", "tasks", "chunks", "µs a chunk", "core-ms per ms", "share"],
         [
-            [s.name, s.tasks, s.chunks, s.us_per_chunk, s.core_ms_per_ms, f"{s.share:.1%}"]
+            [s.name, s.tasks, s.chunks, s.us_per_chunk, s.core_ms_per_ms, _percent(s.share)]
             for s in result.stages
         ],
     )
@@ -163,7 +188,7 @@ def _threads(result: Result) -> str:
                 ", ".join(t.roles),
                 "yes" if t.realtime else "no",
                 *(
-                    f"{share:.1%}"
+                    _percent(share)
                     for share in (
                         t.busy,
                         t.overhead,
@@ -205,5 +230,8 @@ def _gaps(result: Result) -> str:
         f"Times in which a pinned thread did not run: the newest {len(result.gaps)} of "
         f"{result.gaps_total}.",
         ["thread", "at ms", "length ms", "excuses"],
-        [[g.thread, f"{g.start_ms:.3f}", g.length_ms, g.cause] for g in result.gaps],
+        [
+            [g.thread, f"{g.start_ms:.3f}", g.length_ms, g.cause.replace("_", " ")]
+            for g in result.gaps
+        ],
     )

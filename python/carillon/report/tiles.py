@@ -56,7 +56,7 @@ def _rate(name: str, side: Direction) -> str:
 
 def _tile(title: str, value: str, unit: str, note: str) -> str:
     return (
-        f'<div class="tile"><h3>{html.escape(title)}</h3>'
+        f'<div class="tile"><h2>{html.escape(title)}</h2>'
         f'<p class="value">{html.escape(value)} <small>{html.escape(unit)}</small></p>'
         f"<p>{html.escape(note)}</p></div>"
     )
