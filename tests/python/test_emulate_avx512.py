@@ -1,0 +1,28 @@
+"""scripts/emulate-avx512, judged by programs of the system."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "emulate-avx512"
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+
+def emulate(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SCRIPT, *command], capture_output=True, text=True)
+
+
+def test_output_and_exit_status_are_the_programs() -> None:
+    echo = emulate("echo", "two", "words")
+    assert (echo.stdout, echo.stderr, echo.returncode) == ("two words\n", "", 0)
+    assert emulate("false").returncode == 1
+
+
+def test_glibc_finds_avx512() -> None:
+    assert "x86-64-v4 (supported, searched)" in emulate(LOADER, "--help").stdout
+
+
+def test_a_missing_program_is_named() -> None:
+    missing = emulate("no-such-program")
+    assert missing.returncode == 1
+    assert "no-such-program" in missing.stderr
