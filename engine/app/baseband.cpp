@@ -60,6 +60,7 @@ Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Tr
       layout_(frame),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
+      sent_(frame, plan.radio),
       head_start_(head_start(frame)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
@@ -235,6 +236,8 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
           runtime_.board(),
           ingest_,
           downlink_[slot],
+          sent_,
+          ingest_.wire_frame(frame),
           runtime_.live() <= 1};
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/recorder.hpp"
 #include "app/run_plan.hpp"
+#include "emulator/sent_bits.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/downlink.hpp"
 #include "fronthaul/ingest.hpp"
@@ -73,6 +74,7 @@ class Baseband final : public fronthaul::SymbolSink {
   fronthaul::Layout layout_;
   fronthaul::UplinkIngest ingest_;
   fronthaul::DownlinkSender sender_;
+  emulator::SentBits sent_;
   Tick head_start_ = 0;  // how long before its air start a frame is opened
 
   // Opening is rare and short: whoever sees a new frame first does it, under this flag.

@@ -9,6 +9,7 @@
 
 #include "app/judge.hpp"
 #include "app/loop.hpp"
+#include "emulator/sent_bits.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/ingest.hpp"
 #include "runtime/runtime.hpp"
@@ -31,7 +32,9 @@ struct FrameView {
   const runtime::Scoreboard& board;
   const fronthaul::UplinkIngest& ingest;
   const Downlink& downlink;
-  bool alone;  // no other frame is in flight
+  const emulator::SentBits& sent;
+  std::uint64_t radio_frame;  // its number on the radio's side
+  bool alone;                 // no other frame is in flight
 };
 
 /// How far the radio has been heard.
@@ -86,12 +89,14 @@ class Recorder {
   telemetry::FrameRecord measure(const FrameView& view) const;
   bool missed_deadline(const FrameView& view) const;
   bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
+  bool passed(const FrameView& view, std::size_t transport_block) const;
   Tick worst_packet_delay(const FrameView& view) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
   void fail_blocks(telemetry::FrameRecord& record);
   void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);
   void explain_nacks(const Pending& pending, telemetry::LateCause cause);
   void sample_quality(const FrameView& view);
+  void sample_raw_errors(const FrameView& view);
   void trace_packets(const FrameView& view);
   void keep_tasks_of(std::uint64_t frame);
   void collect_tasks(Source& source);

@@ -12,27 +12,6 @@ namespace {
 using frame::Direction;
 using frame::SymbolKind;
 
-bool bit(const std::uint8_t* lsb_first, std::size_t n) {
-  return ((lsb_first[n / 8] >> n % 8) & 1) != 0;
-}
-
-// Coded bits that the soft bits' signs would give wrong. Soft bits lie at their place in the
-// codeword, or one after the other where places repeat.
-std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
-                         const std::uint8_t* coded) {
-  std::uint64_t errors = 0;
-  const auto compare = [&](std::uint32_t e, std::uint32_t count, const std::int8_t* from) {
-    for (std::uint32_t i = 0; i < count; ++i) errors += (from[i] < 0) != bit(coded, e + i);
-  };
-  if (!map.direct) {
-    compare(0, map.E, soft);
-    return errors;
-  }
-  for (std::uint32_t p = 0; p < map.piece_count; ++p)
-    compare(map.pieces[p].e, map.pieces[p].count, soft + map.pieces[p].d);
-  return errors;
-}
-
 // The first `bits` bits of both, most significant first.
 std::uint64_t payload_errors(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t bits) {
   std::uint64_t errors = 0;
@@ -78,7 +57,7 @@ void count_blocks(const frame::Frame& frame, Direction direction, const Exchange
     counts.code_block_errors += !x.code_blocks[c].good;
     counts.iterations += x.code_blocks[c].decode.iterations;
     counts.raw_bits += map.E;
-    counts.raw_errors += raw_errors(map, soft_of(c), x.sent_coded + places[c].coded_offset);
+    counts.raw_errors += frame::raw_errors(map, soft_of(c), x.sent_coded + places[c].coded_offset);
   }
 }
 

@@ -21,6 +21,8 @@ class UplinkGenerator {
   using Place = std::function<std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
   /// Makes frame `index`: its payload, channel and noise follow from the seed and the index.
   void generate(std::uint64_t index, const Place& place);
+  /// Its payload and coded bits alone.
+  void encode(std::uint64_t index);
 
   /// Payload of the frame last made, and its coded bits (code blocks at coded_offset).
   std::span<const std::uint8_t> payload() const { return payload_.span(); }
@@ -33,7 +35,6 @@ class UplinkGenerator {
   std::uint64_t clipped() const { return clipped_; }
 
  private:
-  void encode(std::uint64_t index);
   void user_symbols(std::uint32_t symbol);
   void antenna_samples(std::uint32_t symbol, const Place& place, Random& random);
   void add_noise(std::int16_t* samples, std::uint32_t count, Random& random);

@@ -1,5 +1,8 @@
 #include "frame/receive.hpp"
 
+#include <bit>
+#include <cstring>
+
 namespace carillon::frame {
 namespace {
 
@@ -10,6 +13,30 @@ bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
       return true;
   }
   return false;
+}
+
+// The signs of eight soft bits, the first one's lowest.
+std::uint8_t signs(const std::int8_t* soft) noexcept {
+  std::uint64_t bytes;
+  std::memcpy(&bytes, soft, sizeof bytes);
+  return static_cast<std::uint8_t>((bytes >> 7 & 0x0101010101010101) * 0x0102040810204080 >> 56);
+}
+
+std::uint8_t bits_from(const std::uint8_t* coded, std::uint32_t first) noexcept {
+  const std::uint8_t* at = coded + first / 8;
+  return static_cast<std::uint8_t>((at[0] | at[1] << 8) >> first % 8);
+}
+
+// Of `count` soft bits against coded bits from `e` on.
+std::uint64_t differences(const std::int8_t* soft, const std::uint8_t* coded, std::uint32_t e,
+                          std::uint32_t count) noexcept {
+  std::uint64_t sum = 0;
+  std::uint32_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    sum += static_cast<std::uint64_t>(
+        std::popcount(static_cast<std::uint8_t>(signs(soft + i) ^ bits_from(coded, e + i))));
+  for (; i < count; ++i) sum += (soft[i] < 0) != ((bits_from(coded, e + i) & 1) != 0);
+  return sum;
 }
 
 bool all_zero(const std::uint8_t* info, std::uint32_t bits) noexcept {
@@ -52,6 +79,16 @@ CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint3
   if (result.good && all_zero(info, plan.K()))
     result.good = result.decode.parity && any_received(cb.map, soft);
   return result;
+}
+
+// Soft bits lie at their place in the codeword, or one after the other where places repeat.
+std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
+                         const std::uint8_t* coded) noexcept {
+  if (!map.direct) return differences(soft, coded, 0, map.E);
+  std::uint64_t errors = 0;
+  for (std::uint32_t p = 0; p < map.piece_count; ++p)
+    errors += differences(soft + map.pieces[p].d, coded, map.pieces[p].e, map.pieces[p].count);
+  return errors;
 }
 
 bool assemble(const Frame& frame, Direction direction, std::uint32_t transport_block,

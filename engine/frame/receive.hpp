@@ -58,6 +58,11 @@ CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint3
                              const phy::LdpcKernels& ldpc, DecodeScratch scratch,
                              std::uint8_t* info) noexcept;
 
+/// Coded bits of a code block (`coded`: E of them, least significant bit first, and
+/// phy::kCodedPadding bytes) that the signs of its soft bits give wrong.
+std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
+                         const std::uint8_t* coded) noexcept;
+
 /// A transport block's payload from its decoded code blocks (`infos` at info_offset), at its
 /// payload_offset. Returns whether the transport block's CRC holds.
 bool assemble(const Frame& frame, Direction direction, std::uint32_t transport_block,

@@ -170,7 +170,7 @@ struct ThreadRecord {
 struct UserRecord {
   std::uint64_t uplink_blocks = 0, uplink_failed = 0;
   std::uint64_t downlink_blocks = 0, downlink_failed = 0;
-  std::uint64_t raw_bits = 0, raw_errors = 0;  // channel hard decisions against decided bits
+  std::uint64_t raw_bits = 0, raw_errors = 0;  // signs of soft bits, against what was sent
   std::uint64_t iterations = 0, code_blocks = 0;
   double error_power = 0;  // Σ|s - nearest|² of sampled symbols, unit-energy constellation
   double noise_power = 0;  // Σ post-equalization variance predicted for the same symbols

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "emulator/uplink_generator.hpp"
 #include "fronthaul/link.hpp"
@@ -26,7 +27,7 @@ struct File {
   std::string path;
 };
 
-frame::FrameFormat format() {
+frame::FrameFormat format(bool crc = true) {
   frame::FrameFormat f;
   f.antennas = 4;
   f.users = 2;
@@ -35,6 +36,7 @@ frame::FrameFormat format() {
   f.schedule = "PPUUUUUU";
   f.symbols_per_slot = 4;
   f.deadlines.uplink_budget_ms = 200;
+  f.uplink.crc = crc;
   return f;
 }
 
@@ -49,11 +51,12 @@ telemetry::Store::Sizes sizes() {
 
 // One thread is radio, receiver, worker and conductor of a small cell.
 struct Cell : fronthaul::SymbolSink {
-  explicit Cell(double snr_db = 30)
-      : frame(format()),
+  explicit Cell(double snr_db = 30, bool crc = true)
+      : frame(format(crc)),
         pipeline(frame, {}),
         store(file.path, sizes()),
         recorder(store, frame),
+        sent(frame, radio(snr_db)),
         generator(frame, radio(snr_db)),
         layout(frame),
         link(fronthaul::open_both({}, layout, {})),
@@ -106,7 +109,9 @@ struct Cell : fronthaul::SymbolSink {
 
   // The frame from the air to its record; `give_up` ends it before its last task.
   template <typename Lost>
-  void run(std::uint32_t number, Lost&& lost, bool give_up = false) {
+  void run(
+      std::uint32_t number, Lost&& lost, bool give_up = false,
+      const std::function<void()>& meddle = [] {}) {
     send(number, lost);
     if (give_up) runtime.abandon(number);
     for (const Tick begun = now(); now() - begun < 2 * kSecond;) {
@@ -115,8 +120,10 @@ struct Cell : fronthaul::SymbolSink {
       runtime::FrameEvent event;
       if (runtime.poll({&event, 1}) == 0) continue;
       if (event.kind == runtime::FrameEvent::Kind::Committed) continue;
-      recorder.ended(
-          {number, event.slot, started, pipeline, runtime.board(), ingest, downlink, true}, event);
+      meddle();
+      recorder.ended({number, event.slot, started, pipeline, runtime.board(), ingest, downlink,
+                      sent, number, true},
+                     event);
       ingest.release(number);
       runtime.release(number);
       return;
@@ -134,6 +141,7 @@ struct Cell : fronthaul::SymbolSink {
   frame::Pipeline pipeline;
   telemetry::Store store;
   app::Recorder recorder;
+  const emulator::SentBits sent;
   emulator::UplinkGenerator generator;
   fronthaul::Layout layout;
   fronthaul::Link link;
@@ -199,11 +207,60 @@ TEST(Recorder, SumsUpQualityPerUser) {
     EXPECT_GT(user.symbols, 0U);
     EXPECT_GT(user.error_power, 0.0);
     EXPECT_LT(user.error_power / static_cast<double>(user.symbols), 0.2);
-    EXPECT_GT(user.raw_bits, 0U);
-    EXPECT_LT(user.raw_errors, user.raw_bits / 5);
     EXPECT_GT(user.iterations, 0U);
   }
   EXPECT_GT(cell.store.constellation().count(), 0U);
+}
+
+TEST(Recorder, ComparesBlocksWithoutACrcWithWhatWasSent) {
+  Cell cell(30, false);
+  cell.run(0);
+  auto& wrong = cell.pipeline.slot(1).payload;  // as decoded: its parity checks hold
+  cell.run(
+      1, [](std::uint32_t, std::uint32_t) { return false; }, false, [&] { wrong[0] ^= 1; });
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.frames()[0].uplink_failed, 0U);
+  EXPECT_EQ(cell.store.frames()[1].uplink_failed, 1U);
+}
+
+// Each frame adds one code block's errors against what its user sent: whichever block that is, it
+// is counted whether it was decoded or not.
+TEST(Recorder, CountsRawErrorsOfBlocksThatFailToo) {
+  Cell cell(2);
+  const auto places = cell.frame.code_blocks(Direction::Uplink);
+  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  std::vector<std::uint32_t> counted(places.size());
+  std::uint32_t failed = 0;
+  for (std::uint32_t n = 0; n < 16; ++n) {
+    std::uint64_t bits[2], errors[2];
+    for (std::uint32_t u = 0; u < 2; ++u) {
+      bits[u] = cell.store.users()[u].raw_bits;
+      errors[u] = cell.store.users()[u].raw_errors;
+    }
+    cell.run(n);
+    const auto& slot = cell.pipeline.slot(n);
+    std::uint32_t matches = 0;
+    for (std::size_t c = 0; c < places.size(); ++c) {
+      const auto& map = cell.frame.code_block(Direction::Uplink, places[c]).map;
+      const std::uint32_t user = blocks[places[c].transport_block].user;
+      std::uint64_t wrong = 0;
+      for (std::uint32_t p = 0; p < map.piece_count; ++p)
+        for (std::uint32_t i = 0; i < map.pieces[p].count; ++i) {
+          const std::uint32_t e = map.pieces[p].e + i;
+          const bool one =
+              (cell.generator.coded()[places[c].coded_offset + e / 8] >> e % 8 & 1) != 0;
+          wrong += one != (slot.soft[places[c].coded_offset + map.pieces[p].d + i] < 0);
+        }
+      const auto& now = cell.store.users()[user];
+      if (now.raw_bits - bits[user] != map.E || now.raw_errors - errors[user] != wrong) continue;
+      ++matches;
+      ++counted[c];
+      failed += !slot.results[c].good;
+    }
+    EXPECT_GE(matches, 1U) << "frame " << n;
+  }
+  EXPECT_GT(failed, 0U);
+  for (const std::uint32_t count : counted) EXPECT_GT(count, 1U);
 }
 
 TEST(Recorder, LostPacketsFailBlocksWithoutMakingTheFrameLate) {

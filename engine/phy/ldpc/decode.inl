@@ -26,11 +26,11 @@ class Decoder {
     for (std::uint32_t i = 0; i < std::max(options_.max_iterations, 1U); ++i) {
       iterate(i == 0);
       result.iterations = static_cast<std::uint16_t>(i + 1);
-      if (options_.early_stop && finished(result, info)) return compare(result);
+      if (options_.early_stop && finished(result, info)) return result;
     }
     decide(info);
     judge(result, info);
-    return compare(result);
+    return result;
   }
 
  private:
@@ -147,24 +147,6 @@ class Decoder {
           !any(sum_edges(graph_, graph_.row_begin[r], graph_.row_begin[r + 1], work_.bits), z_);
     result.crc = options_.crc != Crc::None && options_.crc_span > crc_bits(options_.crc) &&
                  crc(options_.crc, info, options_.crc_span) == 0;
-  }
-
-  // Channel decisions against decided bits, over the received places of the core.
-  DecodeResult compare(DecodeResult result) const {
-    for (std::uint32_t c = 2; c < core_; ++c) {
-      std::uint32_t places = z_;
-      if (c < graph_.info_columns) places = std::min(z_, known_ - std::min(known_, c * z_));
-      for (std::uint32_t i = 0; i < places; i += kByteLanes) {
-        const Vb v = load_bytes(soft_ + (c - 2) * z_ + i);
-        Signs decided;
-        std::memcpy(&decided, work_.bits[c] + i / 8, sizeof decided);
-        const Signs received = static_cast<Signs>(nonzero(v) & low_mask(places - i));
-        result.compared += static_cast<std::uint32_t>(std::popcount(received));
-        result.flipped += static_cast<std::uint32_t>(
-            std::popcount(static_cast<Signs>(received & (signs(v) ^ decided))));
-      }
-    }
-    return result;
   }
 
   BaseGraph graph_;

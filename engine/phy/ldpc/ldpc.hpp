@@ -69,8 +69,6 @@ struct DecodeResult {
   std::uint16_t iterations = 0;  // done
   bool parity = false;           // every check of the core and, but for three, of the received rows
   bool crc = false;              // the CRC holds; false when none was asked for
-  std::uint32_t compared = 0;    // received information and core-parity places …
-  std::uint32_t flipped = 0;     // … whose decided bit differs from the channel's hard decision
 };
 
 struct LdpcKernels {

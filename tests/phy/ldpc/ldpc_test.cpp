@@ -209,15 +209,14 @@ TEST(Ldpc, InstructionSetsDecideTheSameBits) {
         const DecodeResult result =
             ldpc_kernels(isa).decode(code, soft.data(), options, decoded.data(), scratch);
         EXPECT_TRUE(decoded == expected && result.iterations == reference.iterations &&
-                    result.parity == reference.parity && result.compared == reference.compared &&
-                    result.flipped == reference.flipped)
+                    result.parity == reference.parity)
             << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting;
       }
     }
   }
 }
 
-TEST(Ldpc, StopsAtTheFirstCodewordAndCountsTheChannelsErrors) {
+TEST(Ldpc, StopsAtTheFirstCodewordInSpiteOfWrongSigns) {
   LdpcScratch scratch;
   std::mt19937 random(4);
   const LdpcCode code = {1, 104};
@@ -237,8 +236,6 @@ TEST(Ldpc, StopsAtTheFirstCodewordAndCountsTheChannelsErrors) {
     EXPECT_TRUE(result.parity);
     EXPECT_FALSE(result.crc);
     EXPECT_LT(result.iterations, 6);
-    EXPECT_EQ(result.compared, 24U * 104U - 50U);
-    EXPECT_EQ(result.flipped, 40U);
   }
 }
 
@@ -270,17 +267,14 @@ TEST(Ldpc, StopsWhenTheCrcHolds) {
   }
 }
 
-TEST(Ldpc, NothingReceivedDecidesZerosAndConfirmsNothingWrong) {
+TEST(Ldpc, NothingReceivedDecidesZeros) {
   LdpcScratch scratch;
   const LdpcCode code = {1, 60};
   const std::vector<std::int8_t> soft(code.length());
   for (const Isa isa : available_isas()) {
     Bytes decoded(bytes_for(code.info_bits()), 0xff);
-    const DecodeResult result =
-        ldpc_kernels(isa).decode(code, soft.data(), {}, decoded.data(), scratch);
+    ldpc_kernels(isa).decode(code, soft.data(), {}, decoded.data(), scratch);
     EXPECT_TRUE(decoded == Bytes(decoded.size()));
-    EXPECT_EQ(result.compared, 0U);
-    EXPECT_EQ(result.flipped, 0U);
   }
 }
 
