@@ -14,10 +14,6 @@ constexpr int kPriority = 50;
 // Linux withholds 50 ms of each second by default, in one piece.
 constexpr Tick kThrottlePause = 40 * kMillisecond;
 
-void add(std::atomic<Tick>& sum, Tick value) noexcept {  // one writer
-  sum.store(sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
-}
-
 std::int64_t involuntary_switches() noexcept {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
@@ -43,7 +39,8 @@ void Loop::set_up() {
     if (!fifo.done) complaint_ += (complaint_.empty() ? "" : "; ") + fifo.reason;
   }
   preemptions_ = involuntary_switches();
-  last_.store(now(), std::memory_order_release);
+  charged_ = now();
+  last_.store(charged_, std::memory_order_release);
   started_.store(true, std::memory_order_release);
 }
 
@@ -71,7 +68,7 @@ bool Loop::turn() noexcept {
     const Tick start = look();
     if (!duty->step()) continue;
     const Tick end = now();
-    charge(duty->kind(), end - start);
+    charge(time_of(duty->kind()), start, end);
     if (end - start >= kStall)
       if (const Tick excess = end - start - duty->expected(); excess >= kStall)
         note_stall(start, excess);
@@ -88,27 +85,38 @@ void Loop::rest() noexcept {
   // Whatever happens unannounced waits no longer than this.
   const Tick slept = backoff_.idle(std::min(until, start + kMillisecond));
   wake(slept);
-  if (slept == 0) add(spinning_, look() - start);
+  if (slept == 0) charge(spinning_, charged_, look());
 }
 
 // Sleeping longer than was asked for is a stall too.
 void Loop::wake(Tick slept) noexcept {
   if (slept == 0) return;
-  add(sleeping_, slept);
   const Tick end = now();
+  charge(sleeping_, end - slept, end);
   if (const Tick late = end - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
   was_preempted();  // what happened before says nothing about the next stall
   last_.store(end, std::memory_order_release);
 }
 
-void Loop::charge(RoleKind kind, Tick elapsed) noexcept {
+// What passed before, asking duties that had nothing to do, is spinning.
+void Loop::charge(std::atomic<Tick>& sum, Tick from, Tick until) noexcept {
+  const auto add = [](std::atomic<Tick>& to, Tick value) {  // one writer
+    to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  };
+  add(spinning_, std::max<Tick>(from - charged_, 0));
+  add(sum, until - from);
+  charged_ = until;
+}
+
+std::atomic<Tick>& Loop::time_of(RoleKind kind) noexcept {
   switch (kind) {
-    case RoleKind::Worker: return add(busy_, elapsed);
-    case RoleKind::Receiver: return add(receiving_, elapsed);
-    case RoleKind::Conductor: return add(conducting_, elapsed);
+    case RoleKind::Worker: return busy_;
+    case RoleKind::Receiver: return receiving_;
+    case RoleKind::Conductor: return conducting_;
     case RoleKind::Radio:
-    case RoleKind::Users: return add(emulating_, elapsed);
+    case RoleKind::Users: break;
   }
+  return emulating_;
 }
 
 // The system took the core away if it counted a preemption, if the pause is as long as those by

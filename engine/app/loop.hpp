@@ -71,7 +71,8 @@ class Loop {
   bool turn() noexcept;
   void rest() noexcept;
   void wake(Tick slept) noexcept;
-  void charge(RoleKind kind, Tick elapsed) noexcept;
+  void charge(std::atomic<Tick>& sum, Tick from, Tick until) noexcept;
+  std::atomic<Tick>& time_of(RoleKind kind) noexcept;
   void note_stall(Tick start, Tick length) noexcept;
   bool was_preempted() noexcept;
 
@@ -83,6 +84,7 @@ class Loop {
   std::atomic<bool> stopping_{false}, started_{false};
   std::atomic<Tick> busy_{0}, emulating_{0}, receiving_{0}, conducting_{0}, spinning_{0},
       sleeping_{0};
+  Tick charged_ = 0;  // all time until here is in one of them
   std::int64_t preemptions_ = 0;
   bool granted_ = false;
   std::string complaint_;
