@@ -17,6 +17,12 @@ struct LateFrame {
   bool alone = true;            // no other frame was in flight when it ended
 };
 
+/// Why, and by which gap.
+struct Verdict {
+  telemetry::LateCause cause = telemetry::LateCause::None;
+  std::uint32_t gap = 0;  // as FrameRecord::gap
+};
+
 /// Remembers recent stalls. A late is put down to one that overlapped the frame; frames that had to
 /// queue behind such a frame inherit its cause until the backlog is over.
 class Judge {
@@ -25,8 +31,9 @@ class Judge {
   /// blame.
   explicit Judge(Tick patience) : patience_(patience) {}
 
+  /// Every gap of the run, in order.
   void note(const telemetry::GapRecord& gap);
-  telemetry::LateCause cause(const LateFrame& frame);
+  Verdict cause(const LateFrame& frame);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in
   /// flight, or this one was in time. (With a budget longer than a frame some frame always is.)
   void ended(bool caught_up);
@@ -34,12 +41,12 @@ class Judge {
  private:
   static constexpr std::size_t kRemembered = 64;
 
-  const telemetry::GapRecord* overlapping(Tick start, Tick end) const;
+  Verdict overlapping(Tick start, Tick end) const;
 
   Tick patience_;
   std::array<telemetry::GapRecord, kRemembered> gaps_{};
   std::size_t noted_ = 0;
-  telemetry::LateCause inherited_ = telemetry::LateCause::None;
+  Verdict inherited_;
 };
 
 }  // namespace carillon::app

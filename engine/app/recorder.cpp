@@ -54,7 +54,8 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (event.kind != Kind::Refused) record = measure(view);
   record.frame = view.frame;
   record.air_start = view.air_start;
-  record.nack = dropped ? 1 : 0;
+  if (dropped)
+    record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
   pending.is_late =
       dropped || pending.silent || missed_deadline(view) || view.downlink.late_symbols > 0;
@@ -85,7 +86,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   Pending pending;
   pending.record.frame = frame;
   pending.record.air_start = air_start;
-  pending.record.nack = 1;
+  pending.record.nack = telemetry::kRefused;
   pending.is_late = true;
   pending.silent = !heard;
   pending.nacks = store_.nacks().count();
@@ -143,17 +144,20 @@ void Recorder::commit(Pending& pending) {
   }
   LateCause cause = LateCause::None;
   if (pending.is_late) {
-    cause = judge_.cause(pending.late);
+    const Verdict verdict = judge_.cause(pending.late);
+    cause = verdict.cause;
     record.late_cause = static_cast<std::uint32_t>(cause);
+    record.gap = verdict.gap;
     ++counter_of(counters, cause);
   }
   explain_nacks(pending, cause);
   judge_.ended(pending.late.alone || !pending.is_late);
   record.completed = pending.is_late ? 0 : 1;
+  record.ended = pending.late.ended - record.air_start;
   ++counters.frames_seen;
   counters.frames_completed += record.completed;
-  counters.frames_nacked += record.nack;
-  counters.overload_nacks += record.nack;
+  counters.frames_nacked += record.nack != 0;
+  counters.overload_nacks += record.nack != 0;
   counters.uplink_blocks += record.uplink_blocks;
   counters.uplink_failed += record.uplink_failed;
   store_.frames().append(record);

@@ -36,7 +36,7 @@ struct Counters {
   std::uint64_t packets_received = 0, packets_sent = 0;
   std::uint64_t rejected_length = 0, rejected_cell = 0, rejected_antenna = 0, rejected_symbol = 0;
   std::uint64_t rejected_old = 0, rejected_early = 0, rejected_duplicate = 0;
-  std::uint64_t packets_missing = 0;  // never came before their symbol was closed
+  std::uint64_t packets_missing = 0;  // had not come when their frame ended
   std::uint64_t saturated_samples = 0;
   Tick pacing_error_sum = 0;  // of the emulated radio's frame starts, and of its square in ns²
   std::uint64_t pacing_error_square = 0, pacing_frames = 0;
@@ -85,6 +85,8 @@ struct Counters {
   }
 };
 
+inline constexpr std::uint32_t kRefused = 1, kDiscarded = 2;  // FrameRecord::nack
+
 /// One frame. Instants are ticks relative to `air_start`; 0 where the frame has no such milestone.
 struct FrameRecord {
   std::uint64_t frame = 0;
@@ -97,15 +99,16 @@ struct FrameRecord {
   Tick uplink_done = 0;          // last uplink task committed (T_data ends)
   Tick downlink_first = 0;       // first downlink symbol ready to send
   Tick downlink_done = 0;        // last downlink symbol ready to send
+  Tick ended = 0;                // over: done, discarded or refused
   std::uint32_t completed = 0;   // 1 if everything was done in time
-  std::uint32_t nack = 0;        // 1: overload_nack
+  std::uint32_t nack = 0;        // overload_nack: kRefused or kDiscarded
   std::uint32_t late_cause = 0;  // LateCause
   std::uint32_t missing_packets = 0;
   std::uint32_t uplink_blocks = 0, uplink_failed = 0;
   std::uint32_t downlink_late_symbols = 0;
   std::uint32_t iterations = 0;  // LDPC, summed over code blocks
   std::uint32_t code_blocks = 0;
-  std::uint32_t padding = 0;
+  std::uint32_t gap = 0;  // that made it late: its number in the run, from 1; 0: none
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -119,6 +122,7 @@ struct FrameRecord {
     visit("uplink_done", self.uplink_done);
     visit("downlink_first", self.downlink_first);
     visit("downlink_done", self.downlink_done);
+    visit("ended", self.ended);
     visit("completed", self.completed);
     visit("nack", self.nack);
     visit("late_cause", self.late_cause);
@@ -128,7 +132,7 @@ struct FrameRecord {
     visit("downlink_late_symbols", self.downlink_late_symbols);
     visit("iterations", self.iterations);
     visit("code_blocks", self.code_blocks);
-    visit("padding", self.padding);
+    visit("gap", self.gap);
   }
 };
 

@@ -11,7 +11,7 @@
 namespace carillon::telemetry {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeaderBytes = 65536;
 constexpr std::size_t kLine = 64;
 
@@ -63,7 +63,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   plan(gaps_, "gaps", sizes.gaps, json);
   plan(tasks_, "tasks", sizes.tasks, json);
   plan(late_tasks_, "late_tasks", sizes.late_tasks, json);
-  json = "{\"version\":1,\"opcodes\":" + json_list(sizes.opcodes) +
+  json = "{\"version\":2,\"opcodes\":" + json_list(sizes.opcodes) +
          ",\"threads\":" + json_list(sizes.threads) + ",\"sections\":{" + json + "}}";
   if (json.size() + 16 > kHeaderBytes) throw std::logic_error("telemetry header is too long");
   map(path);

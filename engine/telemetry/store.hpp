@@ -2,7 +2,7 @@
 // run lasts, a report afterwards. It describes itself:
 //
 //   "CARILLON", u32 version, u32 header bytes, then JSON padded with zeros to the header's end:
-//   {"version":1, "opcodes":[…], "threads":[…], "sections":{"frames":{"offset":…, "record_bytes":…,
+//   {"version":2, "opcodes":[…], "threads":[…], "sections":{"frames":{"offset":…, "record_bytes":…,
 //    "capacity":…, "count_offset":…, "dtype":[["frame","<u8"],…]},…}}
 //
 // At count_offset lies a u64: the records written so far. Record i lies at i modulo capacity.

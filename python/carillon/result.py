@@ -63,7 +63,10 @@ class Uplink(Direction):
     """Latency: D_UL, from the frame's first packet to its last bits (thesis eq. 2.2)."""
 
     extra_latency_ms: Distribution = Field(description="D_UL - T (eq. 2.3)")
-    raw_ber: float | None = Field(description="before decoding")
+    raw_ber: float | None = Field(
+        description="before decoding: of one code block of each frame that came whole, decoded "
+        "or not, against what the emulated user sent"
+    )
     evm_percent: float | None
     snr_db: float | None = Field(description="after equalization, as the receiver predicts it")
     iterations: float | None = Field(description="LDPC, mean over code blocks")
@@ -151,6 +154,7 @@ class Pacing(_Model):
 class Gap(_Model):
     """A time in which a pinned loop did not run, or woke later than it asked to."""
 
+    number: int = Field(description="in the run, from 1; frames.csv names it")
     cause: str = Field(description="the lateness that it excuses")
     thread: str
     start_ms: float = Field(description="from the start of the run")
@@ -162,6 +166,7 @@ class Explanation(_Model):
 
     frame: int
     cause: str
+    late_ms: float | None = Field(description="of its uplink; null: in time, or it never ended")
     text: str
 
 
@@ -203,14 +208,20 @@ class Result(_Model):
     users: list[User]
     stages: list[Stage]
     threads: list[Thread]
-    packets: dict[str, int] = Field(description="received, sent, missing, rejected by kind")
+    packets: dict[str, int] = Field(
+        description="received, whatever became of them; sent; missing: not there when their frame "
+        "ended; rejected by kind"
+    )
     nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
     saturated_samples: int
     ill_conditioned: int = Field(description="subcarriers whose combiner had to be regularised")
     pacing: Pacing | None
     gaps: list[Gap] = Field(description="the newest 100")
     gaps_total: int
-    explanations: list[Explanation] = Field(description="of the first 1000 late frames")
+    explanations: list[Explanation] = Field(
+        description="of the first 100 late frames, and of the 20 others that ended latest; "
+        "frames.csv has all"
+    )
     configuration: dict[str, Any] = Field(description="the whole cell, defaults included")
 
 

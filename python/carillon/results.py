@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from carillon import explain, measures
+from carillon import measures
+from carillon.explain import Late, pick
 from carillon.result import (
     Cores,
     Distribution,
@@ -28,10 +30,10 @@ from carillon.statistics import Percentiles, Values, decibels, ratio, wilson
 from carillon.telemetry import CAUSES, ROLES, Records, Telemetry, cause_name, thread_name
 
 LISTED_GAPS = 100
-EXPLAINED = 1000
+FIRST_LATES, WORST_LATES = 100, 20
 
 
-def build(folder: RunFolder, telemetry: Telemetry) -> Result:
+def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Result:
     """Every measure of a run."""
     count = telemetry.counters()
     frames = telemetry.read("frames")
@@ -43,7 +45,7 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
     # The air goes on while frames are missed, and the threads' account with it.
     lasted_ms = max(air_ms, _span_ms(frames, frame_ms))
     cores = _cores(telemetry.read("threads"), lasted_ms)
-    gaps = telemetry.read("gaps")
+    gaps = telemetry.read("gaps", newest=LISTED_GAPS)
     return Result(
         version=folder.version,
         name=folder.cell.name,
@@ -96,12 +98,12 @@ def build(folder: RunFolder, telemetry: Telemetry) -> Result:
         saturated_samples=count["saturated_samples"],
         ill_conditioned=count["ill_conditioned"],
         pacing=_pacing(count),
-        gaps=[_gap(gap, count["started"], telemetry.threads) for gap in gaps[-LISTED_GAPS:]],
-        gaps_total=telemetry.written("gaps"),
-        explanations=[
-            Explanation(frame=late.frame, cause=late.cause, text=late.text)
-            for late in explain.late_frames(folder, telemetry, EXPLAINED)
+        gaps=[
+            _gap(number, gap, count["started"], telemetry.threads)
+            for number, gap in enumerate(gaps, telemetry.written("gaps") - len(gaps) + 1)
         ],
+        gaps_total=telemetry.written("gaps"),
+        explanations=[Explanation(**vars(late)) for late in pick(lates, FIRST_LATES, WORST_LATES)],
         configuration=folder.cell.model_dump(mode="json"),
     )
 
@@ -290,8 +292,9 @@ def _pacing(count: dict[str, int]) -> Pacing | None:
     return Pacing(mean_us=pacing[0], deviation_us=pacing[1], frames=count["pacing_frames"])
 
 
-def _gap(gap: Records, started: int, threads: list[str]) -> Gap:
+def _gap(number: int, gap: Records, started: int, threads: list[str]) -> Gap:
     return Gap(
+        number=number,
         cause=cause_name(int(gap["cause"])),
         thread=thread_name(threads, int(gap["thread"])),
         start_ms=(int(gap["start"]) - started) / 1e6,

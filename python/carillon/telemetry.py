@@ -19,8 +19,9 @@ import numpy.typing as npt
 Records = npt.NDArray[Any]
 
 MAGIC = b"CARILLON"
-VERSION = 1
+VERSION = 2
 PACKET_EVENT = 0xFFFF
+REFUSED, DISCARDED = 1, 2  # FrameRecord.nack
 CAUSES = ("lost", "fronthaul", "processing", "operating_system", "machine_stall")
 PHASES = ("starting", "running", "draining", "done")
 ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users"}

@@ -55,7 +55,7 @@ TEST(Overload, AFrameThatCannotBeInTimeIsNackedWithAllItsBlocks) {
   EXPECT_EQ(c.frames_completed, 0U);
   EXPECT_EQ(c.overload_nacks, c.frames_seen);
   EXPECT_EQ(c.harq_nacks, c.frames_seen * blocks.size());
-  for (const auto& record : rig.records()) EXPECT_EQ(record.nack, 1U) << record.frame;
+  for (const auto& record : rig.records()) EXPECT_NE(record.nack, 0U) << record.frame;
   test::expect_conservation(rig);
 }
 

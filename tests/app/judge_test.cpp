@@ -21,7 +21,7 @@ LateFrame frame(Tick n) { return {ms(n), ms(n + 2), 0, 0, false}; }
 struct Court {
   Judge judge{100 * kMicrosecond};
   LateCause late(LateFrame f, bool caught_up = false) {
-    const LateCause cause = judge.cause(f);
+    const LateCause cause = judge.cause(f).cause;
     judge.ended(caught_up);
     return cause;
   }
@@ -85,6 +85,16 @@ TEST(Judge, LetsTheBacklogInheritUntilItIsOver) {
   EXPECT_TRUE(court.late(lossy) == LateCause::OperatingSystem);
   court.judge.ended(true);  // a frame in time, or nothing in flight
   EXPECT_TRUE(court.late(frame(7)) == LateCause::Processing);
+}
+
+TEST(Judge, NamesTheGapByItsNumberInTheRun) {
+  Judge judge{100 * kMicrosecond};
+  for (Tick i = 0; i < 100; ++i) judge.note({ms(10 * i), ms(1) + (i == 90), 0, kStall});
+  EXPECT_EQ(judge.cause(frame(10 * 80)).gap, 81U);
+  EXPECT_EQ(judge.cause({ms(10 * 85), ms(10 * 95), 0, 0, false}).gap, 91U);  // the longest
+  EXPECT_EQ(judge.cause(frame(10 * 95 + 5)).gap, 91U);                       // inherited
+  judge.ended(true);
+  EXPECT_EQ(judge.cause(frame(10 * 95 + 5)).gap, 0U);
 }
 
 TEST(Judge, EndsTheInheritanceWithTheFrameThatEndsAlone) {

@@ -292,7 +292,7 @@ TEST(Recorder, ADiscardedFrameIsNackedWithAllItsBlocks) {
   cell.recorder.close();
   const auto& c = cell.store.counters();
   const auto& dropped = cell.store.frames()[1];
-  EXPECT_EQ(dropped.nack, 1U);
+  EXPECT_EQ(dropped.nack, telemetry::kDiscarded);
   EXPECT_EQ(dropped.completed, 0U);
   EXPECT_EQ(dropped.uplink_failed, cell.blocks());
   EXPECT_NE(dropped.late_cause, 0U);
@@ -315,7 +315,7 @@ TEST(Recorder, ARefusedFrameIsLateAndNacked) {
   EXPECT_EQ(c.uplink_blocks, 2 * cell.blocks());
   EXPECT_EQ(c.uplink_failed, cell.blocks());
   const auto& record = cell.store.frames()[1];
-  EXPECT_EQ(record.nack, 1U);
+  EXPECT_EQ(record.nack, telemetry::kRefused);
   EXPECT_EQ(record.frame, 1U);
 }
 

@@ -212,7 +212,7 @@ inline void expect_conservation(Rig& rig) {
   for (const auto& record : rig.records()) {
     numbers.insert(record.frame);
     sum.completed += record.completed;
-    sum.nack += record.nack;
+    sum.nack += record.nack != 0;
     sum.uplink_blocks += record.uplink_blocks;
     sum.uplink_failed += record.uplink_failed;
     sum.code_blocks += record.code_blocks;

@@ -41,12 +41,12 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(
             I8,
             "air_start first_packet last_packet pilots_done combiner_done started uplink_done "
-            "downlink_first downlink_done",
+            "downlink_first downlink_done ended",
         ),
         *_fields(
             U4,
             "completed nack late_cause missing_packets uplink_blocks uplink_failed "
-            "downlink_late_symbols iterations code_blocks padding",
+            "downlink_late_symbols iterations code_blocks gap",
         ),
     ],
     "stages": [*_fields(U8, "tasks chunks"), ("busy", I8)],
@@ -77,7 +77,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
 }
 DTYPES["late_tasks"] = DTYPES["tasks"]
 
-OPCODES = ["PilotFft", "ZeroForce", "UplinkFft", "EqualizeDemodulate", "Decode", "Precode"]
+OPCODES = ["PilotFft", "ZeroForce", "UplinkFft", "EqualizeDemodulate", "Decode", "Precode", "Ifft"]
 THREADS = ["worker 0", "worker 1", "radio"]
 Row = dict[str, Any]
 
@@ -109,9 +109,9 @@ class Sections:
             }
             bodies.append((table.tobytes(), len(rows)))
             offset += table.nbytes
-        tree = {"version": 1, "opcodes": OPCODES, "threads": THREADS, "sections": described}
+        tree = {"version": 2, "opcodes": OPCODES, "threads": THREADS, "sections": described}
         text = json.dumps(tree).encode()
-        header = bytearray(struct.pack("<8sII", b"CARILLON", 1, 32768) + text)
+        header = bytearray(struct.pack("<8sII", b"CARILLON", 2, 32768) + text)
         header.extend(bytes(header_bytes - len(header)))
         for place, (_, count) in enumerate(bodies):
             struct.pack_into("<Q", header, 32768 + 8 * place, count)
@@ -188,6 +188,7 @@ def frame_row(number: int, **changes: Any) -> Row:
         "uplink_done": 775_000,
         "downlink_first": 300_000,
         "downlink_done": 400_000,
+        "ended": 780_000,
         "completed": 1,
         "uplink_blocks": 2,
         "iterations": 6,

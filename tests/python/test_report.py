@@ -63,7 +63,7 @@ def test_blocks_that_failed_are_not_delivered(tmp_path: Path) -> None:
     }
     run.rows["users"] = [dict(run.rows["users"][0]) | {"uplink_failed": 25}, run.rows["users"][1]]
     folder = run_folder(tmp_path, run)
-    r = results.build(folder, folder.telemetry())
+    r = results.build(folder, folder.telemetry(), [])
     assert r.uplink.rate_mbps == pytest.approx(2.0 * 75 / 100)
     assert r.uplink.bler == pytest.approx(0.25)
     assert r.uplink.bler_interval[0] < 0.25 < r.uplink.bler_interval[1]
@@ -79,7 +79,7 @@ def test_a_frame_without_downlink_achieves_nothing(tmp_path: Path) -> None:
     for number in range(25):
         run.rows["frames"][number] |= silent | {"completed": 0, "late_cause": 3}
     folder = run_folder(tmp_path, run)
-    r = results.build(folder, folder.telemetry())
+    r = results.build(folder, folder.telemetry(), [])
     assert r.downlink.latency_ms.samples == 25
     assert r.downlink.achievable_rate_mbps == pytest.approx(0.7 * 2.0 / 2)
 
@@ -88,15 +88,15 @@ def test_core_time_is_of_the_time_on_air(tmp_path: Path) -> None:
     run = quiet_run()
     run.rows["counters"][0]["ended"] = 90 * MS  # it drained for a while
     folder = run_folder(tmp_path, run)
-    assert results.build(folder, folder.telemetry()).cores.kernels == pytest.approx(0.25)
+    assert results.build(folder, folder.telemetry(), []).cores.kernels == pytest.approx(0.25)
     run.rows["frames"][-1]["air_start"] = 99 * MS  # frames that nobody saw went by
     folder = run_folder(tmp_path, run)
-    assert results.build(folder, folder.telemetry()).cores.kernels == pytest.approx(0.125)
+    assert results.build(folder, folder.telemetry(), []).cores.kernels == pytest.approx(0.125)
 
 
 def test_each_side_speaks_of_what_it_saw(tmp_path: Path) -> None:
     folder = run_folder(tmp_path, quiet_run())
-    r = results.build(folder, folder.telemetry())
+    r = results.build(folder, folder.telemetry(), [])
     radio = report.summary(r.model_copy(update={"role": "radio"}))
     assert radio[0] == "50 frames sent, no block failed."
     assert [line.partition(":")[0] for line in radio[1:]] == ["downlink"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 
+from carillon.explain import pick
 from carillon.result import Distribution, Explanation, Result
 from carillon.runfolder import RunFolder
 
-_OPEN = 12  # sentences on late frames that show at once
+_FIRST, _WORST = 8, 4  # late frames that show at once
 
 
 def sections(folder: RunFolder, result: Result) -> Iterator[str]:
@@ -98,12 +99,19 @@ def _lates(result: Result) -> str:
 
 
 def _explanations(result: Result) -> str:
-    shown = result.explanations[:_OPEN]
+    total = result.frames.seen - result.frames.completed
+    shown = pick(result.explanations, _FIRST, _WORST)
     parts = [f'<ul class="explanations">{_sentences(shown)}</ul>']
-    if rest := result.explanations[_OPEN:]:
+    if rest := [late for late in result.explanations if late not in shown]:
         parts.append(
             f"<details><summary>{len(rest)} more late frames</summary>"
             f'<ul class="explanations">{_sentences(rest)}</ul></details>'
+        )
+    if total > len(result.explanations):
+        parts.append(
+            f"<p>Shown are the first late frames and those that ended latest, "
+            f"{len(result.explanations)} of {total}; the column <code>explanation</code> of "
+            f"frames.csv, beside this page, has all of them.</p>"
         )
     return "".join(parts)
 
@@ -131,7 +139,8 @@ def _stages(result: Result) -> str:
 def _users(result: Result) -> str:
     return _table(
         "Users",
-        "Raw BER is before decoding; SNR is after equalization, as the receiver predicts it.",
+        "Raw BER is before decoding, of one code block of each frame, decoded or not; SNR is after "
+        "equalization, as the receiver predicts it.",
         [
             "user",
             "uplink blocks",
@@ -229,9 +238,9 @@ def _gaps(result: Result) -> str:
         "Gaps",
         f"Times in which a pinned thread did not run: the newest {len(result.gaps)} of "
         f"{result.gaps_total}.",
-        ["thread", "at ms", "length ms", "excuses"],
+        ["gap", "thread", "at ms", "length ms", "excuses"],
         [
-            [g.thread, f"{g.start_ms:.3f}", g.length_ms, g.cause.replace("_", " ")]
+            [g.number, g.thread, f"{g.start_ms:.3f}", g.length_ms, g.cause.replace("_", " ")]
             for g in result.gaps
         ],
     )

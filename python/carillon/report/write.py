@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
-from carillon import plots, results, trace
+import numpy as np
+
+from carillon import explain, plots, results, trace
 from carillon.report.page import page
 from carillon.result import Result
 from carillon.runfolder import RunFolder
@@ -20,10 +23,10 @@ _INSTANTS = (
     "uplink_done",
     "downlink_first",
     "downlink_done",
+    "ended",
 )
 _COUNTS = (
     "completed",
-    "nack",
     "missing_packets",
     "uplink_blocks",
     "uplink_failed",
@@ -31,28 +34,46 @@ _COUNTS = (
     "iterations",
     "code_blocks",
 )
+_NACKS = ("", "refused", "discarded")
 
 
 def rebuild(folder: RunFolder) -> Result:
     """Writes every file of the report anew, from the telemetry."""
     telemetry = folder.telemetry()
-    result = results.build(folder, telemetry)
+    lates = explain.late_frames(folder, telemetry)
+    result = results.build(folder, telemetry, lates)
     (folder.path / "result.json").write_text(result.model_dump_json(indent=2) + "\n", "utf-8")
-    _write_frames(folder.path / "frames.csv", telemetry.read("frames"))
+    _write_frames(folder.path / "frames.csv", telemetry.read("frames"), lates)
     trace.write(folder.path / "trace.json", folder, telemetry)
     drawn = plots.draw(folder, telemetry, result)
     (folder.path / "report.html").write_text(page(folder, telemetry, result, drawn), "utf-8")
     return result
 
 
-def _write_frames(file: Path, frames: Records) -> None:
+def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) -> None:
     """One row a frame; instants in ms from the frame's start on air, empty where there is none."""
+    explanations = {late.frame: late.text for late in lates}
+    columns = np.sort(frames, order="frame")
+    instants = [_in_ms(columns[name]) for name in _INSTANTS]
+    counts = [columns[name].tolist() for name in _COUNTS]
+    rows = zip(
+        columns["frame"].tolist(),
+        columns["air_start"].tolist(),
+        *instants,
+        *counts,
+        (_NACKS[nack] for nack in columns["nack"]),
+        (cause_name(cause) for cause in columns["late_cause"]),
+        columns["gap"].tolist(),
+        (explanations.get(number, "") for number in columns["frame"].tolist()),
+        strict=True,
+    )
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
-        instants = [f"{name}_ms" for name in _INSTANTS]
-        writer.writerow(["frame", "air_start_ns", *instants, *_COUNTS, "late_cause"])
-        for frame in frames:
-            times = [f"{int(frame[n]) / 1e6:.6f}" if frame[n] else "" for n in _INSTANTS]
-            counts = [int(frame[name]) for name in _COUNTS]
-            cause = cause_name(int(frame["late_cause"]))
-            writer.writerow([int(frame["frame"]), int(frame["air_start"]), *times, *counts, cause])
+        names = [f"{name}_ms" for name in _INSTANTS]
+        after = ("nack", "late_cause", "gap", "explanation")
+        writer.writerow(["frame", "air_start_ns", *names, *_COUNTS, *after])
+        writer.writerows(rows)
+
+
+def _in_ms(instants: Records) -> list[str]:
+    return [f"{ns / 1e6:.6f}" if ns else "" for ns in instants.tolist()]
