@@ -11,6 +11,9 @@
 namespace carillon::app {
 namespace {
 
+constexpr std::string_view kEveryAddress = "0.0.0.0";
+constexpr std::uint16_t kFreePort = 0;  // the system chooses
+
 void take(std::vector<Problem> found, std::string_view prefix, std::vector<Problem>& problems) {
   for (auto& problem : found)
     problems.push_back({std::string(prefix) + "." + problem.key, std::move(problem.message)});
@@ -24,9 +27,24 @@ void in_range(double value, double low, double high, std::string key,
                                           detail::number_text(high)});
 }
 
+void check_cores(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
+  const auto& cores = runtime.cores;
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    const std::string key = "runtime.cores." + std::to_string(i);
+    in_range(cores[i], 0, 4095, key, problems);
+    const auto here = cores.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(cores.begin(), here, cores[i]) != here)
+      problems.push_back({key, "is " + std::to_string(cores[i]) + " again; list each core once"});
+  }
+  if (!cores.empty() && runtime.workers > cores.size())
+    problems.push_back({"runtime.workers",
+                        "is " + std::to_string(runtime.workers) + " but runtime.cores lists only " +
+                            std::to_string(cores.size()) + "; have no more workers than cores"});
+}
+
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.workers, 0, 128, "runtime.workers", problems);
-  for (const std::uint32_t core : runtime.cores) in_range(core, 0, 4095, "runtime.cores", problems);
+  check_cores(runtime, problems);
   std::string known;
   for (const auto name : runtime::policy_names()) {
     if (runtime.policy == name) return;
@@ -35,11 +53,26 @@ void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems
   problems.push_back({"runtime.policy", "is '" + runtime.policy + "' but must be one of " + known});
 }
 
+void check_ports(const fronthaul::LinkOptions& link, std::vector<Problem>& problems) {
+  const bool same_address = link.bbu_address == link.radio_address ||
+                            link.bbu_address == kEveryAddress ||
+                            link.radio_address == kEveryAddress;
+  const std::uint32_t first = link.bbu_port, last = first + link.receivers - 1;
+  if (!same_address || first == kFreePort || link.radio_port < first || link.radio_port > last)
+    return;
+  const std::string ports =
+      std::to_string(first) + (last == first ? "" : " to " + std::to_string(last));
+  problems.push_back({"fronthaul.radio_port",
+                      "is " + std::to_string(link.radio_port) + " but must not be " + ports +
+                          ", where the baseband unit receives at the same address"});
+}
+
 void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   in_range(plan.run.seconds, 0, 1e7, "run.seconds", problems);
   in_range(plan.run.record_frames, 1, 1 << 22, "run.record_frames", problems);
   const auto& link = plan.fronthaul;
   in_range(link.receivers, 1, std::min(16, 65536 - link.bbu_port), "fronthaul.receivers", problems);
+  check_ports(link, problems);
 }
 
 std::uint64_t replay_bytes(const RunPlan& plan, const frame::Frame& frame) {

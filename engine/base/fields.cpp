@@ -1,6 +1,8 @@
 #include "base/fields.hpp"
 
 #include <array>
+#include <cmath>
+#include <cstdint>
 
 namespace carillon {
 namespace {
@@ -47,7 +49,10 @@ namespace detail {
 
 std::string number_text(double value) {
   std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  char* const end = buffer.data() + buffer.size();
+  const bool whole = std::trunc(value) == value && std::abs(value) < 0x1p53;
+  const auto result = whole ? std::to_chars(buffer.data(), end, static_cast<std::int64_t>(value))
+                            : std::to_chars(buffer.data(), end, value);
   return {buffer.data(), result.ptr};
 }
 

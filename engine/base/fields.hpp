@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ concept HasFields = requires(T& t) {
   T::fields(t, [](std::string_view, auto&) {});
 };
 
+/// The shortest text that reads back the same; whole numbers without an exponent.
 std::string number_text(double value);
 bool read_number(std::string_view text, double& value);
 
@@ -88,7 +90,10 @@ std::string read_value(std::string_view text, T& value) {
   } else if constexpr (std::is_integral_v<T>) {
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = result.ec == std::errc() && result.ptr == text.data() + text.size();
-    return whole ? "" : std::is_signed_v<T> ? "a whole number" : "a whole number from 0";
+    using Limits = std::numeric_limits<T>;
+    return whole ? ""
+                 : "a whole number between " + std::to_string(Limits::min()) + " and " +
+                       std::to_string(Limits::max());
   } else {
     value.clear();
     while (!text.empty()) {

@@ -1,5 +1,6 @@
 #include "emulator/radio_plan.hpp"
 
+#include <cmath>
 #include <string>
 
 namespace carillon::emulator {
@@ -15,14 +16,17 @@ std::vector<Problem> RadioPlan::validate(std::uint32_t users, double prefix_ns) 
           "is " + std::to_string(taps) + " but must be between 1 and 64");
   require(taps == 1 || (delay_spread_ns >= 0 && delay_spread_ns * 4 <= prefix_ns),
           "delay_spread_ns",
-          "must be between 0 and " + detail::number_text(prefix_ns / 4) +
+          "is " + detail::number_text(delay_spread_ns) + " but must be between 0 and " +
+              detail::number_text(std::floor(prefix_ns / 4)) +
               ", a quarter of the cyclic prefix, so that echoes stay inside it");
   require(coherence_frames >= 1, "coherence_frames", "must be at least 1");
   require(snr_db.size() == 1 || snr_db.size() == users, "snr_db",
           "has " + std::to_string(snr_db.size()) +
               " values but needs one, or one for each of the " + std::to_string(users) + " users");
-  for (const double snr : snr_db)
-    require(snr >= -60 && snr <= 80, "snr_db", "must lie between -60 and 80 dB");
+  for (std::size_t i = 0; i < snr_db.size(); ++i)
+    require(snr_db[i] >= -60 && snr_db[i] <= 80,
+            snr_db.size() == 1 ? "snr_db" : "snr_db." + std::to_string(i),
+            "is " + detail::number_text(snr_db[i]) + " but must be between -60 and 80 dB");
   return problems;
 }
 

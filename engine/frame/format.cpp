@@ -21,6 +21,7 @@ using Problems = std::vector<Problem>;
 constexpr std::uint32_t kLeastUnusedBins = 3;
 
 std::string number(double value) { return detail::number_text(value); }
+std::string milliseconds(double value) { return number(std::round(value * 1e3) / 1e3) + " ms"; }
 
 void require(bool good, Problems& problems, std::string key, std::string message) {
   if (!good) problems.push_back({std::move(key), std::move(message)});
@@ -93,6 +94,10 @@ void check_pilots(const FrameFormat& f, Problems& problems) {
   const std::uint32_t symbols = count(f.schedule, 'P');
   const bool comb = f.pilots.kind == PilotKind::Comb;
   if (comb) in_range(f.pilots.comb, 1, 16, problems, "pilots.comb");
+  require(comb || f.pilots.comb == 1, problems, "pilots.comb",
+          "is " + std::to_string(f.pilots.comb) +
+              " but must be 1 with pilots.kind time, where users do not share a P symbol; set "
+              "pilots.kind to comb, or delete it");
   const std::uint32_t width = comb ? f.pilots.comb : 1;
   require(symbols * width >= f.users, problems, "users",
           "is " + std::to_string(f.users) + " but " + std::to_string(symbols) +
@@ -122,6 +127,9 @@ void check_coding(const Coding& c, const std::string& key, Problems& problems) {
   static constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
   if (c.mcs_table == McsTable::None) {
     in_range(c.rate, 0.01, 0.95, problems, key + ".rate");
+    require(c.mcs_index == 0, problems, key + ".mcs_index",
+            "is " + std::to_string(c.mcs_index) + " but must be 0 with " + key +
+                ".mcs_table none; set the table to 64qam, 256qam or low-se, or delete it");
   } else {
     in_range(c.mcs_index, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], problems,
              key + ".mcs_index");
@@ -153,9 +161,14 @@ void check_grant(const FrameFormat& f, std::uint32_t slots, const Grant& g, cons
 void check_grants(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
   if (f.grants.kind != GrantKind::List) {
-    require(list.empty(), problems, "grants.list", "needs grants.kind: list");
+    require(list.empty(), problems, "grants.list",
+            "holds grants but must be empty with grants.kind " + detail::value_text(f.grants.kind) +
+                ", which makes its own; set grants.kind to list, or delete it");
     return;
   }
+  require(!list.empty(), problems, "grants.list",
+          "is empty but grants.kind is list; list at least one grant, or set grants.kind to full "
+          "or round-robin");
   const auto slots =
       static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) / f.symbols_per_slot);
   const std::size_t most = std::size_t{f.users} * slots * 2;
@@ -175,14 +188,14 @@ void check_grants(const FrameFormat& f, Problems& problems) {
     check_grant(f, slots, g, key, problems);
     const auto twin = taken.try_emplace({g.user, g.slot, g.direction}, index);
     require(twin.second, problems, key,
-            "is for the same user, slot and direction as grants.list." +
-                std::to_string(twin.first->second));
+            "is for the same user, slot and direction as grants.list[" +
+                std::to_string(twin.first->second) + "]");
     const std::size_t first = first_of.try_emplace({g.user, g.direction}, index).first->second;
     seen.push_back(g);
     const auto& coding = g.direction == Direction::Uplink ? f.uplink : f.downlink;
     require(coding.block != BlockSpan::Frame || transports_alike(g, seen[first]), problems, key,
-            "has another redundancy_version or harq_process than grants.list." +
-                std::to_string(first) + ", with which it shares a transport block");
+            "has another redundancy_version or harq_process than grants.list[" +
+                std::to_string(first) + "], with which it shares a transport block");
   }
 }
 
@@ -208,9 +221,10 @@ void check_deadlines(const FrameFormat& f, Problems& problems) {
   const double last_moment = symbol_start_ms(f, first_downlink) - d.downlink_lead_ms;
   require(last_moment > pilots_end, problems, "deadlines.downlink_lead_ms",
           "is " + number(d.downlink_lead_ms) + ", so the first D symbol must leave at " +
-              number(last_moment) + " ms of the frame, but the pilots it is precoded with end at " +
-              number(pilots_end) +
-              " ms; lower it, move D later, or set deadlines.precoder_age to 1 or more");
+              milliseconds(last_moment) +
+              " of the frame, but the pilots it is precoded with end at " +
+              milliseconds(pilots_end) +
+              "; lower it, move D later, or set deadlines.precoder_age to 1 or more");
 }
 
 }  // namespace

@@ -24,14 +24,18 @@ def names() -> list[str]:
 
 def resolve(text: str) -> Path:
     """A cell's file: a path, or the name of an example."""
+    text = text or "''"
     path = Path(text)
-    if path.is_file():
-        return path
     example = folder() / f"{path.name.removesuffix('.yaml')}.yaml"
-    if path.parent == Path() and example.is_file():
+    if path.is_dir():
+        hint = "is a folder, not a cell's file"
+    elif path.exists():
+        return path
+    elif path.parent == Path() and example.is_file():
         return example
-    hint = f"no such file, nor an example of that name; the examples are {', '.join(names())}"
-    raise ConfigError([Problem(text, 1, "", hint)])
+    else:
+        hint = f"no such file, nor an example of that name; the examples are {', '.join(names())}"
+    raise ConfigError([Problem(text, 0, "", hint)])
 
 
 def load(text: str, *, check: bool = True) -> Loaded:

@@ -63,9 +63,13 @@ TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
   expect_problem("cell.users = 1\ncell.users = 2", "cell.users", "twice");
   expect_problem("radio.channel = rician", "radio.channel", "rayleigh, awgn");
   expect_problem("radio.snr_db = 1 2 3", "radio.snr_db", "has 3 values");
+  expect_problem("radio.snr_db = 300", "radio.snr_db", "is 300 but must be between -60 and 80");
+  expect_problem("radio.snr_db = 1 -70.5", "radio.snr_db.1", "is -70.5 but");
+  expect_problem("radio.taps = 2\nradio.delay_spread_ns = 5000", "radio.delay_spread_ns",
+                 "is 5000 but must be between 0 and 1171,");
   expect_problem("runtime.policy = latest", "runtime.policy", "earliest-frame");
   expect_problem("runtime.workers = 129", "runtime.workers", "between 0 and 128");
-  expect_problem("runtime.cores = 0 5000", "runtime.cores", "is 5000");
+  expect_problem("runtime.cores = 0 5000", "runtime.cores.1", "is 5000");
   expect_problem("run.role = ue", "run.role", "bbu, radio, both");
   expect_problem("run.seconds = -1", "run.seconds", "between 0");
   expect_problem("run.seconds = nan", "run.seconds", "between 0");
@@ -75,6 +79,28 @@ TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
                  "between 1 and 1");
   expect_problem("fronthaul.bbu_port = 70000", "fronthaul.bbu_port", "whole number");
   expect_problem("nonsense", "line 1", "key = value");
+}
+
+TEST(RunPlan, RefusesACoreListedTwiceAndMoreWorkersThanCores) {
+  expect_problem("runtime.cores = 1 0 1", "runtime.cores.2", "is 1 again");
+  expect_problem("runtime.cores = 1 0\nruntime.workers = 3", "runtime.workers", "lists only 2");
+  EXPECT_TRUE(problems_of("runtime.cores = 1 0\nruntime.workers = 2").empty());
+}
+
+TEST(RunPlan, RefusesPortsThatBothSidesWouldReceiveOn) {
+  const std::string four = "fronthaul.bbu_port = 8000\nfronthaul.receivers = 4\n";
+  expect_problem(four + "fronthaul.radio_port = 8000", "fronthaul.radio_port",
+                 "not be 8000 to 8003");
+  expect_problem(four + "fronthaul.radio_port = 8003", "fronthaul.radio_port",
+                 "not be 8000 to 8003");
+  expect_problem(four + "fronthaul.radio_port = 8001\nfronthaul.radio_address = 0.0.0.0",
+                 "fronthaul.radio_port", "same address");
+  for (const std::string elsewhere :
+       {"fronthaul.radio_port = 8004", "fronthaul.radio_port = 7999",
+        "fronthaul.radio_port = 8001\nfronthaul.radio_address = 127.0.0.2"})
+    EXPECT_TRUE(problems_of(four + elsewhere).empty()) << elsewhere;
+  expect_problem("fronthaul.radio_port = 8000", "fronthaul.radio_port", "not be 8000, where");
+  EXPECT_TRUE(problems_of("fronthaul.bbu_port = 0\nfronthaul.radio_port = 0").empty());
 }
 
 TEST(RunPlan, RefusesWhatMemoryCannotHold) {

@@ -73,6 +73,21 @@ TEST(Fields, AreWrittenUnderDottedKeys) {
             "a.b.inner.size = 1.5\na.b.inner.list = 1 2\n");
 }
 
+TEST(Fields, NumbersAreAsShortAsReadsBackAndWholeOnesHaveNoExponent) {
+  for (const auto& [value, text] : std::initializer_list<std::pair<double, const char*>>{
+           {1e7, "10000000"},
+           {9007199254740991.0, "9007199254740991"},
+           {-3.0, "-3"},
+           {0.1, "0.1"},
+           {1.0 / 3, "0.3333333333333333"},
+           {1e300, "1e+300"}}) {
+    EXPECT_EQ(detail::number_text(value), std::string(text));
+    double back = 0;
+    EXPECT_TRUE(detail::read_number(text, back));
+    EXPECT_EQ(back, value);
+  }
+}
+
 TEST(Fields, AreReadWithCommentsBlanksAndInAnyOrder) {
   std::vector<Problem> problems;
   const Outer o = read(
@@ -107,14 +122,15 @@ TEST(Fields, MayBeEmptyWhereTheyAreTextOrLists) {
 
 TEST(Fields, SayWhatWasExpected) {
   expect_problem("flag = yes", "flag", "is 'yes' but must be true or false");
-  expect_problem("number = 1.5", "number", "is '1.5' but must be a whole number");
-  expect_problem("small = 256", "small", "is '256' but must be a whole number from 0");
-  expect_problem("small = -1", "small", "is '-1' but must be a whole number from 0");
+  expect_problem("number = 1.5", "number",
+                 "is '1.5' but must be a whole number between -2147483648 and 2147483647");
+  expect_problem("small = 256", "small", "is '256' but must be a whole number between 0 and 255");
+  expect_problem("small = -1", "small", "is '-1' but must be a whole number between 0 and 255");
   expect_problem("colour = blue", "colour", "is 'blue' but must be one of red, green");
   expect_problem("inner.size = big", "inner.size", "is 'big' but must be a number");
   expect_problem("inner.size = ", "inner.size", "is '' but must be a number");
   expect_problem("inner.list = 1 x", "inner.list",
-                 "is '1 x' but must be a list, each a whole number from 0");
+                 "is '1 x' but must be a list, each a whole number between 0 and 4294967295");
   expect_problem("inner = 3", "inner", "unknown");
 }
 

@@ -219,6 +219,8 @@ TEST(Validate, CountsTheUsersThatPilotsSeparate) {
   expect_problem("pilots.comb", "between 1 and 16", [](FrameFormat& f) {
     f.pilots = {PilotKind::Comb, 17, 25};
   });
+  expect_problem("pilots.comb", "is 4 but must be 1 with pilots.kind time",
+                 [](FrameFormat& f) { f.pilots.comb = 4; });
   expect_problem("pilots.comb", "must not exceed numerology.subcarriers (12)", [](FrameFormat& f) {
     f.numerology.subcarriers = 12;
     f.pilots = {PilotKind::Comb, 13, 25};
@@ -278,6 +280,8 @@ TEST(Validate, NamesCodingOfItsDirection) {
     expect_problem(key + "mcs_index", "between 0 and 27",
                    change([](Coding& c) { c.mcs_table = McsTable::Qam256, c.mcs_index = 28; }),
                    base);
+    expect_problem(key + "mcs_index", "is 5 but must be 0 with " + key + "mcs_table none",
+                   change([](Coding& c) { c.mcs_index = 5; }), base);
   }
 }
 
@@ -350,6 +354,11 @@ TEST(Validate, NamesCombinerRingAndDeadlines) {
 }
 
 TEST(Validate, WantsRoomBetweenPilotsAndTheDownlinkTheyServe) {
+  // 274 samples of 1.92 MHz are 0.142708 ms.
+  expect_problem("deadlines.downlink_lead_ms",
+                 "must leave at -0.143 ms of the frame, but the pilots it is precoded with end at "
+                 "0.143 ms;",
+                 [](FrameFormat& f) { f.schedule = "PPDD", f.deadlines.downlink_lead_ms = 0.286; });
   expect_problem("deadlines.downlink_lead_ms", "set deadlines.precoder_age to 1 or more",
                  [](FrameFormat& f) { f.schedule = "PPGDDD"; });
   expect_problem("deadlines.downlink_lead_ms", "set deadlines.precoder_age to 1 or more",
@@ -376,7 +385,7 @@ TEST(Validate, NamesTheGrantThatIsWrong) {
   expect_problem("grants.list.0.blocks", "is 4294967295", set(4, 0xffff'ffff), base);
   expect_problem("grants.list.1.redundancy_version", "between 0 and 3", set(12, 4), base);
   expect_problem("grants.list.1.harq_process", "between 0 and 15", set(13, 16), base);
-  expect_problem("grants.list.1", "same user, slot and direction as grants.list.0", set(7, 0),
+  expect_problem("grants.list.1", "same user, slot and direction as grants.list[0]", set(7, 0),
                  base);
   expect_problem(
       "grants.list", "seven", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
@@ -384,8 +393,14 @@ TEST(Validate, NamesTheGrantThatIsWrong) {
       "grants.list", "at most 4 grants",
       [](FrameFormat& f) { f.grants.list.resize(7 * 1'000'000); }, base);
   expect_problem(
-      "grants.list", "needs grants.kind", [](FrameFormat& f) { f.grants.kind = GrantKind::Full; },
-      base);
+      "grants.list", "must be empty with grants.kind full",
+      [](FrameFormat& f) { f.grants.kind = GrantKind::Full; }, base);
+  expect_problem(
+      "grants.list", "must be empty with grants.kind round-robin",
+      [](FrameFormat& f) { f.grants.kind = GrantKind::RoundRobin; }, base);
+  expect_problem(
+      "grants.list", "is empty but grants.kind is list",
+      [](FrameFormat& f) { f.grants.list.clear(); }, base);
 }
 
 TEST(Validate, WantsOneRedundancyVersionInABlockThatSpansGrants) {

@@ -38,9 +38,10 @@ class FormatMaker {
     f.numerology.dc_hole = between(0, 1) == 1;
     f.numerology.spacing_khz = 15 << between(0, 3);
     f.numerology.prefix = one_of<frame::PrefixKind>(2);
-    f.pilots = {one_of<frame::PilotKind>(2), between(1, 6), between(1, 40)};
-    const bool comb = f.pilots.kind == frame::PilotKind::Comb;
-    const std::uint32_t pilots = comb ? (f.users + f.pilots.comb - 1) / f.pilots.comb : f.users;
+    const bool comb = between(0, 1) == 1;
+    f.pilots = {comb ? frame::PilotKind::Comb : frame::PilotKind::Time, comb ? between(1, 6) : 1,
+                between(1, 40)};
+    const std::uint32_t pilots = (f.users + f.pilots.comb - 1) / f.pilots.comb;
     f.schedule = std::string(pilots, 'P');
     if (between(0, 1) == 1) f.schedule += "G" + std::string(between(2, 6), 'D') + "G";
     f.schedule += std::string(between(0, 9), 'U');
@@ -61,7 +62,7 @@ class FormatMaker {
     c.block = one_of<frame::BlockSpan>(3);
     c.crc = between(0, 2) > 0;
     c.mcs_table = between(0, 2) > 0 ? frame::McsTable::None : one_of<frame::McsTable>(4);
-    c.mcs_index = between(0, 27);
+    if (c.mcs_table != frame::McsTable::None) c.mcs_index = between(0, 27);
     c.modulation = one_of<frame::ModulationChoice>(4);
     c.rate = between(2, 90) / 100.0;
     c.base_graph = between(0, 2);

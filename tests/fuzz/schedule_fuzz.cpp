@@ -27,7 +27,7 @@ Coding coding(Bytes& bytes) {
   c.block = static_cast<BlockSpan>(bytes.next() % 3);
   c.crc = bytes.next() % 2 == 0;
   c.mcs_table = static_cast<McsTable>(bytes.next() % 4);
-  c.mcs_index = bytes.next() % 32;
+  if (c.mcs_table != McsTable::None) c.mcs_index = bytes.next() % 32;
   c.modulation = static_cast<ModulationChoice>(bytes.next() % 4);
   c.rate = bytes.next() / 255.0;
   c.base_graph = bytes.next() % 3;
@@ -47,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   f.numerology.fft_size = 128U << bytes.next() % 2;
   f.numerology.subcarriers = bytes.next();
   f.numerology.dc_hole = bytes.next() % 2 == 1;
-  f.pilots = {static_cast<PilotKind>(bytes.next() % 2), bytes.next() % 18, bytes.next()};
+  f.pilots = {static_cast<PilotKind>(bytes.next() % 2), 1, bytes.next()};
+  if (f.pilots.kind == PilotKind::Comb) f.pilots.comb = bytes.next() % 18;
   f.combiner.group = bytes.next() % 18;
   f.symbols_per_slot = bytes.next();
   f.deadlines.precoder_age = bytes.next() % 4;

@@ -1,16 +1,22 @@
 """Cells in YAML: what is accepted, what is said about mistakes, what carillond is told."""
 
+import itertools
+import os
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from carillon import cells, core
 from carillon.config import Cell, ConfigError, Run, load_cell, parse_cell, plan_text, reference
-from carillon.config.fields import section_model, walk
+from carillon.config.fields import number, section_model, spans, walk
 from carillon.config.models import LIFTING_SIZES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
+
+
+pairs = itertools.pairwise("abcdefg")
 
 
 def problems(text: str, *, check: bool = False) -> list[str]:
@@ -67,6 +73,13 @@ def problems(text: str, *, check: bool = False) -> list[str]:
         (
             "uplink: &up {rate: 2}\ndownlink:\n  <<: *up",
             "my.yaml:1: uplink.rate is 2 but must be a number between 0.01 and 0.95",
+        ),
+        ("uplink: {rate: 4/3}", "my.yaml:1: uplink.rate is 4/3 but must be a number between 0.01"),
+        ("uplink: {rate: 1/0}", "my.yaml:1: uplink.rate is '1/0' but must be a number between"),
+        ("users: !!int many", "my.yaml: is not valid YAML: invalid literal for int()"),
+        (
+            "a: &a [1, 1]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 20}]\n" for a, b in pairs),
+            "my.yaml: is not valid YAML: its aliases stand for too many keys",
         ),
         ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
         ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
@@ -126,6 +139,15 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
             "grants.list[1].blocks",
         ),
         ("radio:\n  snr_db: [1, 2, 3]", 2, "radio.snr_db"),
+        ("radio:\n  snr_db:\n    - 1\n    - 99", 4, "radio.snr_db[1]"),
+        ("pilots:\n  kind: time\n  comb: 4", 3, "pilots.comb"),
+        ("uplink:\n  mcs_index: 5", 2, "uplink.mcs_index"),
+        ("grants:\n  kind: list\n  list: []", 3, "grants.list"),
+        ("grants:\n  kind: list", 1, "grants.list"),
+        ("grants:\n  kind: round-robin\n  list:\n    - {user: 0}", 3, "grants.list"),
+        ("fronthaul:\n  receivers: 4\n  radio_port: 8003", 3, "fronthaul.radio_port"),
+        ("runtime:\n  cores:\n    - 1\n    - 0\n    - 1", 5, "runtime.cores[2]"),
+        ("runtime:\n  cores: [0]\n  workers: 2", 3, "runtime.workers"),
     ],
 )
 def test_a_contradiction_found_by_the_engine_is_told_with_its_line(
@@ -134,9 +156,81 @@ def test_a_contradiction_found_by_the_engine_is_told_with_its_line(
     assert any(p.startswith(f"my.yaml:{line}: {key} ") for p in problems(text, check=True))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "numerology:\n  prefix_samples: 36",
+            "my.yaml:2: numerology.prefix_samples is 36 but counts only with "
+            "numerology.prefix: constant, and that is 'nr-normal'; delete it, or change "
+            "numerology.prefix",
+        ),
+        (
+            "downlink:\n  mcs_table: 64qam\n  mcs_index: 9\n  rate: 1/2",
+            "my.yaml:4: downlink.rate is 0.5 but counts only with downlink.mcs_table: none, and "
+            "that is '64qam'; delete it, or change downlink.mcs_table",
+        ),
+        (
+            "uplink:\n  mcs_table: 64qam\n  modulation: 16qam",
+            "my.yaml:3: uplink.modulation is '16qam' but counts only with uplink.mcs_table: none, "
+            "and that is '64qam'; delete it, or change uplink.mcs_table",
+        ),
+    ],
+)
+def test_a_key_that_would_count_for_nothing_is_a_contradiction(text: str, message: str) -> None:
+    assert problems(text, check=True) == [message]
+
+
+def test_a_key_that_counts_or_that_a_merge_brought_is_none() -> None:
+    parse_cell("numerology: {prefix: constant, prefix_samples: 36}")
+    parse_cell("uplink: {mcs_table: none, modulation: qpsk, rate: 0.5}")
+    parse_cell("uplink: &up {rate: 0.5}\ndownlink: {<<: *up, mcs_table: 64qam, mcs_index: 4}")
+
+
+def test_a_rate_may_be_a_fraction() -> None:
+    assert parse_cell("uplink: {rate: 1/3}").cell.uplink.rate == 1 / 3
+
+
+def test_cores_that_this_machine_lacks_are_told_when_a_run_starts_not_before() -> None:
+    here = os.sched_getaffinity(0)
+    loaded = parse_cell(f"runtime:\n  cores: [{min(here)}, 4000]", "my.yaml")
+    with pytest.raises(ConfigError) as caught:
+        loaded.check_cores()
+    assert str(caught.value).startswith("my.yaml:2: runtime.cores[1] is 4000 but must be one of")
+    parse_cell(f"runtime: {{cores: [{min(here)}]}}").check_cores()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([2, 0, 1, 7], "0 to 2, 7"), ([4, 6], "4, 6")]
+)
+def test_whole_numbers_in_a_row_are_drawn_together(numbers: list[int], text: str) -> None:
+    assert spans(numbers) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_printed_number_reads_back_the_same(value: float) -> None:
+    assert float(Fraction(number(value))) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1 / 3, "1/3"), (2.0**53, "9007199254740992"), (0.95, "0.95"), (-4.0, "-4"), (0.125, "0.125")],
+)
+def test_a_number_is_printed_as_a_person_writes_it(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_mistake_in_an_option_is_told_by_the_option() -> None:
+    with pytest.raises(ConfigError, match=r"^--seconds is nan but must be between 0 and 10000000$"):
+        parse_cell("").check(Run(seconds=float("nan")))
+
+
 def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.yaml:1: cannot be read: no such file"):
+    with pytest.raises(ConfigError, match=r"missing\.yaml: cannot be read: no such file"):
         load_cell(tmp_path / "missing.yaml")
+    (tmp_path / "large.yaml").write_text("#" * (1 << 20) + "#")
+    with pytest.raises(ConfigError, match="is larger than 1 MiB"):
+        load_cell(tmp_path / "large.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):
         load_cell(tmp_path / "binary.yaml")
@@ -173,6 +267,14 @@ def test_the_thesis_cell_is_the_published_case() -> None:
 def test_an_example_is_found_by_name_and_a_wrong_name_lists_the_examples() -> None:
     assert cells.resolve("laptop-8x2") == cells.resolve("laptop-8x2.yaml")
     with pytest.raises(ConfigError, match="the examples are 256x128, agora-64x16"):
+        cells.resolve("labtop")
+
+
+def test_a_folder_is_told_from_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        cells.resolve(str(tmp_path))
+    assert str(caught.value) == f"{tmp_path}: is a folder, not a cell's file"
+    with pytest.raises(ConfigError, match=r"^labtop: no such file, nor an example of that name"):
         cells.resolve("labtop")
 
 

@@ -7,15 +7,23 @@ import json
 from rich.console import Console
 
 from carillon import cells, runfolder
-from carillon.config import reference
+from carillon.config import ConfigError, Problem, reference
 from carillon.config.show import derived_tables
 
 
 def check(names: list[str]) -> None:
-    """Checks cells; the first mistake of each file is raised as a ConfigError."""
+    """Checks all cells; the mistakes of all are raised as one ConfigError."""
+    problems: list[Problem] = []
     for name in names:
-        loaded = cells.load(name)
-        print(f"{loaded.file}: {loaded.cell.name} is a valid cell")
+        try:
+            loaded = cells.load(name)
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        defaults = "" if loaded.lines else ", with every key at its default"
+        print(f"{loaded.file}: {loaded.cell.name} is a valid cell{defaults}")
+    if problems:
+        raise ConfigError(problems)
 
 
 def show(name: str, *, as_json: bool) -> None:

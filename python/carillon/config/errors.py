@@ -1,33 +1,37 @@
 """What is wrong with a configuration, where, and what would do."""
 
 import difflib
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from carillon.config.fields import Path, allowed, dotted, find, walk
+from carillon.config.fields import Path, allowed, dotted, find, number, walk
 
 
 @dataclass(frozen=True)
 class Problem:
     """One mistake. `message` goes after the key: "is 500 but must be 512 or 1024"."""
 
-    file: str
-    line: int  # from 1
+    file: str  # empty: an option of the command is at fault
+    line: int  # from 1; 0: the file as a whole
     key: str
     message: str
 
     def __str__(self) -> str:
         what = f"{self.key} {self.message}" if self.key else self.message
-        return f"{self.file}:{self.line}: {what}"
+        if not self.file:
+            return what
+        return f"{self.file}:{self.line}: {what}" if self.line else f"{self.file}: {what}"
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used; all that is wrong with it, in the file's order."""
+    """Configurations that cannot be used; all that is wrong with them, in the files' order."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        self.problems = sorted(problems, key=lambda problem: problem.line)
+        files = list(dict.fromkeys(problem.file for problem in problems))
+        self.problems = sorted(problems, key=lambda p: (files.index(p.file), p.line))
         super().__init__("\n".join(map(str, self.problems)))
 
 
@@ -39,6 +43,8 @@ def shown(value: Any) -> str:
         return "empty"
     if isinstance(value, str):
         return f"'{value}'"
+    if isinstance(value, float) and math.isfinite(value):
+        return number(value)
     if isinstance(value, list | dict):
         text = str(value)
         return text if len(text) <= 60 else text[:57] + "..."

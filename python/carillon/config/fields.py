@@ -1,7 +1,8 @@
 """Reading the models: walking to a key, and saying in words what it may hold."""
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Le
@@ -57,20 +58,34 @@ def find(model: type[BaseModel], loc: Path) -> tuple[Path, FieldInfo | None]:
 
 
 def number(value: float) -> str:
-    return f"{value:g}"
+    """A number as a person writes it, which reads back the same: 3, 0.25, 1/3."""
+    if value.is_integer() and abs(value) < 2**63:
+        return str(int(value))
+    fraction = Fraction(value).limit_denominator(99)
+    periodic = len(repr(value)) > 12
+    return str(fraction) if periodic and float(fraction) == value else repr(value)
 
 
-def unit(field: FieldInfo) -> str:
-    extra = field.json_schema_extra
-    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+def spans(numbers: Iterable[int]) -> str:
+    """Whole numbers with those in a row drawn together: 0 to 3, 8."""
+    rows: list[list[int]] = []
+    for value in sorted(numbers):
+        if rows and rows[-1][-1] == value - 1:
+            rows[-1].append(value)
+        else:
+            rows.append([value])
+    return ", ".join(f"{row[0]} to {row[-1]}" if row[1:] else str(row[0]) for row in rows)
+
+
+def extra(field: FieldInfo, name: str) -> str:
+    """What config.units.key was told besides: "unit", "allowed" or "only_with"; else ""."""
+    told = field.json_schema_extra
+    return str(told.get(name, "")) if isinstance(told, dict) else ""
 
 
 def allowed(field: FieldInfo) -> str:
     """What a key may hold: "a whole number between 1 and 256"."""
-    extra = field.json_schema_extra
-    if isinstance(extra, dict) and "allowed" in extra:
-        return str(extra["allowed"])
-    return _allowed(field.annotation, field.metadata)
+    return extra(field, "allowed") or _allowed(field.annotation, field.metadata)
 
 
 def _allowed(annotation: Any, metadata: list[Any]) -> str:

@@ -1,5 +1,8 @@
 """From YAML text to a checked cell; every mistake is told with its file and line."""
 
+import functools
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -10,10 +13,13 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from carillon import core
-from carillon.config.errors import ConfigError, Problem, explain
-from carillon.config.fields import Path, dotted
+from carillon.config.errors import ConfigError, Problem, explain, shown
+from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+
+_MOST_BYTES = 1 << 20
+_MOST_KEYS = 100_000
 
 
 @dataclass(frozen=True)
@@ -32,12 +38,52 @@ class Loaded:
 
     def check(self, run: Run | None = None) -> None:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
-        problems = core.validate(plan_text(self.cell, run or Run()))
+        found = core.validate(plan_text(self.cell, run or Run()))
+        problems = [*self._needless(), *(self.problem(key, message) for key, message in found)]
         if problems:
-            raise ConfigError([self.problem(key, message) for key, message in problems])
+            raise ConfigError(problems)
+
+    def _needless(self) -> Iterator[Problem]:
+        """Keys that the file gives although another makes them count for nothing.
+
+        Only the file tells: a plan, which is what the engine reads, has every key.
+        """
+        for path, known in walk(Cell):
+            needed = extra(known, "only_with")
+            if not needed or path not in self.lines:
+                continue
+            name, _, wanted = needed.partition(": ")
+            section = functools.reduce(getattr, map(str, path[:-1]), self.cell)
+            other, given = (*path[:-1], name), getattr(section, name)
+            if given != wanted:
+                yield Problem(
+                    self.file,
+                    self.line(path),
+                    dotted(path),
+                    f"is {shown(getattr(section, str(path[-1])))} but counts only with "
+                    f"{dotted(other)}: {wanted}, and that is {shown(given)}; delete it, or change "
+                    f"{dotted(other)}",
+                )
+
+    def check_cores(self) -> None:
+        """Whether this machine has the cores that the file lists; raises ConfigError.
+
+        Apart from check(), since a cell may be meant for another machine.
+        """
+        here = os.sched_getaffinity(0)
+        allowed = f"one of the cores that this process may use: {spans(here)}"
+        missing = [
+            self.problem(f"runtime.cores.{place}", f"is {cpu} but must be {allowed}")
+            for place, cpu in enumerate(self.cell.runtime.cores)
+            if cpu not in here
+        ]
+        if missing:
+            raise ConfigError(missing)
 
     def problem(self, key: str, message: str) -> Problem:
-        """A mistake of a key, where the file says it."""
+        """A mistake of a key, where the file says it; those of the run are options."""
+        if key.startswith("run."):
+            return Problem("", 0, "--" + key.removeprefix("run."), message)
         path: Path = tuple(
             int(part) if part.isdigit() else part for part in key.removeprefix("cell.").split(".")
         )
@@ -47,12 +93,18 @@ class Loaded:
 def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     """Reads a cell's YAML file."""
     try:
-        text = file.read_text(encoding="utf-8")
+        with file.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ConfigError([Problem(str(file), 1, "", f"cannot be read: {reason}")]) from error
+        raise ConfigError([Problem(str(file), 0, "", f"cannot be read: {reason}")]) from error
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError([Problem(str(file), 1, "", "is not UTF-8 text")]) from error
+        raise ConfigError([Problem(str(file), 0, "", "is not UTF-8 text")]) from error
+    if len(data) > _MOST_BYTES:
+        reason = f"is larger than {_MOST_BYTES >> 20} MiB, which no cell needs"
+        raise ConfigError([Problem(str(file), 0, "", reason)])
     return parse_cell(text, str(file), check=check)
 
 
@@ -78,23 +130,26 @@ def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loa
 
 
 def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
+    lines: dict[Path, int] = {}
     try:
         tree = YAML(typ="rt").load(text)
+        return _plain({} if tree is None else tree, (), lines), lines
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark is not None else 1
+        line = mark.line + 1 if mark is not None else 0
         reason = (error.problem or "is not YAML").split("\n")[0]
         raise ConfigError([Problem(file, line, "", f"is not valid YAML: {reason}")]) from None
-    except YAMLError as error:
+    except RecursionError:
+        raise ConfigError([Problem(file, 0, "", "is nested too deeply for a cell")]) from None
+    except (YAMLError, ValueError) as error:  # ValueError: `!!int x`
         reason = str(error).split("\n")[0]
-        raise ConfigError([Problem(file, 1, "", f"is not valid YAML: {reason}")]) from None
-    lines: dict[Path, int] = {}
-    plain = _plain({} if tree is None else tree, (), lines)
-    return plain, lines
+        raise ConfigError([Problem(file, 0, "", f"is not valid YAML: {reason}")]) from None
 
 
 def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
     """Ordinary dicts, lists and numbers; notes where each was."""
+    if len(lines) > _MOST_KEYS:  # aliases of aliases can stand for any number
+        raise ValueError("its aliases stand for too many keys")
     if isinstance(node, CommentedMap):
         for name in node:
             _note(node, name, (*path, str(name)), lines)

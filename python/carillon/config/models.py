@@ -4,9 +4,10 @@ The tree of `Cell` mirrors the engine's FrameFormat (engine/frame/format.hpp), w
 `radio`, `fronthaul` and `runtime` beside it. What crosses keys is checked by the engine.
 """
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from carillon.config.sections import Fronthaul, Radio, Runtime
 from carillon.config.units import Base, key
@@ -21,6 +22,24 @@ def _known_lifting(size: int) -> int:
     if size not in LIFTING_SIZES:
         raise ValueError("unknown lifting size")
     return size
+
+
+_FRACTION = r"^[0-9]{1,9}/[1-9][0-9]{0,8}$"
+
+
+def _from_fraction(value: object) -> object:
+    """ "1/3" as its quotient; anything else as it is."""
+    if isinstance(value, str) and re.match(_FRACTION, value):
+        numerator, denominator = value.split("/")
+        return int(numerator) / int(denominator)
+    return value
+
+
+_Number = Annotated[float, Field(ge=0.01, le=0.95)]
+_Fraction = Annotated[str, Field(pattern=_FRACTION)]
+Rate = Annotated[
+    _Number, BeforeValidator(_from_fraction, json_schema_input_type=_Number | _Fraction)
+]
 
 
 class Numerology(Base):
@@ -40,7 +59,12 @@ class Numerology(Base):
         "`constant` takes prefix_samples.",
     )
     prefix_samples: int = key(
-        36, "Length of every symbol's prefix when prefix is `constant`.", "samples", ge=0, le=4096
+        36,
+        "Length of every symbol's prefix.",
+        "samples",
+        only_with="prefix: constant",
+        ge=0,
+        le=4096,
     )
 
 
@@ -52,7 +76,13 @@ class Pilots(Base):
         "`time`: one user in each P symbol. `comb`: user u sends in P symbol u // comb, on every "
         "comb-th subcarrier from u mod comb.",
     )
-    comb: int = key(1, "Width of the comb: users that share a P symbol.", "users", ge=1, le=16)
+    comb: int = key(
+        1,
+        "Width of the comb: users that share a P symbol; 1 with kind `time`.",
+        "users",
+        ge=1,
+        le=16,
+    )
     root: int = key(25, "Root of the Zadoff–Chu base sequence.", ge=1, le=99999)
 
 
@@ -87,16 +117,16 @@ class Coding(Base):
         "none",
         "Table of TS 38.214 5.1.3.1 that mcs_index points into; `none` takes modulation and rate.",
     )
-    mcs_index: int = key(0, "Row of mcs_table.", ge=0, le=28)
+    mcs_index: int = key(0, "Row of mcs_table; 0 without a table.", ge=0, le=28)
     modulation: Literal["qpsk", "16qam", "64qam", "256qam"] = key(
-        "16qam", "Constellation, when mcs_table is `none`."
+        "16qam", "Constellation.", only_with="mcs_table: none"
     )
-    rate: float = key(
+    rate: Rate = key(
         1 / 3,
-        "Target code rate, when mcs_table is `none`.",
+        "Target code rate.",
         "information/coded bits",
-        ge=0.01,
-        le=0.95,
+        allowed="a number between 0.01 and 0.95, also as a fraction such as 1/3",
+        only_with="mcs_table: none",
     )
     base_graph: Literal["auto", 1, 2] = key("auto", "LDPC base graph; `auto` follows 38.212 6.2.2.")
     lifting: Literal["auto"] | Annotated[int, AfterValidator(_known_lifting)] = key(

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from carillon.config.fields import Path, allowed, dotted, section_model, unit
+from carillon.config.fields import Path, allowed, dotted, extra, number, section_model
 from carillon.config.models import Cell
 
 _INTRODUCTION = """\
@@ -82,7 +82,8 @@ def _row(name: str, field: FieldInfo, inner: type[BaseModel] | None) -> str:
 
 
 def _of(field: FieldInfo) -> str:
-    return f", in {unit(field)}" if unit(field) else ""
+    unit = extra(field, "unit")
+    return f", in {unit}" if unit else ""
 
 
 def _default(field: FieldInfo) -> str:
@@ -92,16 +93,14 @@ def _default(field: FieldInfo) -> str:
     return f"`{_yaml(value)}`" if value != "" else "empty"
 
 
-def _yaml(value: Any, digits: int = 4) -> str:
+def _yaml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.{digits}g}"
-    return str(value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def example() -> str:
-    """A cell with every key at its default, each explained."""
+    """A cell with every key at its default, each explained; what would not count is a comment."""
     lines = [
         "# A cell with every key at its default. Keep what you change; delete the rest.",
         "# `carillon config show FILE` prints what follows from it.",
@@ -123,9 +122,18 @@ def _example(model: type[BaseModel], depth: int) -> Iterator[str]:
             98,
             initial_indent=f"{pad}# ",
             subsequent_indent=f"{pad}#   ",
+            break_on_hyphens=False,
         )
         value = field.get_default(call_default_factory=True)
-        yield f"{pad}{name}: " + ('""' if value == "" else _yaml(value, digits=17))
+        mark = "" if _counts(model, field) else "# "
+        yield f"{pad}{mark}{name}: " + ('""' if value == "" else _yaml(value))
+
+
+def _counts(model: type[BaseModel], field: FieldInfo) -> bool:
+    """Whether a key may be given when all others are at their defaults."""
+    needed = extra(field, "only_with")
+    name, _, wanted = needed.partition(": ")
+    return not needed or model.model_fields[name].default == wanted
 
 
 def _short(text: str) -> str:
