@@ -93,9 +93,9 @@ def command(choice: Choice) -> Iterator[list[str]]:
     for isa in choice.isas:
         words += ["--isa", isa]
     with tempfile.TemporaryDirectory(prefix="carillon-bench-") as folder:
-        for name in choice.cells:
+        for place, name in enumerate(choice.cells):
             cell = cells.load(name).cell
-            file = Path(folder) / f"{cell.name}.plan"
+            file = Path(folder) / f"{place}.plan"
             file.write_text(plan_text(cell, Run()), encoding="utf-8")
             words += ["--plan", f"{cell.name}={file}"]
         yield words

@@ -9,8 +9,6 @@ from typing import Annotated, Literal
 
 import typer
 
-import carillon
-
 app = typer.Typer(
     help="Carillon: real-time massive-MIMO baseband on ordinary servers.",
     no_args_is_help=True,
@@ -72,7 +70,13 @@ def demo(
         typer.Option(help="A cell's file or an example's name; else one that fits this machine."),
     ] = None,
     frames: FramesOption = 0,
-    seconds: SecondsOption = 0.0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Stop after so many seconds on air, 10 unless --frames is given; 0: no limit.",
+        ),
+    ] = None,
     transport: TransportOption = None,
     folder: FolderOption = None,
     live: LiveOption = True,
@@ -80,15 +84,17 @@ def demo(
 ) -> None:
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
-    Without a limit it runs for 10 seconds. Ctrl-C ends it early, with the report.
+    Ctrl-C ends it early, with the report.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.start import Output
     from carillon.config import Run
 
-    limited = frames > 0 or seconds > 0
-    run = Run(frames=frames, seconds=seconds if limited else 10.0)
-    run_demo(cell, _kind(transport), run, folder, Output(live, json))
+    if seconds is None:
+        seconds = 0.0 if frames else 10.0
+    run_demo(
+        cell, _kind(transport), Run(frames=frames, seconds=seconds), folder, Output(live, json)
+    )
 
 
 @app.command(
@@ -175,7 +181,7 @@ def link(
 ) -> None:
     """Error rates of a cell over SNR, without real time, on all cores.
 
-    Ctrl-C stops it; the same command goes on where it stopped.
+    Ctrl-C stops it and shows what is measured; the same command goes on from there.
     """
     from carillon.commands.link import link as run_link
     from carillon.link import Rules, parse_range
@@ -280,7 +286,9 @@ def reference() -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"carillon {carillon.__version__}")
+        from carillon import core
+
+        print(f"carillon {core.version}")
         raise typer.Exit
 
 
@@ -293,16 +301,8 @@ def root(
     """Carillon: real-time massive-MIMO baseband on ordinary servers."""
 
 
-def main() -> None:
-    """The `carillon` program. Exit status: 0 done, 1 failed, 2 wrong usage or configuration."""
-    try:
-        status = _run()
-    except KeyboardInterrupt:  # even while the imports still run
-        status = _complain("carillon: stopped", 130)
-    sys.exit(status)
-
-
-def _run() -> int:
+def main() -> int:
+    """Carries out the command line; the exit status."""
     from carillon.bench import BenchError
     from carillon.config import ConfigError
     from carillon.daemon import RunError
@@ -311,6 +311,9 @@ def _run() -> int:
 
     try:
         app()
+    except SystemExit as end:  # typer's way to end; 130 after a KeyboardInterrupt
+        status = end.code if isinstance(end.code, int) else 0
+        return _complain("carillon: stopped", 130) if status == 130 else status
     except ConfigError as error:
         return _complain(str(error), 2)
     except (RunError, RunFolderError, TelemetryError, BenchError) as error:

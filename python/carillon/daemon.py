@@ -10,12 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
 
-import carillon
+from carillon import core
 from carillon.runfolder import RunFolder
 from carillon.telemetry import Telemetry, TelemetryError
 
 _POLL = 0.1
 _DRAIN_SECONDS = 15.0
+_PATIENCE = 3  # interrupts
 
 
 class RunError(Exception):
@@ -23,7 +24,10 @@ class RunError(Exception):
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM instead of dying of them, so that a report is always written."""
+    """Counts Ctrl-C and SIGTERM instead of dying of them, so that a report is written.
+
+    From the fourth on they raise KeyboardInterrupt, whatever the program does.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -45,11 +49,14 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if self.count > _PATIENCE:
+            raise KeyboardInterrupt
 
 
 def binary() -> Path:
-    """carillond, or what the environment variable CARILLOND names."""
-    path = Path(os.environ.get("CARILLOND") or carillon.carillond())
+    """carillond beside the compiled module, or what the environment variable CARILLOND names."""
+    installed = Path(core.__file__).parent / "bin" / "carillond"
+    path = Path(os.environ.get("CARILLOND") or installed)
     if not path.is_file():
         raise RunError(f"{path} is missing; run ./carillon setup to build it")
     return path
@@ -101,7 +108,9 @@ def _attend(
         if interrupts.count:
             process.send_signal(signal.SIGINT)  # again and again: the first may come too early
             drain_until = drain_until or time.monotonic() + _DRAIN_SECONDS
-        if drain_until is not None and (interrupts.count > 2 or time.monotonic() > drain_until):
+        if drain_until is not None and (
+            interrupts.count >= _PATIENCE or time.monotonic() > drain_until
+        ):
             return
         telemetry = telemetry or _open(folder)
         if telemetry is not None and watch is not None:

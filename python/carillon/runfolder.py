@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from carillon import __version__, core
+from carillon import core
 from carillon.config import Cell, Run, plan_text
 from carillon.telemetry import Telemetry
 
@@ -67,7 +67,7 @@ def create(path: Path, cell: Cell, run: Run) -> RunFolder:
         describe(cell),
         machine(),
         datetime.now(UTC).isoformat("T", "seconds"),
-        __version__,
+        core.version,
     )
     folder.telemetry_file.unlink(missing_ok=True)
     folder.plan_file.write_text(text, encoding="utf-8")
@@ -94,19 +94,26 @@ def open_folder(path: Path) -> RunFolder:
     """A folder that an earlier run left."""
     try:
         about = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path} holds no run: {error}") from error
-    if about.get("format") != FORMAT:
-        raise RunFolderError(f"{path} has run format {about.get('format')}, this reads {FORMAT}")
-    return RunFolder(
-        path,
-        Cell.model_validate(about["configuration"]),
-        Run(**about["run"]),
-        about["derived"],
-        about["machine"],
-        about["started"],
-        about["version"],
-    )
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RunFolderError(f"{path} holds no run: run.json: {reason}") from error
+    except ValueError as error:
+        raise RunFolderError(f"{path} holds no run: run.json is not JSON: {error}") from error
+    version = about.get("format") if isinstance(about, dict) else None
+    if version != FORMAT:
+        raise RunFolderError(f"{path} has run format {version}, this Carillon reads {FORMAT}")
+    try:
+        return RunFolder(
+            path,
+            Cell.model_validate(about["configuration"]),
+            Run(**about["run"]),
+            about["derived"],
+            about["machine"],
+            about["started"],
+            about["version"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunFolderError(f"{path}: run.json is damaged: {error!r}") from error
 
 
 def file_name(name: str) -> str:

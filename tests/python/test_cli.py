@@ -2,17 +2,19 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-import carillon
 import pytest
+from carillon import core
 from carillon.cli import app
 from synthetic import quiet_run, run_folder
 from typer.main import get_command
 
-PROGRAM = [sys.executable, "-c", "from carillon.cli import main; main()"]
+PROGRAM = [sys.executable, "-m", "carillon"]
 COMMANDS = sorted(get_command(app).commands)  # type: ignore[attr-defined]
 CONFIG_COMMANDS = sorted(get_command(app).commands["config"].commands)  # type: ignore[attr-defined]
 
@@ -45,7 +47,7 @@ def test_every_command_has_help_with_an_example(words: list[str]) -> None:
 
 
 def test_the_version_is_the_engines() -> None:
-    assert call("--version").stdout == f"carillon {carillon.__version__}\n"
+    assert call("--version").stdout == f"carillon {core.version}\n"
 
 
 def test_wrong_usage_is_status_2_and_says_what_to_do() -> None:
@@ -70,6 +72,20 @@ def test_an_example_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
     cell.write_text(call("config", "example").stdout)
     done = call("config", "check", cell)
     assert (done.returncode, done.stdout) == (0, f"{cell}: my-cell is a valid cell\n")
+
+
+def test_check_tells_of_every_file(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").touch()
+    (tmp_path / "bad.yaml").write_text("\n\nusers: 0\nring: 1\n")
+    (tmp_path / "other.yaml").write_text("ring: 1\n")
+    done = call(
+        "config", "check", *(tmp_path / f for f in ("bad.yaml", "empty.yaml", "other.yaml"))
+    )
+    assert done.returncode == 2
+    valid = "empty is a valid cell, with every key at its default"
+    assert done.stdout == f"{tmp_path / 'empty.yaml'}: {valid}\n"
+    places = [line.removeprefix(f"{tmp_path}/").split(" ")[:2] for line in done.stderr.splitlines()]
+    assert places == [["bad.yaml:3:", "users"], ["bad.yaml:4:", "ring"], ["other.yaml:1:", "ring"]]
 
 
 def test_show_prints_every_derived_figure() -> None:
@@ -100,6 +116,23 @@ def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"carillon: {tmp_path} holds no run")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "holds no run: run.json is not JSON: "),
+        ("[]", "has run format None, this Carillon reads 1"),
+        ('{"format": 1}', "run.json is damaged: KeyError('configuration')"),
+        ('{"format": 1, "configuration": {}, "run": {"x": 1}}', "run.json is damaged: TypeError("),
+    ],
+)
+def test_a_folder_with_a_damaged_run_is_status_1(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    done = call("report", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"carillon: {tmp_path}")
+    assert words in done.stderr
+
+
 def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -115,6 +148,28 @@ def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "/nowhere/carillond is missing; run ./carillon setup" in done.stderr
+
+
+@pytest.mark.parametrize("milliseconds", [*range(0, 240, 20), 300, 400, 600])
+def test_ctrl_c_ends_it_without_a_word_of_python(milliseconds: int) -> None:
+    """Held back as ./carillon does it, while the interpreter starts."""
+    process = subprocess.Popen(
+        ["env", "--block-signal=INT", *PROGRAM, "config", "show", "laptop-8x2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(milliseconds / 1e3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    if process.returncode == -signal.SIGINT:  # before env could hold it back
+        assert milliseconds < 100
+        assert err == ""
+    elif process.returncode == 0:  # it had done its work
+        assert out
+        assert err == ""
+    else:
+        assert (process.returncode, err) == (130, "carillon: stopped\n")
 
 
 def test_doctor_speaks_json() -> None:
