@@ -17,6 +17,9 @@ from typing import Literal
 from carillon import core
 from carillon.statistics import decibels, ratio, wilson
 
+LEAST_SNR, MOST_SNR = -60, 80  # dB, as of radio.snr_db
+MOST_POINTS = 1000
+
 
 @dataclass
 class Point:
@@ -90,17 +93,24 @@ class Rules:
 
 
 def parse_range(text: str) -> list[float]:
-    """start:step:stop, both ends included, or a list with commas."""
+    """start:step:stop, both ends included, or a list with commas; each number once."""
     try:
-        if ":" not in text:
-            return [float(part) for part in text.split(",")]
-        start, step, stop = (float(part) for part in text.split(":"))
+        numbers = [float(part) for part in text.split(":" if ":" in text else ",")]
     except ValueError:
-        raise ValueError(f"'{text}' is neither start:step:stop nor a list like 0,5,10") from None
-    if step == 0 or (stop - start) / step < 0:
-        raise ValueError(f"'{text}' never reaches its stop")
-    steps = int((stop - start) / step + 1e-9)
-    return [round(start + i * step, 9) for i in range(steps + 1)]
+        numbers = []
+    if not numbers or (":" in text and len(numbers) != 3):
+        raise ValueError(f"'{text}' is neither start:step:stop nor a list like 0,5,10")
+    if ":" in text:
+        start, step, stop = numbers
+        if not (step and (stop - start) / step >= 0):
+            raise ValueError(f"'{text}' never reaches its stop")
+        steps = (stop - start) / step + 1e-9
+        if not steps < MOST_POINTS:
+            raise ValueError(f"'{text}' has more than {MOST_POINTS} points")
+        numbers = [round(start + i * step, 9) for i in range(int(steps) + 1)]
+    if not all(LEAST_SNR <= number <= MOST_SNR for number in numbers):
+        raise ValueError(f"'{text}' leaves {LEAST_SNR} to {MOST_SNR} dB")
+    return list(dict.fromkeys(numbers))
 
 
 def piece_seed(seed: int, snr_db: float, piece: int) -> int:
@@ -146,6 +156,8 @@ def simulate(
                 on_progress(point)
         for future in running:
             future.cancel()
+        if stopped():
+            return  # without the pieces under way, which may take long
         wait(running)
         running.clear()
 

@@ -1,5 +1,9 @@
 """`carillon link`: SNR ranges, pieces, stopping, going on."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -50,6 +54,7 @@ def curve(points: list[Point], rules: Rules, workers: int, plan: str = "plan") -
         ("5:-2.5:0", [5, 2.5, 0]),
         ("-3", [-3]),
         ("0,2.5,10", [0, 2.5, 10]),
+        ("3,0,3", [3, 0]),
         ("0:2:3", [0, 2]),
     ],
 )
@@ -57,9 +62,15 @@ def test_a_range_includes_both_ends(text: str, expected: list[float]) -> None:
     assert parse_range(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "0:1", "0:0:3", "0:-1:3", "1:2:3:4"])
+@pytest.mark.parametrize("text", ["", "a", "0:1", "0:0:3", "0:-1:3", "1:2:3:4", "0:nan:5"])
 def test_a_range_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"never reaches|neither"):
+        parse_range(text)
+
+
+@pytest.mark.parametrize("text", ["nan", "0,inf", "-61", "0:50:100", "0:1e-9:80", "0:1:1e300"])
+def test_a_range_without_sense_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"more than 1000 points|leaves -60 to 80 dB"):
         parse_range(text)
 
 
@@ -135,3 +146,28 @@ def test_a_cells_curve_falls_with_snr_and_is_the_same_again() -> None:
     assert high.ber is not None
     assert low.ber > 10 * high.ber
     assert curve([Point(-5.0), Point(15.0)], rules, 1, plan) == [low, high]
+
+
+def test_a_stopped_command_lists_what_is_measured_and_goes_on(tmp_path: Path) -> None:
+    words = ["link", "laptop-8x2", "--snr", "-30,-20,60", "--piece", "1", "--folder", str(tmp_path)]
+    command = [sys.executable, "-m", "carillon", *words, "--errors", "1000000"]
+    process = subprocess.Popen(
+        [*command, "--frames", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "link.csv").is_file():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "carillon: stopped\n")
+    table, told = out.split("curve: ")
+    assert [line.split()[0] for line in table.splitlines()[1:]] == ["-30"]
+    assert "stopped early; the same command goes on from here" in told
+    with (tmp_path / "link.csv").open() as file:
+        rows = file.read().splitlines()[2:]
+    assert len(rows) == 1
+    measured = int(rows[0].split(",")[1])
+    again = [*command, "--frames", str(measured + 1)]
+    done = subprocess.run(again, capture_output=True, text=True, check=True)
+    assert "going on with" in done.stdout
+    assert len(done.stdout.split("curve: ")[0].splitlines()) == 5  # going on, heads, three points

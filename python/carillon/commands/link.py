@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +19,32 @@ from carillon.link import Point, Rules, read_csv, simulate, study_key, write_csv
 from carillon.plots import link as link_plot
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The points that were asked for, and the file that holds them and those of earlier calls."""
+
+    file: Path
+    key: str
+    points: list[Point]
+    before: dict[float, Point]
+
+    @classmethod
+    def open(cls, file: Path, key: str, snr_db: list[float]) -> Curve:
+        before = read_csv(file, key)
+        return cls(file, key, [before.get(snr, Point(snr)) for snr in snr_db], before)
+
+    @property
+    def measured(self) -> list[Point]:
+        return [point for point in self.points if point.frames]
+
+    def known(self) -> list[Point]:
+        merged = self.before | {point.snr_db: point for point in self.measured}
+        return [merged[snr] for snr in sorted(merged)]
+
+    def save(self) -> None:
+        write_csv(self.file, self.key, self.known())
+
+
 def link(
     cell: str,
     snr_db: list[float],
@@ -28,7 +54,10 @@ def link(
     *,
     as_json: bool,
 ) -> None:
-    """Simulates, writes link.csv, link.json and link.png/.svg, prints a table."""
+    """Simulates, writes link.csv, link.json and link.png/.svg, prints a table.
+
+    Raises KeyboardInterrupt after all that when it was stopped by one.
+    """
     loaded = cells.load(cell)
     plan = plan_text(loaded.cell, Run())
     if runfolder.describe(loaded.cell)[rules.direction] is None:
@@ -36,46 +65,50 @@ def link(
     suffix = "" if rules.direction == "uplink" else "-downlink"
     target = folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
     target.mkdir(parents=True, exist_ok=True)
-    file, key = target / "link.csv", study_key(plan, rules)
-    before = read_csv(file, key)
-    points = [before.get(snr, Point(snr)) for snr in snr_db]
+    curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db)
     console = Console(stderr=as_json, highlight=False)
-    if any(point.frames for point in points):
-        console.print(f"going on with {file}", style="dim")
-
-    def known() -> list[Point]:
-        merged = before | {point.snr_db: point for point in points}
-        return [merged[snr] for snr in sorted(merged)]
-
-    def save() -> None:
-        write_csv(file, key, known())
-
+    if curve.measured:
+        console.print(f"going on with {curve.file}", style="dim", soft_wrap=True)
     with Interrupts() as interrupts, _progress(console) as bars:
-        tasks = {p.snr_db: bars.add_task(f"{p.snr_db:g} dB", total=1.0, about="") for p in points}
-
-        def show(point: Point) -> None:
-            share = max(point.block_errors / rules.block_errors, point.frames / rules.most_frames)
-            about = f"{point.block_errors} of {point.blocks} blocks failed"
-            bars.update(tasks[point.snr_db], completed=min(share, 1.0), about=about)
-            save()
-
-        for point in points:
-            if point.frames:
-                show(point)
-        workers = workers or len(os.sched_getaffinity(0))
-        with ThreadPoolExecutor(workers) as pool:  # the engine does not hold Python's lock
-            simulate(plan, points, rules, pool, workers, show, lambda: interrupts.count > 0)
-    save()
+        _measure(curve, plan, rules, workers, bars, interrupts)
     about = {"cell": loaded.cell.name, "rules": asdict(rules)}
-    # The files hold the whole curve as it is known, the answer only what was asked.
-    whole = json.dumps(about | {"points": [p.row() for p in known()]}, indent=2)
-    (target / "link.json").write_text(whole + "\n", encoding="utf-8")
-    link_plot.draw(target, loaded.cell, rules.direction, known())
+    if curve.measured:
+        # The files hold the whole curve as it is known, the answer only what was asked.
+        whole = json.dumps(about | {"points": [p.row() for p in curve.known()]}, indent=2)
+        (target / "link.json").write_text(whole + "\n", encoding="utf-8")
+        link_plot.draw(target, loaded.cell, rules.direction, curve.known())
     if as_json:
-        print(json.dumps(about | {"points": [p.row() for p in points]}, indent=2))
-    else:
-        console.print(_table(points))
-        console.print(f"curve: {file}, {target / 'link.png'}", soft_wrap=True)
+        print(json.dumps(about | {"points": [p.row() for p in curve.measured]}, indent=2))
+    elif curve.measured:
+        console.print(_table(curve.measured))
+        console.print(f"curve: {curve.file}, {target / 'link.png'}", soft_wrap=True)
+    if not all(rules.done(point) for point in curve.points):
+        what = "the same command goes on from here" if curve.measured else "nothing is measured yet"
+        console.print(f"stopped early; {what}", style="dim")
+        raise KeyboardInterrupt
+
+
+def _measure(
+    curve: Curve, plan: str, rules: Rules, workers: int, bars: Progress, interrupts: Interrupts
+) -> None:
+    """Simulates and saves, piece by piece, with a bar for each point."""
+    tasks = {p.snr_db: bars.add_task(f"{p.snr_db:g} dB", total=1.0, about="") for p in curve.points}
+
+    def show(point: Point) -> None:
+        share = max(point.block_errors / rules.block_errors, point.frames / rules.most_frames)
+        about = f"{point.block_errors} of {point.blocks} blocks failed"
+        bars.update(tasks[point.snr_db], completed=min(share, 1.0), about=about)
+
+    def progress(point: Point) -> None:
+        show(point)
+        curve.save()
+
+    for point in curve.measured:
+        show(point)
+    workers = workers or len(os.sched_getaffinity(0))
+    pool = ThreadPoolExecutor(workers)  # the engine does not hold Python's lock
+    simulate(plan, curve.points, rules, pool, workers, progress, lambda: interrupts.count > 0)
+    pool.shutdown(wait=False)
 
 
 def _progress(console: Console) -> Progress:
@@ -86,6 +119,7 @@ def _progress(console: Console) -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
 
 
