@@ -21,7 +21,7 @@ QUICK = {
     "./carillon doctor\n": "carillon doctor\n",
     "--frames 5000": "--frames 200 --no-live",
     "--transport udp --seconds 20": "--transport udp --frames 200 --no-live",
-    "--cell thesis-16x8 --no-live": "--cell thesis-16x8 --frames 20 --no-live",
+    "--no-live --folder runs/mine": "--frames 200 --no-live --folder runs/mine",
     "--seconds 5 --json": "--frames 200 --json",
     "--snr 0:1:10": "--snr 0:5:10 --frames 4 --piece 2",
     "--seconds 30": "--seconds 2",
@@ -65,7 +65,7 @@ def test_a_block_of_commands_runs(where: str, script: str, tmp_path: Path) -> No
         pytest.skip("carillond is not built")
     program = tmp_path / "bin" / "carillon"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nfrom carillon.cli import main\nmain()\n")
+    program.write_text(f"#!{sys.executable}\nfrom carillon.__main__ import main\nmain()\n")
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

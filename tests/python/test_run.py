@@ -1,7 +1,9 @@
 """Runs of the real process: demo, two processes, Ctrl-C."""
 
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ import pytest
 from carillon.daemon import RunError, binary
 from carillon.result import Result
 
-PROGRAM = [sys.executable, "-c", "from carillon.cli import main; main()"]
+PROGRAM = [sys.executable, "-m", "carillon"]
 
 
 def _has_daemon() -> bool:
@@ -31,7 +33,10 @@ pytestmark = [
 
 def start(*words: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ["env", "--block-signal=INT", *PROGRAM, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -63,6 +68,45 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert result["uplink"]["blocks_failed"] <= 2 * late
     assert result["core_ms_per_ms"] > 0
     assert_complete(tmp_path / "run")
+
+
+def test_a_cell_beyond_this_machine_is_announced_runs_and_fails(tmp_path: Path) -> None:
+    cell = tmp_path / "beyond.yaml"
+    cell.write_text(
+        "antennas: 64\nusers: 16\nschedule: PPPPPPPPPPPPPPPPUUUUUUUUUUUU\n"
+        "numerology: {fft_size: 2048, subcarriers: 1200, spacing_khz: 120}\n"
+        "combiner: {group: 1}\nradio: {frames: 1}\n"
+    )
+    process = start(
+        "demo", "--cell", cell, "--seconds", "0.3", "--json", "--folder", tmp_path / "run"
+    )
+    out, err = end(process)
+    assert process.returncode == 1, err
+    words = " ".join(err.split())
+    told = re.search(
+        r"it has (\d+) cores, and the cell needs (\d+) .*, ([\d.]+) for the base", words
+    )
+    assert told, err
+    assert int(told[1]) == len(os.sched_getaffinity(0)) < int(told[2])
+    assert int(told[2]) == math.ceil(float(told[3])) + 1
+    assert f"carillon bench --cell {cell}" in words
+    assert re.search(r"carillon: none of \d+ frames was in time$", words)
+    assert json.loads(out)["frames"]["completed"] == 0
+    assert_complete(tmp_path / "run")
+
+
+@pytest.mark.parametrize("after", [0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3, 1.6, 2.0])
+def test_ctrl_c_before_the_run_ends_at_once_or_with_a_report(tmp_path: Path, after: float) -> None:
+    """From the first imports through the trial of the cell to the run."""
+    folder = tmp_path / "run"
+    process = start("demo", "--cell", "laptop-8x2", "--seconds", "60", "--folder", folder)
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, err = end(process, 60)
+    if process.returncode == 0:
+        assert_complete(folder)
+    elif process.returncode != -signal.SIGINT:  # `env` had not held it back yet
+        assert (process.returncode, err) == (130, "carillon: stopped\n")
 
 
 @pytest.mark.parametrize("after", [0.0, 0.5, 2.0, 4.0])

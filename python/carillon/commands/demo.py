@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from carillon import cells, runfolder
-from carillon.commands.start import Output, expected_records, finish, start
-from carillon.config import Cell, Loaded, Run
+from carillon import cells, core, runfolder
+from carillon.bench import BenchError, Choice, command, measure
+from carillon.commands.start import Output, finish, start
+from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.result import Result
 
 _TRIAL_SECONDS = 0.5
+_TRIAL_REPLAY = 4  # frames; making them is most of a large cell's trial
 _MOST_LOAD = 0.5  # of the cores: the rest is room for the machine's own moods
 _MOST_MEMORY = 0.2
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A short run of one cell."""
+    """A short run of one cell; without frames when it could not run at all."""
 
     loaded: Loaded
     folder: runfolder.RunFolder
-    load: float  # share of all cores
-    fits: bool
+    load: float = 0.0  # share of all cores
+    frames: int = 0
+    late: int = 0
+    stalled: int = 0  # of these, for which the machine is to blame and not the cell
+
+    @property
+    def fits(self) -> bool:
+        late = self.late - self.stalled
+        return self.frames > 0 and late * 50 <= self.frames and self.load <= _MOST_LOAD
+
+    @property
+    def overloads(self) -> bool:
+        return 2 * (self.late - self.stalled) > self.frames - self.stalled
 
 
 def demo(
@@ -35,19 +49,27 @@ def demo(
     folder: Path | None,
     output: Output,
 ) -> Result:
-    """Chooses a cell unless one is named, runs it, writes the report."""
+    """Chooses a cell unless one is named, runs it, writes the report.
+
+    Raises RunError, with the report written, when no frame was in time.
+    """
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
         if cell is not None:
             loaded = with_transport(cells.load(cell), transport)
+            loaded.check(run)
+            trial = _try(loaded, Path(scratch) / "trial", interrupts)
         else:
             output.console.print("looking for a cell that this machine can carry …", style="dim")
             trial = choose(Path(scratch), transport, interrupts, output)
-            loaded = trial.loaded
-        path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
-        if cell is None and interrupts.count:
+        path = folder or runfolder.new_path(Path("runs"), trial.loaded.cell.name)
+        if cell is not None and trial.overloads and not interrupts.count:
+            output.console.print(_warning(cell, trial, _cost(cell, interrupts)), style="yellow")
+        if interrupts.count:
             return _stopped_early(trial, path, output)
-        run = replace(run, record_frames=expected_records(run, frame_ms(loaded.cell)))
-        return start(loaded, run, path, output, interrupts)
+        result = start(trial.loaded, run, path, output, interrupts)
+    if result.frames.seen and not result.frames.completed:
+        raise RunError(f"none of {result.frames.seen} frames was in time")
+    return result
 
 
 def choose(
@@ -79,25 +101,64 @@ def _may_fit(loaded: Loaded) -> bool:
 
 def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     loaded.check()
-    folder = runfolder.create(path, loaded.cell, Run(seconds=_TRIAL_SECONDS))
-    carry_out(folder, interrupts)
+    loaded.check_cores()
+    radio = loaded.cell.radio
+    fewer = radio.model_copy(update={"frames": min(radio.frames, _TRIAL_REPLAY)})
+    cell = loaded.cell.model_copy(update={"radio": fewer})
+    folder = runfolder.create(path, cell, Run(seconds=_TRIAL_SECONDS))
+    try:
+        carry_out(folder, interrupts)
+    except RunError:  # the run itself will say why
+        return Trial(loaded, folder)
     telemetry = folder.telemetry()
     count, threads = telemetry.counters(), telemetry.read("threads")
-    air_ns = max(count["frames_seen"], 1) * folder.derived["frame_ms"] * 1e6
+    frames = count["frames_seen"]
+    air_ns = max(frames, 1) * folder.derived["frame_ms"] * 1e6
     used = sum(float(threads[n].sum()) for n in ("busy", "overhead", "network", "emulating"))
     load = used / air_ns / folder.machine["cores"]
-    late = count["frames_seen"] - count["frames_completed"] - count["lates_machine_stall"]
-    fits = count["frames_seen"] > 0 and late * 50 <= count["frames_seen"] and load <= _MOST_LOAD
-    return Trial(loaded, folder, load, fits)
+    late, stalled = frames - count["frames_completed"], count["lates_machine_stall"]
+    return Trial(loaded, folder, load, frames, late, stalled)
+
+
+def _cost(cell: str, interrupts: Interrupts) -> float:
+    """Cores that a cell's baseband keeps busy, measured from memory on one of them."""
+    frame = Choice("^frame frame ", (core.active_isa(),), (cell,), quick=True)
+    try:
+        with command(frame) as words:
+            (row,) = measure(words)
+    except BenchError:
+        if interrupts.count:  # a terminal's Ctrl-C ends the program too
+            raise KeyboardInterrupt from None
+        raise
+    assert row.core_ms_per_ms is not None
+    return row.core_ms_per_ms
+
+
+def _warning(cell: str, trial: Trial, cost: float) -> str:
+    """What to expect of a cell that was too much, why, and what to do."""
+    have, need = trial.folder.machine["cores"], math.ceil(cost) + 1
+    name = trial.loaded.cell.name
+    told = f"In a trial of {name}, {trial.late} of {trial.frames} frames were late. "
+    if need <= have:
+        return told + (
+            f"Its baseband takes {cost:.2g} of {have} cores, so this machine is busy otherwise or "
+            "stalls; `carillon doctor` tells what to change."
+        )
+    return told + (
+        f"This machine cannot carry it in real time: it has {have} cores, and the cell needs "
+        f"{need} like them, {cost:.3g} for the baseband by measurement and one for the emulated "
+        f"radio. It runs all the same, to show what is refused; `carillon demo` alone chooses a "
+        f"cell that fits, and `carillon bench --cell {cell}` tells what each stage costs."
+    )
 
 
 def _stopped_early(trial: Trial, path: Path, output: Output) -> Result:
-    """Ctrl-C came while a cell was being chosen: the report is of the trial."""
-    output.console.print("stopped while choosing a cell; this is the last trial", style="dim")
-    made = runfolder.create(path, trial.loaded.cell, trial.folder.run)
+    """Ctrl-C came before the run began: the report is of the trial."""
+    if not trial.frames:
+        raise KeyboardInterrupt
+    output.console.print("stopped before the run; this is the trial", style="dim")
+    made = runfolder.create(path, trial.folder.cell, trial.folder.run)
     made.telemetry_file.write_bytes(trial.folder.telemetry_file.read_bytes())
-    if not made.telemetry().written("counters"):
-        raise RunError("stopped before anything ran")
     return finish(made, output)
 
 
@@ -107,8 +168,3 @@ def with_transport(loaded: Loaded, kind: Literal["shm", "udp"] | None) -> Loaded
         return loaded
     fronthaul = loaded.cell.fronthaul.model_copy(update={"kind": kind})
     return replace(loaded, cell=loaded.cell.model_copy(update={"fronthaul": fronthaul}))
-
-
-def frame_ms(cell: Cell) -> float:
-    """Length of the cell's frame."""
-    return float(runfolder.describe(cell)["frame_ms"])

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from carillon import cells, runfolder
-from carillon.commands.demo import frame_ms, with_transport
-from carillon.commands.start import Output, expected_records, start
+from carillon.commands.demo import with_transport
+from carillon.commands.start import Output, start
 from carillon.config import Run
 from carillon.daemon import Interrupts
 from carillon.result import Result
@@ -27,8 +27,6 @@ def run_side(
     if transport is None and ("fronthaul", "kind") not in loaded.lines:
         transport = "udp"
     loaded = with_transport(loaded, transport)
-    run = replace(run, role=role)
-    run = replace(run, record_frames=expected_records(run, frame_ms(loaded.cell)))
     path = folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-{role}")
     with Interrupts() as interrupts:
-        return start(loaded, run, path, output, interrupts)
+        return start(loaded, replace(run, role=role), path, output, interrupts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -36,6 +36,8 @@ class Output:
 def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
     """Checks, runs, reports; raises ConfigError or RunError when there is no run to report."""
     loaded.check(run)
+    loaded.check_cores()
+    run = replace(run, record_frames=_expected_records(loaded, run))
     daemon.binary()
     made = runfolder.create(folder, loaded.cell, run)
     console = output.console
@@ -62,7 +64,7 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
     return result
 
 
-def expected_records(run: Run, frame_ms: float) -> int:
+def _expected_records(loaded: Loaded, run: Run) -> int:
     """Frame records to keep: all of the run, within reason."""
-    frames = run.frames or int(run.seconds * 1e3 / frame_ms) or 1
+    frames = run.frames or int(run.seconds * 1e3 / runfolder.describe(loaded.cell)["frame_ms"])
     return min(max(frames, 1 << 16), 1 << 20)
