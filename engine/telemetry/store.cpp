@@ -92,13 +92,15 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
 void Store::map(const std::string& path) {
   unlink(path.c_str());
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  const auto fail = [&](const char* what) {
+  const auto fail = [&](const std::string& what) {
     const std::string reason = std::strerror(errno);
-    if (file >= 0) close(file);
+    if (file >= 0) close(file), unlink(path.c_str());
     throw std::runtime_error(path + ": cannot " + what + ": " + reason);
   };
   if (file < 0) fail("create");
-  if (ftruncate(file, static_cast<off_t>(bytes_)) != 0) fail("grow");
+  // On a full disk, a write to what is mapped but not reserved would be a SIGBUS.
+  errno = posix_fallocate(file, 0, static_cast<off_t>(bytes_));
+  if (errno != 0) fail("reserve " + std::to_string(bytes_ >> 20) + " MiB");
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   if (memory == MAP_FAILED) fail("map");
   close(file);

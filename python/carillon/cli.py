@@ -319,7 +319,8 @@ def main() -> int:
     except (RunError, RunFolderError, TelemetryError, BenchError) as error:
         return _complain(f"carillon: {error}", 1)
     except OSError as error:  # a folder that may not be written, a full disk
-        about = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        about = error.strerror or str(error)
+        about = f"{error.filename}: {about}" if error.filename else about
         return _complain(f"carillon: {about}", 1)
     return 0
 

@@ -1,9 +1,11 @@
 #include "telemetry/store.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -197,4 +199,24 @@ TEST(Store, NamesThePathThatCannotBeWritten) {
     message = error.what();
   }
   EXPECT_NE(message.find("/no such folder/telemetry.bin: cannot create"), std::string::npos);
+}
+
+// A limit on the size of files stands for a full disk.
+TEST(Store, SaysWhenThereIsNoRoomAndLeavesNothing) {
+  const File file;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit narrow{4096, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &narrow);
+  std::string message;
+  try {
+    const Store store(file.path, small_sizes());
+  } catch (const std::runtime_error& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(message.find(file.path + ": cannot reserve "), 0U) << message;
+  EXPECT_NE(access(file.path.c_str(), F_OK), 0);
 }
