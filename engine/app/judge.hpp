@@ -12,6 +12,7 @@ namespace carillon::app {
 /// What is known about a late frame when it ends.
 struct LateFrame {
   Tick begun = 0, ended = 0;  // absolute
+  Tick due = 0;               // absolute: the last deadline that it missed
   std::uint32_t missing_packets = 0;
   Tick worst_packet_delay = 0;  // of any symbol's last packet beyond its air end
   bool alone = true;            // no other frame was in flight when it ended
@@ -23,8 +24,8 @@ struct Verdict {
   std::uint32_t gap = 0;  // as FrameRecord::gap
 };
 
-/// Remembers recent stalls. A late is put down to one that overlapped the frame; frames that had to
-/// queue behind such a frame inherit its cause until the backlog is over.
+/// Remembers recent stalls. A late is put down to one that overlapped the frame before it was due;
+/// frames that had to queue behind such a frame inherit its cause until the backlog is over.
 class Judge {
  public:
   /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
@@ -41,12 +42,13 @@ class Judge {
  private:
   static constexpr std::size_t kRemembered = 64;
 
-  Verdict overlapping(Tick start, Tick end) const;
+  std::size_t overlapping(Tick start, Tick end) const;
 
   Tick patience_;
   std::array<telemetry::GapRecord, kRemembered> gaps_{};
   std::size_t noted_ = 0;
   Verdict inherited_;
+  Tick inherited_since_ = 0;
 };
 
 }  // namespace carillon::app

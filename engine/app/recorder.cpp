@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace carillon::app {
 namespace {
@@ -33,10 +34,25 @@ std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
   return c.lates_processing;
 }
 
+Tick last_deadline(const frame::Frame& frame, bool uplink) {
+  Tick last = std::numeric_limits<Tick>::min();
+  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
+    const SymbolKind kind = frame.symbol(s).kind;
+    if (kind == SymbolKind::Downlink) last = std::max(last, frame.downlink_deadline(s));
+    if (kind == SymbolKind::Uplink && uplink) last = std::max(last, frame.uplink_deadline(s));
+  }
+  return last;
+}
+
 }  // namespace
 
 Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
-    : store_(store), frame_(frame), judge_(kPatience), pending_(kPending) {}
+    : store_(store),
+      frame_(frame),
+      due_(last_deadline(frame, true)),
+      downlink_due_(last_deadline(frame, false)),
+      judge_(kPatience),
+      pending_(kPending) {}
 
 void Recorder::watch(runtime::Runtime& runtime, std::span<const std::uint32_t> worker_threads,
                      std::span<Loop* const> loops) {
@@ -57,11 +73,14 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (dropped)
     record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
-  pending.is_late =
-      dropped || pending.silent || missed_deadline(view) || view.downlink.late_symbols > 0;
+  const bool uplink = dropped || pending.silent || missed_deadline(view);
+  pending.is_late = uplink || view.downlink.late_symbols > 0;
   // It may have been worked on before it was on air.
-  const Tick begun = std::min(view.air_start, view.board.frame(view.slot).admitted);
-  pending.late = {begun, event.at, record.missing_packets, worst_packet_delay(view), view.alone};
+  pending.late.begun = std::min(view.air_start, view.board.frame(view.slot).admitted);
+  pending.late.ended = event.at;
+  pending.late.due = view.air_start + (uplink ? due_ : downlink_due_);
+  pending.late.alone = view.alone;
+  if (pending.is_late && event.kind != Kind::Refused) blame_packets(view, uplink, pending.late);
   pending.nacks = store_.nacks().count();
   if (!pending.silent) {
     heard({view.frame, heard_.first});
@@ -79,7 +98,7 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   }
   push(pending);
   collect();
-  if (pending.is_late && !pending.silent) keep_tasks_of(view.frame);
+  if (pending.is_late && !pending.silent) keep_tasks_of(view.frame, pending.late.begun);
 }
 
 void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
@@ -91,7 +110,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   pending.silent = !heard;
   pending.nacks = store_.nacks().count();
   // What it had to wait for began before it.
-  pending.late = {air_start - frame_.duration(), now(), 0, 0, false};
+  pending.late = {air_start - frame_.duration(), now(), air_start + due_, 0, 0, false};
   if (heard) fail_blocks(pending.record);
   push(pending);
 }
@@ -254,15 +273,25 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
                     view.sent.payload(view.radio_frame) + block.payload_offset);
 }
 
-Tick Recorder::worst_packet_delay(const FrameView& view) const {
-  Tick worst = 0;
+// Of those that it waited for: a late downlink waited for pilots alone. Packets that came after
+// their symbol was closed are late, not lost.
+void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
+  const auto statuses = view.board.statuses(view.slot);
+  const auto& receive = view.pipeline.graph().receive;
+  std::uint32_t missing = 0, expected = 0;
   for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
     const auto& symbol = frame_.symbol(s);
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
+    expected += frame_.format().antennas;
+    if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
+    missing += statuses[receive[s]].missing;
     const Tick last = view.ingest.last_packet(view.frame, s);
-    if (last != 0) worst = std::max(worst, last - view.air_start - symbol.end);
+    if (last != 0)
+      late.worst_packet_delay =
+          std::max(late.worst_packet_delay, last - view.air_start - symbol.end);
   }
-  return worst;
+  const std::uint32_t came = view.ingest.arrivals(view.frame).packets;
+  late.missing_packets = std::min(missing, expected - std::min(expected, came));
 }
 
 void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
@@ -378,12 +407,16 @@ void Recorder::collect_stalls(Source& source) {
   }
 }
 
-// A late frame's tasks are among the last that were collected.
-void Recorder::keep_tasks_of(std::uint64_t frame) {
+// A late frame's tasks are among the last that were collected, which lie about as they ran.
+void Recorder::keep_tasks_of(std::uint64_t frame, Tick begun) {
   auto& tasks = store_.tasks();
   const std::uint64_t end = tasks.count();
-  const std::uint64_t window = std::min<std::uint64_t>({end, tasks.capacity(), 1 << 14});
-  for (std::uint64_t i = end - window; i < end; ++i)
+  const std::uint64_t oldest = end - std::min<std::uint64_t>(end, tasks.capacity());
+  std::uint64_t first = end;
+  while (first > oldest && (tasks[first - 1].opcode == telemetry::kPacketEvent ||
+                            tasks[first - 1].end > begun - frame_.duration()))
+    --first;
+  for (std::uint64_t i = first; i < end; ++i)
     if (tasks[i].frame == static_cast<std::uint32_t>(frame)) store_.late_tasks().append(tasks[i]);
 }
 

@@ -90,7 +90,7 @@ class Recorder {
   bool missed_deadline(const FrameView& view) const;
   bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
   bool passed(const FrameView& view, std::size_t transport_block) const;
-  Tick worst_packet_delay(const FrameView& view) const;
+  void blame_packets(const FrameView& view, bool uplink, LateFrame& late) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
   void fail_blocks(telemetry::FrameRecord& record);
   void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);
@@ -98,12 +98,13 @@ class Recorder {
   void sample_quality(const FrameView& view);
   void sample_raw_errors(const FrameView& view);
   void trace_packets(const FrameView& view);
-  void keep_tasks_of(std::uint64_t frame);
+  void keep_tasks_of(std::uint64_t frame, Tick begun);
   void collect_tasks(Source& source);
   void collect_stalls(Source& source);
 
   telemetry::Store& store_;
   const frame::Frame& frame_;
+  const Tick due_, downlink_due_;  // a frame's last deadlines, from its start
   Judge judge_;
   std::vector<Source> tasks_, stalls_;
   std::vector<Loop*> loops_;

@@ -331,16 +331,14 @@ def _without(e: Evidence, start: float, length: float) -> str:
 
 def _lost(e: Evidence) -> str:
     expected, missing = e.packets_expected, e.record["missing_packets"]
-    if e.silent:
-        text = f"none of its {expected} packets came"
-    else:
-        text = f"{missing} of its {expected} packets never came"
-        silent = [str(s) for s in e.setting.of_kind("PU") if e.packets and s not in e.packets]
-        if silent:
-            more = f" and {len(silent) - 4} symbols more" if len(silent) > 4 else ""
-            text += f" (none of symbol {', '.join(silent[:4])}{more})"
-    patience = e.setting.uplink_budget_ms / 2
-    text += f", which zeros replaced {_ms(patience)} after their symbol's air end"
+    text = f"{'none' if e.silent else missing} of its {expected} packets "
+    text += "had come" if e.silent else "had not come"
+    text += f" {_ms(e.setting.uplink_budget_ms / 2)} after their symbol's air end"
+    silent = [str(s) for s in e.setting.of_kind("PU") if e.packets and s not in e.packets]
+    if silent and len(silent) * e.setting.antennas <= missing:
+        more = f" and {len(silent) - 4} symbols more" if len(silent) > 4 else ""
+        text += f" (none of symbol {', '.join(silent[:4])}{more})"
+    text += ", when zeros replace them"
     if e.effects:
         text += f": {' and '.join(e.effects)}"
     return f"{text}; a link without loss would have held"
@@ -379,7 +377,7 @@ def _refused(e: Evidence) -> str:
     held = next((n for n in before if n in e.setting.ends), None)
     if held is not None:
         until = (e.setting.ends[held] - e.record["air_start"]) / _NS_PER_MS
-        if until > -e.setting.frame_ms:
+        if until > 0:
             return (
                 f"it was refused before a task began: frame {held} held its place in the ring of "
                 f"{ring} until {_moment(until)}; more workers or a larger ring would have held"
@@ -403,33 +401,30 @@ def _discarded(e: Evidence) -> str:
 
 
 def _downlink(e: Evidence) -> str:
-    text = e.downlink or e.outcome
-    lead = e.setting.downlink_lead_ms
-    text += f" {_ms(lead)} before going on air"
-    missed = _first_missed(e)
-    if missed is None:
-        return text
-    deadline = float(e.setting.symbols[missed]["deadline_ms"])
-    text += f", symbol {missed} first, due {_moment(deadline)}"
-    combiner, precoding = e.ms("combiner_done"), e.setting.precoding_ms
-    if e.setting.own_channel and combiner is not None and e.setting.combiner_ms is not None:
-        text += f"; the combiner that it needs was ready {_moment(combiner)}"
-        text += f", {_relative(combiner - e.setting.combiner_ms)} than usual"
-        over = combiner + (precoding or 0.0) - deadline
-        if over >= lead:
-            text += "; precoder_age 1 would not wait for it"
-        elif over > 0:
-            text += f"; downlink_lead_ms {_at_most(lead - over)} would have held"
-        return text
-    before = [t for t in e.tasks if t.step == missed]
-    if before:
-        last = max(before, key=lambda task: task.end)
+    lead, missed = e.setting.downlink_lead_ms, _first_missed(e)
+    text = f"{e.downlink or e.outcome} {_ms(lead)} before going on air"
+    if missed is not None:
+        due = float(e.setting.symbols[missed]["deadline_ms"])
+        text += f", symbol {missed} first, due {_moment(due)}"
+    combiner, usual = e.ms("combiner_done"), e.setting.combiner_ms
+    over = 0.0
+    if e.setting.own_channel and combiner is not None and usual is not None:
+        text += f"; the combiner was ready {_moment(combiner)}, {_relative(combiner - usual)}"
+        if missed is not None:
+            over = combiner + (e.setting.precoding_ms or 0.0) - due
+    if over >= lead:
+        return f"{text}; precoder_age 1 would not wait for it"
+    if over > 0:
+        return f"{text}; downlink_lead_ms {_at_most(lead - over)} would have held"
+    made = [task for task in e.tasks if task.step == missed]
+    if made:
+        last = max(made, key=lambda task: task.end)
         text += f"; {e.name(last)} ran until {_moment(last.end)}"
-    return text
+    return f"{text}; more workers would help"
 
 
 def _relative(difference: float) -> str:
-    return f"{_ms(abs(difference))} {'later' if difference >= 0 else 'earlier'}"
+    return f"{_ms(abs(difference))} {'later' if difference >= 0 else 'earlier'} than usual"
 
 
 def _first_missed(e: Evidence) -> int | None:

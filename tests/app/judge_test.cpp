@@ -16,7 +16,7 @@ constexpr auto kSystem = static_cast<std::uint64_t>(LateCause::OperatingSystem);
 Tick ms(Tick n) { return n * kMillisecond; }
 
 // On air from its n-th millisecond on, over two milliseconds later.
-LateFrame frame(Tick n) { return {ms(n), ms(n + 2), 0, 0, false}; }
+LateFrame frame(Tick n) { return {ms(n), ms(n + 2), ms(n + 2), 0, 0, false}; }
 
 struct Court {
   Judge judge{100 * kMicrosecond};
@@ -87,12 +87,23 @@ TEST(Judge, LetsTheBacklogInheritUntilItIsOver) {
   EXPECT_TRUE(court.late(frame(7)) == LateCause::Processing);
 }
 
+TEST(Judge, AStallThatBeganWhenTheFrameWasLateAlreadyIsNotItsCause) {
+  Court court;
+  court.judge.note({ms(30), ms(5), 0, kStall});
+  LateFrame f = {ms(10), ms(40), ms(12), 0, 0, false};  // it ended long after it was due
+  EXPECT_TRUE(court.late(f) == LateCause::Processing);
+  EXPECT_TRUE(court.late(frame(31)) == LateCause::MachineStall);
+  EXPECT_TRUE(court.late(f) == LateCause::Processing);  // nor does it inherit it
+  f.due = ms(33);
+  EXPECT_TRUE(court.late(f) == LateCause::MachineStall);
+}
+
 TEST(Judge, NamesTheGapByItsNumberInTheRun) {
   Judge judge{100 * kMicrosecond};
   for (Tick i = 0; i < 100; ++i) judge.note({ms(10 * i), ms(1) + (i == 90), 0, kStall});
   EXPECT_EQ(judge.cause(frame(10 * 80)).gap, 81U);
-  EXPECT_EQ(judge.cause({ms(10 * 85), ms(10 * 95), 0, 0, false}).gap, 91U);  // the longest
-  EXPECT_EQ(judge.cause(frame(10 * 95 + 5)).gap, 91U);                       // inherited
+  EXPECT_EQ(judge.cause({ms(10 * 85), ms(10 * 95), ms(10 * 95), 0, 0, false}).gap, 91U);
+  EXPECT_EQ(judge.cause(frame(10 * 95 + 5)).gap, 91U);  // inherited
   judge.ended(true);
   EXPECT_EQ(judge.cause(frame(10 * 95 + 5)).gap, 0U);
 }

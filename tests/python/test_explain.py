@@ -193,8 +193,8 @@ def test_a_late_downlink_says_which_lead_would_have_held(tmp_path: Path) -> None
     )
     assert text == (
         "2 of its 5 downlink symbols were not ready 0.25 ms before going on air, symbol 9 first, "
-        "due 0.393 ms into the frame; the combiner that it needs was ready 0.443 ms into the "
-        "frame, 0.193 ms later than usual; downlink_lead_ms 0.15 would have held."
+        "due 0.393 ms into the frame; the combiner was ready 0.443 ms into the frame, 0.193 ms "
+        "later than usual; downlink_lead_ms 0.15 would have held."
     )
 
 
@@ -217,8 +217,8 @@ def test_lost_packets_are_counted_and_silent_symbols_named(tmp_path: Path) -> No
     end = UPLINK_DEADLINE + 0.1
     text = explained(tmp_path, "lost", tasks, missing_packets=8, uplink_done=ns(end))
     assert text == (
-        "8 of its 64 packets never came (none of symbol 5), which zeros replaced 0.5 ms after "
-        "their symbol's air end: its uplink ended 0.1 ms after its deadline; a link without loss "
+        "8 of its 64 packets had not come 0.5 ms after their symbol's air end (none of symbol 5), "
+        "when zeros replace them: its uplink ended 0.1 ms after its deadline; a link without loss "
         "would have held."
     )
 
@@ -227,7 +227,7 @@ def test_a_frame_of_which_nothing_came_has_no_time_of_a_first_packet(tmp_path: P
     silent: dict[str, Any] = {"first_packet": 0, "last_packet": 0, "missing_packets": 64}
     text = explained(tmp_path, "lost", downlink_late_symbols=5, **silent)
     assert text == (
-        "None of its 64 packets came, which zeros replaced 0.5 ms after their symbol's air end: "
+        "None of its 64 packets had come 0.5 ms after their symbol's air end, when zeros replace them: "
         "5 of its 5 downlink symbols were not ready; a link without loss would have held."
     )
 
