@@ -1,10 +1,10 @@
-"""scripts/emulate-avx512, judged by programs of the system."""
+"""scripts/emulate, judged by programs of the system."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "emulate-avx512"
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "emulate"
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 
@@ -18,8 +18,12 @@ def test_output_and_exit_status_are_the_programs() -> None:
     assert emulate("false").returncode == 1
 
 
-def test_glibc_finds_avx512() -> None:
-    assert "x86-64-v4 (supported, searched)" in emulate(LOADER, "--help").stdout
+def test_glibc_finds_the_cpus_instruction_sets() -> None:
+    levels = emulate(LOADER, "--help").stdout
+    assert "x86-64-v4 (supported, searched)" in levels
+    levels = emulate("--cpu=haswell", LOADER, "--help").stdout
+    assert "x86-64-v3 (supported, searched)" in levels
+    assert "x86-64-v4 (supported, searched)" not in levels
 
 
 def test_a_missing_program_is_named() -> None:
