@@ -228,7 +228,8 @@ def test_a_frame_of_which_nothing_came_has_no_time_of_a_first_packet(tmp_path: P
     text = explained(tmp_path, "lost", downlink_late_symbols=5, **silent)
     assert text == (
         "None of its 64 packets had come 0.5 ms after their symbol's air end, "
-        "when zeros replace them: 5 of its 5 downlink symbols were not ready; a link without loss would have held."
+        "when zeros replace them: 5 of its 5 downlink symbols were not ready; "
+        "a link without loss would have held."
     )
 
 
