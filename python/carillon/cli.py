@@ -171,9 +171,11 @@ def link(
     frames: Annotated[
         int, typer.Option(min=1, help="Frames after which it is done anyway.")
     ] = 1000,
-    piece: Annotated[int, typer.Option(min=1, help="Frames of one piece of work.")] = 10,
+    piece: Annotated[int, typer.Option(min=1, max=10**6, help="Frames of one piece of work.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same curve.")] = 1,
-    workers: Annotated[int, typer.Option(min=0, help="Threads; 0: one for each core.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, max=1024, help="Threads; 0: one for each core.")
+    ] = 0,
     folder: Annotated[
         Path | None, typer.Option(help="Where curves lie and go on; runs/link-NAME if not given.")
     ] = None,

@@ -140,6 +140,7 @@ def _last_words(folder: RunFolder, code: int) -> str:
         lines = folder.log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         lines = []
+    lines = [line.removeprefix("carillond: ") for line in lines]
     if code < 0:
         lines.append(f"carillond was ended by {signal.Signals(-code).name}")
     elif not lines:

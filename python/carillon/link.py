@@ -142,7 +142,7 @@ def simulate(
     for index, point in enumerate(points):
         given, ready = point.pieces, dict[int, dict[str, float]]()
         while not rules.done(point) and not stopped():
-            while len(running) < workers:
+            while len(running) < workers and given * rules.piece < rules.most_frames:
                 seed = piece_seed(rules.seed, point.snr_db, given)
                 future = pool.submit(_piece, plan, point.snr_db, rules, seed)
                 running[future] = (index, given)

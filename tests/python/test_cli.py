@@ -98,6 +98,14 @@ def test_show_prints_every_derived_figure() -> None:
     assert derived["uplink"]["ideal_rate_mbps"] == pytest.approx(bits / 1e3)
 
 
+def test_what_looks_like_markup_is_only_text(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text('name: "[/] [red]x"\ndescription: "a [b] in [/brackets]"\n')
+    done = call("config", "show", cell)
+    assert done.stdout.startswith("[/] [red]x: 8 antennas, 2 users")
+    assert "a [b] in [/brackets]" in done.stdout
+
+
 def test_the_schema_is_json() -> None:
     assert json.loads(call("config", "schema").stdout)["title"] == "Carillon cell"
 

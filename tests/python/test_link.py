@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from carillon import cells, core, link
-from carillon.config import Run, plan_text
+from carillon.config import Run, parse_cell, plan_text
 from carillon.link import Point, Rules, parse_range, read_csv, simulate, study_key, write_csv
+from carillon.plots import link as link_plot
 
 
 def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
@@ -81,6 +82,20 @@ def test_a_point_stops_at_enough_errors_or_enough_frames(coins: None) -> None:
     assert (high.frames, high.block_errors) == (200, 0)
 
 
+def test_no_more_pieces_are_begun_than_frames_are_wanted(
+    coins: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    def counted(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+        begun.append(seed)
+        return coin(plan, snr_db, frames, seed)
+
+    monkeypatch.setattr(core, "link_point", counted)
+    (point,) = curve([Point(60.0)], Rules(most_frames=25, piece=10), 50)
+    assert (point.frames, len(begun)) == (30, 3)
+
+
 def test_the_curve_does_not_depend_on_the_number_of_workers(coins: None) -> None:
     rules = Rules(block_errors=50, most_frames=300)
     snrs = [0.0, 5.0, 10.0]
@@ -120,6 +135,12 @@ def test_a_row_holds_rates_with_their_intervals(coins: None) -> None:
 def test_seeds_of_pieces_differ() -> None:
     seeds = {link.piece_seed(s, snr, p) for s in (1, 2) for snr in (0.0, 1.0) for p in range(50)}
     assert len(seeds) == 200
+
+
+def test_a_curve_is_drawn_whatever_the_cells_name_holds(tmp_path: Path) -> None:
+    cell = parse_cell("name: '$\\frac{$ [x] <b>'").cell
+    link_plot.draw(tmp_path, cell, "uplink", [Point(0.0, frames=1, blocks=4, block_errors=1)])
+    assert (tmp_path / "link.svg").stat().st_size > 1000
 
 
 def test_the_downlink_is_a_study_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

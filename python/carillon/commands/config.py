@@ -34,7 +34,7 @@ def show(name: str, *, as_json: bool) -> None:
         whole = {"configuration": loaded.cell.model_dump(mode="json"), "derived": derived}
         print(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
-        Console(highlight=False).print(derived_tables(loaded.cell, derived))
+        Console(highlight=False, markup=False).print(derived_tables(loaded.cell, derived))
 
 
 def write(what: str) -> None:

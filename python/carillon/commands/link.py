@@ -66,7 +66,7 @@ def link(
     target = folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
     target.mkdir(parents=True, exist_ok=True)
     curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db)
-    console = Console(stderr=as_json, highlight=False)
+    console = Console(stderr=as_json, highlight=False, markup=False)
     if curve.measured:
         console.print(f"going on with {curve.file}", style="dim", soft_wrap=True)
     with Interrupts() as interrupts, _progress(console) as bars:

@@ -25,7 +25,7 @@ class Output:
     @property
     def console(self) -> Console:
         """Where words go: standard output belongs to --json."""
-        return Console(stderr=self.json, highlight=False)
+        return Console(stderr=self.json, highlight=False, markup=False)
 
     @property
     def shows_live(self) -> bool:

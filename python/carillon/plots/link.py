@@ -30,11 +30,9 @@ def draw(
         _curve(axes, snr, ber, style.SECOND, "bit error rate before decoding")
         axes.set_yscale("log")
         axes.set_ylim(top=1.5)
-        axes.set(
-            xlabel="SNR of a user at one antenna, dB",
-            ylabel="error rate",
-            title=f"{cell.name}: {direction}, {cell.antennas} antennas × {cell.users} users",
-        )
+        axes.set(xlabel="SNR of a user at one antenna, dB", ylabel="error rate")
+        title = f"{cell.name}: {direction}, {cell.antennas} antennas × {cell.users} users"
+        axes.set_title(title, parse_math=False)  # a name may hold dollar signs
         axes.grid(visible=True, which="minor", alpha=0.4)
         axes.legend(loc="lower left")
         figure.savefig(folder / "link.png", dpi=160)
