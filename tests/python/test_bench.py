@@ -78,9 +78,11 @@ def test_a_wrong_expression_is_told() -> None:
 
 
 def test_the_table_shows_time_rate_and_share(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    line = next(line for line in run().splitlines() if "crc24a" in line)
-    assert line.split() == "crc24a 256 bits any 5.5 call 46500 Mb/s 50% fp32".split()
+    monkeypatch.setenv("COLUMNS", "40")  # which cuts no figure short
+    shown = run()
+    assert "kernels, any" in shown
+    line = next(line for line in shown.splitlines() if "crc24a" in line)
+    assert line.split() == "crc24a 256 bits 5.5 call 46500 Mb/s 50% fp32".split()
 
 
 def test_json_and_csv_hold_every_row(script: Path, tmp_path: Path) -> None:
@@ -91,6 +93,12 @@ def test_json_and_csv_hold_every_row(script: Path, tmp_path: Path) -> None:
         assert [(row["mbps"], row["gflops"]) for row in csv.DictReader(text)] == [
             ("46500.0", "")
         ] * 2
+
+
+def test_a_file_that_cannot_be_written_is_told_before_measuring(script: Path) -> None:
+    replace_script(script, "kill -9 $PPID")
+    with pytest.raises(OSError, match="nowhere"):
+        run("--csv", "/nowhere/rows.csv")
 
 
 def test_nothing_that_matches_is_an_error(script: Path) -> None:

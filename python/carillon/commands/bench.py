@@ -25,6 +25,8 @@ from carillon.bench import (
 )
 from carillon.runfolder import machine
 
+_NATURAL_WIDTH = 100
+
 
 def bench(
     choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bool, with_peers: bool
@@ -34,6 +36,8 @@ def bench(
         with command(choice) as words:
             print("\n".join(names(words)))
         return
+    if csv_file is not None:
+        csv_file.open("a").close()  # or fail now, not after a minute of measuring
     rows: list[Row] = []
     others: list[Peer] = []
     stopped: KeyboardInterrupt | None = None
@@ -79,14 +83,16 @@ def _peers(choice: Choice) -> list[Peer]:
 
 
 def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
+    console.width = max(console.width, _NATURAL_WIDTH)  # a figure cut short is worse than a fold
     console.print(f"One core of {machine()['cpu']}; the fastest of many rounds.")
     kernels = [row for row in rows if row.core_ms_per_ms is None]
-    if kernels:
-        console.print(_kernels(kernels))
+    for isa in dict.fromkeys(row.isa for row in kernels):
+        console.print("", _kernels(isa, [row for row in kernels if row.isa == isa]), sep="\n")
     frames = [row for row in rows if row.core_ms_per_ms is not None]
-    if frames:
-        console.print(_frames(frames))
+    for cell, isa in dict.fromkeys((row.shape, row.isa) for row in frames):
+        of_cell = [row for row in frames if (row.shape, row.isa) == (cell, isa)]
+        console.print("", _frames(cell, isa, of_cell), sep="\n")
     for other in others:
         console.print(
             f"{other.peer} takes {_digits(other.ns)} ns, {other.ratio:.1f} times "
@@ -94,18 +100,18 @@ def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
         )
 
 
-def _table(*columns: tuple[str, bool]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+def _table(title: str, *columns: tuple[str, bool]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
     for name, number in columns:
         table.add_column(name, justify="right" if number else "left", no_wrap=True)
     return table
 
 
-def _kernels(rows: Sequence[Row]) -> Table:
+def _kernels(isa: str, rows: Sequence[Row]) -> Table:
     table = _table(
+        f"kernels, {isa}",
         ("kernel", False),
         ("shape", False),
-        ("ISA", False),
         ("ns", True),
         ("per", False),
         ("rate", True),
@@ -113,15 +119,14 @@ def _kernels(rows: Sequence[Row]) -> Table:
     )
     for row in rows:
         share = "" if row.share is None else f"{row.share:.0%} {row.of}"
-        table.add_row(row.kernel, row.shape, row.isa, _digits(row.ns), row.per, _rate(row), share)
+        table.add_row(row.kernel, row.shape, _digits(row.ns), row.per, _rate(row), share)
     return table
 
 
-def _frames(rows: Sequence[Row]) -> Table:
+def _frames(cell: str, isa: str, rows: Sequence[Row]) -> Table:
     table = _table(
+        f"whole frames of {cell}, {isa}",
         ("opcode", False),
-        ("cell", False),
-        ("ISA", False),
         ("ns", True),
         ("per", False),
         ("µs per frame", True),
@@ -131,8 +136,6 @@ def _frames(rows: Sequence[Row]) -> Table:
         assert row.us_per_frame is not None
         table.add_row(
             row.kernel,
-            row.shape,
-            row.isa,
             _digits(row.ns),
             row.per,
             f"{row.us_per_frame:.1f}",
