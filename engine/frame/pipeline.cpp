@@ -63,6 +63,12 @@ struct Sizes {
   std::size_t weights, post_noise, antenna_power;                 // of Combiners
 };
 
+// With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
+// whatever the others hold.
+std::size_t combiner_count(const FrameFormat& f) {
+  return f.deadlines.precoder_age == 0 ? f.ring : 2 * f.ring - 1;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(const Frame& frame, Options options)
@@ -82,7 +88,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       ldpc_(phy::ldpc_kernels(options.isa)),
       estimate_plans_(estimate_plans(frame)),
       slots_(frame.format().ring),
-      combiners_(frame.format().ring + frame.format().deadlines.precoder_age) {
+      combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
     estimate_noise_ += estimate_plans_[u % frame.comb()].noise_gain();
   for (auto& slot : slots_) allocate(slot);
@@ -162,23 +168,42 @@ void Pipeline::begin(std::uint64_t frame) {
   std::fill(s.quality.begin(), s.quality.end(), SymbolQuality{});
   std::fill(s.constellation.begin(), s.constellation.end(), phy::Tile{});
   std::fill(s.samples.begin(), s.samples.end(), nullptr);
-  s.combiners = &combiners_[frame % combiners_.size()];
-  s.combiners->frame.store(~0ULL, std::memory_order_relaxed);
+  const bool own = frame_.format().deadlines.precoder_age == 0;
+  s.combiners = nullptr;
+  s.precoder = nullptr;
+  s.combiners = &free_combiners();
+  s.combiners->frame.store(Combiners::kIncomplete, std::memory_order_relaxed);
   s.combiners->chunks_done.store(0, std::memory_order_relaxed);
   s.combiners->ill_conditioned.store(0, std::memory_order_relaxed);
-  s.precoder = frame_.format().deadlines.precoder_age == 0 ? s.combiners : find_precoder(frame);
+  s.precoder = own ? s.combiners : find_precoder(frame);
 }
 
-// The version wanted, else the next older one that is still there. The oldest is the one that the
-// next frame will overwrite, perhaps while this frame's downlink still reads it.
+// Of those that no slot holds the least useful one: never completed, else the oldest.
+Combiners& Pipeline::free_combiners() {
+  const auto held = [&](const Combiners& c) {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [&](const FrameSlot& s) { return s.combiners == &c || s.precoder == &c; });
+  };
+  const auto age_rank = [](const Combiners& c) {
+    return c.frame.load(std::memory_order_relaxed) + 1;  // 0 when incomplete
+  };
+  Combiners* least = nullptr;
+  for (Combiners& c : combiners_)
+    if (!held(c) && (least == nullptr || age_rank(c) < age_rank(*least))) least = &c;
+  return *least;
+}
+
+// The version wanted, else the next older one that is still there; a whole ring older, the channel
+// is another.
 const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
-  const std::uint64_t size = combiners_.size();
-  for (std::uint64_t age = frame_.format().deadlines.precoder_age; age + 1 < size && age <= frame;
-       ++age) {
-    const Combiners& c = combiners_[(frame - age) % size];
-    if (c.frame.load(std::memory_order_acquire) == frame - age) return &c;
+  const std::uint64_t age = frame_.format().deadlines.precoder_age;
+  const Combiners* newest = nullptr;
+  for (const Combiners& c : combiners_) {
+    const std::uint64_t of = c.frame.load(std::memory_order_acquire);
+    if (of == Combiners::kIncomplete || of + age > frame || of + age + ring() <= frame) continue;
+    if (newest == nullptr || of > newest->frame.load(std::memory_order_relaxed)) newest = &c;
   }
-  return nullptr;
+  return newest;
 }
 
 std::span<const std::uint32_t> Pipeline::chunks(std::uint64_t frame) {
@@ -205,7 +230,7 @@ std::uint64_t Pipeline::footprint(const Frame& frame) {
   for (const Direction d : {Direction::Uplink, Direction::Downlink})
     slot += frame.coded_bytes(d) + frame.payload_bytes(d);
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
-  return f.ring * (slot + packets) + (f.ring + f.deadlines.precoder_age) * combiners;
+  return f.ring * (slot + packets) + combiner_count(f) * combiners;
 }
 
 }  // namespace carillon::frame

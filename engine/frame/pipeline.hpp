@@ -34,15 +34,17 @@ struct SymbolQuality {
 };
 
 /// The combiner of one frame, and as its transpose the precoder; kept longer than its frame when
-/// the downlink uses older channels.
+/// the downlink uses older channels. Not written anew while a slot names it.
 struct Combiners {
+  static constexpr std::uint64_t kIncomplete = ~0ULL;
+
   AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
   AlignedArray<float> post_noise;      // [tile][user][16]
   AlignedArray<float> antenna_power;   // [CSI tile][antenna]: Σ|w|² over users and subcarriers
   float transmit_gain = 0;
   std::atomic<std::uint32_t> chunks_done{0};
-  std::atomic<std::uint64_t> frame{~0ULL};  // whose combiner this is, once complete
+  std::atomic<std::uint64_t> frame{kIncomplete};  // whose combiner this is, once complete
   std::atomic<std::uint32_t> ill_conditioned{0};
 };
 
@@ -93,7 +95,8 @@ class Pipeline {
   std::uint32_t ring() const { return frame_.format().ring; }
   FrameSlot& slot(std::uint64_t frame) { return slots_[frame % ring()]; }
 
-  /// Before a frame's first task: forgets its slot's previous frame, chooses its precoder.
+  /// Before a frame's first task, when nothing of its slot's previous frame runs any more: forgets
+  /// that one, chooses a precoder. One thread at a time, whatever the slots.
   void begin(std::uint64_t frame);
   /// Chunk counts for runtime::Runtime::begin: empty for all, or without the downlink where no
   /// precoder is ready.
@@ -125,6 +128,7 @@ class Pipeline {
   std::uint32_t group() const { return frame_.format().combiner.group; }
   void allocate(FrameSlot& slot) const;
   void allocate(Combiners& combiners) const;
+  Combiners& free_combiners();
   const Combiners* find_precoder(std::uint64_t frame) const;
 
   const Frame& frame_;
@@ -142,7 +146,7 @@ class Pipeline {
   std::vector<phy::EstimatePlan> estimate_plans_;  // [comb offset]
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
   std::vector<FrameSlot> slots_;
-  std::vector<Combiners> combiners_;  // one for each slot, and precoder_age more
+  std::vector<Combiners> combiners_;
   std::vector<std::uint32_t> uplink_only_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

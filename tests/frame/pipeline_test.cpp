@@ -405,7 +405,8 @@ TEST(Footprint, IsWhatIsAllocated) {
     std::vector<const Combiners*> seen;
     for (std::uint64_t n = 0; n < 200; ++n) {
       pipeline.begin(n);
-      const Combiners* c = pipeline.slot(n).combiners;
+      Combiners* const c = pipeline.slot(n).combiners;
+      c->frame.store(n);  // complete: then the oldest is taken next
       if (std::find(seen.begin(), seen.end(), c) != seen.end()) continue;
       seen.push_back(c);
       total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->post_noise) + bytes(c->antenna_power);
