@@ -42,6 +42,7 @@ class Baseband final : public fronthaul::SymbolSink {
 
   runtime::Runtime& runtime() { return runtime_; }
   const fronthaul::UplinkIngest& ingest() const { return ingest_; }
+  const fronthaul::DownlinkSender& sender() const { return sender_; }
   std::uint64_t frames_ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
 
   // fronthaul::SymbolSink

@@ -65,6 +65,10 @@ void Radio::report() noexcept {
   to.frames_skipped = from.frames_skipped;
   to.downlink_symbols_sent = from.downlink_symbols_sent;
   to.downlink_symbols_substituted = from.downlink_symbols_substituted;
+  if (plan_.run.role == Role::Radio) {
+    to.packets_received = from.downlink_packets + from.downlink_late + from.downlink_rejected;
+    to.packets_sent = from.packets_sent;
+  }
   to.pacing_error_sum = from.pacing_error_sum;
   to.pacing_error_square = from.pacing_error_square;
   to.pacing_frames = from.pacing_frames;

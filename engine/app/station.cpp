@@ -290,6 +290,7 @@ void Station::report(Tick) {
     auto& to = store_.counters();
     using fronthaul::Reject;
     to.packets_received = from.received;
+    to.packets_sent = baseband_->sender().sent();
     const auto imagined = recorder_.ghosts() * layout_.packets(fronthaul::Carries::Uplink);
     to.packets_missing = from.missing - std::min(from.missing, imagined);
     to.rejected_length = from[Reject::Length];

@@ -33,7 +33,7 @@ struct Counters {
   std::uint64_t uplink_blocks = 0, uplink_failed = 0;  // transport blocks
   std::uint64_t downlink_blocks = 0, downlink_failed = 0, downlink_unverified = 0;
   std::uint64_t downlink_symbols_sent = 0, downlink_symbols_substituted = 0;
-  std::uint64_t packets_received = 0, packets_sent = 0;
+  std::uint64_t packets_received = 0, packets_sent = 0;  // the radio's when it runs alone
   std::uint64_t rejected_length = 0, rejected_cell = 0, rejected_antenna = 0, rejected_symbol = 0;
   std::uint64_t rejected_old = 0, rejected_early = 0, rejected_duplicate = 0;
   std::uint64_t packets_missing = 0;  // had not come when their frame ended

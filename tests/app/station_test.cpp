@@ -47,6 +47,7 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
     EXPECT_GE(c->frames_seen, c->frames_sent);  // those that the radio slept through count
     // Something went on air in every D symbol, and each block's fate is known or told unknown.
     EXPECT_EQ(c->downlink_symbols_sent + c->downlink_symbols_substituted, 3U * 60);
+    EXPECT_GE(c->packets_sent, c->downlink_symbols_sent * 8);
     EXPECT_EQ(c->downlink_blocks % 2, 0U);
     if (c->downlink_symbols_substituted == 0) {
       EXPECT_EQ(c->downlink_failed, 0U);
@@ -128,6 +129,7 @@ void expect_cell_of_two(LinkKind kind, bool radio_first, int end_of_radio) {
   if (end_of_radio != SIGKILL) {
     test::expect_complete(*antenna);
     EXPECT_LE(c->frames_completed, antenna->counters()->frames_sent);
+    EXPECT_LE(c->packets_received, antenna->counters()->packets_sent);
   }
 }
 
