@@ -25,7 +25,8 @@ std::int64_t involuntary_switches() noexcept {
 Loop::Loop(Options options, std::vector<Duty*> duties)
     : options_(std::move(options)),
       duties_(std::move(duties)),
-      backoff_({options_.wakeup_p99, options_.realtime ? options_.asleep_share : 0}) {
+      backoff_({.wakeup_p99 = options_.wakeup_p99,
+                .asleep_share = options_.realtime ? options_.asleep_share : 0}) {
   for (const Duty* duty : duties_) roles_ |= static_cast<std::uint64_t>(duty->kind());
 }
 

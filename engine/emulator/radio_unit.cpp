@@ -98,7 +98,7 @@ void RadioUnit::start(Tick air_start, std::uint64_t frames) noexcept {
   uplink_ = downlink_ = {};
 }
 
-bool RadioUnit::step() noexcept {
+bool RadioUnit::step(Tick instant) noexcept {
   if (finished()) return false;
   if (stopping_.load(std::memory_order_acquire)) {
     const std::uint64_t last = std::max(uplink_.frame, downlink_.frame) + 1;
@@ -107,7 +107,6 @@ bool RadioUnit::step() noexcept {
   }
   reclaim();
   bool worked = collect();
-  const Tick instant = now();
   if (uplink_due() <= instant) worked |= send_due(instant);
   if (downlink_due() <= instant) {
     put_on_air();

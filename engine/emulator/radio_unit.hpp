@@ -85,9 +85,9 @@ class RadioUnit {
   /// Everything was sent and the last downlink frame handed on.
   bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
-  /// Does what is due; true if there was anything. Never blocks, and returns after one symbol's
-  /// work. The thread may sleep until next_event().
-  bool step() noexcept;
+  /// Does what is due at `instant`; true if there was anything. Never blocks, and returns after one
+  /// symbol's work. The thread may sleep until next_event().
+  bool step(Tick instant = now()) noexcept;
   Tick next_event() const noexcept;
   Tick air_start(std::uint64_t frame) const noexcept {
     return air_start_ + static_cast<Tick>(frame) * layout_.duration();

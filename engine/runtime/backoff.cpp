@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/thread.hpp"
-
 namespace carillon::runtime {
 namespace {
 
@@ -19,7 +17,7 @@ constexpr Tick kLongestSleep = 10 * kMillisecond;
 
 }  // namespace
 
-Backoff::Backoff(Options options) : options_(options), since_(now()) {}
+Backoff::Backoff(Options options) : options_(options), since_(options.now()) {}
 
 // What should have been slept in this window by now and has not.
 Tick Backoff::owed(Tick time) noexcept {
@@ -36,15 +34,15 @@ Tick Backoff::owed(Tick time) noexcept {
 
 Tick Backoff::sleep(Tick time, Tick until) noexcept {
   due_ = until;
-  sleep_until(until);
-  const Tick slept = now() - time;
+  options_.sleep_until(until);
+  const Tick slept = options_.now() - time;
   slept_ += slept;
   window_slept_ += slept;
   return slept;
 }
 
 Tick Backoff::idle(Tick until) noexcept {
-  const Tick time = now();
+  const Tick time = options_.now();
   const Tick latest = std::min(until, time + kLongestSleep);
   if (latest > time && latest - time > options_.wakeup_p99) {
     return sleep(time, latest - options_.wakeup_p99);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/thread.hpp"
 #include "base/tick.hpp"
 #include "runtime/graph.hpp"
 
@@ -14,6 +15,8 @@ class Backoff {
   struct Options {
     Tick wakeup_p99 = 100 * kMicrosecond;  ///< of this machine: see measure_wakeup_p99
     double asleep_share = 0;  ///< of the time that must be slept whatever happens (FIFO: 0.05)
+    Tick (*now)() noexcept = carillon::now;  ///< the clock, which a test may replace
+    void (*sleep_until)(Tick) noexcept = carillon::sleep_until;
   };
   explicit Backoff(Options options);
 
