@@ -218,7 +218,6 @@ void Baseband::handle(const runtime::FrameEvent& event) noexcept {
 }
 
 void Baseband::send(const runtime::FrameEvent& event) noexcept {
-  if (pipeline_.slot(event.frame).precoder == nullptr) return;  // skipped: nothing was made
   const std::uint16_t symbol = pipeline_.graph().graph[event.instruction].step;
   sender_.send(ingest_.wire_frame(event.frame), event.slot, symbol);
   aim_transmit(event.slot, symbol);

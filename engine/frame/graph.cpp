@@ -40,12 +40,24 @@ class Builder {
     return std::vector<std::uint16_t>(frame_.symbols().size(), kNoInstruction);
   }
 
-  std::uint16_t add(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
+  static Instruction make(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
     Instruction instruction;
     instruction.opcode = static_cast<std::uint16_t>(op);
     instruction.step = symbol;
     instruction.chunks = static_cast<std::uint32_t>(chunks);
     instruction.deadline = deadline;
+    return instruction;
+  }
+
+  std::uint16_t add(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
+    return builder_.add(make(op, symbol, chunks, deadline));
+  }
+
+  // What makes one downlink symbol is of no use to anybody once that should have left.
+  std::uint16_t add_for_air(Op op, std::uint16_t symbol, std::size_t chunks) {
+    Instruction instruction = make(op, symbol, chunks, frame_.downlink_deadline(symbol));
+    instruction.drop_alone = true;
+    instruction.notify = op == Op::Ifft;
     return builder_.add(instruction);
   }
 
@@ -56,14 +68,12 @@ class Builder {
       const Symbol& symbol = frame_.symbol(s);
       const bool pilot = symbol.kind == SymbolKind::Pilot;
       if (!pilot && symbol.kind != SymbolKind::Uplink) continue;
-      Instruction instruction;
-      instruction.opcode = static_cast<std::uint16_t>(pilot ? Op::PilotFft : Op::UplinkFft);
-      instruction.step = s;
+      Instruction instruction =
+          make(pilot ? Op::PilotFft : Op::UplinkFft, s, frame_.format().antennas,
+               pilot ? pilot_deadline(s) : frame_.uplink_deadline(s));
       instruction.feed = Feed::Arrivals;
-      instruction.chunks = frame_.format().antennas;
       instruction.release = symbol.end - kReadiness;
       instruction.close = symbol.end + patience;
-      instruction.deadline = pilot ? pilot_deadline(s) : frame_.uplink_deadline(s);
       result_.receive[s] = builder_.add(instruction);
     }
   }
@@ -137,24 +147,17 @@ class Builder {
   }
 
   void modulate(std::uint16_t s) {
-    modulate_[s] = add(Op::Modulate, s, frame_.format().users, frame_.downlink_deadline(s));
+    modulate_[s] = add_for_air(Op::Modulate, s, frame_.format().users);
     for (const auto& block : frame_.code_blocks(Direction::Downlink))
       if (block.first_symbol <= s && s <= block.last_symbol)
         builder_.depend(encode_[block.first_symbol], modulate_[s]);
   }
 
   void transmit(std::uint16_t s) {
-    const auto precode = add(Op::Precode, s, frame_.tiles(), frame_.downlink_deadline(s));
+    const auto precode = add_for_air(Op::Precode, s, frame_.tiles());
     if (modulate_[s] != kNoInstruction) builder_.depend(modulate_[s], precode);
     if (frame_.format().deadlines.precoder_age == 0) builder_.depend(result_.zero_force, precode);
-    Instruction instruction;
-    instruction.opcode = static_cast<std::uint16_t>(Op::Ifft);
-    instruction.step = s;
-    instruction.chunks = frame_.format().antennas;
-    instruction.deadline = frame_.downlink_deadline(s);
-    instruction.notify = true;
-    instruction.drop_alone = true;
-    result_.transmit[s] = builder_.add(instruction);
+    result_.transmit[s] = add_for_air(Op::Ifft, s, frame_.format().antennas);
     builder_.depend(precode, result_.transmit[s]);
   }
 

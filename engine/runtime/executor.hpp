@@ -13,7 +13,7 @@ namespace carillon::runtime {
 /// An issue has come to its end: all its chunks are done, or those that a cancel did not stop.
 struct Finished {
   InstanceId what;
-  std::uint32_t count = 0;  ///< chunks of the issue
+  std::uint32_t count = 0;  ///< chunks of the issue that were executed
   std::uint16_t device = 0;
   Tick executed = 0, at = 0;  ///< start of its first chunk, end of its last
   Tick busy = 0;

@@ -12,7 +12,7 @@ struct FrameEvent {
   enum class Kind : std::uint8_t {
     Refused,    ///< the policy did not admit it: an overload NACK. Holds nothing
     Committed,  ///< a `notify` instruction is done
-    Missed,     ///< a `notify` or `drop_alone` instruction will never be done
+    Missed,     ///< a `notify` instruction will never be done
     Done,       ///< every instruction committed or missed. Holds the slot until release()
     Dropped,    ///< past its deadline or abandoned; nothing of it runs. Holds the slot until
                 ///< release()

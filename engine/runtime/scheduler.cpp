@@ -225,10 +225,11 @@ void Scheduler::miss(Ref first, Reason why, Tick now) {
     const Instruction& instruction = graph_[ref.instruction];
     status.state = State::Missed;
     status.why = why;
+    status.uncommitted = 0;  // nobody waits for it
     status.committed = now;
     --board_.frame(ref.slot).open;
     if (issued) executor_.cancel(identify(ref));
-    if (status.chunks != 0 && (instruction.notify || instruction.drop_alone)) {
+    if (status.chunks != 0 && instruction.notify) {
       emit(FrameEvent::Kind::Missed, ref.slot, ref.instruction, why, now);
     }
     why = Reason::Predecessor;

@@ -205,6 +205,9 @@ Outcome run(const Graph& graph, const Course& course) {
     for (std::thread& receiver : receivers) receiver.join();
     while (runtime.live() != 0) std::this_thread::yield();
   }
+  std::uint64_t counted = 0;
+  for (const OpcodeInfo& info : runtime.board().opcodes()) counted += info.chunks;
+  EXPECT_EQ(counted, world.executed.load());
   EXPECT_EQ(world.repeated.load(), 0U);
   EXPECT_EQ(world.early.load(), 0U);
   EXPECT_EQ(world.after_end.load(), 0U);

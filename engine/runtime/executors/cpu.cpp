@@ -145,6 +145,7 @@ void CpuExecutor::cancel(const InstanceId& what) noexcept {
           place.range[r].word.exchange(word_of(generation, kRetired), std::memory_order_acq_rel);
       if (next_of(word) != kRetired) unclaimed += place.range[r].end.load(kRelaxed) - next_of(word);
     }
+    place.count -= unclaimed;
     if (unclaimed != 0) subtract(place, index, unclaimed, 0, 0);
   }
 }

@@ -37,6 +37,7 @@ void SimulatedExecutor::cancel(const InstanceId& what) noexcept {
     if (!(live.issue.what == what)) continue;
     const std::uint32_t unclaimed = live.issue.first + live.issue.count - live.next;
     live.next += unclaimed;
+    live.record.count -= unclaimed;
     if (unclaimed != 0) subtract(i, unclaimed);
   }
 }
