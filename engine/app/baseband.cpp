@@ -118,7 +118,7 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   load_payload(frame);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
-  if (runtime_.begin(static_cast<std::uint32_t>(frame), air_start, pipeline_.chunks(frame)))
+  if (runtime_.begin(frame, air_start, pipeline_.chunks(frame)))
     return true;
   holder.store(kNone, std::memory_order_relaxed);
   refuse(frame, 1, air_start, heard);
@@ -150,7 +150,7 @@ void Baseband::refuse(std::uint64_t first, std::uint64_t count, Tick air_start,
 
 void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                       const std::int16_t* samples, Tick) {
-  auto hold = runtime_.hold(static_cast<std::uint32_t>(frame));
+  auto hold = runtime_.hold(frame);
   if (!hold) return;
   pipeline_.set_samples(frame, symbol, antenna, samples);
   hold.arrive(pipeline_.graph().receive[symbol], antenna);

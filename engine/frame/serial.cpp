@@ -24,7 +24,7 @@ void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_
   if (instruction.feed == runtime::Feed::Arrivals)
     items = arrivals(pipeline, frame, instruction.step);
   runtime::Task task{};
-  task.frame = static_cast<std::uint32_t>(frame);
+  task.frame = frame;
   task.slot = static_cast<std::uint16_t>(frame % pipeline.ring());
   task.instruction = id;
   task.opcode = instruction.opcode;

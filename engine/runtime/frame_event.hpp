@@ -21,7 +21,7 @@ struct FrameEvent {
   Reason why = Reason::None;
   std::uint16_t instruction = 0;  ///< of Committed and Missed
   std::uint16_t slot = 0;
-  std::uint32_t frame = 0;
+  std::uint64_t frame = 0;
   Tick at = 0;
 };
 

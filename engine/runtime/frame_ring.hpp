@@ -26,21 +26,19 @@ class FrameRing {
   explicit FrameRing(std::uint32_t size) : words_(size) {}
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()); }
-  std::uint16_t slot(std::uint32_t frame) const {
+  std::uint16_t slot(std::uint64_t frame) const {
     return static_cast<std::uint16_t>(frame % words_.size());
   }
   State state(std::uint16_t slot) const noexcept { return state_of(at(slot).load()); }
-  std::uint32_t frame(std::uint16_t slot) const noexcept { return frame_of(at(slot).load()); }
+  std::uint64_t frame(std::uint16_t slot) const noexcept { return frame_of(at(slot).load()); }
 
   /// Won: the caller fills the slot and calls fill_done. A frame cannot begin twice.
-  Begin begin(std::uint32_t frame) noexcept {
+  Begin begin(std::uint64_t frame) noexcept {
     std::atomic<std::uint64_t>& word = at(slot(frame));
     std::uint64_t seen = word.load(std::memory_order_acquire);
     for (;;) {
       const State state = state_of(seen);
-      const bool free =
-          state == State::Virgin ||
-          (state == State::Free && static_cast<std::int32_t>(frame - frame_of(seen)) > 0);
+      const bool free = state == State::Virgin || (state == State::Free && frame > frame_of(seen));
       if (!free) {
         const bool same = frame_of(seen) == frame;
         return same && (state == State::Filling || state == State::Live) ? Begin::AlreadyLive
@@ -52,14 +50,14 @@ class FrameRing {
       }
     }
   }
-  void fill_done(std::uint32_t frame) noexcept {
+  void fill_done(std::uint64_t frame) noexcept {
     at(slot(frame)).store(make(frame, State::Live, 0));
   }
 
   /// Counts the caller among the frame's users; false unless it is live. Filling takes some tens of
   /// nanoseconds; if whoever fills is not running we do not wait for it, lest we keep it from
   /// running.
-  bool enter(std::uint32_t frame) noexcept {
+  bool enter(std::uint64_t frame) noexcept {
     std::atomic<std::uint64_t>& word = at(slot(frame));
     std::uint64_t seen = word.load(std::memory_order_acquire);
     for (int patience = 1000; frame_of(seen) == frame;) {
@@ -76,7 +74,7 @@ class FrameRing {
     return false;
   }
   /// True when the slot was waiting for this user to leave.
-  bool leave(std::uint32_t frame) noexcept {
+  bool leave(std::uint64_t frame) noexcept {
     const std::uint64_t left = at(slot(frame)).fetch_sub(1) - 1;
     return state_of(left) == State::Releasing && users_of(left) == 0;
   }
@@ -84,7 +82,7 @@ class FrameRing {
   /// The scheduler: Live → Ended.
   void end(std::uint16_t slot) noexcept { move(slot, State::Ended); }
   /// The consumer: Ended → Releasing; false when the frame is not there.
-  bool release(std::uint32_t frame) noexcept {
+  bool release(std::uint64_t frame) noexcept {
     const std::uint64_t seen = at(slot(frame)).load();
     if (frame_of(seen) != frame || state_of(seen) != State::Ended) return false;
     move(slot(frame), State::Releasing);
@@ -99,16 +97,13 @@ class FrameRing {
   void free(std::uint16_t slot) noexcept { move(slot, State::Free); }
 
  private:
-  // frame:32 | state:8 | users:24
-  static std::uint64_t make(std::uint32_t frame, State state, std::uint32_t users) {
-    return std::uint64_t{frame} << 32 | std::uint64_t{static_cast<std::uint8_t>(state)} << 24 |
-           users;
+  // frame:44 (69 years at an eighth of a millisecond) | state:4 | users:16
+  static std::uint64_t make(std::uint64_t frame, State state, std::uint32_t users) {
+    return frame << 20 | std::uint64_t{static_cast<std::uint8_t>(state)} << 16 | users;
   }
-  static std::uint32_t frame_of(std::uint64_t word) {
-    return static_cast<std::uint32_t>(word >> 32);
-  }
-  static State state_of(std::uint64_t word) { return static_cast<State>(word >> 24 & 0xff); }
-  static std::uint32_t users_of(std::uint64_t word) { return word & 0xffffff; }
+  static std::uint64_t frame_of(std::uint64_t word) { return word >> 20; }
+  static State state_of(std::uint64_t word) { return static_cast<State>(word >> 16 & 0xf); }
+  static std::uint32_t users_of(std::uint64_t word) { return word & 0xffff; }
 
   // Only the users change under the mover.
   void move(std::uint16_t slot, State to) noexcept {

@@ -11,7 +11,7 @@ inline constexpr std::uint16_t kMissing = 0x8000;
 
 /// Chunks [first, first + count) of one instruction of one frame, claimed by one worker.
 struct Task {
-  std::uint32_t frame;
+  std::uint64_t frame;
   std::uint16_t cell;
   std::uint16_t slot;  ///< place of the frame in the ring: frame % ring
   std::uint16_t instruction;

@@ -210,7 +210,7 @@ Runtime::Runtime(const Graph& graph, std::span<const Opcode> opcodes, void* cont
 
 Runtime::~Runtime() = default;
 
-bool Runtime::begin(std::uint32_t frame, Tick air_start,
+bool Runtime::begin(std::uint64_t frame, Tick air_start,
                     std::span<const std::uint32_t> chunks) noexcept {
   Implementation& self = *implementation_;
   const FrameRing::Begin won = self.ring.begin(frame);
@@ -228,14 +228,14 @@ bool Runtime::begin(std::uint32_t frame, Tick air_start,
   return true;
 }
 
-bool Runtime::enter(std::uint32_t frame) noexcept { return implementation_->ring.enter(frame); }
+bool Runtime::enter(std::uint64_t frame) noexcept { return implementation_->ring.enter(frame); }
 
-void Runtime::leave(std::uint32_t frame) noexcept {
+void Runtime::leave(std::uint64_t frame) noexcept {
   Implementation& self = *implementation_;
   if (self.ring.leave(frame)) self.ask(self.ring.slot(frame));
 }
 
-Arrival Runtime::record(std::uint32_t frame, std::uint16_t instruction,
+Arrival Runtime::record(std::uint64_t frame, std::uint16_t instruction,
                         std::uint32_t item) noexcept {
   Implementation& self = *implementation_;
   if (instruction >= self.graph.size()) return Arrival::Unknown;
@@ -249,7 +249,7 @@ Arrival Runtime::record(std::uint32_t frame, std::uint16_t instruction,
   return arrival;
 }
 
-void Runtime::close(std::uint32_t frame, std::uint16_t instruction) noexcept {
+void Runtime::close(std::uint64_t frame, std::uint16_t instruction) noexcept {
   Implementation& self = *implementation_;
   if (instruction >= self.graph.size()) return;
   const Hold held = hold(frame);
@@ -259,7 +259,7 @@ void Runtime::close(std::uint32_t frame, std::uint16_t instruction) noexcept {
   self.ask(slot);
 }
 
-void Runtime::abandon(std::uint32_t frame) noexcept {
+void Runtime::abandon(std::uint64_t frame) noexcept {
   Implementation& self = *implementation_;
   const Hold held = hold(frame);
   if (!held) return;
@@ -300,7 +300,7 @@ std::size_t Runtime::poll(std::span<FrameEvent> out) noexcept {
   return implementation_->scheduler.poll(out);
 }
 
-void Runtime::release(std::uint32_t frame) noexcept {
+void Runtime::release(std::uint64_t frame) noexcept {
   Implementation& self = *implementation_;
   if (self.ring.release(frame)) self.ask(self.ring.slot(frame));
 }

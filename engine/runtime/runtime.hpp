@@ -47,7 +47,7 @@ class Runtime {
   /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
   /// True when the frame is live, also when another thread began it first. False when its place in
   /// the ring still holds another frame (refuse it: an overload NACK) or this frame already ended.
-  bool begin(std::uint32_t frame, Tick air_start,
+  bool begin(std::uint64_t frame, Tick air_start,
              std::span<const std::uint32_t> chunks = {}) noexcept;
 
   /// Keeps a live frame's slot from being reused while a receiver writes to the frame's memory.
@@ -69,21 +69,21 @@ class Runtime {
 
    private:
     friend class Runtime;
-    Hold(Runtime* runtime, std::uint32_t frame) : runtime_(runtime), frame_(frame) {}
+    Hold(Runtime* runtime, std::uint64_t frame) : runtime_(runtime), frame_(frame) {}
     Runtime* runtime_;
-    std::uint32_t frame_;
+    std::uint64_t frame_;
   };
   /// Any thread.
-  Hold hold(std::uint32_t frame) noexcept { return {enter(frame) ? this : nullptr, frame}; }
+  Hold hold(std::uint64_t frame) noexcept { return {enter(frame) ? this : nullptr, frame}; }
   /// Any thread. hold() and arrive in one.
-  Arrival arrive(std::uint32_t frame, std::uint16_t instruction, std::uint32_t item) noexcept {
+  Arrival arrive(std::uint64_t frame, std::uint16_t instruction, std::uint32_t item) noexcept {
     return hold(frame).arrive(instruction, item);
   }
   /// Any thread: items that have not come will not come; feeds them as missing without waiting for
   /// the instruction's close.
-  void close(std::uint32_t frame, std::uint16_t instruction) noexcept;
+  void close(std::uint64_t frame, std::uint16_t instruction) noexcept;
   /// Any thread: gives the frame up; ends in a Dropped event (unless it was Done already).
-  void abandon(std::uint32_t frame) noexcept;
+  void abandon(std::uint64_t frame) noexcept;
 
   /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
   bool work(std::uint32_t worker) noexcept;
@@ -98,7 +98,7 @@ class Runtime {
   /// wait.
   std::size_t poll(std::span<FrameEvent> out) noexcept;
   /// The consumer has what it needs of a Done or Dropped frame: its slot may be reused.
-  void release(std::uint32_t frame) noexcept;
+  void release(std::uint64_t frame) noexcept;
 
   /// Frames begun and not yet released.
   std::uint32_t live() const noexcept;
@@ -111,9 +111,9 @@ class Runtime {
   const Options& options() const noexcept;
 
  private:
-  bool enter(std::uint32_t frame) noexcept;
-  void leave(std::uint32_t frame) noexcept;
-  Arrival record(std::uint32_t frame, std::uint16_t instruction, std::uint32_t item) noexcept;
+  bool enter(std::uint64_t frame) noexcept;
+  void leave(std::uint64_t frame) noexcept;
+  Arrival record(std::uint64_t frame, std::uint16_t instruction, std::uint32_t item) noexcept;
 
   class Implementation;
   std::unique_ptr<Implementation> implementation_;

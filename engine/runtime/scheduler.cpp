@@ -47,7 +47,7 @@ void Scheduler::emit(FrameEvent::Kind kind, std::uint16_t slot, std::uint16_t in
   events_.push({kind, why, instruction, slot, board_.frame(slot).frame, now});
 }
 
-bool Scheduler::admit(std::uint32_t number, Tick air_start, std::span<const std::uint32_t> chunks,
+bool Scheduler::admit(std::uint64_t number, Tick air_start, std::span<const std::uint32_t> chunks,
                       Tick now) {
   const std::uint16_t slot = board_.slot(number);
   FrameStatus& frame = board_.frame(slot);

@@ -20,7 +20,7 @@ class Scheduler {
   Scheduler(Scoreboard& board, Arrivals& arrivals, Policy& policy, Executor& executor);
 
   /// Starts a frame in its empty slot; see Runtime::begin. False when the policy refuses it.
-  bool admit(std::uint32_t frame, Tick air_start, std::span<const std::uint32_t> chunks, Tick now);
+  bool admit(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks, Tick now);
   /// The instruction's first item has come.
   void fed(std::uint16_t slot, std::uint16_t instruction, Tick now);
   /// Its remaining items will not come.

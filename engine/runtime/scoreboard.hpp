@@ -38,7 +38,7 @@ class DeviceMask {
 
 /// One instruction of one frame. The generation tells apart the frames that shared a ring slot.
 struct InstanceId {
-  std::uint32_t frame = 0;
+  std::uint64_t frame = 0;
   std::uint16_t cell = 0;
   std::uint16_t instruction = 0;
   std::uint32_t generation = 0;
@@ -97,7 +97,7 @@ struct FrameStatus {
   enum class State : std::uint8_t { Empty, Live, Draining, Finished };
   State state = State::Empty;
   Reason why = Reason::None;  ///< of a drop
-  std::uint32_t frame = 0;
+  std::uint64_t frame = 0;
   std::uint32_t generation = 0;
   std::uint16_t open = 0;        ///< instructions neither committed nor missed
   std::uint16_t issued = 0;      ///< issues that executors have not finished
@@ -116,7 +116,7 @@ class Scoreboard {
   const Graph& graph() const { return graph_; }
   std::uint32_t ring() const { return static_cast<std::uint32_t>(frames_.size()); }
   std::uint16_t cell() const { return cell_; }
-  std::uint16_t slot(std::uint32_t frame) const {
+  std::uint16_t slot(std::uint64_t frame) const {
     return static_cast<std::uint16_t>(frame % frames_.size());
   }
 

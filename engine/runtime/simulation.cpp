@@ -11,7 +11,7 @@ Simulation::Simulation(const Graph& graph, Policy& policy, const Options& option
       executor_(board_, arrivals_, options.durations),
       scheduler_(board_, arrivals_, policy, executor_) {}
 
-void Simulation::begin(Tick at, std::uint32_t frame, Tick air_start,
+void Simulation::begin(Tick at, std::uint64_t frame, Tick air_start,
                        std::span<const std::uint32_t> chunks) {
   inputs_.push_back({.at = at,
                      .kind = Input::Kind::Begin,
@@ -20,7 +20,7 @@ void Simulation::begin(Tick at, std::uint32_t frame, Tick air_start,
                      .chunks = {chunks.begin(), chunks.end()}});
 }
 
-void Simulation::arrive(Tick at, std::uint32_t frame, std::uint16_t instruction,
+void Simulation::arrive(Tick at, std::uint64_t frame, std::uint16_t instruction,
                         std::uint32_t item) {
   inputs_.push_back({.at = at,
                      .kind = Input::Kind::Arrive,
@@ -29,11 +29,11 @@ void Simulation::arrive(Tick at, std::uint32_t frame, std::uint16_t instruction,
                      .item = item});
 }
 
-void Simulation::abandon(Tick at, std::uint32_t frame) {
+void Simulation::abandon(Tick at, std::uint64_t frame) {
   inputs_.push_back({.at = at, .kind = Input::Kind::Abandon, .frame = frame});
 }
 
-bool Simulation::live(std::uint32_t frame) const {
+bool Simulation::live(std::uint64_t frame) const {
   const FrameStatus& status = board_.frame(board_.slot(frame));
   return status.state == FrameStatus::State::Live && status.frame == frame;
 }

@@ -30,10 +30,10 @@ class Simulation {
   /// What happens from outside, in any order of calls; at equal times in the order of calls. A
   /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are
   /// Late.
-  void begin(Tick at, std::uint32_t frame, Tick air_start,
+  void begin(Tick at, std::uint64_t frame, Tick air_start,
              std::span<const std::uint32_t> chunks = {});
-  void arrive(Tick at, std::uint32_t frame, std::uint16_t instruction, std::uint32_t item);
-  void abandon(Tick at, std::uint32_t frame);
+  void arrive(Tick at, std::uint64_t frame, std::uint16_t instruction, std::uint32_t item);
+  void abandon(Tick at, std::uint64_t frame);
 
   /// Until nothing is left to happen. A frame's slot is released as soon as it is done or dropped.
   void run();
@@ -50,13 +50,13 @@ class Simulation {
     enum class Kind : std::uint8_t { Begin, Arrive, Abandon };
     Tick at;
     Kind kind;
-    std::uint32_t frame;
+    std::uint64_t frame;
     std::uint16_t instruction = 0;
     std::uint32_t item = 0;
     Tick air_start = 0;
     std::vector<std::uint32_t> chunks = {};
   };
-  bool live(std::uint32_t frame) const;
+  bool live(std::uint64_t frame) const;
   void feed(const Input& input);
   void arrive(const Input& input);
   void settle();

@@ -28,8 +28,8 @@ enum class TraceKind : std::uint8_t {
 struct TraceEvent {
   Tick start = 0;
   std::uint32_t duration = 0;  ///< ns
-  std::uint32_t frame = 0;
-  std::uint32_t first = 0;  ///< chunk
+  std::uint32_t frame = 0;     ///< modulo 2³²
+  std::uint32_t first = 0;     ///< chunk
   std::uint16_t count = 0;
   std::uint16_t instruction = 0;
   std::uint16_t step = 0;

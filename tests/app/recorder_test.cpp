@@ -78,11 +78,11 @@ struct Cell : fronthaul::SymbolSink {
   bool open(std::uint64_t number, Tick air_start) override {
     pipeline.begin(number);
     started = air_start;
-    return runtime.begin(static_cast<std::uint32_t>(number), air_start, pipeline.chunks(number));
+    return runtime.begin(number, air_start, pipeline.chunks(number));
   }
   void arrive(std::uint64_t number, std::uint32_t symbol, std::uint32_t antenna,
               const std::int16_t* iq, Tick) override {
-    auto hold = runtime.hold(static_cast<std::uint32_t>(number));
+    auto hold = runtime.hold(number);
     pipeline.set_samples(number, symbol, antenna, iq);
     hold.arrive(pipeline.graph().receive[symbol], antenna);
   }

@@ -30,14 +30,14 @@ struct World {
     done.resize(std::size_t{ring} * chunks);
     samples.resize(std::size_t{ring} * chunks);
   }
-  std::uint32_t& done_by(std::uint32_t slot, std::uint16_t instruction, std::uint32_t chunk) {
+  std::uint64_t& done_by(std::uint32_t slot, std::uint16_t instruction, std::uint32_t chunk) {
     return done[std::size_t{slot} * chunks + offsets[instruction] + chunk];
   }
-  std::uint32_t& sample(std::uint32_t slot, std::uint16_t instruction, std::uint32_t item) {
+  std::uint64_t& sample(std::uint32_t slot, std::uint16_t instruction, std::uint32_t item) {
     return samples[std::size_t{slot} * chunks + offsets[instruction] + item];
   }
 
-  std::uint32_t count(std::uint32_t frame, std::uint16_t instruction) const {
+  std::uint32_t count(std::uint64_t frame, std::uint16_t instruction) const {
     return counts.empty() ? graph[instruction].chunks : counts[frame][instruction];
   }
 
@@ -46,8 +46,8 @@ struct World {
   std::vector<std::vector<std::uint16_t>> predecessors;
   std::vector<std::uint32_t> offsets;
   std::uint32_t chunks = 0;
-  std::vector<std::uint32_t> done;     // chunk → frame + 1 that executed it last
-  std::vector<std::uint32_t> samples;  // item → frame + 1 that a receiver wrote last
+  std::vector<std::uint64_t> done;     // chunk → frame + 1 that executed it last
+  std::vector<std::uint64_t> samples;  // item → frame + 1 that a receiver wrote last
   std::vector<std::atomic<bool>> over;
   std::atomic<std::uint64_t> repeated{0}, early{0}, after_end{0}, foreign{0}, executed{0},
       missing{0}, spoilt{0};
@@ -62,7 +62,7 @@ void kernel(void* context, const Task& task) noexcept {
     }
   }
   for (std::uint32_t c = task.first; c < task.first + task.count; ++c) {
-    std::uint32_t& mark = world.done_by(task.slot, task.instruction, c);
+    std::uint64_t& mark = world.done_by(task.slot, task.instruction, c);
     if (mark == task.frame + 1) ++world.repeated;
     mark = task.frame + 1;
     ++world.executed;
@@ -308,7 +308,7 @@ struct Small {
     builder.add({.feed = Feed::Arrivals, .notify = true, .chunks = 2});
     return std::move(*builder.build().graph);
   }
-  bool finish(std::uint32_t frame) {
+  bool finish(std::uint64_t frame) {
     while (runtime.work(0)) {
     }
     FrameEvent events[8];
@@ -335,6 +335,35 @@ TEST(Runtime, ARingPlaceIsRefusedUntilItsFrameIsReleased) {
   small.runtime.release(0);
   EXPECT_FALSE(small.runtime.begin(0, 0));  // it is over
   EXPECT_TRUE(small.runtime.begin(2, 0));
+}
+
+// A ring whose size does not divide 2³²: a number cut to 32 bits would have another slot.
+TEST(Runtime, FrameNumbersGoOnBeyondThirtyTwoBits) {
+  GraphBuilder builder;
+  builder.add({.chunks = 2});
+  const Graph graph = std::move(*builder.build().graph);
+  const auto policy = make_policy("earliest-frame");
+  std::vector<std::uint64_t> seen;
+  const Opcode note{"Note", [](void* context, const Task& task) noexcept {
+                      static_cast<std::vector<std::uint64_t>*>(context)->push_back(task.frame);
+                      if (task.slot != task.frame % 3) std::abort();
+                    }};
+  Runtime runtime(graph, {&note, 1}, &seen, *policy, {.ring = 3, .grain = {2}});
+  constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) - 4;
+  for (std::uint64_t frame = kFirst; frame < kFirst + 8; ++frame) {
+    ASSERT_TRUE(runtime.begin(frame, 0));
+    while (runtime.work(0)) {
+    }
+    FrameEvent event;
+    ASSERT_EQ(runtime.poll({&event, 1}), 1U);
+    EXPECT_EQ(event.frame, frame);
+    EXPECT_EQ(event.slot, frame % 3);
+    EXPECT_EQ(seen.back(), frame);
+    runtime.release(frame);
+    EXPECT_FALSE(runtime.begin(frame, 0));  // it is over
+  }
+  EXPECT_EQ(runtime.live(), 0U);
+  EXPECT_EQ(seen.size(), 8U);
 }
 
 TEST(Runtime, AReceiverInsideASlotKeepsItFromBeingReused) {

@@ -29,9 +29,9 @@ struct Span {
 };
 
 // Per frame and instruction, what the log says.
-std::map<std::uint32_t, std::vector<Span>> by_instruction(const Graph& graph,
+std::map<std::uint64_t, std::vector<Span>> by_instruction(const Graph& graph,
                                                           std::span<const Execution> log) {
-  std::map<std::uint32_t, std::vector<Span>> spans;
+  std::map<std::uint64_t, std::vector<Span>> spans;
   for (const Execution& execution : log) {
     auto& frame = spans[execution.what.frame];
     frame.resize(graph.size());
@@ -98,7 +98,7 @@ TEST(EarliestFrame, NoDeviceWorksOnALaterFrameWhileAnEarlierOneHasReadyWork) {
     for (const Execution& later : simulation.executions()) {
       for (const Execution& earlier : simulation.executions()) {
         if (earlier.what.frame >= later.what.frame || earlier.start <= later.start) continue;
-        Tick ready = earlier.what.frame * 500;
+        Tick ready = static_cast<Tick>(earlier.what.frame) * 500;
         for (const std::uint16_t p : predecessors[earlier.what.instruction]) {
           ready = std::max(ready, spans.at(earlier.what.frame)[p].end);
         }
@@ -221,7 +221,7 @@ TEST(Simulation, ADroppedFrameGivesNothingMoreAndItsSlotComesBack) {
       EXPECT_TRUE(event.why == Reason::Deadline);
       for (const Execution& execution : simulation.executions()) {
         if (execution.what.frame != event.frame) continue;
-        EXPECT_LT(execution.start, event.frame * 4000 + 8000);
+        EXPECT_LT(execution.start, static_cast<Tick>(event.frame) * 4000 + 8000);
         EXPECT_LE(execution.end, event.at);
       }
     }

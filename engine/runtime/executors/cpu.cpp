@@ -236,7 +236,7 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
 
   self.trace.write({.start = start,
                     .duration = telemetry::saturate<std::uint32_t>(end - start),
-                    .frame = task.frame,
+                    .frame = static_cast<std::uint32_t>(task.frame),
                     .first = task.first,
                     .count = telemetry::saturate<std::uint16_t>(task.count),
                     .instruction = task.instruction,

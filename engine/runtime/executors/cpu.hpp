@@ -74,7 +74,7 @@ class CpuExecutor final : public Executor {
   struct Place {
     alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
     std::atomic<std::uint32_t> exhausted{0};  // the last generation seen to have nothing left
-    std::atomic<std::uint32_t> frame{0};
+    std::atomic<std::uint64_t> frame{0};
     std::atomic<std::uint16_t> slot{0}, instruction{0};
     std::atomic<std::uint32_t> grain{1}, ranges{0};
     std::array<std::atomic<std::uint64_t>, 2> where{};

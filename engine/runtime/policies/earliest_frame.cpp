@@ -5,13 +5,13 @@
 namespace carillon::runtime {
 namespace {
 
-// Frame first, then the graph's order of urgency. Frame numbers last 49 days at 1 ms.
+// Frame first, then the graph's order of urgency.
 std::uint64_t priority_of(const View& view, const InstanceId& id) {
-  return std::uint64_t{id.frame} << 16 | view.board.graph().rank(id.instruction);
+  return id.frame << 16 | view.board.graph().rank(id.instruction);
 }
 
-std::uint32_t earliest_frame_with_work(const View& view) {
-  std::uint32_t earliest = ~0U;
+std::uint64_t earliest_frame_with_work(const View& view) {
+  std::uint64_t earliest = ~std::uint64_t{0};
   for (const InstanceId& id : view.ready) earliest = std::min(earliest, id.frame);
   for (const InstanceId& id : view.planned) earliest = std::min(earliest, id.frame);
   return earliest;
@@ -50,7 +50,7 @@ bool EarliestFrame::admit(const View& view, std::uint16_t slot) {
 }
 
 std::size_t EarliestFrame::decide(const View& view, std::span<Issue> out) {
-  const std::uint32_t earliest = earliest_frame_with_work(view);
+  const std::uint64_t earliest = earliest_frame_with_work(view);
   const auto devices = static_cast<std::uint32_t>(view.board.devices().size());
   const DeviceMask all = DeviceMask::first(devices);
   std::size_t count = 0;
