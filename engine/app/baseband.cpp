@@ -110,7 +110,8 @@ std::uint64_t Baseband::stood_through(Tick air_start) const noexcept {
 
 bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   auto& holder = holder_[frame % holder_.size()];
-  if (holder.load(std::memory_order_acquire) != kNone) {
+  // A receiver may still be at the frame before, though that is recorded and released.
+  if (holder.load(std::memory_order_acquire) != kNone || !runtime_.vacant(frame)) {
     refuse(frame, 1, air_start, heard);
     return false;
   }
@@ -118,11 +119,7 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   load_payload(frame);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
-  if (runtime_.begin(frame, air_start, pipeline_.chunks(frame)))
-    return true;
-  holder.store(kNone, std::memory_order_relaxed);
-  refuse(frame, 1, air_start, heard);
-  return false;
+  return runtime_.begin(frame, air_start, pipeline_.chunks(frame));
 }
 
 // The users expect what belongs to the radio's frame number. That and ours differ only after the

@@ -32,6 +32,12 @@ class FrameRing {
   State state(std::uint16_t slot) const noexcept { return state_of(at(slot).load()); }
   std::uint64_t frame(std::uint16_t slot) const noexcept { return frame_of(at(slot).load()); }
 
+  /// Nobody uses the slot: a later frame could begin there.
+  bool vacant(std::uint16_t slot) const noexcept {
+    const State now = state(slot);
+    return now == State::Virgin || now == State::Free;
+  }
+
   /// Won: the caller fills the slot and calls fill_done. A frame cannot begin twice.
   Begin begin(std::uint64_t frame) noexcept {
     std::atomic<std::uint64_t>& word = at(slot(frame));

@@ -228,6 +228,11 @@ bool Runtime::begin(std::uint64_t frame, Tick air_start,
   return true;
 }
 
+bool Runtime::vacant(std::uint64_t frame) const noexcept {
+  const FrameRing& ring = implementation_->ring;
+  return ring.vacant(ring.slot(frame));
+}
+
 bool Runtime::enter(std::uint64_t frame) noexcept { return implementation_->ring.enter(frame); }
 
 void Runtime::leave(std::uint64_t frame) noexcept {

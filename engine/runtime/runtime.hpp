@@ -50,6 +50,10 @@ class Runtime {
   bool begin(std::uint64_t frame, Tick air_start,
              std::span<const std::uint32_t> chunks = {}) noexcept;
 
+  /// Any thread. The frame's place in the ring is free: nobody, receivers included, is at the frame
+  /// that had it, and a later one can begin. Stays so until someone begins one.
+  bool vacant(std::uint64_t frame) const noexcept;
+
   /// Keeps a live frame's slot from being reused while a receiver writes to the frame's memory.
   /// Short-lived; false when the frame is not live.
   class Hold {

@@ -324,7 +324,9 @@ struct Small {
 
 TEST(Runtime, ARingPlaceIsRefusedUntilItsFrameIsReleased) {
   Small small;
+  EXPECT_TRUE(small.runtime.vacant(0));
   EXPECT_TRUE(small.runtime.begin(0, 0));
+  EXPECT_FALSE(small.runtime.vacant(0));
   EXPECT_TRUE(small.runtime.begin(0, 0));  // another receiver was first
   EXPECT_TRUE(small.runtime.begin(1, 0));
   EXPECT_FALSE(small.runtime.begin(2, 0));
@@ -375,9 +377,11 @@ TEST(Runtime, AReceiverInsideASlotKeepsItFromBeingReused) {
     small.runtime.abandon(0);
     EXPECT_TRUE(small.finish(0));
     small.runtime.release(0);
+    EXPECT_FALSE(small.runtime.vacant(2));
     EXPECT_FALSE(small.runtime.begin(2, 0));
     EXPECT_FALSE(static_cast<bool>(small.runtime.hold(0)));
   }
+  EXPECT_TRUE(small.runtime.vacant(2));
   EXPECT_TRUE(small.runtime.begin(2, 0));
 }
 

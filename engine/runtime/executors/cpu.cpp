@@ -231,7 +231,9 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
     }
   }
   opcodes_[task.opcode].kernel(context_, task);
-  const Tick end = now();
+  // A negative time, from a worker that was moved to a core with another clock, would be borrowed
+  // from the count of chunks beside it.
+  const Tick end = std::max(now(), start);
   self.last = end;
 
   self.trace.write({.start = start,
