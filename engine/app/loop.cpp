@@ -141,13 +141,16 @@ bool Loop::was_preempted() noexcept {
   return preemptions_ != before;
 }
 
-telemetry::ThreadRecord Loop::account() const noexcept {
+telemetry::ThreadRecord Loop::account(const Purposes& purposes) const noexcept {
+  const Tick working = busy_.load(std::memory_order_relaxed);
+  const Tick receiving = receiving_.load(std::memory_order_relaxed);
+  const Tick conducting = conducting_.load(std::memory_order_relaxed);
   telemetry::ThreadRecord record;
   record.core = options_.core;
   record.roles = roles_;
-  record.busy = busy_.load(std::memory_order_relaxed);
-  record.overhead = conducting_.load(std::memory_order_relaxed);
-  record.network = receiving_.load(std::memory_order_relaxed);
+  record.busy = std::min(working, purposes.kernels);
+  record.network = std::min(receiving, purposes.receiving) + std::min(conducting, purposes.sending);
+  record.overhead = working + receiving + conducting - record.busy - record.network;
   record.emulating = emulating_.load(std::memory_order_relaxed);
   record.spinning = spinning_.load(std::memory_order_relaxed);
   record.sleeping = sleeping_.load(std::memory_order_relaxed);

@@ -57,8 +57,13 @@ class Loop {
   std::uint64_t roles() const { return roles_; }
   /// Stalls of this thread, as TraceKind::Stall; `code` is the LateCause it would excuse.
   const telemetry::TraceRing& stalls() const { return stalls_; }
+  /// What of the duties' time is known to have served their purpose; all else is overhead.
+  struct Purposes {
+    Tick kernels = 0;                 ///< of a worker
+    Tick receiving = 0, sending = 0;  ///< in the network, of a receiver and of the conductor
+  };
   /// The account so far; a snapshot that may be a little torn while the thread runs.
-  telemetry::ThreadRecord account() const noexcept;
+  telemetry::ThreadRecord account(const Purposes& purposes) const noexcept;
   /// Why SCHED_FIFO or pinning did not work; empty when both did. After the thread has started.
   std::string complaint() const { return complaint_; }
   /// The thread was running at this instant.

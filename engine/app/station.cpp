@@ -99,6 +99,7 @@ std::vector<Station::Assignment> Station::assign() const {
                                           link.radio_address.starts_with("127."));
   const bool alone = neighbour || (has_radio() && (!has_baseband() || available > 2));
   std::uint32_t workers = has_baseband() ? std::max(1U, available - (alone ? 1U : 0U)) : 0;
+  workers = std::min(workers, runtime::DeviceMask::kDevices);
   if (wanted != 0) workers = std::min(wanted, workers);
   for (std::uint32_t w = 0; w < workers; ++w) {
     Assignment a{"worker " + std::to_string(w), cores[w], false, {}, w == 0,
@@ -237,7 +238,7 @@ void Station::run(const std::atomic<bool>& stop) {
   store_.counters().phase = 1;
   while (!over(begun, stop)) {
     sleep_until(now() + kLooking);
-    report(begun);
+    report();
   }
   store_.counters().phase = 2;
   drain();
@@ -245,7 +246,7 @@ void Station::run(const std::atomic<bool>& stop) {
   for (auto& thread : threads_) thread.join();
   threads_.clear();
   if (has_baseband()) baseband_->close();
-  report(begun);
+  report();
   store_.counters().phase = 3;
 }
 
@@ -264,26 +265,15 @@ void Station::drain() {
 }
 
 // Sums that live outside the store, copied into it.
-void Station::report(Tick) {
+void Station::report() {
   for (std::size_t t = 0; t < loops_.size(); ++t) {
-    auto record = loops_[t]->account();
     const auto& a = assignments_[t];
-    for (const auto r : a.receivers) {
-      const Tick network = link_.baseband->receive_time(r).busy;
-      record.overhead += record.network - std::min(record.network, network);
-      record.network = std::min(record.network, network);
-    }
-    if (a.conductor) {
-      const Tick sending = link_.baseband->send_time().busy;
-      record.overhead -= std::min(record.overhead, sending);
-      record.network += sending;
-    }
-    if (a.worker >= 0) {
-      const auto times = baseband_->runtime().times(static_cast<std::uint32_t>(a.worker));
-      record.overhead += record.busy - std::min(record.busy, times.kernel);
-      record.busy = times.kernel;
-    }
-    store_.threads()[t] = record;
+    Loop::Purposes purposes;
+    for (const auto r : a.receivers) purposes.receiving += link_.baseband->receive_time(r).busy;
+    if (a.conductor) purposes.sending = link_.baseband->send_time().busy;
+    if (a.worker >= 0)
+      purposes.kernels = baseband_->runtime().times(static_cast<std::uint32_t>(a.worker)).kernel;
+    store_.threads()[t] = loops_[t]->account(purposes);
   }
   if (has_baseband()) {
     const auto from = baseband_->ingest().counters();

@@ -38,7 +38,7 @@ class Station {
   void launch();
   bool prepare(const std::atomic<bool>& stop);
   bool over(Tick begun, const std::atomic<bool>& stop) const;
-  void report(Tick begun);
+  void report();
   void drain();
 
   RunPlan plan_;
