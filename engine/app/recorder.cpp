@@ -223,13 +223,13 @@ FrameRecord Recorder::measure(const FrameView& view) const {
   for (std::uint16_t id = 0; id < statuses.size(); ++id) {
     const InstructionStatus& status = statuses[id];
     const Op op = static_cast<Op>(graph[id].opcode);
+    record.missing_packets += status.missing;
     if (!is_uplink(op) || status.executed == 0) continue;
     started = started == 0 ? status.executed : std::min(started, status.executed);
     record.uplink_done = std::max(record.uplink_done, relative(status.committed));
     if (op == Op::PilotFft)
       record.pilots_done = std::max(record.pilots_done, relative(status.committed));
     if (op == Op::ZeroForce) record.combiner_done = relative(status.committed);
-    record.missing_packets += status.missing;
   }
   const auto arrivals = view.ingest.arrivals(view.frame);
   record.first_packet = relative(arrivals.first_packet);

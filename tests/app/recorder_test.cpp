@@ -114,6 +114,10 @@ struct Cell : fronthaul::SymbolSink {
       const std::function<void()>& meddle = [] {}) {
     send(number, lost);
     if (give_up) runtime.abandon(number);
+    finish(number, meddle);
+  }
+  void finish(
+      std::uint32_t number, const std::function<void()>& meddle = [] {}) {
     for (const Tick begun = now(); now() - begun < 2 * kSecond;) {
       ingest.poll(0);
       runtime.work(0);
@@ -301,6 +305,19 @@ TEST(Recorder, ADiscardedFrameIsNackedWithAllItsBlocks) {
   EXPECT_EQ(c.frames_completed, 2U);
   EXPECT_EQ(c.lates_lost + c.lates_fronthaul + c.lates_processing, 1U);
   EXPECT_EQ(c.uplink_failed, cell.blocks());
+}
+
+TEST(Recorder, ADiscardedFrameLacksAlsoWhatWasNeverWorkedOn) {
+  Cell cell;
+  cell.run(0);
+  cell.send(1, [](std::uint32_t symbol, std::uint32_t antenna) { return symbol + antenna == 7; });
+  for (const auto s : cell.layout.symbols(fronthaul::Carries::Uplink))
+    cell.runtime.close(1, cell.pipeline.graph().receive[s]);
+  cell.runtime.abandon(1);
+  cell.finish(1);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.frames()[1].missing_packets, 4U);
+  EXPECT_EQ(cell.store.counters().lates_lost, 1U);
 }
 
 TEST(Recorder, ARefusedFrameIsLateAndNacked) {
