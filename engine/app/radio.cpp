@@ -56,9 +56,18 @@ void Radio::settle() {
   }
   unit_.give_back(decoding_);
   decoding_ = nullptr;
+  decoded_.fetch_add(1, std::memory_order_release);
+}
+
+bool Radio::finished() const noexcept {
+  if (!unit_.finished()) return false;
+  const auto unit = unit_.counters();
+  const auto open = unit.downlink_frames - unit.downlink_frames_unverified;
+  return decoded_.load(std::memory_order_acquire) == open;
 }
 
 void Radio::report() noexcept {
+  const std::uint64_t decoded = decoded_.load(std::memory_order_acquire);
   const auto from = unit_.counters();
   auto& to = store_.counters();
   to.frames_sent = from.frames_sent;
@@ -72,8 +81,9 @@ void Radio::report() noexcept {
   to.pacing_error_sum = from.pacing_error_sum;
   to.pacing_error_square = from.pacing_error_square;
   to.pacing_frames = from.pacing_frames;
+  // Those that wait for the users are not verified either: at the end nobody will.
   to.downlink_unverified =
-      from.downlink_frames_unverified * frame_.transport_blocks(frame::Direction::Downlink).size();
+      (from.downlink_frames - decoded) * frame_.transport_blocks(frame::Direction::Downlink).size();
 }
 
 }  // namespace carillon::app

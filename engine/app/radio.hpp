@@ -2,6 +2,7 @@
 // the downlink decoded when there is time. Its duties are played by app::Loop.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "app/run_plan.hpp"
@@ -17,7 +18,6 @@ namespace carillon::app {
 class Radio {
  public:
   /// The frame, transport and store outlive this.
-
   Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
         telemetry::Store& store);
   /// Makes the replay's frames, which takes a while: progress(i) is called before each and says
@@ -29,8 +29,8 @@ class Radio {
 
   void start(Tick air_start, std::uint64_t frames) { unit_.start(air_start, frames); }
   void stop() noexcept { unit_.stop(); }
-  /// Everything was sent, and all that was received is decoded or given up.
-  bool finished() const noexcept { return unit_.finished(); }
+  /// Everything was sent, and all that went on air is decoded or given up. Any thread.
+  bool finished() const noexcept;
 
   // Duties.
   bool step() noexcept { return unit_.step(); }
@@ -52,6 +52,7 @@ class Radio {
   emulator::UplinkGenerator generator_;
   emulator::DownlinkUsers users_;
   const emulator::DownlinkFrame* decoding_ = nullptr;
+  std::atomic<std::uint64_t> decoded_{0};  // frames
 };
 
 }  // namespace carillon::app

@@ -272,6 +272,7 @@ void RadioUnit::put_on_air() noexcept {
 
 void RadioUnit::hand_on(std::uint64_t frame) noexcept {
   auto& index = open_[frame % options_.collecting];
+  add(counters_.downlink_frames);
   if (outstanding_ < options_.queue && queue_.push(index)) {
     ++outstanding_;
   } else {
@@ -334,6 +335,7 @@ RadioCounters RadioUnit::counters() const noexcept {
           read(c.downlink_rejected),
           read(c.downlink_symbols_sent),
           read(c.downlink_symbols_substituted),
+          read(c.downlink_frames),
           read(c.downlink_frames_unverified),
           read(c.pacing_error_sum),
           read(c.pacing_error_square),

@@ -52,6 +52,7 @@ struct RadioCounters {
   std::uint64_t downlink_rejected = 0;      // malformed, duplicate, unknown frame
   std::uint64_t downlink_symbols_sent = 0;  // on air as the baseband unit sent them
   std::uint64_t downlink_symbols_substituted = 0;  // on air from the contingency
+  std::uint64_t downlink_frames = 0;               // on air, whatever was in them
   std::uint64_t downlink_frames_unverified = 0;    // nobody had time to decode them
   Tick pacing_error_sum = 0;                       // of the frames' first packets against the clock
   std::uint64_t pacing_error_square = 0;           // ns²

@@ -283,6 +283,7 @@ TEST(RadioUnit, FramesThatUsersHaveNoTimeForAreUnverifiedAndLeakNothing) {
         }
         if (held == nullptr) held = radio.take();  // and never given back
       });
+      EXPECT_EQ(radio.counters().downlink_frames, 12U) << name;
       EXPECT_EQ(radio.counters().downlink_frames_unverified, 9U) << name;
       ASSERT_TRUE(held != nullptr) << name;
       EXPECT_EQ(held->frame(), 0U) << name;
