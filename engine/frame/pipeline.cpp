@@ -97,7 +97,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
     workers_.push_back(std::make_unique<Worker>(frame_));
   for (const auto& instruction : graph_.graph.instructions()) {
     const auto op = static_cast<Op>(instruction.opcode);
-    const bool sends = op == Op::Precode || op == Op::Ifft;
+    const bool sends =
+        op == Op::Encode || op == Op::Modulate || op == Op::Precode || op == Op::Ifft;
     uplink_only_.push_back(sends ? 0 : instruction.chunks);
   }
 }

@@ -215,7 +215,9 @@ TEST(Precoder, OfAnOlderFrameIsTakenWhenItIsThere) {
         ASSERT_EQ(chunks.size(), graph.size());
         for (std::uint16_t n = 0; n < graph.size(); ++n) {
           const auto op = static_cast<Op>(graph[n].opcode);
-          EXPECT_EQ(chunks[n], op == Op::Precode || op == Op::Ifft ? 0U : graph[n].chunks);
+          const bool sends =
+              op == Op::Encode || op == Op::Modulate || op == Op::Precode || op == Op::Ifft;
+          EXPECT_EQ(chunks[n], sends ? 0U : graph[n].chunks);
         }
       } else {
         ASSERT_TRUE(precoder != nullptr);

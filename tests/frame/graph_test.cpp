@@ -160,7 +160,11 @@ TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
       ASSERT_EQ(ifft != kNoInstruction, downlink);
       if (!downlink) continue;
       EXPECT_TRUE(b.made.graph[ifft].notify);
-      EXPECT_TRUE(b.made.graph[ifft].drop_alone);
+      // All that serves this symbol alone is given up with it.
+      for (const Op op : {Op::Modulate, Op::Precode, Op::Ifft}) {
+        const auto id = b.find(op, s);
+        EXPECT_TRUE(id == kNoInstruction || b.made.graph[id].drop_alone);
+      }
       EXPECT_EQ(b.made.graph[ifft].deadline,
                 b.frame.symbol(s).start - ms(b.frame.format().deadlines.downlink_lead_ms));
       EXPECT_EQ(b.ancestry.before(b.made.zero_force, ifft), own);
