@@ -124,7 +124,7 @@ std::atomic<Tick>& Loop::time_of(RoleKind kind) noexcept {
 // which it makes real-time threads leave room for others, and always from a thread without
 // real-time priority; else the machine itself stood still.
 void Loop::note_stall(Tick start, Tick length) noexcept {
-  const bool throttled = options_.asleep_share > 0 && length >= kThrottlePause;
+  const bool throttled = options_.throttled && length >= kThrottlePause;
   const bool system = was_preempted() || throttled || !granted_;
   telemetry::TraceEvent event;
   event.start = start;

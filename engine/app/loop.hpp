@@ -45,6 +45,7 @@ class Loop {
     bool realtime = false;  // SCHED_FIFO is asked for
     Tick wakeup_p99 = 100 * kMicrosecond;
     double asleep_share = 0;  // of FIFO threads' time
+    bool throttled = false;   // Linux stops FIFO threads that leave others too little
   };
 
   Loop(Options options, std::vector<Duty*> duties);

@@ -175,8 +175,10 @@ void Station::make_loops() {
     options.realtime = plan_.runtime.realtime;
     options.wakeup_p99 = wakeup;
     // What others do not get of their share while we nap, Linux takes in one piece of 50 ms; half
-    // of a nap is lost to falling asleep and waking up.
-    options.asleep_share = limit < 1 ? 2 * std::max(0.05, 1 - limit) : 0;
+    // of a nap is lost to falling asleep and waking up. Where there is no limit, whoever has to
+    // stop us still needs a moment now and then.
+    options.throttled = limit < 1;
+    options.asleep_share = options.throttled ? 2 * std::max(0.05, 1 - limit) : 0.01;
     loops_.push_back(std::make_unique<Loop>(options, duties));
   }
   if (!has_baseband()) return;
