@@ -96,14 +96,21 @@ class Builder {
   }
 
   void uplink() {
-    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
+    const auto symbols = frame_.symbols_of(SymbolKind::Uplink);
+    for (const auto s : symbols) {
       if (!anyone_in(s)) continue;
       equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
       builder_.depend(result_.receive[s], equalize_[s]);
       builder_.depend(result_.zero_force, equalize_[s]);
     }
-    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) decode(s);
-    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) assemble(s);
+    for (std::size_t i = kReceivedGrids; i < symbols.size(); ++i)
+      builder_.depend(last_use_of_grid(symbols[i - kReceivedGrids]), result_.receive[symbols[i]]);
+    for (const auto s : symbols) decode(s);
+    for (const auto s : symbols) assemble(s);
+  }
+
+  std::uint16_t last_use_of_grid(std::uint16_t symbol) const {
+    return equalize_[symbol] != kNoInstruction ? equalize_[symbol] : result_.receive[symbol];
   }
 
   bool anyone_in(std::uint16_t symbol) const {

@@ -12,6 +12,9 @@ namespace carillon::frame {
 
 inline constexpr std::uint16_t kNoInstruction = std::numeric_limits<std::uint16_t>::max();
 
+/// Received grids that a frame has at once: few enough to stay in a core's cache.
+inline constexpr std::uint32_t kReceivedGrids = 4;
+
 /// The graph, and which instruction does what for each symbol (kNoInstruction: none).
 struct FrameGraph {
   runtime::Graph graph;
@@ -24,8 +27,9 @@ struct FrameGraph {
 
 /// Uplink: receive(s) → ZeroForce → EqualizeDemodulate(s) → Decode(s) → Store(s). Downlink:
 /// Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce when the precoder
-/// is this frame's own. A symbol's packets are expected from 5 µs before its air end on; what is
-/// missing is given up half the uplink budget after it.
+/// is this frame's own. An uplink symbol's FFT also waits until the grid that it takes over has
+/// been equalized, kReceivedGrids uplink symbols before. A symbol's packets are expected from 5 µs
+/// before its air end on; what is missing is given up half the uplink budget after it.
 FrameGraph build_graph(const Frame& frame);
 
 }  // namespace carillon::frame

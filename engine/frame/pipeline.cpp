@@ -49,7 +49,7 @@ struct Sizes {
                       downlink = symbols(SymbolKind::Downlink);
     const std::size_t tiles = frame.tiles(), stride = frame.array().antenna_stride;
     const std::size_t csi_tiles = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
-    grid = uplink * tiles * stride;
+    grid = std::min<std::size_t>(uplink, kReceivedGrids) * tiles * stride;
     csi = csi_tiles * f.users * stride;
     noise = symbols(SymbolKind::Pilot) * f.antennas;
     downlink_symbols = downlink * tiles * f.users;

@@ -51,7 +51,7 @@ struct Combiners {
 /// One frame in flight. Every array is written by the tasks of one opcode only.
 struct FrameSlot {
   std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
-  AlignedArray<phy::Tile> grid;              // [uplink ordinal][tile][antenna]
+  AlignedArray<phy::Tile> grid;              // [uplink ordinal % kReceivedGrids][tile][antenna]
   AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
   AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
   AlignedArray<std::int8_t> soft;            // code blocks at CodeBlockPlace::coded_offset

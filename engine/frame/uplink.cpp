@@ -73,7 +73,8 @@ struct UplinkKernels {
   }
 
   Tile* grid_of(std::uint32_t symbol) {
-    return &slot.grid[std::size_t{frame.symbol(symbol).ordinal} * frame.tiles() * p.tile_stride()];
+    const std::size_t place = frame.symbol(symbol).ordinal % kReceivedGrids;
+    return &slot.grid[place * frame.tiles() * p.tile_stride()];
   }
 
   std::uint32_t csi_lanes() const {

@@ -55,7 +55,7 @@ class Tap final : public fronthaul::ForwardingTransport {
   std::map<std::uint32_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> frames_;
 };
 
-/// 8 × 2, two pilots and four uplink symbols in frames of 20 ms, a budget of 40 frames: slow enough
+/// 8 × 2, two pilots and six uplink symbols in frames of 20 ms, a budget of 40 frames: slow enough
 /// that a machine busy with other things is in time.
 inline app::RunPlan patient_plan() {
   app::RunPlan plan;
@@ -65,7 +65,7 @@ inline app::RunPlan patient_plan() {
   plan.cell.numerology.subcarriers = 300;
   plan.cell.numerology.prefix = frame::PrefixKind::Constant;
   plan.cell.numerology.spacing_khz = 3;
-  plan.cell.schedule = "PPUUUU" + std::string(50, 'G');
+  plan.cell.schedule = "PPUUUUUU" + std::string(48, 'G');
   plan.cell.symbols_per_slot = 3;
   plan.cell.uplink.block = frame::BlockSpan::Slot;
   plan.cell.deadlines.uplink_budget_ms = 800;

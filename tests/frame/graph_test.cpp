@@ -87,12 +87,29 @@ TEST(FrameGraph, ReceivesEveryPilotAndUplinkSymbolOnce) {
       const auto& instruction = b.made.graph[id];
       EXPECT_TRUE(instruction.feed == runtime::Feed::Arrivals);
       EXPECT_EQ(instruction.chunks, b.frame.format().antennas);
-      EXPECT_EQ(instruction.predecessors, 0U);
+      const bool takes_over = !pilot && symbol.ordinal >= kReceivedGrids;
+      EXPECT_EQ(instruction.predecessors, takes_over ? 1U : 0U);
       EXPECT_EQ(instruction.release, symbol.end - 5 * kMicrosecond);
       EXPECT_EQ(instruction.close,
                 symbol.end + ms(b.frame.format().deadlines.uplink_budget_ms / 2));
     }
   });
+}
+
+TEST(FrameGraph, WritesAReceivedGridAgainWhenNobodyReadsItAnyMore) {
+  std::size_t reused = 0;
+  for_random_graphs(8, [&](const Built& b) {
+    const auto symbols = b.frame.symbols_of(SymbolKind::Uplink);
+    for (std::size_t i = kReceivedGrids; i < symbols.size(); ++i) {
+      const auto before = symbols[i - kReceivedGrids], now = symbols[i];
+      const auto equalize = b.find(Op::EqualizeDemodulate, before);
+      EXPECT_TRUE(b.ancestry.before(b.made.receive[before], b.made.receive[now]));
+      if (equalize == kNoInstruction) continue;
+      EXPECT_TRUE(b.ancestry.before(equalize, b.made.receive[now]));
+      ++reused;
+    }
+  });
+  EXPECT_GT(reused, 100U);
 }
 
 TEST(FrameGraph, MakesTheCombinerFromAllPilots) {

@@ -14,8 +14,7 @@ struct GraphShape {
   std::uint32_t instructions = 30;
   std::uint32_t max_chunks = 20;
   std::uint32_t opcodes = 4;
-  double arrivals =
-      0.2;  ///< share of the instructions without predecessors that are fed from outside
+  double arrivals = 0.2;  ///< share of the instructions that are fed from outside
   double drop_alone = 0;  ///< share of all instructions
   Tick close = kNever;    ///< of every instruction fed from outside
   Tick deadline = kNever;
@@ -34,7 +33,7 @@ inline Graph random_graph(std::mt19937& random, const GraphShape& shape) {
     for (std::uint32_t e = 0; e < before; ++e) {
       edges.emplace_back(static_cast<std::uint16_t>(below(i)), id);
     }
-    const bool fed = before == 0 && chance(shape.arrivals);
+    const bool fed = chance(shape.arrivals);
     const bool alone = shape.deadline != kNever && chance(shape.drop_alone);
     builder.add({.opcode = static_cast<std::uint16_t>(below(shape.opcodes)),
                  .step = static_cast<std::uint16_t>(below(14)),
