@@ -15,7 +15,7 @@ from carillon.statistics import Values
 from carillon.telemetry import Records, Telemetry
 
 _MOST_USERS, _MOST_POINTS = 16, 1500
-_LIMIT = 1.6
+_SIDE, _LIMIT = 1.95, 1.6  # inches; of both axes
 
 
 def per_user(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure | None:
@@ -25,10 +25,9 @@ def per_user(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure 
     if not users:
         return None
     levels = pam_levels(folder.derived["uplink"]["bits_per_element"])
-    columns = min(len(users), 4 if len(users) <= 8 else 8)
+    columns = min(len(users), 4)
     rows = math.ceil(len(users) / columns)
-    side = min(2.1, 7.8 / columns)
-    figure = Figure(figsize=(side * columns + 0.6, (side + 0.3) * rows + 0.35))
+    figure = Figure(figsize=(_SIDE * columns + 0.6, (_SIDE + 0.3) * rows + 0.35))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, user in zip(grid.flat, users, strict=False):
         _cloud(axes, points[points["user"] == user][-_MOST_POINTS:], levels)
@@ -55,7 +54,8 @@ def _cloud(axes: Axes, own: Records, levels: Values) -> None:
     axes.plot(
         own["re"], own["im"], ".", color=style.ACCENT, markersize=2, alpha=0.4, rasterized=True
     )
-    size = 5 if len(levels) <= 4 else 3
+    points_apart = (levels[1] - levels[0]) / (2 * _LIMIT) * _SIDE * 72
+    size = min(5.0, 0.4 * points_apart)
     axes.plot(ideal_i, ideal_q, "+", color=style.INK, markersize=size, markeredgewidth=0.7)
     axes.set_aspect("equal")
     axes.set(xlim=(-_LIMIT, _LIMIT), ylim=(-_LIMIT, _LIMIT), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
