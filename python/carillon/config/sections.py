@@ -82,7 +82,13 @@ class Fronthaul(Base):
 class Runtime(Base):
     """Threads and cores of the baseband unit."""
 
-    workers: int = key(0, "Worker threads; 0 takes what the machine has.", "threads", ge=0, le=128)
+    workers: int = key(
+        0,
+        "Worker threads, at most one on each core; 0 takes what the machine has.",
+        "threads",
+        ge=0,
+        le=128,
+    )
     policy: Literal["earliest-frame"] = key(
         "earliest-frame", "Who computes what when: all cores on the earliest frame."
     )
