@@ -49,10 +49,13 @@ class Telemetry:
         except (OSError, ValueError) as error:
             raise TelemetryError(f"{file} cannot be read: {error}") from error
         header = _header(file, self._bytes)
-        self.opcodes: list[str] = header["opcodes"]
-        self.threads: list[str] = header["threads"]
-        self._sections = {name: _section(s) for name, s in header["sections"].items()}
-        end = max(s.offset + s.capacity * s.dtype.itemsize for s in self._sections.values())
+        try:
+            self.opcodes: list[str] = header["opcodes"]
+            self.threads: list[str] = header["threads"]
+            self._sections = {name: _section(s) for name, s in header["sections"].items()}
+            end = max(s.offset + s.capacity * s.dtype.itemsize for s in self._sections.values())
+        except (KeyError, TypeError, ValueError) as error:
+            raise TelemetryError(f"{file} has a damaged header: {error!r}") from error
         if end > self._bytes.size:
             raise TelemetryError(f"{file} is cut short: {self._bytes.size} of {end} bytes")
 

@@ -40,6 +40,7 @@ def test_what_is_read_stays_when_the_file_goes_on(tmp_path: Path) -> None:
         (lambda data: b"NOTHING!" + data[8:], "is not a Carillon telemetry file"),
         (lambda data: data[:8] + b"\x09" + data[9:], "has telemetry version 9"),
         (lambda data: data[:16] + b"}" + data[17:], "has a damaged header"),
+        (lambda data: data[:16] + b"{}" + b" " * 65518 + data[65536:], "has a damaged header"),
         (lambda data: data[:70000], "is cut short: 70000 of"),
     ],
 )

@@ -65,6 +65,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
         value = item["input"]
         if path and isinstance(path[-1], int):
             expected = expected.rpartition("a list, each ")[2]
+            expected = expected.replace("a list of sections", "a section")
         found[path] = f"is {shown(value)} but must be {expected}"
     # A union's findings name the list as well as the item that is wrong in it: the item says it.
     return [

@@ -189,6 +189,16 @@ class Deadlines(Base):
     )
 
 
+def _plain_line(schedule: str) -> str:
+    """The engine tells a wrong letter; what would end or comment its line it cannot see."""
+    if not schedule.isprintable() or "#" in schedule or schedule != schedule.strip():
+        raise ValueError("not one word")
+    return schedule
+
+
+Schedule = Annotated[str, AfterValidator(_plain_line)]
+
+
 class Cell(Base):
     """One cell: its frame, and how this machine emulates, carries and computes it."""
 
@@ -202,7 +212,7 @@ class Cell(Base):
         0, "Identity of the cell: in every packet, and in scrambling.", ge=0, le=1007
     )
     numerology: Numerology = Field(default_factory=Numerology)
-    schedule: str = key(
+    schedule: Schedule = key(
         "PPUUUUUUUUUUUU",
         "The frame, one letter for each symbol: P pilot, U uplink, D downlink, G guard. 1 to 140 "
         "symbols; all P before the first U. The first D carries only references.",
