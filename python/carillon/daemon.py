@@ -72,7 +72,8 @@ def carry_out(
     """
     with folder.log_file.open("wb") as log:
         process = subprocess.Popen(
-            [binary(), folder.plan_file],
+            [binary().resolve(), folder.plan_file.name],
+            cwd=folder.path,  # a plan cannot hold every path
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,6 @@ def describe(cell: Cell) -> dict[str, Any]:
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:
     """Makes the folder and writes what is known before the run."""
     path.mkdir(parents=True, exist_ok=True)
-    run = replace(run, telemetry=str((path / "telemetry.bin").resolve()))
     text = plan_text(cell, run)
     folder = RunFolder(
         path,
