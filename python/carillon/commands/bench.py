@@ -23,9 +23,8 @@ from carillon.bench import (
     peers,
     write_csv,
 )
+from carillon.commands.tables import print_table
 from carillon.runfolder import machine
-
-_NATURAL_WIDTH = 100
 
 
 def bench(
@@ -84,15 +83,16 @@ def _peers(choice: Choice) -> list[Peer]:
 
 def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
     console = Console(highlight=False, markup=False)
-    console.width = max(console.width, _NATURAL_WIDTH)  # a figure cut short is worse than a fold
     console.print(f"One core of {machine()['cpu']}; the fastest of many rounds.")
     kernels = [row for row in rows if row.core_ms_per_ms is None]
     for isa in dict.fromkeys(row.isa for row in kernels):
-        console.print("", _kernels(isa, [row for row in kernels if row.isa == isa]), sep="\n")
+        console.print()
+        print_table(console, _kernels(isa, [row for row in kernels if row.isa == isa]))
     frames = [row for row in rows if row.core_ms_per_ms is not None]
     for cell, isa in dict.fromkeys((row.shape, row.isa) for row in frames):
         of_cell = [row for row in frames if (row.shape, row.isa) == (cell, isa)]
-        console.print("", _frames(cell, isa, of_cell), sep="\n")
+        console.print()
+        print_table(console, _frames(cell, isa, of_cell))
     for other in others:
         console.print(
             f"{other.peer} takes {_digits(other.ns)} ns, {other.ratio:.1f} times "

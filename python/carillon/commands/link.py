@@ -13,10 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from carillon import cells, runfolder
+from carillon.commands.tables import print_table
 from carillon.config import ConfigError, Run, plan_text
 from carillon.daemon import Interrupts
 from carillon.link import Point, Rules, read_csv, simulate, study_key, write_csv
 from carillon.plots import link as link_plot
+
+_MOST_BARS = 20  # beyond them a terminal shows no more than those that are under way
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def link(
     if as_json:
         print(json.dumps(about | {"points": [p.row() for p in curve.measured]}, indent=2))
     elif curve.measured:
-        console.print(_table(curve.measured))
+        print_table(console, _table(curve.measured))
         console.print(f"curve: {curve.file}, {target / 'link.png'}", soft_wrap=True)
     if not all(rules.done(point) for point in curve.points):
         what = "the same command goes on from here" if curve.measured else "nothing is measured yet"
@@ -97,7 +100,8 @@ def _measure(
     def show(point: Point) -> None:
         share = max(point.block_errors / rules.block_errors, point.frames / rules.most_frames)
         about = f"{point.block_errors} of {point.blocks} blocks failed"
-        bars.update(tasks[point.snr_db], completed=min(share, 1.0), about=about)
+        shown = share < 1 or len(curve.points) <= _MOST_BARS
+        bars.update(tasks[point.snr_db], completed=min(share, 1.0), about=about, visible=shown)
 
     def progress(point: Point) -> None:
         show(point)

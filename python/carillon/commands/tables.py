@@ -1,0 +1,16 @@
+"""Tables of figures in a terminal of any width."""
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+_ANY_WIDTH = 1000
+
+
+def print_table(console: Console, table: Table) -> None:
+    """In a narrow terminal lines fold, since a figure cut short is none."""
+    width = console.width
+    natural = Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table)
+    console.width = max(width, natural.maximum)
+    console.print(table)
+    console.width = width
