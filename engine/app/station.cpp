@@ -88,7 +88,7 @@ struct Station::Assignment {
 
 // One thread on each core. The emulated radio has the last core: also when it is another process on
 // this machine, since two real-time threads on one core starve each other. In one process it shares
-// that core with a worker when there are only two.
+// a thread with the last worker when there are only one or two.
 std::vector<Station::Assignment> Station::assign() const {
   auto cores = plan_.runtime.cores.empty() ? allowed_cpus() : plan_.runtime.cores;
   const std::uint32_t wanted = plan_.runtime.workers;
@@ -108,7 +108,7 @@ std::vector<Station::Assignment> Station::assign() const {
     threads.push_back(std::move(a));
   }
   if (!has_radio()) return threads;
-  if (alone || workers < 2)
+  if (available > workers)
     threads.push_back({"radio", cores.back(), true, {}, false, -1});
   else
     threads.back().radio = true;

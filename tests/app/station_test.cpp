@@ -2,6 +2,7 @@
 #include <random>
 
 #include "app/daemon.hpp"
+#include "base/cpu.hpp"
 
 namespace carillon {
 namespace {
@@ -53,6 +54,20 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
       EXPECT_EQ(c->downlink_failed, 0U);
     }
   }
+}
+
+TEST(Station, DoesAllInOneThreadOnOneCore) {
+  const test::Folder folder("one-core");
+  auto plan = plan_of(Role::Both);
+  plan.runtime.cores = {allowed_cpus().front()};
+  plan.run.frames = 60;
+  test::Daemon daemon(folder, "both", plan);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
+  test::expect_complete(daemon);
+  const auto c = daemon.counters();
+  ASSERT_TRUE(c.has_value());
+  EXPECT_GT(c->uplink_blocks, c->uplink_failed);
+  EXPECT_EQ(c->packets_received, c->frames_sent * 48);
 }
 
 TEST(Station, AnInterruptAtAnyMomentLeavesACompleteRecord) {
