@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from carillon import core
 from carillon.cli import app
-from synthetic import quiet_run, run_folder
+from synthetic import Sections, quiet_run, run_folder
 from typer.main import get_command
 
 PROGRAM = [sys.executable, "-m", "carillon"]
@@ -156,6 +156,27 @@ def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "/nowhere/carillond is missing; run ./carillon setup" in done.stderr
+
+
+def stand_in(folder: Path, records: Sections, *says: str) -> str:
+    """A carillond that says these lines and leaves these records."""
+    records.write(folder / "records")
+    (folder / "said").write_text("".join(f"carillond: {line}\n" for line in says))
+    program = folder / "carillond"
+    program.write_text(f"#!/bin/sh\ncat '{folder}/said' >&2\ncp '{folder}/records' telemetry.bin\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("words", [["demo", "--cell", "laptop-8x2"], ["radio", "laptop-8x2"]])
+def test_a_run_whose_frames_were_all_skipped_is_status_1(tmp_path: Path, words: list[str]) -> None:
+    records = quiet_run(frames=0)
+    records.rows["counters"][0]["frames_skipped"] = 12
+    daemon = stand_in(tmp_path, records)
+    done = call(*words, "--seconds", "1", "--folder", tmp_path / "run", CARILLOND=daemon)
+    told = "carillon: the machine stood still: the radio skipped all 12 frames\n"
+    assert (done.returncode, done.stderr) == (1, told)
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("milliseconds", [*range(0, 240, 20), 300, 400, 600])

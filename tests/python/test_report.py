@@ -136,6 +136,35 @@ def test_a_run_that_was_cut_short_says_so(tmp_path: Path) -> None:
     assert "cut short" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def skipping(path: Path, **counters: int) -> Result:
+    run = quiet_run()
+    run.rows["counters"][0] |= {"frames_skipped": 3} | counters
+    return report.rebuild(run_folder(path, run))
+
+
+def test_skipped_frames_are_told_and_never_all_in_time(tmp_path: Path) -> None:
+    r = skipping(tmp_path)
+    why = "the radio skipped 3, since the machine stood still."
+    assert report.summary(r)[0] == f"50 frames in time, no block failed; {why}"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f'<p class="verdict fair">{report.summary(r)[0]}</p>' in page
+    assert '<th scope="row">frames skipped by the radio</th><td>3</td>' in page
+    late = skipping(tmp_path, frames_completed=49, lates_processing=1)
+    told = f"1 of 50 frames late (1 processing), no block failed; {why}"
+    assert report.summary(late)[0] == told
+    assert '<p class="verdict bad">' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    radio = r.model_copy(update={"role": "radio"})
+    assert report.summary(radio)[0] == f"50 frames sent, no block failed; {why}"
+
+
+def test_a_run_whose_frames_were_all_skipped_says_so(tmp_path: Path) -> None:
+    r = skipping(tmp_path, frames_sent=0, frames_seen=0, frames_completed=0)
+    told = "No frame was seen; the radio skipped 3, since the machine stood still."
+    assert report.summary(r)[0] == told
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f'<p class="verdict bad">{told}</p>' in page
+
+
 def test_result_json_is_the_result_and_follows_its_schema(quiet: tuple[Path, Result]) -> None:
     path, r = quiet
     assert Result.model_validate_json((path / "result.json").read_text(encoding="utf-8")) == r

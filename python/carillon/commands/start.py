@@ -10,7 +10,7 @@ from rich.console import Console
 
 from carillon import daemon, report, runfolder
 from carillon.config import Loaded, Run
-from carillon.daemon import Interrupts, carry_out
+from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.live import LiveView
 from carillon.result import Result
 
@@ -34,7 +34,11 @@ class Output:
 
 
 def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
-    """Checks, runs, reports; raises ConfigError or RunError when there is no run to report."""
+    """Checks, runs, reports.
+
+    Raises ConfigError or RunError when there is no run to report, and RunError, with the report
+    written, when frames were due and none was in time or, at the radio unit, sent.
+    """
     loaded.check(run)
     loaded.check_cores()
     run = replace(run, record_frames=_expected_records(loaded, run))
@@ -49,7 +53,19 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
         until = "until Ctrl-C" if not run.frames and not run.seconds else f"for {length}"
         console.print(f"running {loaded.cell.name} {until}", style="dim")
         carry_out(made, interrupts)
-    return finish(made, output)
+    result = finish(made, output)
+    _require_a_frame(result, interrupted=interrupts.count > 0)
+    return result
+
+
+def _require_a_frame(result: Result, *, interrupted: bool) -> None:
+    frames = result.frames
+    if frames.sent if result.role == "radio" else frames.completed:
+        return
+    if frames.seen:
+        raise RunError(f"none of {frames.seen} frames was in time")
+    if frames.skipped and not interrupted:  # the first frame may not have been over yet
+        raise RunError(f"the machine stood still: the radio skipped all {frames.skipped} frames")
 
 
 def finish(made: runfolder.RunFolder, output: Output) -> Result:

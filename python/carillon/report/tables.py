@@ -218,6 +218,8 @@ def _counts(result: Result) -> str:
         [name.replace("_", " "), value] for name, value in result.packets.items()
     ]
     rows += [[name, value] for name, value in result.nacks.items()]
+    if result.role != "bbu":
+        rows.append(["frames skipped by the radio", result.frames.skipped])
     rows.append(["downlink symbols sent", result.downlink.symbols_sent])
     rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
     rows.append(["samples saturated", result.saturated_samples])

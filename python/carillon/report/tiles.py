@@ -15,7 +15,8 @@ def verdict_banner(result: Result) -> str:
     failed = result.uplink.blocks_failed + result.downlink.blocks_failed
     excused = result.lates.machine_stall
     anything = result.frames.seen or (result.role == "radio" and result.frames.sent)
-    colour = "good" if late == 0 and failed == 0 else "fair" if late == excused else "bad"
+    flawless = late == 0 and failed == 0 and result.frames.skipped == 0
+    colour = "good" if flawless else "fair" if late == excused else "bad"
     if not anything:
         colour = "bad"
     note = "" if result.finished else " The run was cut short: figures are of what was recorded."

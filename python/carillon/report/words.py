@@ -39,21 +39,23 @@ def _blocks(side: Direction) -> str:
 
 def verdict(result: Result) -> str:
     """One sentence: did the cell hold?"""
-    seen, completed = result.frames.seen, result.frames.completed
+    seen, completed, skipped = result.frames.seen, result.frames.completed, result.frames.skipped
     late = seen - completed
     failed = result.uplink.blocks_failed + result.downlink.blocks_failed
     if result.role == "radio":
         frames = f"{result.frames.sent} frames sent"
     elif seen == 0:
-        return "No frame was seen."
+        return f"No frame was seen{_skipped(skipped)}."
+    elif late:
+        frames = f"{late} of {seen} frames late ({_causes(result)})"
     else:
-        frames = (
-            f"all {seen} frames in time"
-            if late == 0
-            else f"{late} of {seen} frames late ({_causes(result)})"
-        )
+        frames = f"{seen} frames in time" if skipped else f"all {seen} frames in time"
     blocks = "no block failed" if failed == 0 else f"{failed} blocks failed"
-    return f"{frames[0].upper()}{frames[1:]}, {blocks}."
+    return f"{frames[0].upper()}{frames[1:]}, {blocks}{_skipped(skipped)}."
+
+
+def _skipped(count: int) -> str:
+    return f"; the radio skipped {count}, since the machine stood still" if count else ""
 
 
 def _causes(result: Result) -> str:
