@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -311,6 +312,9 @@ def main() -> int:
     from carillon.runfolder import RunFolderError
     from carillon.telemetry import TelemetryError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # where a terminal knows no × or …
     try:
         app()
     except SystemExit as end:  # typer's way to end; 130 after a KeyboardInterrupt

@@ -106,6 +106,14 @@ def test_what_looks_like_markup_is_only_text(tmp_path: Path) -> None:
     assert "a [b] in [/brackets]" in done.stdout
 
 
+def test_a_terminal_that_knows_only_ascii_gets_all_the_same(tmp_path: Path) -> None:
+    done = call("config", "example", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "cell.yaml").write_text(done.stdout)
+    assert call("config", "check", tmp_path / "cell.yaml").returncode == 0
+    assert call("doctor", PYTHONIOENCODING="ascii").stderr == ""
+
+
 def test_the_schema_is_json() -> None:
     assert json.loads(call("config", "schema").stdout)["title"] == "Carillon cell"
 
