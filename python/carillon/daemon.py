@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -17,6 +18,8 @@ from carillon.telemetry import Telemetry, TelemetryError
 _POLL = 0.1
 _DRAIN_SECONDS = 15.0
 _PATIENCE = 3  # interrupts
+_ROUTINE = ("making the radio's frames", "stopped before the run began")
+_THREAD = re.compile(r"(worker \d+( \+ radio)?|radio): ")
 
 
 class RunError(Exception):
@@ -136,12 +139,22 @@ def _has_frames(folder: RunFolder) -> bool:
     return telemetry is not None and telemetry.written("frames") > 0
 
 
-def _last_words(folder: RunFolder, code: int) -> str:
+def notes(folder: RunFolder) -> list[str]:
+    """What carillond found wrong with this machine; once what it says of several threads."""
+    said = (_THREAD.sub("", line, count=1) for line in _said(folder))
+    return [note for note in dict.fromkeys(said) if not note.startswith(_ROUTINE)]
+
+
+def _said(folder: RunFolder) -> list[str]:
     try:
         lines = folder.log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
-        lines = []
-    lines = [line.removeprefix("carillond: ") for line in lines]
+        return []
+    return [line.removeprefix("carillond: ") for line in lines]
+
+
+def _last_words(folder: RunFolder, code: int) -> str:
+    lines = _said(folder)
     if code < 0:
         lines.append(f"carillond was ended by {signal.Signals(-code).name}")
     elif not lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -70,7 +71,13 @@ class LiveView:
     def __init__(self, folder: RunFolder, console: Console) -> None:
         self._folder = folder
         self._console = console
-        self._live = Live(Text("starting …"), console=console, auto_refresh=False, transient=True)
+        self._live = Live(
+            Text("starting …"),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stderr=sys.stderr.isatty(),  # a file gets what is meant for it
+        )
         self._drawn = 0.0
         self._before: Records | None = None
 

@@ -187,6 +187,28 @@ def test_a_run_whose_frames_were_all_skipped_is_status_1(tmp_path: Path, words: 
     assert (tmp_path / "run" / "report.html").is_file()
 
 
+def test_what_is_wrong_with_the_machine_is_told_once_on_standard_error(tmp_path: Path) -> None:
+    daemon = stand_in(
+        tmp_path,
+        quiet_run(),
+        "datagrams of 4400 bytes do not fit the MTU of 1500",
+        "making the radio's frames: 0 of 16",
+        "cannot lock memory: refused",
+        *(f"{name}: cannot use SCHED_FIFO: refused" for name in ("worker 0", "worker 1 + radio")),
+    )
+    words = ("demo", "--cell", "laptop-8x2", "--seconds", "1", "--json", "--folder")
+    done = call(*words, tmp_path / "run", CARILLOND=daemon)
+    assert json.loads(done.stdout)["frames"]["completed"] == 50
+    assert done.returncode == 0
+    said = done.stderr.splitlines()
+    assert [line for line in said if line.startswith("carillon: ")] == [
+        "carillon: note: datagrams of 4400 bytes do not fit the MTU of 1500",
+        "carillon: note: cannot lock memory: refused",
+        "carillon: note: cannot use SCHED_FIFO: refused",
+    ]
+    assert "making" not in done.stderr
+
+
 @pytest.mark.parametrize("milliseconds", [*range(0, 240, 20), 300, 400, 600])
 def test_ctrl_c_ends_it_without_a_word_of_python(milliseconds: int) -> None:
     """Held back as ./carillon does it, while the interpreter starts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.live import LiveView
 from carillon.result import Result
+from carillon.telemetry import PHASES, Telemetry
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,42 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
     console = output.console
     if output.shows_live:
         with LiveView(made, console) as view:
-            carry_out(made, interrupts, view.update)
+            notes = _Notes(made, view.update)
+            carry_out(made, interrupts, notes.watch)
     else:
         length = f"{run.frames} frames" if run.frames else f"{run.seconds:g} s"
         until = "until Ctrl-C" if not run.frames and not run.seconds else f"for {length}"
         console.print(f"running {loaded.cell.name} {until}", style="dim")
-        carry_out(made, interrupts)
+        notes = _Notes(made)
+        carry_out(made, interrupts, notes.watch)
+    notes.tell()  # the run may have been too short to watch
     result = finish(made, output)
     _require_a_frame(result, interrupted=interrupts.count > 0)
     return result
+
+
+class _Notes:
+    """Passes carillond's notes on to standard error, once: it has said all when the run begins."""
+
+    def __init__(
+        self, folder: runfolder.RunFolder, watch: Callable[[Telemetry], None] | None = None
+    ) -> None:
+        self._folder = folder
+        self._watch = watch
+        self._told = False
+
+    def watch(self, telemetry: Telemetry) -> None:
+        if telemetry.phase() != PHASES[0]:
+            self.tell()
+        if self._watch is not None:
+            self._watch(telemetry)
+
+    def tell(self) -> None:
+        if self._told:
+            return
+        self._told = True
+        for note in daemon.notes(self._folder):
+            print(f"carillon: note: {note}", file=sys.stderr)
 
 
 def _require_a_frame(result: Result, *, interrupted: bool) -> None:
