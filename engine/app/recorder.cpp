@@ -318,10 +318,7 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
     record.iterations += result.decode.iterations;
     ++record.code_blocks;
   }
-  auto& counters = store_.counters();
-  counters.saturated_samples += slot.saturated.load(std::memory_order_relaxed);
-  if (slot.combiners != nullptr)
-    counters.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
+  store_.counters().saturated_samples += slot.saturated.load(std::memory_order_relaxed);
 }
 
 void Recorder::sample_quality(const FrameView& view) {
@@ -333,6 +330,9 @@ void Recorder::sample_quality(const FrameView& view) {
     user.noise_power += static_cast<double>(slot.quality[i].noise_power);
     user.symbols += slot.quality[i].symbols;
   }
+  if (slot.combiners != nullptr)
+    store_.counters().ill_conditioned +=
+        slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
   if (slot.constellation.empty()) return;
   const auto& tile = slot.constellation[view.frame % slot.constellation.size()];
   const std::uint32_t sampled = view.pipeline.sampled_user(view.frame);

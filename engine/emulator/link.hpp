@@ -37,7 +37,7 @@ struct LinkSide {
 struct LinkResult {
   std::uint64_t frames = 0;
   LinkSide uplink, downlink;
-  std::uint64_t ill_conditioned = 0;  // combiners that had to be regularised
+  std::uint64_t ill_conditioned = 0;  // see frame::Combiners
   std::uint64_t clipped = 0;          // components of samples, either direction
 
   /// Means over the frames, in units of the noise that was added: the receiver's estimate of it,

@@ -45,6 +45,7 @@ struct Combiners {
   float transmit_gain = 0;
   std::atomic<std::uint32_t> chunks_done{0};
   std::atomic<std::uint64_t> frame{kIncomplete};  // whose combiner this is, once complete
+  /// Groups of subcarriers whose combiner was regularised, or which have a user without a channel.
   std::atomic<std::uint32_t> ill_conditioned{0};
 };
 

@@ -41,7 +41,7 @@ struct Counters {
   Tick pacing_error_sum = 0;  // of the emulated radio's frame starts, and of its square in ns²
   std::uint64_t pacing_error_square = 0, pacing_frames = 0;
   std::uint64_t overload_nacks = 0, harq_nacks = 0;  // NackRecords of either kind
-  std::uint64_t ill_conditioned = 0;  // subcarriers whose combiner had to be regularised
+  std::uint64_t ill_conditioned = 0;  // of frames without missing packets; see frame::Combiners
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {

@@ -214,7 +214,10 @@ class Result(_Model):
     )
     nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
     saturated_samples: int
-    ill_conditioned: int = Field(description="subcarriers whose combiner had to be regularised")
+    ill_conditioned: int = Field(
+        description="combiners, one for each group of subcarriers and frame, of users who cannot "
+        "be told apart or have no channel; frames with missing packets left out"
+    )
     pacing: Pacing | None
     gaps: list[Gap] = Field(description="the newest 100")
     gaps_total: int

@@ -292,6 +292,16 @@ TEST(Recorder, LostPacketsFailBlocksWithoutMakingTheFrameLate) {
   }
 }
 
+TEST(Recorder, CountsIllConditionedCombinersOfWholeFramesOnly) {
+  Cell cell;
+  const auto none = [](std::uint32_t, std::uint32_t) { return false; };
+  cell.run(0, none, false, [&] { cell.pipeline.slot(0).combiners->ill_conditioned = 3; });
+  cell.run(1, [](std::uint32_t symbol, std::uint32_t) { return symbol < 2; });
+  EXPECT_GT(cell.pipeline.slot(1).combiners->ill_conditioned.load(), 0U);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().ill_conditioned, 3U);
+}
+
 TEST(Recorder, ADiscardedFrameIsNackedWithAllItsBlocks) {
   Cell cell;
   cell.run(0);

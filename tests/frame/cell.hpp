@@ -54,13 +54,16 @@ struct Cell {
 
   using Lost = std::function<bool(std::uint32_t symbol, std::uint32_t antenna)>;
 
+  using Spoil = std::function<void(std::vector<std::int16_t>& samples)>;
+
   /// Sends frame `index` through the air and the pipeline.
-  void run(std::uint64_t index, const Lost& lost = {}) {
+  void run(std::uint64_t index, const Lost& lost = {}, const Spoil& spoil = {}) {
     const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
       return &samples[2 *
                       (std::size_t{antenna} * frame.samples() + frame.symbol(symbol).first_sample)];
     };
     generator.generate(index, place);
+    if (spoil) spoil(samples);
     pipeline.begin(index);
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
       for (std::uint32_t a = 0; a < frame.format().antennas; ++a)

@@ -395,6 +395,41 @@ TEST(IllConditioned, LanesAreCounted) {
   EXPECT_EQ(cell.pipeline.slot(1).combiners->ill_conditioned.load(), (72U + 15) / 16);
 }
 
+TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
+  using Samples = std::vector<std::int16_t>;
+  const Cell::Spoil extremes[] = {
+      [](Samples& s) { std::fill(s.begin(), s.end(), std::int16_t{0}); },
+      [](Samples& s) { std::fill(s.begin(), s.end(), std::int16_t{-32768}); },
+      [](Samples& s) {
+        for (std::int16_t& v : s) v = v < 0 ? std::int16_t{-32768} : std::int16_t{32767};
+      }};
+  const auto expect_finite = [](std::span<const float> values) {
+    for (const float v : values) ASSERT_TRUE(std::isfinite(v));
+  };
+  for (const Isa isa : available_isas())
+    for (const auto kind :
+         {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
+      Cell cell(changed([&](FrameFormat& f) {
+                  f.antennas = f.users = 4;
+                  f.schedule = "PPPPUU";
+                  f.combiner = {kind, 16};
+                }),
+                clear_air(), isa);
+      for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
+        cell.run(i, {}, extremes[i]);
+        const Combiners& c = *cell.pipeline.slot(i).combiners;
+        expect_finite({&c.scalars[0].re, 2 * c.scalars.size()});
+        expect_finite({c.post_noise.data(), c.post_noise.size()});
+        expect_finite({&c.transmit_gain, 1});
+        // Silence has no channel; one level is a carrier in one group, the same on all antennas.
+        const std::uint32_t groups = (72 + 15) / 16;
+        if (i < 2) {
+          EXPECT_GE(c.ill_conditioned.load(), i == 0 ? groups : groups - 1);
+        }
+      }
+    }
+}
+
 TEST(Footprint, IsWhatIsAllocated) {
   test::FormatMaker make(5);
   for (int i = 0; i < 40; ++i) {

@@ -1,4 +1,4 @@
-// The regularised inverse of a Hermitian matrix of tiles, in place: A → Cholesky factor L → L⁻¹ →
+// The inverse of a Gram matrix of tiles plus a diagonal, in place: A → Cholesky factor L → L⁻¹ →
 // L⁻ᴴL⁻¹. Only the lower triangle of A is read.
 
 namespace {
@@ -8,11 +8,8 @@ namespace {
 inline constexpr std::uint32_t kRows = CARILLON_SIMD_AVX512 ? 4 : 2;
 inline constexpr std::uint32_t kColumns = 2;
 
-// A user that keeps a smaller share of its power than this outside the span of the users before it
-// (-51 dB, about what rounding leaves of a zero at 256 antennas) is given that share.
-inline constexpr float kLeastPivot = 0x1p-17F;
-// Below this a channel has no power at all.
-inline constexpr float kNoPower = 1e-30F;
+// A channel with less power is none; with more, the inverse leaves the range of a float.
+inline constexpr float kLeastPower = 1e-30F, kMostPower = 1e30F;
 
 [[gnu::always_inline]] inline Vf square_root(Vf v) {
 #if CARILLON_SIMD_AVX512
@@ -54,11 +51,51 @@ template <typename Op, typename... Arguments>
   }
 }
 
-// What regularisation did to the lanes of a vector.
-struct Regularised {
-  Vi raised = {};   // a pivot was raised
-  Vi flagged = {};  // that, or a user without a channel
+[[gnu::always_inline]] inline std::uint32_t count_lanes(Vi mask) {
+#if CARILLON_SIMD_AVX512
+  const int lanes = _mm512_movepi32_mask((__m512i)mask);
+#else
+  const int lanes = _mm256_movemask_ps((__m256)mask);
+#endif
+  return static_cast<std::uint32_t>(__builtin_popcount(static_cast<unsigned>(lanes)));
+}
+
+// What is on the diagonal of a Gram matrix and what is added to it.
+struct Diagonal {
+  Tile* at;     // [user] re: the user's power, 0 where it has no channel; im: loading
+  float noise;  // added for all users
+
+  Vf power(std::uint32_t user, std::uint32_t lane) const { return load(at[user].re + lane); }
+  Vf loading(std::uint32_t user, std::uint32_t lane) const { return load(at[user].im + lane); }
+  Vf added(std::uint32_t user, std::uint32_t lane) const { return loading(user, lane) + noise; }
 };
+
+// Fills the diagonal, loaded in the lanes of `loaded`. A user without a channel gets the identity's
+// row and column, so that the others do not notice it. Returns the lanes with such a user.
+Vi separate_lost(const Square& g, const Diagonal& diagonal, Vi loaded, std::uint32_t lane) {
+  Vi any_lost = {};
+  for (std::uint32_t k = 0; k < g.size; ++k) {
+    const Vf power = load(g(k, k).re + lane);
+    const Vi usable = (power > kLeastPower) & (power < kMostPower);
+    const Vf known = (Vf)((Vi)power & usable);
+    store(diagonal.at[k].re + lane, known);
+    store(diagonal.at[k].im + lane, (Vf)((Vi)(known * kLoading) & loaded));
+    any_lost |= ~usable;
+  }
+  if (count_lanes(any_lost) == 0) return any_lost;
+  for (std::uint32_t k = 0; k < g.size; ++k) {
+    const Vf power = diagonal.power(k, lane);
+    const Vi usable = power > 0;
+    const auto keep = [&](Tile& entry) {
+      const ComplexVf was = load(entry, lane);
+      store(entry, lane, {(Vf)((Vi)was.re & usable), (Vf)((Vi)was.im & usable)});
+    };
+    for (std::uint32_t i = 0; i < k; ++i) keep(g(k, i));
+    for (std::uint32_t i = k + 1; i < g.size; ++i) keep(g(i, k));
+    store(g(k, k).re + lane, usable ? power : broadcast(1));
+  }
+  return any_lost;
+}
 
 // Rows i…i+J-1 of column j of the factor.
 struct CholeskyRun {
@@ -75,27 +112,19 @@ struct CholeskyRun {
   }
 };
 
-// A + diagonal·I → L, with 1/L(j, j) on the diagonal. loading[j].re: what else was added there.
-Regularised cholesky(const Square& a, float diagonal, Tile* loading, std::uint32_t lane) {
-  Regularised result;
+// A + diagonal → L, with 1/L(j, j) on the diagonal. Pivots that rounding makes smaller than they
+// can be in a loaded matrix are raised; in one without loading that amplifies beyond the limit.
+void cholesky(const Square& a, const Diagonal& diagonal, std::uint32_t lane) {
   for (std::uint32_t j = 0; j < a.size; ++j) {
     Block<1, 1> explained;
     explained.add<true>(a.down_column(j, 0), a.down_column(j, 0), j, lane);
-    const Vf power = load(a(j, j).re + lane), whole = power + diagonal;
-    const Vf pivot = whole - explained.sum[0][0][0].re;
-    const Vf least = whole > kNoPower ? whole * kLeastPivot : broadcast(1);
-    const Vi low = ~(pivot > least);
-    const Vf chosen = low ? least : pivot;
-    result.raised |= low;
-    result.flagged |= low | (power <= kNoPower);
-    store(loading[j].re + lane, chosen - pivot);
-
-    const Vf inverse = 1 / square_root(chosen);
+    const Vf whole = load(a(j, j).re + lane) + diagonal.added(j, lane);
+    const Vf pivot = whole - explained.sum[0][0][0].re, least = whole * (kLoading / 2);
+    const Vf inverse = 1 / square_root(pivot > least ? pivot : least);
     for (std::uint32_t i = j + 1; i < a.size; i += kRows)
       with_size<CholeskyRun, 1, kRows>(1, std::min(kRows, a.size - i), a, i, j, inverse, lane);
     store(a(j, j), lane, {inverse, Vf{}});
   }
-  return result;
 }
 
 // Entries (i, j…j+J-1) of X = L⁻¹: -Σ L(i, p) X(p, j) / L(i, i), j ≤ p < i.
@@ -141,5 +170,15 @@ struct SquareBlock {
       }
   }
 };
+
+// The lanes where some user's noise is amplified beyond the limit: entry (k, k) of the inverse
+// times that of the matrix, which is 1 where k is orthogonal to all others.
+Vi inseparable(const Square& p, const Diagonal& diagonal, std::uint32_t lane) {
+  Vi separable = ~Vi{};
+  for (std::uint32_t k = 0; k < p.size; ++k)
+    separable &=
+        load(p(k, k).re + lane) * (diagonal.power(k, lane) + diagonal.noise) < 1 / kLoading;
+  return ~separable;
+}
 
 }  // namespace

@@ -17,14 +17,18 @@ enum class Detector : std::uint8_t { ZeroForcing, Mmse, Conjugate };
 /// when there is no noise, and a user without a channel carries no information.
 inline constexpr float kPostNoiseFloor = 1e-8F, kPostNoiseCeiling = 1e8F;
 
+/// Where separating a user from the others would amplify noise by more than 1/kLoading (48 dB, near
+/// what rounding leaves), every user's own power is raised by this share.
+inline constexpr float kLoading = 0x1p-16F;
+
 /// Working memory of one thread, for any shape with at most the given number of users: a square of
 /// tiles that is, in turn, Gram matrix, Cholesky factor, the factor's inverse, the Gram's inverse.
 struct ZeroForceScratch {
   explicit ZeroForceScratch(std::uint32_t users)
-      : matrix(std::size_t{users} * (users | 1)), loading(users) {}
+      : matrix(std::size_t{users} * (users | 1)), diagonal(users) {}
 
   AlignedArray<Tile> matrix;
-  AlignedArray<Tile> loading;  ///< re: what regularisation added to each pivot
+  AlignedArray<Tile> diagonal;  ///< of the Gram matrix, and what regularisation adds to it
 };
 
 /// H is M×K per lane, csi[user][antenna] = H(antenna, user); lanes are independent (subcarriers, or
@@ -36,9 +40,10 @@ struct ZeroForceKernels {
   ///   Conjugate    Hᴴ, each row divided by its gain
   /// post_noise: [user][16] variance of noise and residual interference after w, for symbols of
   /// unit energy, within kPostNoiseFloor…kPostNoiseCeiling. noise: per antenna and subcarrier, ≥ 0.
-  /// A user (nearly) inside the span of the users before it is regularised: everything stays
-  /// finite, and post_noise includes the interference this leaves.
-  /// Returns the number of lanes of the 16 with such a user or with one of no channel at all; empty
+  /// Where users cannot be told apart, HᴴH + kLoading·diag(HᴴH) takes the place of HᴴH, and
+  /// post_noise includes the interference this leaves. A user of no channel at all (power below
+  /// 1e-30) or of one beyond a float (above 1e30) gets a row of zeros and kPostNoiseCeiling.
+  /// Everything is finite for finite csi. Returns how many of the 16 lanes have such users; empty
   /// tail lanes count. csi and w must not overlap.
   std::uint32_t (*combine)(Detector detector, ArrayShape shape, float noise, const Tile* csi,
                            Tile* w, float* post_noise, ZeroForceScratch& scratch) noexcept;

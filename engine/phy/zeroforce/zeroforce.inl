@@ -12,17 +12,14 @@ namespace {
 // Antennas, and users summed over, that are finished before the next ones: a block's factors then
 // come from the first-level cache and 32×32 tiles of the channel from the second.
 inline constexpr std::uint32_t kChunk = 32;
-// A user's own share in what a regularised or noise-flooded combiner yields is taken as at least
-// this.
-inline constexpr float kLeastGain = 1e-8F;
+// A user's own share in what a noise-flooded or a loaded combiner yields is taken as at least this:
+// the latter's is the rest that rounding leaves where too many users have the same channel.
+inline constexpr float kLeastGain = 1e-8F, kLeastLoadedGain = 0x1p-8F;
 
-[[gnu::always_inline]] inline Vf at_least(Vf v, float least) {
-  const Vf limit = broadcast(least);
-  return v > limit ? v : limit;
-}
+[[gnu::always_inline]] inline Vf at_least(Vf v, Vf least) { return v > least ? v : least; }
 [[gnu::always_inline]] inline void store_post_noise(float* to, Vf v) {
   const Vf most = broadcast(kPostNoiseCeiling);
-  store(to, at_least(v < most ? v : most, kPostNoiseFloor));
+  store(to, at_least(v < most ? v : most, broadcast(kPostNoiseFloor)));
 }
 
 struct Channel {
@@ -99,93 +96,112 @@ void weights(const Channel& h, const Square& p, Tile* w) {
   }
 }
 
-// Interference that the loading of pivots leaves on user k: WH = I - P·diag(λ + loading).
-Vf leakage(const Square& p, std::uint32_t k, const Tile* loading, std::uint32_t lane) {
+// Interference that what was added to the diagonal leaves on user k: WH = I - P·diag(added).
+Vf interference(const Square& p, std::uint32_t k, const Diagonal& diagonal, std::uint32_t lane) {
   Vf sum{};
   for (std::uint32_t j = 0; j < p.size; ++j) {
+    if (j == k) continue;
     const ComplexVf entry = load(p(j, k), lane);
-    const Vf load_j = load(loading[j].re + lane);
-    const Vf re = entry.re * load_j, im = entry.im * load_j;
+    const Vf added = diagonal.added(j, lane), re = entry.re * added, im = entry.im * added;
     sum += re * re + im * im;
   }
   return sum;
 }
 
-// With P = (HᴴH + λI + loading)⁻¹ user k's gain is d = 1 - P(k, k)·(λ + loading), and noise and
-// interference after division by it are noise·P(k, k) / d: 1/(WH)kk - 1 without loading. Mmse rows
-// are divided by d where the pivot was not raised (there d may be rounding only).
-template <Detector kDetector>
-void finish(const Square& p, float noise, const Tile* loading, bool raised, float* post_noise,
+// With P = (HᴴH + diag(added))⁻¹ user k's gain is d = 1 - P(k, k)·added(k). Divided by it, noise
+// and interference are noise·P(k, k)/d where nothing but noise was added (1/(WH)kk - 1 for Mmse).
+// Where the diagonal is loaded this stores the interference only.
+void finish(const Square& p, float noise, const Diagonal& diagonal, bool whole, float* post_noise,
             std::uint32_t lane) {
-  constexpr bool kMmse = kDetector == Detector::Mmse;
   for (std::uint32_t k = 0; k < p.size; ++k) {
-    const Vf own = load(p(k, k).re + lane), load_k = load(loading[k].re + lane);
-    const Vf gain = at_least(1 - own * (load_k + (kMmse ? noise : 0)), kLeastGain);
-    const Vf inverse = 1 / gain;
+    const Vf own = load(p(k, k).re + lane), added = diagonal.added(k, lane);
+    const Vi loaded = diagonal.loading(k, lane) > 0, lost = diagonal.power(k, lane) <= 0;
+    const Vf inverse =
+        1 / at_least(1 - own * added, loaded ? broadcast(kLeastLoadedGain) : broadcast(kLeastGain));
     Vf variance = noise * own * inverse;
-    if (raised) variance += leakage(p, k, loading, lane) * inverse * inverse;
+    if (!whole) {
+      const Vf left = interference(p, k, diagonal, lane) * inverse * inverse;
+      variance = loaded ? left : lost ? broadcast(kPostNoiseCeiling) : variance;
+    }
     store_post_noise(post_noise + k * kTileLanes + lane, variance);
-    if constexpr (kMmse) {
-      const Vf scale = load_k > 0 ? broadcast(1) : inverse;
-      for (std::uint32_t i = 0; i < p.size; ++i) {
-        const ComplexVf entry = load(p(i, k), lane);
-        store(p(i, k), lane, {entry.re * scale, entry.im * scale});
-      }
+    if (whole && diagonal.noise == 0) continue;
+    const Vf scale = lost ? Vf{} : inverse;
+    for (std::uint32_t i = 0; i < p.size; ++i) {
+      const ComplexVf entry = load(p(i, k), lane);
+      store(p(i, k), lane, {entry.re * scale, entry.im * scale});
     }
   }
 }
 
-std::uint32_t count_lanes(Vi mask) {
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < kLanes; ++i) count += mask[i] != 0 ? 1 : 0;
-  return count;
+// The noise of the lanes whose diagonal is loaded.
+void add_noise(const Channel& shape, float noise, const Diagonal& diagonal, const Tile* w,
+               float* post_noise) {
+  for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
+    for (std::uint32_t k = 0; k < shape.users; ++k) {
+      Vf power{};
+      for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+        const ComplexVf x = load(w[k * shape.stride + a], lane);
+        power += x.re * x.re + x.im * x.im;
+      }
+      float* to = post_noise + k * kTileLanes + lane;
+      const Vf before = load(to);
+      store_post_noise(to, diagonal.loading(k, lane) > 0 ? before + noise * power : before);
+    }
 }
 
-template <Detector kDetector>
-std::uint32_t invert(const Channel& h, const Square& square, float noise, Tile* loading, Tile* w,
-                     float* post_noise) {
-  const float diagonal = kDetector == Detector::Mmse ? noise : 0;
-  Regularised lanes[kTileVectors];
+std::uint32_t invert(const Channel& h, const Square& square, float noise, const Diagonal& diagonal,
+                     Tile* w, float* post_noise) {
+  Vi lost[kTileVectors], singular[kTileVectors] = {};
+  const auto solve = [&] {
+    gram(h, square);
+    for (std::uint32_t v = 0; v < kTileVectors; ++v) {
+      lost[v] = separate_lost(square, diagonal, singular[v], v * kLanes);
+      cholesky(square, diagonal, v * kLanes);
+      invert_factor(square, v * kLanes);
+    }
+    for_lower_blocks<SquareBlock>(h.users, square);
+  };
+  solve();
+  std::uint32_t regularised = 0, flagged = 0;
   for (std::uint32_t v = 0; v < kTileVectors; ++v) {
-    lanes[v] = cholesky(square, diagonal, loading, v * kLanes);
-    invert_factor(square, v * kLanes);
+    singular[v] = inseparable(square, diagonal, v * kLanes);
+    regularised += count_lanes(singular[v]);
+    flagged += count_lanes(singular[v] | lost[v]);
   }
-  for_lower_blocks<SquareBlock>(h.users, square);
-  std::uint32_t flagged = 0;
-  for (std::uint32_t v = 0; v < kTileVectors; ++v) {
-    finish<kDetector>(square, noise, loading, count_lanes(lanes[v].raised) != 0, post_noise,
-                      v * kLanes);
-    flagged += count_lanes(lanes[v].flagged);
-  }
+  if (regularised != 0) solve();
+  for (std::uint32_t v = 0; v < kTileVectors; ++v)
+    finish(square, noise, diagonal, count_lanes(singular[v] | lost[v]) == 0, post_noise,
+           v * kLanes);
   weights(h, square, w);
+  if (regularised != 0) add_noise(h, noise, diagonal, w, post_noise);
   return flagged;
 }
 
 // w(k) = h(k)ᴴ / g(k, k), noise/g(k, k) + Σ |g(k, j)|²/g(k, k)² of noise and interference.
-std::uint32_t match(const Channel& h, const Square& g, float noise, Tile* w, float* post_noise) {
+std::uint32_t match(const Channel& h, const Square& g, float noise, const Diagonal& diagonal,
+                    Tile* w, float* post_noise) {
+  gram(h, g);
   std::uint32_t flagged = 0;
   for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
-    Vi silent = {};
+    flagged += count_lanes(separate_lost(g, diagonal, Vi{}, lane));
     for (std::uint32_t k = 0; k < h.users; ++k) {
-      const Vf power = load(g(k, k).re + lane);
       Vf interference{};
       for (std::uint32_t j = 0; j < h.users; ++j) {
         if (j == k) continue;
         const ComplexVf entry = load(j < k ? g(k, j) : g(j, k), lane);
         interference += entry.re * entry.re + entry.im * entry.im;
       }
-      const Vi none = power <= kNoPower;
-      const Vf inverse = none ? Vf{} : 1 / power;
+      const Vf power = diagonal.power(k, lane);
+      const Vi lost = power <= 0;
+      const Vf inverse = lost ? Vf{} : 1 / power;
       const Vf variance = noise * inverse + interference * inverse * inverse;
       store_post_noise(post_noise + k * kTileLanes + lane,
-                       none ? broadcast(kPostNoiseCeiling) : variance);
+                       lost ? broadcast(kPostNoiseCeiling) : variance);
       for (std::uint32_t a = 0; a < h.antennas; ++a) {
         const ComplexVf channel = load(*h(k, a), lane);
         store(w[k * h.stride + a], lane, {channel.re * inverse, -channel.im * inverse});
       }
-      silent |= none;
     }
-    flagged += count_lanes(silent);
   }
   return flagged;
 }
@@ -194,14 +210,9 @@ std::uint32_t combine(Detector detector, ArrayShape shape, float noise, const Ti
                       float* post_noise, ZeroForceScratch& scratch) noexcept {
   const Channel h{csi, shape.antennas, shape.users, shape.antenna_stride};
   const Square square{scratch.matrix.data(), shape.users, shape.users | 1};
-  Tile* loading = scratch.loading.data();
-  gram(h, square);
-  switch (detector) {
-    case Detector::Mmse: return invert<Detector::Mmse>(h, square, noise, loading, w, post_noise);
-    case Detector::Conjugate: return match(h, square, noise, w, post_noise);
-    case Detector::ZeroForcing: break;
-  }
-  return invert<Detector::ZeroForcing>(h, square, noise, loading, w, post_noise);
+  const Diagonal diagonal{scratch.diagonal.data(), detector == Detector::Mmse ? noise : 0};
+  return detector == Detector::Conjugate ? match(h, square, noise, diagonal, w, post_noise)
+                                         : invert(h, square, noise, diagonal, w, post_noise);
 }
 
 void antenna_power(ArrayShape shape, const Tile* w, std::uint32_t lanes, float* power) noexcept {

@@ -223,7 +223,7 @@ def _counts(result: Result) -> str:
     rows.append(["downlink symbols sent", result.downlink.symbols_sent])
     rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
     rows.append(["samples saturated", result.saturated_samples])
-    rows.append(["subcarriers regularised", result.ill_conditioned])
+    rows.append(["ill-conditioned combiners", result.ill_conditioned])
     if result.downlink.ideal_rate_mbps:
         rows.append(["downlink ideal rate, Mb/s", result.downlink.ideal_rate_mbps])
         rows.append(["(T − D_DL)/T · R_ideal, Mb/s", result.downlink.achievable_rate_mbps])
