@@ -280,9 +280,16 @@ TEST(UplinkIngest, CountsAreExactWithSeveralReceiversToo) {
   }
 }
 
+// Does not look at the samples: a frame that is released under its receiver's hands gives up its
+// packets, and the sender fills them anew.
+struct IndifferentSink : SymbolSink {
+  bool open(std::uint64_t, Tick) override { return true; }
+  void arrive(std::uint64_t, std::uint32_t, std::uint32_t, const std::int16_t*, Tick) override {}
+};
+
 TEST(UplinkIngest, ReleasingWhilePacketsStillComeLeaksNothing) {
   for (auto& [name, link] : test::both_links(kLayout, 2)) {
-    CheckingSink sink(kLayout);
+    IndifferentSink sink;
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     std::atomic<bool> stop{false};
     std::vector<std::thread> receivers;
@@ -301,7 +308,6 @@ TEST(UplinkIngest, ReleasingWhilePacketsStillComeLeaksNothing) {
       while (ingest.poll(r) > 0) {
       }
     for (std::uint32_t frame = 0; frame < 1010; ++frame) ingest.release(frame);
-    EXPECT_EQ(sink.wrong.load(), 0U) << name;
     EXPECT_TRUE(test::all_returned(link)) << name;
   }
 }
