@@ -22,9 +22,11 @@ class Opening {
   std::atomic_flag& flag_;
 };
 
-runtime::Runtime::Options runtime_options(const frame::Pipeline& pipeline, std::uint32_t workers) {
+runtime::Runtime::Options runtime_options(const RuntimeOptions& plan,
+                                          const frame::Pipeline& pipeline, std::uint32_t workers) {
   runtime::Runtime::Options options;
   options.workers = workers;
+  options.pin_token = plan.pin_token;
   options.ring = pipeline.ring();
   options.cell = static_cast<std::uint16_t>(pipeline.frame().format().cell_id);
   options.grain = pipeline.grains();
@@ -56,7 +58,7 @@ Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Tr
       pipeline_(frame, {.workers = workers}),
       policy_(runtime::make_policy(plan.runtime.policy)),
       runtime_(pipeline_.graph().graph, pipeline_.opcodes(), pipeline_.context(), *policy_,
-               runtime_options(pipeline_, workers)),
+               runtime_options(plan.runtime, pipeline_, workers)),
       layout_(frame),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),

@@ -19,6 +19,7 @@ enum class Role : std::uint8_t { Bbu, Radio, Both };
 struct RuntimeOptions {
   std::uint32_t workers = 0;  // 0: as many as cores
   std::string policy = "earliest-frame";
+  bool pin_token = false;            // worker 0 alone schedules
   std::vector<std::uint32_t> cores;  // to pin threads to; none: all that the process may use
   bool realtime = true;              // ask for SCHED_FIFO
 
@@ -26,6 +27,7 @@ struct RuntimeOptions {
   static void fields(Self& self, Visit&& visit) {
     visit("workers", self.workers);
     visit("policy", self.policy);
+    visit("pin_token", self.pin_token);
     visit("cores", self.cores);
     visit("realtime", self.realtime);
   }

@@ -118,6 +118,7 @@ class Runtime::Implementation {
 // and finds the token taken may leave: all operations on requests and token are sequentially
 // consistent, so either the owner's recheck sees the request or the asker gets the token.
 bool Runtime::Implementation::schedule(std::uint32_t worker, Tick start) noexcept {
+  if (options.pin_token && worker != 0) return false;
   bool did = false;
   Tick time = start;
   while (pending(time) && !token_.load() && !token_.exchange(true)) {
@@ -276,14 +277,16 @@ void Runtime::abandon(std::uint64_t frame) noexcept {
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
   CpuExecutor::Worker& own = self.executor.worker(worker);
-  // Only timers need looking at: whoever asks for something tries the token itself. Between chunks,
-  // the end of the last one is time enough.
-  if (self.expired(own.last) && self.schedule(worker, now())) return true;
+  // Only timers need looking at: whoever asks for something tries the token itself, if it may.
+  // Between chunks, the end of the last one is time enough.
+  const bool owner = self.options.pin_token && worker == 0;
+  const auto due = [&](Tick at) { return owner ? self.pending(at) : self.expired(at); };
+  if (due(own.last) && self.schedule(worker, now())) return true;
   const CpuExecutor::Ran ran = self.executor.run(worker);
   if (ran == CpuExecutor::Ran::Chunks) return true;
   const Tick time = now();
   own.last = time;
-  if (ran == CpuExecutor::Ran::Last || self.expired(time)) {
+  if (ran == CpuExecutor::Ran::Last || due(time)) {
     if (self.schedule(worker, time) || ran == CpuExecutor::Ran::Last) return true;
   }
   return false;

@@ -31,6 +31,7 @@ class Runtime {
  public:
   struct Options {
     std::uint32_t workers = 1;              ///< at most DeviceMask::kDevices
+    bool pin_token = false;                 ///< worker 0 alone schedules; else whoever is there
     std::uint32_t ring = 4;                 ///< frames in flight, at most 64
     std::uint16_t cell = 0;                 ///< copied to every Task
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; missing entries are 1

@@ -104,6 +104,7 @@ std::vector<Opcode> kernels(std::size_t count) {
 struct Course {
   std::uint32_t frames = 200, workers = 3, receivers = 2, ring = 4;
   double loss = 0, duplicate = 0, abandon = 0;
+  bool pin_token = false;
   bool skip = false;  // every frame leaves some instructions out, and some chunks of others
   Tick budget = 0;    // air start is this long after begin
 };
@@ -175,9 +176,12 @@ Outcome run(const Graph& graph, const Course& course) {
   }
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
-  Runtime runtime(
-      graph, opcodes, &world, *policy,
-      {.workers = course.workers, .ring = course.ring, .grain = {1, 2, 3}, .trace = 64});
+  Runtime runtime(graph, opcodes, &world, *policy,
+                  {.workers = course.workers,
+                   .pin_token = course.pin_token,
+                   .ring = course.ring,
+                   .grain = {1, 2, 3},
+                   .trace = 64});
   Outcome outcome;
   {
     const Crew crew(runtime, course.workers);
@@ -205,6 +209,9 @@ Outcome run(const Graph& graph, const Course& course) {
     for (std::thread& receiver : receivers) receiver.join();
     while (runtime.live() != 0) std::this_thread::yield();
   }
+  if (course.pin_token) {
+    for (std::uint32_t w = 1; w < course.workers; ++w) EXPECT_EQ(runtime.times(w).tokens, 0U);
+  }
   std::uint64_t counted = 0;
   for (const OpcodeInfo& info : runtime.board().opcodes()) counted += info.chunks;
   EXPECT_EQ(counted, world.executed.load());
@@ -227,6 +234,14 @@ TEST(Runtime, ExecutesEveryChunkOnceAfterItsPredecessors) {
   for (std::uint32_t seed = 0; seed < 6; ++seed) {
     std::mt19937 random(seed);
     run(random_graph(random, {.arrivals = 0.7}), {.frames = 60});
+  }
+}
+
+TEST(Runtime, AnOwnerOfTheTokenSchedulesForAll) {
+  for (std::uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 random(seed);
+    const Graph graph = random_graph(random, {.arrivals = 0.7, .close = kMillisecond});
+    run(graph, {.frames = 60, .loss = 0.05, .pin_token = true});
   }
 }
 

@@ -92,6 +92,10 @@ class Runtime(Base):
     policy: Literal["earliest-frame"] = key(
         "earliest-frame", "Who computes what when: all cores on the earliest frame."
     )
+    pin_token: bool = key(
+        False,
+        "Only worker 0 schedules, as a manager would; otherwise whichever worker is there first.",
+    )
     cores: list[Annotated[int, Field(ge=0, le=4095)]] = Field(
         default_factory=list[int],
         description="CPUs to pin threads to; empty: all that are allowed.",
