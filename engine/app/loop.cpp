@@ -1,25 +1,12 @@
 #include "app/loop.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <limits>
-
-#include "base/thread.hpp"
 
 namespace carillon::app {
 namespace {
 
 constexpr int kPriority = 50;
-// Linux withholds 50 ms of each second by default, in one piece.
-constexpr Tick kThrottlePause = 40 * kMillisecond;
-
-std::int64_t involuntary_switches() noexcept {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
-}
-
 }  // namespace
 
 Loop::Loop(Options options, std::vector<Duty*> duties)
@@ -39,7 +26,8 @@ void Loop::set_up() {
     granted_ = fifo.done;
     if (!fifo.done) complaint_ += (complaint_.empty() ? "" : "; ") + fifo.reason;
   }
-  preemptions_ = involuntary_switches();
+  run_delay_.emplace();
+  waited_ = run_delay_->read();
   charged_ = now();
   last_.store(charged_, std::memory_order_release);
   started_.store(true, std::memory_order_release);
@@ -95,7 +83,7 @@ void Loop::wake(Tick slept) noexcept {
   const Tick end = now();
   charge(sleeping_, end - slept, end);
   if (const Tick late = end - backoff_.due(); late >= kStall) note_stall(backoff_.due(), late);
-  was_preempted();  // what happened before says nothing about the next stall
+  waited_ = run_delay_->read();  // what happened before says nothing about the next stall
   last_.store(end, std::memory_order_release);
 }
 
@@ -120,12 +108,13 @@ std::atomic<Tick>& Loop::time_of(RoleKind kind) noexcept {
   return emulating_;
 }
 
-// The system took the core away if it counted a preemption, if the pause is as long as those by
-// which it makes real-time threads leave room for others, and always from a thread without
-// real-time priority; else the machine itself stood still.
+// The system had the core if the thread was ready and not run for half of the stall or longer, by
+// the kernel's own account; else the machine itself stood still. Without real-time priority, or
+// without that account, it is never put down to the machine.
 void Loop::note_stall(Tick start, Tick length) noexcept {
-  const bool throttled = options_.throttled && length >= kThrottlePause;
-  const bool system = was_preempted() || throttled || !granted_;
+  const Tick waited = run_delay_->read();
+  const bool system = !granted_ || waited < 0 || waited - waited_ >= length / 2;
+  waited_ = waited;
   telemetry::TraceEvent event;
   event.start = start;
   event.duration = telemetry::saturate<std::uint32_t>(static_cast<std::uint64_t>(length));
@@ -133,12 +122,6 @@ void Loop::note_stall(Tick start, Tick length) noexcept {
   event.code = static_cast<std::uint16_t>(system ? telemetry::LateCause::OperatingSystem
                                                  : telemetry::LateCause::MachineStall);
   stalls_.write(event);
-}
-
-bool Loop::was_preempted() noexcept {
-  const std::int64_t before = preemptions_;
-  preemptions_ = involuntary_switches();
-  return preemptions_ != before;
 }
 
 telemetry::ThreadRecord Loop::account(const Purposes& purposes) const noexcept {

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/thread.hpp"
 #include "base/tick.hpp"
 #include "runtime/backoff.hpp"
 #include "telemetry/records.hpp"
@@ -45,7 +47,6 @@ class Loop {
     bool realtime = false;  // SCHED_FIFO is asked for
     Tick wakeup_p99 = 100 * kMicrosecond;
     double asleep_share = 0;  // of FIFO threads' time
-    bool throttled = false;   // Linux stops FIFO threads that leave others too little
   };
 
   Loop(Options options, std::vector<Duty*> duties);
@@ -80,7 +81,6 @@ class Loop {
   void charge(std::atomic<Tick>& sum, Tick from, Tick until) noexcept;
   std::atomic<Tick>& time_of(RoleKind kind) noexcept;
   void note_stall(Tick start, Tick length) noexcept;
-  bool was_preempted() noexcept;
 
   Options options_;
   std::vector<Duty*> duties_;
@@ -90,8 +90,9 @@ class Loop {
   std::atomic<bool> stopping_{false}, started_{false};
   std::atomic<Tick> busy_{0}, emulating_{0}, receiving_{0}, conducting_{0}, spinning_{0},
       sleeping_{0};
-  Tick charged_ = 0;  // all time until here is in one of them
-  std::int64_t preemptions_ = 0;
+  Tick charged_ = 0;                   // all time until here is in one of them
+  std::optional<RunDelay> run_delay_;  // of its thread
+  Tick waited_ = 0;                    // of run_delay_, when last looked at
   bool granted_ = false;
   std::string complaint_;
   std::atomic<Tick> last_{0};  // written by the thread alone

@@ -116,6 +116,12 @@ std::vector<Station::Assignment> Station::assign() const {
   return threads;
 }
 
+std::uint32_t Station::workers() const {
+  std::uint32_t count = 0;
+  for (const auto& a : assignments_) count += a.worker >= 0;
+  return count;
+}
+
 telemetry::Store::Sizes Station::store_sizes() const {
   telemetry::Store::Sizes sizes;
   sizes.frames = plan_.run.record_frames;
@@ -139,10 +145,8 @@ Station::Station(const RunPlan& plan)
     end = fronthaul::open_end(has_radio() ? fronthaul::Side::Radio : fronthaul::Side::Baseband,
                               plan_.fronthaul, layout_, link_depth(plan_));
   }
-  std::uint32_t workers = 0;
-  for (const auto& a : assignments_) workers += a.worker >= 0;
   if (has_baseband())
-    baseband_ = std::make_unique<Baseband>(plan_, frame_, *link_.baseband, recorder_, workers);
+    baseband_ = std::make_unique<Baseband>(plan_, frame_, *link_.baseband, recorder_, workers());
   if (has_radio()) radio_ = std::make_unique<Radio>(plan_, frame_, *link_.radio, store_);
   make_loops();
 }
@@ -177,8 +181,7 @@ void Station::make_loops() {
     // What others do not get of their share while we nap, Linux takes in one piece of 50 ms; half
     // of a nap is lost to falling asleep and waking up. Where there is no limit, whoever has to
     // stop us still needs a moment now and then.
-    options.throttled = limit < 1;
-    options.asleep_share = options.throttled ? 2 * std::max(0.05, 1 - limit) : 0.01;
+    options.asleep_share = limit < 1 ? 2 * std::max(0.05, 1 - limit) : 0.01;
     loops_.push_back(std::make_unique<Loop>(options, duties));
   }
   if (!has_baseband()) return;
@@ -225,6 +228,9 @@ void Station::run(const std::atomic<bool>& stop) {
   for (const auto* end : {link_.baseband.get(), link_.radio.get()})
     if (end != nullptr)
       for (const auto& note : end->notes()) say(note);
+  if (const auto wanted = plan_.runtime.workers; has_baseband() && wanted > workers())
+    say("only " + std::to_string(workers()) + " of " + std::to_string(wanted) +
+        " workers have a core of their own here; the others are left out");
   if (!prepare(stop)) {
     say("stopped before the run began");
     store_.counters().started = store_.counters().ended = now();

@@ -33,6 +33,7 @@ class Station {
   bool has_baseband() const { return plan_.run.role != Role::Radio; }
   bool has_radio() const { return plan_.run.role != Role::Bbu; }
   std::vector<Assignment> assign() const;
+  std::uint32_t workers() const;
   telemetry::Store::Sizes store_sizes() const;
   void make_loops();
   void launch();

@@ -1,5 +1,6 @@
 #include "base/thread.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace carillon {
@@ -58,6 +60,22 @@ Attempt lock_memory() {
 
 void name_thread(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+RunDelay::RunDelay() : file_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+
+RunDelay::~RunDelay() {
+  if (file_ >= 0) close(file_);
+}
+
+Tick RunDelay::read() const noexcept {
+  char text[96];
+  const ssize_t size = file_ < 0 ? -1 : pread(file_, text, sizeof text - 1, 0);
+  if (size <= 0) return -1;
+  text[size] = '\0';
+  char* ran = nullptr;
+  std::strtoull(text, &ran, 10);  // time on the core comes first
+  return static_cast<Tick>(std::strtoull(ran, nullptr, 10));
 }
 
 void sleep_until(Tick until) noexcept {

@@ -25,6 +25,21 @@ Attempt lock_memory();
 /// For debuggers and `top`; at most 15 characters are kept.
 void name_thread(const std::string& name);
 
+/// How long the thread that made it has waited for its core while ready to run, by the kernel's
+/// account (/proc/thread-self/schedstat).
+class RunDelay {
+ public:
+  RunDelay();
+  ~RunDelay();
+  RunDelay(const RunDelay&) = delete;
+  RunDelay& operator=(const RunDelay&) = delete;
+  /// From its own thread: since it began; negative where the kernel keeps no account.
+  Tick read() const noexcept;
+
+ private:
+  int file_;
+};
+
 /// Sleeps until `until`, on the clock of now(); returns at once when it has passed.
 void sleep_until(Tick until) noexcept;
 /// Tells the core that this is a spin loop.

@@ -1,7 +1,10 @@
 // One thread, several duties.
 #include "app/loop.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "base/cpu.hpp"
@@ -147,6 +150,45 @@ TEST(Loop, NotesAStallOfAnyDutyThatIsNotItsKnownNeed) {
       EXPECT_EQ(event.code, static_cast<std::uint16_t>(telemetry::LateCause::OperatingSystem));
     }
   }
+}
+
+// The longest stall that a duty of 5 ms leaves on a real-time thread; nullopt where none is
+// allowed. With a rival, all of it goes by while a thread of higher priority has the core.
+std::optional<telemetry::LateCause> blamed(bool rivalled) {
+  Scripted worker(RoleKind::Worker);
+  Loop::Options realtime = options();
+  realtime.realtime = true;
+  Loop loop(realtime, {&worker});
+  std::atomic<bool> working{false}, left{!rivalled};
+  std::thread rival;
+  if (rivalled)
+    rival = std::thread([&] {
+      pin_thread(realtime.core);
+      make_realtime(90);
+      while (!working.load()) sleep_until(now() + kMillisecond / 10);
+      keep_busy(20 * kMillisecond);
+      left.store(true);
+    });
+  worker.work = [&] {
+    working.store(true);
+    if (!rivalled) keep_busy(5 * kMillisecond);
+    while (!left.load()) spin_pause();
+    loop.stop();
+    return true;
+  };
+  std::thread([&] { loop.run(); }).join();
+  if (rivalled) rival.join();
+  if (loop.account({}).realtime == 0) return std::nullopt;
+  const auto noted = stalls(loop);
+  const auto longest = std::ranges::max_element(noted, {}, &telemetry::TraceEvent::duration);
+  return static_cast<telemetry::LateCause>(longest->code);
+}
+
+TEST(Loop, TellsAPreemptionFromAMachineThatStoodStill) {
+  const auto alone = blamed(false), rivalled = blamed(true);
+  if (!alone || !rivalled) GTEST_SKIP() << "SCHED_FIFO is not allowed here";
+  EXPECT_EQ(*alone, telemetry::LateCause::MachineStall);
+  EXPECT_EQ(*rivalled, telemetry::LateCause::OperatingSystem);
 }
 
 TEST(Loop, IsSeenToGoOn) {
