@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
@@ -12,7 +13,8 @@ namespace carillon::app {
 namespace {
 
 constexpr std::string_view kEveryAddress = "0.0.0.0";
-constexpr std::uint16_t kFreePort = 0;  // the system chooses
+constexpr std::uint16_t kFreePort = 0;          // the system chooses
+constexpr std::uint32_t kFirstMulticast = 224;  // first octet; beyond are reserved ones, broadcast
 
 void take(std::vector<Problem> found, std::string_view prefix, std::vector<Problem>& problems) {
   for (auto& problem : found)
@@ -53,7 +55,20 @@ void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems
   problems.push_back({"runtime.policy", "is '" + runtime.policy + "' but must be one of " + known});
 }
 
+// Where packets are sent must be one machine; an end may still listen at every address.
+void check_address(const std::string& key, const std::string& address, bool sent_to,
+                   std::vector<Problem>& problems) {
+  const bool many = std::strtoul(address.c_str(), nullptr, 10) >= kFirstMulticast;
+  if (many || (sent_to && address == kEveryAddress))
+    problems.push_back({key, "is " + address + " but must be one machine's address, such as " +
+                                 "127.0.0.1 or 192.168.1.2: packets are sent there"});
+}
+
 void check_ports(const fronthaul::LinkOptions& link, std::vector<Problem>& problems) {
+  if (const std::uint32_t most = 65536 - link.receivers; link.bbu_port > most)
+    problems.push_back({"fronthaul.bbu_port", "is " + std::to_string(link.bbu_port) +
+                                                  " but must be at most " + std::to_string(most) +
+                                                  ", for a port for each receiver"});
   const bool same_address = link.bbu_address == link.radio_address ||
                             link.bbu_address == kEveryAddress ||
                             link.radio_address == kEveryAddress;
@@ -71,7 +86,10 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   in_range(plan.run.seconds, 0, 1e7, "run.seconds", problems);
   in_range(plan.run.record_frames, 1, 1 << 22, "run.record_frames", problems);
   const auto& link = plan.fronthaul;
-  in_range(link.receivers, 1, std::min(16, 65536 - link.bbu_port), "fronthaul.receivers", problems);
+  in_range(link.receivers, 1, 16, "fronthaul.receivers", problems);
+  check_address("fronthaul.bbu_address", link.bbu_address, plan.run.role == Role::Radio, problems);
+  check_address("fronthaul.radio_address", link.radio_address, plan.run.role == Role::Bbu,
+                problems);
   check_ports(link, problems);
 }
 

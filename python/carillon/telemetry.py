@@ -22,6 +22,7 @@ MAGIC = b"CARILLON"
 VERSION = 2
 PACKET_EVENT = 0xFFFF
 REFUSED, DISCARDED = 1, 2  # FrameRecord.nack
+OVERLOAD = 1  # NackRecord.kind; 2 is harq
 CAUSES = ("lost", "fronthaul", "processing", "operating_system", "machine_stall")
 PHASES = ("starting", "running", "draining", "done")
 ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users"}

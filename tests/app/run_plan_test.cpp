@@ -75,8 +75,8 @@ TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
   expect_problem("run.seconds = nan", "run.seconds", "between 0");
   expect_problem("run.record_frames = 0", "run.record_frames", "between 1");
   expect_problem("fronthaul.receivers = 0", "fronthaul.receivers", "between 1 and 16");
-  expect_problem("fronthaul.bbu_port = 65535\nfronthaul.receivers = 2", "fronthaul.receivers",
-                 "between 1 and 1");
+  expect_problem("fronthaul.bbu_port = 65535\nfronthaul.receivers = 2", "fronthaul.bbu_port",
+                 "at most 65534");
   expect_problem("fronthaul.bbu_port = 70000", "fronthaul.bbu_port", "whole number");
   expect_problem("nonsense", "line 1", "key = value");
 }
@@ -85,6 +85,14 @@ TEST(RunPlan, RefusesACoreListedTwiceAndMoreWorkersThanCores) {
   expect_problem("runtime.cores = 1 0 1", "runtime.cores.2", "is 1 again");
   expect_problem("runtime.cores = 1 0\nruntime.workers = 3", "runtime.workers", "lists only 2");
   EXPECT_TRUE(problems_of("runtime.cores = 1 0\nruntime.workers = 2").empty());
+}
+
+TEST(RunPlan, RefusesToSendToWhatIsNotOneMachine) {
+  expect_problem("fronthaul.bbu_address = 239.0.0.1", "fronthaul.bbu_address", "one machine's");
+  expect_problem("fronthaul.radio_address = 255.255.255.255", "fronthaul.radio_address", "is 255");
+  expect_problem("run.role = bbu\nfronthaul.radio_address = 0.0.0.0", "fronthaul.radio_address",
+                 "packets are sent there");
+  EXPECT_TRUE(problems_of("run.role = bbu\nfronthaul.bbu_address = 0.0.0.0").empty());
 }
 
 TEST(RunPlan, RefusesPortsThatBothSidesWouldReceiveOn) {

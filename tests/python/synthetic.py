@@ -67,6 +67,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         ("downlink_symbols", U8),
     ],
     "constellation": [("user", U4), ("re", F4), ("im", F4), ("frame", U4)],
+    "nacks": [("frame", U8), *_fields(U4, "cell user process kind cause padding")],
     "gaps": [*_fields(I8, "start length"), *_fields(U8, "thread cause")],
     "tasks": [
         *_fields(I8, "start end"),

@@ -51,6 +51,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml:1: uplink.modulation is 'qam16' but must be qpsk, 16qam, 64qam or 256qam",
         ),
         ("uplink: {lifting: 17}", "my.yaml:1: uplink.lifting is 17 but must be `auto` or 2, 3,"),
+        ('name: "a\\tb"', "my.yaml:1: name is 'a\tb' but must be one line of plain text"),
         ("uplink: {crc: 1}", "my.yaml:1: uplink.crc is 1 but must be true or false"),
         (
             "pilots:",
@@ -191,6 +192,7 @@ def test_a_key_that_counts_or_that_a_merge_brought_is_none() -> None:
 
 
 def test_a_rate_may_be_a_fraction() -> None:
+    assert not parse_cell("uplink: {crc: none}").cell.uplink.crc
     assert parse_cell("uplink: {rate: 1/3}").cell.uplink.rate == 1 / 3
 
 

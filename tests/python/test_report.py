@@ -3,11 +3,13 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from carillon import report, result, results, runfolder, trace
+from carillon.commands import report as command
 from carillon.plots import style
 from carillon.plots.constellation import pam_levels
 from carillon.result import Result
@@ -185,6 +187,23 @@ def test_frames_csv_has_a_row_for_each_frame(quiet: tuple[Path, Result]) -> None
     assert rows[3]["late_cause"] == "none"
 
 
+def test_nacks_csv_names_frame_user_and_cause(tmp_path: Path) -> None:
+    sections = quiet_run()
+    overload = {"kind": 1, "cell": 5, "frame": 7, "user": 0xFFFFFFFF, "cause": 3}
+    blocks = [
+        {"kind": 2, "cell": 5, "frame": 7, "user": 1, "process": 4, "cause": c} for c in (3, 0)
+    ]
+    sections.rows["nacks"] = [overload, *blocks]
+    report.rebuild(run_folder(tmp_path, sections))
+    lines = (tmp_path / "nacks.csv").read_text(encoding="utf-8").split()
+    assert lines == [
+        "kind,cell,frame,user,harq_process,cause",
+        "overload_nack,5,7,,,processing",
+        "harq_nack,5,7,1,4,processing",
+        "harq_nack,5,7,1,4,crc",
+    ]
+
+
 def test_the_trace_shows_tasks_packets_and_deadlines(quiet: tuple[Path, Result]) -> None:
     path, _ = quiet
     events = json.loads((path / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
@@ -332,6 +351,13 @@ def test_late_frames_are_explained_on_the_page(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 of 50 frames late (1 processing), no block failed." in page
     assert "<b>Frame 7</b> (processing): It was refused before a task began" in page
+
+
+def test_a_folder_that_lacks_a_figure_is_told(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, quiet_run())
+    runfolder.write_about(replace(folder, derived={}))
+    with pytest.raises(runfolder.RunFolderError, match=r"run\.json is damaged: it lacks '"):
+        command.report(tmp_path, as_json=False)
 
 
 def test_a_folder_without_a_run_is_told(tmp_path: Path) -> None:

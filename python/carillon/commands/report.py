@@ -11,4 +11,8 @@ from carillon.result import Result
 
 def report(path: Path, *, as_json: bool) -> Result:
     """Rebuilds every file of a run's report."""
-    return finish(runfolder.open_folder(path), Output(live=False, json=as_json))
+    folder = runfolder.open_folder(path)
+    try:
+        return finish(folder, Output(live=False, json=as_json))
+    except KeyError as error:  # what the report needs of `derived` or `machine`
+        raise runfolder.RunFolderError(f"{path}: run.json is damaged: it lacks {error}") from error

@@ -102,16 +102,21 @@ class Combiner(Base):
     )
 
 
+def _none_is_false(value: object) -> object:
+    return False if value == "none" else value
+
+
 class Coding(Base):
     """Channel coding (TS 38.212) and modulation of one direction."""
 
     block: Literal["frame", "slot", "symbol"] = key(
         "slot", "What one transport block of a user spans."
     )
-    crc: bool = key(
+    crc: Annotated[bool, BeforeValidator(_none_is_false)] = key(
         True,
-        "Attach the CRCs of 38.212. Without them a block counts as failed when it differs from "
-        "what the emulated user sent; without an emulated user, when its parity checks fail.",
+        "Attach the CRCs of 38.212; `none` says the same as false. Without them a block counts as "
+        "failed when it differs from what the emulated user sent; without an emulated user, when "
+        "its parity checks fail.",
     )
     mcs_table: Literal["none", "64qam", "256qam", "low-se"] = key(
         "none",
@@ -199,12 +204,25 @@ def _plain_line(schedule: str) -> str:
 Schedule = Annotated[str, AfterValidator(_plain_line)]
 
 
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters")
+    return text
+
+
+OneLine = Annotated[str, AfterValidator(_printable)]
+
+
 class Cell(Base):
     """One cell: its frame, and how this machine emulates, carries and computes it."""
 
     model_config = ConfigDict(extra="forbid", title="Carillon cell")
 
-    name: str = key("", "A short name, for reports; the file's name when empty.")
+    name: OneLine = key(
+        "",
+        "A short name, for reports; the file's name when empty.",
+        allowed="one line of plain text",
+    )
     description: str = key("", "One or two sentences for people.")
     antennas: int = key(8, "M, the base station's antennas.", "antennas", ge=1, le=256)
     users: int = key(2, "K, spatial streams; at most as many as antennas.", "users", ge=1, le=128)

@@ -1,4 +1,4 @@
-"""The files of a report: result.json, frames.csv, trace.json, plots, report.html."""
+"""The files of a report: result.json, frames.csv, nacks.csv, trace.json, plots, report.html."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from carillon import explain, plots, results, trace
 from carillon.report.page import page
 from carillon.result import Result
 from carillon.runfolder import RunFolder
-from carillon.telemetry import Records, cause_name
+from carillon.telemetry import OVERLOAD, Records, cause_name
 
 _INSTANTS = (
     "first_packet",
@@ -44,6 +44,7 @@ def rebuild(folder: RunFolder) -> Result:
     result = results.build(folder, telemetry, lates)
     (folder.path / "result.json").write_text(result.model_dump_json(indent=2) + "\n", "utf-8")
     _write_frames(folder.path / "frames.csv", telemetry.read("frames"), lates)
+    _write_nacks(folder.path / "nacks.csv", telemetry.read("nacks"))
     trace.write(folder.path / "trace.json", folder, telemetry)
     drawn = plots.draw(folder, telemetry, result)
     (folder.path / "report.html").write_text(page(folder, telemetry, result, drawn), "utf-8")
@@ -73,6 +74,25 @@ def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) ->
         after = ("nack", "late_cause", "gap", "explanation")
         writer.writerow(["frame", "air_start_ns", *names, *_COUNTS, *after])
         writer.writerows(rows)
+
+
+def _write_nacks(file: Path, nacks: Records) -> None:
+    """One row for each frame given up and each block to be repeated, the newest that were kept."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["kind", "cell", "frame", "user", "harq_process", "cause"])
+        for nack in nacks:
+            overload = nack["kind"] == OVERLOAD
+            writer.writerow(
+                [
+                    "overload_nack" if overload else "harq_nack",
+                    nack["cell"],
+                    nack["frame"],
+                    "" if overload else nack["user"],
+                    "" if overload else nack["process"],
+                    cause_name(int(nack["cause"])) if nack["cause"] else "crc",
+                ]
+            )
 
 
 def _in_ms(instants: Records) -> list[str]:
