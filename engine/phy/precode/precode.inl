@@ -4,7 +4,7 @@ namespace {
 
 template <typename T>
 void precode(ArrayShape shape, const T* w, const Tile* s, Tile* x) noexcept {
-  matrix_vector<T>({w, 1, shape.antenna_stride}, shape.antennas, shape.users, s, x);
+  vector_matrix(w, shape.antenna_stride, shape.antennas, shape.users, s, x);
 }
 
 }  // namespace

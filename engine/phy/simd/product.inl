@@ -103,4 +103,45 @@ void matrix_vector(Factor<T> w, std::uint32_t entries, std::uint32_t terms, cons
     with_size<ProductRows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, terms, in, out);
 }
 
+// The sums of I terms, after those before them if there are more.
+struct ProductTerms {
+  template <std::uint32_t I, std::uint32_t, typename T>
+  static void run(const T* w, std::size_t stride, std::uint32_t entries, bool more, const Tile* in,
+                  Tile* out) {
+    ComplexVf factor[I][kTileVectors];
+#pragma GCC unroll 8
+    for (std::uint32_t i = 0; i < I; ++i)
+#pragma GCC unroll 2
+      for (std::uint32_t v = 0; v < kTileVectors; ++v) factor[i][v] = load(in[i], v * kLanes);
+    for (std::uint32_t j = 0; j < entries; ++j) {
+      ComplexVf sum[kTileVectors] = {};
+#pragma GCC unroll 2
+      for (std::uint32_t v = 0; v < kTileVectors; ++v) {
+        if (more) sum[v] = load(out[j], v * kLanes);
+#pragma GCC unroll 8
+        for (std::uint32_t i = 0; i < I; ++i) {
+          const ComplexVf l = load(w[i * stride + j], v * kLanes), r = factor[i][v];
+          sum[v].re = sum[v].re + l.re * r.re - l.im * r.im;
+          sum[v].im = sum[v].im + l.re * r.im + l.im * r.re;
+        }
+        store(out[j], v * kLanes, sum[v]);
+      }
+    }
+  }
+};
+
+/// out[j] = Σ w(n, j)·in[n] for j < entries, n < terms, where each term's w(n, ·) are neighbours:
+/// some terms stay in registers while their rows pass by, so that w is read in order.
+template <typename T>
+void vector_matrix(const T* w, std::size_t stride, std::uint32_t entries, std::uint32_t terms,
+                   const Tile* in, Tile* out) {
+  constexpr std::uint32_t kTerms = CARILLON_SIMD_AVX512 ? 8 : 3;
+  for (std::uint32_t n = 0; n < terms;) {
+    const std::uint32_t left = terms - n, rounds = (left + kTerms - 1) / kTerms;
+    const std::uint32_t now = (left + rounds - 1) / rounds;
+    with_size<ProductTerms, kTerms, 1>(now, 1, w + n * stride, stride, entries, n > 0, in + n, out);
+    n += now;
+  }
+}
+
 }  // namespace
