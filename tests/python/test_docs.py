@@ -59,8 +59,14 @@ def _needs_daemon(script: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("where", "script"), blocks(), ids=[where for where, _ in blocks()])
-def test_a_block_of_commands_runs(where: str, script: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, id=where, marks=[pytest.mark.realtime] * _needs_daemon(script))
+        for where, script in blocks()
+    ],
+)
+def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
     if _needs_daemon(quick(script)) and not _has_daemon():
         pytest.skip("carillond is not built")
     program = tmp_path / "bin" / "carillon"

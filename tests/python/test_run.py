@@ -27,6 +27,7 @@ def _has_daemon() -> bool:
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.realtime,
     pytest.mark.skipif(not _has_daemon(), reason="carillond is not built"),
 ]
 
