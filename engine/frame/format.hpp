@@ -80,6 +80,7 @@ struct Coding {
   std::uint32_t redundancy_version = 0;
   double buffer_limit = 1.0;  // N_cb / N
   std::uint32_t iterations = 8;
+  bool early_stop = true;  // of the decoder, once a block's checks hold
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -94,6 +95,7 @@ struct Coding {
     visit("redundancy_version", self.redundancy_version);
     visit("buffer_limit", self.buffer_limit);
     visit("iterations", self.iterations);
+    visit("early_stop", self.early_stop);
   }
 };
 

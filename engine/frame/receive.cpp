@@ -69,6 +69,7 @@ CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint3
   options.fillers = plan.fillers();
   options.sent = cb.last_position;
   options.max_iterations = frame.coding(direction).iterations;
+  options.early_stop = frame.coding(direction).early_stop;
   options.crc = plan.decoder_crc();
   options.crc_span = plan.Kprime();
   CodeBlockResult result;

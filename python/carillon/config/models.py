@@ -145,6 +145,9 @@ class Coding(Base):
         1.0, "Circular buffer of the limited rate matcher, as a share of the whole.", ge=0.3, le=1
     )
     iterations: int = key(8, "Most LDPC decoder iterations for a code block.", ge=1, le=100)
+    early_stop: bool = key(
+        True, "Stop decoding a code block as soon as its checks hold; `false` only to measure."
+    )
 
 
 class Grant(Base):
