@@ -1,10 +1,13 @@
 // Whole frames from memory on one core, opcode by opcode: the cells given with --plan. Samples of
 // several frames take turns, and so do the ring's slots, so that a frame finds its samples and its
-// arrays where a run finds them: not in the core's caches.
+// arrays where a run finds them: not in the core's caches. Every block of every frame is compared
+// with what was sent.
 #include <array>
 #include <cmath>
 
 #include "app/run_plan.hpp"
+#include "emulator/downlink_users.hpp"
+#include "emulator/payload.hpp"
 #include "emulator/uplink_generator.hpp"
 #include "frame/pipeline.hpp"
 #include "frame/serial.hpp"
@@ -41,15 +44,21 @@ class Air {
     sent_ = AlignedArray<std::int16_t>(frame.format().ring * bytes / 2);
     emulator::UplinkGenerator generator(frame, radio);
     // A few different frames are enough: what matters is that each lies in memory of its own.
-    const std::size_t different = std::min<std::size_t>(frames_, 2);
-    for (std::size_t i = 0; i < different; ++i)
+    // An older frame's precoder wants the channel that it was made for.
+    different_ = frame.format().deadlines.precoder_age > 0 ? 1 : 2;
+    for (std::size_t i = 0; i < different_; ++i)
       generator.generate(
           i, [&](auto symbol, auto antenna) { return place(samples_, i, symbol, antenna); });
-    for (std::size_t i = different; i < frames_; ++i)
-      std::copy_n(&samples_[i % different * bytes / 2], bytes / 2, &samples_[i * bytes / 2]);
+    for (std::size_t i = different_; i < frames_; ++i)
+      std::copy_n(&samples_[i % different_ * bytes / 2], bytes / 2, &samples_[i * bytes / 2]);
   }
 
   std::size_t frames() const { return frames_; }
+  /// Which of the different frames' samples a frame has.
+  std::uint64_t replay(std::uint64_t frame) const { return frame % frames_ % different_; }
+  const std::int16_t* sent(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna) {
+    return place(sent_, frame % frame_.format().ring, symbol, antenna);
+  }
 
   void prepare(Pipeline& pipeline) {
     const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
@@ -78,8 +87,54 @@ class Air {
   }
 
   const Frame& frame_;
-  std::size_t frames_ = 0;
+  std::size_t frames_ = 0, different_ = 0;
   AlignedArray<std::int16_t> samples_, sent_;
+};
+
+// Compares what became of a frame with what was sent, outside the time that is measured.
+class Check {
+ public:
+  Check(const Frame& frame, const emulator::RadioPlan& radio)
+      : frame_(frame),
+        seed_(radio.seed),
+        users_(frame, radio),
+        sent_(frame.payload_bytes(Direction::Uplink)) {}
+
+  void prepare(FrameSlot& slot, std::uint64_t frame) {
+    emulator::fill_payload(frame_, seed_, Direction::Downlink, frame, slot.downlink_payload.span());
+  }
+
+  void look(const FrameSlot& slot, std::uint64_t frame, Air& air) {
+    emulator::fill_payload(frame_, seed_, Direction::Uplink, air.replay(frame), sent_.span());
+    count(Direction::Uplink, slot.good, slot.payload.data(), sent_.data());
+    if (slot.precoder == nullptr || frame_.transport_blocks(Direction::Downlink).empty()) return;
+    users_.start(air.replay(frame), frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
+      return air.sent(frame, symbol, antenna);
+    });
+    while (users_.step()) {
+    }
+    count(Direction::Downlink, users_.good(), users_.payload().data(), users_.expected().data());
+  }
+
+  std::uint64_t blocks() const { return blocks_; }
+  std::uint64_t failed() const { return failed_; }
+
+ private:
+  void count(Direction direction, std::span<const std::uint8_t> good, const std::uint8_t* payload,
+             const std::uint8_t* sent) {
+    const auto blocks = frame_.transport_blocks(direction);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const std::size_t bytes = (frame_.plan(blocks[b]).A() + 7) / 8, at = blocks[b].payload_offset;
+      failed_ += good[b] == 0 || !std::equal(payload + at, payload + at + bytes, sent + at);
+    }
+    blocks_ += blocks.size();
+  }
+
+  const Frame& frame_;
+  std::uint64_t seed_;
+  emulator::DownlinkUsers users_;
+  AlignedArray<std::uint8_t> sent_;
+  std::uint64_t blocks_ = 0, failed_ = 0;
 };
 
 // What each instruction took in each frame. The median over frames leaves out a busy machine's
@@ -99,14 +154,16 @@ struct Times {
   }
 };
 
-Times run_frames(const bench::Bench& bench, Pipeline& pipeline, Air& air) {
+Times run_frames(const bench::Bench& bench, Pipeline& pipeline, Air& air, Check& check) {
   Times times{std::vector<std::vector<double>>(pipeline.graph().graph.size())};
   const std::size_t frames = air.frames() * (bench.options().quick ? 1 : 4);
   for (std::uint64_t f = 0; f < frames + 1; ++f) {
     air.bring(pipeline, f);
+    check.prepare(pipeline.slot(f), f);
     run_serially(pipeline, f, [&](std::uint16_t id, Tick start, Tick end) {
       if (f > 0) times.of[id].push_back(static_cast<double>(end - start));
     });
+    check.look(pipeline.slot(f), f, air);
   }
   return times;
 }
@@ -138,11 +195,13 @@ void measure(const bench::Bench& bench, const std::string& name, const std::stri
   for (const Isa isa : wanted) {
     Pipeline pipeline(frame, {.workers = 1, .isa = isa});
     air.prepare(pipeline);
-    Times times = run_frames(bench, pipeline, air);
+    Check check(frame, radio);
+    Times times = run_frames(bench, pipeline, air, check);
     const auto report = [&](const bench::Case& c, const bench::Sample& sample) {
       if (!bench.wants(c.kernel, c.shape)) return;
       const bench::FrameCost cost{sample.median / 1e3,
-                                  sample.median / static_cast<double>(frame.duration())};
+                                  sample.median / static_cast<double>(frame.duration()),
+                                  check.blocks(), check.failed()};
       bench.report(c, sample, &cost);
     };
     bench::Sample all;

@@ -1,9 +1,8 @@
 #include "support/bench.hpp"
 
-#include <cmath>
 #include <optional>
 
-#include "support/peaks.hpp"
+#include "support/row.hpp"
 
 namespace carillon::bench {
 namespace {
@@ -13,45 +12,14 @@ auto& registry() {
   return groups;
 }
 
-std::vector<Isa> selected(const std::vector<std::string>& names) {
+std::vector<Isa> selected(const Options& options) {
   std::vector<Isa> isas;
+  const auto& names = options.isas;
   for (const Isa isa : available_isas())
     if (names.empty() || std::find(names.begin(), names.end(), to_string(isa)) != names.end())
       isas.push_back(isa);
+  if (options.compare && names.empty()) isas = {isas.back()};
   return isas;
-}
-
-std::optional<Isa> isa_named(std::string_view name) {
-  for (const Isa isa : available_isas())
-    if (to_string(isa) == name) return isa;
-  return std::nullopt;
-}
-
-// How near a case comes to the nearest of the core's limits that it works against.
-struct Share {
-  double value = 0;
-  const char* of = nullptr;
-};
-
-Share share_of_peak(const Case& c, double ns) {
-  Share most;
-  const auto consider = [&](double amount, const char* of, auto&& peak) {
-    if (amount <= 0) return;
-    const double share = amount / ns / peak();
-    if (share > most.value) most = {share, of};
-  };
-  const Isa isa = isa_named(c.isa).value_or(available_isas().back());
-  consider(c.work.flops, "fp32", [&] { return peak_fp32(isa); });
-  consider(c.work.int8_ops, "int8", [&] { return peak_int8(isa); });
-  consider(c.work.bytes, "memory", [] { return peak_memory(); });
-  return most;
-}
-
-void json_number(const char* key, double value, bool known) {
-  if (known)
-    std::printf(", \"%s\": %.5g", key, value);
-  else
-    std::printf(", \"%s\": null", key);
 }
 
 }  // namespace
@@ -70,7 +38,7 @@ std::vector<std::pair<std::string_view, Group::Run>> Group::all() {
   return groups;
 }
 
-Bench::Bench(Options options) : options_(std::move(options)), isas_(selected(options_.isas)) {}
+Bench::Bench(Options options) : options_(std::move(options)), isas_(selected(options_)) {}
 
 bool Bench::wants(const std::string& kernel, const std::string& shape) const {
   const std::string name = std::string(group_) + " " + kernel + " " + shape;
@@ -86,41 +54,38 @@ bool Bench::begin(const Case& c) const {
 }
 
 void Bench::report(const Case& c, const Sample& sample, const FrameCost* frame) const {
-  const double ns = sample.best / c.items;
-  const Share share = share_of_peak(c, ns);
-  const double mbps = c.work.bits / ns * 1e3;
-  const double gflops = c.work.flops / ns;
-  if (options_.json) {
-    std::printf(
-        "{\"group\": \"%.*s\", \"kernel\": \"%s\", \"shape\": \"%s\", \"isa\": \"%s\", "
-        "\"per\": \"%s\", \"ns\": %.5g, \"median_ns\": %.5g",
-        static_cast<int>(group_.size()), group_.data(), c.kernel.c_str(), c.shape.c_str(),
-        c.isa.c_str(), c.per.c_str(), ns, sample.median / c.items);
-    json_number("gflops", gflops, c.work.flops > 0);
-    json_number("gops", c.work.int8_ops / ns, c.work.int8_ops > 0);
-    json_number("gbytes", c.work.bytes / ns, c.work.bytes > 0);
-    json_number("mbps", mbps, c.work.bits > 0);
-    json_number("share", share.value, share.of != nullptr);
-    if (share.of != nullptr) std::printf(", \"of\": \"%s\"", share.of);
-    if (frame != nullptr) {
-      json_number("us_per_frame", frame->us_per_frame, true);
-      json_number("core_ms_per_ms", frame->core_ms_per_ms, true);
-    }
-    std::printf("}\n");
-  } else {
-    std::printf("%-22s %-22s %-8s %10.4g ns per %-12s", c.kernel.c_str(), c.shape.c_str(),
-                c.isa.c_str(), ns, c.per.c_str());
-    if (c.work.flops > 0) std::printf(" %8.1f GFLOP/s", gflops);
-    if (c.work.int8_ops > 0) std::printf(" %8.1f Gop/s", c.work.int8_ops / ns);
-    if (c.work.bytes > 0) std::printf(" %8.1f GB/s", c.work.bytes / ns);
-    if (c.work.bits > 0) std::printf(" %8.0f Mb/s", mbps);
-    if (share.of != nullptr) std::printf(" %4.0f %% of %s", 100 * share.value, share.of);
-    if (frame != nullptr)
-      std::printf(" %9.1f us per frame, %.3f core-ms per ms", frame->us_per_frame,
-                  frame->core_ms_per_ms);
-    std::printf("\n");
+  print(c, {sample}, {}, frame);
+}
+
+// A call too long to be repeated within a round finds its caches as the one before left them;
+// the others are warmed again after the contenders have used the caches.
+std::vector<Sample> Bench::measure(const std::vector<Round>& rounds) const {
+  constexpr double kRound = 20'000;
+  std::vector<std::int64_t> calls;
+  for (const Round& round : rounds) {
+    round(1);
+    calls.push_back(1 + static_cast<std::int64_t>(kRound / std::max(1.0, round(1))));
   }
-  std::fflush(stdout);
+  const auto count = static_cast<Tick>(rounds.size());
+  std::vector<std::vector<double>> ns(rounds.size());
+  const Tick end = now() + count * (options_.quick ? 15 : 100) * kMillisecond;
+  while (ns[0].size() < 5 || now() < end)
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      if (count > 1 && calls[i] > 1) rounds[i](1);
+      ns[i].push_back(rounds[i](calls[i]));
+    }
+  std::vector<Sample> samples;
+  for (auto& values : ns) samples.push_back(summary(values));
+  return samples;
+}
+
+void Bench::print(const Case& c, const std::vector<Sample>& samples,
+                  const std::vector<Rival>& rivals, const FrameCost* frame) const {
+  Row row(group_, c, samples[0]);
+  std::size_t measured = 1;
+  for (const Rival& rival : rivals) row.add(rival, rival.call ? samples[measured++] : Sample{});
+  if (frame != nullptr) row.add(*frame);
+  options_.json ? row.print_json() : row.print_text();
 }
 
 }  // namespace carillon::bench

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 
 namespace {
@@ -15,7 +16,20 @@ using carillon::bench::Options;
 
 constexpr const char* kUsage =
     "usage: carillon-bench [--json] [--list] [--quick] [--isa NAME]... [--filter REGEX]\n"
-    "                      [--plan NAME=FILE]...   a run plan's cell, run as whole frames\n";
+    "                      [--compare]             beside each peer that is there\n"
+    "                      [--plan NAME=FILE]...   a run plan's cell, run as whole frames\n"
+    "       carillon-bench --about                 what it was built with and what it is held to\n";
+
+void about() {
+  std::printf("{\"compiler\": \"GCC %s\", \"peers\": [", __VERSION__);
+  const char* comma = "";
+  for (const auto& known : carillon::bench::known_peers()) {
+    std::printf("%s{\"library\": \"%s\", \"found\": \"%s\", \"get\": \"%s\"}", comma,
+                known.library.c_str(), known.peer.name.c_str(), known.get.c_str());
+    comma = ", ";
+  }
+  std::printf("]}\n");
+}
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
@@ -55,6 +69,8 @@ Options parse(int argc, char** argv) {
       options.list = true;
     else if (word == "--quick")
       options.quick = true;
+    else if (word == "--compare")
+      options.compare = true;
     else if (word == "--isa")
       add_isa(options, value());
     else if (word == "--filter")
@@ -71,6 +87,10 @@ Options parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc == 2 && std::strcmp(argv[1], "--about") == 0) {
+      about();
+      return 0;
+    }
     carillon::bench::Bench bench(parse(argc, argv));
     for (const auto& [name, run] : carillon::bench::Group::all()) {
       bench.enter(name);

@@ -1,79 +1,78 @@
 #include "support/peaks.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "base/aligned.hpp"
 #include "base/tick.hpp"
+#include "phy/simd/headers.hpp"
 #include "support/bench.hpp"
 
 namespace carillon::bench {
-namespace {
+
+using PeakLoop = void (*)();
 
 constexpr int kRounds = 2000;
 // Enough independent chains to fill every pipe of any x86 core: latency 4, two a cycle, spared.
 constexpr int kChains = 12;
 
-[[gnu::target("avx2,fma"), gnu::noinline]] void fused_avx2() {
-  __m256 sum[kChains] = {};
-  const __m256 factor = _mm256_set1_ps(0.5F);
-  for (int round = 0; round < kRounds; ++round)
-#pragma GCC unroll 12
-    for (auto& s : sum) {
-      s = _mm256_fmadd_ps(s, factor, factor);
-      asm volatile("" : "+x"(s));
-    }
+// The loops of peaks.inl, compiled for one instruction set; each does kRounds * kChains operations.
+struct PeakLoops {
+  double lanes;               // bytes in a vector
+  PeakLoop fp32, fp16, int8;  // fp16 is null where there is none
+  std::array<std::pair<const char*, PeakLoop>, 4> single;
+  std::array<PeakLoop, 2> edges;  // two ways; the faster one counts
+  void (*read)(const std::int8_t* from, std::size_t bytes);
+};
+
+}  // namespace carillon::bench
+
+#include "phy/simd/avx2_begin.inl"
+//
+#include "phy/ldpc/bytes.inl"
+//
+#include "support/peaks.inl"
+//
+#include "phy/simd/end.inl"
+//
+#include "phy/simd/avx512_begin.inl"
+//
+#include "phy/ldpc/bytes.inl"
+//
+#include "support/peaks.inl"
+//
+#include "phy/simd/end.inl"
+//
+#include "phy/simd/avx512fp16_begin.inl"
+//
+#include "phy/ldpc/bytes.inl"
+//
+#include "support/peaks.inl"
+//
+#include "phy/simd/end.inl"
+
+namespace carillon::bench {
+namespace {
+
+const PeakLoops& loops_of(Isa isa) {
+  switch (isa) {
+    case Isa::Avx2: return phy::avx2::kPeakLoops;
+    case Isa::Avx512: return phy::avx512::kPeakLoops;
+    case Isa::Avx512Fp16: return phy::avx512fp16::kPeakLoops;
+  }
+  std::abort();
 }
 
-[[gnu::target("avx512f"), gnu::noinline]] void fused_avx512() {
-  __m512 sum[kChains] = {};
-  const __m512 factor = _mm512_set1_ps(0.5F);
-  for (int round = 0; round < kRounds; ++round)
-#pragma GCC unroll 12
-    for (auto& s : sum) {
-      s = _mm512_fmadd_ps(s, factor, factor);
-      asm volatile("" : "+v"(s));
-    }
-}
-
-[[gnu::target("avx2"), gnu::noinline]] void bytes_avx2() {
-  __m256i value[kChains] = {};
-  const __m256i other = _mm256_set1_epi8(3);
-  for (int round = 0; round < kRounds; ++round)
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      value[i] = i % 2 == 0 ? _mm256_adds_epi8(value[i], other) : _mm256_add_epi8(value[i], other);
-      asm volatile("" : "+x"(value[i]));
-    }
-}
-
-[[gnu::target("avx512bw"), gnu::noinline]] void bytes_avx512() {
-  __m512i value[kChains] = {};
-  const __m512i other = _mm512_set1_epi8(3);
-  for (int round = 0; round < kRounds; ++round)
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      value[i] = i % 2 == 0 ? _mm512_adds_epi8(value[i], other) : _mm512_add_epi8(value[i], other);
-      asm volatile("" : "+v"(value[i]));
-    }
-}
-
-[[gnu::target("avx2"), gnu::noinline]] void read_all(const char* from, std::size_t bytes) {
-  __m256i sum[4] = {};
-  for (std::size_t i = 0; i < bytes; i += 128)
-#pragma GCC unroll 4
-    for (std::size_t k = 0; k < 4; ++k)
-      sum[k] = _mm256_xor_si256(
-          sum[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(from + i + 32 * k)));
-  asm volatile("" : : "x"(sum[0]), "x"(sum[1]), "x"(sum[2]), "x"(sum[3]));
-}
-
+// The fastest of many calls: a peak is what the core can do, not what a busy machine leaves of it.
 template <typename Call>
-double best_ns(Call&& call, Tick budget) {
+double best_ns(Call&& call) {
   double best = 1e30;
-  const Tick end = now() + budget;
+  const Tick end = now() + 200 * kMillisecond;
   do {
     const Tick start = now();
     call();
@@ -82,41 +81,106 @@ double best_ns(Call&& call, Tick budget) {
   return best;
 }
 
-template <typename Measure>
-double once(std::map<Isa, double>& known, Isa isa, Measure&& measure) {
-  const auto found = known.find(isa);
-  return found != known.end() ? found->second : known[isa] = measure();
+// Vector operations per ns.
+double rate(PeakLoop loop) {
+  static std::map<PeakLoop, double> known;
+  const auto [entry, is_new] = known.try_emplace(loop);
+  if (is_new) entry->second = kRounds * kChains / best_ns(loop);
+  return entry->second;
+}
+
+// A multiplication waits for the one before it: three cycles on every x86-64 core with AVX2.
+constexpr int kMultiplications = 4000;
+void multiply_integers() {
+  std::uint64_t x = 3;
+  for (int i = 0; i < kMultiplications; ++i) asm volatile("imul %0, %0" : "+r"(x));
+}
+
+// Where a core finds what it reads again and again.
+struct Level {
+  const char* name;
+  std::size_t holds;     // footprints up to here
+  std::size_t measured;  // with this one
+};
+
+// sysconf() is wrong on some virtual machines.
+std::size_t cache_bytes(int level, std::size_t otherwise) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    std::ifstream levels(folder + "/level"), types(folder + "/type"), sizes(folder + "/size");
+    int found = 0;
+    std::size_t kilobytes = 0;
+    std::string type;
+    if (levels >> found && types >> type && sizes >> kilobytes && found == level &&
+        type != "Instruction")
+      return kilobytes << 10;
+  }
+  return otherwise;
+}
+
+// A quarter of a core's own caches is left to other data; of the L3, which cores share, three.
+const std::array<Level, 4>& levels() {
+  static const std::array<Level, 4> all = [] {
+    const std::size_t l1 = cache_bytes(1, 32 << 10), l2 = cache_bytes(2, 512 << 10),
+                      l3 = cache_bytes(3, 16 << 20);
+    return std::array<Level, 4>{
+        {{"L1", l1 / 4 * 3, l1 / 2},
+         {"L2", l2 / 4 * 3, l2 / 2},
+         {"L3", l3 / 4, l3 / 8},
+         {"memory", ~std::size_t{0}, std::max<std::size_t>(256 << 20, 4 * l3)}}};
+  }();
+  return all;
+}
+
+const Level& level_of(std::size_t footprint) {
+  return *std::find_if(levels().begin(), levels().end(),
+                       [&](const Level& level) { return footprint <= level.holds; });
+}
+
+double measure_read(std::size_t footprint) {
+  AlignedArray<std::int8_t> array(footprint);
+  std::fill(array.begin(), array.end(), std::int8_t{1});  // or all its pages may be the same one
+  const auto read = loops_of(available_isas().back()).read;
+  const std::size_t times = 1 + (256 << 10) / array.size();
+  const double ns = best_ns([&] {
+    for (std::size_t i = 0; i < times; ++i) read(array.data(), array.size());
+  });
+  return static_cast<double>(times * array.size()) / ns;
 }
 
 }  // namespace
 
+double clock_ghz() {
+  static const double ghz = 3.0 * kMultiplications / best_ns(multiply_integers);
+  return ghz;
+}
+
 double peak_fp32(Isa isa) {
-  static std::map<Isa, double> known;
-  return once(known, isa, [&] {
-    const bool wide = isa != Isa::Avx2;
-    const double ns = best_ns([&] { wide ? fused_avx512() : fused_avx2(); }, 300 * kMillisecond);
-    return kRounds * kChains * (wide ? 16 : 8) * 2 / ns;
-  });
+  const PeakLoops& loops = loops_of(isa);
+  return rate(loops.fp32) * 2 * loops.lanes / 4;
 }
 
-double peak_int8(Isa isa) {
-  static std::map<Isa, double> known;
-  return once(known, isa, [&] {
-    const bool wide = isa != Isa::Avx2;
-    const double ns = best_ns([&] { wide ? bytes_avx512() : bytes_avx2(); }, 300 * kMillisecond);
-    return kRounds * kChains * (wide ? 64 : 32) / ns;
-  });
+double peak_fp16(Isa isa) {
+  const PeakLoops& loops = loops_of(isa);
+  return loops.fp16 == nullptr ? 0 : rate(loops.fp16) * 2 * loops.lanes / 2;
 }
 
-double peak_memory() {
-  static const double gbytes = [] {
-    AlignedArray<char> array(std::size_t{256} << 20);
-    std::fill(array.begin(), array.end(), char{1});
-    const double ns = best_ns([&] { read_all(array.data(), array.size()); }, 500 * kMillisecond);
-    return static_cast<double>(array.size()) / ns;
-  }();
-  return gbytes;
+double peak_int8(Isa isa) { return rate(loops_of(isa).int8) * loops_of(isa).lanes; }
+
+double peak_edges(Isa isa) {
+  const PeakLoops& loops = loops_of(isa);
+  return std::max(rate(loops.edges[0]), rate(loops.edges[1])) * loops.lanes;
 }
+
+double peak_read(std::size_t footprint) {
+  static std::map<const Level*, double> known;
+  const Level& level = level_of(footprint);
+  const auto [entry, is_new] = known.try_emplace(&level);
+  if (is_new) entry->second = measure_read(level.measured);
+  return entry->second;
+}
+
+std::string_view read_level(std::size_t footprint) { return level_of(footprint).name; }
 
 namespace {
 
@@ -126,18 +190,27 @@ void run(Bench& bench) {
     const double ns = 1 / peak();
     bench.report(c, {ns, ns});
   };
+  row({.kernel = "clock", .shape = "integer", .per = "cycle"}, clock_ghz);
   for (const Isa isa : bench.isas()) {
-    const std::string name(to_string(isa));
-    row({.kernel = "peak", .shape = "fp32", .isa = name, .per = "operation", .work = {.flops = 1}},
-        [&] { return peak_fp32(isa); });
-    row({.kernel = "peak",
-         .shape = "int8",
-         .isa = name,
-         .per = "operation",
-         .work = {.int8_ops = 1}},
-        [&] { return peak_int8(isa); });
+    const PeakLoops& loops = loops_of(isa);
+    const auto peak = [&](const char* shape, const char* per, const Work& work, auto&& measure) {
+      const std::string name(to_string(isa));
+      row({.kernel = "peak", .shape = shape, .isa = name, .per = per, .work = work}, measure);
+    };
+    peak("fp32", "operation", {.flops = 1}, [&] { return peak_fp32(isa); });
+    if (loops.fp16 != nullptr)
+      peak("fp16", "operation", {.half_flops = 1}, [&] { return peak_fp16(isa); });
+    peak("int8", "operation", {.int8_ops = 1}, [&] { return peak_int8(isa); });
+    for (const auto& [name, loop] : loops.single)
+      peak(name, "operation", {.int8_ops = 1}, [&] { return rate(loop) * loops.lanes; });
+    peak("LDPC edge", "edge", {.edges = 1}, [&] { return peak_edges(isa); });
   }
-  row({.kernel = "peak", .shape = "memory", .per = "byte", .work = {.bytes = 1}}, peak_memory);
+  for (const Level& level : levels())
+    row({.kernel = "read",
+         .shape = level.name,
+         .per = "byte",
+         .work = {.read_bytes = 1, .footprint = level.measured}},
+        [&] { return peak_read(level.measured); });
 }
 
 const Group group("peaks", run);

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 #include "support/tiles.hpp"
 
@@ -30,23 +31,32 @@ class Products {
   void warm() {
     const auto w = random_tiles(block_);
     const AlignedArray<phy::Complex> scalars(block_);
-    bench_.time(of(""),
-                [&] { kernels_.per_subcarrier(shape_, w.data(), in_.data(), out_.data()); });
-    bench_.time(of(" shared"),
-                [&] { kernels_.per_tile(shape_, scalars.data(), in_.data(), out_.data()); });
+    Case own = of("");
+    own.work.read_bytes = static_cast<double>(w.size() * sizeof(phy::Tile));
+    own.work.footprint = w.size() * sizeof(phy::Tile);
+    bench_.compare(
+        own, [&] { kernels_.per_subcarrier(shape_, w.data(), in_.data(), out_.data()); },
+        [&] { return peers(1, phy::kTileLanes); });
+    bench_.compare(
+        of(" shared"), [&] { kernels_.per_tile(shape_, scalars.data(), in_.data(), out_.data()); },
+        [&] { return peers(phy::kTileLanes, 1); });
   }
 
   void cold() {
     Case c = of(" cold");
     const std::size_t tiles = kColdBytes / (block_ * sizeof(phy::Tile));
     c.items = static_cast<double>(tiles);
-    c.work.bytes = static_cast<double>(shape_.users) * shape_.antennas * sizeof(phy::Tile);
+    c.work.read_bytes = static_cast<double>(shape_.users) * shape_.antennas * sizeof(phy::Tile);
+    c.work.footprint = kColdBytes;
     if (!bench_.wants(c.kernel, c.shape)) return;
     const AlignedArray<phy::Tile> w(block_ * tiles);
-    bench_.time(c, [&] {
-      for (std::size_t t = 0; t < tiles; ++t)
-        kernels_.per_subcarrier(shape_, &w[t * block_], in_.data(), out_.data());
-    });
+    bench_.compare(
+        c,
+        [&] {
+          for (std::size_t t = 0; t < tiles; ++t)
+            kernels_.per_subcarrier(shape_, &w[t * block_], in_.data(), out_.data());
+        },
+        [] { return std::vector<Rival>{}; });
   }
 
  private:
@@ -55,7 +65,14 @@ class Products {
             .shape = name_of(shape_),
             .isa = std::string(to_string(isa_)),
             .per = "tile",
-            .work = {.flops = 8.0 * shape_.antennas * shape_.users * phy::kTileLanes}};
+            .work = {.flops = product_flops(shape_) * phy::kTileLanes}};
+  }
+
+  // A tile's subcarriers with a matrix each, or as columns beside one another with one for all.
+  std::vector<Rival> peers(std::uint32_t columns, std::uint32_t count) const {
+    const auto rows = static_cast<std::uint32_t>(out_.size()),
+               inner = static_cast<std::uint32_t>(in_.size());
+    return rivals(Product(rows, inner, columns, count), &Peer::product);
   }
 
   const Bench& bench_;

@@ -7,18 +7,16 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from carillon import cells, core
-from carillon.config import Run, plan_text
+from carillon.config import Cell, Run, plan_text
 
 # Run as whole frames, from the smallest to the published ones.
 CELLS = ("laptop-8x2", "lan-8x4", "thesis-16x8", "agora-64x16")
@@ -29,8 +27,27 @@ class BenchError(Exception):
 
 
 @dataclass(frozen=True)
+class Peer:
+    """What another library takes for one of our kernels, measured in turn with it.
+
+    ratio: its median over ours. recorded: not measured here, but scaled from what this says.
+    """
+
+    peer: str
+    method: str
+    ns: float
+    median_ns: float
+    ratio: float
+    recorded: str | None = None
+
+
+@dataclass(frozen=True)
 class Row:
-    """One kernel in one shape: time of one `per`, rates where the program knows the work."""
+    """One kernel in one shape: time of one `per`, rates where the program knows the work.
+
+    peak_ns and bound_ns are the least times that this core's widest arithmetic, and the tightest of
+    all its limits, allow; peak and bound name them.
+    """
 
     group: str
     kernel: str
@@ -43,23 +60,15 @@ class Row:
     gops: float | None = None
     gbytes: float | None = None
     mbps: float | None = None
-    share: float | None = None
-    of: str | None = None
+    peak_ns: float | None = None
+    peak: str | None = None
+    bound_ns: float | None = None
+    bound: str | None = None
+    peers: tuple[Peer, ...] = ()
     us_per_frame: float | None = None
     core_ms_per_ms: float | None = None
-
-
-@dataclass(frozen=True)
-class Peer:
-    """What another library takes for the work of one of our kernels, and how many times ours."""
-
-    peer: str
-    ns: float
-    kernel: str
-    shape: str
-    isa: str
-    our_ns: float
-    ratio: float
+    blocks: int | None = None
+    blocks_failed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,7 @@ class Choice:
     isas: tuple[str, ...] = ()  # none: all that the machine has
     cells: tuple[str, ...] = CELLS  # whose whole frames run too
     quick: bool = False
+    compare: bool = False  # only the kernels that have peers, beside them
 
 
 def program() -> Path:
@@ -81,38 +91,71 @@ def program() -> Path:
     return path
 
 
-@contextmanager
-def command(choice: Choice) -> Iterator[list[str]]:
-    """The program's words, with the cells' plans in files that last as long as the context."""
+def options(choice: Choice) -> list[str]:
+    """The program's words without cells."""
     try:
         re.compile(choice.pattern)
     except re.error as error:
         raise BenchError(f"--filter '{choice.pattern}' is no regular expression: {error}") from None
     words = [str(program()), "--filter", choice.pattern]
-    words += ["--quick"] * choice.quick
+    words += ["--quick"] * choice.quick + ["--compare"] * choice.compare
     for isa in choice.isas:
         words += ["--isa", isa]
+    return words
+
+
+@contextmanager
+def plans(whole: Iterable[Cell]) -> Iterator[list[str]]:
+    """Further words: cells to run whole, their plans in files that last as long as this."""
     with tempfile.TemporaryDirectory(prefix="carillon-bench-") as folder:
-        for place, name in enumerate(choice.cells):
-            cell = cells.load(name).cell
-            file = Path(folder) / f"{place}.plan"
+        words = []
+        for number, cell in enumerate(whole):
+            file = Path(folder) / f"{number}.plan"
             file.write_text(plan_text(cell, Run()), encoding="utf-8")
             words += ["--plan", f"{cell.name}={file}"]
         yield words
 
 
+@contextmanager
+def command(choice: Choice) -> Iterator[list[str]]:
+    """The program's words, which are good as long as the context lasts."""
+    whole = () if choice.compare else (cells.load(name).cell for name in choice.cells)
+    with plans(whole) as words:
+        yield options(choice) + words
+
+
 def names(words: Sequence[str]) -> list[str]:
     """One name for each row that the command would measure."""
-    done = subprocess.run([*words, "--list"], capture_output=True, text=True, check=False)
+    return _output([*words, "--list"]).splitlines()
+
+
+def about() -> dict[str, Any]:
+    """The `compiler`, and the `peers`: each `library`, the version `found` or how to `get` it."""
+    found: dict[str, Any] = json.loads(_output([str(program()), "--about"]))
+    return found
+
+
+def _output(words: Sequence[str]) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=_environment())
     if done.returncode != 0:
         raise BenchError(done.stderr.strip().removeprefix("carillon-bench: "))
-    return done.stdout.splitlines()
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Libraries that pip installed are found as well as the system's."""
+    path = f"{sys.prefix}/lib:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    return os.environ | {"LD_LIBRARY_PATH": path.rstrip(":")}
 
 
 def measure(words: Sequence[str]) -> Iterator[Row]:
     """Runs the command; rows as they are measured. Stops the program when no longer wanted."""
     with subprocess.Popen(
-        [*words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*words, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=_environment(),
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -130,56 +173,15 @@ def measure(words: Sequence[str]) -> Iterator[Row]:
 def parse(line: str) -> Row:
     """A row from the program's JSON line."""
     known = {field.name for field in fields(Row)}
-    return Row(**{key: value for key, value in json.loads(line).items() if key in known})
+    values = {key: value for key, value in json.loads(line).items() if key in known}
+    values["peers"] = tuple(Peer(**peer) for peer in values.get("peers", ()))
+    return Row(**values)
 
 
 def write_csv(rows: Sequence[Row], file: Path) -> None:
-    """All rows with all their columns; a rate that a kernel has not is an empty field."""
+    """All rows with all their columns, peers left out; what a kernel has not is an empty field."""
+    columns = [field.name for field in fields(Row) if field.name != "peers"]
     with file.open("w", newline="") as out:
-        writer = csv.DictWriter(out, [field.name for field in fields(Row)])
+        writer = csv.DictWriter(out, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
-
-
-# --- Peers ----------------------------------------------------------------------------------------
-
-# Our kernels that NumPy has a counterpart of: (kernel, shape).
-PEER_KERNELS = {"fft": "2048", "zeroforce": "16x8"}
-PEER_FILTER = "^phy/(ofdm fft 2048|zeroforce zeroforce 16x8)$"
-
-
-def peers(rows: Sequence[Row]) -> list[Peer]:
-    """NumPy on the same core, against the fastest instruction set among the rows."""
-    random = np.random.default_rng(1)
-
-    def noise(*shape: int) -> NDArray[np.complex64]:
-        return random.standard_normal((*shape, 2), dtype=np.float32).view(np.complex64)[..., 0]
-
-    symbol, channels = noise(2048), noise(128, 16, 8)
-    return [
-        _against("numpy.fft.fft", _best_ns(lambda: np.fft.fft(symbol)), "fft", rows),
-        _against(
-            "numpy.linalg.pinv",
-            _best_ns(lambda: np.linalg.pinv(channels)) / len(channels),
-            "zeroforce",
-            rows,
-        ),
-    ]
-
-
-def _against(peer: str, ns: float, kernel: str, rows: Sequence[Row]) -> Peer:
-    shape = PEER_KERNELS[kernel]
-    ours = min(
-        (row for row in rows if (row.kernel, row.shape) == (kernel, shape)), key=lambda row: row.ns
-    )
-    return Peer(peer, ns, kernel, shape, ours.isa, ours.ns, ns / ours.ns)
-
-
-def _best_ns(call: Callable[[], object], seconds: float = 0.3) -> float:
-    best = float("inf")
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        start = time.perf_counter_ns()
-        call()
-        best = min(best, time.perf_counter_ns() - start)
-    return best

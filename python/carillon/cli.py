@@ -208,9 +208,7 @@ def report(
     rebuild(run, as_json=json)
 
 
-@app.command(
-    epilog="Example:  carillon bench --filter zeroforce      carillon bench --cell thesis-16x8"
-)
+@app.command(epilog="Example:  carillon bench --filter zeroforce      carillon bench --compare")
 def bench(
     pattern: Annotated[
         str, typer.Option("--filter", "--only", help='Regular expression: "group kernel shape".')
@@ -222,18 +220,24 @@ def bench(
         list[str] | None,
         typer.Option(help="Cells to run as whole frames from memory instead of the usual four."),
     ] = None,
-    peers: Annotated[bool, typer.Option("--peers", help="Hold NumPy against ours.")] = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Measure beside each peer that is installed (Armadillo, Eigen, FFTW, MKL).",
+        ),
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter, less exact.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write all rows there too.")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="Only name what there is.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Measure every kernel and whole frames on one core: time, rate, share of the core's peak."""
+    """Measure every kernel and whole frames on one core: time, rate, share of what it can do."""
     from carillon.bench import CELLS, Choice
     from carillon.commands.bench import bench as run_bench
 
-    choice = Choice(pattern, tuple(isa or ()), tuple(cell or CELLS), quick)
-    run_bench(choice, as_json=json, csv_file=csv, list_only=list_only, with_peers=peers)
+    choice = Choice(pattern, tuple(isa or ()), tuple(cell or CELLS), quick, compare)
+    run_bench(choice, as_json=json, csv_file=csv, list_only=list_only)
 
 
 @app.command(epilog="Example:  carillon doctor")

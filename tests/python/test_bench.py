@@ -2,11 +2,15 @@
 
 import csv
 import json
+import os
+import subprocess
+from ctypes.util import find_library
 from pathlib import Path
+from typing import Any
 
 import pytest
 from carillon import bench
-from carillon.bench import BenchError, Choice, Row
+from carillon.bench import BenchError, Choice, Peer
 from carillon.cli import app
 from typer.testing import CliRunner
 
@@ -16,27 +20,53 @@ ROW = {
     "shape": "256 bits",
     "isa": "any",
     "per": "call",
-    "ns": 5.5,
-    "median_ns": 6.0,
+    "ns": 5.0,
+    "median_ns": 10.0,
     "gflops": None,
     "mbps": 46500.0,
-    "share": 0.5,
-    "of": "fp32",
+    "peak_ns": 1.0,
+    "peak": "fp32",
+    "bound_ns": 2.5,
+    "bound": "L2",
+    "peers": [
+        {"peer": "Eigen 3.4.0", "method": "LLT", "ns": 40.0, "median_ns": 42.0, "ratio": 4.2},
+        {
+            "peer": "srsRAN",
+            "method": "recorded",
+            "ns": 90.0,
+            "median_ns": 90.0,
+            "ratio": 9.0,
+            "recorded": "51 Mb/s at 3.6 GHz",
+        },
+    ],
 }
-NOTHING = "no benchmark matches 'x'; --list names all"
+ABOUT = {
+    "compiler": "GCC 12.2.0",
+    "peers": [
+        {"library": "Eigen", "found": "Eigen 3.4.0", "get": "apt install libeigen3-dev"},
+        {"library": "MKL", "found": "", "get": "pip install mkl"},
+    ],
+}
+NOTHING = "no benchmark matches --filter; --list names all"
 
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands for carillon-bench: lists two rows and measures them."""
     path = tmp_path / "carillon-bench"
-    row = json.dumps(ROW)
-    path.write_text(
-        f"#!/bin/sh\ncase $* in *--list) echo a; echo b ;; *) echo '{row}'; echo '{row}' ;; esac\n"
-    )
+    write_script(path, ROW, ROW)
     path.chmod(0o755)
     monkeypatch.setenv("CARILLON_BENCH", str(path))
+    monkeypatch.setenv("COLUMNS", "140")
     return path
+
+
+def write_script(path: Path, *rows: dict[str, Any], then: str = "") -> None:
+    lines = "\n".join(json.dumps(row) for row in rows)
+    path.write_text(
+        f"#!/bin/sh\ncase $* in\n--about) echo '{json.dumps(ABOUT)}' ;;\n"
+        f"*--list) echo '{lines}' ;;\n*) echo '{lines}'; {then or ':'} ;;\nesac\n"
+    )
 
 
 def replace_script(path: Path, text: str) -> None:
@@ -51,17 +81,28 @@ def run(*words: str) -> str:
 
 
 def test_rows_come_as_they_are_measured(script: Path) -> None:
-    assert list(bench.measure([str(script)])) == [Row(**ROW), Row(**ROW)]  # type: ignore[arg-type]
+    row, same = bench.measure([str(script)])
+    assert row == same
+    assert (row.kernel, row.median_ns, row.bound) == ("crc24a", 10.0, "L2")
+    assert row.peers[0] == Peer("Eigen 3.4.0", "LLT", 40.0, 42.0, 4.2)
+    assert row.peers[1].recorded == "51 Mb/s at 3.6 GHz"
 
 
 def test_what_is_chosen_reaches_the_program(script: Path) -> None:
     replace_script(script, 'echo "$@"')
-    with bench.command(Choice("fft|crc", ("avx2",), ("laptop-8x2",), quick=True)) as words:
+    choice = Choice("fft|crc", ("avx2",), ("laptop-8x2",), quick=True)
+    with bench.command(choice) as words:
         plan = Path(words[-1].removeprefix("laptop-8x2="))
         assert "cell.antennas = 8" in plan.read_text()
         (line,) = bench.names(words)
     assert line == f"--filter fft|crc --quick --isa avx2 --plan laptop-8x2={plan} --list"
     assert not plan.exists()
+
+
+def test_a_comparison_leaves_whole_frames_out(script: Path) -> None:
+    replace_script(script, 'echo "$@"')
+    with bench.command(Choice("fft", compare=True)) as words:
+        assert bench.names(words) == ["--filter fft --compare --list"]
 
 
 @pytest.mark.parametrize("call", [bench.names, lambda words: list(bench.measure(words))])
@@ -72,7 +113,7 @@ def test_a_program_that_fails_is_told(script: Path, call: object) -> None:
         call([str(script)])
 
 
-def test_a_wrong_expression_is_told() -> None:
+def test_a_wrong_expression_is_told(script: Path) -> None:
     with pytest.raises(BenchError, match="--filter '\\(' is no regular expression"):
         run("--filter", "(")
 
@@ -82,13 +123,29 @@ def test_the_table_shows_time_rate_and_share(script: Path, monkeypatch: pytest.M
     shown = run()
     assert "kernels, any" in shown
     line = next(line for line in shown.splitlines() if "crc24a" in line)
-    assert line.split() == "crc24a 256 bits 5.5 call 46500 Mb/s 50% fp32".split()
+    assert line.split() == "crc24a 256 bits 5 call 46500 Mb/s 50% L2".split()
+
+
+def test_the_comparison_shows_medians_ratios_and_shares(script: Path) -> None:
+    ours, eigen, recorded, *_ = run("--compare").splitlines()[3:]
+    assert ours.split() == "crc24a 256 bits any 10 call 23250 Mb/s 10% fp32 25% L2".split()
+    assert eigen.split() == "Eigen 3.4.0, LLT 42 4.2".split()
+    assert recorded.split() == "srsRAN, recorded 90 51 Mb/s at 3.6 GHz 9".split()
+
+
+def test_the_comparison_says_which_peers_are_missing_and_how_to_get_them(script: Path) -> None:
+    shown = run("--compare")
+    assert "MKL is not here: pip install mkl" in shown
+    assert "Eigen is not here" not in shown
 
 
 def test_json_and_csv_hold_every_row(script: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
-    rows = json.loads(run("--json", "--csv", str(file)))["rows"]
-    assert [(row["kernel"], row["ns"]) for row in rows] == [("crc24a", 5.5)] * 2
+    found = json.loads(run("--json", "--csv", str(file)))
+    assert [(row["kernel"], row["ns"]) for row in found["rows"]] == [("crc24a", 5.0)] * 2
+    assert found["rows"][0]["peers"][0]["ratio"] == 4.2
+    assert found["compiler"] == "GCC 12.2.0"
+    assert found["load"][0] >= 0
     with file.open() as text:
         assert [(row["mbps"], row["gflops"]) for row in csv.DictReader(text)] == [
             ("46500.0", "")
@@ -102,20 +159,20 @@ def test_a_file_that_cannot_be_written_is_told_before_measuring(script: Path) ->
 
 
 def test_nothing_that_matches_is_an_error(script: Path) -> None:
-    replace_script(script, "true")
+    replace_script(script, f"case $* in --about) echo '{json.dumps(ABOUT)}' ;; esac")
     with pytest.raises(BenchError, match=NOTHING):
         run("--only", "x", "--json")
 
 
-def test_stopping_lists_what_was_measured(script: Path) -> None:
-    row = json.dumps(ROW)
-    interrupt = (
-        f"case $* in *--list) echo a ;; *) echo '{row}'; sleep 2; kill -INT $PPID; sleep 9 ;; esac"
-    )
-    replace_script(script, interrupt)
-    result = CliRunner().invoke(app, ["bench"])
+@pytest.mark.parametrize("words", [[], ["--compare"]])
+def test_stopping_lists_what_was_measured(script: Path, words: list[str]) -> None:
+    write_script(script, ROW, then="sleep 2; kill -INT $PPID; sleep 9")
+    result = CliRunner().invoke(app, ["bench", *words])
     assert "crc24a" in result.stdout
     assert result.exit_code == 130
+
+
+# --- The program itself ---------------------------------------------------------------------------
 
 
 def test_the_installed_program_measures_every_kernel_and_whole_frames() -> None:
@@ -126,7 +183,7 @@ def test_the_installed_program_measures_every_kernel_and_whole_frames() -> None:
     for (kernel, _isa), row in by_kernel.items():
         assert 0 < row["ns"] <= row["median_ns"]
         if kernel == "zeroforce":
-            assert 0.01 < row["share"] < 2
+            assert 0.01 < row["bound_ns"] / row["ns"] < 1.5
     frames = [row for row in rows if row["kernel"] == "frame"]
     assert frames
     for frame in frames:
@@ -136,10 +193,79 @@ def test_the_installed_program_measures_every_kernel_and_whole_frames() -> None:
         assert 0 < frame["core_ms_per_ms"] < 100
 
 
-def test_peers_are_held_against_our_kernels() -> None:
-    found = json.loads(run("--quick", "--json", "--filter", "crc24a 256", "--peers"))["peers"]
-    assert [(peer["peer"], peer["kernel"]) for peer in found] == [
-        ("numpy.fft.fft", "fft"),
-        ("numpy.linalg.pinv", "zeroforce"),
-    ]
-    assert all(peer["ratio"] > 1 for peer in found)
+def test_the_peaks_of_a_core_are_consistent() -> None:
+    rows = json.loads(run("--quick", "--json", "--filter", "^peaks"))["rows"]
+    rate = {(row["kernel"], row["shape"], row["isa"]): 1 / row["ns"] for row in rows}
+    clock = rate["clock", "integer", "any"]
+    assert 0.5 < clock < 8  # GHz
+    for isa, lanes in (("avx2", 8), ("avx512", 16), ("avx512fp16", 16)):
+        if ("peak", "fp32", isa) in rate:
+            per_cycle = rate["peak", "fp32", isa] / (2 * lanes) / clock
+            assert 0.9 < per_cycle < 2.3  # multiply-adds: one pipe or two
+            assert rate["peak", "int8", isa] / (4 * lanes) / clock > 0.9
+            # An edge is eleven operations, of which no core does more than four in a cycle.
+            assert 11 / 4 * 0.9 < clock * 4 * lanes / rate["peak", "LDPC edge", isa] < 15
+    caches = [rate["read", level, "any"] for level in ("L1", "L2", "L3", "memory")]
+    assert caches[0] > caches[1] > caches[3]
+
+
+def test_work_is_counted_as_the_documentation_derives_it() -> None:
+    pattern = "^peaks peak|zeroforce 16x8|fft 1024|decode 5 .*BG1 Z=384|equalize 16x8$"
+    rows = json.loads(run("--quick", "--json", "--isa", "avx2", "--filter", pattern))["rows"]
+    found = {f"{row['kernel']} {row['shape']}": row for row in rows}
+    flop, byte, edge = (found[f"peak {of}"]["ns"] for of in ("fp32", "int8", "LDPC edge"))
+    for name, operations in {
+        "zeroforce 16x8": 8 * (16 * 8 * 9 / 2 + 8**3 / 6 + 16 * 8**2),
+        "fft 1024": 5 * 1024 * 10,
+        "equalize 16x8": 16 * 8 * 16 * 8,
+    }.items():
+        assert found[name]["peak_ns"] / flop == pytest.approx(operations, rel=1e-3)
+    # Rows of base graph 1 that touch the columns sent: all 46, and the first 4.
+    for rate, edges in {"1/3": 316, "0.92": 76}.items():
+        bound = found[f"decode 5 iterations BG1 Z=384 R={rate}"]["bound_ns"]
+        assert bound == pytest.approx(max(edge, 11 * byte) * edges * 384 * 5, rel=1e-3)
+
+
+def peers_here() -> set[str]:
+    program = bench.about()["peers"]
+    return {peer["library"] for peer in program if peer["found"]}
+
+
+def test_each_peer_that_is_installed_takes_its_turn() -> None:
+    pattern = "ofdm fft 512|zeroforce zeroforce 8x8|equalize equalize 16x8|ldpc decode 5 .*0.92"
+    rows = json.loads(run("--compare", "--quick", "--json", "--filter", pattern))["rows"]
+    by_kernel = {row["kernel"]: row for row in rows}
+    here = peers_here()
+    for kernel, libraries in {
+        "fft": {"FFTW", "MKL"},
+        "zeroforce": {"Armadillo", "Eigen", "MKL"},
+        "equalize": {"Armadillo", "Eigen", "MKL"},
+    }.items():
+        peers = by_kernel[kernel]["peers"]
+        names = {library for library in libraries if any(library in p["peer"] for p in peers)}
+        assert names == libraries & here
+        for peer in peers:
+            assert peer["recorded"] is None
+            assert 0 < peer["ns"] <= peer["median_ns"]
+            assert peer["ratio"] == pytest.approx(
+                peer["median_ns"] / by_kernel[kernel]["median_ns"], rel=1e-3
+            )
+    (recorded,) = by_kernel["decode 5 iterations"]["peers"]
+    assert "255 Mb/s" in recorded["recorded"]
+
+
+def test_a_library_of_the_system_is_found_when_it_is_there() -> None:
+    assert ("FFTW" in peers_here()) == (find_library("fftw3f") is not None)
+
+
+def test_without_its_modules_the_comparison_still_runs(tmp_path: Path) -> None:
+    """A copy of the program has no modules beside it."""
+    program = tmp_path / "carillon-bench"
+    program.write_bytes(bench.program().read_bytes())
+    program.chmod(0o755)
+    words = ["--compare", "--quick", "--json", "--filter", "zeroforce zeroforce 8x8"]
+    done = subprocess.run(
+        [program, *words], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    (row,) = [bench.parse(line) for line in done.stdout.splitlines()]
+    assert not [peer for peer in row.peers if peer.peer.startswith(("Armadillo", "Eigen"))]

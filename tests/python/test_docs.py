@@ -27,6 +27,7 @@ QUICK = {
     "--seconds 30": "--seconds 2",
     "--frames 2000": "--frames 200",
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
+    "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

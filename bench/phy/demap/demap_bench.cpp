@@ -2,6 +2,7 @@
 // 1200 subcarriers of one user, whose tiles and buffer stay in the L1 or L2 cache.
 #include "phy/demap/demap.hpp"
 
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 #include "support/tiles.hpp"
 
@@ -24,13 +25,13 @@ void measure(const bench::Bench& bench, Isa isa, Modulation modulation) {
   std::int8_t planes[8][16];
 
   const auto time = [&](const char* kernel, const char* per, double items, auto&& call) {
-    bench.time({.kernel = kernel,
-                .shape = std::to_string(1 << Qm) + "QAM",
-                .isa = std::string(to_string(isa)),
-                .per = per,
-                .items = items,
-                .work = {.bits = E / items}},
-               call);
+    const bench::Case of{.kernel = kernel,
+                         .shape = std::to_string(1 << Qm) + "QAM",
+                         .isa = std::string(to_string(isa)),
+                         .per = per,
+                         .items = items,
+                         .work = {.bits = E / items}};
+    bench.compare(of, call, [&] { return bench::recorded(of.kernel, of.shape); });
   };
   const auto each_tile = [&](const char* kernel, auto&& work) {
     const auto count = static_cast<std::uint32_t>(tiles.size());

@@ -1,11 +1,10 @@
 // LDPC; bits are information. Decoding runs a fixed number of iterations on random ±10 inputs, so
-// that every message is busy; its work is 11 operations on bytes for each edge and lane, which the
-// exact two smallest magnitudes with signs, offset and update need.
+// that every message is busy.
 #include "phy/ldpc/ldpc.hpp"
 
 #include <random>
 
-#include "phy/ldpc/base_graph.hpp"
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 
 namespace {
@@ -28,13 +27,6 @@ std::string label(LdpcCode code) {
   return "BG" + std::to_string(code.base_graph) + " Z=" + std::to_string(code.lifting);
 }
 
-// The first two columns are never sent; a row past the core solves for a column of its own.
-double operations(const Code& c, std::uint32_t iterations) {
-  const BaseGraph graph = base_graph(c.code);
-  const std::uint32_t rows = std::max(kCoreRows, c.columns + 2 - graph.info_columns);
-  return 11.0 * graph.row_begin[rows] * c.code.lifting * iterations;
-}
-
 struct Measure {
   const bench::Bench& bench;
   Isa isa;
@@ -50,24 +42,30 @@ struct Measure {
     std::vector<std::int8_t> soft(c.code.length());
     for (std::uint32_t n = 0; n < options.sent; ++n) soft[n] = random() % 2 == 0 ? 10 : -10;
     std::vector<std::uint8_t> info(c.code.info_bits() / 8 + 1);
-    bench.time({.kernel = "decode " + std::to_string(iterations) + " iterations",
-                .shape = label(c.code) + " R=" + c.rate,
-                .isa = std::string(to_string(isa)),
-                .per = "code block",
-                .work = {.int8_ops = operations(c, iterations),
-                         .bits = static_cast<double>(c.code.info_bits())}},
-               [&] { kernels.decode(c.code, soft.data(), options, info.data(), scratch); });
+    const double edges = bench::ldpc_edges(c.code, c.columns, iterations);
+    const bench::Case of{.kernel = "decode " + std::to_string(iterations) + " iterations",
+                         .shape = label(c.code) + " R=" + c.rate,
+                         .isa = std::string(to_string(isa)),
+                         .per = "code block",
+                         .work = {.int8_ops = bench::kEdgeOperations * edges,
+                                  .edges = edges,
+                                  .bits = static_cast<double>(c.code.info_bits())}};
+    bench.compare(
+        of, [&] { kernels.decode(c.code, soft.data(), options, info.data(), scratch); },
+        [&] { return bench::recorded(of.kernel, of.shape); });
   }
 
   void encode(LdpcCode code) {
     std::vector<std::uint8_t> info(code.info_bits() / 8 + 1), codeword(code.length() / 8 + 1);
     for (auto& byte : info) byte = static_cast<std::uint8_t>(random());
-    bench.time({.kernel = "encode",
-                .shape = label(code),
-                .isa = std::string(to_string(isa)),
-                .per = "code block",
-                .work = {.bits = static_cast<double>(code.info_bits())}},
-               [&] { kernels.encode(code, info.data(), codeword.data(), scratch); });
+    const bench::Case of{.kernel = "encode",
+                         .shape = label(code),
+                         .isa = std::string(to_string(isa)),
+                         .per = "code block",
+                         .work = {.bits = static_cast<double>(code.info_bits())}};
+    bench.compare(
+        of, [&] { kernels.encode(code, info.data(), codeword.data(), scratch); },
+        [&] { return bench::recorded(of.kernel, of.shape); });
   }
 };
 

@@ -1,10 +1,10 @@
-// An antenna's symbol, forward and inverse; operations counted as 5·N·log2(N). Samples and tiles of
-// 64 antennas in turn, as a symbol of a massive-MIMO cell brings them.
+// An antenna's symbol, forward and inverse. Samples and tiles of 64 antennas in turn, as a symbol
+// of a massive-MIMO cell brings them; peers only transform as many symbols, from float to float.
 #include "phy/ofdm/ofdm.hpp"
 
-#include <cmath>
 #include <random>
 
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 #include "support/tiles.hpp"
 
@@ -27,25 +27,27 @@ void measure(const bench::Bench& bench, Isa isa, std::uint32_t size) {
   AlignedArray<Tile> grid(plan.tiles() * stride), row(plan.tiles());
   const auto pilot = bench::random_tiles(plan.tiles());
 
-  const auto time = [&](const char* kernel, auto&& antenna) {
-    bench.time({.kernel = kernel,
-                .shape = std::to_string(size),
-                .isa = std::string(to_string(isa)),
-                .per = "antenna",
-                .items = kAntennas,
-                .work = {.flops = 5 * size * std::log2(size)}},
-               [&] {
-                 for (std::uint32_t a = 0; a < kAntennas; ++a) antenna(a);
-               });
+  const auto compare = [&](const char* kernel, bool inverse, auto&& antenna) {
+    bench.compare(
+        {.kernel = kernel,
+         .shape = std::to_string(size),
+         .isa = std::string(to_string(isa)),
+         .per = "antenna",
+         .items = kAntennas,
+         .work = {.flops = bench::fft_flops(size)}},
+        [&] {
+          for (std::uint32_t a = 0; a < kAntennas; ++a) antenna(a);
+        },
+        [&] { return bench::rivals(bench::Fft(size, kAntennas, inverse), &bench::Peer::fft); });
   };
-  time("fft", [&](std::uint32_t a) {
+  compare("fft", false, [&](std::uint32_t a) {
     kernels.receive(plan, iq.data() + a * symbol + 2 * prefix, grid.data() + a, stride, scratch);
   });
-  time("pilot fft", [&](std::uint32_t a) {
+  compare("pilot fft", false, [&](std::uint32_t a) {
     kernels.receive_pilot(plan, iq.data() + a * symbol + 2 * prefix, pilot.data(), row.data(),
                           scratch);
   });
-  time("ifft", [&](std::uint32_t a) {
+  compare("ifft", true, [&](std::uint32_t a) {
     kernels.transmit(plan, grid.data() + a, stride, 1, prefix, iq.data() + a * symbol, scratch);
   });
 }

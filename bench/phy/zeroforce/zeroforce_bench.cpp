@@ -1,7 +1,7 @@
-// A combiner, its arrays warm; the arithmetic of the algorithm with 8 operations per complex
-// product and Hermitian halves not counted twice. Expansion only moves data.
+// A combiner, its arrays warm. Expansion only moves data.
 #include "phy/zeroforce/zeroforce.hpp"
 
+#include "peers/peer.hpp"
 #include "support/bench.hpp"
 #include "support/tiles.hpp"
 
@@ -12,7 +12,6 @@ using namespace carillon::phy;
 
 void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   const ZeroForceKernels& kernels = zeroforce_kernels(isa);
-  const double m = shape.antennas, k = shape.users;
   const std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
   const auto csi = bench::random_tiles(block);
   AlignedArray<Tile> w(block);
@@ -20,32 +19,37 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   AlignedArray<Complex> scalars(block);
   ZeroForceScratch scratch(shape.users);
 
-  const auto time = [&](const char* kernel, const char* per, double items, double flops,
-                        auto&& call) {
-    bench.time({.kernel = kernel,
-                .shape = bench::name_of(shape),
-                .isa = std::string(to_string(isa)),
-                .per = per,
-                .items = items,
-                .work = {.flops = flops}},
-               call);
+  const auto of = [&](const char* kernel, const char* per, double items, double flops) {
+    return bench::Case{.kernel = kernel,
+                       .shape = bench::name_of(shape),
+                       .isa = std::string(to_string(isa)),
+                       .per = per,
+                       .items = items,
+                       .work = {.flops = flops}};
   };
-  const auto combine = [&](const char* kernel, Detector detector, double flops) {
-    time(kernel, "subcarrier", kTileLanes, flops, [&] {
+  const auto combine = [&](Detector detector) {
+    return [&, detector] {
       kernels.combine(detector, shape, 0.1F, csi.data(), w.data(), noise.data(), scratch);
-    });
+    };
   };
-  const double inverse = 8 * (k * k * m * 1.5 + k * k * k / 2);
-  combine("zeroforce", Detector::ZeroForcing, inverse);
-  combine("mmse", Detector::Mmse, inverse);
-  combine("conjugate", Detector::Conjugate, 8 * k * k * m / 2);
+  const double flops = bench::zero_force_flops(shape);
+  bench.compare(of("zeroforce", "subcarrier", kTileLanes, flops), combine(Detector::ZeroForcing),
+                [&] {
+                  // A tile's subcarriers, but where a peer would take a second for them.
+                  const std::uint32_t count = shape.users < 128 ? kTileLanes : 1;
+                  return bench::rivals(bench::ZeroForce(shape.antennas, shape.users, count),
+                                       &bench::Peer::zero_force);
+                });
+  bench.time(of("mmse", "subcarrier", kTileLanes, flops), combine(Detector::Mmse));
+  bench.time(of("conjugate", "subcarrier", kTileLanes, bench::gram_flops(shape)),
+             combine(Detector::Conjugate));
 
   // One tile of groups holds the combiners of `group` tiles of subcarriers.
   std::uint32_t tile = 0;
-  time("expand 4", "tile", 1, 0, [&] {
+  bench.time(of("expand 4", "tile", 1, 0), [&] {
     kernels.expand(shape, 4, tile++ % 4, csi.data(), block, w.data(), noise.data(), spread.data());
   });
-  time("expand 16", "tile", 1, 0, [&] {
+  bench.time(of("expand 16", "tile", 1, 0), [&] {
     kernels.expand_scalar(shape, tile++ % 16, csi.data(), block, scalars.data(), noise.data(),
                           spread.data());
   });

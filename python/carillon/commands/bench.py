@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from carillon.bench import (
-    PEER_FILTER,
     BenchError,
     Choice,
-    Peer,
     Row,
+    about,
     command,
     measure,
     names,
-    peers,
     write_csv,
 )
 from carillon.commands.tables import print_table
 from carillon.runfolder import machine
 
 
-def bench(
-    choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bool, with_peers: bool
-) -> None:
+def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bool) -> None:
     """Measures and lists all that is chosen; when stopped, lists what it has."""
     if list_only:
         with command(choice) as words:
@@ -37,53 +36,68 @@ def bench(
         return
     if csv_file is not None:
         csv_file.open("a").close()  # or fail now, not after a minute of measuring
+    program = about()
     rows: list[Row] = []
-    others: list[Peer] = []
     stopped: KeyboardInterrupt | None = None
     try:
-        _collect(choice, rows)
-        if with_peers:
-            others = _peers(choice)
+        with command(choice) as words:
+            _collect(words, rows)
     except KeyboardInterrupt as interrupt:
         stopped = interrupt
     if csv_file is not None:
         write_csv(rows, csv_file)
     if as_json:
-        found = {"rows": [asdict(r) for r in rows], "peers": [asdict(p) for p in others]}
-        print(json.dumps({"machine": machine()} | found, indent=2))
+        print(
+            json.dumps(_circumstances() | program | {"rows": [asdict(r) for r in rows]}, indent=2)
+        )
     else:
-        _show(rows, others)
+        _show(rows, choice, program)
     if stopped is not None:
         raise stopped
 
 
-def _collect(choice: Choice, rows: list[Row]) -> None:
-    with command(choice) as words:
-        total = len(names(words))
-        if total == 0:
-            raise BenchError(f"no benchmark matches '{choice.pattern}'; --list names all")
-        columns = (
-            TextColumn("{task.description:<44}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("measuring", total=total)
-            for row in measure(words):
-                rows.append(row)
-                what = f"{row.kernel} {row.shape} {row.isa}"
-                progress.update(task, advance=1, description=what)
+def _circumstances() -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "load": [round(load, 2) for load in os.getloadavg()],
+    }
 
 
-def _peers(choice: Choice) -> list[Peer]:
-    with command(replace(choice, pattern=PEER_FILTER, cells=())) as words:
-        return peers(list(measure(words)))
+def _collect(words: Sequence[str], rows: list[Row]) -> None:
+    total = len(names(words))
+    if total == 0:
+        raise BenchError("no benchmark matches --filter; --list names all")
+    columns = (
+        TextColumn("{task.description:<44}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("measuring", total=total)
+        for row in measure(words):
+            rows.append(row)
+            what = f"{row.kernel} {row.shape} {row.isa}"
+            progress.update(task, advance=1, description=what)
 
 
-def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+def _show(rows: Sequence[Row], choice: Choice, program: dict[str, Any]) -> None:
     console = Console(highlight=False, markup=False)
-    console.print(f"One core of {machine()['cpu']}; the fastest of many rounds.")
+    how = "medians of rounds that take turns" if choice.compare else "the fastest of many rounds"
+    console.print(f"One core of {machine()['cpu']}; {how}.")
+    if choice.compare:
+        console.print()
+        print_table(console, _comparison(rows))
+        if any(peer.recorded for row in rows for peer in row.peers):
+            console.print("recorded: measured elsewhere, its time scaled by the clock.")
+        for peer in program["peers"]:
+            if not peer["found"]:
+                console.print(f"{peer['library']} is not here: {peer['get']}", soft_wrap=True)
+        return
     kernels = [row for row in rows if row.core_ms_per_ms is None]
     for isa in dict.fromkeys(row.isa for row in kernels):
         console.print()
@@ -93,44 +107,45 @@ def _show(rows: Sequence[Row], others: Sequence[Peer]) -> None:
         of_cell = [row for row in frames if (row.shape, row.isa) == (cell, isa)]
         console.print()
         print_table(console, _frames(cell, isa, of_cell))
-    for other in others:
-        console.print(
-            f"{other.peer} takes {_digits(other.ns)} ns, {other.ratio:.1f} times "
-            f"{other.kernel} {other.shape} ({other.isa}, {_digits(other.our_ns)} ns)"
+
+
+def _table(title: str, *columns: str) -> Table:
+    """Columns by name; `>` before those that hold numbers."""
+    table = Table(title=title or None, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for name in columns:
+        justify: Literal["right", "left"] = "right" if name.startswith(">") else "left"
+        table.add_column(name.lstrip(">"), justify=justify, no_wrap=True)
+    return table
+
+
+def _comparison(rows: Sequence[Row]) -> Table:
+    table = _table(
+        "", "kernel", "shape", "by", ">ns", "per", ">rate", ">times ours", ">of peak", ">of bound"
+    )
+    for row in rows:
+        ns = row.median_ns
+        shares = _share(row.peak_ns, row.peak, ns), _share(row.bound_ns, row.bound, ns)
+        table.add_row(
+            row.kernel, row.shape, row.isa, _digits(ns), row.per, _rate(row, ns), "", *shares
         )
-
-
-def _table(title: str, *columns: tuple[str, bool]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
-    for name, number in columns:
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        for peer in row.peers:
+            by, time = f"{peer.peer}, {peer.method}", _digits(peer.median_ns)
+            table.add_row("", "", by, time, "", peer.recorded or "", _digits(peer.ratio))
     return table
 
 
 def _kernels(isa: str, rows: Sequence[Row]) -> Table:
-    table = _table(
-        f"kernels, {isa}",
-        ("kernel", False),
-        ("shape", False),
-        ("ns", True),
-        ("per", False),
-        ("rate", True),
-        ("of peak", True),
-    )
+    table = _table(f"kernels, {isa}", "kernel", "shape", ">ns", "per", ">rate", ">of bound")
     for row in rows:
-        share = "" if row.share is None else f"{row.share:.0%} {row.of}"
-        table.add_row(row.kernel, row.shape, _digits(row.ns), row.per, _rate(row), share)
+        share = _share(row.bound_ns, row.bound, row.ns)
+        table.add_row(row.kernel, row.shape, _digits(row.ns), row.per, _rate(row, row.ns), share)
     return table
 
 
 def _frames(cell: str, isa: str, rows: Sequence[Row]) -> Table:
+    title = f"whole frames of {cell}, {isa}"
     table = _table(
-        f"whole frames of {cell}, {isa}",
-        ("opcode", False),
-        ("ns", True),
-        ("per", False),
-        ("µs per frame", True),
-        ("core-ms per ms", True),
+        title, "opcode", ">ns", "per", ">µs per frame", ">core-ms per ms", ">blocks failed"
     )
     for row in rows:
         assert row.us_per_frame is not None
@@ -140,18 +155,25 @@ def _frames(cell: str, isa: str, rows: Sequence[Row]) -> Table:
             row.per,
             f"{row.us_per_frame:.1f}",
             f"{row.core_ms_per_ms:.3f}",
+            f"{row.blocks_failed} of {row.blocks}" if row.kernel == "frame" else "",
         )
     return table
 
 
-def _rate(row: Row) -> str:
+def _share(least: float | None, of: str | None, ns: float) -> str:
+    return "" if least is None else f"{least / ns:.0%} {of}"
+
+
+def _rate(row: Row, ns: float) -> str:
     rates = (
         (row.mbps, "Mb/s"),
         (row.gflops, "GFLOP/s"),
         (row.gops, "Gop/s"),
         (row.gbytes, "GB/s"),
     )
-    return next((f"{_digits(rate)} {unit}" for rate, unit in rates if rate is not None), "")
+    scale = row.ns / ns  # they are those of the fastest round
+    found = (f"{_digits(rate * scale)} {unit}" for rate, unit in rates if rate is not None)
+    return next(found, "")
 
 
 def _digits(value: float) -> str:
