@@ -185,3 +185,79 @@ def write_csv(rows: Sequence[Row], file: Path) -> None:
         writer = csv.DictWriter(out, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
+
+
+# --- One cell -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellChoice:
+    """How a cell's frames are to be decoded while they are measured."""
+
+    iterations: int = 5
+    group: int | None = None  # subcarriers that share a combiner, instead of the cell's
+    quick: bool = False
+
+
+def variants(cell: Cell, choice: CellChoice) -> dict[bool, Cell]:
+    """The cell as it is measured, without and with early stop, under names of their own."""
+
+    def variant(early_stop: bool) -> Cell:
+        coding = {"iterations": choice.iterations, "early_stop": early_stop}
+        group = {} if choice.group is None else {"group": choice.group}
+        return cell.model_copy(
+            update={
+                "name": f"{cell.name} {'early stop' if early_stop else 'fixed iterations'}",
+                "uplink": cell.uplink.model_copy(update=coding),
+                "downlink": cell.downlink.model_copy(update=coding),
+                "combiner": cell.combiner.model_copy(update=group),
+            }
+        )
+
+    return {early_stop: variant(early_stop) for early_stop in (False, True)}
+
+
+@contextmanager
+def cell_command(measured: Iterable[Cell], choice: CellChoice) -> Iterator[list[str]]:
+    """The program's words for variants of a cell, in the instruction set that runs would use."""
+    with plans(measured) as words:
+        yield options(Choice("^frame ", (core.active_isa(),), quick=choice.quick)) + words
+
+
+def cell_result(cell: Cell, choice: CellChoice, rows: Sequence[Row]) -> dict[str, Any]:
+    """What `carillon bench cell --json` prints of the rows of both variants.
+
+    core_ms_per_ms, stages {opcode: …}, blocks and blocks_failed are those without early stop; those
+    with it are under `with_early_stop`.
+    """
+    measured = variants(cell, choice)
+    return {
+        "cell": cell.name,
+        "isa": rows[0].isa,
+        "iterations": choice.iterations,
+        "group": measured[False].combiner.group,
+        **_cost(measured[False].name, rows),
+        "with_early_stop": _cost(measured[True].name, rows),
+    }
+
+
+def _cost(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    own = [row for row in rows if row.shape == name]
+    whole = next(row for row in own if row.kernel == "frame")
+    stages = {
+        row.kernel: {
+            "core_ms_per_ms": row.core_ms_per_ms,
+            "us_per_frame": row.us_per_frame,
+            "chunk": row.per,
+            "chunk_ns": row.median_ns,
+        }
+        for row in own
+        if row is not whole
+    }
+    return {
+        "core_ms_per_ms": whole.core_ms_per_ms,
+        "us_per_frame": whole.us_per_frame,
+        "stages": stages,
+        "blocks": whole.blocks,
+        "blocks_failed": whole.blocks_failed,
+    }

@@ -22,6 +22,8 @@ config_app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(config_app, name="config")
+bench_app = typer.Typer(invoke_without_command=True)
+app.add_typer(bench_app, name="bench")
 
 
 class Side(StrEnum):
@@ -208,8 +210,11 @@ def report(
     rebuild(run, as_json=json)
 
 
-@app.command(epilog="Example:  carillon bench --filter zeroforce      carillon bench --compare")
+@bench_app.callback(
+    epilog="Example:  carillon bench --filter zeroforce      carillon bench --compare"
+)
 def bench(
+    context: typer.Context,
     pattern: Annotated[
         str, typer.Option("--filter", "--only", help='Regular expression: "group kernel shape".')
     ] = "",
@@ -233,11 +238,43 @@ def bench(
     json: JsonOption = False,
 ) -> None:
     """Measure every kernel and whole frames on one core: time, rate, share of what it can do."""
+    if context.invoked_subcommand is not None:
+        return
     from carillon.bench import CELLS, Choice
     from carillon.commands.bench import bench as run_bench
 
     choice = Choice(pattern, tuple(isa or ()), tuple(cell or CELLS), quick, compare)
     run_bench(choice, as_json=json, csv_file=csv, list_only=list_only)
+
+
+@bench_app.command(
+    "cell",
+    epilog="Example:  carillon bench cell thesis-16x8 --json      carillon bench cell my-cell.yaml",
+)
+def bench_cell(
+    cell: CellArgument,
+    iterations: Annotated[int, typer.Option(min=1, max=100, help="Of the LDPC decoder.")] = 5,
+    group: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=16, help="Subcarriers that share a combiner, instead of the cell's."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer frames.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure a cell's whole chain on one core: core-ms per ms of air time, by stage.
+
+    Frames come from memory, without the network and the runtime, and are decoded twice: with all
+    iterations, and with early stop beside it. Every block is compared with what was sent; exit
+    status 1 when one is wrong.
+    """
+    from carillon.bench import CellChoice
+    from carillon.commands.bench import bench_cell as run_cell
+
+    choice = CellChoice(iterations, group, quick)
+    if not run_cell(cell, choice, as_json=json):
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example:  carillon doctor")

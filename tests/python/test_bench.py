@@ -4,13 +4,14 @@ import csv
 import json
 import os
 import subprocess
+import sys
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
 import pytest
-from carillon import bench
-from carillon.bench import BenchError, Choice, Peer
+from carillon import bench, cells
+from carillon.bench import BenchError, CellChoice, Choice, Peer
 from carillon.cli import app
 from typer.testing import CliRunner
 
@@ -48,6 +49,19 @@ ABOUT = {
     ],
 }
 NOTHING = "no benchmark matches --filter; --list names all"
+
+
+def frame_row(shape: str, kernel: str, core_ms: float, failed: int) -> dict[str, Any]:
+    return ROW | {
+        "group": "frame",
+        "kernel": kernel,
+        "shape": shape,
+        "isa": "avx2",
+        "us_per_frame": 1000 * core_ms,
+        "core_ms_per_ms": core_ms,
+        "blocks": 24,
+        "blocks_failed": failed,
+    }
 
 
 @pytest.fixture
@@ -172,6 +186,49 @@ def test_stopping_lists_what_was_measured(script: Path, words: list[str]) -> Non
     assert result.exit_code == 130
 
 
+# --- One cell -------------------------------------------------------------------------------------
+
+
+def test_both_ways_to_stop_are_measured_from_one_cell() -> None:
+    cell = cells.load("laptop-8x2").cell
+    fixed, early = bench.variants(cell, CellChoice(iterations=3, group=1)).values()
+    assert (fixed.uplink.iterations, fixed.uplink.early_stop) == (3, False)
+    assert (early.downlink.iterations, early.downlink.early_stop) == (3, True)
+    assert fixed.combiner.group == early.combiner.group == 1
+    assert (cell.uplink.iterations, cell.uplink.early_stop) == (8, True)
+
+
+def cell_rows(failed: int = 0) -> list[dict[str, Any]]:
+    rows = []
+    for way, cost in (("fixed iterations", 2.0), ("early stop", 1.5)):
+        shape = f"laptop-8x2 {way}"
+        rows += [
+            frame_row(shape, "Decode", cost - 1, 0),
+            frame_row(shape, "UplinkFft", 1.0, 0),
+            frame_row(shape, "frame", cost, failed),
+        ]
+    return rows
+
+
+def test_a_cells_result_has_the_fixed_iterations_first(script: Path) -> None:
+    write_script(script, *cell_rows())
+    result = json.loads(run("cell", "laptop-8x2", "--json"))
+    assert result["core_ms_per_ms"] == 2.0
+    assert result["stages"]["Decode"]["core_ms_per_ms"] == 1.0
+    assert result["with_early_stop"]["core_ms_per_ms"] == 1.5
+    assert (result["blocks"], result["blocks_failed"], result["iterations"]) == (24, 0, 5)
+    table = run("cell", "laptop-8x2")
+    assert "5 iterations" in table
+    assert ["all", "2.000", "1.500"] in [line.split() for line in table.splitlines()]
+
+
+def test_a_wrong_block_is_exit_status_1(script: Path) -> None:
+    write_script(script, *cell_rows(failed=1))
+    result = CliRunner().invoke(app, ["bench", "cell", "laptop-8x2"])
+    assert result.exit_code == 1
+    assert "1 of 24" in result.stdout
+
+
 # --- The program itself ---------------------------------------------------------------------------
 
 
@@ -269,3 +326,37 @@ def test_without_its_modules_the_comparison_still_runs(tmp_path: Path) -> None:
     )
     (row,) = [bench.parse(line) for line in done.stdout.splitlines()]
     assert not [peer for peer in row.peers if peer.peer.startswith(("Armadillo", "Eigen"))]
+
+
+def program_cell(cell: str) -> subprocess.CompletedProcess[str]:
+    words = ["bench", "cell", cell, "--quick", "--json"]
+    return subprocess.run(
+        [sys.executable, "-m", "carillon", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["laptop-8x2", "lan-8x4"])
+def test_a_cells_blocks_are_verified_in_both_directions(name: str) -> None:
+    done = program_cell(name)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["blocks"] > 0 == result["blocks_failed"]
+    for one in (result, result["with_early_stop"]):
+        parts = sum(stage["core_ms_per_ms"] for stage in one["stages"].values())
+        assert parts == pytest.approx(one["core_ms_per_ms"], rel=0.01)
+    decode, early = (one["stages"]["Decode"] for one in (result, result["with_early_stop"]))
+    assert early["core_ms_per_ms"] < decode["core_ms_per_ms"]
+    assert {"PilotFft", "Decode", "Encode", "Ifft"} <= set(result["stages"])
+
+
+def test_frames_too_noisy_to_decode_are_exit_status_1(tmp_path: Path) -> None:
+    cell = tmp_path / "noisy.yaml"
+    text = (cells.folder() / "laptop-8x2.yaml").read_text()
+    assert "snr_db: 25" in text
+    cell.write_text(text.replace("snr_db: 25", "snr_db: -10"))
+    done = program_cell(str(cell))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["blocks_failed"] > 0

@@ -28,6 +28,7 @@ QUICK = {
     "--frames 2000": "--frames 200",
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
+    "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

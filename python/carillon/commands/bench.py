@@ -1,4 +1,4 @@
-"""`carillon bench`."""
+"""`carillon bench` and `carillon bench cell`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from carillon import cells
 from carillon.bench import (
     BenchError,
+    CellChoice,
     Choice,
     Row,
     about,
+    cell_command,
+    cell_result,
     command,
     measure,
     names,
+    variants,
     write_csv,
 )
 from carillon.commands.tables import print_table
@@ -54,6 +59,21 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
         _show(rows, choice, program)
     if stopped is not None:
         raise stopped
+
+
+def bench_cell(name: str, choice: CellChoice, *, as_json: bool) -> bool:
+    """Measures one cell's frames; whether every block was decoded right."""
+    cell = cells.load(name).cell
+    program = about()
+    rows: list[Row] = []
+    with cell_command(variants(cell, choice).values(), choice) as words:
+        _collect(words, rows)
+    result = cell_result(cell, choice, rows)
+    if as_json:
+        print(json.dumps(_circumstances() | {"compiler": program["compiler"]} | result, indent=2))
+    else:
+        _show_cell(result)
+    return all(one["blocks_failed"] == 0 < one["blocks"] for one in _ways(result))
 
 
 def _circumstances() -> dict[str, Any]:
@@ -158,6 +178,27 @@ def _frames(cell: str, isa: str, rows: Sequence[Row]) -> Table:
             f"{row.blocks_failed} of {row.blocks}" if row.kernel == "frame" else "",
         )
     return table
+
+
+def _ways(result: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return result, result["with_early_stop"]
+
+
+def _show_cell(result: dict[str, Any]) -> None:
+    console = Console(highlight=False, markup=False)
+    console.print(
+        f"{result['cell']} on one core of {machine()['cpu']} ({result['isa']}), from memory: "
+        "core-ms per ms of air time, medians over frames."
+    )
+    fixed = f"{result['iterations']} iterations"
+    table = _table("", "stage", "per", ">ns", f">{fixed}", f">at most {fixed}")
+    for name, stage in result["stages"].items():
+        costs = [f"{way['stages'][name]['core_ms_per_ms']:.3f}" for way in _ways(result)]
+        table.add_row(name, stage["chunk"], _digits(stage["chunk_ns"]), *costs)
+    table.add_row("all", "", "", *[f"{way['core_ms_per_ms']:.3f}" for way in _ways(result)])
+    failed = [f"{way['blocks_failed']} of {way['blocks']}" for way in _ways(result)]
+    table.add_row("blocks failed", "", "", *failed)
+    print_table(console, table)
 
 
 def _share(least: float | None, of: str | None, ns: float) -> str:
