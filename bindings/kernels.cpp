@@ -229,20 +229,30 @@ Out<std::int8_t> demap(In<Value, 1> symbols, In<float, 1> noise, std::uint32_t b
   const std::size_t count = symbols.shape(0);
   require(noise.shape(0) == count, "noise must have one variance for each symbol");
   require(bits == 2 || bits == 4 || bits == 6 || bits == 8, "bits must be 2, 4, 6 or 8");
-  const auto& kernels = phy::demap_kernels(isa_of(isa));
   const auto tiles = to_tiles(symbols.data(), count);
-  std::vector<std::int8_t> soft(count * bits);
-  for (std::size_t t = 0; t < tiles.size(); ++t) {
-    alignas(64) float variance[kTileLanes] = {};
-    std::int8_t planes[phy::kMaxBitsPerSymbol][kTileLanes];
-    const std::size_t lanes = std::min<std::size_t>(kTileLanes, count - t * kTileLanes);
-    std::copy_n(noise.data() + t * kTileLanes, lanes, variance);
-    std::fill(variance + lanes, variance + kTileLanes, 1.0F);
-    kernels.demap(static_cast<phy::Modulation>(bits), tiles[t], variance, planes);
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      for (std::uint32_t i = 0; i < bits; ++i)
-        soft[(t * kTileLanes + lane) * bits + i] = planes[i][lane];
-  }
+  const auto elements = static_cast<std::uint32_t>(count);
+  std::vector<float> variances(tiles.size() * kTileLanes, 1.0F);
+  std::copy_n(noise.data(), count, variances.begin());
+  const std::vector<std::uint16_t> signs(tiles.size() + 1);
+  const phy::SoftMap map{.E = elements * bits,
+                         .plane_stride = elements,
+                         .bits = static_cast<std::uint8_t>(bits),
+                         .direct = false};
+  std::vector<std::int8_t> planes(count * bits), soft(count * bits);
+  phy::demap_kernels(isa_of(isa))
+      .demap(static_cast<phy::Modulation>(bits), {.map = map,
+                                                  .re = 0,
+                                                  .first = 0,
+                                                  .count = elements,
+                                                  .s = tiles.data(),
+                                                  .stride = 1,
+                                                  .noise = variances.data(),
+                                                  .noise_stride = kTileLanes,
+                                                  .signs = signs.data(),
+                                                  .sign_stride = 0,
+                                                  .soft = planes.data()});
+  for (std::size_t i = 0; i < bits; ++i)
+    for (std::size_t n = 0; n < count; ++n) soft[n * bits + i] = planes[i * count + n];
   return array(std::move(soft), {count, bits});
 }
 

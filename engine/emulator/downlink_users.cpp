@@ -269,9 +269,15 @@ void DownlinkUsers::demap(std::uint32_t user, const frame::Allocation& a, std::u
   alignas(64) float noise[kTileLanes];
   std::fill(std::begin(noise), std::end(noise),
             std::max({variances_[user] / power, error, phy::kPostNoiseFloor}));
-  frame::demap_tile(frame_, Direction::Downlink, a, tile, equalized_[tile], noise,
-                    phy::demap_kernels(),
-                    [&](std::uint32_t block) { return &soft_[soft_offsets_[block]]; });
+  frame::demap_tiles(frame_, Direction::Downlink, a,
+                     {.first = tile,
+                      .count = 1,
+                      .s = &equalized_[tile],
+                      .stride = 1,
+                      .noise = noise,
+                      .noise_stride = kTileLanes},
+                     phy::demap_kernels(),
+                     [&](std::uint32_t block) { return &soft_[soft_offsets_[block]]; });
 }
 
 void DownlinkUsers::decode_block() {

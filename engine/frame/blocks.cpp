@@ -63,6 +63,7 @@ class Layout {
   Blocks build() {
     for (const Direction d : {Direction::Uplink, Direction::Downlink})
       for (std::uint32_t user = 0; user < format_.users; ++user) add_user(d, user);
+    blocks_.signs.push_back(0);
     return std::move(blocks_);
   }
 
@@ -233,13 +234,15 @@ class Layout {
     for (const std::uint16_t symbol : run) {
       auto& a = allocation(symbol, user);
       a.signs = blocks_.signs.size();
-      const std::uint32_t end = a.first_subcarrier + a.count;
-      for (std::uint32_t k = a.first_subcarrier; k < end;) {
-        const std::uint32_t lane = k % phy::kTileLanes;
-        blocks_.signs.resize(blocks_.signs.size() + bits);
-        phy::lane_signs(planes.data(), plane_bytes, bits, a.first_re + k - a.first_subcarrier, lane,
-                        blocks_.signs.data() + blocks_.signs.size() - bits);
-        k += phy::kTileLanes - lane;
+      const std::uint32_t tiles = tiles_of(a);
+      blocks_.signs.resize(a.signs + std::size_t{bits} * tiles);
+      std::uint32_t lane = a.first_subcarrier % phy::kTileLanes, re = a.first_re;
+      for (std::uint32_t t = 0; t < tiles; ++t) {
+        std::uint16_t signs[phy::kMaxBitsPerSymbol];
+        phy::lane_signs(planes.data(), plane_bytes, bits, re, lane, signs);
+        for (std::uint32_t i = 0; i < bits; ++i) blocks_.signs[a.signs + i * tiles + t] = signs[i];
+        re += phy::kTileLanes - lane;
+        lane = 0;
       }
     }
   }

@@ -49,8 +49,13 @@ struct Allocation {
   std::uint32_t first_subcarrier = 0;
   std::uint32_t count = 0;     // subcarriers
   std::uint32_t first_re = 0;  // resource elements of the transport block before this symbol
-  std::size_t signs = 0;       // index into Frame::signs(): [tile from the first touched][bits]
+  std::size_t signs = 0;       // index into Frame::signs(): [bit][tile from the first touched]
 };
+
+/// Tiles that an allocation touches.
+inline std::uint32_t tiles_of(const Allocation& a) {
+  return phy::tiles_for(a.first_subcarrier % phy::kTileLanes + a.count);
+}
 
 /// All transport blocks of one direction, and the memory that one frame in flight needs for them.
 struct BlockSide {
@@ -68,7 +73,7 @@ struct Blocks {
   std::vector<Allocation> allocations;                     // [symbol][user]
   std::vector<std::vector<std::uint32_t>> code_blocks_at;  // [symbol], see Frame::code_blocks_at
   std::vector<std::vector<std::uint32_t>> assemblies_at;   // [symbol], see Frame::assemblies_at
-  std::vector<std::uint16_t> signs;
+  std::vector<std::uint16_t> signs;                        // with a spare one at the end
 };
 
 /// Lays out the symbols of a frame in time.

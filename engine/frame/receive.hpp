@@ -25,30 +25,47 @@ struct DecodeScratch {
 /// Index of the code block that holds resource element `re` of a transport block.
 std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) noexcept;
 
-/// Soft bits of one tile of a user's symbol, whose variance is noise[lane], to the decoders'
+/// A user's equalized symbols in `count` tiles from `first` on: s[0], s[stride], …, and the
+/// variance of each tile's lanes, noise[0], noise[noise_stride], ….
+struct UserTiles {
+  std::uint32_t first, count;
+  const phy::Tile* s;
+  std::size_t stride;
+  const float* noise;
+  std::size_t noise_stride;
+};
+
+/// Soft bits of those subcarriers of the tiles that belong to the allocation, to the decoders'
 /// buffers: soft_of(code block of the direction) → its buffer.
 template <typename SoftOf>
-void demap_tile(const Frame& frame, Direction direction, const Allocation& a, std::uint32_t tile,
-                const phy::Tile& s, const float* noise, const phy::DemapKernels& kernels,
-                SoftOf&& soft_of) noexcept {
+void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
+                 const UserTiles& tiles, const phy::DemapKernels& kernels,
+                 SoftOf&& soft_of) noexcept {
+  const std::uint32_t begin = std::max(a.first_subcarrier, tiles.first * phy::kTileLanes);
+  const std::uint32_t end =
+      std::min(a.first_subcarrier + a.count, (tiles.first + tiles.count) * phy::kTileLanes);
+  if (begin >= end) return;
   const auto& tb = frame.transport_blocks(direction)[a.transport_block];
   const auto& plan = frame.plan(tb);
-  std::int8_t planes[phy::kMaxBitsPerSymbol][16];
-  kernels.demap(plan.modulation(), s, noise, planes);
-  const std::uint32_t begin = std::max(a.first_subcarrier, tile * phy::kTileLanes);
-  const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * phy::kTileLanes);
-  const std::uint16_t* signs =
-      &frame.signs()[a.signs + (tile - a.first_subcarrier / phy::kTileLanes) * plan.Qm()];
-  std::uint32_t lane = begin % phy::kTileLanes;
+  const std::size_t signs = a.signs - a.first_subcarrier / phy::kTileLanes;  // of tile 0
   std::uint32_t re = a.first_re + begin - a.first_subcarrier;
-  const std::uint32_t re_end = re + end - begin;
-  for (std::uint32_t r = code_block_of(plan, re); re < re_end; ++r) {
+  for (std::uint32_t k = begin, r = code_block_of(plan, re); k < end; ++r) {
     const auto& cb = plan.blocks()[r];
-    const std::uint32_t count = std::min(re_end, cb.first_re + cb.re_count) - re;
-    kernels.store(cb.map, re - cb.first_re, lane, count, planes, signs,
-                  soft_of(tb.first_code_block + r));
+    const std::uint32_t count = std::min(end - k, cb.first_re + cb.re_count - re);
+    const std::uint32_t tile = k / phy::kTileLanes, i = tile - tiles.first;
+    kernels.demap(plan.modulation(), {.map = cb.map,
+                                      .re = re - cb.first_re,
+                                      .first = k % phy::kTileLanes,
+                                      .count = count,
+                                      .s = tiles.s + i * tiles.stride,
+                                      .stride = tiles.stride,
+                                      .noise = tiles.noise + i * tiles.noise_stride,
+                                      .noise_stride = tiles.noise_stride,
+                                      .signs = &frame.signs()[signs + tile],
+                                      .sign_stride = tiles_of(a),
+                                      .soft = soft_of(tb.first_code_block + r)});
     re += count;
-    lane += count;
+    k += count;
   }
 }
 

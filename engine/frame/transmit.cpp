@@ -37,9 +37,8 @@ void modulate_user(const Frame& frame, Direction direction, std::uint32_t symbol
       const std::uint32_t tile = k / kTileLanes;
       const std::uint32_t count = std::min(kTileLanes - k % kTileLanes, end - re);
       kernels.modulate(plan.modulation(), coded + places[r].coded_offset, cb.E, re - cb.first_re,
-                       k % kTileLanes, count,
-                       &frame.signs()[a.signs + (tile - first_tile) * plan.Qm()],
-                       &symbols[tile * stride]);
+                       k % kTileLanes, count, &frame.signs()[a.signs + tile - first_tile],
+                       tiles_of(a), &symbols[tile * stride]);
       re += count;
     }
   }

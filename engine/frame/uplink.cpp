@@ -158,33 +158,45 @@ struct UplinkKernels {
     const Combiners& c = *slot.combiners;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     const Tile* grid = grid_of(task.step);
-    for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
-      const Tile* y = grid + std::size_t{t} * p.tile_stride();
-      if (p.group() == 16)
-        p.equalize_.per_tile(frame.array(), &c.scalars[t * block], y, worker.equalized.data());
-      else
-        p.equalize_.per_subcarrier(frame.array(), &c.tiles[t * block], y, worker.equalized.data());
-      demodulate(t, &c.post_noise[std::size_t{t} * p.users_ * kTileLanes]);
+    for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
+      const std::uint32_t count = std::min(kTilesAtOnce, task.first + task.count - t);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const Tile* y = grid + std::size_t{t + i} * p.tile_stride();
+        Tile* s = &worker.equalized[std::size_t{i} * p.users_];
+        if (p.group() == 16)
+          p.equalize_.per_tile(frame.array(), &c.scalars[(t + i) * block], y, s);
+        else
+          p.equalize_.per_subcarrier(frame.array(), &c.tiles[(t + i) * block], y, s);
+      }
+      demodulate(t, count, &c.post_noise[std::size_t{t} * p.users_ * kTileLanes]);
     }
   }
 
-  void demodulate(std::uint32_t tile, const float* post_noise) {
+  void demodulate(std::uint32_t first, std::uint32_t count, const float* post_noise) {
     const auto allocations = frame.allocations(task.step);
-    const bool sampled = tile == p.sampled_tile(slot.frame, task.step);
-    for (std::uint32_t u = 0; u < p.users_; ++u) {
-      const Allocation& a = allocations[u];
-      const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
-      const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
-      if (begin >= end) continue;
-      const float* noise = post_noise + std::size_t{u} * kTileLanes;
-      if (sampled) sample(u, a, begin, end, noise);
-      demap_tile(frame, Direction::Uplink, a, tile, worker.equalized[u], noise, p.demap_,
-                 [&](std::uint32_t block) { return soft_of(block); });
-    }
+    const std::size_t noise_stride = std::size_t{p.users_} * kTileLanes;
+    for (std::uint32_t u = 0; u < p.users_; ++u)
+      demap_tiles(frame, Direction::Uplink, allocations[u],
+                  {.first = first,
+                   .count = count,
+                   .s = &worker.equalized[u],
+                   .stride = p.users_,
+                   .noise = post_noise + std::size_t{u} * kTileLanes,
+                   .noise_stride = noise_stride},
+                  p.demap_, [&](std::uint32_t block) { return soft_of(block); });
+    const std::uint32_t sampled = p.sampled_tile(slot.frame, task.step);
+    if (sampled < first || sampled >= first + count) return;
+    const std::uint32_t i = sampled - first;
+    for (std::uint32_t u = 0; u < p.users_; ++u)
+      sample(u, sampled, worker.equalized[std::size_t{i} * p.users_ + u],
+             post_noise + i * noise_stride + std::size_t{u} * kTileLanes);
   }
 
-  void sample(std::uint32_t user, const Allocation& a, std::uint32_t begin, std::uint32_t end,
-              const float* noise) {
+  void sample(std::uint32_t user, std::uint32_t tile, const Tile& s, const float* noise) {
+    const Allocation& a = frame.allocations(task.step)[user];
+    const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
+    const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
+    if (begin >= end) return;
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
     const auto& plan = frame.plan(frame.transport_blocks(Direction::Uplink)[a.transport_block]);
     std::uint32_t mask = 0;
@@ -194,12 +206,11 @@ struct UplinkKernels {
       variance += noise[k % kTileLanes];
     }
     slot.quality[std::size_t{ordinal} * p.users_ + user] = {
-        p.demap_.error_power(plan.modulation(), worker.equalized[user], mask), variance,
-        end - begin};
+        p.demap_.error_power(plan.modulation(), s, mask), variance, end - begin};
     if (user != p.sampled_user(slot.frame)) return;
     for (std::uint32_t lane = begin % kTileLanes; lane < begin % kTileLanes + end - begin; ++lane) {
-      slot.constellation[ordinal].re[lane] = worker.equalized[user].re[lane];
-      slot.constellation[ordinal].im[lane] = worker.equalized[user].im[lane];
+      slot.constellation[ordinal].re[lane] = s.re[lane];
+      slot.constellation[ordinal].im[lane] = s.im[lane];
     }
   }
 

@@ -5,6 +5,9 @@
 
 namespace carillon::frame {
 
+/// Tiles that are equalized before they are demapped: users' soft bits go to memory in longer runs.
+inline constexpr std::uint32_t kTilesAtOnce = 8;
+
 struct Pipeline::Worker {
   explicit Worker(const Frame& frame)
       : ofdm(frame.ofdm()),
@@ -12,7 +15,7 @@ struct Pipeline::Worker {
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
-        equalized(frame.format().users),
+        equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, phy::kMaxLifting}.length()),
         codeword(soft.size() / 8 + phy::kCodedPadding),
         info(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8) {}
@@ -23,7 +26,7 @@ struct Pipeline::Worker {
   AlignedArray<phy::Tile> row;        // one antenna's pilot symbol
   AlignedArray<phy::Tile> combiner;   // of one CSI tile, lanes are groups
   AlignedArray<float> group_noise;    // its post-equalization noise
-  AlignedArray<phy::Tile> equalized;  // [user]
+  AlignedArray<phy::Tile> equalized;  // [tile][user]
   AlignedArray<std::int8_t> soft;     // one code block whose bits repeat
   AlignedArray<std::uint8_t> codeword;
   AlignedArray<std::uint8_t> info;

@@ -191,7 +191,7 @@ TEST(Blocks, SignsAreTheGoldSequenceInOrder) {
               const std::size_t n = std::size_t{a.first_re + j} * bits + i;
               const std::uint32_t k = a.first_subcarrier + j;
               const std::uint32_t tile = k / 16 - a.first_subcarrier / 16;
-              const unsigned sign = frame.signs()[a.signs + tile * bits + i] >> k % 16 & 1U;
+              const unsigned sign = frame.signs()[a.signs + i * tiles_of(a) + tile] >> k % 16 & 1U;
               wrong += sign != (c[n / 8] >> n % 8 & 1U);
             }
           EXPECT_EQ(wrong, 0U);

@@ -1,5 +1,5 @@
-// Demapping, and demapping with the store to the decoder's buffer; bits are soft bits. A symbol of
-// 1200 subcarriers of one user, whose tiles and buffer stay in the L1 or L2 cache.
+// Demapping to the decoder's buffer; bits are soft bits. A symbol of 1200 subcarriers of one user,
+// eight tiles a call, as frame/ calls it; tiles and buffer stay in the L1 or L2 cache.
 #include "phy/demap/demap.hpp"
 
 #include "peers/peer.hpp"
@@ -11,18 +11,18 @@ namespace {
 using namespace carillon;
 using namespace carillon::phy;
 
-constexpr std::uint32_t kSubcarriers = 1200;
+constexpr std::uint32_t kSubcarriers = 1200, kTilesAtOnce = 8;
 
 void measure(const bench::Bench& bench, Isa isa, Modulation modulation) {
   const std::uint32_t Qm = bits_per_symbol(modulation), E = kSubcarriers * Qm;
   const DemapKernels& kernels = demap_kernels(isa);
   const auto tiles = bench::random_tiles(tiles_for(kSubcarriers));
-  const std::vector<float> noise(kTileLanes, 0.01F);
+  const std::vector<float> noise(kTileLanes * tiles.size(), 0.01F);
   const SoftMap map = match_rate({1, 384}, 100, LdpcCode{1, 384}.length(), 0, Qm, E);
   const SoftMap repeating = match_rate({1, 72}, 0, LdpcCode{1, 72}.length(), 0, Qm, E);
   std::vector<std::int8_t> soft(LdpcCode{1, 384}.length()), d(soft.size());
-  const std::uint16_t signs[8] = {0x1234, 0x9876, 0xFFFF, 0, 0x5555, 0xAAAA, 1, 2};
-  std::int8_t planes[8][16];
+  std::vector<std::uint16_t> signs(Qm * tiles.size() + 1);
+  for (std::size_t i = 0; i < signs.size(); ++i) signs[i] = static_cast<std::uint16_t>(i * 40503);
 
   const auto time = [&](const char* kernel, const char* per, double items, auto&& call) {
     const bench::Case of{.kernel = kernel,
@@ -33,23 +33,27 @@ void measure(const bench::Bench& bench, Isa isa, Modulation modulation) {
                          .work = {.bits = E / items}};
     bench.compare(of, call, [&] { return bench::recorded(of.kernel, of.shape); });
   };
-  const auto each_tile = [&](const char* kernel, auto&& work) {
-    const auto count = static_cast<std::uint32_t>(tiles.size());
-    time(kernel, "tile", count, [&] {
-      for (std::uint32_t t = 0; t < count; ++t) work(t);
-    });
-  };
-  each_tile("demap",
-            [&](std::uint32_t t) { kernels.demap(modulation, tiles[t], noise.data(), planes); });
-  each_tile("demap and store", [&](std::uint32_t t) {
-    kernels.demap(modulation, tiles[t], noise.data(), planes);
-    kernels.store(map, t * kTileLanes, 0, kTileLanes, planes, signs, soft.data());
+  const auto count = static_cast<std::uint32_t>(tiles.size());
+  time("demap and store", "tile", count, [&] {
+    for (std::uint32_t t = 0; t < count; t += kTilesAtOnce)
+      kernels.demap(modulation, {.map = map,
+                                 .re = t * kTileLanes,
+                                 .first = 0,
+                                 .count = std::min(kTilesAtOnce, count - t) * kTileLanes,
+                                 .s = &tiles[t],
+                                 .stride = 1,
+                                 .noise = &noise[t * kTileLanes],
+                                 .noise_stride = kTileLanes,
+                                 .signs = &signs[t],
+                                 .sign_stride = count,
+                                 .soft = soft.data()});
   });
   if (!repeating.direct)
     time("recover", "code block", 1, [&] { kernels.recover(repeating, soft.data(), d.data()); });
   volatile float power = 0;
-  each_tile("error power",
-            [&](std::uint32_t t) { power = kernels.error_power(modulation, tiles[t], 0xFFFF); });
+  time("error power", "tile", count, [&] {
+    for (const Tile& tile : tiles) power = kernels.error_power(modulation, tile, 0xFFFF);
+  });
 }
 
 void run(bench::Bench& bench) {

@@ -32,7 +32,7 @@ void run(bench::Bench& bench) {
                  [&] {
                    for (std::uint32_t t = 0; t < tiles.size(); ++t)
                      modulate_kernels(isa).modulate(modulation, coded.data(), kSubcarriers * Qm,
-                                                    t * kTileLanes, 0, kTileLanes, signs,
+                                                    t * kTileLanes, 0, kTileLanes, signs, 1,
                                                     &tiles[t]);
                  });
     }

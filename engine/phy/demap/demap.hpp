@@ -10,18 +10,35 @@
 
 namespace carillon::phy {
 
-struct DemapKernels {
-  /// Max-log LLRs (exact, 38.211 5.1) of one user's tile. noise[lane] is the variance of noise on a
-  /// unit-energy symbol, both components together; infinity says nothing is known.
-  /// planes[i][lane], i < bits_per_symbol, in the scale of modulation.hpp.
-  void (*demap)(Modulation, const Tile& s, const float* noise, std::int8_t (*planes)[16]) noexcept;
+/// Consecutive resource elements of a code block: lanes [first, first + count) of one user's tiles
+/// s[0], s[stride], …, first < 16.
+struct SoftRun {
+  const SoftMap& map;  ///< of the code block
+  std::uint32_t re;    ///< the first element, counted from the block's first
+  std::uint32_t first, count;
+  const Tile* s;
+  std::size_t stride;
+  /// noise[t * noise_stride + lane] is the variance of noise on a unit-energy symbol, both
+  /// components together; infinity says nothing is known.
+  const float* noise;
+  std::size_t noise_stride;
+  /// Bit `lane` of signs[i * sign_stride + t] is set where scrambling flips bit i. One more is
+  /// readable after each plane's last.
+  const std::uint16_t* signs;
+  std::size_t sign_stride;
+  std::int8_t* soft;  ///< the block's buffer
+};
 
-  /// Stores lanes [first, first + count) of each plane for elements re… of a code block (counted
-  /// from the block's first), negated where signs[i] has the lane's bit set (scrambling). Writes no
-  /// other byte of `soft`, so that tiles of a block may be stored by several threads.
-  void (*store)(const SoftMap&, std::uint32_t re, std::uint32_t first, std::uint32_t count,
-                const std::int8_t (*planes)[16], const std::uint16_t* signs,
-                std::int8_t* soft) noexcept;
+/// Most that an LLR may change over half the distance 2a of two points, kLlrScale·4·a²/noise: with
+/// less noise a symbol next to a decision's boundary gets less than it deserves.
+inline constexpr float kMostLlrSlope = 255;
+
+struct DemapKernels {
+  /// Max-log LLRs (38.211 5.1) in the scale of modulation.hpp to their places, within one step of
+  /// the exact ones where the variances of eight neighbouring tiles lie within 10 dB. Else, and in
+  /// 256QAM below 5 dB, points far outside the constellation may get less. Writes no other byte of
+  /// `soft`, so that runs of a block may be demapped by several threads.
+  void (*demap)(Modulation, const SoftRun&) noexcept;
 
   /// For a map that is not direct: d order (N places, overwritten; 0 where nothing was sent) from E
   /// soft bits in e order, repetitions added with saturation.

@@ -2,16 +2,397 @@
 
 namespace {
 
+// Two tiles at a time in 16-bit fixed point: what leaves are bytes.
+inline constexpr std::uint32_t kPair = 2 * kTileLanes;
+inline constexpr std::uint32_t kTileVectors = kTileLanes / kLanes;
+using Vw [[gnu::vector_size(kLanes * 4)]] = std::int16_t;
+using Vu [[gnu::vector_size(kLanes * 4)]] = std::uint16_t;
+/// A number for each lane of the pair, in the order that packing leaves them in.
+struct Words {
+  Vw v[kTileVectors];
+};
+
 #if CARILLON_SIMD_AVX512
 // With all lanes: GCC 12 warns of the undefined source of the unmasked forms.
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm512_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm512_maskz_min_ps(0xFFFF, a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
+[[gnu::always_inline]] inline bool any_below(Vf a, float b) {
+  return _mm512_cmp_ps_mask(a, broadcast(b), _CMP_LT_OQ) != 0;
+}
+// To 14 bits (AVX2: 11 and a half), where an LLR has 7.
+[[gnu::always_inline]] inline Vf reciprocal(Vf x) { return _mm512_maskz_rcp14_ps(0xFFFF, x); }
+[[gnu::always_inline]] inline Vw pack(Vf a, Vf b) {
+  return (Vw)_mm512_packs_epi32(_mm512_maskz_cvtps_epi32(0xFFFF, a),
+                                _mm512_maskz_cvtps_epi32(0xFFFF, b));
+}
+[[gnu::always_inline]] inline Vw high(Vw a, Vw b) {
+  return (Vw)_mm512_mulhi_epi16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vu high(Vu a, Vu b) {
+  return (Vu)_mm512_mulhi_epu16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vw rounded(Vw a, Vw b) {
+  return (Vw)_mm512_mulhrs_epi16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vu added(Vu a, Vu b) {
+  return (Vu)_mm512_adds_epu16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vu excess(Vu a, Vu b) {
+  return (Vu)_mm512_subs_epu16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vu smaller(Vu a, Vu b) {
+  return (Vu)_mm512_min_epu16((__m512i)a, (__m512i)b);
+}
+[[gnu::always_inline]] inline Vu magnitude(Vw a) { return (Vu)_mm512_abs_epi16((__m512i)a); }
 #else
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm256_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm256_min_ps(a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm256_max_ps(a, b); }
+[[gnu::always_inline]] inline bool any_below(Vf a, float b) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(a, broadcast(b), _CMP_LT_OQ)) != 0;
+}
+[[gnu::always_inline]] inline Vf reciprocal(Vf x) { return _mm256_rcp_ps(x); }
+[[gnu::always_inline]] inline Vw pack(Vf a, Vf b) {
+  return (Vw)_mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b));
+}
+[[gnu::always_inline]] inline Vw high(Vw a, Vw b) {
+  return (Vw)_mm256_mulhi_epi16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vu high(Vu a, Vu b) {
+  return (Vu)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vw rounded(Vw a, Vw b) {
+  return (Vw)_mm256_mulhrs_epi16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vu added(Vu a, Vu b) {
+  return (Vu)_mm256_adds_epu16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vu excess(Vu a, Vu b) {
+  return (Vu)_mm256_subs_epu16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vu smaller(Vu a, Vu b) {
+  return (Vu)_mm256_min_epu16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Vu magnitude(Vw a) { return (Vu)_mm256_abs_epi16((__m256i)a); }
 #endif
+
+// ---- One component x of a symbol in units of the amplitude a, its points at ±1, ±3, …: the
+// nearest point of the other sign is at 1 and that of the same sign at 2m + 1, so the sign bit's
+// LLR is
+// ((|x| + 1)² - (|x| - 2m - 1)²) a²/σ² = s·(m + 1)(|x| - m) with the slope s = 4 a²/σ². The next
+// bit says on which side of the middle point |x| lies: the same constellation, half as large,
+// around it.
+
+// kLevels bits for each component.
+template <int kLevels>
+inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kLevels));
+
+// Numbers of x and of the slope as integers, so that the highest 16 bits of their product are LLRs
+// with at least one bit of fraction, however large. Where a channel is weak points lie far out and
+// the slope is small; where it is strong only the neighbourhood of the decision matters.
+[[gnu::always_inline]] inline Vi larger(Vi a, Vi b) { return a > b ? a : b; }
+[[gnu::always_inline]] inline Vi smaller(Vi a, Vi b) { return a < b ? a : b; }
+
+struct Format {
+  int point_bits, slope_bits;
+  constexpr int fraction() const { return point_bits + slope_bits - 16; }
+  constexpr float point_unit() const { return static_cast<float>(1 << point_bits); }
+  constexpr float slope_unit() const { return static_cast<float>(1 << slope_bits); }
+};
+inline constexpr Format kWeak{8, 11}, kStrong{10, 7};
+inline constexpr float kWeakSlope = 16;
+
+[[gnu::always_inline]] inline Vu all(int word) { return Vu{} + static_cast<std::uint16_t>(word); }
+template <Format kFormat>
+[[gnu::always_inline]] inline Vu point(int n) {
+  return all(n << kFormat.point_bits);
+}
+
+// (m + 1)(x - m), saturated, of a component with 2·kHalf points.
+template <Format kFormat, int kHalf>
+[[gnu::always_inline]] inline Vu sign_distance(Vu x) {
+  if constexpr (kHalf == 8) {
+    const Vu m = smaller(x >> (kFormat.point_bits + 1), all(7));
+    return (m + 1) * smaller(x - (m << kFormat.point_bits), all(0xffff / 8));
+  }
+  Vu sum = x;
+#pragma GCC unroll 4
+  for (int m = 1; m < kHalf; ++m) sum = added(sum, excess(x, point<kFormat>(2 * m)));
+  return sum;
+}
+
+// An LLR before it is saturated: its magnitude and a number of its sign, or (sign is null) itself.
+struct Soft {
+  Words llr;
+  const Words* sign;
+};
+
+// The LLR of the outermost of x's bits, where x has 2·kHalf points.
+template <Format kFormat, int kHalf>
+[[gnu::always_inline]] inline Soft outermost(const Words& x, const Words& slope) {
+  const auto round = [](auto product) {
+    return rounded((Vw)product, (Vw)all(1 << (15 - kFormat.fraction())));
+  };
+  Soft soft{{}, kHalf == 1 ? nullptr : &x};
+  for (std::uint32_t i = 0; i < kTileVectors; ++i) {
+    if constexpr (kHalf == 1)
+      soft.llr.v[i] = round(high(x.v[i], slope.v[i]));
+    else
+      soft.llr.v[i] = round(high(sign_distance<kFormat, kHalf>(magnitude(x.v[i])), (Vu)slope.v[i]));
+  }
+  return soft;
+}
+
+// What is left of x without that bit.
+template <Format kFormat, int kHalf>
+[[gnu::always_inline]] inline Words without_outermost(const Words& x) {
+  Words rest;
+  for (std::uint32_t i = 0; i < kTileVectors; ++i)
+    rest.v[i] = (Vw)(point<kFormat>(kHalf) - magnitude(x.v[i]));
+  return rest;
+}
+
+// ---- Soft bits to their places
+
+// Packing takes its operands in turns of four lanes: the permutation puts that right.
+#if CARILLON_SIMD_AVX512
+[[gnu::always_inline]] inline Vw with_sign(const Soft& soft) {
+  if (soft.sign == nullptr) return soft.llr.v[0];
+  return (Vw)_mm512_mask_sub_epi16((__m512i)soft.llr.v[0],
+                                   _mm512_movepi16_mask((__m512i)soft.sign->v[0]),
+                                   _mm512_setzero_si512(), (__m512i)soft.llr.v[0]);
+}
+
+/// Bytes of two planes, negated where the lane's bit is set.
+template <typename Put>
+[[gnu::always_inline]] inline void put_planes(const Soft& re, const Soft& im,
+                                              const std::uint32_t (&signs)[2], const Put& put) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i bytes =
+      _mm512_max_epi8(_mm512_packs_epi16((__m512i)with_sign(re), (__m512i)with_sign(im)),
+                      _mm512_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
+  const __m512i ordered = _mm512_maskz_permutexvar_epi32(0xFFFF, order, bytes);
+  const std::uint64_t flips = signs[0] | std::uint64_t{signs[1]} << 32;
+  const __m512i both = _mm512_mask_sub_epi8(ordered, flips, _mm512_setzero_si512(), ordered);
+  __m256i planes[2];
+  std::memcpy(planes, &both, sizeof both);
+  put(0, planes[0]);
+  put(1, planes[1]);
+}
+#else
+[[gnu::always_inline]] inline __m256i packed(const Words& w) {
+  return _mm256_packs_epi16((__m256i)w.v[0], (__m256i)w.v[1]);
+}
+
+// All ones in the bytes whose lane's bit is set, in the order of packed bytes.
+[[gnu::always_inline]] inline __m256i spread(std::uint32_t signs) {
+  const __m256i byte_of = _mm256_setr_epi32(0, 0x01010101, 0x02020202, 0x03030303, 0, 0x01010101,
+                                            0x02020202, 0x03030303);
+  const __m256i bit_of = _mm256_setr_epi32(
+      0x08040201, 0x08040201, 0x08040201, 0x08040201, static_cast<int>(0x80402010),
+      static_cast<int>(0x80402010), static_cast<int>(0x80402010), static_cast<int>(0x80402010));
+  const __m256i bytes =
+      _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<std::int32_t>(signs)), byte_of);
+  return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of), bit_of);
+}
+
+[[gnu::always_inline]] inline __m256i plane_of(const Soft& soft, std::uint32_t signs) {
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7), flip = spread(signs);
+  __m256i bytes = packed(soft.llr);
+  if (soft.sign != nullptr) {
+    // No sign is zero but of an LLR of zero, or of one that rounds to it.
+    bytes = _mm256_sign_epi8(bytes, _mm256_xor_si256(packed(*soft.sign), flip));
+  } else {
+    bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
+    bytes = _mm256_sub_epi8(_mm256_xor_si256(bytes, flip), flip);
+  }
+  return _mm256_permutevar8x32_epi32(bytes, order);
+}
+
+/// Bytes of two planes, negated where the lane's bit is set.
+template <typename Put>
+[[gnu::always_inline]] inline void put_planes(const Soft& re, const Soft& im,
+                                              const std::uint32_t (&signs)[2], const Put& put) {
+  put(0, plane_of(re, signs[0]));
+  put(1, plane_of(im, signs[1]));
+}
+#endif
+
+// All bits of a pair of tiles from the i-th on: signs(i) are those to flip, put(i, plane) stores.
+template <Format kFormat, int kHalf, typename Signs, typename Put>
+[[gnu::always_inline]] inline void demap_bits(std::uint32_t i, const Words& re, const Words& im,
+                                              const Words& slope, const Signs& signs,
+                                              const Put& put) {
+  put_planes(outermost<kFormat, kHalf>(re, slope), outermost<kFormat, kHalf>(im, slope),
+             {signs(i), signs(i + 1)}, [&](std::uint32_t k, __m256i plane) { put(i + k, plane); });
+  if constexpr (kHalf > 1)
+    demap_bits<kFormat, kHalf / 2>(i + 2, without_outermost<kFormat, kHalf>(re),
+                                   without_outermost<kFormat, kHalf>(im), slope, signs, put);
+}
+
+/// Neighbouring tiles of one user (strides in elements), and where the soft bits of their lanes go.
+struct TileRun {
+  const Tile* s;
+  std::size_t stride;
+  const float* noise;
+  std::size_t noise_stride;
+  const std::uint16_t* signs;
+  std::size_t sign_stride;
+  std::int8_t* to[kMaxBitsPerSymbol];
+};
+
+/// A pair of tiles in fixed point.
+struct Pair {
+  Words re, im, slope;
+};
+
+template <int kLevels>
+constexpr float slope_times_noise() {
+  constexpr float a = kAmplitude<kLevels>;
+  return kLlrScale * 4 * a * a;
+}
+
+// The lanes of two tiles, as vectors.
+[[gnu::always_inline]] inline Vf of_pair(const float* first, const float* second, std::uint32_t v) {
+  return load((v < kTileVectors ? first : second) + v % kTileVectors * kLanes);
+}
+
+template <int kLevels, Format kFormat>
+[[gnu::always_inline]] inline Pair convert(const Tile& first, const Tile& second,
+                                           const float* first_noise, const float* second_noise) {
+  constexpr float numerator = slope_times_noise<kLevels>();
+  const auto words = [](const auto& value) {
+    Words words;
+    for (std::uint32_t w = 0; w < kTileVectors; ++w)
+      words.v[w] = pack(value(2 * w), value(2 * w + 1));
+    return words;
+  };
+  const auto points = [&](const float* one, const float* other) {
+    return words([&](std::uint32_t v) {
+      return of_pair(one, other, v) * (kFormat.point_unit() / kAmplitude<kLevels>);
+    });
+  };
+  return {points(first.re, second.re), points(first.im, second.im), words([&](std::uint32_t v) {
+            const Vf noise = (Vf)larger((Vi)of_pair(first_noise, second_noise, v),
+                                        (Vi)broadcast(numerator / kMostLlrSlope));
+            return numerator * kFormat.slope_unit() * reciprocal(noise);
+          })};
+}
+
+// Pairs that are converted before their bits are taken: the chains of dependent instructions of
+// either pass are short enough for several pairs to be under way at once.
+inline constexpr std::uint32_t kMostPairs = 4;
+
+template <int kLevels, Format kFormat>
+void demap_pairs(const TileRun& run, std::uint32_t first, std::uint32_t count) {
+  Pair pairs[kMostPairs];
+  for (std::uint32_t p = 0; p < count; ++p) {
+    const std::size_t tile = 2 * (first + p);
+    const Tile* s = run.s + tile * run.stride;
+    const float* noise = run.noise + tile * run.noise_stride;
+    pairs[p] = convert<kLevels, kFormat>(s[0], s[run.stride], noise, noise + run.noise_stride);
+  }
+  for (std::uint32_t p = 0; p < count; ++p) {
+    const auto signs = [&](std::uint32_t i) {
+      std::uint32_t both;
+      std::memcpy(&both, run.signs + i * run.sign_stride + 2 * (first + p), sizeof both);
+      return both;
+    };
+    const auto put = [&](std::uint32_t i, __m256i plane) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(run.to[i] + (first + p) * kPair), plane);
+    };
+    demap_bits<kFormat, 1 << (kLevels - 1)>(0, pairs[p].re, pairs[p].im, pairs[p].slope, signs,
+                                            put);
+  }
+}
+
+// Whether some lane's slope needs the format for strong channels. As integers, which compare alike
+// where nothing is negative.
+template <int kLevels>
+[[gnu::always_inline]] inline bool is_strong(const TileRun& run, std::uint32_t first,
+                                             std::uint32_t count) {
+  Vi least = (Vi)broadcast(slope_times_noise<kLevels>());
+  for (std::uint32_t t = 2 * first; t < 2 * (first + count); ++t)
+    for (std::uint32_t v = 0; v < kTileVectors; ++v)
+      least = smaller(least, (Vi)load(run.noise + t * run.noise_stride + v * kLanes));
+  return any_below((Vf)least, slope_times_noise<kLevels>() / kWeakSlope);
+}
+
+template <int kLevels>
+void demap_pairs(const TileRun& run, std::uint32_t pairs) {
+  for (std::uint32_t first = 0; first < pairs; first += kMostPairs) {
+    const std::uint32_t count = std::min(kMostPairs, pairs - first);
+    if (is_strong<kLevels>(run, first, count))
+      demap_pairs<kLevels, kStrong>(run, first, count);
+    else
+      demap_pairs<kLevels, kWeak>(run, first, count);
+  }
+}
+
+void demap_pairs(Modulation modulation, const TileRun& run, std::uint32_t pairs) {
+  switch (modulation) {
+    case Modulation::Qpsk: return demap_pairs<1>(run, pairs);
+    case Modulation::Qam16: return demap_pairs<2>(run, pairs);
+    case Modulation::Qam64: return demap_pairs<3>(run, pairs);
+    case Modulation::Qam256: return demap_pairs<4>(run, pairs);
+  }
+}
+
+// The pieces that hold the coded bits of a block, in ascending e.
+struct Pieces {
+  SoftPiece as_sent;
+  const SoftPiece* first;
+
+  explicit Pieces(const SoftMap& map)
+      : as_sent{0, map.E, 0}, first(map.direct ? map.pieces.data() : &as_sent) {}
+};
+
+// Lanes [first, end) of every plane, which begins at e, to however many pieces they lie in.
+void copy_lanes(const SoftRun& run, const SoftPiece* piece, std::uint32_t e, std::uint32_t first,
+                std::uint32_t end, const std::int8_t (*planes)[kPair]) {
+  for (std::uint32_t i = 0; i < run.map.bits; ++i, e += run.map.plane_stride)
+    for (std::uint32_t lane = first; lane < end;) {
+      while (e + lane >= piece->e + piece->count) ++piece;
+      const std::uint32_t into = e + lane - piece->e;
+      const std::uint32_t lanes = std::min(end - lane, piece->count - into);
+      std::memcpy(run.soft + piece->d + into, planes[i] + lane, lanes);
+      lane += lanes;
+    }
+}
+
+void demap(Modulation modulation, const SoftRun& run) noexcept {
+  const Pieces pieces(run.map);
+  TileRun tiles{run.s, run.stride, run.noise, run.noise_stride, run.signs, run.sign_stride, {}};
+  std::uint32_t first = run.first, lanes = first + run.count, e = run.re - first, pairs;
+  for (; lanes > 0; lanes -= std::min(lanes, pairs * kPair), e += pairs * kPair, first = 0) {
+    // Pieces and planes both ascend in e, so that one pass over both finds each plane's place. Up
+    // to where the first of them has to change pieces all go straight on.
+    std::uint32_t straight = lanes, plane = e;
+    const SoftPiece* piece = pieces.first;
+    for (std::uint32_t i = 0; i < run.map.bits; ++i, plane += run.map.plane_stride) {
+      while (plane + first >= piece->e + piece->count) ++piece;
+      tiles.to[i] = run.soft + piece->d + (plane - piece->e);
+      straight = std::min(straight, piece->e + piece->count - plane);
+    }
+    pairs = first == 0 ? straight / kPair : 0;
+    if (pairs > 0) {
+      demap_pairs(modulation, tiles, pairs);
+    } else {  // an end, or a change of pieces, within the pair
+      pairs = 1;
+      std::int8_t planes[kMaxBitsPerSymbol][kPair];
+      if (lanes <= kTileLanes) tiles.stride = tiles.noise_stride = 0;  // there is no second tile
+      for (std::uint32_t i = 0; i < run.map.bits; ++i) tiles.to[i] = planes[i];
+      demap_pairs(modulation, tiles, 1);
+      copy_lanes(run, pieces.first, e, first, std::min(lanes, kPair), planes);
+    }
+    tiles.s += 2 * pairs * tiles.stride;
+    tiles.noise += 2 * pairs * tiles.noise_stride;
+    tiles.signs += 2 * pairs;
+  }
+}
+
+// ---- Error power
 
 inline float sum(Vf x) {
   __m256 halves[kLanes / 8];
@@ -22,17 +403,9 @@ inline float sum(Vf x) {
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-inline constexpr std::uint32_t kVectors = kTileLanes / kLanes;
-inline constexpr std::int32_t kSignBit = std::numeric_limits<std::int32_t>::min();
-
-[[gnu::always_inline]] inline Vf magnitude(Vf x) { return (Vf)((Vi)x & ~kSignBit); }
-[[gnu::always_inline]] inline Vf with_sign_of(Vf x, Vf sign) {
-  return (Vf)((Vi)x ^ ((Vi)sign & kSignBit));
+[[gnu::always_inline]] inline Vf magnitude(Vf x) {
+  return (Vf)((Vi)x & std::numeric_limits<std::int32_t>::max());
 }
-
-// kLevels bits for each component.
-template <int kLevels>
-inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kLevels));
 
 // The points of one component in units of the amplitude are ±1, ±3, … ±(2 kMost + 1): which pair of
 // them lies nearest to magnitude x.
@@ -41,102 +414,11 @@ template <int kMost>
   return smaller(round_down(x * 0.5F), broadcast(kMost));
 }
 
-// The soft bits of a plane for the real and of the next one for the imaginary parts: rounded,
-// saturated. Packing takes the two in turns of four lanes; the permutation puts that right.
-[[gnu::always_inline]] inline void store_soft(std::int8_t* planes, const Vf (&re)[kVectors],
-                                              const Vf (&im)[kVectors]) {
-#if CARILLON_SIMD_AVX512
-  const __m512i words = _mm512_packs_epi32(_mm512_maskz_cvtps_epi32(0xFFFF, re[0]),
-                                           _mm512_maskz_cvtps_epi32(0xFFFF, im[0]));
-  const __m256i bytes = _mm512_maskz_cvtsepi16_epi8(~__mmask32{0}, words);
-  const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
-#else
-  const auto words = [](const Vf(&x)[kVectors]) {
-    return _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
-  };
-  const __m256i bytes = _mm256_packs_epi16(words(re), words(im));
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-#endif
-  const __m256i soft = _mm256_max_epi8(_mm256_permutevar8x32_epi32(bytes, order),
-                                       _mm256_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(planes), soft);
-}
-
-// One component x, in units of the amplitude a, its points at ±1, ±3, …: the nearest point of the
-// other sign is at 1 and that of the same sign at 2m + 1, so the sign bit's LLR is
-// ((|x| + 1)² - (|x| - 2m - 1)²) a²/σ² = (m + 1) (|z| - m s) with s = 4 a²/σ² and z = s x. The next
-// bit says on which side of the middle point |x| lies: the same constellation, half as large,
-// around it. Only where m has more than two values is it worth computing.
-struct Component {
-  Vf x, z, s;
-
-  // Takes off the outermost bit of 2 * kHalf points and returns its LLR.
-  template <int kHalf>
-  [[gnu::always_inline]] Vf next() {
-    constexpr float half = kHalf;
-    const Vf size = magnitude(z);
-    Vf llr = z;
-    if constexpr (kHalf == 2) {
-      llr = 2 * z - larger(smaller(z, 2 * s), -2 * s);
-    } else if constexpr (kHalf > 2) {
-      const Vf distance = magnitude(x);
-      const Vf m = nearest_pair<kHalf - 1>(distance);
-      llr = with_sign_of((m + 1) * (size - m * s), z);
-      x = half - distance;
-    }
-    z = half * s - size;
-    return llr;
-  }
-};
-
-// Limits that keep every LLR within an int32, far beyond those of an int8.
-inline constexpr float kMaxPoint = 1000, kMaxSlope = 1e5;
-
-template <int kHalf>
-[[gnu::always_inline]] inline void demap_bits(std::int8_t (*planes)[16], Component (&re)[kVectors],
-                                              Component (&im)[kVectors]) {
-  Vf llr_re[kVectors], llr_im[kVectors];
-  for (std::uint32_t v = 0; v < kVectors; ++v) {
-    llr_re[v] = re[v].template next<kHalf>();
-    llr_im[v] = im[v].template next<kHalf>();
-  }
-  store_soft(planes[0], llr_re, llr_im);
-  if constexpr (kHalf > 1) demap_bits<kHalf / 2>(planes + 2, re, im);
-}
-
-template <int kLevels>
-void demap_levels(const Tile& s, const float* noise, std::int8_t (*planes)[16]) {
-  constexpr float a = kAmplitude<kLevels>;
-  Component re[kVectors], im[kVectors];
-  for (std::uint32_t v = 0; v < kVectors; ++v) {
-    const Vf slope =
-        smaller((kLlrScale * 4 * a * a) / load(noise + v * kLanes), broadcast(kMaxSlope));
-    const auto component = [slope](const float* part) {
-      const Vf x = load(part) * (1 / a);
-      const Vf point = larger(smaller(x, broadcast(kMaxPoint)), broadcast(-kMaxPoint));
-      return Component{point, point * slope, slope};
-    };
-    re[v] = component(s.re + v * kLanes);
-    im[v] = component(s.im + v * kLanes);
-  }
-  demap_bits<1 << (kLevels - 1)>(planes, re, im);
-}
-
-void demap(Modulation modulation, const Tile& s, const float* noise,
-           std::int8_t (*planes)[16]) noexcept {
-  switch (modulation) {
-    case Modulation::Qpsk: return demap_levels<1>(s, noise, planes);
-    case Modulation::Qam16: return demap_levels<2>(s, noise, planes);
-    case Modulation::Qam64: return demap_levels<3>(s, noise, planes);
-    case Modulation::Qam256: return demap_levels<4>(s, noise, planes);
-  }
-}
-
 template <int kLevels>
 float error_power_levels(const Tile& s, std::uint32_t mask) {
   constexpr float a = kAmplitude<kLevels>;
   Vf total{};
-  for (std::uint32_t v = 0; v < kVectors; ++v) {
+  for (std::uint32_t v = 0; v < kTileVectors; ++v) {
     Vf lanes{};
     for (const float* part : {s.re, s.im}) {
       const Vf size = magnitude(load(part + v * kLanes)) * (1 / a);
@@ -160,79 +442,7 @@ float error_power(Modulation modulation, const Tile& s, std::uint32_t mask) noex
   return 0;
 }
 
-// Negated where the lane's bit is set.
-[[gnu::always_inline]] inline __m128i flip(__m128i soft, std::uint16_t signs) {
-#if CARILLON_SIMD_AVX512
-  return _mm_mask_sub_epi8(soft, signs, _mm_setzero_si128(), soft);
-#else
-  const __m128i byte_of = _mm_set_epi8(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
-  const __m128i bit_of = _mm_set1_epi64x(static_cast<long long>(0x8040201008040201));
-  const __m128i spread = _mm_shuffle_epi8(_mm_cvtsi32_si128(signs), byte_of);
-  const __m128i set = _mm_cmpeq_epi8(_mm_and_si128(spread, bit_of), bit_of);
-  return _mm_sub_epi8(_mm_xor_si128(soft, set), set);
-#endif
-}
-
-// Lanes [first, first + count) to `place`, and nothing else.
-[[gnu::always_inline]] inline void store_lanes(std::int8_t* place, __m128i soft,
-                                               std::uint32_t first, std::uint32_t count) {
-#if CARILLON_SIMD_AVX512
-  const auto lanes = static_cast<__mmask16>(((1U << count) - 1) << first);
-  _mm_mask_storeu_epi8(place - first, lanes, soft);
-#else
-  std::int8_t all[kTileLanes];
-  std::memcpy(all, &soft, sizeof all);
-  std::memcpy(place, all + first, count);
-#endif
-}
-
-// The lanes of one plane that a boundary between pieces divides: as many stores as pieces.
-void store_divided(std::int8_t* soft, const SoftPiece* piece, std::uint32_t e, __m128i plane,
-                   std::uint32_t first, std::uint32_t count) {
-  for (std::uint32_t done = 0; done < count; ++piece) {
-    const std::uint32_t into = e + done - piece->e;
-    const std::uint32_t lanes = std::min(count - done, piece->count - into);
-    store_lanes(soft + piece->d + into, plane, first + done, lanes);
-    done += lanes;
-  }
-}
-
-// Pieces and planes both ascend in e, so one pass over both finds each plane's place.
-template <bool kWholeTile>
-void store_tile(const SoftMap& map, std::uint32_t re, std::uint32_t first, std::uint32_t count,
-                const std::int8_t (*planes)[16], const std::uint16_t* signs, std::int8_t* soft) {
-  const SoftPiece as_sent{0, map.E, 0};
-  const SoftPiece* piece = map.direct ? map.pieces.data() : &as_sent;
-  // Kept in registers: to the compiler, a store of bytes may change the map.
-  const std::uint32_t planes_left = map.bits, stride = map.plane_stride;
-  std::uint32_t e = re, end = 0;
-  std::int8_t* origin = soft;
-  const auto enter = [&] {
-    end = piece->e + piece->count;
-    origin = soft + piece->d - piece->e;
-  };
-  enter();
-  for (std::uint32_t i = 0; i < planes_left; ++i, e += stride) {
-    for (; e >= end; enter()) ++piece;
-    const __m128i plane =
-        flip(_mm_loadu_si128(reinterpret_cast<const __m128i*>(planes[i])), signs[i]);
-    if (e + count > end) [[unlikely]]
-      store_divided(soft, piece, e, plane, first, count);
-    else if (kWholeTile)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(origin + e), plane);
-    else
-      store_lanes(origin + e, plane, first, count);
-  }
-}
-
-void store_planes(const SoftMap& map, std::uint32_t re, std::uint32_t first, std::uint32_t count,
-                  const std::int8_t (*planes)[16], const std::uint16_t* signs,
-                  std::int8_t* soft) noexcept {
-  if (count == kTileLanes)
-    store_tile<true>(map, re, 0, kTileLanes, planes, signs, soft);
-  else
-    store_tile<false>(map, re, first, count, planes, signs, soft);
-}
+// ---- Repetitions
 
 // place += from, kept within ±kLlrLimit.
 [[gnu::always_inline]] inline void add_soft(std::int8_t* place, const std::int8_t* from,
@@ -261,5 +471,4 @@ void recover(const SoftMap& map, const std::int8_t* e, std::int8_t* d) noexcept 
 
 }  // namespace
 
-const DemapKernels demap_kernels{
-    .demap = demap, .store = store_planes, .recover = recover, .error_power = error_power};
+const DemapKernels demap_kernels{.demap = demap, .recover = recover, .error_power = error_power};

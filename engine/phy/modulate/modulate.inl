@@ -44,13 +44,13 @@ template <int kLevels>
 template <int kLevels>
 void modulate_levels(const std::uint8_t* coded, std::uint32_t plane_stride, std::uint32_t re,
                      std::uint32_t first, std::uint32_t count, const std::uint16_t* signs,
-                     Tile& s) {
+                     std::size_t sign_stride, Tile& s) {
   std::uint32_t bits[2 * kLevels];
   for (std::uint32_t i = 0; i < 2 * kLevels; ++i) {
     const std::uint32_t bit = i * plane_stride + re;
     std::uint32_t window;
     std::memcpy(&window, coded + bit / 8, sizeof window);
-    bits[i] = (window >> bit % 8 << first) ^ signs[i];
+    bits[i] = (window >> bit % 8 << first) ^ signs[i * sign_stride];
   }
   const std::uint32_t wanted = ((1U << count) - 1) << first;
   for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
@@ -61,17 +61,17 @@ void modulate_levels(const std::uint8_t* coded, std::uint32_t plane_stride, std:
 
 void modulate(Modulation modulation, const std::uint8_t* coded, std::uint32_t E, std::uint32_t re,
               std::uint32_t first, std::uint32_t count, const std::uint16_t* signs,
-              Tile* s) noexcept {
+              std::size_t sign_stride, Tile* s) noexcept {
   const std::uint32_t plane_stride = E / bits_per_symbol(modulation);
   switch (modulation) {
     case Modulation::Qpsk:
-      return modulate_levels<1>(coded, plane_stride, re, first, count, signs, *s);
+      return modulate_levels<1>(coded, plane_stride, re, first, count, signs, sign_stride, *s);
     case Modulation::Qam16:
-      return modulate_levels<2>(coded, plane_stride, re, first, count, signs, *s);
+      return modulate_levels<2>(coded, plane_stride, re, first, count, signs, sign_stride, *s);
     case Modulation::Qam64:
-      return modulate_levels<3>(coded, plane_stride, re, first, count, signs, *s);
+      return modulate_levels<3>(coded, plane_stride, re, first, count, signs, sign_stride, *s);
     case Modulation::Qam256:
-      return modulate_levels<4>(coded, plane_stride, re, first, count, signs, *s);
+      return modulate_levels<4>(coded, plane_stride, re, first, count, signs, sign_stride, *s);
   }
 }
 

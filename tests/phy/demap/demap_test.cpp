@@ -46,48 +46,151 @@ Tile tile_of(const Complex* symbols) {
   return tile;
 }
 
+/// Soft bits in e order of as many symbols as there are variances: bit i of symbol n at
+/// [i * symbols + n].
+std::vector<std::int8_t> demapped(Isa isa, Modulation modulation, const Complex* symbols,
+                                  const std::vector<float>& noise) {
+  const auto count = static_cast<std::uint32_t>(noise.size());
+  const std::uint32_t Qm = bits_per_symbol(modulation);
+  std::vector<Complex> padded(symbols, symbols + count);
+  padded.resize(tiles_for(count) * kTileLanes);
+  std::vector<Tile> tiles;
+  for (std::uint32_t n = 0; n < count; n += kTileLanes) tiles.push_back(tile_of(&padded[n]));
+  std::vector<float> variances = noise;
+  variances.resize(padded.size(), 1.0F);
+  const std::vector<std::uint16_t> signs(tiles.size() + 1);
+  const SoftMap as_sent{.E = count * Qm,
+                        .plane_stride = count,
+                        .bits = static_cast<std::uint8_t>(Qm),
+                        .direct = false};
+  std::vector<std::int8_t> soft(count * Qm);
+  demap_kernels(isa).demap(modulation, {.map = as_sent,
+                                        .re = 0,
+                                        .first = 0,
+                                        .count = count,
+                                        .s = tiles.data(),
+                                        .stride = 1,
+                                        .noise = variances.data(),
+                                        .noise_stride = kTileLanes,
+                                        .signs = signs.data(),
+                                        .sign_stride = 0,
+                                        .soft = soft.data()});
+  return soft;
+}
+
+std::vector<float> every(std::size_t count, float noise) {
+  return std::vector<float>(count, noise);
+}
+
+/// The max-log LLR in double precision, its slope limited as the contract says.
+double reference_llr(Modulation modulation, double y, double noise, std::uint32_t level) {
+  const int half = 1 << (bits_per_symbol(modulation) / 2 - 1);
+  const double a = half_distance(modulation);
+  double nearest[2] = {1e300, 1e300};
+  for (int point = -2 * half + 1; point < 2 * half; point += 2) {
+    // 38.211 5.1: bit 0 is the sign, each next one says on which side of the middle |x| lies.
+    double x = point;
+    int reach = half;
+    for (std::uint32_t i = 0; i < level; ++i, reach /= 2) x = reach - std::abs(x);
+    double& best = nearest[x < 0 ? 1 : 0];
+    best = std::min(best, (y / a - point) * (y / a - point));
+  }
+  const double slope = std::min(4 * kLlrScale * a * a / noise, double{kMostLlrSlope});
+  return slope / 4 * (nearest[1] - nearest[0]);
+}
+
+std::int8_t rounded(double llr) {
+  return static_cast<std::int8_t>(std::rint(std::min(std::max(llr, -127.0), 127.0)));
+}
+
 TEST(Demap, agrees_with_the_reference_llrs_to_one_step) {
   const auto all = references();
   EXPECT_EQ(all.size(), 4U);
   for (const Isa isa : available_isas())
     for (const Reference& r : all) {
-      const std::uint32_t Qm = bits_per_symbol(r.modulation);
+      const std::uint32_t Qm = bits_per_symbol(r.modulation), count = 3 * 256;
       int exact = 0, total = 0;
-      for (std::uint32_t n = 0; n < 3 * 256; n += kTileLanes) {
-        std::int8_t planes[8][16];
-        demap_kernels(isa).demap(r.modulation, tile_of(&r.y[n]), &r.noise[n], planes);
-        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
-          for (std::uint32_t i = 0; i < Qm; ++i, ++total) {
-            const float scaled = kLlrScale * r.llr[(n + lane) * Qm + i];
-            const float expected = std::fmin(std::fmax(std::rint(scaled), -127.0F), 127.0F);
-            exact += static_cast<float>(planes[i][lane]) == expected;
-            EXPECT_NEAR(static_cast<float>(planes[i][lane]), expected, 1.0F)
-                << Qm << " bits, symbol " << n + lane << ", bit " << i;
-          }
-      }
-      EXPECT_GT(exact, total * 99 / 100);
+      const auto soft = demapped(isa, r.modulation, r.y.data(), r.noise);
+      for (std::uint32_t n = 0; n < count; ++n)
+        for (std::uint32_t i = 0; i < Qm; ++i, ++total) {
+          const std::int8_t expected = rounded(kLlrScale * r.llr[n * Qm + i]);
+          exact += soft[i * count + n] == expected;
+          EXPECT_NEAR(soft[i * count + n], expected, 1)
+              << Qm << " bits, symbol " << n << ", bit " << i;
+        }
+      EXPECT_GT(exact, total * 99 / 100) << Qm << "bits";
     }
 }
 
+// From noise far above the symbols to almost none.
+TEST(Demap, is_max_log_at_every_signal_to_noise_ratio) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal(0, std::sqrt(0.5));
+  constexpr std::uint32_t kCount = 32;
+  for (const Modulation modulation :
+       {Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64, Modulation::Qam256}) {
+    const std::uint32_t Qm = bits_per_symbol(modulation);
+    const int side = 1 << Qm / 2;
+    for (int db = -10; db <= 40; ++db) {
+      const bool less = modulation == Modulation::Qam256 && db < 5;
+      const double noise = std::pow(10, -db / 10.0);
+      for (int trial = 0; trial < 20; ++trial) {
+        std::vector<Complex> y;
+        const auto part = [&] {
+          const double point = 2 * (static_cast<int>(random()) & (side - 1)) + 1 - side;
+          return static_cast<float>(point * half_distance(modulation) +
+                                    std::sqrt(noise) * normal(random));
+        };
+        for (std::uint32_t n = 0; n < kCount; ++n) {
+          const float re = part();
+          y.push_back({re, part()});
+        }
+        const auto variance = static_cast<float>(noise);
+        for (const Isa isa : available_isas()) {
+          const auto soft = demapped(isa, modulation, y.data(), every(kCount, variance));
+          for (std::uint32_t n = 0; n < kCount; ++n)
+            for (std::uint32_t i = 0; i < Qm; ++i) {
+              const double expected =
+                  reference_llr(modulation, i % 2 == 0 ? y[n].re : y[n].im, variance, i / 2);
+              const int actual = soft[i * kCount + n], exact = rounded(expected);
+              if (less && std::abs(actual) < std::abs(exact))
+                ASSERT_GE(actual * exact, 0) << db << " dB: " << expected;
+              else
+                ASSERT_NEAR(actual, exact, 1) << Qm << " bits at " << db << " dB: " << expected;
+            }
+        }
+      }
+    }
+  }
+}
+
 TEST(Demap, decides_the_transmitted_bits_of_a_clean_symbol_and_nothing_of_an_unknown_one) {
-  const std::vector<float> quiet(16, 1e-4F), silent(16, 0.0F),
-      unknown(16, std::numeric_limits<float>::infinity());
+  constexpr float kUnknown = std::numeric_limits<float>::infinity();
   for (const Isa isa : available_isas())
     for (const Reference& r : references()) {
       const std::uint32_t Qm = bits_per_symbol(r.modulation);
-      for (std::uint32_t n = 0; n < 256; n += kTileLanes)
-        for (const auto* noise : {&quiet, &silent, &unknown}) {
-          std::int8_t planes[8][16];
-          demap_kernels(isa).demap(r.modulation, tile_of(&r.x[n]), noise->data(), planes);
-          for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
-            for (std::uint32_t i = 0; i < Qm; ++i) {
-              const int expected = noise == &unknown                      ? 0
-                                   : lsb_bit(r.bits, (n + lane) * Qm + i) ? -127
-                                                                          : 127;
-              ASSERT_EQ(int{planes[i][lane]}, expected);
-            }
-        }
+      for (const float noise : {1e-4F, 0.0F, 1e-40F, 1e8F, kUnknown}) {
+        const auto soft = demapped(isa, r.modulation, r.x.data(), every(256, noise));
+        for (std::uint32_t n = 0; n < 256; ++n)
+          for (std::uint32_t i = 0; i < Qm; ++i) {
+            const int expected = noise > 1 ? 0 : lsb_bit(r.bits, n * Qm + i) ? -127 : 127;
+            ASSERT_EQ(int{soft[i * 256 + n]}, expected) << Qm << " bits, noise " << noise;
+          }
+      }
     }
+}
+
+TEST(Demap, saturates_far_outside_the_constellation) {
+  for (const Isa isa : available_isas())
+    for (const Reference& r : references())
+      for (const float far : {3.0F, 100.0F, 1e4F}) {
+        const std::vector<Complex> y(kTileLanes, {far, -far});
+        const auto soft = demapped(isa, r.modulation, y.data(), every(kTileLanes, 0.01F));
+        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+          for (std::uint32_t i = 0; i < bits_per_symbol(r.modulation); ++i)
+            // Two signs, then ones, which say that the magnitude is beyond each middle.
+            ASSERT_EQ(int{soft[i * kTileLanes + lane]}, i == 0 ? 127 : -127) << far << " bit " << i;
+      }
 }
 
 TEST(Demap, error_power_is_the_distance_to_the_nearest_point_in_the_wanted_lanes) {
@@ -114,15 +217,34 @@ TEST(Demap, error_power_is_the_distance_to_the_nearest_point_in_the_wanted_lanes
     }
 }
 
-// Soft bits that spell a code block's e, as the tiles of an allocation that starts anywhere in a
-// tile would bring them: the store is the transpose of select_bits.
+// A code block's symbols and what scrambling flips, in tiles of an allocation that starts anywhere
+// in a tile.
 struct Block {
   SoftMap map;
+  std::uint32_t offset;  // lane of the first element
+  std::vector<Tile> tiles;
+  std::vector<float> noise;
+  std::vector<std::uint16_t> signs;
   std::vector<std::int8_t> e;  // wanted value of e[n]
-  std::vector<std::uint8_t> flipped;
+
+  std::uint32_t tile_count() const { return static_cast<std::uint32_t>(tiles.size()); }
+  SoftRun run(std::uint32_t re, std::uint32_t count, std::int8_t* soft) const {
+    const std::uint32_t tile = (offset + re) / kTileLanes;
+    return {.map = map,
+            .re = re,
+            .first = (offset + re) % kTileLanes,
+            .count = count,
+            .s = &tiles[tile],
+            .stride = 1,
+            .noise = &noise[tile * kTileLanes],
+            .noise_stride = kTileLanes,
+            .signs = &signs[tile],
+            .sign_stride = tile_count(),
+            .soft = soft};
+  }
 };
 
-Block random_block(std::mt19937& random) {
+Block random_block(Isa isa, std::mt19937& random) {
   const auto pick = [&](std::uint32_t low, std::uint32_t high) {
     return low + static_cast<std::uint32_t>(random()) % (high - low + 1);
   };
@@ -132,47 +254,47 @@ Block random_block(std::mt19937& random) {
   const std::uint32_t fillers = pick(0, code.info_bits() / 2), Qm = 2 * pick(1, 4);
   Block block;
   block.map = match_rate(code, fillers, Ncb, pick(0, 3), Qm, pick(1, 2 * N / Qm) * Qm);
-  for (std::uint32_t n = 0; n < block.map.E; ++n) {
-    block.e.push_back(static_cast<std::int8_t>(static_cast<int>(pick(0, 254)) - 127));
-    block.flipped.push_back(static_cast<std::uint8_t>(pick(0, 1)));
-  }
+  block.offset = pick(0, 15);
+  const std::uint32_t count = block.map.plane_stride, tiles = tiles_for(block.offset + count);
+  std::vector<Complex> y(tiles * kTileLanes);
+  const auto part = [&] { return static_cast<float>(pick(0, 2000)) / 1000 - 1; };
+  for (Complex& v : y) v = {part(), part()};
+  block.noise = every(y.size(), 0.02F);
+  for (std::size_t n = 0; n < y.size(); n += kTileLanes) block.tiles.push_back(tile_of(&y[n]));
+  block.signs.resize(tiles * Qm + 1);
+  for (auto& word : block.signs) word = static_cast<std::uint16_t>(random());
+  block.e = demapped(isa, static_cast<Modulation>(Qm), &y[block.offset], every(count, 0.02F));
+  for (std::uint32_t i = 0; i < Qm; ++i)
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const std::uint32_t lane = block.offset + j;
+      auto& soft = block.e[i * count + j];
+      if ((block.signs[i * tiles + lane / kTileLanes] >> lane % kTileLanes & 1) != 0)
+        soft = static_cast<std::int8_t>(-soft);
+    }
   return block;
 }
 
-// Stores the block in tiles whose first lane is `offset`, in random order of tiles.
-void store_block(Isa isa, const Block& block, std::uint32_t offset, std::int8_t* soft,
-                 std::mt19937& random) {
-  const std::uint32_t count = block.map.plane_stride, tiles = tiles_for(offset + count);
-  const std::uint32_t start = static_cast<std::uint32_t>(random()) % tiles;
-  for (std::uint32_t step = 0; step < tiles; ++step) {
-    const std::uint32_t tile = (start + step) % tiles;
-    const std::uint32_t first = tile == 0 ? offset : 0;
-    const std::uint32_t end = std::min(kTileLanes, offset + count - tile * kTileLanes);
-    const std::uint32_t re = tile * kTileLanes + first - offset;
-    std::int8_t planes[8][16];
-    std::uint16_t signs[8] = {};
-    for (std::uint32_t i = 0; i < block.map.bits; ++i)
-      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-        if (lane < first || lane >= end) {
-          planes[i][lane] = 99;
-          signs[i] |= static_cast<std::uint16_t>((random() & 1) << lane);
-          continue;
-        }
-        const std::size_t n = i * count + re + lane - first;
-        const bool flip = block.flipped[n] != 0;
-        planes[i][lane] = static_cast<std::int8_t>(flip ? -block.e[n] : block.e[n]);
-        signs[i] |= static_cast<std::uint16_t>(flip << lane);
-      }
-    demap_kernels(isa).store(block.map, re, first, end - first, planes, signs, soft);
-  }
+// Demaps the block in runs of random length, the second half of it first.
+void demap_block(Isa isa, const Block& block, std::int8_t* soft, std::mt19937& random) {
+  const std::uint32_t count = block.map.plane_stride;
+  const auto runs = [&](std::uint32_t begin, std::uint32_t end) {
+    while (begin < end) {
+      const auto most = std::min(end - begin, 1 + static_cast<std::uint32_t>(random()) % 150);
+      demap_kernels(isa).demap(static_cast<Modulation>(block.map.bits),
+                               block.run(begin, most, soft));
+      begin += most;
+    }
+  };
+  runs(count / 2, count);
+  runs(0, count / 2);
 }
 
-TEST(Store, followed_by_recover_is_the_transpose_of_select_bits) {
+TEST(Demap, followed_by_recover_is_the_transpose_of_select_bits) {
   for (const Isa isa : available_isas()) {
     std::mt19937 random(13);
     int direct = 0, repeated = 0;
     for (int trial = 0; trial < 1500; ++trial) {
-      const Block block = random_block(random);
+      const Block block = random_block(isa, random);
       const SoftMap& map = block.map;
       // Where select_bits takes every e from: send one bit pattern for every bit of the place's
       // number.
@@ -195,7 +317,7 @@ TEST(Store, followed_by_recover_is_the_transpose_of_select_bits) {
       std::vector<std::int8_t> guarded(size + 64, kUntouched), d(map.N, 55);
       std::int8_t* soft = guarded.data() + 32;
       if (map.direct) std::fill_n(soft, size, std::int8_t{0});
-      store_block(isa, block, static_cast<std::uint32_t>(random() % 16), soft, random);
+      demap_block(isa, block, soft, random);
       for (std::uint32_t n = 0; n < 32; ++n) {
         ASSERT_EQ(guarded[n], kUntouched);
         ASSERT_EQ(guarded[32 + size + n], kUntouched);
@@ -213,21 +335,24 @@ TEST(Store, followed_by_recover_is_the_transpose_of_select_bits) {
   }
 }
 
-TEST(Store, of_some_lanes_writes_only_their_places) {
+TEST(Demap, of_some_elements_writes_only_their_places) {
   const LdpcCode code{2, 64};
   const SoftMap map = match_rate(code, 0, code.length(), 0, 4, 1600);
-  std::int8_t planes[8][16];
-  for (auto& plane : planes)
-    for (auto& soft : plane) soft = 5;
-  const std::uint16_t signs[8] = {};
+  Block block;
+  block.map = map;
+  block.tiles.resize(40);
+  block.noise = every(40 * kTileLanes, 1);
+  block.signs.resize(40 * 4 + 1);
   for (const Isa isa : available_isas())
     for (std::uint32_t first = 0; first < 16; ++first)
-      for (std::uint32_t count = 1; first + count <= 16; ++count) {
+      for (std::uint32_t count = 1; count <= 50; ++count) {
+        block.offset = first;
         std::vector<std::int8_t> soft(code.length(), 77);
-        demap_kernels(isa).store(map, 100, first, count, planes, signs, soft.data());
+        // Symbols at zero: the sign says nothing.
+        demap_kernels(isa).demap(Modulation::Qam16, block.run(96, count, soft.data()));
         for (std::uint32_t n = 0; n < 1600; ++n) {
           const std::uint32_t j = n % 400;
-          ASSERT_EQ(int{soft[n]}, j >= 100 && j < 100 + count ? 5 : 77);
+          ASSERT_EQ(soft[n] != 77, j >= 96 && j < 96 + count);
         }
       }
 }

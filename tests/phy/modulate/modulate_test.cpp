@@ -39,7 +39,7 @@ TEST(Modulate, maps_bits_to_the_reference_points_from_any_element_to_any_lanes) 
             Tile tile;
             for (std::uint32_t lane = 0; lane < 16; ++lane) tile.re[lane] = tile.im[lane] = 7;
             modulate_kernels(isa).modulate(static_cast<Modulation>(Qm), planes.data(), 256 * Qm, re,
-                                           first, count, signs, &tile);
+                                           first, count, signs, 1, &tile);
             for (std::uint32_t lane = 0; lane < 16; ++lane) {
               const bool written = lane >= first && lane < first + count;
               const Complex expected = written ? points[re + lane - first] : Complex{7, 7};
@@ -67,8 +67,8 @@ TEST(Modulate, a_sign_flips_its_bit_in_its_lane) {
       Tile a, b;
       const auto& kernels = modulate_kernels(isa);
       const auto modulation = static_cast<Modulation>(Qm);
-      kernels.modulate(modulation, coded.data(), 16 * Qm, 0, 0, 16, signs, &a);
-      kernels.modulate(modulation, flipped.data(), 16 * Qm, 0, 0, 16, none, &b);
+      kernels.modulate(modulation, coded.data(), 16 * Qm, 0, 0, 16, signs, 1, &a);
+      kernels.modulate(modulation, flipped.data(), 16 * Qm, 0, 0, 16, none, 1, &b);
       for (std::uint32_t lane = 0; lane < 16; ++lane) {
         EXPECT_EQ(a.re[lane], b.re[lane]);
         EXPECT_EQ(a.im[lane], b.im[lane]);
