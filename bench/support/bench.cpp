@@ -45,7 +45,7 @@ bool Bench::wants(const std::string& kernel, const std::string& shape) const {
   return std::regex_search(name, options_.filter);
 }
 
-bool Bench::begin(const Case& c) const {
+bool Bench::select(const Case& c) const {
   if (!wants(c.kernel, c.shape)) return false;
   if (!options_.list) return true;
   std::printf("%.*s %s %s %s\n", static_cast<int>(group_.size()), group_.data(), c.kernel.c_str(),

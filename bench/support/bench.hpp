@@ -74,21 +74,21 @@ class Bench {
   /// Whether any row of this kernel and shape is asked for. For cases that are costly to prepare;
   /// time() looks by itself.
   bool wants(const std::string& kernel, const std::string& shape) const;
-  /// When listing, names the case; else true when it is to be measured.
-  bool begin(const Case& c) const;
+  /// For a case that measures itself and has no peer: whether to. When listing, only names it.
+  bool begin(const Case& c) const { return !options_.compare && select(c); }
   /// Prints the row of a case that measured itself.
   void report(const Case& c, const Sample& sample, const FrameCost* frame = nullptr) const;
 
   /// Measures a case that has no peer: left out when comparing.
   template <typename Call>
   void time(const Case& c, Call&& call) const {
-    if (!options_.compare && begin(c)) print(c, measure({round_of(call)}), {}, nullptr);
+    if (begin(c)) print(c, measure({round_of(call)}), {}, nullptr);
   }
 
   /// Measures a case and, when comparing, its rivals() beside it.
   template <typename Call, typename Rivals>
   void compare(const Case& c, Call&& call, Rivals&& rivals) const {
-    if (!begin(c)) return;
+    if (!select(c)) return;
     const std::vector<Rival> others = options_.compare ? rivals() : std::vector<Rival>{};
     std::vector<Round> rounds{round_of(call)};
     for (const Rival& other : others)
@@ -99,6 +99,8 @@ class Bench {
  private:
   /// ns of a call, the mean of so many.
   using Round = std::function<double(std::int64_t calls)>;
+
+  bool select(const Case& c) const;
 
   template <typename Call>
   static Round round_of(Call& call) {

@@ -289,9 +289,10 @@ def peers_here() -> set[str]:
 
 
 def test_each_peer_that_is_installed_takes_its_turn() -> None:
-    pattern = "ofdm fft 512|zeroforce zeroforce 8x8|equalize equalize 16x8|ldpc decode 5 .*0.92"
+    pattern = "^peaks|ofdm fft 512|zeroforce zeroforce 8x8|equalize 16x8|ldpc decode 5 .*0.92"
     rows = json.loads(run("--compare", "--quick", "--json", "--filter", pattern))["rows"]
     by_kernel = {row["kernel"]: row for row in rows}
+    assert set(by_kernel) == {"fft", "zeroforce", "equalize", "decode 5 iterations"}
     here = peers_here()
     for kernel, libraries in {
         "fft": {"FFTW", "MKL"},
