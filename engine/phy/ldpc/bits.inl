@@ -13,6 +13,39 @@ template <std::uint32_t N, typename F>
 
 using Words [[gnu::vector_size(kLanes * 4)]] = std::uint64_t;
 
+// Shifts of every word, zero for a count of 64; and a table of 16 bytes looked up by every byte.
+#if CARILLON_SIMD_AVX512
+[[gnu::always_inline]] inline Words shift_right(Words v, __m128i count) {
+  return reinterpret_cast<Words>(_mm512_maskz_srl_epi64(0xff, reinterpret_cast<__m512i>(v), count));
+}
+[[gnu::always_inline]] inline Words shift_left(Words v, __m128i count) {
+  return reinterpret_cast<Words>(_mm512_maskz_sll_epi64(0xff, reinterpret_cast<__m512i>(v), count));
+}
+[[gnu::always_inline]] inline Words look_up(Words table, Words v) {
+  return reinterpret_cast<Words>(_mm512_maskz_shuffle_epi8(
+      ~std::uint64_t{0}, reinterpret_cast<__m512i>(table), reinterpret_cast<__m512i>(v)));
+}
+#else
+[[gnu::always_inline]] inline Words shift_right(Words v, __m128i count) {
+  return reinterpret_cast<Words>(_mm256_srl_epi64(reinterpret_cast<__m256i>(v), count));
+}
+[[gnu::always_inline]] inline Words shift_left(Words v, __m128i count) {
+  return reinterpret_cast<Words>(_mm256_sll_epi64(reinterpret_cast<__m256i>(v), count));
+}
+[[gnu::always_inline]] inline Words look_up(Words table, Words v) {
+  return reinterpret_cast<Words>(
+      _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(v)));
+}
+#endif
+
+// Each word the next one, the last the first.
+[[gnu::always_inline]] inline Words turned(Words v) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(v, v, (I + 1) % sizeof...(I)...);
+  }
+  (std::make_index_sequence<kLanes / 2>{});
+}
+
 struct Bits {
   static constexpr std::size_t kParts = 64 / sizeof(Words);
   Words part[kParts];
@@ -60,23 +93,45 @@ constexpr std::uint64_t low_mask(std::uint32_t bits) {
   }
 }
 
-// The column rotated by s. Two loads one byte apart give every 64-bit lane the bits it needs; the
-// lanes' common bits agree.
-[[gnu::always_inline]] inline Bits rotated(const std::uint8_t* column, std::uint32_t s) {
-  const Bits low = load_bits(column + s / 8), high = load_bits(column + s / 8 + 1);
+// Counts as the vector shifts read them.
+struct alignas(16) BitShift {
+  std::uint64_t right[2], left[2];
+};
+inline constexpr auto kBitShifts = [] {
+  std::array<BitShift, 8> shifts{};
+  for (std::uint64_t n = 0; n < 8; ++n) shifts[n] = {{n, 0}, {64 - n, 0}};
+  return shifts;
+}();
+
+// The bits that begin in the byte at p: each word takes what it lacks from the next. Columns of up
+// to 448 bits leave the last word free, so that the next one need not be loaded for it.
+template <bool Full>
+[[gnu::always_inline]] inline Bits bits_at(const std::uint8_t* p, const BitShift& by) {
+  const Bits words = load_bits(p);
+  const __m128i right = _mm_load_si128(reinterpret_cast<const __m128i*>(by.right));
+  const __m128i left = _mm_load_si128(reinterpret_cast<const __m128i*>(by.left));
   return each_part([&](auto i) __attribute__((always_inline)) {
-    return low.part[i] >> (s % 8) | high.part[i] << (8 - s % 8);
+    Words next;
+    if constexpr (Full || i + 1 < Bits::kParts)
+      std::memcpy(&next, p + 8 + i * sizeof next, sizeof next);
+    else
+      next = turned(words.part[i]);
+    return shift_right(words.part[i], right) | shift_left(next, left);
   });
 }
 
-// Modulo-2 sum of the rotated columns of edges first … last-1: Z parity checks at once.
-[[gnu::always_inline]] inline Bits sum_edges(const BaseGraph& graph, std::uint32_t first,
-                                             std::uint32_t last,
-                                             const std::uint8_t (*columns)[128]) {
-  Bits sum = {};
-  for (std::uint32_t e = first; e < last; ++e)
-    sum = sum ^ rotated(columns[graph.column[e]], graph.shift[e]);
-  return sum;
+// The column rotated by s.
+[[gnu::always_inline]] inline Bits rotated(const BitColumn& column, std::uint32_t s) {
+  return bits_at<false>(column + s / 8, kBitShifts[s % 8]);
+}
+
+// Where the first edges' rotated columns start.
+inline void place_edges(const BaseGraph& graph, std::uint32_t edges, BitPlace* places) {
+  for (std::uint32_t e = 0; e < edges; ++e) {
+    const std::uint32_t s = graph.shift[e];
+    places[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
+    places[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
+  }
 }
 
 inline bool any(const Bits& column, std::uint32_t z) {
@@ -85,22 +140,40 @@ inline bool any(const Bits& column, std::uint32_t z) {
   return found != 0;
 }
 
+// Modulo-2 sum of the rotated columns of some edges: Z parity checks at once.
+template <bool Full>
+[[gnu::always_inline]] inline Bits sum_columns(const BitColumn* columns, const BitPlace* first,
+                                               const BitPlace* last) {
+  Bits sum = {};
+  for (; first < last; ++first) {
+    const auto* by = reinterpret_cast<const char*>(kBitShifts.data()) + first->shift;
+    sum = sum ^ bits_at<Full>(columns[0] + first->byte, *reinterpret_cast<const BitShift*>(by));
+  }
+  return sum;
+}
+
 // Reverses the bits of every byte: payload order to coded order and back.
 inline void reverse_bits(const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-  const auto reverse = [](Words v) __attribute__((always_inline)) {
-    constexpr std::uint64_t k1 = 0x5555555555555555, k2 = 0x3333333333333333,
-                            k4 = 0x0f0f0f0f0f0f0f0f;
-    v = (v >> 1 & k1) | (v & k1) << 1;
-    v = (v >> 2 & k2) | (v & k2) << 2;
-    return (v >> 4 & k4) | (v & k4) << 4;
+  // What 0 … 7 and 8 … 15 become, shifted to the high half of the byte.
+  constexpr std::uint64_t low = 0xe060a020c0408000, high = 0xf070b030d0509010;
+  Words table;
+  for (std::size_t i = 0; i < sizeof table / 8; ++i) table[i] = i % 2 == 0 ? low : high;
+  const auto reverse = [&](Words v) __attribute__((always_inline)) {
+    constexpr std::uint64_t nibbles = 0x0f0f0f0f0f0f0f0f;
+    return look_up(table, v & nibbles) | look_up(table, v >> 4 & nibbles) >> 4;
   };
-  for (std::size_t i = 0; i < bytes; i += sizeof(Words)) {
-    const std::size_t count = std::min(sizeof(Words), bytes - i);
-    Words v = {};
-    std::memcpy(&v, from + i, count);
+  Words v;
+  std::size_t i = 0;
+  for (; i + sizeof v <= bytes; i += sizeof v) {
+    std::memcpy(&v, from + i, sizeof v);
     v = reverse(v);
-    std::memcpy(to + i, &v, count);
+    std::memcpy(to + i, &v, sizeof v);
   }
+  if (i == bytes) return;
+  v = Words{};
+  std::memcpy(&v, from + i, bytes - i);
+  v = reverse(v);
+  std::memcpy(to + i, &v, bytes - i);
 }
 
 // Column c of a run of columns without gaps, of which 64 bytes past the end can be read.
@@ -123,10 +196,12 @@ class ColumnWriter {
 
   [[gnu::always_inline]] void put(const Bits& column) {
     if (z_ >= 64) {
-      if (end_ - to_ >= 64)
+      if (end_ - to_ >= 64) {
         store_bits(to_, column);
-      else
-        std::memcpy(to_, &column, z_ / 8);
+      } else {
+        const Bits last = column;  // so that the others can stay in registers
+        std::memcpy(to_, &last, z_ / 8);
+      }
       to_ += z_ / 8;
       return;
     }

@@ -142,9 +142,11 @@ class Decoder {
   // row was read is not in the count of the last iteration.
   void judge(DecodeResult& result, const std::uint8_t* info) const {
     result.parity = unsatisfied_ - core_unsatisfied_ <= kDoubtfulExtensions;
+    place_edges(graph_, graph_.row_begin[kCoreRows], work_.places);
     for (std::uint32_t r = 0; r < kCoreRows && result.parity; ++r)
-      result.parity =
-          !any(sum_edges(graph_, graph_.row_begin[r], graph_.row_begin[r + 1], work_.bits), z_);
+      result.parity = !any(sum_columns<true>(work_.bits, work_.places + graph_.row_begin[r],
+                                             work_.places + graph_.row_begin[r + 1]),
+                           z_);
     result.crc = options_.crc != Crc::None && options_.crc_span > crc_bits(options_.crc) &&
                  crc(options_.crc, info, options_.crc_span) == 0;
   }

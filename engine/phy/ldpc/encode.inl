@@ -1,27 +1,29 @@
 // Encoding, TS 38.212 5.3.2: H·c = 0 solved row by row. A rotation of Z bits is two loads and two
-// shifts, so a block costs about seven instructions per edge of the base graph.
+// shifts.
 
 namespace {
 
 // The core rows' sums over the information columns give the four core parity columns: adding all
 // four rows leaves the first of them alone, rotated by the one of its three shifts that does not
 // cancel.
-inline void encode_core(const BaseGraph& graph, std::uint32_t z, std::uint8_t (*columns)[128]) {
+inline void encode_core(const BaseGraph& graph, std::uint32_t z, const BitPlace* places,
+                        BitColumn* columns) {
   Bits sum[kCoreRows], all = {};
   std::uint32_t next[kCoreRows], shift = 0;
   for (std::uint32_t r = 0; r < kCoreRows; ++r) {
     std::uint32_t e = graph.row_begin[r];
     while (graph.column[e] < graph.info_columns) ++e;
-    sum[r] = sum_edges(graph, graph.row_begin[r], e, columns);
+    sum[r] = sum_columns<false>(columns, places + graph.row_begin[r], places + e);
     all = all ^ sum[r];
     next[r] = e;
     if (graph.column[e] == graph.info_columns) shift ^= graph.shift[e];
   }
-  std::uint8_t* first = columns[graph.info_columns];
+  BitColumn& first = columns[graph.info_columns];
   store_column(first, all, z);
   store_column(first, rotated(first, (z - shift) % z), z);
   for (std::uint32_t r = 0; r + 1 < kCoreRows; ++r) {
-    const Bits rest = sum_edges(graph, next[r], graph.row_begin[r + 1] - 1U, columns);
+    const Bits rest =
+        sum_columns<false>(columns, places + next[r], places + graph.row_begin[r + 1] - 1);
     store_column(columns[graph.info_columns + r + 1], sum[r] ^ rest, z);
   }
 }
@@ -33,13 +35,19 @@ void encode(LdpcCode code, const std::uint8_t* info, std::uint8_t* codeword,
   const std::uint32_t z = code.lifting, core = graph.info_columns + kCoreRows;
   ColumnWriter out(codeword, code.length(), z);
 
+  place_edges(graph, graph.row_begin[graph.rows], work.places);
   reverse_bits(info, work.info, (code.info_bits() + 7) / 8);
-  for (std::uint32_t c = 0; c < graph.info_columns; ++c)
-    store_column(work.bits[c], read_column(work.info, c, z), z);
-  encode_core(graph, z, work.bits);
-  for (std::uint32_t c = 2; c < core; ++c) out.put(load_bits(work.bits[c]));
+  for (std::uint32_t c = 0; c < graph.info_columns; ++c) {
+    const Bits column = read_column(work.info, c, z);
+    store_column(work.bits[c], column, z);
+    if (c >= 2) out.put(column);
+  }
+  encode_core(graph, z, work.places, work.bits);
+  for (std::uint32_t c = graph.info_columns; c < core; ++c) out.put(load_bits(work.bits[c]));
+  const BitPlace* const places = work.places;
   for (std::uint32_t r = kCoreRows; r < graph.rows; ++r)
-    out.put(sum_edges(graph, graph.row_begin[r], graph.row_begin[r + 1] - 1U, work.bits));
+    out.put(sum_columns<false>(work.bits, places + graph.row_begin[r],
+                               places + graph.row_begin[r + 1] - 1));
   out.finish();
 }
 

@@ -11,13 +11,22 @@ namespace carillon::phy {
 inline constexpr std::uint32_t kMaxByteLanes = 64;
 inline constexpr std::uint32_t kColumnBytes = kMaxLifting + kMaxByteLanes;
 
+/// A column of bits twice in a row, so that any rotation is one run of them.
+using BitColumn = std::uint8_t[128];
+
+/// Where an edge's rotated column starts.
+struct BitPlace {
+  std::uint16_t byte;   // of all columns
+  std::uint16_t shift;  // by its bit of that byte: offset into kBitShifts
+};
+
 struct alignas(64) LdpcWorkspace {
   // Posterior LLRs of the core columns: a row reads one buffer of each and writes the other.
   std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
   std::int8_t messages[kMaxEdges][kMaxLifting];   // check to bit: row, then vector, then edge
-  // Bits of the core columns, each twice in a row so that any rotation is one run of Z bits.
-  std::uint8_t bits[kMaxCoreColumns][128];
+  BitColumn bits[kMaxCoreColumns];
+  BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLifting / 8 + 64];  // information, least significant bit first
 };
 
