@@ -287,9 +287,9 @@ std::tuple<Out<std::uint8_t>, std::uint32_t, bool> ldpc_decode(
   options.max_iterations = std::max(1U, iterations);
   options.early_stop = early_stop;
   std::vector<std::uint8_t> info((code.info_bits() + 7) / 8);
-  const auto result =
-      phy::ldpc_kernels(isa_of(isa)).decode(code, soft.data(), options, info.data(), scratch);
-  return {unpack(info, code.info_bits(), true), result.iterations, result.parity};
+  phy::DecodeBlock block{soft.data(), info.data()};
+  phy::ldpc_kernels(isa_of(isa)).decode(code, {&block, 1}, options, scratch);
+  return {unpack(info, code.info_bits(), true), block.result.iterations, block.result.parity};
 }
 
 std::uint32_t crc(const std::string& kind, In<std::uint8_t, 1> bits) {

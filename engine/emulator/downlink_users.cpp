@@ -284,10 +284,10 @@ void DownlinkUsers::decode_block() {
   const auto places = frame_.code_blocks(Direction::Downlink);
   const auto& place = places[code_block_];
   const auto& tb = frame_.transport_blocks(Direction::Downlink)[place.transport_block];
-  code_blocks_[code_block_] = frame::decode_block(
-      frame_, Direction::Downlink, code_block_, &soft_[soft_offsets_[code_block_]],
-      phy::demap_kernels(), phy::ldpc_kernels(), {recovered_.data(), ldpc_},
-      info_.data() + place.info_offset);
+  const frame::ReceivedBlock block{code_block_, &soft_[soft_offsets_[code_block_]]};
+  frame::decode_blocks(frame_, Direction::Downlink, {&block, 1}, phy::demap_kernels(),
+                       phy::ldpc_kernels(), {recovered_.data(), ldpc_}, info_.data(),
+                       code_blocks_.data());
   if (place.index + 1 == frame_.plan(tb).C()) finish_block(place.transport_block);
   if (++code_block_ == places.size()) phase_ = Phase::Idle;
 }

@@ -1,5 +1,6 @@
 #include "frame/receive.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -54,32 +55,41 @@ std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) no
   return r;
 }
 
-CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint32_t index,
-                             const std::int8_t* soft, const phy::DemapKernels& demap,
-                             const phy::LdpcKernels& ldpc, DecodeScratch scratch,
-                             std::uint8_t* info) noexcept {
-  const auto& place = frame.code_blocks(direction)[index];
-  const auto& plan = frame.plan(frame.transport_blocks(direction)[place.transport_block]);
-  const auto& cb = plan.blocks()[place.index];
-  if (!cb.map.direct) {
-    demap.recover(cb.map, soft, scratch.soft);
-    soft = scratch.soft;
-  }
+void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,
+                   const phy::DemapKernels& demap, const phy::LdpcKernels& ldpc,
+                   DecodeScratch scratch, std::uint8_t* infos, CodeBlockResult* results) noexcept {
+  const auto places = frame.code_blocks(direction);
+  const auto& plan =
+      frame.plan(frame.transport_blocks(direction)[places[blocks[0].index].transport_block]);
   phy::DecodeOptions options;
   options.fillers = plan.fillers();
-  options.sent = cb.last_position;
+  options.sent = 0;
   options.max_iterations = frame.coding(direction).iterations;
   options.early_stop = frame.coding(direction).early_stop;
   options.crc = plan.decoder_crc();
   options.crc_span = plan.Kprime();
-  CodeBlockResult result;
-  result.decode = ldpc.decode(plan.code(), soft, options, info, scratch.ldpc);
-  result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
-  // Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the code
-  // has to hold too, on something that was received.
-  if (result.good && all_zero(info, plan.K()))
-    result.good = result.decode.parity && any_received(cb.map, soft);
-  return result;
+  std::array<phy::DecodeBlock, phy::kMaxPack> pack{};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& place = places[blocks[i].index];
+    const auto& cb = plan.blocks()[place.index];
+    pack[i] = {blocks[i].soft, infos + place.info_offset, {}};
+    options.sent = std::max(options.sent, cb.last_position);
+    if (cb.map.direct) continue;
+    std::int8_t* recovered = scratch.soft + i * plan.N();
+    demap.recover(cb.map, blocks[i].soft, recovered);
+    pack[i].soft = recovered;
+  }
+  ldpc.decode(plan.code(), {pack.data(), blocks.size()}, options, scratch.ldpc);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& map = plan.blocks()[places[blocks[i].index].index].map;
+    auto& result = results[blocks[i].index];
+    result.decode = pack[i].result;
+    result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+    // Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the
+    // code has to hold too, on something that was received.
+    if (result.good && all_zero(pack[i].info, plan.K()))
+      result.good = result.decode.parity && any_received(map, pack[i].soft);
+  }
 }
 
 // Soft bits lie at their place in the codeword, or one after the other where places repeat.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "frame/frame.hpp"
 #include "phy/demap/demap.hpp"
@@ -18,8 +19,14 @@ struct CodeBlockResult {
 };
 
 struct DecodeScratch {
-  std::int8_t* soft;  // as long as the largest code block
+  std::int8_t* soft;  // as long as the longest pack of code blocks
   phy::LdpcScratch& ldpc;
+};
+
+/// A code block and its soft bits.
+struct ReceivedBlock {
+  std::uint32_t index;  // within its direction
+  const std::int8_t* soft;
 };
 
 /// Index of the code block that holds resource element `re` of a transport block.
@@ -69,11 +76,11 @@ void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
   }
 }
 
-/// Decodes code block `index` of a direction from its soft bits into `info` (K bits).
-CodeBlockResult decode_block(const Frame& frame, Direction direction, std::uint32_t index,
-                             const std::int8_t* soft, const phy::DemapKernels& demap,
-                             const phy::LdpcKernels& ldpc, DecodeScratch scratch,
-                             std::uint8_t* info) noexcept;
+/// Decodes at most ldpc_pack() code blocks of a direction, all of the same plan, into `infos` (K
+/// bits of each at its info_offset) and `results` (of all code blocks of the direction).
+void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,
+                   const phy::DemapKernels& demap, const phy::LdpcKernels& ldpc,
+                   DecodeScratch scratch, std::uint8_t* infos, CodeBlockResult* results) noexcept;
 
 /// Coded bits of a code block (`coded`: E of them, least significant bit first, and
 /// phy::kCodedPadding bytes) that the signs of its soft bits give wrong.

@@ -1,5 +1,6 @@
 // The uplink's kernels, one function for each opcode.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "frame/kernels.hpp"
@@ -216,19 +217,21 @@ struct UplinkKernels {
 
   void decode() {
     const auto blocks = frame.code_blocks_at(task.step);
-    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) decode(blocks[i]);
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i)
+      decode(blocks.subspan(i, 1));
   }
 
-  void decode(std::uint32_t index) {
-    const auto& place = frame.code_blocks(Direction::Uplink)[index];
-    const auto& tb = frame.transport_blocks(Direction::Uplink)[place.transport_block];
-    auto& result = slot.results[index];
-    result = decode_block(frame, Direction::Uplink, index, soft_of(index), p.demap_, p.ldpc_,
-                          {worker.soft.data(), worker.ldpc}, slot.info.data() + place.info_offset);
-    if (frame.plan(tb).C() > 1) return;
-    assemble(frame, Direction::Uplink, place.transport_block, slot.info.data(),
-             slot.payload.data());
-    slot.good[place.transport_block] = result.good;
+  void decode(std::span<const std::uint32_t> pack) {
+    std::array<ReceivedBlock, phy::kMaxPack> blocks;
+    for (std::size_t i = 0; i < pack.size(); ++i) blocks[i] = {pack[i], soft_of(pack[i])};
+    decode_blocks(frame, Direction::Uplink, {blocks.data(), pack.size()}, p.demap_, p.ldpc_,
+                  {worker.soft.data(), worker.ldpc}, slot.info.data(), slot.results.data());
+    for (const std::uint32_t index : pack) {
+      const std::uint32_t tb = frame.code_blocks(Direction::Uplink)[index].transport_block;
+      if (frame.plan(frame.transport_blocks(Direction::Uplink)[tb]).C() > 1) continue;
+      assemble(frame, Direction::Uplink, tb, slot.info.data(), slot.payload.data());
+      slot.good[tb] = slot.results[index].good;
+    }
   }
 
   std::int8_t* soft_of(std::uint32_t code_block) {

@@ -16,8 +16,8 @@ struct Pipeline::Worker {
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
-        soft(phy::LdpcCode{1, phy::kMaxLifting}.length()),
-        codeword(soft.size() / 8 + phy::kCodedPadding),
+        soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
+        codeword(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
         info(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8) {}
 
   phy::OfdmScratch ofdm;
@@ -27,7 +27,7 @@ struct Pipeline::Worker {
   AlignedArray<phy::Tile> combiner;   // of one CSI tile, lanes are groups
   AlignedArray<float> group_noise;    // its post-equalization noise
   AlignedArray<phy::Tile> equalized;  // [tile][user]
-  AlignedArray<std::int8_t> soft;     // one code block whose bits repeat
+  AlignedArray<std::int8_t> soft;     // code blocks whose bits repeat
   AlignedArray<std::uint8_t> codeword;
   AlignedArray<std::uint8_t> info;
 };

@@ -126,18 +126,13 @@ template <bool Full>
 }
 
 // Where the first edges' rotated columns start.
-inline void place_edges(const BaseGraph& graph, std::uint32_t edges, BitPlace* places) {
+inline void place_edges(const BaseGraph& graph, std::uint32_t edges, std::uint32_t pack,
+                        BitPlace* places) {
   for (std::uint32_t e = 0; e < edges; ++e) {
-    const std::uint32_t s = graph.shift[e];
+    const std::uint32_t s = graph.shift[e] * pack;
     places[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
     places[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
   }
-}
-
-inline bool any(const Bits& column, std::uint32_t z) {
-  std::uint64_t found = 0;
-  for (std::uint32_t i = 0; i * 64 < z; ++i) found |= column.word(i) & low_mask(z - i * 64);
-  return found != 0;
 }
 
 // Modulo-2 sum of the rotated columns of some edges: Z parity checks at once.

@@ -32,6 +32,9 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Vb subtract_to_zero(Vb a, Vb b) {
   return bytes(_mm512_subs_epu8(raw(a), raw(b)));
 }
+[[gnu::always_inline]] inline Vb add_counts(Vb a, Vb b) {
+  return bytes(_mm512_adds_epu8(raw(a), raw(b)));
+}
 [[gnu::always_inline]] inline Vb smaller(Vb a, Vb b) {
   return bytes(_mm512_min_epu8(raw(a), raw(b)));
 }
@@ -42,7 +45,10 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
   return bytes(_mm512_max_epi8(raw(a), raw(b)));
 }
 [[gnu::always_inline]] inline Signs signs(Vb v) { return _mm512_movepi8_mask(raw(v)); }
-[[gnu::always_inline]] inline Signs nonzero(Vb v) { return _mm512_test_epi8_mask(raw(v), raw(v)); }
+// Counts, one higher where v is negative.
+[[gnu::always_inline]] inline Vb count_negative(Vb counts, Vb v) {
+  return bytes(_mm512_mask_add_epi8(raw(counts), signs(v), raw(counts), _mm512_set1_epi8(1)));
+}
 // v negated where `where` is negative.
 [[gnu::always_inline]] inline Vb negated(Vb v, Vb where) {
   return bytes(_mm512_mask_sub_epi8(raw(v), signs(where), __m512i{}, raw(v)));
@@ -51,6 +57,13 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 // a == b ? yes : no
 [[gnu::always_inline]] inline Vb choose_equal(Vb a, Vb b, Vb yes, Vb no) {
   return bytes(_mm512_mask_mov_epi8(raw(no), _mm512_cmpeq_epi8_mask(raw(a), raw(b)), raw(yes)));
+}
+// Bytes of a and b in turn, of the first and of the second half of each 16.
+[[gnu::always_inline]] inline Vb zip_low(Vb a, Vb b) {
+  return bytes(_mm512_unpacklo_epi8(raw(a), raw(b)));
+}
+[[gnu::always_inline]] inline Vb zip_high(Vb a, Vb b) {
+  return bytes(_mm512_unpackhi_epi8(raw(a), raw(b)));
 }
 
 #else
@@ -67,6 +80,9 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Vb subtract_to_zero(Vb a, Vb b) {
   return bytes(_mm256_subs_epu8(raw(a), raw(b)));
 }
+[[gnu::always_inline]] inline Vb add_counts(Vb a, Vb b) {
+  return bytes(_mm256_adds_epu8(raw(a), raw(b)));
+}
 [[gnu::always_inline]] inline Vb smaller(Vb a, Vb b) {
   return bytes(_mm256_min_epu8(raw(a), raw(b)));
 }
@@ -79,7 +95,7 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Signs signs(Vb v) {
   return static_cast<Signs>(_mm256_movemask_epi8(raw(v)));
 }
-[[gnu::always_inline]] inline Signs nonzero(Vb v) { return ~signs(v == Vb{}); }
+[[gnu::always_inline]] inline Vb count_negative(Vb counts, Vb v) { return counts - (v < Vb{}); }
 // v negated where `where` is negative: vpsignb makes zero of v where `where` is zero, so a one is
 // set there.
 [[gnu::always_inline]] inline Vb negated(Vb v, Vb where) {
@@ -88,6 +104,12 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Vb magnitude(Vb v) { return bytes(_mm256_abs_epi8(raw(v))); }
 [[gnu::always_inline]] inline Vb choose_equal(Vb a, Vb b, Vb yes, Vb no) {
   return bytes(_mm256_blendv_epi8(raw(no), raw(yes), raw(Vb(a == b))));
+}
+[[gnu::always_inline]] inline Vb zip_low(Vb a, Vb b) {
+  return bytes(_mm256_unpacklo_epi8(raw(a), raw(b)));
+}
+[[gnu::always_inline]] inline Vb zip_high(Vb a, Vb b) {
+  return bytes(_mm256_unpackhi_epi8(raw(a), raw(b)));
 }
 
 #endif

@@ -1,4 +1,5 @@
-// The decoder: rows in the order of the table, messages computed by update_row.
+// The decoder: rows in the order of the table, messages computed by update_row; a pack of code
+// blocks as if it were one.
 
 namespace {
 
@@ -9,86 +10,102 @@ inline constexpr std::uint32_t kDoubtfulExtensions = 3;
 
 class Decoder {
  public:
-  Decoder(LdpcCode code, const std::int8_t* soft, const DecodeOptions& options, LdpcWorkspace& work)
+  Decoder(LdpcCode code, std::span<DecodeBlock> blocks, const DecodeOptions& options,
+          LdpcWorkspace& work)
       : graph_(base_graph(code)),
-        z_(code.lifting),
+        code_(code),
+        blocks_(blocks),
+        pack_(std::bit_ceil(static_cast<std::uint32_t>(blocks.size()))),
+        z_(code.lifting * pack_),
+        length_(code.length() * pack_),
         core_(graph_.info_columns + kCoreRows),
-        known_(code.info_bits() - std::min(options.fillers, code.info_bits())),
-        soft_(soft),
+        columns_(std::max(
+            core_, 2 + (std::min(options.sent, code.length()) + code.lifting - 1) / code.lifting)),
+        known_((code.info_bits() - std::min(options.fillers, code.info_bits())) * pack_),
         options_(options),
         work_(work) {
-    load_core(code);
-    choose_rows(code);
+    gather();
+    load_core();
+    choose_extensions();
   }
 
-  DecodeResult run(std::uint8_t* info) {
-    DecodeResult result;
-    for (std::uint32_t i = 0; i < std::max(options_.max_iterations, 1U); ++i) {
-      iterate(i == 0);
-      result.iterations = static_cast<std::uint16_t>(i + 1);
-      if (options_.early_stop && finished(result, info)) return result;
+  // Every block's result is that of the iteration in which it could stop, whatever the others do.
+  void run() {
+    const std::uint32_t most = std::max(options_.max_iterations, 1U);
+    auto running = static_cast<std::uint32_t>(low_mask(static_cast<std::uint32_t>(blocks_.size())));
+    for (std::uint32_t i = 1; running != 0; ++i) {
+      iterate(i == 1);
+      const bool last = i == most;
+      const std::uint32_t ripe = last ? running : running & may_stop();
+      if (ripe == 0) continue;
+      decide();
+      const std::uint32_t broken = broken_cores();
+      for (std::uint32_t b = 0; b < blocks_.size(); ++b)
+        if ((ripe >> b & 1) != 0 && (judge(b, i, (broken >> b & 1) == 0) || last))
+          running &= ~(1U << b);
     }
-    decide(info);
-    judge(result, info);
-    return result;
   }
 
  private:
+  // The soft bits of the columns that will be read; a single block's stay where they are.
+  void gather() {
+    soft_ = blocks_[0].soft;
+    if (pack_ == 1) return;
+    const std::int8_t* from[kMaxPack];
+    for (std::uint32_t b = 0; b < pack_; ++b) from[b] = blocks_[b < blocks_.size() ? b : 0].soft;
+    interleave(pack_, from, (columns_ - 2) * code_.lifting, work_.soft);
+    soft_ = work_.soft;
+  }
+
+  // How many of column c's places are no fillers.
+  std::uint32_t places(std::uint32_t c) const {
+    return c < graph_.info_columns ? std::min(z_, known_ - std::min(known_, c * z_)) : z_;
+  }
+
   // Column c from the channel, filler places certain, its beginning repeated past its end.
   // Returns whether anything was received.
-  bool load_column(std::uint32_t c, std::size_t length, std::int8_t* to) const {
-    const std::size_t place = (std::size_t{c} - 2) * z_;  // c < 2 was never sent
-    Signs received = 0;
+  bool load_column(std::uint32_t c, std::int8_t* to) const {
+    Vb received = {};
     for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
+      const std::uint32_t place = (c - 2) * z_ + i;
       Vb v = {};
-      if (c >= 2) {
-        if (place + i + kByteLanes <= length)
-          v = load_bytes(soft_ + place + i);
-        else
-          std::memcpy(&v, soft_ + place + i, length - place - i);
-        received |= static_cast<Signs>(nonzero(v) & low_mask(z_ - i));
-      }
+      if (c >= 2)  // the first two were never sent
+        v = place + kByteLanes <= length_ ? load_bytes(soft_ + place)
+                                          : load_first(soft_ + place, length_ - place);
+      received |= v & load_bytes(inside(z_) + i);
       store_bytes(to + i, larger_signed(v, broadcast_byte(-127)));
     }
-    if (c < graph_.info_columns && (c + 1) * z_ > known_) {
-      const std::uint32_t first = std::max(known_, c * z_) - c * z_;
-      std::memset(to + first, 127, z_ - first);
-    }
+    if (places(c) < z_) std::memset(to + places(c), 127, z_ - places(c));
     for (std::uint32_t n = z_; n < kByteLanes; n *= 2) store_bytes(to + n, load_bytes(to));
     store_bytes(to + wrap_place(z_), load_bytes(to));
-    return received != 0;
+    return signs(received != Vb{}) != 0;
   }
 
-  void load_core(LdpcCode code) {
+  void load_core() {
     for (std::uint32_t c = 0; c < core_; ++c) {
       side_[c] = rotation_[c] = 0;
-      load_column(c, code.length(), work_.columns[c][0]);
+      load_column(c, work_.columns[c][0]);
     }
   }
 
-  // The core and every further row whose own column was received: without it a row says nothing.
-  void choose_rows(LdpcCode code) {
-    for (std::uint32_t r = 0; r < kCoreRows; ++r)
-      rows_[row_count_++] = static_cast<std::uint8_t>(r);
-    const std::uint32_t sent = std::min(options_.sent, code.length());
-    const std::uint32_t columns = 2 + (sent + z_ - 1) / z_;
-    for (std::uint32_t c = core_; c < columns; ++c) {
+  // The rows past the core whose own column was received: without it a row says nothing.
+  void choose_extensions() {
+    for (std::uint32_t c = core_; c < columns_; ++c) {
       const std::uint32_t r = c - graph_.info_columns;
-      if (load_column(c, code.length(), work_.extension[r]))
-        rows_[row_count_++] = static_cast<std::uint8_t>(r);
+      if (load_column(c, work_.extension[r]))
+        extensions_[extension_count_++] = static_cast<std::uint8_t>(r);
     }
   }
 
   void iterate(bool first) {
-    core_unsatisfied_ = unsatisfied_ = 0;
-    for (std::uint32_t i = 0; i < row_count_; ++i) {
-      const std::uint32_t r = rows_[i];
-      unsatisfied_ += update(r, first);
-      if (r < kCoreRows) core_unsatisfied_ = unsatisfied_;
-    }
+    core_failed_ = extension_failed_ = Vb{};
+    for (std::uint32_t i = 0; i < kCoreRows; ++i)
+      core_failed_ = add_counts(core_failed_, update(i, first));
+    for (std::uint32_t i = 0; i < extension_count_; ++i)
+      extension_failed_ = add_counts(extension_failed_, update(extensions_[i], first));
   }
 
-  std::uint32_t update(std::uint32_t r, bool first) {
+  Vb update(std::uint32_t r, bool first) {
     const bool extension = r >= kCoreRows;
     const std::uint32_t begin = graph_.row_begin[r];
     const std::uint32_t degree = graph_.row_begin[r + 1] - begin - (extension ? 1U : 0U);
@@ -97,7 +114,7 @@ class Decoder {
     row.messages = work_.messages[begin];
     row.extension = work_.extension[r];
     for (std::uint32_t j = 0; j < degree; ++j) {
-      const std::uint32_t c = graph_.column[begin + j], shift = graph_.shift[begin + j];
+      const std::uint32_t c = graph_.column[begin + j], shift = graph_.shift[begin + j] * pack_;
       const std::uint32_t turn = shift - rotation_[c] + (shift < rotation_[c] ? z_ : 0);
       row.place[j] = turn;
       row.from[j] = work_.columns[c][side_[c]];
@@ -108,18 +125,21 @@ class Decoder {
     return row_update(degree, extension, first)(row);
   }
 
-  // Whether the decoder may stop after an iteration; then the decided bits are in `info`.
-  bool finished(DecodeResult& result, std::uint8_t* info) {
-    const bool settled = unsatisfied_ <= kDoubtfulExtensions;
-    const bool try_crc = options_.crc != Crc::None && core_unsatisfied_ <= z_ / 8;
-    if (!settled && !try_crc) return false;
-    decide(info);
-    judge(result, info);
-    return result.parity || result.crc;
+  // The blocks that are worth judging after an iteration, as bits.
+  std::uint32_t may_stop() const {
+    if (!options_.early_stop) return 0;
+    std::uint32_t found = 0;
+    for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
+      const std::uint32_t core = total(core_failed_, b, pack_);
+      const bool settled = core + total(extension_failed_, b, pack_) <= kDoubtfulExtensions;
+      const bool try_crc = options_.crc != Crc::None && core <= code_.lifting / 8U;
+      found |= static_cast<std::uint32_t>(settled || try_crc) << b;
+    }
+    return found;
   }
 
-  // Hard decisions of the core columns, in their own rotation, and the information bits in order.
-  void decide(std::uint8_t* info) {
+  // Hard decisions of the core columns, in their own rotation, and all information bits in order.
+  void decide() {
     ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
     for (std::uint32_t c = 0; c < core_; ++c) {
       Signs words[64 / sizeof(Signs)] = {};
@@ -135,37 +155,54 @@ class Decoder {
       if (c < graph_.info_columns) out.put(column);
     }
     out.finish();
-    reverse_bits(work_.info, info, (graph_.info_columns * z_ + 7) / 8);
   }
 
-  // The core checks are computed anew from the decided bits, since a sign that changed after its
-  // row was read is not in the count of the last iteration.
-  void judge(DecodeResult& result, const std::uint8_t* info) const {
-    result.parity = unsatisfied_ - core_unsatisfied_ <= kDoubtfulExtensions;
-    place_edges(graph_, graph_.row_begin[kCoreRows], work_.places);
-    for (std::uint32_t r = 0; r < kCoreRows && result.parity; ++r)
-      result.parity = !any(sum_columns<true>(work_.bits, work_.places + graph_.row_begin[r],
-                                             work_.places + graph_.row_begin[r + 1]),
-                           z_);
+  // The blocks with core checks that the decided bits do not satisfy. These are computed anew,
+  // since a sign that changed after its row was read is not in the count of the last iteration.
+  std::uint32_t broken_cores() const {
+    place_edges(graph_, graph_.row_begin[kCoreRows], pack_, work_.places);
+    std::uint32_t broken = 0;
+    for (std::uint32_t r = 0; r < kCoreRows; ++r)
+      broken |= blocks_of(sum_columns<true>(work_.bits, work_.places + graph_.row_begin[r],
+                                            work_.places + graph_.row_begin[r + 1]),
+                          z_, pack_);
+    return broken;
+  }
+
+  // Sets a block's result and information; returns whether it may stop with them.
+  bool judge(std::uint32_t b, std::uint32_t iterations, bool core_holds) {
+    DecodeBlock& block = blocks_[b];
+    const std::uint32_t bits = code_.info_bits();
+    std::uint64_t words[22 * kMaxLifting / 64];
+    pick_bits(work_.info, pack_, b, words, bits);
+    reverse_bits(reinterpret_cast<const std::uint8_t*>(words), block.info, (bits + 7) / 8);
+    auto& result = block.result;
+    result.iterations = static_cast<std::uint16_t>(iterations);
+    result.parity = core_holds && total(extension_failed_, b, pack_) <= kDoubtfulExtensions;
     result.crc = options_.crc != Crc::None && options_.crc_span > crc_bits(options_.crc) &&
-                 crc(options_.crc, info, options_.crc_span) == 0;
+                 crc(options_.crc, block.info, options_.crc_span) == 0;
+    return result.parity || result.crc;
   }
 
   BaseGraph graph_;
-  std::uint32_t z_, core_, known_;  // known_: information bits before the fillers
-  const std::int8_t* soft_;
+  LdpcCode code_;
+  std::span<DecodeBlock> blocks_;
+  std::uint32_t pack_;                    // blocks, of which the last may be nobody's
+  std::uint32_t z_, length_;              // lanes: of a column, of all that are sent
+  std::uint32_t core_, columns_, known_;  // known_: information lanes before the fillers
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
+  const std::int8_t* soft_ = nullptr;
   std::uint16_t side_[kMaxCoreColumns];
   std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column_[c] is its bit rotation_[c]
-  std::uint8_t rows_[kMaxRows];
-  std::uint32_t row_count_ = 0, unsatisfied_ = 0, core_unsatisfied_ = 0;
+  std::uint8_t extensions_[kMaxRows];        // rows
+  std::uint32_t extension_count_ = 0;
+  Vb core_failed_, extension_failed_;  // checks of each lane in the last iteration, at most 255
 };
 
-DecodeResult decode(LdpcCode code, const std::int8_t* soft, const DecodeOptions& options,
-                    std::uint8_t* info, LdpcScratch& scratch) noexcept {
-  auto& work = *reinterpret_cast<LdpcWorkspace*>(scratch.data());
-  return Decoder(code, soft, options, work).run(info);
+void decode(LdpcCode code, std::span<DecodeBlock> blocks, const DecodeOptions& options,
+            LdpcScratch& scratch) noexcept {
+  Decoder(code, blocks, options, *reinterpret_cast<LdpcWorkspace*>(scratch.data())).run();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/aligned.hpp"
 #include "base/isa.hpp"
@@ -71,16 +72,30 @@ struct DecodeResult {
   bool crc = false;              // the CRC holds; false when none was asked for
 };
 
+/// A code block to decode.
+struct DecodeBlock {
+  const std::int8_t* soft;  // N LLRs of the d order, scale kLlrScale; positive means 0, zero means
+                            // not received; filler places are ignored
+  std::uint8_t* info;       // K decided bits
+  DecodeResult result{};
+};
+
+/// Blocks and lanes (Z for each block, of a power of two of blocks) that can be decoded at once.
+inline constexpr std::uint32_t kMaxPack = 32;
+inline constexpr std::uint32_t kMaxLanes = 512;
+
+/// How many of `count` blocks to decode at once, for the highest rate: as many as fill vectors.
+std::uint32_t ldpc_pack(LdpcCode, std::uint32_t count) noexcept;
+
 struct LdpcKernels {
   /// `info`: K bits; `codeword`: N bits, filler places zero. Both rounded up to whole bytes; spare
   /// bits of the last byte are ignored and written as zero.
   void (*encode)(LdpcCode, const std::uint8_t* info, std::uint8_t* codeword, LdpcScratch&) noexcept;
 
-  /// Row-layered offset-min-sum. `soft`: N LLRs of the d order, scale kLlrScale, positive means 0,
-  /// zero means not received; filler places are ignored. `info`: K decided bits. Stops when all
-  /// parity checks hold, when the CRC holds, or after max_iterations.
-  DecodeResult (*decode)(LdpcCode, const std::int8_t* soft, const DecodeOptions&,
-                         std::uint8_t* info, LdpcScratch&) noexcept;
+  /// Row-layered offset-min-sum of one to ldpc_pack() blocks of the same code. A block stops when
+  /// all its parity checks hold, when its CRC holds, or after max_iterations; its bits and its
+  /// result are the same as if it were decoded alone.
+  void (*decode)(LdpcCode, std::span<DecodeBlock>, const DecodeOptions&, LdpcScratch&) noexcept;
 };
 
 const LdpcKernels& ldpc_kernels(Isa isa = active_isa());

@@ -8,6 +8,8 @@
 //
 #include "phy/ldpc/row.inl"
 //
+#include "phy/ldpc/pack.inl"
+//
 #include "phy/ldpc/decode.inl"
 
 const LdpcKernels ldpc_kernels = {encode, decode};

@@ -21,6 +21,16 @@ struct Row {
   std::uint32_t z;
 };
 
+// From `inside(count)` on, -1 for `count` lanes, then 0 for a vector.
+alignas(64) inline constexpr auto kInside = [] {
+  std::array<std::int8_t, kMaxLanes + kMaxByteLanes> table{};
+  for (std::size_t i = 0; i < kMaxLanes; ++i) table[i] = -1;
+  return table;
+}();
+[[gnu::always_inline]] inline const std::int8_t* inside(std::uint32_t count) {
+  return &kInside[kMaxLanes - count];
+}
+
 // Over the edges seen so far.
 struct Minima {
   Vb least, second;  // magnitudes, at most kClip
@@ -45,16 +55,18 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
 template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
  public:
-  [[gnu::always_inline]] explicit RowUpdate(Row& row) : row_(row), z_(row.z) {}
+  [[gnu::always_inline]] explicit RowUpdate(Row& row)
+      : row_(row), z_(row.z), inside_(inside(row.z)) {}
 
-  // Returns the number of checks that do not hold for the signs they were given.
-  [[gnu::always_inline]] std::uint32_t run() {
+  // Returns, by lane, the number of checks that do not hold for the signs they were given.
+  [[gnu::always_inline]] Vb run() {
     std::int8_t* messages = row_.messages;
     Vb t[Degree];
     Outcome outcome;
     Minima minima = start();
     unroll<Degree>([&](auto j) __attribute__((always_inline)) { read(j, messages, t[j], minima); });
-    std::uint32_t failed = finish(0, minima, outcome), i = 0;
+    Vb failed = finish(Vb{}, 0, minima, outcome);
+    std::uint32_t i = 0;
     for (; i + kByteLanes < z_; messages += Degree * kByteLanes) {
       minima = start();
       unroll<Degree>([&](auto j) __attribute__((always_inline)) {
@@ -62,7 +74,7 @@ class RowUpdate {
         read(j, messages + Degree * kByteLanes, t[j], minima);
       });
       i += kByteLanes;
-      failed += finish(i, minima, outcome);
+      failed = finish(failed, i, minima, outcome);
     }
     unroll<Degree>([&](auto j) __attribute__((always_inline)) {
       write(j, i, messages, t[j], outcome);
@@ -102,7 +114,7 @@ class RowUpdate {
     store_bytes(row_.to[j] + i, add_saturated(t, message));
   }
 
-  [[gnu::always_inline]] std::uint32_t finish(std::uint32_t i, Minima minima, Outcome& outcome) {
+  [[gnu::always_inline]] Vb finish(Vb counts, std::uint32_t i, Minima minima, Outcome& outcome) {
     Vb failed = minima.parity;
     if constexpr (Extension) {
       // The column itself goes with the stronger side, channel or others, who are certain at kClip:
@@ -117,20 +129,20 @@ class RowUpdate {
     outcome.least = minima.least;
     outcome.low = negated(subtract_to_zero(minima.least, offset), minima.parity);
     outcome.high = negated(subtract_to_zero(minima.second, offset), minima.parity);
-    return static_cast<std::uint32_t>(
-        std::popcount(static_cast<Signs>(signs(failed) & low_mask(z_ - i))));
+    return count_negative(counts, failed & load_bytes(inside_ + i));
   }
 
   Row& row_;
   const std::uint32_t z_;
+  const std::int8_t* const inside_;
 };
 
 template <std::uint32_t Degree, bool Extension, bool First>
-std::uint32_t update_row(Row& row) {
+Vb update_row(Row& row) {
   return RowUpdate<Degree, Extension, First>(row).run();
 }
 
-using UpdateRow = std::uint32_t (*)(Row&);
+using UpdateRow = Vb (*)(Row&);
 
 // [extension][first iteration][degree without the extension column]
 template <bool Extension, bool First, std::size_t... D>

@@ -9,7 +9,7 @@ namespace carillon::phy {
 
 /// The longest byte vector. A column buffer holds a column and, past its end, its beginning again.
 inline constexpr std::uint32_t kMaxByteLanes = 64;
-inline constexpr std::uint32_t kColumnBytes = kMaxLifting + kMaxByteLanes;
+inline constexpr std::uint32_t kColumnBytes = kMaxLanes + kMaxByteLanes;
 
 /// A column of bits twice in a row, so that any rotation is one run of them.
 using BitColumn = std::uint8_t[128];
@@ -24,10 +24,11 @@ struct alignas(64) LdpcWorkspace {
   // Posterior LLRs of the core columns: a row reads one buffer of each and writes the other.
   std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
-  std::int8_t messages[kMaxEdges][kMaxLifting];   // check to bit: row, then vector, then edge
+  std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
   BitColumn bits[kMaxCoreColumns];
   BitPlace places[kMaxEdges];
-  std::uint8_t info[22 * kMaxLifting / 8 + 64];  // information, least significant bit first
+  std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
+  std::int8_t soft[66 * kMaxLanes + kMaxPack * kMaxByteLanes];  // of a pack
 };
 
 }  // namespace carillon::phy

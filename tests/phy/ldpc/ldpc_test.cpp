@@ -1,10 +1,12 @@
 #include "phy/ldpc/ldpc.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,10 +42,28 @@ Bytes random_info(LdpcCode code, std::uint32_t fillers, std::mt19937& random) {
   return info;
 }
 
+// Random information that ends in its CRC.
+Bytes checked_info(LdpcCode code, std::uint32_t fillers, Crc kind, std::mt19937& random) {
+  const std::uint32_t bits = crc_bits(kind), first = code.info_bits() - fillers - bits;
+  Bytes info = random_info(code, fillers + bits, random);
+  const std::uint32_t parity = crc(kind, info.data(), first);
+  for (std::uint32_t n = 0; n < bits; ++n)
+    info[(first + n) / 8] = static_cast<std::uint8_t>(
+        info[(first + n) / 8] | (parity >> (bits - 1 - n) & 1U) << (7 - (first + n) % 8));
+  return info;
+}
+
 Bytes encoded(Isa isa, LdpcCode code, const Bytes& info, LdpcScratch& scratch) {
   Bytes codeword(bytes_for(code.length()), 0xff);
   ldpc_kernels(isa).encode(code, info.data(), codeword.data(), scratch);
   return codeword;
+}
+
+DecodeResult decode(Isa isa, LdpcCode code, const std::vector<std::int8_t>& soft,
+                    const DecodeOptions& options, Bytes& info, LdpcScratch& scratch) {
+  DecodeBlock block{soft.data(), info.data()};
+  ldpc_kernels(isa).decode(code, {&block, 1}, options, scratch);
+  return block.result;
 }
 
 // BPSK over white Gaussian noise, LLRs times `scale`, for places below `sent` that are no fillers.
@@ -151,8 +171,8 @@ TEST(Ldpc, DecoderInvertsEncoderForEverySizeWithAndWithoutFillers) {
         const Bytes codeword = encoded(isa, code, info, scratch);
         const auto soft = received(code, codeword, fillers, code.length(), 0.5, random);
         Bytes decoded(info.size(), 0xff);
-        const DecodeResult result = ldpc_kernels(isa).decode(
-            code, soft.data(), {.fillers = fillers, .max_iterations = 20}, decoded.data(), scratch);
+        const DecodeResult result =
+            decode(isa, code, soft, {.fillers = fillers, .max_iterations = 20}, decoded, scratch);
         EXPECT_TRUE(result.parity && decoded == info)
             << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting
             << " fillers " << fillers << " iterations " << result.iterations;
@@ -176,8 +196,7 @@ TEST(Ldpc, DecoderLeavesNoMoreErrorsThanFloodingOnReferenceNoise) {
       for (std::uint32_t n = 0; n < sent; ++n)
         soft[n < known ? n : n + fillers] = static_cast<std::int8_t>(llrs[n]);
       Bytes decoded(info.size());
-      ldpc_kernels(isa).decode(code, soft.data(), {.fillers = fillers, .max_iterations = 10},
-                               decoded.data(), scratch);
+      decode(isa, code, soft, {.fillers = fillers, .max_iterations = 10}, decoded, scratch);
       const std::uint32_t errors = bit_errors(info, decoded);
       EXPECT_LE(errors, flooding_errors)
           << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting;
@@ -187,6 +206,10 @@ TEST(Ldpc, DecoderLeavesNoMoreErrorsThanFloodingOnReferenceNoise) {
     EXPECT_EQ(cases, 14U);
     EXPECT_LT(2 * ours, flooding);
   }
+}
+
+bool same(const DecodeResult& a, const DecodeResult& b) {
+  return a.iterations == b.iterations && a.parity == b.parity && a.crc == b.crc;
 }
 
 TEST(Ldpc, InstructionSetsDecideTheSameBits) {
@@ -202,18 +225,100 @@ TEST(Ldpc, InstructionSetsDecideTheSameBits) {
       const DecodeOptions options = {
           .fillers = fillers, .max_iterations = 4, .early_stop = early_stop};
       Bytes expected(info.size());
-      const DecodeResult reference =
-          ldpc_kernels(Isa::Avx2).decode(code, soft.data(), options, expected.data(), scratch);
+      const DecodeResult reference = decode(Isa::Avx2, code, soft, options, expected, scratch);
       for (const Isa isa : available_isas()) {
         Bytes decoded(info.size());
-        const DecodeResult result =
-            ldpc_kernels(isa).decode(code, soft.data(), options, decoded.data(), scratch);
-        EXPECT_TRUE(decoded == expected && result.iterations == reference.iterations &&
-                    result.parity == reference.parity)
+        const DecodeResult result = decode(isa, code, soft, options, decoded, scratch);
+        EXPECT_TRUE(decoded == expected && same(result, reference))
             << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting;
       }
     }
   }
+}
+
+// Blocks of every quality: decoded at once, after some iterations, never; nothing received of some
+// columns or of all; mere noise; and out of the demapper's range.
+std::vector<std::vector<std::int8_t>> mixed_blocks(LdpcCode code, std::uint32_t fillers,
+                                                   std::uint32_t sent, std::uint32_t count,
+                                                   std::mt19937& random, LdpcScratch& scratch) {
+  std::vector<std::vector<std::int8_t>> blocks;
+  for (std::uint32_t b = 0; b < count; ++b) {
+    const Bytes info = checked_info(code, fillers, Crc::Crc16, random);
+    const Bytes codeword = encoded(Isa::Avx2, code, info, scratch);
+    auto soft = received(code, codeword, fillers, sent, 0.4 + 0.25 * (b % 5), random);
+    if (b == count / 2)
+      for (std::uint32_t n = 0; n < sent; ++n) soft[n] = static_cast<std::int8_t>(random());
+    if (b == 3)
+      for (std::uint32_t n = 30U * code.lifting; n < sent; ++n) soft[n] = 0;
+    if (b == 4) soft.assign(soft.size(), 0);
+    blocks.push_back(std::move(soft));
+  }
+  return blocks;
+}
+
+// Returns the blocks' results.
+std::vector<DecodeResult> decode_packed_as_alone(Isa isa, LdpcCode code,
+                                                 const DecodeOptions& options,
+                                                 const std::vector<std::vector<std::int8_t>>& soft,
+                                                 LdpcScratch& scratch) {
+  std::vector<Bytes> info(soft.size(), Bytes(bytes_for(code.info_bits()), 0xff));
+  std::vector<DecodeBlock> pack;
+  for (std::size_t b = 0; b < soft.size(); ++b) pack.push_back({soft[b].data(), info[b].data()});
+  ldpc_kernels(isa).decode(code, pack, options, scratch);
+  std::vector<DecodeResult> results;
+  for (std::size_t b = 0; b < soft.size(); ++b) {
+    Bytes expected(info[b].size());
+    const DecodeResult alone = decode(isa, code, soft[b], options, expected, scratch);
+    EXPECT_TRUE(info[b] == expected && same(pack[b].result, alone))
+        << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting << " block "
+        << b << " of " << soft.size();
+    results.push_back(pack[b].result);
+  }
+  return results;
+}
+
+TEST(Ldpc, PackedBlocksAreDecodedAsIfEachWereAlone) {
+  constexpr std::uint16_t most = 6;
+  LdpcScratch scratch;
+  std::mt19937 random(9);
+  std::map<std::uint32_t, std::uint32_t> stopped_after;  // iterations: blocks
+  std::uint32_t passed = 0, failed = 0;
+  for (const LdpcCode code : all_codes()) {
+    const std::uint32_t fillers = code.lifting / 3, sent = code.length() - code.lifting / 2;
+    DecodeOptions options = {.fillers = fillers, .sent = sent, .max_iterations = most};
+    options.crc_span = code.info_bits() - fillers;
+    for (std::uint32_t lanes = 2; lanes <= kMaxPack && lanes * code.lifting <= kMaxLanes;
+         lanes *= 2)
+      for (const std::uint32_t count : {lanes / 2 + 1, lanes}) {  // partly and wholly filled
+        const auto soft = mixed_blocks(code, fillers, sent, count, random, scratch);
+        for (const Crc kind : {Crc::None, Crc::Crc16})
+          for (const bool early_stop : {false, true})
+            for (const Isa isa : available_isas()) {
+              options.crc = kind;
+              options.early_stop = early_stop;
+              for (const auto& r : decode_packed_as_alone(isa, code, options, soft, scratch)) {
+                if (early_stop) ++stopped_after[r.iterations];
+                passed += r.parity || r.crc;
+                failed += !r.parity && !r.crc;
+              }
+            }
+      }
+  }
+  // Otherwise it says nothing of blocks that wait for others.
+  for (std::uint16_t i = 1; i <= most; ++i) EXPECT_GT(stopped_after[i], 100U) << i;
+  EXPECT_GT(passed, 1000U);
+  EXPECT_GT(failed, 1000U);
+}
+
+TEST(Ldpc, PacksFitTheDecoderAndWhatThereIs) {
+  for (const LdpcCode code : all_codes())
+    for (std::uint32_t count = 1; count <= 100; ++count) {
+      const std::uint32_t pack = ldpc_pack(code, count);
+      EXPECT_GE(pack, 1U);
+      EXPECT_LE(pack, std::min(count, kMaxPack));
+      EXPECT_LE(std::max<std::uint32_t>(code.lifting, std::bit_ceil(pack) * code.lifting),
+                kMaxLanes);
+    }
 }
 
 TEST(Ldpc, StopsAtTheFirstCodewordInSpiteOfWrongSigns) {
@@ -229,9 +334,8 @@ TEST(Ldpc, StopsAtTheFirstCodewordInSpiteOfWrongSigns) {
       value = static_cast<std::int8_t>(value > 0 ? -9 : 9);
     }
     Bytes decoded(info.size());
-    const DecodeResult result = ldpc_kernels(isa).decode(
-        code, soft.data(), {.fillers = 50, .sent = 30 * 104, .max_iterations = 50}, decoded.data(),
-        scratch);
+    const DecodeResult result = decode(
+        isa, code, soft, {.fillers = 50, .sent = 30 * 104, .max_iterations = 50}, decoded, scratch);
     EXPECT_TRUE(decoded == info);
     EXPECT_TRUE(result.parity);
     EXPECT_FALSE(result.crc);
@@ -244,22 +348,16 @@ TEST(Ldpc, StopsWhenTheCrcHolds) {
   std::mt19937 random(5);
   const LdpcCode code = {2, 256};
   const std::uint32_t fillers = 100, span = code.info_bits() - fillers;
-  Bytes info = random_info(code, fillers + 24, random);
-  const std::uint32_t parity = crc(Crc::Crc24A, info.data(), span - 24);
-  for (std::uint32_t n = 0; n < 24; ++n)
-    info[(span - 24 + n) / 8] = static_cast<std::uint8_t>(
-        info[(span - 24 + n) / 8] | (parity >> (23 - n) & 1U) << (7 - (span - 24 + n) % 8));
+  const Bytes info = checked_info(code, fillers, Crc::Crc24A, random);
   for (const Isa isa : available_isas()) {
     const Bytes codeword = encoded(isa, code, info, scratch);
     const auto soft = received(code, codeword, fillers, code.length(), 0.8, random);
     Bytes decoded(info.size());
     DecodeOptions options = {.fillers = fillers, .max_iterations = 50};
-    const DecodeResult plain =
-        ldpc_kernels(isa).decode(code, soft.data(), options, decoded.data(), scratch);
+    const DecodeResult plain = decode(isa, code, soft, options, decoded, scratch);
     options.crc = Crc::Crc24A;
     options.crc_span = span;
-    const DecodeResult checked =
-        ldpc_kernels(isa).decode(code, soft.data(), options, decoded.data(), scratch);
+    const DecodeResult checked = decode(isa, code, soft, options, decoded, scratch);
     EXPECT_TRUE(decoded == info);
     EXPECT_TRUE(plain.parity);
     EXPECT_TRUE(checked.crc);
@@ -273,7 +371,7 @@ TEST(Ldpc, NothingReceivedDecidesZeros) {
   const std::vector<std::int8_t> soft(code.length());
   for (const Isa isa : available_isas()) {
     Bytes decoded(bytes_for(code.info_bits()), 0xff);
-    ldpc_kernels(isa).decode(code, soft.data(), {}, decoded.data(), scratch);
+    decode(isa, code, soft, {}, decoded, scratch);
     EXPECT_TRUE(decoded == Bytes(decoded.size()));
   }
 }
@@ -290,15 +388,13 @@ TEST(Ldpc, SaturatedInputsAreDecoded) {
         for (auto& value : soft)
           if (value == -127) value = -128;  // out of the demapper's range, yet no trap
         Bytes decoded(info.size());
-        const DecodeResult result = ldpc_kernels(isa).decode(
-            code, soft.data(), {.max_iterations = 10}, decoded.data(), scratch);
+        const DecodeResult result =
+            decode(isa, code, soft, {.max_iterations = 10}, decoded, scratch);
         EXPECT_TRUE(result.parity && decoded == info)
             << to_string(isa) << " BG" << int{code.base_graph} << " sigma " << sigma;
       }
 }
 
-// Redundancy version 3 of base graph 1 starts at column 56 and wraps: most extension columns are
-// missing, and their rows must not disturb the others.
 // A parity bit that only its own check knows may be lost to the channel for good: the information
 // is right all the same, which matters most where no CRC says so.
 TEST(Ldpc, ParityIsConfirmedThoughTheChannelIsSurelyWrongAboutAnExtensionBit) {
@@ -313,13 +409,14 @@ TEST(Ldpc, ParityIsConfirmedThoughTheChannelIsSurelyWrongAboutAnExtensionBit) {
           24U * code.lifting + static_cast<std::uint32_t>(random()) % (42U * code.lifting);
       soft[place] = soft[place] < 0 ? std::int8_t{127} : std::int8_t{-127};
       Bytes decided(info.size());
-      const auto result = ldpc_kernels(isa).decode(code, soft.data(), {.max_iterations = 20},
-                                                   decided.data(), scratch);
+      const auto result = decode(isa, code, soft, {.max_iterations = 20}, decided, scratch);
       EXPECT_TRUE(result.parity && decided == info) << to_string(isa);
     }
   }
 }
 
+// Redundancy version 3 of base graph 1 starts at column 56 and wraps: most extension columns are
+// missing, and their rows must not disturb the others.
 TEST(Ldpc, RowsWithoutTheirColumnAreSkipped) {
   LdpcScratch scratch;
   std::mt19937 random(7);
@@ -330,8 +427,7 @@ TEST(Ldpc, RowsWithoutTheirColumnAreSkipped) {
     auto soft = received(code, codeword, 0, code.length(), 0.5, random);
     for (std::uint32_t n = 28 * 96; n < 56 * 96; ++n) soft[n] = 0;
     Bytes decoded(info.size());
-    const DecodeResult result = ldpc_kernels(isa).decode(code, soft.data(), {.max_iterations = 20},
-                                                         decoded.data(), scratch);
+    const DecodeResult result = decode(isa, code, soft, {.max_iterations = 20}, decoded, scratch);
     EXPECT_TRUE(result.parity && decoded == info);
   }
 }
@@ -358,7 +454,7 @@ std::vector<std::uint32_t> failures(Isa isa, const Channel& channel, std::uint32
     for (std::size_t i = 0; i < iterations.size(); ++i) {
       Bytes decoded(info.size());
       const DecodeOptions options = {.sent = channel.sent, .max_iterations = iterations[i]};
-      ldpc_kernels(isa).decode(channel.code, soft.data(), options, decoded.data(), scratch);
+      decode(isa, channel.code, soft, options, decoded, scratch);
       failed[i] += decoded != info;
     }
   }
