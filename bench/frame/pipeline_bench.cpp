@@ -20,9 +20,8 @@ using namespace carillon::frame;
 
 constexpr std::size_t kSampleBytes = std::size_t{96} << 20;  // of all frames together
 
-constexpr const char* kChunkOf[kOps] = {"chunk",   "block",      "antenna",   "antenna",
-                                        "antenna", "tile",       "tile",      "user",
-                                        "tile",    "code block", "code block"};
+constexpr const char* kChunkOf[kOps] = {"chunk", "block", "antenna", "antenna", "antenna",   "tile",
+                                        "tile",  "user",  "tile",    "pack",    "code block"};
 
 FrameFormat read_cell(const std::string& name, const std::string& text,
                       emulator::RadioPlan& radio) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "frame/opcodes.hpp"
@@ -19,9 +20,10 @@ constexpr Tick kReadiness = 5 * kMicrosecond;
 
 class Builder {
  public:
-  explicit Builder(const Frame& frame)
-      : frame_(frame), equalize_(none()), encode_(none()), modulate_(none()) {
+  Builder(const Frame& frame, std::uint32_t workers)
+      : frame_(frame), workers_(workers), equalize_(none()), encode_(none()), modulate_(none()) {
     result_.receive = result_.decode = result_.assemble = result_.transmit = none();
+    result_.packs.resize(frame.symbols().size());
   }
 
   FrameGraph build() {
@@ -122,12 +124,33 @@ class Builder {
   void decode(std::uint16_t s) {
     const auto blocks = frame_.code_blocks_at(s);
     if (blocks.empty()) return;
-    result_.decode[s] = add(Op::Decode, s, blocks.size(), frame_.uplink_deadline(s));
+    result_.packs[s] = pack(blocks);
+    result_.decode[s] = add(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
     std::uint16_t first = s;
     for (const auto b : blocks)
       first = std::min(first, frame_.code_blocks(Direction::Uplink)[b].first_symbol);
     for (std::uint16_t t = first; t <= s; ++t)
       if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
+  }
+
+  // Blocks of the same plan together, at most a worker's share of the instruction.
+  Packs pack(std::span<const std::uint32_t> blocks) const {
+    const auto plan_of = [&](std::uint32_t block) {
+      const auto& place = frame_.code_blocks(Direction::Uplink)[block];
+      return &frame_.plan(frame_.transport_blocks(Direction::Uplink)[place.transport_block]);
+    };
+    std::map<const phy::TransportPlan*, std::vector<std::uint32_t>> of_plan;
+    for (const auto block : blocks) of_plan[plan_of(block)].push_back(block);
+    const std::size_t share = (blocks.size() + workers_ - 1) / workers_;
+    Packs packs;
+    for (const auto& [plan, same] : of_plan)
+      for (std::span<const std::uint32_t> left = same; !left.empty();) {
+        const auto most = static_cast<std::uint32_t>(std::min(left.size(), share));
+        const std::uint32_t count = phy::ldpc_pack(plan->code(), most);
+        packs.add(left.first(count));
+        left = left.subspan(count);
+      }
+    return packs;
   }
 
   void assemble(std::uint16_t s) {
@@ -169,6 +192,7 @@ class Builder {
   }
 
   const Frame& frame_;
+  std::uint32_t workers_;
   runtime::GraphBuilder builder_;
   FrameGraph result_;
   std::vector<std::uint16_t> equalize_, encode_, modulate_;  // [symbol]
@@ -176,6 +200,8 @@ class Builder {
 
 }  // namespace
 
-FrameGraph build_graph(const Frame& frame) { return Builder(frame).build(); }
+FrameGraph build_graph(const Frame& frame, std::uint32_t workers) {
+  return Builder(frame, workers).build();
+}
 
 }  // namespace carillon::frame

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "frame/frame.hpp"
@@ -15,6 +16,24 @@ inline constexpr std::uint16_t kNoInstruction = std::numeric_limits<std::uint16_
 /// Received grids that a frame has at once: few enough to stay in a core's cache.
 inline constexpr std::uint32_t kReceivedGrids = 4;
 
+/// The chunks of a Decode: code blocks of the same plan, decoded together.
+class Packs {
+ public:
+  std::size_t size() const { return ends_.size(); }
+  std::span<const std::uint32_t> operator[](std::size_t i) const {
+    const std::size_t first = i == 0 ? 0 : ends_[i - 1];
+    return std::span(blocks_).subspan(first, ends_[i] - first);
+  }
+  void add(std::span<const std::uint32_t> blocks) {
+    blocks_.insert(blocks_.end(), blocks.begin(), blocks.end());
+    ends_.push_back(blocks_.size());
+  }
+
+ private:
+  std::vector<std::uint32_t> blocks_;  // indices of the uplink's code blocks
+  std::vector<std::size_t> ends_;      // [pack]
+};
+
 /// The graph, and which instruction does what for each symbol (kNoInstruction: none).
 struct FrameGraph {
   runtime::Graph graph;
@@ -22,6 +41,7 @@ struct FrameGraph {
   std::vector<std::uint16_t> decode;    // [symbol] Decode of the code blocks that end there
   std::vector<std::uint16_t> assemble;  // [symbol] Store of the transport blocks that end there
   std::vector<std::uint16_t> transmit;  // [symbol] Ifft
+  std::vector<Packs> packs;             // [symbol] what its Decode decodes
   std::uint16_t zero_force = kNoInstruction;
 };
 
@@ -29,7 +49,8 @@ struct FrameGraph {
 /// Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce when the precoder
 /// is this frame's own. An uplink symbol's FFT also waits until the grid that it takes over has
 /// been equalized, kReceivedGrids uplink symbols before. A symbol's packets are expected from 5 µs
-/// before its air end on; what is missing is given up half the uplink budget after it.
-FrameGraph build_graph(const Frame& frame);
+/// before its air end on; what is missing is given up half the uplink budget after it. Code blocks
+/// are packed for the highest rate, but at most a worker's share of a Decode.
+FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1);
 
 }  // namespace carillon::frame

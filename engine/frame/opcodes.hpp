@@ -17,7 +17,7 @@ enum class Op : std::uint16_t {
   EqualizeDemodulate,  // chunk: tile
   Modulate,            // chunk: user
   Precode,             // chunk: tile
-  Decode,              // chunk: code block
+  Decode,              // chunk: pack of code blocks
   Encode,              // chunk: code block
 };
 

@@ -73,7 +73,7 @@ std::size_t combiner_count(const FrameFormat& f) {
 
 Pipeline::Pipeline(const Frame& frame, Options options)
     : frame_(frame),
-      graph_(build_graph(frame)),
+      graph_(build_graph(frame, options.workers)),
       antennas_(frame.format().antennas),
       users_(frame.format().users),
       csi_tiles_(

@@ -216,9 +216,8 @@ struct UplinkKernels {
   }
 
   void decode() {
-    const auto blocks = frame.code_blocks_at(task.step);
-    for (std::uint32_t i = task.first; i < task.first + task.count; ++i)
-      decode(blocks.subspan(i, 1));
+    const Packs& packs = p.graph_.packs[task.step];
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) decode(packs[i]);
   }
 
   void decode(std::span<const std::uint32_t> pack) {

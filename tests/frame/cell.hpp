@@ -30,9 +30,9 @@ inline emulator::RadioPlan clear_air(double snr_db = 30) {
 
 struct Cell {
   explicit Cell(const frame::FrameFormat& format, const emulator::RadioPlan& plan = clear_air(),
-                Isa isa = active_isa())
+                Isa isa = active_isa(), std::uint32_t workers = 1)
       : frame(format),
-        pipeline(frame, {.workers = 1, .isa = isa}),
+        pipeline(frame, {.workers = workers, .isa = isa}),
         generator(frame, plan),
         samples(std::size_t{frame.samples()} * 2 * format.antennas),
         stride(2 * std::size_t{frame.most_samples()}),

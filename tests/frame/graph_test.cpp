@@ -1,5 +1,6 @@
 #include "frame/graph.hpp"
 
+#include <bit>
 #include <set>
 
 #include "frame/opcodes.hpp"
@@ -134,7 +135,7 @@ TEST(FrameGraph, DecodesACodeBlockAfterAllItsSymbols) {
       EXPECT_EQ(decode, b.find(Op::Decode, s));
       ASSERT_EQ(decode != kNoInstruction, !blocks.empty());
       if (blocks.empty()) continue;
-      EXPECT_EQ(b.made.graph[decode].chunks, blocks.size());
+      EXPECT_EQ(b.made.graph[decode].chunks, b.made.packs[s].size());
       EXPECT_TRUE(b.ancestry.before(b.made.zero_force, decode));
       for (const auto block : blocks) {
         const auto& place = b.frame.code_blocks(Direction::Uplink)[block];
@@ -152,6 +153,36 @@ TEST(FrameGraph, DecodesACodeBlockAfterAllItsSymbols) {
       }
     }
   });
+}
+
+TEST(FrameGraph, PacksCodeBlocksOfTheSamePlanUpToAWorkersShare) {
+  test::FormatMaker make(8);
+  for (int i = 0; i < 150; ++i) {
+    const Frame frame(make());
+    for (const std::uint32_t workers : {1U, 2U, 5U}) {
+      const FrameGraph made = build_graph(frame, workers);
+      for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
+        if (frame.symbol(s).kind != SymbolKind::Uplink) continue;
+        const auto blocks = frame.code_blocks_at(s);
+        std::multiset<std::uint32_t> packed;
+        for (std::size_t n = 0; n < made.packs[s].size(); ++n) {
+          const auto pack = made.packs[s][n];
+          std::set<const phy::TransportPlan*> plans;
+          for (const auto block : pack) {
+            const auto& place = frame.code_blocks(Direction::Uplink)[block];
+            plans.insert(
+                &frame.plan(frame.transport_blocks(Direction::Uplink)[place.transport_block]));
+          }
+          ASSERT_EQ(plans.size(), 1U);
+          const std::size_t lifting = (*plans.begin())->code().lifting;
+          EXPECT_LE(std::bit_ceil(pack.size()) * lifting, phy::kMaxLanes);
+          EXPECT_LE(pack.size(), (blocks.size() + workers - 1) / workers);
+          packed.insert(pack.begin(), pack.end());
+        }
+        EXPECT_TRUE(packed == std::multiset<std::uint32_t>(blocks.begin(), blocks.end()));
+      }
+    }
+  }
 }
 
 TEST(FrameGraph, ChecksATransportBlockAfterAllItsCodeBlocks) {

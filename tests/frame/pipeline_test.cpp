@@ -31,6 +31,38 @@ void expect_decoded(const FrameFormat& format, const std::string& what,
   }
 }
 
+std::size_t decode_chunks(const Cell& cell) {
+  std::size_t chunks = 0;
+  for (const auto& packs : cell.pipeline.graph().packs) chunks += packs.size();
+  return chunks;
+}
+
+// With many workers each code block is decoded alone. In air so noisy that some fail, too.
+void expect_packed_as_alone(const FrameFormat& format, const std::string& what) {
+  std::size_t good = 0, blocks = 0;
+  for (const double snr_db : {-12.0, -6.0, 0.0, 20.0}) {
+    Cell packed(format, clear_air(snr_db)), alone(format, clear_air(snr_db), active_isa(), 100);
+    EXPECT_LE(2 * decode_chunks(packed), decode_chunks(alone)) << what;
+    EXPECT_EQ(decode_chunks(alone), alone.frame.code_blocks(Direction::Uplink).size()) << what;
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      packed.run(i);
+      alone.run(i);
+      const auto &a = packed.pipeline.slot(i), &b = alone.pipeline.slot(i);
+      EXPECT_TRUE(std::equal(a.info.begin(), a.info.end(), b.info.begin())) << what;
+      EXPECT_TRUE(std::equal(a.payload.begin(), a.payload.end(), b.payload.begin())) << what;
+      for (std::size_t n = 0; n < a.results.size(); ++n) {
+        EXPECT_EQ(a.results[n].decode.iterations, b.results[n].decode.iterations) << what;
+        EXPECT_EQ(a.results[n].decode.parity, b.results[n].decode.parity) << what;
+        EXPECT_EQ(a.results[n].good, b.results[n].good) << what;
+        good += a.results[n].good;
+        ++blocks;
+      }
+    }
+  }
+  EXPECT_GT(good, blocks / 8) << what;
+  EXPECT_LT(good, blocks) << what;
+}
+
 template <typename Change>
 FrameFormat changed(Change&& change) {
   FrameFormat format = small_format();
@@ -168,6 +200,31 @@ TEST(Uplink, IsDecodedWhenBitsRepeat) {
   EXPECT_FALSE(plan.blocks()[0].map.direct);
   EXPECT_GT(plan.blocks()[0].E, plan.Ncb());
   expect_decoded(format, "repetition");
+}
+
+TEST(Uplink, IsDecodedInPacksAsAlone) {
+  const auto small_blocks = [](FrameFormat& f) {
+    f.uplink.lifting = 4;
+    f.uplink.base_graph = 2;
+    f.uplink.rate = 0.6;
+  };
+  expect_packed_as_alone(changed(small_blocks), "CRC");
+  expect_packed_as_alone(changed([&](FrameFormat& f) {
+                           small_blocks(f);
+                           f.uplink.crc = false;
+                         }),
+                         "no CRC");
+  expect_packed_as_alone(changed([&](FrameFormat& f) {
+                           small_blocks(f);
+                           f.uplink.rate = 0.3;
+                           f.uplink.buffer_limit = 0.5;
+                         }),
+                         "repetition");
+  expect_packed_as_alone(changed([&](FrameFormat& f) {
+                           small_blocks(f);
+                           f.grants = {GrantKind::List, {0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 4, 2, 0, 0}};
+                         }),
+                         "grants");
 }
 
 TEST(Uplink, IsDecodedOnAnyBand) {
