@@ -36,7 +36,8 @@ template <typename V, typename Operate>
   }
 CARILLON_LOOP(fused_fp32, broadcast(0.5F), v* other + other)
 #ifdef __AVX512FP16__
-CARILLON_LOOP(fused_fp16, _mm512_set1_ph(0.5F16), _mm512_fmadd_ph(v, other, other))
+CARILLON_LOOP(fused_fp16, _mm512_set1_ph(static_cast<_Float16>(0.5F)),
+              _mm512_fmadd_ph(v, other, other))
 #else
 constexpr bench::PeakLoop fused_fp16 = nullptr;
 #endif
