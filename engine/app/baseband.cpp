@@ -29,7 +29,6 @@ runtime::Runtime::Options runtime_options(const RuntimeOptions& plan,
   options.pin_token = plan.pin_token;
   options.ring = pipeline.ring();
   options.cell = static_cast<std::uint16_t>(pipeline.frame().format().cell_id);
-  options.grain = pipeline.grains();
   options.trace = 1 << 15;
   return options;
 }

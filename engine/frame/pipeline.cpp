@@ -1,7 +1,6 @@
 #include "frame/pipeline.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "frame/kernels.hpp"
 #include "frame/worker.hpp"
@@ -137,27 +136,6 @@ void Pipeline::allocate(Combiners& c) const {
     c.tiles = AlignedArray<phy::Tile>(sizes.weights);
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
-}
-
-std::vector<std::uint32_t> Pipeline::grains() const {
-  constexpr double kClaim = 10'000;  // ns
-  const double m = antennas_, k = users_, n = frame_.format().numerology.fft_size;
-  const double fft = n * std::log2(n) / 10;   // ns, order of magnitude
-  const double matrix = 16 * 8 * m * k / 60;  // of one tile
-  const double solve = 16 * 8 * (m * k * k * 1.5 + k * k * k / 6) / 40;
-  std::vector<std::uint32_t> grains(kOps, 1);
-  const auto set = [&](Op op, double cost) {
-    grains[static_cast<std::size_t>(op)] =
-        static_cast<std::uint32_t>(std::clamp(kClaim / cost, 1.0, 256.0));
-  };
-  set(Op::PilotFft, 2 * fft);
-  set(Op::UplinkFft, fft);
-  set(Op::Ifft, fft);
-  set(Op::ZeroForce, solve);
-  set(Op::EqualizeDemodulate, matrix + 30 * k);
-  set(Op::Precode, matrix);
-  set(Op::Modulate, 10.0 * frame_.tiles());
-  return grains;
 }
 
 void Pipeline::begin(std::uint64_t frame) {

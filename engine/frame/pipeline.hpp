@@ -90,8 +90,6 @@ class Pipeline {
   /// For runtime::Runtime, with context().
   std::span<const runtime::Opcode> opcodes() const;
   void* context() { return this; }
-  /// Chunks per claim for each opcode, so that a claim is worth about 10 µs.
-  std::vector<std::uint32_t> grains() const;
 
   std::uint32_t ring() const { return frame_.format().ring; }
   FrameSlot& slot(std::uint64_t frame) { return slots_[frame % ring()]; }

@@ -34,7 +34,7 @@ class Runtime {
     bool pin_token = false;                 ///< worker 0 alone schedules; else whoever is there
     std::uint32_t ring = 4;                 ///< frames in flight, at most 64
     std::uint16_t cell = 0;                 ///< copied to every Task
-    std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; missing entries are 1
+    std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
     std::size_t trace = 0;                  ///< events kept per worker; 0 = no trace
   };
 

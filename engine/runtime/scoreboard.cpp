@@ -1,10 +1,16 @@
 #include "runtime/scoreboard.hpp"
 
+#include <algorithm>
+
 namespace carillon::runtime {
 namespace {
 
 // Long enough to average over cache states, short enough to follow a change of clock.
 constexpr std::uint32_t kWindowChunks = 1024;
+
+// A claim's length of time: finding it and its two time stamps cost a hundredth of that.
+constexpr double kClaim = 10 * kMicrosecond;
+constexpr double kMostChunks = 256;
 
 }  // namespace
 
@@ -32,8 +38,15 @@ Scoreboard::Scoreboard(const Graph& graph, std::span<const std::string_view> opc
       devices_(devices) {
   for (std::size_t i = 0; i < opcodes_.size(); ++i) {
     if (i < opcodes.size()) opcodes_[i].name = opcodes[i];
-    if (i < grain.size() && grain[i] != 0) opcodes_[i].grain = grain[i];
+    if (i < grain.size()) opcodes_[i].grain = grain[i];
   }
+}
+
+std::uint32_t Scoreboard::grain(std::uint16_t opcode) const noexcept {
+  const OpcodeInfo& info = opcodes_[opcode];
+  if (info.grain != 0) return info.grain;
+  if (info.mean <= 0) return 1;  // not measured yet
+  return static_cast<std::uint32_t>(std::clamp(kClaim / info.mean, 1.0, kMostChunks));
 }
 
 void Scoreboard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {

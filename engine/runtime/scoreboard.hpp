@@ -60,7 +60,7 @@ std::string_view to_string(Reason reason);
 /// Table 1: opcode info.
 struct OpcodeInfo {
   std::string_view name;
-  std::uint32_t grain = 1;   ///< chunks per claim
+  std::uint32_t grain = 0;   ///< chunks per claim, as asked for; 0: see Scoreboard::grain
   double mean = 0;           ///< ns per chunk in the last full calibration window; 0 = unknown yet
   std::uint64_t chunks = 0;  ///< executed, in all
   Tick busy = 0;             ///< their time, in all
@@ -109,7 +109,7 @@ struct FrameStatus {
 
 class Scoreboard {
  public:
-  /// `grain`: chunks per claim by opcode; missing entries are 1.
+  /// `grain`: chunks per claim by opcode; for missing entries and 0 see grain().
   Scoreboard(const Graph& graph, std::span<const std::string_view> opcodes, std::uint32_t ring,
              std::uint32_t devices, std::uint16_t cell, std::span<const std::uint32_t> grain = {});
 
@@ -126,6 +126,9 @@ class Scoreboard {
     auto& value = const_cast<double&>(opcodes_[opcode].mean);  // atomic_ref takes no const
     return std::atomic_ref(value).load(std::memory_order_relaxed);
   }
+  /// Chunks per claim: as asked for, else what lately took a claim's length of time. Scheduler
+  /// only.
+  std::uint32_t grain(std::uint16_t opcode) const noexcept;
   std::span<const FrameStatus> frames() const { return frames_; }
   std::span<const DeviceStatus> devices() const { return devices_; }
   const FrameStatus& frame(std::uint16_t slot) const { return frames_[slot]; }

@@ -514,16 +514,3 @@ TEST(Footprint, IsWhatIsAllocated) {
     EXPECT_EQ(Pipeline::footprint(frame), total);
   }
 }
-
-TEST(Grains, AreWithinTheirBounds) {
-  test::FormatMaker make(6);
-  for (int i = 0; i < 20; ++i) {
-    const Frame frame(make());
-    const auto grains = Pipeline(frame, {}).grains();
-    ASSERT_EQ(grains.size(), kOps);
-    for (const auto grain : grains) {
-      EXPECT_GE(grain, 1U);
-      EXPECT_LE(grain, 256U);
-    }
-  }
-}

@@ -136,6 +136,23 @@ TEST(EarliestFrame, KeepsAllDevicesBusyWhenThereIsWorkForThem) {
   EXPECT_EQ(simulation.now(), 50);  // 40 chunks of 10 on 8 devices, however large the grain
 }
 
+TEST(EarliestFrame, ClaimsAsManyChunksAsTakeAClaimsTime) {
+  GraphBuilder builder;
+  builder.add({.chunks = 2000});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  for (const auto& [chunk, claimed] :
+       {std::pair{1, 256U}, {100, 100U}, {2'500, 4U}, {60'000, 1U}}) {
+    Simulation simulation(graph, policy, {.ring = 1, .durations = {chunk}});
+    for (std::uint32_t frame = 0; frame < 2; ++frame) {
+      simulation.begin(simulation.now(), frame, simulation.now());
+      simulation.run();
+    }
+    EXPECT_EQ(simulation.executions().front().count, 1U);  // nothing is known yet
+    EXPECT_EQ(simulation.executions()[2000].count, claimed);
+  }
+}
+
 TEST(EarliestFrame, RefusesAFrameThatIsAlreadyTooLate) {
   GraphBuilder builder;
   builder.add({.deadline = 100});
@@ -175,7 +192,7 @@ TEST(EarliestFrame, DoesNotCountWorkThatWasMissed) {
   builder.add({.opcode = 1, .release = 13'500, .deadline = 20'000});
   const Graph graph = std::move(*builder.build().graph);
   EarliestFrame policy;
-  Simulation simulation(graph, policy, {.durations = {100, 100}});
+  Simulation simulation(graph, policy, {.grain = {1}, .durations = {100, 100}});
   for (std::uint32_t frame = 0; frame < 100; ++frame)
     simulation.begin(frame * 8000, frame, frame * 8000);
   simulation.run();

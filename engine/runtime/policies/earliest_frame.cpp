@@ -69,7 +69,7 @@ std::size_t EarliestFrame::decide(const View& view, std::span<Issue> out) {
     out[place] = {.what = id,
                   .first = 0,
                   .count = chunks,
-                  .grain = std::clamp(view.board.opcodes()[opcode].grain, 1U, std::max(fair, 1U)),
+                  .grain = std::clamp(view.board.grain(opcode), 1U, std::max(fair, 1U)),
                   .where = all,
                   .priority = priority,
                   .why = id.frame == earliest ? Reason::EarliestFrame : Reason::WorkConserving};
