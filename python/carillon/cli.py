@@ -343,6 +343,13 @@ def root(
     ] = False,
 ) -> None:
     """Carillon: real-time massive-MIMO baseband on ordinary servers."""
+    from carillon import core
+    from carillon.daemon import RunError
+
+    try:
+        core.active_isa()
+    except RuntimeError as error:  # CARILLON_ISA names what this machine lacks
+        raise RunError(str(error)) from None
 
 
 def main() -> int:
@@ -350,6 +357,7 @@ def main() -> int:
     from carillon.bench import BenchError
     from carillon.config import ConfigError
     from carillon.daemon import RunError
+    from carillon.link import CurveError
     from carillon.runfolder import RunFolderError
     from carillon.telemetry import TelemetryError
 
@@ -363,7 +371,7 @@ def main() -> int:
         return _complain("carillon: stopped", 130) if status == 130 else status
     except ConfigError as error:
         return _complain(str(error), 2)
-    except (RunError, RunFolderError, TelemetryError, BenchError) as error:
+    except (RunError, RunFolderError, TelemetryError, BenchError, CurveError) as error:
         return _complain(f"carillon: {error}", 1)
     except OSError as error:  # a folder that may not be written, a full disk
         about = error.strerror or str(error)

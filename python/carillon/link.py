@@ -21,6 +21,10 @@ LEAST_SNR, MOST_SNR = -60, 80  # dB, as of radio.snr_db
 MOST_POINTS = 1000
 
 
+class CurveError(Exception):
+    """A file that holds no curve, though it says so."""
+
+
 @dataclass
 class Point:
     """Counts at one SNR; all sums, so that pieces add up."""
@@ -163,14 +167,20 @@ def simulate(
 
 
 def read_csv(file: Path, key: str) -> dict[float, Point]:
-    """Points of an earlier run with the same `key` (see study_key); none where it differs."""
+    """Points of an earlier run with the same `key` (see study_key); none where it differs.
+
+    Raises CurveError for a file that was damaged since.
+    """
     if not file.is_file():
         return {}
-    with file.open(newline="", encoding="utf-8") as stream:
+    with file.open(newline="", encoding="utf-8", errors="replace") as stream:
         first = stream.readline().strip()
         if first != f"# {key}":
             return {}
-        points = [_point(row) for row in csv.DictReader(stream)]
+        try:
+            points = [_point(row) for row in csv.DictReader(stream)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise CurveError(f"{file} is damaged; delete it to measure anew ({error!r})") from error
     return {point.snr_db: point for point in points}
 
 

@@ -116,8 +116,8 @@ def open_folder(path: Path) -> RunFolder:
 
 
 def file_name(name: str) -> str:
-    """A cell's name as part of a file's: it may hold anything, a slash among them."""
-    return re.sub(r"[^\w.+-]+", "-", name).strip(".-") or "cell"
+    """A cell's name as part of a file's, for a name of at most 255 bytes: it may hold anything."""
+    return re.sub(r"[^\w.+-]+", "-", name)[:48].strip(".-") or "cell"
 
 
 def new_path(base: Path, name: str) -> Path:

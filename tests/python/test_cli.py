@@ -126,6 +126,13 @@ def test_report_prints_json_alone(tmp_path: Path) -> None:
     assert done.stdout == (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
 
 
+def test_closed_standard_output_is_no_crash(tmp_path: Path) -> None:
+    run_folder(tmp_path / "run", quiet_run())
+    line = ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "report", tmp_path / "run", "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
     done = call("report", tmp_path)
     assert done.returncode == 1
@@ -158,6 +165,12 @@ def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> N
     assert done.stderr == f"carillon: {file / 'curve'}: Not a directory\n"
 
 
+def test_an_instruction_set_that_is_not_there_is_told() -> None:
+    done = call("link", "laptop-8x2", "--snr", "20", CARILLON_ISA="avx3")
+    assert done.returncode == 1
+    assert done.stderr.startswith("carillon: CARILLON_ISA=avx3 is not available on this machine")
+
+
 def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
     done = call(
         "demo", "--cell", "laptop-8x2", "--folder", tmp_path, CARILLOND="/nowhere/carillond"
@@ -184,6 +197,16 @@ def test_a_run_whose_frames_were_all_skipped_is_status_1(tmp_path: Path, words: 
     done = call(*words, "--seconds", "1", "--folder", tmp_path / "run", CARILLOND=daemon)
     told = "carillon: the machine stood still: the radio skipped all 12 frames\n"
     assert (done.returncode, done.stderr) == (1, told)
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_a_run_that_carillond_did_not_finish_is_status_1_with_its_report(tmp_path: Path) -> None:
+    records = quiet_run()
+    records.rows["counters"][0]["phase"] = 1
+    words = ("demo", "--cell", "laptop-8x2", "--seconds", "1", "--folder", tmp_path / "run")
+    done = call(*words, CARILLOND=stand_in(tmp_path, records))
+    assert done.returncode == 1
+    assert "carillon: carillond ended before the run did; its log is" in done.stderr
     assert (tmp_path / "run" / "report.html").is_file()
 
 

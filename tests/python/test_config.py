@@ -51,6 +51,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml:1: uplink.modulation is 'qam16' but must be qpsk, 16qam, 64qam or 256qam",
         ),
         ("uplink: {lifting: 17}", "my.yaml:1: uplink.lifting is 17 but must be `auto` or 2, 3,"),
+        ('description: "\\ud800"', "my.yaml: is not valid YAML: 'utf-8' codec can't encode"),
         ('name: "a\\tb"', "my.yaml:1: name is 'a\tb' but must be one line of plain text"),
         ("uplink: {crc: 1}", "my.yaml:1: uplink.crc is 1 but must be true or false"),
         (
@@ -75,7 +76,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "uplink: &up {rate: 2}\ndownlink:\n  <<: *up",
             "my.yaml:1: uplink.rate is 2 but must be a number between 0.01 and 0.95",
         ),
-        ('schedule: "PPUU #D"', "my.yaml:1: schedule is 'PPUU #D' but must be text"),
+        ('schedule: "PPUU #D"', "my.yaml:1: schedule is 'PPUU #D' but must be text: one word of"),
         ('schedule: "PU\\nU"', "my.yaml:1: schedule is 'PU"),
         ("grants: {list: [5]}", "my.yaml:1: grants.list[0] is 5 but must be a section with"),
         ("uplink: {rate: 4/3}", "my.yaml:1: uplink.rate is 4/3 but must be a number between 0.01"),
@@ -83,7 +84,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
         ("users: !!int many", "my.yaml: is not valid YAML: invalid literal for int()"),
         (
             "a: &a [1, 1]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 20}]\n" for a, b in pairs),
-            "my.yaml: is not valid YAML: its aliases stand for too many keys",
+            "my.yaml: is not valid YAML: it has too many keys, those that its aliases stand for",
         ),
         ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
         ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
@@ -241,6 +242,10 @@ def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
         load_cell(tmp_path / "binary.yaml")
 
 
+def test_a_file_whose_name_is_no_text_is_read_all_the_same() -> None:
+    assert parse_cell("antennas: 8", "a\udcff\nb.yaml").cell.name == "a??b"
+
+
 @given(st.text(max_size=200))
 @settings(max_examples=200, deadline=None)
 def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
@@ -340,7 +345,7 @@ def test_auto_is_zero_in_the_plan_and_numbers_survive_exactly() -> None:
     users=st.integers(1, 16),
     group=st.integers(1, 16),
     modulation=st.sampled_from(["qpsk", "16qam", "64qam", "256qam"]),
-    rate=st.floats(0.2, 0.9),
+    rate=st.floats(0.2, 0.85),  # what a lone symbol of the last slot can carry with its CRC
     snr=st.floats(-20, 60),
 )
 @settings(max_examples=50, deadline=None)

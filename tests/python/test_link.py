@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 from carillon import cells, core, link
 from carillon.config import Run, parse_cell, plan_text
-from carillon.link import Point, Rules, parse_range, read_csv, simulate, study_key, write_csv
+from carillon.link import (
+    CurveError,
+    Point,
+    Rules,
+    parse_range,
+    read_csv,
+    simulate,
+    study_key,
+    write_csv,
+)
 from carillon.plots import link as link_plot
 
 
@@ -119,6 +128,13 @@ def test_counts_of_another_study_are_not_taken_over(tmp_path: Path) -> None:
     assert read_csv(tmp_path / "link.csv", study_key("other plan", Rules())) == {}
     assert read_csv(tmp_path / "link.csv", study_key("plan", Rules(seed=2))) == {}
     assert read_csv(tmp_path / "missing.csv", "key") == {}
+
+
+@pytest.mark.parametrize("rest", [b"a,b\n1,2\n", b"snr_db,pieces\n1,x\n", b"snr_db\n\xff\n"])
+def test_a_damaged_curve_is_told_with_its_file(tmp_path: Path, rest: bytes) -> None:
+    (tmp_path / "link.csv").write_bytes(b"# key\n" + rest)
+    with pytest.raises(CurveError, match=r"link\.csv is damaged; delete it"):
+        read_csv(tmp_path / "link.csv", "key")
 
 
 def test_a_row_holds_rates_with_their_intervals(coins: None) -> None:

@@ -110,7 +110,13 @@ def test_each_side_speaks_of_what_it_saw(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "stem"),
-    [("laptop-8x2", "laptop-8x2"), ("../a/b", "a-b"), ("My lab!", "My-lab"), ("..", "cell")],
+    [
+        ("laptop-8x2", "laptop-8x2"),
+        ("../a/b", "a-b"),
+        ("My lab!", "My-lab"),
+        ("..", "cell"),
+        ("ü" * 999, "ü" * 48),
+    ],
 )
 def test_a_run_folder_stays_in_its_place_whatever_the_cells_name(
     tmp_path: Path, name: str, stem: str

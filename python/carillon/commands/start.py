@@ -59,6 +59,8 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
         carry_out(made, interrupts, notes.watch)
     notes.tell()  # the run may have been too short to watch
     result = finish(made, output)
+    if not result.finished and not interrupts.count:
+        raise RunError(f"carillond ended before the run did; its log is {made.log_file}")
     _require_a_frame(result, interrupted=interrupts.count > 0)
     return result
 
@@ -101,7 +103,7 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
     """Writes the report and says where it is."""
     result = report.rebuild(made)
     if output.json:
-        sys.stdout.write((made.path / "result.json").read_text(encoding="utf-8"))
+        print((made.path / "result.json").read_text(encoding="utf-8"), end="")
         return result
     for line in report.summary(result):
         output.console.print(line, soft_wrap=True)

@@ -112,7 +112,8 @@ def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loa
     """Reads a cell from YAML text; `file` is only for messages and for a missing name."""
     tree, lines = _parse(text, file)
     if isinstance(tree, dict) and not tree.get("name"):
-        tree["name"] = FilePath(file).stem
+        # A file's name may hold bytes that are no text.
+        tree["name"] = "".join(c if c.isprintable() else "?" for c in FilePath(file).stem)
     try:
         cell = Cell.model_validate(tree)
     except ValidationError as error:
@@ -149,7 +150,7 @@ def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
 def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
     """Ordinary dicts, lists and numbers; notes where each was."""
     if len(lines) > _MOST_KEYS:  # aliases of aliases can stand for any number
-        raise ValueError("its aliases stand for too many keys")
+        raise ValueError("it has too many keys, those that its aliases stand for among them")
     if isinstance(node, CommentedMap):
         for name in node:
             _note(node, name, (*path, str(name)), lines)
@@ -158,6 +159,8 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
         for index in range(len(node)):
             _note(node, index, (*path, index), lines)
         return [_plain(value, (*path, index), lines) for index, value in enumerate(node)]
+    if isinstance(node, str):
+        node.encode()  # "\\ud800" is no character: a ValueError
     for plain in (bool, int, float, str):
         if isinstance(node, plain):
             return plain(node)

@@ -237,6 +237,7 @@ class Cell(Base):
         "PPUUUUUUUUUUUU",
         "The frame, one letter for each symbol: P pilot, U uplink, D downlink, G guard. 1 to 140 "
         "symbols; all P before the first U. The first D carries only references.",
+        allowed="text: one word of the letters P, U, D and G",
     )
     symbols_per_slot: int = key(
         14, "Symbols in a slot; grants are per slot.", "symbols", ge=1, le=140
