@@ -239,14 +239,16 @@ void Station::run(const std::atomic<bool>& stop) {
   }
   if (plan_.runtime.realtime)
     if (const Attempt locked = lock_memory(); !locked.done) say(locked.reason);
-  const Tick begun = now() + 50 * kMillisecond;  // the threads are up by then
+  Tick begun = now() + 50 * kMillisecond;  // the threads are up by then
   if (has_radio()) radio_->start(begun, plan_.run.frames);
   store_.counters().started = begun;
   launch();
   store_.counters().phase = 1;
+  if (!has_radio()) say("waiting for the radio");
   while (!over(begun, stop)) {
     sleep_until(now() + kLooking);
     report();
+    if (!has_radio() && store_.counters().packets_received == 0) begun = now();
   }
   store_.counters().phase = 2;
   drain();

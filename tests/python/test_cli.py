@@ -128,7 +128,8 @@ def test_report_prints_json_alone(tmp_path: Path) -> None:
 
 def test_closed_standard_output_is_no_crash(tmp_path: Path) -> None:
     run_folder(tmp_path / "run", quiet_run())
-    line = ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "report", tmp_path / "run", "--json"]
+    words = [*PROGRAM, "report", str(tmp_path / "run"), "--json"]
+    line = ["sh", "-c", 'exec "$@" >&-', "sh", *words]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -361,9 +361,10 @@ def test_late_frames_are_explained_on_the_page(tmp_path: Path) -> None:
 
 def test_a_folder_that_lacks_a_figure_is_told(tmp_path: Path) -> None:
     folder = run_folder(tmp_path, quiet_run())
-    runfolder.write_about(replace(folder, derived={}))
-    with pytest.raises(runfolder.RunFolderError, match=r"run\.json is damaged: it lacks '"):
-        command.report(tmp_path, as_json=False)
+    for damaged in (replace(folder, derived={}), replace(folder, derived={"frame_ms": "x"})):
+        runfolder.write_about(damaged)
+        with pytest.raises(runfolder.RunFolderError, match=r"run\.json is damaged: \w+Error"):
+            command.report(tmp_path, as_json=False)
 
 
 def test_a_folder_without_a_run_is_told(tmp_path: Path) -> None:

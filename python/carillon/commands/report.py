@@ -14,5 +14,5 @@ def report(path: Path, *, as_json: bool) -> Result:
     folder = runfolder.open_folder(path)
     try:
         return finish(folder, Output(live=False, json=as_json))
-    except KeyError as error:  # what the report needs of `derived` or `machine`
-        raise runfolder.RunFolderError(f"{path}: run.json is damaged: it lacks {error}") from error
+    except (KeyError, TypeError, ValueError) as error:  # in `derived`, `machine` or the rest
+        raise runfolder.RunFolderError(f"{path}: run.json is damaged: {error!r}") from error
