@@ -30,7 +30,7 @@ void measure(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::uint32
 
 void run(bench::Bench& bench) {
   for (const Isa isa : bench.isas())
-    for (const std::uint32_t comb : {1U, 8U})
+    for (const std::uint32_t comb : {1U, 8U, 16U})
       for (const std::uint32_t group : {1U, 12U, 16U}) measure(bench, isa, comb, group);
 }
 

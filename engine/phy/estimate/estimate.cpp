@@ -56,6 +56,28 @@ Interpolation interpolate(std::uint32_t tile, std::uint32_t subcarriers, std::ui
   return pattern;
 }
 
+TileMean mean_of(const Interpolation& pattern) {
+  constexpr std::uint32_t kAround = 3 * kTileLanes;  // lanes of the tile before, of this, after
+  float shares[kAround] = {}, total = 0;
+  for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+    const auto pilot = [&](std::int32_t at) -> float& {
+      return shares[static_cast<std::uint32_t>(at + static_cast<std::int32_t>(kTileLanes))];
+    };
+    pilot(pattern.left_lane[lane]) += pattern.left[lane];
+    pilot(pattern.right_lane[lane]) += pattern.right[lane];
+    total += pattern.left[lane] + pattern.right[lane];  // 1 for each subcarrier there is
+  }
+  TileMean mean;
+  for (std::uint32_t i = 0; i < kAround; ++i) {
+    if (shares[i] == 0) continue;
+    constexpr auto kTileFloats = static_cast<std::int32_t>(sizeof(Tile) / sizeof(float));
+    const auto tile = static_cast<std::int32_t>(i / kTileLanes) - 1;
+    mean.weight[mean.count] = shares[i] / total;
+    mean.at[mean.count++] = tile * kTileFloats + static_cast<std::int32_t>(i % kTileLanes);
+  }
+  return mean;
+}
+
 }  // namespace
 
 EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t offset,
@@ -71,7 +93,10 @@ EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::u
     while (known < patterns_.size() &&
            std::memcmp(&patterns_[known], &pattern, sizeof pattern) != 0)
       ++known;
-    if (known == patterns_.size()) patterns_.push_back(pattern);
+    if (known == patterns_.size()) {
+      patterns_.push_back(pattern);
+      means_.push_back(mean_of(pattern));
+    }
     pattern_of_.push_back(static_cast<std::uint16_t>(known));
   }
 }

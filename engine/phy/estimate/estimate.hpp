@@ -23,6 +23,14 @@ struct alignas(64) Interpolation {
   float left[kTileLanes], right[kTileLanes];
 };
 
+/// The mean over a tile's subcarriers as weights of the few pilots in that tile and its neighbours:
+/// what interpolation and averaging come to in one step.
+struct TileMean {
+  std::uint32_t count = 0;
+  float weight[kTileLanes];
+  std::int32_t at[kTileLanes];  // floats from the start of this tile to the pilot's real part
+};
+
 /// The pilots of one user: subcarriers k ≡ offset (mod comb). Immutable, shared by all threads.
 class EstimatePlan {
  public:
@@ -40,10 +48,12 @@ class EstimatePlan {
   const Interpolation& interpolation(std::uint32_t tile) const {
     return patterns_[pattern_of_[tile]];
   }
+  const TileMean& mean(std::uint32_t tile) const { return means_[pattern_of_[tile]]; }
 
  private:
   std::uint32_t subcarriers_, group_;
   std::vector<Interpolation> patterns_;  // distinct ones only, so that they stay in the cache
+  std::vector<TileMean> means_;          // of each pattern
   std::vector<std::uint16_t> pattern_of_;
 };
 

@@ -64,15 +64,27 @@ void sum_groups(float* p, std::uint32_t group, float scale, float* out) {
   }
 }
 
-void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) noexcept {
-  const std::uint32_t group = plan.group(), tiles = plan.tiles();
-  if (group == 1) {
-    for (std::uint32_t t = 0; t < tiles; ++t)
-      interpolate(plan, row, t, csi[t * stride].re, csi[t * stride].im);
-    return;
+// A group is a tile: 3 to 16 pilots make its mean, too few for vectors.
+void average_tiles(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) {
+  for (std::uint32_t t = 0; t < csi_tiles(plan.subcarriers(), kTileLanes) * kTileLanes; ++t) {
+    float re = 0, im = 0;
+    if (t < plan.tiles()) {
+      const TileMean& mean = plan.mean(t);
+      for (std::uint32_t i = 0; i < mean.count; ++i) {
+        const float* pilot = row[t].re + mean.at[i];
+        re += mean.weight[i] * pilot[0];
+        im += mean.weight[i] * pilot[kTileLanes];
+      }
+    }
+    Tile& to = csi[t / kTileLanes * stride];
+    to.re[t % kTileLanes] = re;
+    to.im[t % kTileLanes] = im;
   }
-  constexpr std::uint32_t kMostGroup = 16;
-  alignas(64) float re[kMostGroup * kTileLanes], im[kMostGroup * kTileLanes];
+}
+
+void average_groups(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) {
+  const std::uint32_t group = plan.group(), tiles = plan.tiles();
+  alignas(64) float re[kTileLanes * kTileLanes], im[kTileLanes * kTileLanes];
   for (std::uint32_t first = 0; first < tiles; first += group, csi += stride) {
     const std::uint32_t present = std::min(group, tiles - first);
     for (std::uint32_t t = 0; t < present; ++t)
@@ -89,6 +101,13 @@ void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t 
       csi->im[last] *= static_cast<float>(group) / static_cast<float>(rest);
     }
   }
+}
+
+void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) noexcept {
+  if (plan.group() == kTileLanes) return average_tiles(plan, row, csi, stride);
+  if (plan.group() > 1) return average_groups(plan, row, csi, stride);
+  for (std::uint32_t t = 0; t < plan.tiles(); ++t)
+    interpolate(plan, row, t, csi[t * stride].re, csi[t * stride].im);
 }
 
 }  // namespace
