@@ -151,7 +151,7 @@ template <bool Full>
 inline void reverse_bits(const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
   // What 0 … 7 and 8 … 15 become, shifted to the high half of the byte.
   constexpr std::uint64_t low = 0xe060a020c0408000, high = 0xf070b030d0509010;
-  Words table;
+  Words table = {};
   for (std::size_t i = 0; i < sizeof table / 8; ++i) table[i] = i % 2 == 0 ? low : high;
   const auto reverse = [&](Words v) __attribute__((always_inline)) {
     constexpr std::uint64_t nibbles = 0x0f0f0f0f0f0f0f0f;
