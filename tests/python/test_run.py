@@ -1,5 +1,6 @@
 """Runs of the real process: demo, two processes, Ctrl-C."""
 
+import csv
 import json
 import math
 import os
@@ -64,9 +65,11 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert result["frames"]["seen"] >= result["frames"]["sent"] > 100
     assert result["finished"]
     assert result["uplink"]["blocks"] == 2 * result["frames"]["seen"]
-    # This machine may stall; what was decoded in time must be right.
-    late = result["frames"]["seen"] - result["frames"]["completed"]
-    assert result["uplink"]["blocks_failed"] <= 2 * late
+    # This machine may stall; what came whole and was decoded in time must be right.
+    with (tmp_path / "run" / "frames.csv").open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            whole = row["late_cause"] == "none" and row["missing_packets"] == "0"
+            assert not whole or row["uplink_failed"] == "0", row
     assert result["core_ms_per_ms"] > 0
     assert_complete(tmp_path / "run")
 
