@@ -72,9 +72,13 @@ def frame_times(frames: Records, frame_ms: float) -> FrameTimes:
 
 
 def has_uplink(frames: Records) -> Mask:
-    """Frames that have a D_UL: something came, and all of it was worked on."""
+    """Frames that have a D_UL: all packets came, so that the first one is the frame's, and all of
+    them were worked on."""
     known: Mask = (
-        (frames["nack"] == 0) & (frames["first_packet"] != 0) & (frames["uplink_done"] != 0)
+        (frames["nack"] == 0)
+        & (frames["first_packet"] != 0)
+        & (frames["missing_packets"] == 0)
+        & (frames["uplink_done"] != 0)
     )
     return known
 
