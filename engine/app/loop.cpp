@@ -7,6 +7,7 @@ namespace carillon::app {
 namespace {
 
 constexpr int kPriority = 50;
+
 }  // namespace
 
 Loop::Loop(Options options, std::vector<Duty*> duties)

@@ -187,6 +187,9 @@ def write_csv(rows: Sequence[Row], file: Path) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
+CELL_PATTERN = "^frame "  # whole frames only
+
+
 # --- One cell -------------------------------------------------------------------------------------
 
 
@@ -221,7 +224,7 @@ def variants(cell: Cell, choice: CellChoice) -> dict[bool, Cell]:
 def cell_command(measured: Iterable[Cell], choice: CellChoice) -> Iterator[list[str]]:
     """The program's words for variants of a cell, in the instruction set that runs would use."""
     with plans(measured) as words:
-        yield options(Choice("^frame ", (core.active_isa(),), quick=choice.quick)) + words
+        yield options(Choice(CELL_PATTERN, (core.active_isa(),), quick=choice.quick)) + words
 
 
 def cell_result(cell: Cell, choice: CellChoice, rows: Sequence[Row]) -> dict[str, Any]:

@@ -70,6 +70,23 @@ TEST(Station, DoesAllInOneThreadOnOneCore) {
   EXPECT_EQ(c->packets_received, c->frames_sent * 48);
 }
 
+TEST(Station, TheBasebandUnitsSecondsBeginWithTheRadio) {
+  const test::Folder folder("waiting");
+  auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);
+  bbu.run.seconds = 0.5;
+  radio.run.seconds = 10;
+  test::Daemon unit(folder, "bbu", bbu);
+  EXPECT_TRUE(unit.wait_for_phase(1)) << unit.errors();
+  test::pause_ms(1000);
+  EXPECT_EQ(unit.counters()->phase, 1U) << "it did not wait";
+  test::Daemon antenna(folder, "radio", radio);
+  EXPECT_EQ(unit.wait(), 0) << unit.errors();
+  EXPECT_GT(unit.counters()->frames_seen, 0U);
+  test::expect_complete(unit);
+  antenna.signal(SIGINT);
+  EXPECT_EQ(antenna.wait(), 0) << antenna.errors();
+}
+
 TEST(Station, AnInterruptAtAnyMomentLeavesACompleteRecord) {
   std::mt19937 random(7);
   auto plan = plan_of(Role::Both);

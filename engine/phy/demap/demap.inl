@@ -88,12 +88,12 @@ struct Words {
 template <int kLevels>
 inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kLevels));
 
-// Numbers of x and of the slope as integers, so that the highest 16 bits of their product are LLRs
-// with at least one bit of fraction, however large. Where a channel is weak points lie far out and
-// the slope is small; where it is strong only the neighbourhood of the decision matters.
 [[gnu::always_inline]] inline Vi larger(Vi a, Vi b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Vi smaller(Vi a, Vi b) { return a < b ? a : b; }
 
+// Numbers of x and of the slope as integers, so that the highest 16 bits of their product are LLRs
+// with at least one bit of fraction, however large. Where a channel is weak points lie far out and
+// the slope is small; where it is strong only the neighbourhood of the decision matters.
 struct Format {
   int point_bits, slope_bits;
   constexpr int fraction() const { return point_bits + slope_bits - 16; }

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from carillon import cells
 from carillon.bench import (
+    CELL_PATTERN,
     BenchError,
     CellChoice,
     Choice,
@@ -46,7 +47,7 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
     stopped: KeyboardInterrupt | None = None
     try:
         with command(choice) as words:
-            _collect(words, rows)
+            _collect(words, choice.pattern, rows)
     except KeyboardInterrupt as interrupt:
         stopped = interrupt
     if csv_file is not None:
@@ -67,7 +68,7 @@ def bench_cell(name: str, choice: CellChoice, *, as_json: bool) -> bool:
     program = about()
     rows: list[Row] = []
     with cell_command(variants(cell, choice).values(), choice) as words:
-        _collect(words, rows)
+        _collect(words, CELL_PATTERN, rows)
     result = cell_result(cell, choice, rows)
     if as_json:
         print(json.dumps(_circumstances() | {"compiler": program["compiler"]} | result, indent=2))
@@ -84,10 +85,10 @@ def _circumstances() -> dict[str, Any]:
     }
 
 
-def _collect(words: Sequence[str], rows: list[Row]) -> None:
+def _collect(words: Sequence[str], pattern: str, rows: list[Row]) -> None:
     total = len(names(words))
     if total == 0:
-        raise BenchError("no benchmark matches --filter; --list names all")
+        raise BenchError(f"no benchmark matches --filter '{pattern}'; --list names all")
     columns = (
         TextColumn("{task.description:<44}"),
         BarColumn(),
