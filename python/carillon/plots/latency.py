@@ -101,7 +101,7 @@ def history(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure |
     without = frames[~known & (frames["late_cause"] != 0)]
     if len(without):
         at = (without["air_start"] - origin) / 1e9
-        label = f"late without a latency (NACK, or nothing came): {len(without)}"
+        label = f"late without a latency (NACK, or packets missing): {len(without)}"
         low = np.full(len(at), 0.03 * top)
         axes.plot(at, low, "|", color=style.ALARM, markersize=9, label=label)
     if limit is not None:
