@@ -16,7 +16,6 @@ using frame::Direction;
 using frame::SymbolKind;
 using phy::kTileLanes;
 
-constexpr std::size_t kNoiseTiles = 4096;
 constexpr std::uint64_t kNoiseStream = 1ULL << 62;
 // References on either side that a gain estimate averages over.
 constexpr std::size_t kReach = 8;
@@ -42,7 +41,6 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
       gains_(std::size_t{frame.format().users} * frame.tiles()),
       variances_(frame.format().users),
       equalized_(frame.tiles()),
-      noise_(kNoiseTiles),
       recovered_(phy::LdpcCode{1, phy::kMaxLifting}.length()),
       info_(frame.info_bytes(Direction::Downlink)),
       payload_(frame.payload_bytes(Direction::Downlink)),
@@ -50,7 +48,7 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
       code_blocks_(frame.code_blocks(Direction::Downlink).size()),
       good_(frame.transport_blocks(Direction::Downlink).size()),
       results_(frame.format().users),
-      random_(plan.seed, kNoiseStream) {
+      noise_(plan.seed, kNoiseStream) {
   const auto& f = frame.format();
   // A user hears noise as strong as it would be if its share of the power that the antennas may
   // radiate reached it through a single one of them at its signal-to-noise ratio; the channel's own
@@ -65,16 +63,10 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
     offset += aligned(frame.plan(tb).soft_bytes());
   }
   soft_ = AlignedArray<std::int8_t>(offset);
-  for (auto& tile : noise_)
-    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-      const auto normal = random_.normal_pair();
-      tile.re[lane] = normal[0];
-      tile.im[lane] = normal[1];
-    }
 }
 
 void DownlinkUsers::seed_noise(std::uint64_t number) {
-  random_ = Random(plan_.seed, kNoiseStream + 1 + number);
+  noise_ = Noise(plan_.seed, kNoiseStream + 1 + number);
 }
 
 void DownlinkUsers::start(std::uint64_t replay, std::uint64_t slot, Samples samples) {
@@ -132,20 +124,11 @@ void DownlinkUsers::propagate() {
       equalize.per_tile(frame_.array(), channel_.flat_response(), radiated, heard.data());
     else
       equalize.per_subcarrier(frame_.array(), channel_.response(tile_), radiated, heard.data());
-    for (std::uint32_t u = 0; u < users; ++u) {
-      add_noise(heard[u]);
+    noise_.add({heard[0].re, std::size_t{users} * 2 * kTileLanes}, noise_amplitude_);
+    for (std::uint32_t u = 0; u < users; ++u)
       received_[std::size_t{u} * frame_.tiles() + tile_] = heard[u];
-    }
   }
   if (tile_ == frame_.tiles()) phase_ = ordinal_ == 0 ? Phase::Estimate : Phase::Demodulate;
-}
-
-void DownlinkUsers::add_noise(phy::Tile& tile) {
-  const phy::Tile& noise = noise_[random_.next() % kNoiseTiles];
-  for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-    tile.re[lane] += noise_amplitude_ * noise.re[lane];
-    tile.im[lane] += noise_amplitude_ * noise.im[lane];
-  }
 }
 
 void DownlinkUsers::next_symbol() {

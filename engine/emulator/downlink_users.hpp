@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/aligned.hpp"
-#include "base/random.hpp"
+#include "base/noise.hpp"
 #include "emulator/channel.hpp"
 #include "frame/frame.hpp"
 #include "frame/receive.hpp"
@@ -67,7 +67,6 @@ class DownlinkUsers {
   void select_channel();
   void receive_antenna();
   void propagate();
-  void add_noise(phy::Tile& tile);
   void next_symbol();
   void estimate_gains(std::uint32_t user);
   void read_references(std::uint32_t user);
@@ -94,14 +93,13 @@ class DownlinkUsers {
   AlignedArray<phy::Complex> gains_;   // [user][tile]
   std::vector<float> variances_;       // [user] of noise and interference
   AlignedArray<phy::Tile> equalized_;  // [tile] of one user
-  AlignedArray<phy::Tile> noise_;      // a supply of unit-variance noise
   AlignedArray<std::int8_t> soft_, recovered_;
   AlignedArray<std::uint8_t> info_, payload_, expected_;
   std::vector<frame::CodeBlockResult> code_blocks_;
   std::vector<std::uint8_t> good_;
   std::vector<DownlinkResult> results_;
   Samples samples_;
-  Random random_;
+  Noise noise_;
   Phase phase_ = Phase::Idle;
   std::uint32_t ordinal_ = 0, antenna_ = 0, tile_ = 0, user_ = 0, code_block_ = 0;
 };

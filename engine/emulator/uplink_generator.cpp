@@ -41,12 +41,12 @@ void UplinkGenerator::generate(std::uint64_t index, const Place& place) {
   channel_.select(index);
   clipped_ = 0;
   encode(index);
-  Random random(plan_.seed, kNoiseStream + index);
+  Noise noise(plan_.seed, kNoiseStream + index);
   for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
     const SymbolKind kind = frame_.symbol(s).kind;
     if (kind != SymbolKind::Pilot && kind != SymbolKind::Uplink) continue;
     user_symbols(s);
-    antenna_samples(s, place, random);
+    antenna_samples(s, place, noise);
   }
 }
 
@@ -76,7 +76,7 @@ void UplinkGenerator::user_symbols(std::uint32_t symbol) {
 }
 
 // The prefix makes the channel circular, so that it is one product per subcarrier: the precoder's.
-void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place, Random& random) {
+void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place, Noise& noise) {
   const std::size_t stride = frame_.array().antenna_stride;
   const std::uint32_t users = frame_.format().users;
   const auto& precode = phy::precode_kernels();
@@ -89,24 +89,12 @@ void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place, 
       precode.per_subcarrier(frame_.array(), channel_.response(t), from, to);
   }
   const auto& s = frame_.symbol(symbol);
+  const auto amplitude = static_cast<float>(scale_ * 32768 * std::sqrt(0.5));
   for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) {
     std::int16_t* samples = place(symbol, a);
     clipped_ += phy::ofdm_kernels().transmit(frame_.ofdm(), &received_[a], stride,
                                              static_cast<float>(scale_), s.prefix, samples, ofdm_);
-    add_noise(samples, s.samples, random);
-  }
-}
-
-void UplinkGenerator::add_noise(std::int16_t* samples, std::uint32_t count, Random& random) {
-  const auto amplitude = static_cast<float>(scale_ * 32768 * std::sqrt(0.5));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto noise = random.normal_pair();
-    for (std::uint32_t c = 0; c < 2; ++c) {
-      auto& sample = samples[2 * i + c];
-      const float value = std::nearbyint(static_cast<float>(sample) + amplitude * noise[c]);
-      clipped_ += value > 32767 || value < -32768;
-      sample = static_cast<std::int16_t>(std::clamp(value, -32768.0F, 32767.0F));
-    }
+    clipped_ += noise.add({samples, 2 * std::size_t{s.samples}}, amplitude);
   }
 }
 

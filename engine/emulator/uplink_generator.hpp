@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/aligned.hpp"
-#include "base/random.hpp"
+#include "base/noise.hpp"
 #include "emulator/channel.hpp"
 #include "frame/frame.hpp"
 #include "frame/transmit.hpp"
@@ -36,8 +36,7 @@ class UplinkGenerator {
 
  private:
   void user_symbols(std::uint32_t symbol);
-  void antenna_samples(std::uint32_t symbol, const Place& place, Random& random);
-  void add_noise(std::int16_t* samples, std::uint32_t count, Random& random);
+  void antenna_samples(std::uint32_t symbol, const Place& place, Noise& noise);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
