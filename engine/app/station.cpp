@@ -212,15 +212,20 @@ void Station::launch() {
   }
 }
 
+// Frames that the radio sends; 0: until it is stopped.
+std::uint64_t Station::frames_due() const {
+  const auto& run = plan_.run;
+  if (run.frames != 0) return run.frames;
+  const double length = run.seconds * static_cast<double>(kSecond);
+  return static_cast<std::uint64_t>(std::ceil(length / static_cast<double>(frame_.duration())));
+}
+
 bool Station::over(Tick begun, const std::atomic<bool>& stop) const {
   if (stop.load()) return true;
+  if (has_radio()) return radio_->finished();
   const auto& run = plan_.run;
-  if (has_radio()) {
-    if (radio_->finished()) return true;
-  } else if (run.frames != 0 && baseband_->frames_ended() >= run.frames) {
-    return true;
-  }
-  if (run.frames != 0 || run.seconds <= 0) return false;
+  if (run.frames != 0) return baseband_->frames_ended() >= run.frames;
+  if (run.seconds <= 0) return false;
   return now() - begun > static_cast<Tick>(run.seconds * static_cast<double>(kSecond));
 }
 
@@ -240,7 +245,7 @@ void Station::run(const std::atomic<bool>& stop) {
   if (plan_.runtime.realtime)
     if (const Attempt locked = lock_memory(); !locked.done) say(locked.reason);
   Tick begun = now() + 50 * kMillisecond;  // the threads are up by then
-  if (has_radio()) radio_->start(begun, plan_.run.frames);
+  if (has_radio()) radio_->start(begun, frames_due());
   store_.counters().started = begun;
   launch();
   store_.counters().phase = 1;

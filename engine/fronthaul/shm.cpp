@@ -66,6 +66,10 @@ struct Way {
   BufferPool pool;
 };
 
+bool alive(std::int32_t process) {
+  return process != 0 && (kill(process, 0) == 0 || errno == EPERM);
+}
+
 // The mapped memory, and its name if it has one.
 class Segment {
  public:
@@ -103,7 +107,7 @@ class Segment {
   void leave(Side side) {
     auto& owner = head().owner;
     owner[static_cast<std::size_t>(side)].store(0, std::memory_order_release);
-    const bool last = owner[0].load() == 0 && owner[1].load() == 0;
+    const bool last = !alive(owner[0].load()) && !alive(owner[1].load());  // a peer may have died
     if (last && !name_.empty()) shm_unlink(name_.c_str());
   }
 
@@ -209,10 +213,6 @@ void resize(int fd, const ShmOptions& options) {
     fail("cannot have " + std::to_string(bytes >> 20) + " MiB of shared memory (" +
          std::strerror(error) + "): make room in /dev/shm or use a smaller cell or replay");
   }
-}
-
-bool alive(std::int32_t process) {
-  return process != 0 && (kill(process, 0) == 0 || errno == EPERM);
 }
 
 // The segment of that name if it is there and in use; null if it is not, or is left over from

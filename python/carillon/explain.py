@@ -177,7 +177,7 @@ class Evidence:
             return "it was refused before a task began"
         missing, of = self.record["missing_packets"], self.packets_expected
         lost = [f"{missing} of its {of} packets were missing"] if missing else []
-        if self.silent and not self.record["nack"]:
+        if missing >= of or (self.silent and not self.record["nack"]):
             lost = ["none of its packets came"]
         return " and ".join(lost + self.effects) or "it ended after its deadline"
 

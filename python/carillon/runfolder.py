@@ -120,6 +120,12 @@ def file_name(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name)[:48].strip(".-") or "cell"
 
 
+def require_free(path: Path | None) -> None:
+    """Raises RunFolderError if the folder holds a run: a measurement is not written over."""
+    if path is not None and (path / "run.json").exists():
+        raise RunFolderError(f"{path} holds a run already; name another folder, or remove it")
+
+
 def new_path(base: Path, name: str) -> Path:
     """A folder name that is free: NAME-DATE-TIME."""
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")

@@ -158,6 +158,7 @@ void expect_cell_of_two(LinkKind kind, bool radio_first, int end_of_radio) {
   EXPECT_EQ(before->phase, 1U);  // it went on alone
   EXPECT_GT(c->frames_completed, 10U) << unit->errors();
   EXPECT_EQ(c->packets_received, before->packets_received);
+  EXPECT_NE(access(("/dev/shm/" + bbu.fronthaul.shm_name).c_str(), F_OK), 0) << "left behind";
   if (end_of_radio != SIGKILL) {
     test::expect_complete(*antenna);
     EXPECT_LE(c->frames_completed, antenna->counters()->frames_sent);

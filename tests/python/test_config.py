@@ -234,8 +234,8 @@ def test_a_mistake_in_an_option_is_told_by_the_option() -> None:
 def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.yaml: cannot be read: no such file"):
         load_cell(tmp_path / "missing.yaml")
-    (tmp_path / "large.yaml").write_text("#" * (1 << 20) + "#")
-    with pytest.raises(ConfigError, match="is larger than 1 MiB"):
+    (tmp_path / "large.yaml").write_text("#" * (1 << 18) + "#")
+    with pytest.raises(ConfigError, match="is larger than 256 KiB"):
         load_cell(tmp_path / "large.yaml")
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):

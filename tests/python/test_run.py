@@ -72,6 +72,9 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
             assert not whole or row["uplink_failed"] == "0", row
     assert result["core_ms_per_ms"] > 0
     assert_complete(tmp_path / "run")
+    again = start("demo", "--folder", tmp_path / "run")
+    assert "run holds a run already; name another folder" in end(again)[1]
+    assert again.returncode == 1
 
 
 def test_a_cell_beyond_this_machine_is_announced_runs_and_fails(tmp_path: Path) -> None:
@@ -176,3 +179,19 @@ def test_run_and_radio_are_two_processes_of_one_cell(tmp_path: Path) -> None:
     assert received["uplink"]["blocks"] > received["uplink"]["blocks_failed"]
     assert sent["frames"]["sent"] > 0
     assert sent["downlink"]["blocks"] > 0
+
+
+def test_a_radio_that_nobody_answers_fails_with_its_report_written(tmp_path: Path) -> None:
+    cell = tmp_path / "alone.yaml"
+    port = 20000 + os.getpid() % 10000
+    cell.write_text(
+        "users: 2\nschedule: PPUUUUUUGDDDDD\ndeadlines: {downlink_lead_ms: 0.25}\n"
+        f"fronthaul: {{kind: udp, bbu_port: {port}, radio_port: {port + 20}}}\n"
+    )
+    radio = start("radio", cell, "--seconds", "0.2", "--json", "--folder", tmp_path / "radio")
+    out, err = end(radio)
+    assert radio.returncode == 1
+    assert re.search(r"carillon: nobody answered \d+ frames; is `carillon run` running", err), err
+    frames = json.loads(out)["frames"]
+    assert frames["sent"] + frames["skipped"] == 200
+    assert_complete(tmp_path / "radio")

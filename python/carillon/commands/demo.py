@@ -38,6 +38,17 @@ class Trial:
         return self.frames > 0 and late * 50 <= self.frames and self.load <= _MOST_LOAD
 
     @property
+    def verdict(self) -> str:
+        load = f"{self.load:.0%} of the cores"
+        if not self.frames:
+            return "did not run"
+        if self.fits:
+            return f"{load}, fits"
+        if self.load > _MOST_LOAD:
+            return f"{load}, is too much: {1 - _MOST_LOAD:.0%} are to stay free"
+        return f"{load}, but {self.late - self.stalled} of {self.frames} frames were late"
+
+    @property
     def overloads(self) -> bool:
         return 2 * (self.late - self.stalled) > self.frames - self.stalled
 
@@ -53,6 +64,7 @@ def demo(
 
     Raises RunError, with the report written, when no frame was in time.
     """
+    runfolder.require_free(folder)
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
         if cell is not None:
             loaded = with_transport(cells.load(cell), transport)
@@ -79,8 +91,7 @@ def choose(
         if best is not None and not _may_fit(loaded):
             break
         trial = _try(loaded, scratch / name, interrupts)
-        verdict = "fits" if trial.fits else "is too much"
-        output.console.print(f"  {name}: {trial.load:.0%} of the cores, {verdict}", style="dim")
+        output.console.print(f"  {name}: {trial.verdict}", style="dim")
         if best is None or trial.fits:
             best = trial
         if not trial.fits or interrupts.count:
@@ -133,17 +144,17 @@ def _cost(cell: str, interrupts: Interrupts) -> float:
 
 def _warning(cell: str, trial: Trial, cost: float) -> str:
     """What to expect of a cell that was too much, why, and what to do."""
-    have, need = trial.folder.machine["cores"], math.ceil(cost) + 1
+    have, need = trial.folder.machine["cores"], math.ceil(round(cost, 1)) + 1
     name = trial.loaded.cell.name
     told = f"In a trial of {name}, {trial.late} of {trial.frames} frames were late. "
     if need <= have:
         return told + (
-            f"Its baseband takes {cost:.2g} of {have} cores, so this machine is busy otherwise or "
+            f"Its baseband takes {cost:.1f} of {have} cores, so this machine is busy otherwise or "
             "stalls; `carillon doctor` tells what to change."
         )
     return told + (
         f"This machine cannot carry it in real time: it has {have} cores, and the cell needs "
-        f"{need} like them, {cost:.3g} for the baseband by measurement and one for the emulated "
+        f"{need} like them, {cost:.1f} for the baseband by measurement and one for the emulated "
         f"radio. It runs all the same, to show what is refused; `carillon demo` alone chooses a "
         f"cell that fits, and `carillon bench --cell {cell}` tells what each stage costs."
     )

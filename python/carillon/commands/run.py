@@ -23,6 +23,7 @@ def run_side(
     output: Output,
 ) -> Result:
     """Runs one side; UDP unless the cell's file or the caller says otherwise."""
+    runfolder.require_free(folder)
     loaded = cells.load(cell)
     if transport is None and ("fronthaul", "kind") not in loaded.lines:
         transport = "udp"

@@ -16,6 +16,8 @@ from carillon.live import LiveView
 from carillon.result import Result
 from carillon.telemetry import PHASES, Telemetry
 
+_SIDES = {"both": "", "bbu": "the baseband unit of ", "radio": "the radio unit of "}
+
 
 @dataclass(frozen=True)
 class Output:
@@ -39,7 +41,7 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
     """Checks, runs, reports.
 
     Raises ConfigError or RunError when there is no run to report, and RunError, with the report
-    written, when frames were due and none was in time or, at the radio unit, sent.
+    written, when frames were due and none was in time or, at the radio unit, sent or answered.
     """
     loaded.check(run)
     loaded.check_cores()
@@ -54,7 +56,7 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
     else:
         length = f"{run.frames} frames" if run.frames else f"{run.seconds:g} s"
         until = "until Ctrl-C" if not run.frames and not run.seconds else f"for {length}"
-        console.print(f"running {loaded.cell.name} {until}", style="dim")
+        console.print(f"running {_SIDES[run.role]}{loaded.cell.name} {until}", style="dim")
         notes = _Notes(made)
         carry_out(made, interrupts, notes.watch)
     notes.tell()  # the run may have been too short to watch
@@ -91,7 +93,14 @@ class _Notes:
 
 def _require_a_frame(result: Result, *, interrupted: bool) -> None:
     frames = result.frames
-    if frames.sent if result.role == "radio" else frames.completed:
+    if result.role == "radio" and frames.sent:
+        if result.downlink.symbols_substituted and not result.packets["received"]:
+            raise RunError(
+                f"nobody answered {frames.sent} frames; is `carillon run` running with this cell, "
+                "and does fronthaul name its machine?"
+            )
+        return
+    if frames.completed:
         return
     if frames.seen:
         raise RunError(f"none of {frames.seen} frames was in time")

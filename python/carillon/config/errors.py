@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from carillon.config.fields import Path, allowed, dotted, find, number, walk
 
+_MOST_TOLD = 100
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -52,9 +54,9 @@ def shown(value: Any) -> str:
 
 
 def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, str]]:
-    """Pydantic's findings as (key, message), one for each key."""
+    """Pydantic's first findings as (key, message), one for each key."""
     found: dict[Path, str] = {}
-    for item in error.errors():
+    for item in error.errors()[:_MOST_TOLD]:
         if item["type"] == "extra_forbidden":
             found[item["loc"]] = unknown_key(model, item["loc"])
             continue
@@ -68,11 +70,8 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
             expected = expected.replace("a list of sections", "a section")
         found[path] = f"is {shown(value)} but must be {expected}"
     # A union's findings name the list as well as the item that is wrong in it: the item says it.
-    return [
-        (path, message)
-        for path, message in found.items()
-        if not any(other[: len(path)] == path for other in found if other != path)
-    ]
+    sections = {path[:depth] for path in found for depth in range(len(path))}
+    return [(path, message) for path, message in found.items() if path not in sections]
 
 
 def unknown_key(model: type[BaseModel], loc: Path) -> str:

@@ -18,7 +18,7 @@ from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
 
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 1 << 18
 _MOST_KEYS = 100_000
 
 
@@ -103,7 +103,7 @@ def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     except UnicodeDecodeError as error:
         raise ConfigError([Problem(str(file), 0, "", "is not UTF-8 text")]) from error
     if len(data) > _MOST_BYTES:
-        reason = f"is larger than {_MOST_BYTES >> 20} MiB, which no cell needs"
+        reason = f"is larger than {_MOST_BYTES >> 10} KiB, which no cell needs"
         raise ConfigError([Problem(str(file), 0, "", reason)])
     return parse_cell(text, str(file), check=check)
 
