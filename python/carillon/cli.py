@@ -277,12 +277,31 @@ def bench_cell(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example:  carillon doctor")
-def doctor(json: JsonOption = False) -> None:
-    """Say whether this machine is fit for real time, and what to change."""
+@app.command(epilog="Example:  carillon doctor      carillon doctor --interface eth0 --fix")
+def doctor(
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, max=3600, help="How long to measure wake-ups and stalls; 0: not."),
+    ] = 3.0,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(help="A network interface; may be given again. Else those that are up."),
+    ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what can be put back without a restart; as root.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before --fix.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Say whether this machine is fit for real time, what is not costs, and what mends it.
+
+    Exit status 0: no check fails, though some may warn; 1: one does, or --fix could not begin.
+    """
+    from carillon.commands.doctor import Choice
     from carillon.commands.doctor import doctor as examine
 
-    if not examine(as_json=json):
+    choice = Choice(seconds, tuple(interface or ()), fix, yes)
+    if not examine(choice, as_json=json):
         raise typer.Exit(1)
 
 

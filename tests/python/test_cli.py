@@ -111,7 +111,7 @@ def test_a_terminal_that_knows_only_ascii_gets_all_the_same(tmp_path: Path) -> N
     assert (done.returncode, done.stderr) == (0, "")
     (tmp_path / "cell.yaml").write_text(done.stdout)
     assert call("config", "check", tmp_path / "cell.yaml").returncode == 0
-    assert call("doctor", PYTHONIOENCODING="ascii").stderr == ""
+    assert call("doctor", "--seconds", "0.2", PYTHONIOENCODING="ascii").stderr == ""
 
 
 def test_the_schema_is_json() -> None:
@@ -255,6 +255,9 @@ def test_ctrl_c_ends_it_without_a_word_of_python(milliseconds: int) -> None:
         assert (process.returncode, err) == (130, "carillon: stopped\n")
 
 
-def test_doctor_speaks_json() -> None:
-    findings = json.loads(call("doctor", "--json").stdout)
-    assert {"topic", "level", "fact", "advice"} == set(findings[0])
+def test_doctor_speaks_json_and_its_status_is_the_verdict() -> None:
+    done = call("doctor", "--json", "--seconds", "0.2")
+    told = json.loads(done.stdout)
+    assert told["schema_version"] == 1
+    assert len(told["stalls"]) >= len(os.sched_getaffinity(0))
+    assert (done.returncode, done.stderr) == (told["verdict"] == "fail", "")
