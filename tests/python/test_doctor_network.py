@@ -153,9 +153,9 @@ def test_interfaces_are_those_that_are_up_with_a_device_and_loopback(tmp_path: P
     assert not network.is_loopback(made, "eth0")
 
 
-FILES = sorted({file for _, files, *_ in CASES for file in files})
 TEXT = st.one_of(
     st.text(max_size=40),
+    st.integers(-1, 1).map(str),
     st.from_regex(r"-?[0-9]{0,30}([-,.: \n][0-9a-f]{0,12}){0,4}", fullmatch=True),
     st.sampled_from([text for _, files, *_ in CASES for text in files.values()]),
 )
@@ -165,14 +165,16 @@ NICS = st.builds(Settings, WORD, SWITCH, WORD, WORD, SWITCH, SWITCH, SWITCH, WOR
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.dictionaries(st.sampled_from(FILES), TEXT, min_size=1), NICS)
-def test_no_check_fails_on_odd_files(
-    tmp_path_factory: pytest.TempPathFactory, files: Files, nic: Settings
+@given(st.sampled_from([case for case in CASES if case[1]]), NICS, st.data())
+def test_no_check_fails_on_an_odd_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    case: tuple[Check, Files, Settings, str, str],
+    nic: Settings,
+    data: st.DataObject,
 ) -> None:
-    odd = machine(tmp_path_factory.mktemp("odd"), files, nic)
-    for check in [*network.CHECKS, *network.LOOPBACK_CHECKS]:
-        assert check(odd, "eth0").fact
-    assert network.socket_limits(odd).fact
+    check, files, *_ = case
+    odd = {data.draw(st.sampled_from(sorted(files))): data.draw(TEXT)}
+    assert check(machine(tmp_path_factory.mktemp("odd"), files | odd, nic), "eth0").fact
 
 
 def test_the_kernel_answers_for_loopback_and_not_for_what_is_not_there() -> None:

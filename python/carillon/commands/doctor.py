@@ -106,7 +106,8 @@ def _tell_changes(done: Sequence[Done], words: Console) -> None:
 
 
 def _measure(machine: Machine, seconds: float) -> list[CpuStalls]:
-    if not seconds:
+    cpus = checks.to_measure(machine)
+    if not seconds or not cpus:
         return []
     with Interrupts() as interrupts, _progress(seconds) as bar:
 
@@ -114,7 +115,7 @@ def _measure(machine: Machine, seconds: float) -> list[CpuStalls]:
             bar.update(bar.task_ids[0], completed=min(passed, seconds))
             return not interrupts.count
 
-        measured = stalls.measure(checks.to_measure(machine), seconds, watch)
+        measured = stalls.measure(cpus, seconds, watch)
     if interrupts.count:
         raise KeyboardInterrupt
     return measured

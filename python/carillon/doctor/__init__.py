@@ -36,7 +36,12 @@ def judge(measured: Sequence[CpuStalls]) -> list[Finding]:
 
 
 def to_measure(machine: Machine) -> frozenset[int]:
-    """The CPUs that a cell may use: those allowed, and those set aside for it."""
+    """The CPUs that a cell may use: those allowed and those set aside for it.
+
+    None while a cell runs on this machine: measuring would take its cores.
+    """
+    if "carillond" in machine.each("proc/[0-9]*/comm").values():
+        return frozenset()
     return machine.allowed() | machine.cpus(f"{CPU}/isolated")
 
 

@@ -56,10 +56,10 @@ class Machine:
         return self.each(f"{CPU}/cpu[0-9]*/{file}")
 
     def each(self, pattern: str) -> dict[str, str]:
-        """Files below the root by a pattern, those that can be read: path → text."""
+        """Files below the root by a pattern, those that say anything: path → text."""
         files = sorted(self.root.glob(pattern))
         texts = {str(file.relative_to(self.root)): self.read(str(file)) for file in files}
-        return {file: text for file, text in texts.items() if text is not None}
+        return {file: text for file, text in texts.items() if text}
 
     def names(self, folder: str) -> list[str]:
         """What a folder holds; nothing when there is no such folder."""

@@ -21,6 +21,7 @@ _GRACE = 10.0  # a busy machine may be slow to start and end the programs
 _FRAME_NS = 1_000_000
 _LATE_US, _HOPELESS_US = 100.0, 1000.0
 _MOST_STALLED = 0.01
+_NOT_MEASURED = "not measured: --seconds 0, or a cell is running here"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def wakeups(measured: Sequence[CpuStalls]) -> Finding:
     """How late a core begins its work after a pause."""
     topic = "wake-up"
     if not measured:
-        return Finding(topic, "skip", "not measured")
+        return Finding(topic, "skip", _NOT_MEASURED)
     worst = max(measured, key=lambda m: m.wakeup_us(99))
     median, late = worst.wakeup_us(50), worst.wakeup_us(99)
     fact = (
@@ -119,7 +120,7 @@ def stalls(measured: Sequence[CpuStalls]) -> Finding:
     """How often and how long a spinning core stands still, and who had it."""
     topic = "stalls"
     if not measured:
-        return Finding(topic, "skip", "not measured")
+        return Finding(topic, "skip", _NOT_MEASURED)
     worst = max(measured, key=lambda m: m.stalled)
     lengths = [stall for one in measured for stall in one.stalls]
     longest = max(one.longest_us for one in measured)
