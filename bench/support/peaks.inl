@@ -35,7 +35,7 @@ template <typename V, typename Operate>
                    __attribute__((always_inline)) { return decltype(v)(expression); }); \
   }
 CARILLON_LOOP(fused_fp32, broadcast(0.5F), v* other + other)
-#ifdef __AVX512FP16__
+#if CARILLON_SIMD_FP16
 CARILLON_LOOP(fused_fp16, _mm512_set1_ph(static_cast<_Float16>(0.5F)),
               _mm512_fmadd_ph(v, other, other))
 #else

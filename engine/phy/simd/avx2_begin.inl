@@ -2,5 +2,6 @@
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v3")
 #define CARILLON_SIMD_AVX512 0
+#define CARILLON_SIMD_FP16 0
 namespace carillon::phy::avx2 {
 #include "phy/simd/vector.inl"

@@ -2,5 +2,6 @@
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,avx512vbmi,prefer-vector-width=512")
 #define CARILLON_SIMD_AVX512 1
+#define CARILLON_SIMD_FP16 0
 namespace carillon::phy::avx512 {
 #include "phy/simd/vector.inl"

@@ -1,4 +1,5 @@
 // Closes what one of the *_begin.inl files opened.
 }
 #undef CARILLON_SIMD_AVX512
+#undef CARILLON_SIMD_FP16
 #pragma GCC pop_options

@@ -1,0 +1,50 @@
+// Tiles in half precision to and from native vectors of floats. Included inside an instruction
+// set's namespace, after its begin file.
+
+namespace {
+
+/// Floats of the pairs in a tile.
+inline constexpr std::uint32_t kTileFloats = 2 * kTileLanes;
+
+/// kLanes / 2 pairs from `at` on, as floats: re, im, re, im, …
+[[gnu::always_inline]] inline Vf load_pairs(const HalfComplex* at) {
+#if CARILLON_SIMD_AVX512
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  return reinterpret_cast<Vf>(_mm512_maskz_cvtph_ps(0xFFFF, halves));
+#else
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  return reinterpret_cast<Vf>(_mm256_cvtph_ps(halves));
+#endif
+}
+
+/// One pair in all places.
+[[gnu::always_inline]] inline Vf broadcast_pair(HalfComplex pair) {
+  const auto bits = std::bit_cast<std::int32_t>(pair);
+#if CARILLON_SIMD_AVX512
+  return reinterpret_cast<Vf>(_mm512_maskz_cvtph_ps(0xFFFF, _mm256_set1_epi32(bits)));
+#else
+  return reinterpret_cast<Vf>(_mm256_cvtph_ps(_mm_set1_epi32(bits)));
+#endif
+}
+
+/// Lanes of re and im as pairs, rounded to nearest (ties to even).
+[[gnu::always_inline]] inline void store_pairs(HalfComplex* at, __m256 re, __m256 im) {
+  const __m128i r = _mm256_cvtps_ph(re, _MM_FROUND_TO_NEAREST_INT);
+  const __m128i i = _mm256_cvtps_ph(im, _MM_FROUND_TO_NEAREST_INT);
+  auto* to = reinterpret_cast<__m128i*>(at);
+  _mm_storeu_si128(to, _mm_unpacklo_epi16(r, i));
+  _mm_storeu_si128(to + 1, _mm_unpackhi_epi16(r, i));
+}
+#if CARILLON_SIMD_AVX512
+[[gnu::always_inline]] inline void store_pairs(HalfComplex* at, __m512 re, __m512 im) {
+  constexpr __mmask16 all = 0xFFFF;
+  const __m256i r = _mm512_maskz_cvtps_ph(all, re, _MM_FROUND_TO_NEAREST_INT);
+  const __m256i i = _mm512_maskz_cvtps_ph(all, im, _MM_FROUND_TO_NEAREST_INT);
+  const auto low = reinterpret_cast<Vi>(_mm512_maskz_cvtepu16_epi32(all, r));
+  const auto high = reinterpret_cast<Vi>(_mm512_maskz_cvtepu16_epi32(all, i));
+  const Vi pairs = low | high << 16;
+  std::memcpy(at, &pairs, sizeof pairs);
+}
+#endif
+
+}  // namespace
