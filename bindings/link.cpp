@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <string>
 
 #include "bindings.hpp"
@@ -39,38 +40,64 @@ nb::dict to_dict(const emulator::LinkSide& side) {
   return dict;
 }
 
-nb::dict link_point(const std::string& plan_text, double snr_db, std::uint64_t frames,
-                    std::uint64_t seed, std::uint64_t first_frame) {
-  auto plan = checked_plan(plan_text);
-  plan.radio.snr_db = {snr_db};
-  plan.radio.seed = seed;
-  emulator::LinkResult result;
-  {
-    nb::gil_scoped_release released;
-    const frame::Frame frame(plan.cell);
-    result = emulator::LinkSimulator(frame, plan.radio).run(first_frame, frames);
+/// A cell, and a simulator of it that is made once: that takes as long as some frames.
+class Link {
+ public:
+  Link(const std::string& plan_text, bool samples)
+      : plan_(one_at_a_time(checked_plan(plan_text))),
+        frame_(plan_.cell),
+        simulator_(frame_, plan_.radio,
+                   samples ? emulator::UplinkPath::Samples : emulator::UplinkPath::Subcarriers) {}
+
+  nb::dict point(double snr_db, std::uint64_t frames, std::uint64_t seed,
+                 std::uint64_t first_frame) {
+    plan_.radio.snr_db = {snr_db};
+    plan_.radio.seed = seed;
+    emulator::LinkResult result;
+    {
+      nb::gil_scoped_release released;
+      simulator_.set_radio(plan_.radio);
+      result = simulator_.run(first_frame, frames);
+    }
+    nb::dict dict = to_dict(result.uplink);
+    dict["downlink"] = to_dict(result.downlink);
+    dict["frames"] = result.frames;
+    dict["ill_conditioned"] = result.ill_conditioned;
+    dict["clipped"] = result.clipped;
+    dict["noise_estimate"] = result.noise_estimate;
+    dict["signal_power"] = result.signal_power;
+    return dict;
   }
-  nb::dict dict = to_dict(result.uplink);
-  dict["downlink"] = to_dict(result.downlink);
-  dict["frames"] = result.frames;
-  dict["ill_conditioned"] = result.ill_conditioned;
-  dict["clipped"] = result.clipped;
-  dict["noise_estimate"] = result.noise_estimate;
-  dict["signal_power"] = result.signal_power;
-  return dict;
-}
+
+ private:
+  // Slots for more frames in flight would be memory for nothing.
+  static app::RunPlan one_at_a_time(app::RunPlan plan) {
+    plan.cell.ring = std::max(2U, plan.cell.deadlines.precoder_age + 1);
+    return plan;
+  }
+
+  app::RunPlan plan_;
+  frame::Frame frame_;
+  emulator::LinkSimulator simulator_;
+};
 
 }  // namespace
 
 void bind_link(nb::module_& core) {
-  core.def("link_point", &link_point, nb::arg("plan_text"), nb::arg("snr_db"), nb::arg("frames"),
-           nb::arg("seed"), nb::kw_only(), nb::arg("first_frame") = 0,
-           nb::sig("def link_point(plan_text: str, snr_db: float, frames: int, seed: int, *, "
+  nb::class_<Link>(core, "Link",
+                   "Link simulation of a plan's cell, for one thread at a time. The uplink is "
+                   "simulated by subcarriers, or with `samples` through the OFDM transforms and "
+                   "16-bit samples of a run.")
+      .def(nb::init<const std::string&, bool>(), nb::arg("plan_text"), nb::kw_only(),
+           nb::arg("samples") = false)
+      .def("point", &Link::point, nb::arg("snr_db"), nb::arg("frames"), nb::arg("seed"),
+           nb::kw_only(), nb::arg("first_frame") = 0,
+           nb::sig("def point(self, snr_db: float, frames: int, seed: int, *, "
                    "first_frame: int = 0) -> dict[str, typing.Any]"),
-           "Simulates frames of a plan's cell with all users at one signal-to-noise ratio: sums "
-           "over the uplink, per user under `users`, the same of the downlink under `downlink`. "
-           "`noise_estimate` and `signal_power` (per user) are means relative to the noise that "
-           "was added. Does not hold the GIL.");
+           "Simulates frames with all users at one signal-to-noise ratio: sums over the uplink, "
+           "per user under `users`, the same of the downlink under `downlink`. `noise_estimate` "
+           "and `signal_power` (per user) are means relative to the noise that was added. What a "
+           "frame brings depends on the seed and its number alone. Does not hold the GIL.");
 }
 
 }  // namespace carillon::bindings

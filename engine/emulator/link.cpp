@@ -11,6 +11,7 @@ namespace {
 
 using frame::Direction;
 using frame::SymbolKind;
+using phy::kTileLanes;
 
 // The first `bits` bits of both, most significant first.
 std::uint64_t payload_errors(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t bits) {
@@ -86,23 +87,27 @@ LinkCounts LinkSide::total() const {
   return sum;
 }
 
-LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan)
+LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan, UplinkPath path)
     : frame_(frame),
-      plan_(plan),
-      generator_(frame, plan),
-      pipeline_(frame, {}),
-      users_(frame, plan),
+      path_(path),
+      pipeline_(frame, {.source = path == UplinkPath::Subcarriers ? this : nullptr}),
       ofdm_(frame.ofdm()),
       samples_(std::size_t{frame.samples()} * 2 * frame.format().antennas),
-      row_(frame.tiles()) {
-  const auto pilots = frame.symbols_of(SymbolKind::Pilot);
-  for (std::uint32_t u = 0; u < frame.format().users; ++u)
-    pilot_symbols_.push_back(pilots[frame.pilot_symbol_of(u)]);
+      pilots_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
+      pilot_power_(frame.format().users) {
+  set_radio(plan);
   const auto downlink = frame.symbols_of(SymbolKind::Downlink);
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot)
     for (std::uint32_t d = 0; d < downlink.size(); ++d)
       for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
         pipeline_.set_transmit(slot, d, a, samples(downlink[d], a));
+}
+
+void LinkSimulator::set_radio(const RadioPlan& plan) {
+  plan_ = plan;
+  generator_.emplace(frame_, plan);
+  users_.emplace(frame_, plan);
+  pipeline_.forget();
 }
 
 std::int16_t* LinkSimulator::samples(std::uint32_t symbol, std::uint32_t antenna) {
@@ -133,18 +138,15 @@ LinkResult LinkSimulator::run(std::uint64_t first, std::uint64_t frames) {
 
 // The pipeline's run includes making the downlink.
 void LinkSimulator::run_uplink(std::uint64_t frame, LinkResult& result) {
-  const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
-    return samples(symbol, antenna);
-  };
-  generator_.generate(frame, place);
-  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
-    for (const std::uint32_t symbol : frame_.symbols_of(kind))
-      for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
-        pipeline_.set_samples(frame, symbol, a, samples(symbol, a));
+  std::fill(pilot_power_.begin(), pilot_power_.end(), 0.0);
+  if (path_ == UplinkPath::Subcarriers)
+    generator_->begin(frame);
+  else
+    receive_samples(frame);
   frame::run_serially(pipeline_, frame);
 
   const auto& slot = pipeline_.slot(frame);
-  const Exchange exchange{generator_.payload().data(), generator_.coded().data(),
+  const Exchange exchange{generator_->payload().data(), generator_->coded().data(),
                           slot.payload.data(), slot.results, slot.good};
   const auto soft_of = [&](std::uint32_t c) {
     return slot.soft.data() + frame_.code_blocks(Direction::Uplink)[c].coded_offset;
@@ -158,55 +160,90 @@ void LinkSimulator::run_uplink(std::uint64_t frame, LinkResult& result) {
     counts.symbols += slot.quality[i].symbols;
   }
   result.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
-  result.clipped += generator_.clipped() + slot.saturated.load(std::memory_order_relaxed);
+  result.clipped += generator_->clipped() + slot.saturated.load(std::memory_order_relaxed);
+}
+
+float LinkSimulator::pilot_row(std::uint32_t symbol, std::uint32_t antenna,
+                               phy::Tile* row) noexcept {
+  if (antenna == 0) generator_->receive(symbol, pilots_.data());
+  const std::size_t stride = frame_.array().antenna_stride;
+  for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
+    const phy::Tile& y = pilots_[t * stride + antenna];
+    const phy::Tile& division = frame_.pilot_division()[t];
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+      row[t].re[lane] = y.re[lane] * division.re[lane] - y.im[lane] * division.im[lane];
+      row[t].im[lane] = y.re[lane] * division.im[lane] + y.im[lane] * division.re[lane];
+    }
+  }
+  add_pilot_power(symbol, &pilots_[antenna], stride);
+  return generator_->noise_power();
+}
+
+void LinkSimulator::uplink_grid(std::uint32_t symbol, phy::Tile* grid) noexcept {
+  generator_->receive(symbol, grid);
+}
+
+void LinkSimulator::receive_samples(std::uint64_t frame) {
+  generator_->generate(
+      frame, [&](std::uint32_t symbol, std::uint32_t antenna) { return samples(symbol, antenna); });
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    for (const std::uint32_t symbol : frame_.symbols_of(kind))
+      for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+        pipeline_.set_samples(frame, symbol, a, samples(symbol, a));
+  for (const std::uint32_t symbol : frame_.symbols_of(SymbolKind::Pilot))
+    for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) {
+      phy::ofdm_kernels().receive(frame_.ofdm(),
+                                  samples(symbol, a) + 2 * frame_.symbol(symbol).prefix,
+                                  pilots_.data(), 1, ofdm_);
+      add_pilot_power(symbol, pilots_.data(), 1);
+    }
 }
 
 void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
-  users_.seed_noise(frame);
-  users_.start(frame, frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
+  users_->seed_noise(frame);
+  users_->start(frame, frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
     return samples(symbol, antenna);
   });
-  while (users_.step()) {
+  while (users_->step()) {
   }
-  const Exchange exchange{users_.expected().data(), pipeline_.slot(frame).downlink_coded.data(),
-                          users_.payload().data(), users_.code_blocks(), users_.good()};
+  const Exchange exchange{users_->expected().data(), pipeline_.slot(frame).downlink_coded.data(),
+                          users_->payload().data(), users_->code_blocks(), users_->good()};
   count_blocks(
-      frame_, Direction::Downlink, exchange, [&](std::uint32_t c) { return users_.soft(c); },
+      frame_, Direction::Downlink, exchange, [&](std::uint32_t c) { return users_->soft(c); },
       result.downlink);
-  for (std::size_t u = 0; u < users_.results().size(); ++u) {
+  for (std::size_t u = 0; u < users_->results().size(); ++u) {
     auto& counts = result.downlink.users[u];
-    counts.error_power += static_cast<double>(users_.results()[u].error_power);
-    counts.symbols += users_.results()[u].symbols;
+    counts.error_power += static_cast<double>(users_->results()[u].error_power);
+    counts.symbols += users_->results()[u].symbols;
+  }
+}
+
+// Powers of the subcarriers that carry each user's pilots, noise included.
+void LinkSimulator::add_pilot_power(std::uint32_t symbol, const phy::Tile* row,
+                                    std::size_t stride) {
+  const std::uint32_t comb = frame_.comb(), first = frame_.symbol(symbol).ordinal * comb;
+  for (std::uint32_t k = 0, offset = 0; k < frame_.format().numerology.subcarriers; ++k) {
+    const phy::Tile& y = row[k / kTileLanes * stride];
+    const float re = y.re[k % kTileLanes], im = y.im[k % kTileLanes];
+    if (first + offset < pilot_power_.size())
+      pilot_power_[first + offset] += static_cast<double>(re * re + im * im);
+    if (++offset == comb) offset = 0;
   }
 }
 
 void LinkSimulator::measure_pilots(std::uint64_t frame, LinkResult& result) {
-  const double noise = generator_.scale() * generator_.scale();
+  const double noise =
+      path_ == UplinkPath::Subcarriers ? 1 : generator_->scale() * generator_->scale();
   const auto& estimates = pipeline_.slot(frame).noise;
   double sum = 0;
   for (const float estimate : estimates) sum += static_cast<double>(estimate);
   result.noise_estimate += sum / static_cast<double>(estimates.size()) / noise;
+  const std::uint32_t subcarriers = frame_.format().numerology.subcarriers, comb = frame_.comb();
   for (std::uint32_t u = 0; u < frame_.format().users; ++u) {
-    double power = 0;
-    for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) power += pilot_power(u, a);
-    result.signal_power[u] += power / frame_.format().antennas / noise - 1;
+    const std::uint32_t pilots = (subcarriers + comb - 1 - u % comb) / comb;
+    result.signal_power[u] +=
+        pilot_power_[u] / (std::max(1U, pilots) * frame_.format().antennas) / noise - 1;
   }
-}
-
-// Mean over the subcarriers that carry the user's pilots, noise included.
-double LinkSimulator::pilot_power(std::uint32_t user, std::uint32_t antenna) {
-  const std::uint32_t symbol = pilot_symbols_[user];
-  const std::int16_t* from = samples(symbol, antenna) + 2 * frame_.symbol(symbol).prefix;
-  phy::ofdm_kernels().receive(frame_.ofdm(), from, row_.data(), 1, ofdm_);
-  double sum = 0;
-  std::uint32_t count = 0;
-  for (std::uint32_t k = user % frame_.comb(); k < frame_.format().numerology.subcarriers;
-       k += frame_.comb(), ++count) {
-    const auto re = static_cast<double>(row_[k / phy::kTileLanes].re[k % phy::kTileLanes]);
-    const auto im = static_cast<double>(row_[k / phy::kTileLanes].im[k % phy::kTileLanes]);
-    sum += re * re + im * im;
-  }
-  return sum / std::max(1U, count);
 }
 
 }  // namespace carillon::emulator

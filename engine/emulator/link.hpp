@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/aligned.hpp"
@@ -42,15 +43,25 @@ struct LinkResult {
 
   /// Means over the frames, in units of the noise that was added: the receiver's estimate of it,
   /// and each user's power in its pilots per antenna and subcarrier, which is its true
-  /// signal-to-noise ratio. Measured on the antennas' samples.
+  /// signal-to-noise ratio. Measured on what the antennas receive.
   double noise_estimate = 0;
   std::vector<double> signal_power;  // [user]
 };
 
-class LinkSimulator {
+/// How the uplink comes to the base station. Through subcarriers, channel and noise act on the
+/// symbols as the receiver's transforms would show them; through samples, all goes the way of a
+/// run, transforms, int16 rounding and clipping included. The physics are the same while rounding
+/// is far below the noise, up to some 50 dB.
+enum class UplinkPath : std::uint8_t { Subcarriers, Samples };
+
+class LinkSimulator : frame::SubcarrierSource {
  public:
   /// The frame outlives this.
-  LinkSimulator(const frame::Frame& frame, const RadioPlan& plan);
+  LinkSimulator(const frame::Frame& frame, const RadioPlan& plan,
+                UplinkPath path = UplinkPath::Subcarriers);
+
+  /// What follows has other radio conditions, and no frame before it.
+  void set_radio(const RadioPlan& plan);
 
   /// Simulates frames first … first + frames - 1. What a frame brings depends on the plan and its
   /// number alone, except that a downlink with an older frame's precoder needs that frame before
@@ -61,18 +72,22 @@ class LinkSimulator {
   std::int16_t* samples(std::uint32_t symbol, std::uint32_t antenna);
   void run_uplink(std::uint64_t frame, LinkResult& result);
   void run_downlink(std::uint64_t frame, LinkResult& result);
+  float pilot_row(std::uint32_t symbol, std::uint32_t antenna, phy::Tile* row) noexcept override;
+  void uplink_grid(std::uint32_t symbol, phy::Tile* grid) noexcept override;
+  void receive_samples(std::uint64_t frame);
+  void add_pilot_power(std::uint32_t symbol, const phy::Tile* row, std::size_t stride);
   void measure_pilots(std::uint64_t frame, LinkResult& result);
-  double pilot_power(std::uint32_t user, std::uint32_t antenna);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
-  UplinkGenerator generator_;
+  UplinkPath path_;
+  std::optional<UplinkGenerator> generator_;
   frame::Pipeline pipeline_;
-  DownlinkUsers users_;
+  std::optional<DownlinkUsers> users_;
   phy::OfdmScratch ofdm_;
-  std::vector<std::uint32_t> pilot_symbols_;  // [user]
-  AlignedArray<std::int16_t> samples_;        // [antenna][sample]
-  AlignedArray<phy::Tile> row_;
+  AlignedArray<std::int16_t> samples_;  // [antenna][sample]
+  AlignedArray<phy::Tile> pilots_;      // [tile][antenna] of the P symbol last received
+  std::vector<double> pilot_power_;     // [user], of the frame's pilots, antennas summed up
 };
 
 }  // namespace carillon::emulator

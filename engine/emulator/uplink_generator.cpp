@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "emulator/payload.hpp"
 
@@ -10,8 +11,10 @@ namespace {
 
 using frame::Direction;
 using frame::SymbolKind;
+using phy::kTileLanes;
 
 constexpr double kSampleRms = 0.125;
+constexpr float kPerDimension = std::numbers::sqrt2_v<float> / 2;  // of noise of variance 1
 constexpr std::uint64_t kNoiseStream = 1ULL << 61;
 
 double sample_scale(const frame::Frame& frame, const RadioPlan& plan) {
@@ -29,25 +32,27 @@ UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& pla
       plan_(plan),
       channel_(frame, plan),
       scale_(sample_scale(frame, plan)),
+      noise_(plan.seed, kNoiseStream),
       ofdm_(frame.ofdm()),
       payload_(frame.payload_bytes(Direction::Uplink)),
       coded_(frame.coded_bytes(Direction::Uplink)),
       info_(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8),
       codeword_(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
       symbols_(std::size_t{frame.tiles()} * frame.format().users),
-      received_(std::size_t{frame.tiles()} * frame.array().antenna_stride) {}
+      received_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
+      unused_(2 * std::size_t{frame.ofdm().noise_bins()}) {}
 
 void UplinkGenerator::generate(std::uint64_t index, const Place& place) {
+  begin(index);
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    for (const std::uint32_t symbol : frame_.symbols_of(kind)) antenna_samples(symbol, place);
+}
+
+void UplinkGenerator::begin(std::uint64_t index) {
   channel_.select(index);
-  clipped_ = 0;
   encode(index);
-  Noise noise(plan_.seed, kNoiseStream + index);
-  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
-    const SymbolKind kind = frame_.symbol(s).kind;
-    if (kind != SymbolKind::Pilot && kind != SymbolKind::Uplink) continue;
-    user_symbols(s);
-    antenna_samples(s, place, noise);
-  }
+  noise_ = Noise(plan_.seed, kNoiseStream + index);
+  clipped_ = 0;
 }
 
 void UplinkGenerator::encode(std::uint64_t index) {
@@ -76,26 +81,52 @@ void UplinkGenerator::user_symbols(std::uint32_t symbol) {
 }
 
 // The prefix makes the channel circular, so that it is one product per subcarrier: the precoder's.
-void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place, Noise& noise) {
-  const std::size_t stride = frame_.array().antenna_stride;
-  const std::uint32_t users = frame_.format().users;
+void UplinkGenerator::propagate(std::uint32_t symbol, phy::Tile* grid) {
+  user_symbols(symbol);
   const auto& precode = phy::precode_kernels();
   for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
-    const phy::Tile* from = &symbols_[std::size_t{t} * users];
-    phy::Tile* to = &received_[t * stride];
+    const phy::Tile* from = &symbols_[std::size_t{t} * frame_.format().users];
+    phy::Tile* to = &grid[std::size_t{t} * frame_.array().antenna_stride];
     if (channel_.flat())
       precode.per_tile(frame_.array(), channel_.flat_response(), from, to);
     else
       precode.per_subcarrier(frame_.array(), channel_.response(t), from, to);
   }
+}
+
+void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place) {
+  propagate(symbol, received_.data());
   const auto& s = frame_.symbol(symbol);
-  const auto amplitude = static_cast<float>(scale_ * 32768 * std::sqrt(0.5));
   for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) {
     std::int16_t* samples = place(symbol, a);
-    clipped_ += phy::ofdm_kernels().transmit(frame_.ofdm(), &received_[a], stride,
-                                             static_cast<float>(scale_), s.prefix, samples, ofdm_);
-    clipped_ += noise.add({samples, 2 * std::size_t{s.samples}}, amplitude);
+    clipped_ +=
+        phy::ofdm_kernels().transmit(frame_.ofdm(), &received_[a], frame_.array().antenna_stride,
+                                     static_cast<float>(scale_), s.prefix, samples, ofdm_);
+    clipped_ += noise_.add({samples, 2 * std::size_t{s.samples}},
+                           static_cast<float>(scale_ * 32768) * kPerDimension);
   }
+}
+
+void UplinkGenerator::receive(std::uint32_t symbol, phy::Tile* grid) {
+  propagate(symbol, grid);
+  const std::uint32_t antennas = frame_.format().antennas;
+  const std::size_t stride = frame_.array().antenna_stride;
+  for (std::uint32_t t = 0; t < frame_.tiles(); ++t)
+    noise_.add({grid[t * stride].re, std::size_t{antennas} * 2 * kTileLanes}, kPerDimension);
+  const std::uint32_t last = frame_.tiles() - 1;
+  for (std::uint32_t a = 0; a < antennas; ++a)
+    for (std::uint32_t k = frame_.format().numerology.subcarriers - last * kTileLanes;
+         k < kTileLanes; ++k)
+      grid[last * stride + a].re[k] = grid[last * stride + a].im[k] = 0;
+}
+
+float UplinkGenerator::noise_power() {
+  if (unused_.size() == 0) return 0;
+  std::fill(unused_.begin(), unused_.end(), 0.0F);
+  noise_.add(unused_.span(), kPerDimension);
+  double power = 0;
+  for (const float x : unused_) power += static_cast<double>(x * x);
+  return static_cast<float>(power / frame_.ofdm().noise_bins());
 }
 
 }  // namespace carillon::emulator

@@ -1,5 +1,5 @@
-// What the antennas of the base station would sample: users' bits, coded, modulated, through the
-// channel, with noise.
+// What the antennas of the base station receive: users' bits, coded, modulated, through the
+// channel, with noise; as samples, or as the subcarriers that an OFDM receiver would make of them.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,14 @@ class UplinkGenerator {
   /// Its payload and coded bits alone.
   void encode(std::uint64_t index);
 
+  /// The same frame by subcarriers: begin, then receive() a P or U symbol → grid[tile *
+  /// antenna_stride + antenna], noise of variance 1 on each, and noise_power() of an antenna's
+  /// unused bins in the symbol last received. The prefix makes this exactly what the samples hold,
+  /// but for their rounding and clipping, and noise is as white; it is not the same noise.
+  void begin(std::uint64_t index);
+  void receive(std::uint32_t symbol, phy::Tile* grid);
+  float noise_power();
+
   /// Payload of the frame last made, and its coded bits (code blocks at coded_offset).
   std::span<const std::uint8_t> payload() const { return payload_.span(); }
   std::span<const std::uint8_t> coded() const { return coded_.span(); }
@@ -36,17 +44,20 @@ class UplinkGenerator {
 
  private:
   void user_symbols(std::uint32_t symbol);
-  void antenna_samples(std::uint32_t symbol, const Place& place, Noise& noise);
+  void propagate(std::uint32_t symbol, phy::Tile* grid);
+  void antenna_samples(std::uint32_t symbol, const Place& place);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
   Channel channel_;
   double scale_;
+  Noise noise_;
   phy::LdpcScratch ldpc_;
   phy::OfdmScratch ofdm_;
   AlignedArray<std::uint8_t> payload_, coded_, info_, codeword_;
   AlignedArray<phy::Tile> symbols_;   // [tile][user]
   AlignedArray<phy::Tile> received_;  // [tile][antenna]
+  AlignedArray<float> unused_;        // bins of one antenna, re and im
   std::uint64_t clipped_ = 0;
 };
 

@@ -77,6 +77,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       users_(frame.format().users),
       csi_tiles_(
           phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
+      source_(options.source),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -155,6 +156,11 @@ void Pipeline::begin(std::uint64_t frame) {
   s.combiners->chunks_done.store(0, std::memory_order_relaxed);
   s.combiners->ill_conditioned.store(0, std::memory_order_relaxed);
   s.precoder = own ? s.combiners : find_precoder(frame);
+}
+
+void Pipeline::forget() {
+  for (auto& s : slots_) s.combiners = nullptr, s.precoder = nullptr;
+  for (auto& c : combiners_) c.frame.store(Combiners::kIncomplete, std::memory_order_relaxed);
 }
 
 // Of those that no slot holds the least useful one: never completed, else the oldest.

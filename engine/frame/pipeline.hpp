@@ -75,11 +75,27 @@ struct FrameSlot {
   const Combiners* precoder = nullptr;  // read by this frame's downlink; null: none is ready
 };
 
+/// Stands in for the uplink's samples and OFDM stages where received subcarriers are known without
+/// them.
+class SubcarrierSource {
+ public:
+  /// A P symbol's subcarriers at an antenna, divided by the pilots (frame.pilot_division()), as
+  /// phy::OfdmKernels::receive_pilot does; returns the noise's variance.
+  virtual float pilot_row(std::uint32_t symbol, std::uint32_t antenna, phy::Tile* row) noexcept = 0;
+  /// A U symbol at all antennas → grid[tile * antenna_stride + antenna].
+  virtual void uplink_grid(std::uint32_t symbol, phy::Tile* grid) noexcept = 0;
+
+ protected:
+  ~SubcarrierSource() = default;
+};
+
 class Pipeline {
  public:
   struct Options {
     std::uint32_t workers = 1;
     Isa isa = active_isa();
+    /// Null: samples are set. Else it outlives this, for frames that are run serially.
+    SubcarrierSource* source = nullptr;
   };
 
   Pipeline(const Frame& frame, Options options);
@@ -97,6 +113,9 @@ class Pipeline {
   /// Before a frame's first task, when nothing of its slot's previous frame runs any more: forgets
   /// that one, chooses a precoder. One thread at a time, whatever the slots.
   void begin(std::uint64_t frame);
+  /// Before a frame that does not follow on what came before: no precoder is known. No frame may be
+  /// in flight.
+  void forget();
   /// Chunk counts for runtime::Runtime::begin: empty for all, or without the downlink where no
   /// precoder is ready.
   std::span<const std::uint32_t> chunks(std::uint64_t frame);
@@ -134,6 +153,7 @@ class Pipeline {
   FrameGraph graph_;
   std::uint32_t antennas_, users_;
   std::uint32_t csi_tiles_;
+  SubcarrierSource* source_;
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

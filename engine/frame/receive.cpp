@@ -1,5 +1,7 @@
 #include "frame/receive.hpp"
 
+#include <immintrin.h>
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -16,16 +18,21 @@ bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
   return false;
 }
 
-// The signs of eight soft bits, the first one's lowest.
-std::uint8_t signs(const std::int8_t* soft) noexcept {
-  std::uint64_t bytes;
-  std::memcpy(&bytes, soft, sizeof bytes);
-  return static_cast<std::uint8_t>((bytes >> 7 & 0x0101010101010101) * 0x0102040810204080 >> 56);
+// The signs of 64 soft bits, the first one's lowest.
+std::uint64_t signs(const std::int8_t* soft) noexcept {
+  std::uint64_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(soft + 16 * i));
+    word |= std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(bytes))} << 16 * i;
+  }
+  return word;
 }
 
-std::uint8_t bits_from(const std::uint8_t* coded, std::uint32_t first) noexcept {
-  const std::uint8_t* at = coded + first / 8;
-  return static_cast<std::uint8_t>((at[0] | at[1] << 8) >> first % 8);
+std::uint64_t bits_from(const std::uint8_t* coded, std::uint32_t first) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, coded + first / 8, sizeof word);
+  const std::uint64_t above = coded[first / 8 + sizeof word];
+  return word >> first % 8 | above << 1 << (63 - first % 8);
 }
 
 // Of `count` soft bits against coded bits from `e` on.
@@ -33,10 +40,9 @@ std::uint64_t differences(const std::int8_t* soft, const std::uint8_t* coded, st
                           std::uint32_t count) noexcept {
   std::uint64_t sum = 0;
   std::uint32_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    sum += static_cast<std::uint64_t>(
-        std::popcount(static_cast<std::uint8_t>(signs(soft + i) ^ bits_from(coded, e + i))));
-  for (; i < count; ++i) sum += (soft[i] < 0) != ((bits_from(coded, e + i) & 1) != 0);
+  for (; i + 64 <= count; i += 64)
+    sum += static_cast<std::uint64_t>(std::popcount(signs(soft + i) ^ bits_from(coded, e + i)));
+  for (; i < count; ++i) sum += (soft[i] < 0) != ((coded[(e + i) / 8] >> (e + i) % 8 & 1) != 0);
   return sum;
 }
 

@@ -50,7 +50,9 @@ struct UplinkKernels {
     const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
       float noise = -1;
-      if (samples == nullptr)
+      if (p.source_ != nullptr)
+        noise = p.source_->pilot_row(task.step, antenna, worker.row.data());
+      else if (samples == nullptr)
         std::fill(worker.row.begin(), worker.row.end(), Tile{});
       else
         noise = p.ofdm_.receive_pilot(frame.ofdm(), samples, frame.pilot_division().data(),
@@ -64,6 +66,7 @@ struct UplinkKernels {
 
   void uplink_fft() {
     Tile* grid = grid_of(task.step);
+    if (p.source_ != nullptr) return p.source_->uplink_grid(task.step, grid);
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
       if (samples != nullptr)
         p.ofdm_.receive(frame.ofdm(), samples, grid + antenna, p.tile_stride(), worker.ofdm);

@@ -176,6 +176,10 @@ def link(
     ] = 1000,
     piece: Annotated[int, typer.Option(min=1, max=10**6, help="Frames of one piece of work.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same curve.")] = 1,
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="The uplink's 16-bit samples too, as in a run: slower."),
+    ] = False,
     workers: Annotated[
         int, typer.Option(min=0, max=1024, help="Threads; 0: one for each core.")
     ] = 0,
@@ -195,7 +199,7 @@ def link(
         points = parse_range(snr)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--snr") from None
-    rules = Rules(errors, frames, piece, seed, direction.value)
+    rules = Rules(errors, frames, piece, seed, direction.value, samples)
     run_link(cell, points, rules, workers, folder, as_json=json)
 
 

@@ -27,12 +27,18 @@ def describe(plan_text: str) -> dict[str, Any]:
     Every figure that follows from a valid plan's cell. IQ rates and packets include the packets' headers.
     """
 
-def link_point(
-    plan_text: str, snr_db: float, frames: int, seed: int, *, first_frame: int = 0
-) -> dict[str, Any]:
+class Link:
     """
-    Simulates frames of a plan's cell with all users at one signal-to-noise ratio: sums over the uplink, per user under `users`, the same of the downlink under `downlink`. `noise_estimate` and `signal_power` (per user) are means relative to the noise that was added. Does not hold the GIL.
+    Link simulation of a plan's cell, for one thread at a time. The uplink is simulated by subcarriers, or with `samples` through the OFDM transforms and 16-bit samples of a run.
     """
+
+    def __init__(self, plan_text: str, *, samples: bool = False) -> None: ...
+    def point(
+        self, snr_db: float, frames: int, seed: int, *, first_frame: int = 0
+    ) -> dict[str, Any]:
+        """
+        Simulates frames with all users at one signal-to-noise ratio: sums over the uplink, per user under `users`, the same of the downlink under `downlink`. `noise_estimate` and `signal_power` (per user) are means relative to the noise that was added. What a frame brings depends on the seed and its number alone. Does not hold the GIL.
+        """
 
 def ofdm_receive(
     samples: Annotated[

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Literal
 
 from carillon import core
@@ -90,6 +91,7 @@ class Rules:
     piece: int = 10
     seed: int = 1
     direction: Literal["uplink", "downlink"] = "uplink"
+    samples: bool = False  # the uplink passes through OFDM transforms and 16-bit samples
 
     def done(self, point: Point) -> bool:
         """Enough errors to know the rate, or enough frames to stop looking for them."""
@@ -123,8 +125,15 @@ def piece_seed(seed: int, snr_db: float, piece: int) -> int:
     return int.from_bytes(digest[:6], "little")
 
 
-def _piece(plan: str, snr_db: float, rules: Rules, seed: int) -> dict[str, float]:
-    counts = core.link_point(plan, snr_db, rules.piece, seed)
+def _piece(
+    idle: SimpleQueue[core.Link], plan: str, snr_db: float, rules: Rules, seed: int
+) -> dict[str, float]:
+    try:
+        simulator = idle.get_nowait()
+    except Empty:
+        simulator = core.Link(plan, samples=rules.samples)
+    counts = simulator.point(snr_db, rules.piece, seed)
+    idle.put(simulator)
     side: dict[str, float] = counts["downlink"] if rules.direction == "downlink" else counts
     return {name: side[name] for name in _SUMS if name != "frames"} | {"frames": counts["frames"]}
 
@@ -143,12 +152,13 @@ def simulate(
     Pieces are added in order, so that the counts of a curve are the same however many run at once.
     """
     running: dict[Future[dict[str, float]], tuple[int, int]] = {}
+    idle: SimpleQueue[core.Link] = SimpleQueue()  # to make one takes as long as some frames
     for index, point in enumerate(points):
         given, ready = point.pieces, dict[int, dict[str, float]]()
         while not rules.done(point) and not stopped():
             while len(running) < workers and given * rules.piece < rules.most_frames:
                 seed = piece_seed(rules.seed, point.snr_db, given)
-                future = pool.submit(_piece, plan, point.snr_db, rules, seed)
+                future = pool.submit(_piece, idle, plan, point.snr_db, rules, seed)
                 running[future] = (index, given)
                 given += 1
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -205,5 +215,5 @@ def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
 
 def study_key(plan: str, rules: Rules) -> str:
     """What a point depends on besides its SNR."""
-    text = f"{plan} {rules.piece} {rules.seed} {rules.direction}"
+    text = f"{plan} {rules.piece} {rules.seed} {rules.direction} {rules.samples}"
     return "carillon link " + hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -10,6 +10,7 @@ using emulator::LinkCounts;
 using emulator::LinkResult;
 using emulator::LinkSimulator;
 using emulator::RadioPlan;
+using emulator::UplinkPath;
 
 namespace {
 
@@ -33,6 +34,31 @@ LinkResult simulate(const frame::FrameFormat& format, const RadioPlan& plan, std
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Mean difference of what a figure is in each of `frames` frames by the two ways of the uplink,
+// which have payload and channel in common, and its standard error.
+struct Difference {
+  double mean = 0, error = 0, by_samples = 0;
+};
+
+template <typename Figure>
+Difference difference(const frame::FrameFormat& format, const RadioPlan& plan, int frames,
+                      Figure&& figure) {
+  const frame::Frame frame(format);
+  LinkSimulator by_subcarriers(frame, plan), by_samples(frame, plan, UplinkPath::Samples);
+  double sum = 0, squares = 0;
+  Difference d;
+  for (int i = 0; i < frames; ++i) {
+    const double samples = figure(by_samples.run(static_cast<std::uint64_t>(i), 1));
+    const double x = figure(by_subcarriers.run(static_cast<std::uint64_t>(i), 1)) - samples;
+    sum += x;
+    squares += x * x;
+    d.by_samples += samples / frames;
+  }
+  d.mean = sum / frames;
+  d.error = std::sqrt((squares / frames - d.mean * d.mean) / (frames - 1));
+  return d;
 }
 
 double from_db(double decibels) { return std::pow(10, decibels / 10); }
@@ -115,6 +141,46 @@ TEST(Link, MeasuredSignalAndNoisePowersAreTheConfiguredOnes) {
   }
 }
 
+// An OFDM signal within its prefix is exactly diagonalised and white noise stays white, so that
+// nothing may tell the two ways apart.
+TEST(Link, SubcarriersShowWhatSamplesShow) {
+  struct Case {
+    std::uint32_t antennas, users, comb, subcarriers;
+    bool dc_hole;
+    RadioPlan plan;
+  };
+  for (const Case& c :
+       {Case{8, 2, 1, 180, false, {.snr_db = {0}}},
+        Case{16, 4, 4, 180, true, {.taps = 3, .delay_spread_ns = 80, .snr_db = {2}}},
+        Case{5, 3, 2, 100, false, {.taps = 2, .snr_db = {12, 3, 25}}},
+        Case{4, 2, 1, 200, true, {.channel = ChannelKind::Awgn, .snr_db = {5}}}}) {
+    auto format = cell(c.antennas, c.users, "UUUUUU");
+    format.numerology.subcarriers = c.subcarriers;
+    format.numerology.dc_hole = c.dc_hole;
+    if (c.comb > 1) {
+      format.pilots.kind = frame::PilotKind::Comb;
+      format.pilots.comb = c.comb;
+    }
+    const auto same = [&](double least_precision, auto&& figure) {
+      const auto d = difference(format, c.plan, 100, figure);
+      EXPECT_LT(std::abs(d.mean), 4 * d.error);
+      EXPECT_LT(d.error, least_precision * d.by_samples);
+      EXPECT_GT(d.by_samples, 0);
+    };
+    same(0.02, [](const LinkResult& r) {
+      const auto sum = r.uplink.total();
+      return ratio(sum.raw_errors, sum.raw_bits);
+    });
+    same(0.1, [](const LinkResult& r) { return r.uplink.total().error_power; });
+    same(0.05, [](const LinkResult& r) { return r.uplink.total().noise_power; });
+    same(0.05,
+         [](const LinkResult& r) { return static_cast<double>(r.uplink.total().iterations); });
+    same(0.01, [](const LinkResult& r) { return r.noise_estimate; });
+    for (std::size_t u = 0; u < c.users; ++u)
+      same(0.02, [u](const LinkResult& r) { return r.signal_power[u]; });
+  }
+}
+
 TEST(Link, OnlyTheWeakUserFails) {
   const auto r = simulate(cell(8, 3, "UUUUU"), {.snr_db = {25, -30, 25}}, 3);
   for (std::uint32_t u = 0; u < 3; ++u) {
@@ -178,6 +244,21 @@ TEST(Link, DownlinkWaitsForAnOlderFramesPrecoder) {
   EXPECT_EQ(r.uplink.total().blocks, 6U);
   EXPECT_EQ(r.downlink.total().blocks, 4U);
   EXPECT_EQ(r.downlink.total().block_errors, 0U);
+}
+
+TEST(Link, ASimulatorStartsAnewWithOtherConditions) {
+  auto format = cell(8, 2, "UUUDDD");
+  format.deadlines.precoder_age = 1;
+  const RadioPlan before{.coherence_frames = 100, .snr_db = {25}}, plan{.seed = 5, .snr_db = {0}};
+  const frame::Frame frame(format);
+  LinkSimulator simulator(frame, before);
+  simulator.run(0, 4);
+  simulator.set_radio(plan);
+  const auto again = simulator.run(4, 3), fresh = simulate(format, plan, 3, 4);
+  EXPECT_EQ(again.downlink.total().blocks, 4U);  // frame 4 waits for its precoder
+  EXPECT_EQ(again.uplink.total().raw_errors, fresh.uplink.total().raw_errors);
+  EXPECT_EQ(again.downlink.total().raw_errors, fresh.downlink.total().raw_errors);
+  EXPECT_EQ(again.signal_power[0], fresh.signal_power[0]);
 }
 
 TEST(Link, BlocksOfSeveralCodeBlocksAreCountedOnce) {

@@ -33,8 +33,9 @@ class Mean:
 def engine(plan: str, snr_db: float, frames: int) -> tuple[Mean, Mean]:
     """Bit error rate before decoding and block error rate."""
     raw, blocks = [], []
+    link = core.Link(plan)
     for seed in range(frames // PIECE):
-        counts = core.link_point(plan, snr_db, PIECE, 1000 + seed)
+        counts = link.point(snr_db, PIECE, 1000 + seed)
         raw.append(counts["raw_errors"] / counts["raw_bits"])
         blocks.append(counts["block_errors"] / counts["blocks"])
     return Mean.of(raw), Mean.of(blocks)

@@ -311,8 +311,9 @@ def test_problems_of_a_plan_are_named() -> None:
 
 def test_link_counts_are_sums_over_frames() -> None:
     text = plan("rayleigh-16x4")
-    whole = core.link_point(text, 3.0, 4, 7)
-    parts = [core.link_point(text, 3.0, 2, 7, first_frame=first) for first in (0, 2)]
+    link = core.Link(text)
+    whole = link.point(3.0, 4, 7)
+    parts = [link.point(3.0, 2, 7, first_frame=first) for first in (0, 2)]
     for name in ("frames", "blocks", "block_errors", "raw_bits", "raw_errors", "iterations"):
         assert whole[name] == sum(part[name] for part in parts), name
     assert whole["frames"] == 4
@@ -320,4 +321,4 @@ def test_link_counts_are_sums_over_frames() -> None:
     assert whole["raw_bits"] == 4 * 4 * 10 * 300 * 4
     assert 0 < whole["raw_errors"] < whole["raw_bits"] / 2
     assert sum(user["raw_errors"] for user in whole["users"]) == whole["raw_errors"]
-    assert core.link_point(text, 3.0, 4, 8)["raw_errors"] != whole["raw_errors"]
+    assert link.point(3.0, 4, 8)["raw_errors"] != whole["raw_errors"]

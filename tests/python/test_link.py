@@ -26,7 +26,7 @@ from carillon.link import (
 from carillon.plots import link as link_plot
 
 
-def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+def coin(snr_db: float, frames: int, seed: int) -> dict[str, Any]:
     """Blocks that fail with a known probability, in place of a link."""
     rate = 1 / (1 + 10 ** (snr_db / 10))
     errors = int(np.random.default_rng(seed).binomial(4 * frames, rate))
@@ -44,9 +44,19 @@ def coin(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
     }
 
 
+class Coins:
+    """A link of coins, whatever the plan."""
+
+    def __init__(self, plan: str, *, samples: bool) -> None:
+        pass
+
+    def point(self, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+        return coin(snr_db, frames, seed)
+
+
 @pytest.fixture
 def coins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(core, "link_point", coin)
+    monkeypatch.setattr(core, "Link", Coins)
     yield
 
 
@@ -96,11 +106,12 @@ def test_no_more_pieces_are_begun_than_frames_are_wanted(
 ) -> None:
     begun: list[int] = []
 
-    def counted(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
-        begun.append(seed)
-        return coin(plan, snr_db, frames, seed)
+    class Counted(Coins):
+        def point(self, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+            begun.append(seed)
+            return coin(snr_db, frames, seed)
 
-    monkeypatch.setattr(core, "link_point", counted)
+    monkeypatch.setattr(core, "Link", Counted)
     (point,) = curve([Point(60.0)], Rules(most_frames=25, piece=10), 50)
     assert (point.frames, len(begun)) == (30, 3)
 
@@ -160,10 +171,11 @@ def test_a_curve_is_drawn_whatever_the_cells_name_holds(tmp_path: Path) -> None:
 
 
 def test_the_downlink_is_a_study_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def both(plan: str, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
-        return coin(plan, -100.0, frames, seed) | {"downlink": coin(plan, 100.0, frames, seed)}
+    class Both(Coins):
+        def point(self, snr_db: float, frames: int, seed: int) -> dict[str, Any]:
+            return coin(-100.0, frames, seed) | {"downlink": coin(100.0, frames, seed)}
 
-    monkeypatch.setattr(core, "link_point", both)
+    monkeypatch.setattr(core, "Link", Both)
     up, down = Rules(10, 20), Rules(10, 20, direction="downlink")
     assert curve([Point(0.0)], up, 1)[0].bler == 1.0
     assert curve([Point(0.0)], down, 1)[0].bler == 0.0
@@ -183,6 +195,19 @@ def test_a_cells_curve_falls_with_snr_and_is_the_same_again() -> None:
     assert high.ber is not None
     assert low.ber > 10 * high.ber
     assert curve([Point(-5.0), Point(15.0)], rules, 1, plan) == [low, high]
+
+
+def test_the_uplink_is_the_same_through_samples() -> None:
+    plan = plan_text(cells.load("rayleigh-16x4").cell, Run())
+    points = [
+        curve([Point(2.0)], Rules(10**6, 60, samples=samples), 2, plan)[0]
+        for samples in (False, True)
+    ]
+    (subcarriers, samples) = points
+    assert subcarriers != samples  # another noise
+    assert samples.ber == pytest.approx(subcarriers.ber, rel=0.1)
+    assert samples.evm_percent == pytest.approx(subcarriers.evm_percent, rel=0.05)
+    assert study_key(plan, Rules()) != study_key(plan, Rules(samples=True))
 
 
 def test_a_stopped_command_lists_what_is_measured_and_goes_on(tmp_path: Path) -> None:
