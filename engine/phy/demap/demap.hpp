@@ -56,8 +56,5 @@ extern const DemapKernels demap_kernels;
 namespace avx512 {
 extern const DemapKernels demap_kernels;
 }
-namespace avx512fp16 {
-extern const DemapKernels demap_kernels;
-}
 
 }  // namespace carillon::phy

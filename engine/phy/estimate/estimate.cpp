@@ -13,17 +13,9 @@ extern const EstimateKernels estimate_kernels;
 namespace avx512 {
 extern const EstimateKernels estimate_kernels;
 }
-namespace avx512fp16 {
-extern const EstimateKernels estimate_kernels;
-}
 
 const EstimateKernels& estimate_kernels(Isa isa) {
-  switch (isa) {
-    case Isa::Avx512Fp16: return avx512fp16::estimate_kernels;
-    case Isa::Avx512: return avx512::estimate_kernels;
-    case Isa::Avx2: break;
-  }
-  return avx2::estimate_kernels;
+  return isa == Isa::Avx2 ? avx2::estimate_kernels : avx512::estimate_kernels;
 }
 
 namespace {

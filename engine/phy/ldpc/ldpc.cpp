@@ -27,12 +27,7 @@ std::uint32_t ldpc_pack(LdpcCode code, std::uint32_t count) noexcept {
 LdpcScratch::LdpcScratch() : memory_(sizeof(LdpcWorkspace)) {}
 
 const LdpcKernels& ldpc_kernels(Isa isa) {
-  switch (isa) {
-    case Isa::Avx512Fp16: return avx512fp16::ldpc_kernels;
-    case Isa::Avx512: return avx512::ldpc_kernels;
-    case Isa::Avx2: break;
-  }
-  return avx2::ldpc_kernels;
+  return isa == Isa::Avx2 ? avx2::ldpc_kernels : avx512::ldpc_kernels;
 }
 
 }  // namespace carillon::phy

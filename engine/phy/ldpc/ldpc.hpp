@@ -106,8 +106,5 @@ extern const LdpcKernels ldpc_kernels;
 namespace avx512 {
 extern const LdpcKernels ldpc_kernels;
 }
-namespace avx512fp16 {
-extern const LdpcKernels ldpc_kernels;
-}
 
 }  // namespace carillon::phy

@@ -27,8 +27,5 @@ extern const ModulateKernels modulate_kernels;
 namespace avx512 {
 extern const ModulateKernels modulate_kernels;
 }
-namespace avx512fp16 {
-extern const ModulateKernels modulate_kernels;
-}
 
 }  // namespace carillon::phy

@@ -1,8 +1,0 @@
-#include "phy/modulate/modulate.hpp"
-#include "phy/simd/headers.hpp"
-//
-#include "phy/simd/avx512fp16_begin.inl"
-//
-#include "phy/modulate/modulate.inl"
-//
-#include "phy/simd/end.inl"
