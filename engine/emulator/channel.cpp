@@ -34,7 +34,7 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
     total += tap_power_.back();
   }
   for (auto& power : tap_power_) power /= total;
-  taps_.resize(std::size_t{f.users} * f.antennas * taps);
+  taps_.resize(std::size_t{f.users} * taps * frame.array().antenna_stride);
   const std::size_t block = std::size_t{f.users} * frame.array().antenna_stride;
   if (flat()) {
     flat_ = AlignedArray<phy::Complex>(block);
@@ -46,7 +46,7 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
   for (std::uint32_t l = 0; l < taps; ++l)
     for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
       const double angle = step * k * tap_delay_ns_[l];
-      auto& tile = rotation_[std::size_t{l} * frame.tiles() + k / phy::kTileLanes];
+      auto& tile = rotation_[std::size_t{k / phy::kTileLanes} * taps + l];
       tile.re[k % phy::kTileLanes] = static_cast<float>(std::cos(angle));
       tile.im[k % phy::kTileLanes] = static_cast<float>(std::sin(angle));
     }
@@ -86,28 +86,21 @@ void Channel::draw_taps(std::uint32_t user) {
         const auto scale = static_cast<float>(amplitude * std::sqrt(tap_power_[l] / 2));
         tap = {scale * normal[0], scale * normal[1]};
       }
-      taps_[(std::size_t{user} * f.antennas + a) * taps + l] = tap;
+      taps_[(user * taps + l) * frame_.array().antenna_stride + a] = tap;
       if (flat()) flat_[std::size_t{user} * frame_.array().antenna_stride + a] = tap;
     }
 }
 
+// Each antenna's response is the sum of its taps, turned by their delays: the precoder's product,
+// with taps in the place of users.
 void Channel::compute_tile(std::uint32_t tile) {
   const auto& f = frame_.format();
-  const std::size_t taps = tap_power_.size();
-  const std::size_t stride = frame_.array().antenna_stride;
-  for (std::uint32_t u = 0; u < f.users; ++u)
-    for (std::uint32_t a = 0; a < f.antennas; ++a) {
-      phy::Tile h{};
-      for (std::size_t l = 0; l < taps; ++l) {
-        const phy::Complex tap = taps_[(std::size_t{u} * f.antennas + a) * taps + l];
-        const phy::Tile& turn = rotation_[l * frame_.tiles() + tile];
-        for (std::uint32_t lane = 0; lane < phy::kTileLanes; ++lane) {
-          h.re[lane] += tap.re * turn.re[lane] - tap.im * turn.im[lane];
-          h.im[lane] += tap.re * turn.im[lane] + tap.im * turn.re[lane];
-        }
-      }
-      tiles_[(std::size_t{tile} * f.users + u) * stride + a] = h;
-    }
+  const std::uint32_t stride = frame_.array().antenna_stride;
+  const auto taps = static_cast<std::uint32_t>(tap_power_.size());
+  for (std::size_t u = 0; u < f.users; ++u)
+    phy::precode_kernels().per_tile({f.antennas, taps, stride}, &taps_[u * taps * stride],
+                                    &rotation_[std::size_t{tile} * taps],
+                                    &tiles_[(tile * f.users + u) * stride]);
 }
 
 phy::Complex Channel::coefficient(std::uint32_t user, std::uint32_t antenna,

@@ -47,8 +47,8 @@ class Channel {
   const frame::Frame& frame_;
   RadioPlan plan_;
   std::vector<double> tap_power_, tap_delay_ns_;
-  std::vector<phy::Complex> taps_;    // [user][antenna][tap]
-  AlignedArray<phy::Tile> rotation_;  // [tap][tile]
+  std::vector<phy::Complex> taps_;    // [user][tap][antenna_stride]
+  AlignedArray<phy::Tile> rotation_;  // [tile][tap]
   AlignedArray<phy::Complex> flat_;
   AlignedArray<phy::Tile> tiles_;
   Random random_{0};

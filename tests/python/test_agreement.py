@@ -11,7 +11,7 @@ from carillon.config import Run, load_cell
 from carillon.config.plan import plan_text
 
 CELL = Path(__file__).resolve().parents[2] / "examples" / "cells" / "rayleigh-16x4.yaml"
-PIECE = 4  # frames of one link_point
+PIECE = 4  # frames of one piece
 
 
 @dataclass(frozen=True)
