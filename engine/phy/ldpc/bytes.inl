@@ -44,7 +44,10 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 [[gnu::always_inline]] inline Vb larger_signed(Vb a, Vb b) {
   return bytes(_mm512_max_epi8(raw(a), raw(b)));
 }
-[[gnu::always_inline]] inline Signs signs(Vb v) { return _mm512_movepi8_mask(raw(v)); }
+// By a test: vpmovb2m would need the port that minima and saturating additions keep busy.
+[[gnu::always_inline]] inline Signs signs(Vb v) {
+  return _mm512_test_epi8_mask(raw(v), _mm512_set1_epi8(-128));
+}
 // Counts, one higher where v is negative.
 [[gnu::always_inline]] inline Vb count_negative(Vb counts, Vb v) {
   return bytes(_mm512_mask_add_epi8(raw(counts), signs(v), raw(counts), _mm512_set1_epi8(1)));

@@ -27,6 +27,7 @@ class Decoder {
     gather();
     load_core();
     choose_extensions();
+    find_turns();
   }
 
   // Every block's result is that of the iteration in which it could stop, whatever the others do.
@@ -35,6 +36,7 @@ class Decoder {
     auto running = static_cast<std::uint32_t>(low_mask(static_cast<std::uint32_t>(blocks_.size())));
     for (std::uint32_t i = 1; running != 0; ++i) {
       iterate(i == 1);
+      if (i == 1) turn_from_last_rows();
       const bool last = i == most;
       const std::uint32_t ripe = last ? running : running & may_stop();
       if (ripe == 0) continue;
@@ -83,9 +85,11 @@ class Decoder {
 
   void load_core() {
     for (std::uint32_t c = 0; c < core_; ++c) {
-      side_[c] = rotation_[c] = 0;
-      load_column(c, work_.columns[c][0]);
+      rotation_[c] = 0;
+      column_[c] = work_.columns[c];
+      load_column(c, column_[c]);
     }
+    for (std::uint32_t j = 0; j < kMaxDegree; ++j) spare_[j] = work_.columns[core_ + j];
   }
 
   // The rows past the core whose own column was received: without it a row says nothing.
@@ -97,32 +101,60 @@ class Decoder {
     }
   }
 
-  void iterate(bool first) {
-    core_failed_ = extension_failed_ = Vb{};
-    for (std::uint32_t i = 0; i < kCoreRows; ++i)
-      core_failed_ = add_counts(core_failed_, update(i, first));
-    for (std::uint32_t i = 0; i < extension_count_; ++i)
-      extension_failed_ = add_counts(extension_failed_, update(extensions_[i], first));
+  template <typename Visit>
+  void each_row(Visit&& visit) const {
+    for (std::uint32_t r = 0; r < kCoreRows; ++r) visit(r);
+    for (std::uint32_t i = 0; i < extension_count_; ++i) visit(std::uint32_t{extensions_[i]});
   }
 
-  Vb update(std::uint32_t r, bool first) {
-    const bool extension = r >= kCoreRows;
-    const std::uint32_t begin = graph_.row_begin[r];
-    const std::uint32_t degree = graph_.row_begin[r + 1] - begin - (extension ? 1U : 0U);
-    Row row;
-    row.z = z_;
-    row.messages = work_.messages[begin];
-    row.extension = work_.extension[r];
-    for (std::uint32_t j = 0; j < degree; ++j) {
-      const std::uint32_t c = graph_.column[begin + j], shift = graph_.shift[begin + j] * pack_;
-      const std::uint32_t turn = shift - rotation_[c] + (shift < rotation_[c] ? z_ : 0);
-      row.place[j] = turn;
-      row.from[j] = work_.columns[c][side_[c]];
-      side_[c] ^= 1;
-      row.to[j] = work_.columns[c][side_[c]];
-      rotation_[c] = static_cast<std::uint16_t>(shift);
+  // Without the extension column.
+  std::uint32_t degree(std::uint32_t r) const {
+    return graph_.row_begin[r + 1] - graph_.row_begin[r] - (r < kCoreRows ? 0U : 1U);
+  }
+
+  // By how far a column has to turn that lies rotated by `from`.
+  std::uint16_t turn(std::uint32_t from, std::uint32_t to) const {
+    return static_cast<std::uint16_t>(to - from + (to < from ? z_ : 0));
+  }
+
+  // Every row finds a column as the last row left it, the first one as it was loaded.
+  void find_turns() {
+    each_row([this](std::uint32_t r) {
+      const std::uint32_t begin = graph_.row_begin[r];
+      for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
+        const std::uint32_t shift = graph_.shift[e] * pack_;
+        std::uint16_t& rotation = rotation_[graph_.column[e]];
+        work_.turns[e] = turn(rotation, shift);
+        rotation = static_cast<std::uint16_t>(shift);
+      }
+    });
+  }
+
+  // After the first iteration, what a column's first row, always one of the core, finds is what its
+  // last one left.
+  void turn_from_last_rows() {
+    std::uint32_t seen = 0;
+    for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
+      const std::uint32_t c = graph_.column[e];
+      if ((seen >> c & 1) == 0) work_.turns[e] = turn(rotation_[c], work_.turns[e]);
+      seen |= 1U << c;
     }
-    return row_update(degree, extension, first)(row);
+  }
+
+  void iterate(bool first) {
+    core_failed_ = extension_failed_ = Vb{};
+    each_row([this, first](std::uint32_t r) {
+      const std::uint32_t begin = graph_.row_begin[r];
+      const Row row{.columns = column_,
+                    .spare = spare_,
+                    .column = graph_.column + begin,
+                    .turn = work_.turns + begin,
+                    .messages = work_.messages[begin],
+                    .extension = work_.extension[r],
+                    .z = z_};
+      Vb& failed = r < kCoreRows ? core_failed_ : extension_failed_;
+      failed = add_counts(failed, row_update(degree(r), r >= kCoreRows, first)(row));
+    });
   }
 
   // The blocks that are worth judging after an iteration, as bits.
@@ -145,7 +177,7 @@ class Decoder {
       Signs words[64 / sizeof(Signs)] = {};
       std::uint32_t from = rotation_[c] == 0 ? 0 : z_ - rotation_[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][side_[c]] + from));
+        words[i / kByteLanes] = signs(load_bytes(column_[c] + from));
         from += kByteLanes;
         if (from >= z_) from -= z_;
       }
@@ -193,8 +225,8 @@ class Decoder {
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
   const std::int8_t* soft_ = nullptr;
-  std::uint16_t side_[kMaxCoreColumns];
-  std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column_[c] is its bit rotation_[c]
+  std::int8_t *column_[kMaxCoreColumns], *spare_[kMaxDegree];  // buffers
+  std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column c is its bit rotation_[c]
   std::uint8_t extensions_[kMaxRows];        // rows
   std::uint32_t extension_count_ = 0;
   Vb core_failed_, extension_failed_;  // checks of each lane in the last iteration, at most 255

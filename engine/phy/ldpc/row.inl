@@ -13,11 +13,12 @@ inline constexpr int kOffset = 2;  // 0.5 in units of the LLR scale 4
 inline constexpr int kClip = 30;   // largest magnitude looked at: messages stay within ±28
 
 struct Row {
-  const std::int8_t* from[kMaxDegree];
-  std::int8_t* to[kMaxDegree];
-  std::uint32_t place[kMaxDegree];  // where in `from` the next vector is read
-  std::int8_t* messages;            // [vector][edge] of this row, kByteLanes each
-  const std::int8_t* extension;     // channel LLRs of the column that only this row knows
+  std::int8_t** columns;         // buffer of each
+  std::int8_t** spare;           // as many as there are edges, exchanged for the columns'
+  const std::uint8_t* column;    // of each edge
+  const std::uint16_t* turn;     // of each edge: where its first vector is read
+  std::int8_t* messages;         // [vector][edge] of this row, kByteLanes each
+  const std::int8_t* extension;  // channel LLRs of the column that only this row knows
   std::uint32_t z;
 };
 
@@ -55,20 +56,30 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
 template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
  public:
-  [[gnu::always_inline]] explicit RowUpdate(Row& row)
-      : row_(row), z_(row.z), inside_(inside(row.z)) {}
+  [[gnu::always_inline]] explicit RowUpdate(const Row& row)
+      : messages_(row.messages), extension_(row.extension), z_(row.z), inside_(inside(row.z)) {
+    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
+      std::int8_t*& column = row.columns[row.column[j]];
+      from_[j] = column;
+      to_[j] = row.spare[j];
+      std::swap(column, row.spare[j]);
+      place_[j] = row.turn[j];
+    });
+    // Where there are vector registers to spare GCC would keep addresses in them, and moving one
+    // from there takes the port that minima need. Loading one is free.
+    if constexpr (kByteLanes == 64) asm volatile("" : : "r"(this) : "memory");
+  }
 
   // Returns, by lane, the number of checks that do not hold for the signs they were given.
   [[gnu::always_inline]] Vb run() {
-    std::int8_t* messages = row_.messages;
+    std::int8_t* messages = messages_;
     Vb t[Degree];
     Outcome outcome;
-    Minima minima = start();
+    Minima minima;
     unroll<Degree>([&](auto j) __attribute__((always_inline)) { read(j, messages, t[j], minima); });
     Vb failed = finish(Vb{}, 0, minima, outcome);
     std::uint32_t i = 0;
     for (; i + kByteLanes < z_; messages += Degree * kByteLanes) {
-      minima = start();
       unroll<Degree>([&](auto j) __attribute__((always_inline)) {
         write(j, i, messages, t[j], outcome);
         read(j, messages + Degree * kByteLanes, t[j], minima);
@@ -78,16 +89,12 @@ class RowUpdate {
     }
     unroll<Degree>([&](auto j) __attribute__((always_inline)) {
       write(j, i, messages, t[j], outcome);
-      store_bytes(row_.to[j] + wrap_place(z_), load_bytes(row_.to[j]));
+      store_bytes(to_[j] + wrap_place(z_), load_bytes(to_[j]));
     });
     return failed;
   }
 
  private:
-  [[gnu::always_inline]] static Minima start() {
-    return {broadcast_byte(kClip), broadcast_byte(kClip), Vb{}};
-  }
-
   [[gnu::always_inline]] void include(Vb magnitude, Minima& minima) const {
     minima.second = smaller(minima.second, larger(minima.least, magnitude));
     minima.least = smaller(minima.least, magnitude);
@@ -95,14 +102,18 @@ class RowUpdate {
 
   [[gnu::always_inline]] void read(std::size_t j, const std::int8_t* messages, Vb& t,
                                    Minima& minima) {
-    const std::uint32_t place = row_.place[j];
+    const std::uint32_t place = place_[j];
     std::uint32_t turned;  // the next place if that is past the end
     const bool past = __builtin_add_overflow(place, kByteLanes - z_, &turned);
-    row_.place[j] = past ? turned : place + kByteLanes;
-    t = load_bytes(row_.from[j] + place);
+    place_[j] = past ? turned : place + kByteLanes;
+    t = load_bytes(from_[j] + place);
     if constexpr (!First) t = subtract_saturated(t, load_bytes(messages + j * kByteLanes));
-    minima.parity ^= t;
-    include(magnitude(t), minima);
+    if (j == 0) {
+      minima = {smaller(magnitude(t), broadcast_byte(kClip)), broadcast_byte(kClip), t};
+    } else {
+      minima.parity ^= t;
+      include(magnitude(t), minima);
+    }
   }
 
   [[gnu::always_inline]] void write(std::size_t j, std::uint32_t i, std::int8_t* messages, Vb t,
@@ -111,7 +122,7 @@ class RowUpdate {
     const Vb chosen = choose_equal(strength, outcome.least, outcome.high, outcome.low);
     const Vb message = negated(chosen, t);
     store_bytes(messages + j * kByteLanes, message);
-    store_bytes(row_.to[j] + i, add_saturated(t, message));
+    store_bytes(to_[j] + i, add_saturated(t, message));
   }
 
   [[gnu::always_inline]] Vb finish(Vb counts, std::uint32_t i, Minima minima, Outcome& outcome) {
@@ -119,7 +130,7 @@ class RowUpdate {
     if constexpr (Extension) {
       // The column itself goes with the stronger side, channel or others, who are certain at kClip:
       // the check fails where the channel is against the others and stronger.
-      const Vb last = load_bytes(row_.extension + i);
+      const Vb last = load_bytes(extension_ + i);
       const Vb strength = smaller(magnitude(last), broadcast_byte(kClip));
       minima.parity ^= last;
       failed = minima.parity & (minima.least - strength);
@@ -132,17 +143,21 @@ class RowUpdate {
     return count_negative(counts, failed & load_bytes(inside_ + i));
   }
 
-  Row& row_;
+  const std::int8_t* from_[Degree];
+  std::int8_t* to_[Degree];
+  std::uint32_t place_[Degree];  // where in `from_` the next vector is read
+  std::int8_t* const messages_;
+  const std::int8_t* const extension_;
   const std::uint32_t z_;
   const std::int8_t* const inside_;
 };
 
 template <std::uint32_t Degree, bool Extension, bool First>
-Vb update_row(Row& row) {
+Vb update_row(const Row& row) {
   return RowUpdate<Degree, Extension, First>(row).run();
 }
 
-using UpdateRow = Vb (*)(Row&);
+using UpdateRow = Vb (*)(const Row&);
 
 // [extension][first iteration][degree without the extension column]
 template <bool Extension, bool First, std::size_t... D>

@@ -21,10 +21,11 @@ struct BitPlace {
 };
 
 struct alignas(64) LdpcWorkspace {
-  // Posterior LLRs of the core columns: a row reads one buffer of each and writes the other.
-  std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
+  // Posterior LLRs of the core columns, and as many buffers to spare as a row writes.
+  std::int8_t columns[kMaxCoreColumns + kMaxDegree][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
+  std::uint16_t turns[kMaxEdges];                 // from the last row of a column to the next
   BitColumn bits[kMaxCoreColumns];
   BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
