@@ -29,6 +29,7 @@ runtime::Runtime::Options runtime_options(const RuntimeOptions& plan,
   options.pin_token = plan.pin_token;
   options.ring = pipeline.ring();
   options.cell = static_cast<std::uint16_t>(pipeline.frame().format().cell_id);
+  options.grain = frame::by_opcode(plan.grain);
   options.trace = 1 << 15;
   return options;
 }
@@ -55,7 +56,8 @@ Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Tr
     : frame_(frame),
       recorder_(recorder),
       pipeline_(frame, {.workers = workers}),
-      policy_(runtime::make_policy(plan.runtime.policy)),
+      policy_(runtime::make_policy(plan.runtime.policy,
+                                   frame::devices_of_opcodes(plan.runtime.groups))),
       runtime_(pipeline_.graph().graph, pipeline_.opcodes(), pipeline_.context(), *policy_,
                runtime_options(plan.runtime, pipeline_, workers)),
       layout_(frame),

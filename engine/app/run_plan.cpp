@@ -44,9 +44,16 @@ void check_cores(const RuntimeOptions& runtime, std::vector<Problem>& problems) 
                             std::to_string(cores.size()) + "; have no more workers than cores"});
 }
 
+void check_groups(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
+  if (runtime.policy != "core-groups") return;
+  for (const auto& [key, message] : frame::check_groups(runtime.groups, runtime.workers))
+    problems.push_back({"runtime.groups" + (key.empty() ? "" : "." + key), message});
+}
+
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.workers, 0, 128, "runtime.workers", problems);
   check_cores(runtime, problems);
+  check_groups(runtime, problems);
   std::string known;
   for (const auto name : runtime::policy_names()) {
     if (runtime.policy == name) return;

@@ -10,6 +10,7 @@
 #include "base/fields.hpp"
 #include "emulator/radio_plan.hpp"
 #include "frame/format.hpp"
+#include "frame/stages.hpp"
 #include "fronthaul/link.hpp"
 
 namespace carillon::app {
@@ -19,6 +20,8 @@ enum class Role : std::uint8_t { Bbu, Radio, Both };
 struct RuntimeOptions {
   std::uint32_t workers = 0;  // 0: as many as cores
   std::string policy = "earliest-frame";
+  frame::PerStage groups;            // cores, for core-groups
+  frame::PerStage grain;             // chunks per claim; 0: measured
   bool pin_token = false;            // worker 0 alone schedules
   std::vector<std::uint32_t> cores;  // to pin threads to; none: all that the process may use
   bool realtime = true;              // ask for SCHED_FIFO
@@ -27,6 +30,8 @@ struct RuntimeOptions {
   static void fields(Self& self, Visit&& visit) {
     visit("workers", self.workers);
     visit("policy", self.policy);
+    visit("groups", self.groups);
+    visit("grain", self.grain);
     visit("pin_token", self.pin_token);
     visit("cores", self.cores);
     visit("realtime", self.realtime);

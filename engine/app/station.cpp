@@ -138,6 +138,7 @@ Station::Station(const RunPlan& plan)
       assignments_(assign()),
       store_(plan.run.telemetry, store_sizes()),
       recorder_(store_, frame_) {
+  check_groups();
   if (has_radio() && has_baseband()) {
     link_ = fronthaul::open_both(plan_.fronthaul, layout_, link_depth(plan_));
   } else {
@@ -149,6 +150,16 @@ Station::Station(const RunPlan& plan)
     baseband_ = std::make_unique<Baseband>(plan_, frame_, *link_.baseband, recorder_, workers());
   if (has_radio()) radio_ = std::make_unique<Radio>(plan_, frame_, *link_.radio, store_);
   make_loops();
+}
+
+// A stage whose cores have no worker would wait for ever.
+void Station::check_groups() const {
+  if (!has_baseband() || plan_.runtime.policy != "core-groups") return;
+  const std::uint32_t cores = frame::cores(plan_.runtime.groups);
+  if (cores != workers())
+    throw std::runtime_error("runtime.groups has " + std::to_string(cores) + " cores in all, but " +
+                             std::to_string(workers()) +
+                             " workers run here; give each of them a stage");
 }
 
 Station::~Station() {

@@ -38,6 +38,7 @@ class Station {
   void make_loops();
   void launch();
   bool prepare(const std::atomic<bool>& stop);
+  void check_groups() const;
   std::uint64_t frames_due() const;
   bool over(Tick begun, const std::atomic<bool>& stop) const;
   void report();

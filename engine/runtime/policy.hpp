@@ -37,8 +37,8 @@ class Policy {
   virtual std::size_t decide(const View& view, std::span<Issue> out) = 0;
 };
 
-/// Null when no policy has that name.
-std::unique_ptr<Policy> make_policy(std::string_view name);
+/// Null when no policy has that name. `groups`: for core-groups, the cores of each opcode.
+std::unique_ptr<Policy> make_policy(std::string_view name, std::span<const DeviceMask> groups = {});
 std::vector<std::string_view> policy_names();
 
 }  // namespace carillon::runtime

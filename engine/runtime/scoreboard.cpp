@@ -19,6 +19,7 @@ std::string_view to_string(Reason reason) {
     case Reason::None: return "none";
     case Reason::EarliestFrame: return "earliest frame";
     case Reason::WorkConserving: return "work conserving";
+    case Reason::Assigned: return "assigned beforehand";
     case Reason::Deadline: return "deadline passed";
     case Reason::Predecessor: return "predecessor missed";
     case Reason::Abandoned: return "abandoned";

@@ -50,6 +50,7 @@ enum class Reason : std::uint8_t {
   None,
   EarliestFrame,   ///< issued: of the earliest frame with work
   WorkConserving,  ///< issued: earlier frames keep their cores, this one takes what is left
+  Assigned,        ///< issued: its device was fixed beforehand
   Deadline,        ///< missed or dropped: its deadline passed
   Predecessor,     ///< missed: something it needs was missed
   Abandoned,       ///< dropped: the application gave the frame up

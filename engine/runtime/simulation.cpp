@@ -8,7 +8,7 @@ namespace carillon::runtime {
 Simulation::Simulation(const Graph& graph, Policy& policy, const Options& options)
     : board_(graph, {}, options.ring, options.devices, options.cell, options.grain),
       arrivals_(graph, options.ring),
-      executor_(board_, arrivals_, options.durations),
+      executor_(board_, arrivals_, options.costs),
       scheduler_(board_, arrivals_, policy, executor_) {}
 
 void Simulation::begin(Tick at, std::uint64_t frame, Tick air_start,

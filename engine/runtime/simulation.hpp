@@ -22,7 +22,7 @@ class Simulation {
     std::uint32_t ring = 4;
     std::uint16_t cell = 0;
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
-    std::vector<Tick> durations = {};       ///< of one chunk by opcode
+    std::vector<Cost> costs = {};           ///< by opcode
   };
   /// The graph and the policy outlive the simulation.
   Simulation(const Graph& graph, Policy& policy, const Options& options);

@@ -2,6 +2,7 @@
 Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy
@@ -181,3 +182,19 @@ def gold(seed: int, first: int, count: int) -> NDArray[numpy.uint8]:
 
 def zadoff_chu(length: int, root: int) -> NDArray[numpy.complex64]:
     """Pilots of unit modulus."""
+
+def opcodes() -> list[str]:
+    """What instructions do, in the order in which costs are given."""
+
+def simulate(
+    plan_text: str,
+    *,
+    cores: int,
+    claim_ns: Sequence[float],
+    chunk_ns: Sequence[float],
+    frames: int = 20,
+    packet_ns: float = 0.0,
+) -> dict[str, Any]:
+    """
+    A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()). Milestones of each frame in ms from its start on air, NaN where it has none; the cores' busy time in ms. Raises ValueError on a plan or costs that cannot be.
+    """

@@ -5,12 +5,12 @@
 namespace carillon::runtime {
 
 SimulatedExecutor::SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals,
-                                     std::span<const Tick> durations)
+                                     std::span<const Cost> costs)
     : board_(board),
       arrivals_(arrivals),
-      durations_(durations.begin(), durations.end()),
+      costs_(costs.begin(), costs.end()),
       devices_(board.devices().size()) {
-  durations_.resize(board.graph().opcodes());
+  costs_.resize(board.graph().opcodes());
 }
 
 void SimulatedExecutor::issue(const Issue& issue, Tick) noexcept {
@@ -91,7 +91,7 @@ bool SimulatedExecutor::start(Tick now) {
       if (count == 0) continue;
       const InstanceId& what = live.issue.what;
       const std::uint16_t opcode = board_.graph()[what.instruction].opcode;
-      const Tick end = now + durations_[opcode] * count;
+      const Tick end = now + costs_[opcode].claim + costs_[opcode].chunk * count;
       devices_[d] = {true, {what, d, live.next, count, now, end}};
       executions_.push_back(devices_[d].execution);
       board_.device(d) = {.running = true, .what = what, .start = now, .estimated_end = end};

@@ -1,5 +1,5 @@
-// Issues on imaginary devices in virtual time: each chunk takes what its opcode takes. No thread,
-// no clock; the same calls give the same schedule.
+// Issues on imaginary devices in virtual time: a claim of N chunks takes I + N·Δ, by opcode. No
+// thread, no clock; the same calls give the same schedule.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,12 @@
 
 namespace carillon::runtime {
 
+/// The marginal cost of an opcode: what a claim takes besides its chunks, and what each chunk
+/// takes.
+struct Cost {
+  Tick claim = 0, chunk = 0;
+};
+
 /// What a device did, as the trace of a real worker would show it.
 struct Execution {
   InstanceId what;
@@ -21,9 +27,9 @@ struct Execution {
 
 class SimulatedExecutor final : public Executor {
  public:
-  /// `durations`: of one chunk, by opcode. The board's number of devices execute; they are entered
-  /// in its device table.
-  SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals, std::span<const Tick> durations);
+  /// `costs`: by opcode. The board's number of devices execute; they are entered in its device
+  /// table.
+  SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals, std::span<const Cost> costs);
 
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
   void issue(const Issue& issue, Tick now) noexcept override;
@@ -59,7 +65,7 @@ class SimulatedExecutor final : public Executor {
 
   Scoreboard& board_;
   const Arrivals& arrivals_;
-  std::vector<Tick> durations_;
+  std::vector<Cost> costs_;
   std::vector<Live> live_;  // by priority
   std::vector<Device> devices_;
   std::vector<Finished> finished_;

@@ -1,80 +1,15 @@
 #include "runtime/policies/earliest_frame.hpp"
 
-#include <algorithm>
+#include "runtime/policies/urgency.hpp"
 
 namespace carillon::runtime {
-namespace {
 
-// Frame first, then the graph's order of urgency.
-std::uint64_t priority_of(const View& view, const InstanceId& id) {
-  return id.frame << 16 | view.board.graph().rank(id.instruction);
-}
-
-std::uint64_t earliest_frame_with_work(const View& view) {
-  std::uint64_t earliest = ~std::uint64_t{0};
-  for (const InstanceId& id : view.ready) earliest = std::min(earliest, id.frame);
-  for (const InstanceId& id : view.planned) earliest = std::min(earliest, id.frame);
-  return earliest;
-}
-
-std::size_t live_frames(const View& view) {
-  const auto frames = view.board.frames();
-  return static_cast<std::size_t>(std::count_if(frames.begin(), frames.end(), [](auto& frame) {
-    return frame.state == FrameStatus::State::Live;
-  }));
-}
-
-// Of all live frames, in core time, as far as it has been measured.
-double remaining_work(const View& view) {
-  double work = 0;
-  const Graph& graph = view.board.graph();
-  for (std::uint16_t slot = 0; slot < view.board.ring(); ++slot) {
-    if (view.board.frame(slot).state != FrameStatus::State::Live) continue;
-    for (std::uint16_t i = 0; i < graph.size(); ++i)
-      work += view.board.status(slot, i).uncommitted * view.board.opcodes()[graph[i].opcode].mean;
-  }
-  return work;
-}
-
-}  // namespace
-
-// Behind another frame only if all that is left to do fits in before the deadline: a frame that
-// cannot make it would cost the next ones theirs. Alone it is always let in, so that times measured
-// in a bad moment are soon measured again.
 bool EarliestFrame::admit(const View& view, std::uint16_t slot) {
-  const Tick left = view.board.frame(slot).deadline - view.now;
-  if (left <= 0) return false;
-  if (live_frames(view) == 1) return true;
-  const auto devices = static_cast<double>(view.board.devices().size());
-  return remaining_work(view) <= devices * static_cast<double>(left);
+  return can_make_it(view, slot, {all_devices(view)});
 }
 
 std::size_t EarliestFrame::decide(const View& view, std::span<Issue> out) {
-  const std::uint64_t earliest = earliest_frame_with_work(view);
-  const auto devices = static_cast<std::uint32_t>(view.board.devices().size());
-  const DeviceMask all = DeviceMask::first(devices);
-  std::size_t count = 0;
-  for (const InstanceId& id : view.ready) {
-    const std::uint64_t priority = priority_of(view, id);
-    // Insertion into the best out.size() seen so far: few are ready at a time.
-    if (count == out.size() && priority >= out[count - 1].priority) continue;
-    std::size_t place = count == out.size() ? count - 1 : count++;
-    for (; place > 0 && out[place - 1].priority > priority; --place) out[place] = out[place - 1];
-
-    const std::uint16_t opcode = view.board.graph()[id.instruction].opcode;
-    const std::uint32_t chunks =
-        view.board.status(view.board.slot(id.frame), id.instruction).chunks;
-    // A claim never takes so much that a core is left without.
-    const std::uint32_t fair = (chunks + devices - 1) / devices;
-    out[place] = {.what = id,
-                  .first = 0,
-                  .count = chunks,
-                  .grain = std::clamp(view.board.grain(opcode), 1U, std::max(fair, 1U)),
-                  .where = all,
-                  .priority = priority,
-                  .why = id.frame == earliest ? Reason::EarliestFrame : Reason::WorkConserving};
-  }
-  return count;
+  return issue_most_urgent(view, {all_devices(view)}, out);
 }
 
 }  // namespace carillon::runtime

@@ -79,6 +79,26 @@ class Fronthaul(Base):
     )
 
 
+class Stages(Base):
+    """A number for each stage, in the order that a frame goes through them."""
+
+    fft: int = key(0, "Receiving: FFT and channel estimation.", ge=0, le=128)
+    zero_force: int = key(0, "Combiners and precoders.", ge=0, le=128)
+    demodulate: int = key(0, "Equalizing and demodulating.", ge=0, le=128)
+    decode: int = key(0, "Decoding and checking blocks.", ge=0, le=128)
+    encode: int = key(0, "Encoding and modulating.", ge=0, le=128)
+    precode: int = key(0, "Precoding.", ge=0, le=128)
+    ifft: int = key(0, "Sending: inverse FFT.", ge=0, le=128)
+
+
+class Groups(Stages):
+    """Cores of each stage with policy core-groups; 0: those of the stage before."""
+
+
+class Grain(Stages):
+    """Chunks per claim: antennas, tiles of 16 subcarriers, packs of code blocks; 0: measured."""
+
+
 class Runtime(Base):
     """Threads and cores of the baseband unit."""
 
@@ -89,8 +109,19 @@ class Runtime(Base):
         ge=0,
         le=128,
     )
-    policy: Literal["earliest-frame"] = key(
-        "earliest-frame", "Who computes what when: all cores on the earliest frame."
+    policy: Literal["earliest-frame", "core-groups", "static"] = key(
+        "earliest-frame",
+        "Who computes what when: all cores on the earliest frame; a group of cores for each stage; "
+        "an even share of each instruction for each worker, fixed beforehand.",
+    )
+    groups: Groups = Field(
+        default_factory=Groups,
+        description="Cores of each stage with policy core-groups; 0: those of the stage before.",
+    )
+    grain: Grain = Field(
+        default_factory=Grain,
+        description="Chunks per claim of each stage (antennas, tiles, packs of code blocks); "
+        "0: as many as the measured time of a chunk asks for.",
     )
     pin_token: bool = key(
         False,

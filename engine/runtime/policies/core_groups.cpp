@@ -1,0 +1,18 @@
+#include "runtime/policies/core_groups.hpp"
+
+#include "runtime/policies/urgency.hpp"
+
+namespace carillon::runtime {
+
+CoreGroups::CoreGroups(std::span<const DeviceMask> groups)
+    : groups_(groups.begin(), groups.end()) {}
+
+bool CoreGroups::admit(const View& view, std::uint16_t slot) {
+  return can_make_it(view, slot, {{}, groups_});
+}
+
+std::size_t CoreGroups::decide(const View& view, std::span<Issue> out) {
+  return issue_most_urgent(view, {{}, groups_}, out);
+}
+
+}  // namespace carillon::runtime
