@@ -21,6 +21,21 @@ struct Complex {
   float re, im;
 };
 
+/// A complex number in half precision: IEEE 754 binary16 bit patterns.
+struct HalfComplex {
+  std::uint16_t re, im;
+};
+
+/// A tile in half precision: one line of re/im pairs.
+struct alignas(64) HalfTile {
+  HalfComplex at[kTileLanes];
+};
+
+/// What half-precision tiles of received symbols are multiplied by. Samples are int16, so that one
+/// number suits all: the least of them stay above what binary16 holds with fewer bits (2⁻¹⁴), and of
+/// the largest possible, √2·√4096, 32 products with combiners whose components are ½ do not overflow.
+inline constexpr float kHalfScale = 16;
+
 constexpr std::uint32_t tiles_for(std::uint32_t subcarriers) {
   return (subcarriers + kTileLanes - 1) / kTileLanes;
 }

@@ -1,10 +1,81 @@
 #include "phy/equalize/equalize.hpp"
 
+#include "phy/zeroforce/zeroforce.hpp"
 #include "support/products.hpp"
 
 namespace {
 
 using namespace carillon;
+
+// The same products from half precision, which is also what they are counted in where the
+// processor multiplies so.
+class Halves {
+ public:
+  Halves(const bench::Bench& bench, Isa isa, phy::ArrayShape shape)
+      : bench_(bench),
+        isa_(isa),
+        shape_(shape),
+        kernels_(phy::equalize_kernels(isa)),
+        block_(std::size_t{shape.users} * shape.antenna_stride),
+        w_(block_),
+        scale_(shape.users),
+        y_(shape.antennas),
+        s_(shape.users) {
+    const auto& halve = phy::zeroforce_kernels(isa).halve;
+    halve(shape, bench::random_tiles(block_).data(), w_.data(), scale_.data());
+    const phy::ArrayShape one_row{shape.antennas, 1, shape.antennas};
+    float scale = 0;
+    halve(one_row, bench::random_tiles(shape.antennas).data(), y_.data(), &scale);
+  }
+
+  void warm() {
+    bench::Case own = of("equalize half");
+    own.work.read_bytes = static_cast<double>(block_ * sizeof(phy::HalfTile));
+    own.work.footprint = block_ * sizeof(phy::HalfTile);
+    bench_.time(own, [&] {
+      kernels_.per_subcarrier_half(shape_, w_.data(), scale_.data(), y_.data(), s_.data());
+    });
+    bench_.time(of("equalize half shared"), [&] {
+      kernels_.per_tile_half(shape_, w_[0].at, scale_.data(), y_.data(), s_.data());
+    });
+  }
+
+  void cold() {
+    bench::Case c = of("equalize half cold");
+    const std::size_t tiles = bench::kColdBytes / (block_ * sizeof(phy::HalfTile));
+    c.items = static_cast<double>(tiles);
+    c.work.read_bytes = static_cast<double>(shape_.users) * shape_.antennas * sizeof(phy::HalfTile);
+    c.work.footprint = bench::kColdBytes;
+    if (!bench_.wants(c.kernel, c.shape)) return;
+    const AlignedArray<phy::HalfTile> w(block_ * tiles);
+    bench_.time(c, [&] {
+      for (std::size_t t = 0; t < tiles; ++t)
+        kernels_.per_subcarrier_half(shape_, &w[t * block_], scale_.data(), y_.data(), s_.data());
+    });
+  }
+
+ private:
+  bench::Case of(const char* kernel) const {
+    const double flops = bench::product_flops(shape_) * phy::kTileLanes;
+    const bool multiplies_halves = isa_ == Isa::Avx512Fp16;
+    return {.kernel = kernel,
+            .shape = bench::name_of(shape_),
+            .isa = std::string(to_string(isa_)),
+            .per = "tile",
+            .work = {.flops = multiplies_halves ? 0 : flops,
+                     .half_flops = multiplies_halves ? flops : 0}};
+  }
+
+  const bench::Bench& bench_;
+  Isa isa_;
+  phy::ArrayShape shape_;
+  const phy::EqualizeKernels& kernels_;
+  std::size_t block_;
+  AlignedArray<phy::HalfTile> w_;
+  std::vector<float> scale_;
+  AlignedArray<phy::HalfTile> y_;
+  AlignedArray<phy::Tile> s_;
+};
 
 void run(bench::Bench& bench) {
   for (const Isa isa : bench.isas())
@@ -12,7 +83,11 @@ void run(bench::Bench& bench) {
       bench::Products<phy::EqualizeKernels> products(
           bench, "equalize", isa, shape, phy::equalize_kernels(isa), shape.antennas, shape.users);
       products.warm();
-      if (shape.antennas >= 128) products.cold();
+      Halves halves(bench, isa, shape);
+      halves.warm();
+      if (shape.antennas < 128) continue;
+      products.cold();
+      halves.cold();
     }
 }
 

@@ -43,6 +43,11 @@ void measure(const bench::Bench& bench, Isa isa, std::uint32_t size) {
   compare("fft", false, [&](std::uint32_t a) {
     kernels.receive(plan, iq.data() + a * symbol + 2 * prefix, grid.data() + a, stride, scratch);
   });
+  AlignedArray<HalfTile> half(grid.size());
+  compare("fft half", false, [&](std::uint32_t a) {
+    kernels.receive_half(plan, iq.data() + a * symbol + 2 * prefix, half.data() + a, stride,
+                         scratch);
+  });
   compare("pilot fft", false, [&](std::uint32_t a) {
     kernels.receive_pilot(plan, iq.data() + a * symbol + 2 * prefix, pilot.data(), row.data(),
                           scratch);

@@ -13,6 +13,14 @@ struct EqualizeKernels {
   void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* y, Tile* s) noexcept;
   /// The tile's 16 lanes share one: w is scalars.
   void (*per_tile)(ArrayShape shape, const Complex* w, const Tile* y, Tile* s) noexcept;
+
+  /// The same from half precision, s[user] = scale[user] · Σ w[user][antenna] · y[antenna], as
+  /// ZeroForceKernels::halve and OfdmKernels::receive_half prepare w, scale and y. AVX-512-FP16
+  /// also multiplies and adds at most 16 antennas in half precision, the others in single.
+  void (*per_subcarrier_half)(ArrayShape shape, const HalfTile* w, const float* scale,
+                              const HalfTile* y, Tile* s) noexcept;
+  void (*per_tile_half)(ArrayShape shape, const HalfComplex* w, const float* scale,
+                        const HalfTile* y, Tile* s) noexcept;
 };
 
 const EqualizeKernels& equalize_kernels(Isa isa = active_isa());

@@ -1,4 +1,7 @@
 #include "phy/simd/product.inl"
+// clang-format off
+#include "phy/equalize/half.inl"
+// clang-format on
 
 namespace {
 
@@ -10,4 +13,5 @@ void equalize(ArrayShape shape, const T* w, const Tile* y, Tile* s) noexcept {
 }  // namespace
 
 extern const EqualizeKernels equalize_kernels;
-const EqualizeKernels equalize_kernels = {equalize<Tile>, equalize<Complex>};
+const EqualizeKernels equalize_kernels = {equalize<Tile>, equalize<Complex>,
+                                          equalize_half<HalfTile>, equalize_half<HalfComplex>};

@@ -74,10 +74,13 @@ struct OfdmKernels {
   /// lanes zero.
   void (*receive)(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
                   OfdmScratch& scratch) noexcept;
+  /// The same in half precision, times kHalfScale.
+  void (*receive_half)(const OfdmPlan& plan, const std::int16_t* iq, HalfTile* out,
+                       std::size_t stride, OfdmScratch& scratch) noexcept;
 
-  /// The same for a pilot symbol, multiplied by `pilot` (tiles: conj(p)/|p|² where a pilot was
-  /// sent, 0 elsewhere) → row[t]. Returns the mean power per unused bin, which is the noise
-  /// variance per subcarrier; 0 when no bin is left to measure on.
+  /// The same for a pilot symbol in single precision, multiplied by `pilot` (tiles: conj(p)/|p|²
+  /// where a pilot was sent, 0 elsewhere) → row[t]. Returns the mean power per unused bin, which is
+  /// the noise variance per subcarrier; 0 when no bin is left to measure on.
   float (*receive_pilot)(const OfdmPlan& plan, const std::int16_t* iq, const Tile* pilot, Tile* row,
                          OfdmScratch& scratch) noexcept;
 

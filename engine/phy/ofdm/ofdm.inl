@@ -1,21 +1,36 @@
 // Samples to tiles and back around the transform: conversion fused into its first loads,
 // selection of used subcarriers into its last stores, and the other way round for the inverse.
 #include "phy/ofdm/fft.inl"
+#include "phy/simd/half.inl"
 
 namespace {
 
 /// Where a row of L numbers, the v-th from the lowest used subcarrier, lies among tiles.
-template <std::uint32_t L>
+template <std::uint32_t L, typename T = Tile>
 struct TileRows {
-  Tile* base;
+  T* base;
   std::size_t stride;
   std::uint32_t tiles;  ///< rows beyond are zero and not stored
 
-  [[gnu::always_inline]] float* at(std::uint32_t v) const {
-    return base[v / (kTileLanes / L) * stride].re + v % (kTileLanes / L) * L;
+  [[gnu::always_inline]] T& tile(std::uint32_t v) const {
+    return base[v / (kTileLanes / L) * stride];
   }
+  [[gnu::always_inline]] static std::uint32_t lane(std::uint32_t v) {
+    return v % (kTileLanes / L) * L;
+  }
+  [[gnu::always_inline]] float* at(std::uint32_t v) const { return tile(v).re + lane(v); }
   [[gnu::always_inline]] bool inside(std::uint32_t v) const { return v < tiles * (kTileLanes / L); }
 };
+
+template <typename F>
+[[gnu::always_inline]] inline void store_lanes(Tile& tile, std::uint32_t lane, F re, F im) {
+  std::memcpy(tile.re + lane, &re, sizeof re);
+  std::memcpy(tile.im + lane, &im, sizeof im);
+}
+template <typename F>
+[[gnu::always_inline]] inline void store_lanes(HalfTile& tile, std::uint32_t lane, F re, F im) {
+  store_pairs(tile.at + lane, re * kHalfScale, im * kHalfScale);
+}
 
 // ---- samples → tiles
 
@@ -54,8 +69,8 @@ inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, flo
   }
 }
 
-template <std::uint32_t L>
-void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L> out,
+template <std::uint32_t L, typename T>
+void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L, T> out,
                       OfdmScratch& scratch) {
   float* work = scratch.work.data();
   samples_to_rows<L>(tables, iq, work);
@@ -70,17 +85,17 @@ void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<
   transform_rows<L>(tables, work, load, [=](std::uint32_t place, Cx<L> x) {
     const std::uint32_t v = frequency[place];
     if (!out.inside(v)) return;
-    Simd<L>::store(out.at(v), x.re);
-    Simd<L>::store(out.at(v) + kTileLanes, x.im);
+    store_lanes(out.tile(v), out.lane(v), x.re, x.im);
   });
 }
 
-void all_bins(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
+template <typename T>
+void all_bins(const OfdmPlan& plan, const std::int16_t* iq, T* out, std::size_t stride,
               std::uint32_t tiles, OfdmScratch& scratch) {
   if (kLanes == 8 || plan.shape().fft_size < 256)
-    samples_to_tiles<8>(plan.tables(8), iq, {out, stride, tiles}, scratch);
+    samples_to_tiles<8, T>(plan.tables(8), iq, {out, stride, tiles}, scratch);
   else
-    samples_to_tiles<kLanes>(plan.tables(kLanes), iq, {out, stride, tiles}, scratch);
+    samples_to_tiles<kLanes, T>(plan.tables(kLanes), iq, {out, stride, tiles}, scratch);
 }
 
 // ---- tiles → samples
@@ -227,23 +242,30 @@ std::uint32_t hole_of(const OfdmPlan& plan) {
   return plan.shape().dc_hole ? plan.shape().subcarriers / 2 : plan.shape().fft_size;
 }
 
-void receive(const OfdmPlan& plan, const std::int16_t* iq, Tile* out, std::size_t stride,
+void clear_lanes(Tile& tile, std::uint32_t first) {
+  std::fill(tile.re + first, std::end(tile.re), 0.0F);
+  std::fill(tile.im + first, std::end(tile.im), 0.0F);
+}
+void clear_lanes(HalfTile& tile, std::uint32_t first) {
+  std::fill(tile.at + first, std::end(tile.at), HalfComplex{});
+}
+
+template <typename T>
+void receive(const OfdmPlan& plan, const std::int16_t* iq, T* out, std::size_t stride,
              OfdmScratch& scratch) noexcept {
   const std::uint32_t tiles = plan.tiles(), subcarriers = plan.shape().subcarriers;
   if (!plan.shape().dc_hole) {
     all_bins(plan, iq, out, stride, tiles, scratch);
-    Tile& last = out[(tiles - 1) * stride];
-    for (std::uint32_t i = subcarriers - (tiles - 1) * kTileLanes; i < kTileLanes; ++i)
-      last.re[i] = last.im[i] = 0;
+    clear_lanes(out[(tiles - 1) * stride], subcarriers - (tiles - 1) * kTileLanes);
     return;
   }
   const Tile* bins = scratch.bins.data();
   all_bins(plan, iq, scratch.bins.data(), 1, tiles_for(subcarriers + 1), scratch);
   const std::uint32_t hole = hole_of(plan);
   for (std::uint32_t k = 0; k < tiles * kTileLanes; k += kLanes) {
-    Tile& tile = out[k / kTileLanes * stride];
-    store(tile.re + k % kTileLanes, used_bins(bins->re, k, hole, subcarriers));
-    store(tile.im + k % kTileLanes, used_bins(bins->im, k, hole, subcarriers));
+    store_lanes(out[k / kTileLanes * stride], k % kTileLanes,
+                used_bins(bins->re, k, hole, subcarriers),
+                used_bins(bins->im, k, hole, subcarriers));
   }
 }
 
@@ -319,4 +341,4 @@ std::uint32_t transmit(const OfdmPlan& plan, const Tile* in, std::size_t stride,
 }  // namespace
 
 extern const OfdmKernels ofdm_kernels;
-const OfdmKernels ofdm_kernels{receive, receive_pilot, transmit};
+const OfdmKernels ofdm_kernels{receive<Tile>, receive<HalfTile>, receive_pilot, transmit};

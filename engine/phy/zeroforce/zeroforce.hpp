@@ -68,6 +68,12 @@ struct ZeroForceKernels {
                         float* power) noexcept;
   void (*antenna_power_scalar)(ArrayShape shape, const Complex* w, std::uint32_t lanes,
                                float* power) noexcept;
+
+  /// A combiner of any of these layouts in half precision, each user's row times a power of two
+  /// that brings its largest component to ¼…½. scale[user] undoes this and kHalfScale.
+  void (*halve)(ArrayShape shape, const Tile* w, HalfTile* half, float* scale) noexcept;
+  void (*halve_scalar)(ArrayShape shape, const Complex* w, HalfComplex* half,
+                       float* scale) noexcept;
 };
 
 const ZeroForceKernels& zeroforce_kernels(Isa isa = active_isa());

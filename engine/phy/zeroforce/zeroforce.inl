@@ -5,6 +5,7 @@
 // clang-format off
 #include "phy/zeroforce/inverse.inl"
 #include "phy/zeroforce/expand.inl"
+#include "phy/zeroforce/halve.inl"
 // clang-format on
 
 namespace {
@@ -244,5 +245,5 @@ void antenna_power_scalar(ArrayShape shape, const Complex* w, std::uint32_t lane
 }  // namespace
 
 extern const ZeroForceKernels zeroforce_kernels;
-const ZeroForceKernels zeroforce_kernels = {combine, expand, expand_scalar, antenna_power,
-                                            antenna_power_scalar};
+const ZeroForceKernels zeroforce_kernels = {
+    combine, expand, expand_scalar, antenna_power, antenna_power_scalar, halve, halve_scalar};

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "phy/half.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -131,6 +132,32 @@ TEST(Ofdm, ReceiveEqualsTheFourierTransform) {
       for (std::size_t t = 0; t < out.size(); ++t)
         EXPECT_TRUE(t % kStride == 0 || (out[t].re[0] == 77 && out[t].im[15] == 77))
             << text(shape) << ": tile " << t << " is not ours";
+    }
+  }
+}
+
+TEST(Ofdm, HalfPrecisionIsReceiveRounded) {
+  constexpr std::size_t kStride = 3;
+  for (const OfdmShape& shape : kShapes) {
+    const OfdmPlan plan(shape);
+    OfdmScratch scratch(plan);
+    const std::vector<std::int16_t> iq = random_samples(shape.fft_size, 1);
+    for (const Isa isa : available_isas()) {
+      AlignedArray<Tile> single(plan.tiles());
+      AlignedArray<HalfTile> half(plan.tiles() * kStride);
+      for (HalfTile& tile : half)
+        std::fill(std::begin(tile.at), std::end(tile.at), HalfComplex{77, 77});
+      ofdm_kernels(isa).receive(plan, iq.data(), single.data(), 1, scratch);
+      ofdm_kernels(isa).receive_half(plan, iq.data(), half.data(), kStride, scratch);
+      const auto expected = [&](std::size_t t, const float* part) -> std::uint16_t {
+        return t % kStride == 0 ? phy::testing::bits_of(kHalfScale * *part) : 77;
+      };
+      for (std::size_t t = 0; t < half.size(); ++t)
+        for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+          const Tile& tile = single[t / kStride];
+          EXPECT_EQ(half[t].at[i].re, expected(t, &tile.re[i])) << text(shape) << to_string(isa);
+          EXPECT_EQ(half[t].at[i].im, expected(t, &tile.im[i])) << text(shape) << to_string(isa);
+        }
     }
   }
 }

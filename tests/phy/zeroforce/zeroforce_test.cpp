@@ -1,5 +1,6 @@
 #include "phy/zeroforce/zeroforce.hpp"
 
+#include "phy/half.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "support/test.hpp"
 
@@ -457,6 +458,51 @@ TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
         EXPECT_TRUE(std::isnan(w[user * shape.antenna_stride + 5].re));
       }
     }
+}
+
+// The only power of two that takes the row's largest component to ¼…½, and each number's nearest.
+void check_halved_row(ArrayShape shape, std::uint32_t user, const Tiles& w, std::uint32_t lanes,
+                      const HalfComplex* half, float scale) {
+  const Tile* row = &w[std::size_t{user} * shape.antenna_stride];
+  float largest = 0;
+  for (std::uint32_t a = 0; a < shape.antennas; ++a)
+    for (std::uint32_t lane = 0; lane < lanes; ++lane)
+      largest = std::max({largest, std::abs(row[a].re[lane]), std::abs(row[a].im[lane])});
+  const double factor = 1 / (static_cast<double>(scale) * kHalfScale);
+  EXPECT_EQ(std::exp2(std::round(std::log2(factor))), factor);
+  EXPECT_TRUE(largest == 0 || (largest * factor >= 0.25 && largest * factor < 0.5)) << largest;
+  for (std::uint32_t a = 0; a < shape.antennas; ++a)
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      const HalfComplex got = half[(std::size_t{user} * shape.antenna_stride + a) * lanes + lane];
+      EXPECT_EQ(got.re, bits_of(row[a].re[lane] * factor)) << user << a << lane;
+      EXPECT_EQ(got.im, bits_of(row[a].im[lane] * factor)) << user << a << lane;
+    }
+}
+
+TEST(ZeroForce, HalvesRowsByPowersOfTwo) {
+  const ArrayShape shape{9, 5, 11};
+  Tiles w = random_block(shape, 6);
+  const double levels[] = {1, 0, 1e-12, 3e14, 0.37};
+  for (std::uint32_t k = 0; k < shape.users; ++k)
+    for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+      Tile& tile = w[k * shape.antenna_stride + a];
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+        put(tile, lane, levels[k] * std::exp2(-2.0 * a) * get(tile, lane));
+    }
+  std::vector<Complex> scalars;
+  for (const Tile& tile : w) scalars.push_back({tile.re[0], tile.im[0]});
+  for (const Isa isa : available_isas()) {
+    AlignedArray<HalfTile> tiles(w.size());
+    std::vector<HalfComplex> half(w.size());
+    std::vector<float> scale(shape.users), scalar_scale(shape.users);
+    zeroforce_kernels(isa).halve(shape, w.data(), tiles.data(), scale.data());
+    zeroforce_kernels(isa).halve_scalar(shape, scalars.data(), half.data(), scalar_scale.data());
+    for (std::uint32_t k = 0; k < shape.users; ++k) {
+      check_halved_row(shape, k, w, kTileLanes, tiles[0].at, scale[k]);
+      check_halved_row(shape, k, w, 1, half.data(), scalar_scale[k]);
+    }
+    EXPECT_EQ(tiles[shape.antennas].at[0].re, 0) << "padding is left alone";
+  }
 }
 
 TEST(ZeroForce, AntennaPowerCountsTheUsedLanes) {
