@@ -19,6 +19,7 @@ enum class ModulationChoice : std::uint8_t { Qpsk, Qam16, Qam64, Qam256 };
 enum class McsTable : std::uint8_t { None, Qam64, Qam256, LowSe };
 enum class GrantKind : std::uint8_t { Full, RoundRobin, List };
 enum class Direction : std::uint8_t { Uplink, Downlink };
+enum class Precision : std::uint8_t { Fastest, Fp32, Fp16 };
 
 struct Numerology {
   std::uint32_t fft_size = 512;
@@ -54,15 +55,18 @@ struct Pilots {
   }
 };
 
-/// Which linear detector, and how many neighbouring subcarriers share one.
+/// Which linear detector, how many neighbouring subcarriers share one, and what it and the received
+/// symbols are kept in; see Pipeline::uses_half for the fastest.
 struct Combiner {
   phy::Detector kind = phy::Detector::ZeroForcing;
   std::uint32_t group = 16;
+  Precision precision = Precision::Fastest;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
     visit("group", self.group);
+    visit("precision", self.precision);
   }
 };
 
@@ -211,6 +215,10 @@ struct EnumNames<frame::McsTable> {
 template <>
 struct EnumNames<frame::GrantKind> {
   static constexpr std::array<std::string_view, 3> value{"full", "round-robin", "list"};
+};
+template <>
+struct EnumNames<frame::Precision> {
+  static constexpr std::array<std::string_view, 3> value{"fastest", "fp32", "fp16"};
 };
 template <>
 struct EnumNames<phy::Detector> {

@@ -54,13 +54,18 @@ struct Sizes {
     downlink_symbols = downlink * tiles * f.users;
     downlink_grid = downlink * tiles * stride;
     weights = tiles * f.users * stride;
+    half_scale = tiles * f.users;
     post_noise = tiles * f.users * kTileLanes;
     antenna_power = csi_tiles * f.antennas;
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
-  std::size_t weights, post_noise, antenna_power;                 // of Combiners
+  std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
 };
+
+bool keeps_single(const Frame& frame, bool half) {
+  return !half || !frame.symbols_of(SymbolKind::Downlink).empty();
+}
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
 // whatever the others hold.
@@ -78,6 +83,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       csi_tiles_(
           phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
       source_(options.source),
+      half_(source_ == nullptr && uses_half(frame, options.isa)),
+      single_(keeps_single(frame, half_)),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -94,7 +101,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)
-    workers_.push_back(std::make_unique<Worker>(frame_));
+    workers_.push_back(std::make_unique<Worker>(frame_, !single_));
   for (const auto& instruction : graph_.graph.instructions()) {
     const auto op = static_cast<Op>(instruction.opcode);
     const bool sends =
@@ -112,7 +119,10 @@ void Pipeline::allocate(FrameSlot& s) const {
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
   const Sizes sizes(frame_);
   s.samples.resize(frame_.symbols().size() * antennas_);
-  s.grid = AlignedArray<phy::Tile>(sizes.grid);
+  if (half_)
+    s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
+  else
+    s.grid = AlignedArray<phy::Tile>(sizes.grid);
   s.csi = AlignedArray<phy::Tile>(sizes.csi);
   s.noise = AlignedArray<float>(sizes.noise);
   s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
@@ -131,10 +141,12 @@ void Pipeline::allocate(FrameSlot& s) const {
 
 void Pipeline::allocate(Combiners& c) const {
   const Sizes sizes(frame_);
-  if (group() == 16)
-    c.scalars = AlignedArray<phy::Complex>(sizes.weights);
-  else
-    c.tiles = AlignedArray<phy::Tile>(sizes.weights);
+  const bool shared = group() == 16;
+  if (single_ && shared) c.scalars = AlignedArray<phy::Complex>(sizes.weights);
+  if (single_ && !shared) c.tiles = AlignedArray<phy::Tile>(sizes.weights);
+  if (half_ && shared) c.half_scalars = AlignedArray<phy::HalfComplex>(sizes.weights);
+  if (half_ && !shared) c.half_tiles = AlignedArray<phy::HalfTile>(sizes.weights);
+  if (half_) c.half_scale = AlignedArray<float>(sizes.half_scale);
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
@@ -204,13 +216,27 @@ std::uint32_t Pipeline::sampled_tile(std::uint64_t frame, std::uint32_t symbol) 
   return static_cast<std::uint32_t>((frame * 7 + symbol) % frame_.tiles());
 }
 
-std::uint64_t Pipeline::footprint(const Frame& frame) {
+bool Pipeline::uses_half(const Frame& frame, Isa isa) {
+  const Precision wanted = frame.format().combiner.precision;
+  if (wanted != Precision::Fastest) return wanted == Precision::Fp16;
+  const auto blocks = frame.transport_blocks(Direction::Uplink);
+  return isa == Isa::Avx512Fp16 && std::none_of(blocks.begin(), blocks.end(), [&](const auto& tb) {
+           return frame.plan(tb).modulation() == phy::Modulation::Qam256;
+         });
+}
+
+std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const auto& f = frame.format();
   const Sizes s(frame);
-  const std::size_t weight = f.combiner.group == 16 ? sizeof(phy::Complex) : sizeof(phy::Tile);
-  const std::uint64_t combiners =
-      s.weights * weight + (s.post_noise + s.antenna_power) * sizeof(float);
-  std::uint64_t slot = (s.grid + s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
+  const bool shared = f.combiner.group == 16, half = uses_half(frame, isa);
+  std::uint64_t combiners = (s.post_noise + s.antenna_power) * sizeof(float);
+  if (keeps_single(frame, half))
+    combiners += s.weights * (shared ? sizeof(phy::Complex) : sizeof(phy::Tile));
+  if (half)
+    combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
+                 s.half_scale * sizeof(float);
+  std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
+                       (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
                        s.noise * sizeof(float) + frame.info_bytes(Direction::Uplink);
   for (const Direction d : {Direction::Uplink, Direction::Downlink})
     slot += frame.coded_bytes(d) + frame.payload_bytes(d);

@@ -38,10 +38,14 @@ struct SymbolQuality {
 struct Combiners {
   static constexpr std::uint64_t kIncomplete = ~0ULL;
 
+  // In single precision for the downlink, and for the uplink unless that is in half.
   AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
-  AlignedArray<float> post_noise;      // [tile][user][16]
-  AlignedArray<float> antenna_power;   // [CSI tile][antenna]: Σ|w|² over users and subcarriers
+  AlignedArray<phy::HalfTile> half_tiles;
+  AlignedArray<phy::HalfComplex> half_scalars;
+  AlignedArray<float> half_scale;     // [tile][user]
+  AlignedArray<float> post_noise;     // [tile][user][16]
+  AlignedArray<float> antenna_power;  // [CSI tile][antenna]: Σ|w|² over users and subcarriers
   float transmit_gain = 0;
   std::atomic<std::uint32_t> chunks_done{0};
   std::atomic<std::uint64_t> frame{kIncomplete};  // whose combiner this is, once complete
@@ -53,6 +57,7 @@ struct Combiners {
 struct FrameSlot {
   std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
   AlignedArray<phy::Tile> grid;              // [uplink ordinal % kReceivedGrids][tile][antenna]
+  AlignedArray<phy::HalfTile> half_grid;     // instead, in half precision
   AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
   AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
   AlignedArray<std::int8_t> soft;            // code blocks at CodeBlockPlace::coded_offset
@@ -76,7 +81,7 @@ struct FrameSlot {
 };
 
 /// Stands in for the uplink's samples and OFDM stages where received subcarriers are known without
-/// them.
+/// them; in single precision, as half suits what int16 samples can hold.
 class SubcarrierSource {
  public:
   /// A P symbol's subcarriers at an antenna, divided by the pilots (frame.pilot_division()), as
@@ -133,9 +138,12 @@ class Pipeline {
   std::uint32_t sampled_user(std::uint64_t frame) const;
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
 
+  /// Whether the uplink's grids and combiners are in half precision. Fastest: where the processor
+  /// multiplies in it, but not for 256QAM, which it could cost more than 0.1 dB.
+  static bool uses_half(const Frame& frame, Isa isa);
   /// Bytes that all frames in flight take: the arrays of their slots and combiners, and one packet
   /// for each symbol and antenna.
-  static std::uint64_t footprint(const Frame& frame);
+  static std::uint64_t footprint(const Frame& frame, Isa isa = active_isa());
 
  private:
   struct Worker;
@@ -154,6 +162,8 @@ class Pipeline {
   std::uint32_t antennas_, users_;
   std::uint32_t csi_tiles_;
   SubcarrierSource* source_;
+  bool half_;    // the uplink's grids and combiners are in half precision
+  bool single_;  // combiners are kept in single precision, which the downlink needs too
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

@@ -9,6 +9,7 @@
 
 namespace carillon::frame {
 
+using phy::Complex;
 using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
@@ -65,20 +66,30 @@ struct UplinkKernels {
   }
 
   void uplink_fft() {
-    Tile* grid = grid_of(task.step);
-    if (p.source_ != nullptr) return p.source_->uplink_grid(task.step, grid);
+    if (p.source_ != nullptr)
+      p.source_->uplink_grid(task.step, grid_of(slot.grid));
+    else if (p.half_)
+      receive(p.ofdm_.receive_half, grid_of(slot.half_grid));
+    else
+      receive(p.ofdm_.receive, grid_of(slot.grid));
+  }
+
+  template <typename Receive, typename T>
+  void receive(Receive kernel, T* grid) {
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
       if (samples != nullptr)
-        p.ofdm_.receive(frame.ofdm(), samples, grid + antenna, p.tile_stride(), worker.ofdm);
+        kernel(frame.ofdm(), samples, grid + antenna, p.tile_stride(), worker.ofdm);
       else
         for (std::uint32_t t = 0; t < frame.tiles(); ++t)
-          grid[std::size_t{t} * p.tile_stride() + antenna] = Tile{};
+          grid[std::size_t{t} * p.tile_stride() + antenna] = T{};
     });
   }
 
-  Tile* grid_of(std::uint32_t symbol) {
-    const std::size_t place = frame.symbol(symbol).ordinal % kReceivedGrids;
-    return &slot.grid[place * frame.tiles() * p.tile_stride()];
+  /// The task's symbol among a slot's grids.
+  template <typename T>
+  T* grid_of(AlignedArray<T>& grids) const {
+    const std::size_t place = frame.symbol(task.step).ordinal % kReceivedGrids;
+    return &grids[place * frame.tiles() * p.tile_stride()];
   }
 
   std::uint32_t csi_lanes() const {
@@ -103,7 +114,7 @@ struct UplinkKernels {
     Combiners& c = *slot.combiners;
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       const bool direct = p.group() == 1;
-      Tile* w = direct ? &c.tiles[g * block] : worker.combiner.data();
+      Tile* w = direct && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
       float* post_noise = direct ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
                                  : worker.group_noise.data();
       const auto flagged =
@@ -131,16 +142,25 @@ struct UplinkKernels {
           std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
       float* post_noise = &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes];
       if (group == 16) {
-        p.zero_force_.expand_scalar(frame.array(), i, worker.combiner.data(), block,
-                                    &c.scalars[tile * block], worker.group_noise.data(),
-                                    post_noise);
-        p.zero_force_.antenna_power_scalar(frame.array(), &c.scalars[tile * block], lanes, power);
+        Complex* w = p.single_ ? &c.scalars[tile * block] : worker.spread_scalars.data();
+        p.zero_force_.expand_scalar(frame.array(), i, worker.combiner.data(), block, w,
+                                    worker.group_noise.data(), post_noise);
+        p.zero_force_.antenna_power_scalar(frame.array(), w, lanes, power);
+        if (p.half_)
+          p.zero_force_.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
+                                     &c.half_scale[std::size_t{tile} * p.users_]);
         continue;
       }
+      Tile* w = p.single_    ? &c.tiles[tile * block]
+                : group == 1 ? worker.combiner.data()
+                             : worker.spread_tiles.data();
       if (group > 1)
-        p.zero_force_.expand(frame.array(), group, i, worker.combiner.data(), block,
-                             &c.tiles[tile * block], worker.group_noise.data(), post_noise);
-      p.zero_force_.antenna_power(frame.array(), &c.tiles[tile * block], lanes, power);
+        p.zero_force_.expand(frame.array(), group, i, worker.combiner.data(), block, w,
+                             worker.group_noise.data(), post_noise);
+      p.zero_force_.antenna_power(frame.array(), w, lanes, power);
+      if (p.half_)
+        p.zero_force_.halve(frame.array(), w, &c.half_tiles[tile * block],
+                            &c.half_scale[std::size_t{tile} * p.users_]);
     }
   }
 
@@ -159,21 +179,32 @@ struct UplinkKernels {
   }
 
   void equalize_demodulate() {
-    const Combiners& c = *slot.combiners;
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const Tile* grid = grid_of(task.step);
     for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
       const std::uint32_t count = std::min(kTilesAtOnce, task.first + task.count - t);
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const Tile* y = grid + std::size_t{t + i} * p.tile_stride();
-        Tile* s = &worker.equalized[std::size_t{i} * p.users_];
-        if (p.group() == 16)
-          p.equalize_.per_tile(frame.array(), &c.scalars[(t + i) * block], y, s);
-        else
-          p.equalize_.per_subcarrier(frame.array(), &c.tiles[(t + i) * block], y, s);
-      }
-      demodulate(t, count, &c.post_noise[std::size_t{t} * p.users_ * kTileLanes]);
+      for (std::uint32_t i = 0; i < count; ++i)
+        equalize(t + i, &worker.equalized[std::size_t{i} * p.users_]);
+      demodulate(t, count, &slot.combiners->post_noise[std::size_t{t} * p.users_ * kTileLanes]);
     }
+  }
+
+  void equalize(std::size_t tile, Tile* s) {
+    const Combiners& c = *slot.combiners;
+    const std::size_t w = tile * p.users_ * p.tile_stride(), row = tile * p.tile_stride();
+    const bool shared = p.group() == 16;
+    if (p.half_) {
+      const phy::HalfTile* y = grid_of(slot.half_grid) + row;
+      const float* scale = &c.half_scale[tile * p.users_];
+      if (shared)
+        p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
+      else
+        p.equalize_.per_subcarrier_half(frame.array(), &c.half_tiles[w], scale, y, s);
+      return;
+    }
+    const Tile* y = grid_of(slot.grid) + row;
+    if (shared)
+      p.equalize_.per_tile(frame.array(), &c.scalars[w], y, s);
+    else
+      p.equalize_.per_subcarrier(frame.array(), &c.tiles[w], y, s);
   }
 
   void demodulate(std::uint32_t first, std::uint32_t count, const float* post_noise) {

@@ -9,11 +9,14 @@ namespace carillon::frame {
 inline constexpr std::uint32_t kTilesAtOnce = 8;
 
 struct Pipeline::Worker {
-  explicit Worker(const Frame& frame)
+  /// spreads: combiners are in half precision only.
+  Worker(const Frame& frame, bool spreads)
       : ofdm(frame.ofdm()),
         zero_force(frame.format().users),
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
+        spread_tiles(spreads && frame.format().combiner.group < 16 ? combiner.size() : 0),
+        spread_scalars(spreads && frame.format().combiner.group == 16 ? combiner.size() : 0),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
@@ -23,8 +26,10 @@ struct Pipeline::Worker {
   phy::OfdmScratch ofdm;
   phy::ZeroForceScratch zero_force;
   phy::LdpcScratch ldpc;
-  AlignedArray<phy::Tile> row;        // one antenna's pilot symbol
-  AlignedArray<phy::Tile> combiner;   // of one CSI tile, lanes are groups
+  AlignedArray<phy::Tile> row;           // one antenna's pilot symbol
+  AlignedArray<phy::Tile> combiner;      // of one CSI tile, lanes are groups
+  AlignedArray<phy::Tile> spread_tiles;  // of one tile, before it is halved: either of the two
+  AlignedArray<phy::Complex> spread_scalars;
   AlignedArray<float> group_noise;    // its post-equalization noise
   AlignedArray<phy::Tile> equalized;  // [tile][user]
   AlignedArray<std::int8_t> soft;     // code blocks whose bits repeat

@@ -8,10 +8,12 @@
 #include "frame/cell.hpp"
 #include "frame/random_format.hpp"
 #include "frame/transmit.hpp"
+#include "phy/half.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
 using namespace carillon::frame;
+using phy::testing::from_half;
 using test::Cell;
 using test::clear_air;
 using test::small_format;
@@ -119,6 +121,38 @@ TEST(Uplink, IsDecodedWithMcsTables) {
                        f.uplink.mcs_index = index;
                      }),
                      "MCS " + std::to_string(index), clear_air(38));
+}
+
+TEST(Uplink, IsDecodedInEitherPrecision) {
+  for (const auto precision : {Precision::Fp32, Precision::Fp16})
+    for (const std::uint32_t group : {1U, 5U, 16U})
+      for (const char* schedule : {"PPUUUU", "PPGDDDDGUUUU"})
+        expect_decoded(changed([&](FrameFormat& f) {
+                         f.antennas = 20;
+                         f.numerology.dc_hole = group == 5;
+                         f.schedule = schedule;
+                         f.deadlines.downlink_lead_ms = 0.01;
+                         f.combiner.group = group;
+                         f.combiner.precision = precision;
+                         f.uplink.modulation = ModulationChoice::Qam256;
+                         f.uplink.rate = 0.8;
+                       }),
+                       "group " + std::to_string(group), clear_air(38));
+}
+
+TEST(Uplink, IsInHalfPrecisionWhereItPays) {
+  const auto half = [](Precision precision, ModulationChoice modulation, Isa isa) {
+    const Frame frame(changed([&](FrameFormat& f) {
+      f.combiner.precision = precision;
+      f.uplink.modulation = modulation;
+    }));
+    return Pipeline::uses_half(frame, isa);
+  };
+  EXPECT_TRUE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512Fp16));
+  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam256, Isa::Avx512Fp16));
+  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512));
+  EXPECT_TRUE(half(Precision::Fp16, ModulationChoice::Qam256, Isa::Avx2));
+  EXPECT_FALSE(half(Precision::Fp32, ModulationChoice::Qpsk, Isa::Avx512Fp16));
 }
 
 TEST(Uplink, IsDecodedOverCombsAndFadingBands) {
@@ -464,27 +498,35 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
     for (const float v : values) ASSERT_TRUE(std::isfinite(v));
   };
   for (const Isa isa : available_isas())
-    for (const auto kind :
-         {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
-      Cell cell(changed([&](FrameFormat& f) {
-                  f.antennas = f.users = 4;
-                  f.schedule = "PPPPUU";
-                  f.combiner = {kind, 16};
-                }),
-                clear_air(), isa);
-      for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
-        cell.run(i, {}, extremes[i]);
-        const Combiners& c = *cell.pipeline.slot(i).combiners;
-        expect_finite({&c.scalars[0].re, 2 * c.scalars.size()});
-        expect_finite({c.post_noise.data(), c.post_noise.size()});
-        expect_finite({&c.transmit_gain, 1});
-        // Silence has no channel; one level is a carrier in one group, the same on all antennas.
-        const std::uint32_t groups = (72 + 15) / 16;
-        if (i < 2) {
-          EXPECT_GE(c.ill_conditioned.load(), i == 0 ? groups : groups - 1);
+    for (const auto precision : {Precision::Fp32, Precision::Fp16})
+      for (const auto kind :
+           {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
+        Cell cell(changed([&](FrameFormat& f) {
+                    f.antennas = f.users = 4;
+                    f.schedule = "PPPPUU";
+                    f.combiner = {kind, 16, precision};
+                  }),
+                  clear_air(), isa);
+        for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
+          cell.run(i, {}, extremes[i]);
+          const Combiners& c = *cell.pipeline.slot(i).combiners;
+          EXPECT_NE(c.scalars.size() == 0, c.half_scalars.size() == 0);
+          for (const phy::Complex& w : c.scalars) expect_finite({&w.re, 2});
+          for (const phy::HalfComplex& w : c.half_scalars) {
+            const std::array<float, 2> parts{static_cast<float>(from_half(w.re)),
+                                             static_cast<float>(from_half(w.im))};
+            expect_finite(parts);
+          }
+          expect_finite({c.half_scale.data(), c.half_scale.size()});
+          expect_finite({c.post_noise.data(), c.post_noise.size()});
+          expect_finite({&c.transmit_gain, 1});
+          // Silence has no channel; one level is a carrier in one group, the same on all antennas.
+          const std::uint32_t groups = (72 + 15) / 16;
+          if (i < 2) {
+            EXPECT_GE(c.ill_conditioned.load(), i == 0 ? groups : groups - 1);
+          }
         }
       }
-    }
 }
 
 TEST(Footprint, IsWhatIsAllocated) {
@@ -501,13 +543,14 @@ TEST(Footprint, IsWhatIsAllocated) {
       c->frame.store(n);  // complete: then the oldest is taken next
       if (std::find(seen.begin(), seen.end(), c) != seen.end()) continue;
       seen.push_back(c);
-      total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->post_noise) + bytes(c->antenna_power);
+      total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
+               bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);
-      total += bytes(s.grid) + bytes(s.csi) + bytes(s.noise) + bytes(s.soft) + bytes(s.info) +
-               bytes(s.payload) + bytes(s.downlink_payload) + bytes(s.downlink_coded) +
-               bytes(s.symbols) + bytes(s.downlink_grid);
+      total += bytes(s.grid) + bytes(s.half_grid) + bytes(s.csi) + bytes(s.noise) + bytes(s.soft) +
+               bytes(s.info) + bytes(s.payload) + bytes(s.downlink_payload) +
+               bytes(s.downlink_coded) + bytes(s.symbols) + bytes(s.downlink_grid);
       for (const Symbol& symbol : frame.symbols())
         total += std::uint64_t{symbol.samples} * 4 * frame.format().antennas;
     }

@@ -100,6 +100,12 @@ class Combiner(Base):
         ge=1,
         le=16,
     )
+    precision: Literal["fastest", "fp32", "fp16"] = key(
+        "fastest",
+        "What received symbols and combiners are kept in. fp16 takes half the memory, and with "
+        "AVX-512-FP16 they are also multiplied so; `fastest` takes it there, except for 256QAM, "
+        "which it could cost more than 0.1 dB.",
+    )
 
 
 def _none_is_false(value: object) -> object:
