@@ -32,8 +32,8 @@ struct alignas(64) HalfTile {
 };
 
 /// What half-precision tiles of received symbols are multiplied by. Samples are int16, so that one
-/// number suits all: the least of them stay above what binary16 holds with fewer bits (2⁻¹⁴), and of
-/// the largest possible, √2·√4096, 32 products with combiners whose components are ½ do not overflow.
+/// number suits all: the least stay above what binary16 holds with fewer bits (2⁻¹⁴), and of the
+/// largest, √2·√4096, 32 products with combiners whose components are ½ do not overflow.
 inline constexpr float kHalfScale = 16;
 
 constexpr std::uint32_t tiles_for(std::uint32_t subcarriers) {
