@@ -100,58 +100,69 @@ void all_bins(const OfdmPlan& plan, const std::int16_t* iq, T* out, std::size_t 
 
 // ---- tiles → samples
 
-template <typename F>
-[[gnu::always_inline]] inline F larger(F a, F b) {
-  return a > b ? a : b;
+// I and Q numbers below 2^31 to samples, rounded to nearest and saturated; the largest magnitudes
+// so far, where -32768 has its own; and whether one is as large as a saturated sample's.
+[[gnu::always_inline]] inline __m256i to_samples(__m256 i, __m256 q) {
+  const __m256i order = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+  return _mm256_shuffle_epi8(_mm256_packs_epi32(_mm256_cvtps_epi32(i), _mm256_cvtps_epi32(q)),
+                             order);
 }
-template <typename F>
-[[gnu::always_inline]] inline F smaller(F a, F b) {
-  return a < b ? a : b;
+[[gnu::always_inline]] inline __m256i largest(__m256i most, __m256i samples) {
+  return _mm256_max_epu16(most, _mm256_abs_epi16(samples));
 }
-[[gnu::always_inline]] inline std::uint32_t at_least(__m256 a, __m256 b) {
-  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ)));
+[[gnu::always_inline]] inline bool at_the_limit(__m256i most) {
+  const __m256i beyond = _mm256_subs_epu16(most, _mm256_set1_epi16(32766));
+  return !_mm256_testz_si256(beyond, beyond);
 }
 #if CARILLON_SIMD_AVX512
-[[gnu::always_inline]] inline std::uint32_t at_least(__m512 a, __m512 b) {
-  return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
+// (With masks, for GCC 12 warns about its own intrinsics without.)
+[[gnu::always_inline]] inline __m512i to_samples(__m512 i, __m512 q) {
+  const __m512i order = _mm512_maskz_broadcast_i32x4(
+      0xffff, _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+  return _mm512_shuffle_epi8(
+      _mm512_packs_epi32(_mm512_maskz_cvtps_epi32(0xffff, i), _mm512_maskz_cvtps_epi32(0xffff, q)),
+      order);
+}
+[[gnu::always_inline]] inline __m512i largest(__m512i most, __m512i samples) {
+  return _mm512_max_epu16(most, _mm512_abs_epi16(samples));
+}
+[[gnu::always_inline]] inline bool at_the_limit(__m512i most) {
+  return _mm512_cmpgt_epu16_mask(most, _mm512_set1_epi16(32766)) != 0;
 }
 #endif
 
-inline constexpr float kLargest = 32767.0F, kSmallest = -32768.0F;
 inline constexpr float kTooLarge = 32767.5F;     // the tie rounds to 32768
 inline constexpr float kTooSmall = -32768.502F;  // the next number below -32768.5, which rounds up
-// Added to a number below 2^22, leaves its nearest integer (ties to even) in the lowest bits.
-inline constexpr float kRounder = 0x1.8p23F;
 
+// Rare: clamps, so that all are below 2^31, and returns how many were out of range.
 template <typename F>
-[[gnu::always_inline]] inline F all(float x) {
-  return x - F{};
-}
-
-// Rare: multiplies by gain, clamps and returns how many numbers were out of range.
-template <typename F>
-[[gnu::noinline]] std::uint32_t saturate(F* x, int count, float gain) {
-  int outside = 0;
-  for (int i = 0; i < count; ++i) {
-    const F y = x[i] * gain;
-    outside += std::popcount(at_least(y, all<F>(kTooLarge)));
-    outside += std::popcount(at_least(-y, all<F>(-kTooSmall)));
-    x[i] = larger(smaller(y, all<F>(kLargest)), all<F>(kSmallest));
+[[gnu::noinline]] std::uint32_t clamp(F& x) {
+  std::uint32_t outside = 0;
+  for (std::uint32_t i = 0; i < sizeof x / sizeof x[0]; ++i) {
+    outside += x[i] >= kTooLarge || x[i] <= kTooSmall;
+    x[i] = x[i] > 32767 ? 32767 : x[i] < -32768 ? -32768 : x[i];
   }
-  return static_cast<std::uint32_t>(outside);
+  return outside;
 }
+
+struct Sampled {
+  std::uint32_t saturated;
+  bool at_the_limit;
+};
 
 /// Rows to samples: the passes of samples_to_rows() from the other end. re and im come exchanged,
-/// which makes the transform an inverse one.
-template <std::uint32_t L>
-inline std::uint32_t rows_to_samples(const FftTables& tables, const float* work, float gain,
-                                     std::int16_t* iq) {
+/// which makes the transform an inverse one. Without kClamp right only if no sample is at the
+/// limit.
+template <std::uint32_t L, bool kClamp>
+inline Sampled rows_to_samples(const FftTables& tables, const float* work, float gain,
+                               std::int16_t* iq) {
   using F = typename Simd<L>::F;
-  using I = typename Simd<L>::I;
   alignas(64) float block[L][2][L];
   const std::uint16_t* place = tables.place_of.data();
   const float* w = tables.lane_twiddles.data();
   std::uint32_t saturated = 0;
+  decltype(to_samples(F{}, F{})) most{};
   for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
     for (std::uint32_t part = 0; part < 2; ++part)
       transpose<L>(
@@ -168,33 +179,16 @@ inline std::uint32_t rows_to_samples(const FftTables& tables, const float* work,
                    Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
     }
     dft(x);
-    // Four at a time, as the transform finishes them.
-#pragma GCC unroll 4
-    for (std::uint32_t k = 0; k < L / 4; ++k) {
-      I peak{};  // floats without a sign compare as integers
-      F out[8];
-#pragma GCC unroll 4
-      for (std::uint32_t i = 0; i < 4; ++i) {
-        const Cx<L> y = x[k + i * (L / 4)];
-        out[2 * i] = y.im;
-        out[2 * i + 1] = y.re;
-        peak = larger(peak, larger(I(y.im) & 0x7fffffff, I(y.re) & 0x7fffffff));
-      }
-      float factor = gain;
-      if (at_least(F(peak) * std::abs(gain), all<F>(kLargest)) != 0) [[unlikely]] {
-        saturated += saturate(out, 8, gain);
-        factor = 1;
-      }
-#pragma GCC unroll 4
-      for (std::uint32_t i = 0; i < 4; ++i) {
-        const I even = I(out[2 * i] * factor + kRounder),
-                odd = I(out[2 * i + 1] * factor + kRounder);
-        const I v = (even & 0xffff) | (odd << 16);
-        std::memcpy(iq + 2 * (std::size_t{tables.rows} * (k + i * (L / 4)) + r), &v, sizeof v);
-      }
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      F i = x[a].im * gain, q = x[a].re * gain;
+      if constexpr (kClamp) saturated += clamp(i) + clamp(q);
+      const auto samples = to_samples(i, q);
+      most = largest(most, samples);
+      std::memcpy(iq + 2 * (std::size_t{tables.rows} * a + r), &samples, sizeof samples);
     }
   }
-  return saturated;
+  return {saturated, at_the_limit(most)};
 }
 
 template <std::uint32_t L>
@@ -206,7 +200,10 @@ std::uint32_t tiles_to_samples(const FftTables& tables, TileRows<L> in, float ga
   };
   transform_rows<L>(tables, work, load, WorkRows<L>{work});
   // The twiddles hold receive's scale, 2^-31; the samples' is 2^15.
-  return rows_to_samples<L>(tables, work, gain * 0x1p46F, iq);
+  gain *= 0x1p46F;
+  if (!rows_to_samples<L, false>(tables, work, gain, iq).at_the_limit) [[likely]]
+    return 0;
+  return rows_to_samples<L, true>(tables, work, gain, iq).saturated;
 }
 
 // ---- the hole at DC, tail lanes, pilots and noise
