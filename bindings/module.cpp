@@ -8,4 +8,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_link(core);
   carillon::bindings::bind_kernels(core);
   carillon::bindings::bind_virtual_run(core);
+  carillon::bindings::bind_calibration(core);
 }

@@ -7,8 +7,8 @@
 
 #include "app/run_plan.hpp"
 #include "emulator/downlink_users.hpp"
+#include "emulator/memory_air.hpp"
 #include "emulator/payload.hpp"
-#include "emulator/uplink_generator.hpp"
 #include "frame/pipeline.hpp"
 #include "frame/serial.hpp"
 #include "support/bench.hpp"
@@ -17,8 +17,7 @@ namespace {
 
 using namespace carillon;
 using namespace carillon::frame;
-
-constexpr std::size_t kSampleBytes = std::size_t{96} << 20;  // of all frames together
+using emulator::MemoryAir;
 
 constexpr const char* kChunkOf[kOps] = {"chunk", "block", "antenna", "antenna", "antenna",   "tile",
                                         "tile",  "user",  "tile",    "pack",    "code block"};
@@ -33,63 +32,6 @@ FrameFormat read_cell(const std::string& name, const std::string& text,
   return plan.cell;
 }
 
-// Antenna samples of several frames, as packets would bring them; and where the downlink's go.
-class Air {
- public:
-  Air(const Frame& frame, const emulator::RadioPlan& radio) : frame_(frame) {
-    const std::size_t antennas = frame.format().antennas, bytes = antennas * frame.samples() * 4;
-    frames_ = std::max<std::size_t>(2, kSampleBytes / bytes);
-    samples_ = AlignedArray<std::int16_t>(frames_ * bytes / 2);
-    sent_ = AlignedArray<std::int16_t>(frame.format().ring * bytes / 2);
-    emulator::UplinkGenerator generator(frame, radio);
-    // A few different frames are enough: what matters is that each lies in memory of its own.
-    // An older frame's precoder wants the channel that it was made for.
-    different_ = frame.format().deadlines.precoder_age > 0 ? 1 : 2;
-    for (std::size_t i = 0; i < different_; ++i)
-      generator.generate(
-          i, [&](auto symbol, auto antenna) { return place(samples_, i, symbol, antenna); });
-    for (std::size_t i = different_; i < frames_; ++i)
-      std::copy_n(&samples_[i % different_ * bytes / 2], bytes / 2, &samples_[i * bytes / 2]);
-  }
-
-  std::size_t frames() const { return frames_; }
-  /// Which of the different frames' samples a frame has.
-  std::uint64_t replay(std::uint64_t frame) const { return frame % frames_ % different_; }
-  const std::int16_t* sent(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna) {
-    return place(sent_, frame % frame_.format().ring, symbol, antenna);
-  }
-
-  void prepare(Pipeline& pipeline) {
-    const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
-    for (std::uint32_t slot = 0; slot < frame_.format().ring; ++slot)
-      for (std::uint32_t ordinal = 0; ordinal < symbols.size(); ++ordinal)
-        for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
-          pipeline.set_transmit(slot, ordinal, a, place(sent_, slot, symbols[ordinal], a));
-  }
-
-  void bring(Pipeline& pipeline, std::uint64_t frame) {
-    pipeline.begin(frame);
-    for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
-      for (const std::uint32_t symbol : frame_.symbols_of(kind))
-        for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
-          pipeline.set_samples(frame, symbol, a, place(samples_, frame % frames_, symbol, a));
-  }
-
- private:
-  // [frame][symbol][antenna][sample], prefixes included
-  std::int16_t* place(AlignedArray<std::int16_t>& memory, std::size_t frame, std::uint32_t symbol,
-                      std::uint32_t antenna) {
-    const std::size_t antennas = frame_.format().antennas;
-    const auto& s = frame_.symbol(symbol);
-    return &memory[2 * (antennas * (frame * frame_.samples() + s.first_sample) +
-                        std::size_t{antenna} * s.samples)];
-  }
-
-  const Frame& frame_;
-  std::size_t frames_ = 0, different_ = 0;
-  AlignedArray<std::int16_t> samples_, sent_;
-};
-
 // Compares what became of a frame with what was sent, outside the time that is measured.
 class Check {
  public:
@@ -103,7 +45,7 @@ class Check {
     emulator::fill_payload(frame_, seed_, Direction::Downlink, frame, slot.downlink_payload.span());
   }
 
-  void look(const FrameSlot& slot, std::uint64_t frame, Air& air) {
+  void look(const FrameSlot& slot, std::uint64_t frame, MemoryAir& air) {
     emulator::fill_payload(frame_, seed_, Direction::Uplink, air.replay(frame), sent_.span());
     count(Direction::Uplink, slot.good, slot.payload.data(), sent_.data());
     if (slot.precoder == nullptr || frame_.transport_blocks(Direction::Downlink).empty()) return;
@@ -153,13 +95,13 @@ struct Times {
   }
 };
 
-Times run_frames(const bench::Bench& bench, Pipeline& pipeline, Air& air, Check& check) {
+Times run_frames(const bench::Bench& bench, Pipeline& pipeline, MemoryAir& air, Check& check) {
   Times times{std::vector<std::vector<double>>(pipeline.graph().graph.size())};
   const std::size_t frames = air.frames() * (bench.options().quick ? 1 : 4);
   for (std::uint64_t f = 0; f < frames + 1; ++f) {
     air.bring(pipeline, f);
     check.prepare(pipeline.slot(f), f);
-    run_serially(pipeline, f, [&](std::uint16_t id, Tick start, Tick end) {
+    run_serially(pipeline, f, [&](std::uint16_t id, std::uint32_t, Tick start, Tick end) {
       if (f > 0) times.of[id].push_back(static_cast<double>(end - start));
     });
     check.look(pipeline.slot(f), f, air);
@@ -190,7 +132,7 @@ void measure(const bench::Bench& bench, const std::string& name, const std::stri
     if (any) wanted.push_back(isa);
   }
   if (wanted.empty()) return;
-  Air air(frame, radio);
+  MemoryAir air(frame, radio);
   for (const Isa isa : wanted) {
     Pipeline pipeline(frame, {.workers = 1, .isa = isa});
     air.prepare(pipeline);

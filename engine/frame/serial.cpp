@@ -1,5 +1,6 @@
 #include "frame/serial.hpp"
 
+#include <algorithm>
 #include <queue>
 #include <vector>
 
@@ -18,7 +19,8 @@ std::vector<std::uint16_t> arrivals(Pipeline& pipeline, std::uint64_t frame, std
   return items;
 }
 
-void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_t chunks) {
+void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_t chunks,
+         const Observer& observer, std::uint32_t grain) {
   const auto& instruction = pipeline.graph().graph[id];
   std::vector<std::uint16_t> items;
   if (instruction.feed == runtime::Feed::Arrivals)
@@ -29,14 +31,20 @@ void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_
   task.instruction = id;
   task.opcode = instruction.opcode;
   task.step = instruction.step;
-  task.count = chunks;
   task.arrived = items.data();
-  pipeline.opcodes()[instruction.opcode].kernel(pipeline.context(), task);
+  while (task.first < chunks) {
+    task.count = std::min(grain, chunks - task.first);
+    const Tick start = now();
+    pipeline.opcodes()[instruction.opcode].kernel(pipeline.context(), task);
+    if (observer) observer(id, task.count, start, now());
+    task.first += task.count;
+  }
 }
 
 }  // namespace
 
-void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer) {
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer,
+                  std::uint32_t grain) {
   const auto& graph = pipeline.graph().graph;
   const auto chunks = pipeline.chunks(frame);
   std::vector<std::uint16_t> waiting;
@@ -52,9 +60,7 @@ void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& obser
     const std::uint16_t id = ready.top();
     ready.pop();
     const std::uint32_t count = chunks.empty() ? graph[id].chunks : chunks[id];
-    const Tick start = now();
-    if (count > 0) run(pipeline, frame, id, count);
-    if (observer) observer(id, start, now());
+    run(pipeline, frame, id, count, observer, grain);
     for (const std::uint16_t next : graph[id].successors)
       if (--waiting[next] == 0) ready.push(next);
   }

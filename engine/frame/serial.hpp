@@ -3,19 +3,24 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "base/tick.hpp"
 #include "frame/pipeline.hpp"
 
 namespace carillon::frame {
 
-/// Told of each instruction when it has run.
-using Observer = std::function<void(std::uint16_t instruction, Tick start, Tick end)>;
+/// Told of each claim when it has run.
+using Observer =
+    std::function<void(std::uint16_t instruction, std::uint32_t chunks, Tick start, Tick end)>;
+
+inline constexpr std::uint32_t kWhole = std::numeric_limits<std::uint32_t>::max();
 
 /// Runs a whole frame, begun with Pipeline::begin and with all its samples set, on worker 0's
 /// memory: always the most urgent instruction that is ready, so that symbols follow one another as
 /// they do in real time. For link simulation, calibration and tests. Samples that are null count as
-/// missing packets.
-void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer = {});
+/// missing packets. `grain`: chunks of a claim.
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer = {},
+                  std::uint32_t grain = kWhole);
 
 }  // namespace carillon::frame

@@ -203,6 +203,28 @@ def link(
     run_link(cell, points, rules, workers, folder, as_json=json)
 
 
+@app.command(epilog="Example:  carillon calibrate lan-8x4")
+def calibrate(
+    cell: CellArgument,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="How long to measure, at least three rounds.")
+    ] = 10.0,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where to keep it; by default where `plan` looks, for each cell one."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """What each stage of a cell costs on one core of this machine: I for a claim, Δ for a chunk.
+
+    Stages run in place, in whole frames from memory, with claims of every size in turn. `!` marks a
+    stage whose cost is not a line; `sizes` in the file tells what it is.
+    """
+    from carillon.commands.calibrate import calibrate as run_calibrate
+
+    run_calibrate(cell, seconds, output, as_json=json)
+
+
 @app.command(epilog="Example:  carillon report runs/laptop-8x2-20260102-030405")
 def report(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
@@ -378,6 +400,7 @@ def root(
 def main() -> int:
     """Carries out the command line; the exit status."""
     from carillon.bench import BenchError
+    from carillon.calibration import CalibrationError
     from carillon.config import ConfigError
     from carillon.daemon import RunError
     from carillon.link import CurveError
@@ -394,7 +417,14 @@ def main() -> int:
         return _complain("carillon: stopped", 130) if status == 130 else status
     except ConfigError as error:
         return _complain(str(error), 2)
-    except (RunError, RunFolderError, TelemetryError, BenchError, CurveError) as error:
+    except (
+        RunError,
+        RunFolderError,
+        TelemetryError,
+        BenchError,
+        CurveError,
+        CalibrationError,
+    ) as error:
         return _complain(f"carillon: {error}", 1)
     except OSError as error:  # a folder that may not be written, a full disk
         about = error.strerror or str(error)

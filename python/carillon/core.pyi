@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
 version: str = "0.1.0"
@@ -198,3 +199,14 @@ def simulate(
     """
     A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()). Milestones of each frame in ms from its start on air, NaN where it has none; the cores' busy time in ms. Raises ValueError on a plan or costs that cannot be.
     """
+
+class Calibration:
+    """A cell's stages timed in place, on one core, from samples in memory."""
+
+    def __init__(self, plan_text: str) -> None:
+        """Makes the samples. Raises ValueError on a plan that cannot be."""
+
+    def time(self, grain: int, frames: int = 1) -> dict[str, numpy.typing.NDArray[numpy.uint32]]:
+        """
+        Runs frames with claims of at most `grain` chunks. One entry for each claim: opcode (see opcodes()), chunks and ns.
+        """

@@ -1,0 +1,125 @@
+"""Marginal costs: the fit against lines that we drew, the file, the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from carillon import calibration, cells, cli, core
+from carillon.calibration import Calibration, CalibrationError
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+TINY = cells.load("laptop-8x2").cell
+
+
+def drawn(claim: float, chunk: float, noise: float, sizes: list[int]) -> dict[int, list[object]]:
+    random = np.random.default_rng(7)
+    return {
+        n: [np.rint((claim + n * chunk) * (1 + noise * random.exponential(1.0, 300)))]
+        for n in sizes
+    }
+
+
+def test_a_drawn_line_is_found_again() -> None:
+    stage = calibration.fit(drawn(5300, 110, 0.0, [1, 2, 4, 8, 16, 64]))  # type: ignore[arg-type]
+    assert stage.claim_ns == pytest.approx(5300, rel=1e-3)
+    assert stage.chunk_ns == pytest.approx(110, rel=2e-2)
+    assert stage.error < 0.01
+    assert stage.ns(3) == pytest.approx(5630, rel=1e-3)
+    assert stage.ns(1000) == pytest.approx(115300, rel=2e-2)  # beyond what was measured
+
+
+@given(
+    claim=st.floats(0, 1e5), chunk=st.floats(10, 1e5), noise=st.floats(0, 0.3), seed=st.integers()
+)
+def test_intervals_hold_the_fit_and_nothing_is_negative(
+    claim: float, chunk: float, noise: float, seed: int
+) -> None:
+    del seed
+    stage = calibration.fit(drawn(claim, chunk, noise, [1, 2, 4, 8]))  # type: ignore[arg-type]
+    assert stage.claim_ns >= 0
+    assert stage.chunk_ns >= 0
+    for value, (low, high) in (
+        (stage.claim_ns, stage.claim_interval_ns),
+        (stage.chunk_ns, stage.chunk_interval_ns),
+    ):
+        slack = 0.02 * (claim + 8 * chunk) + 1
+        assert low - slack <= value <= high + slack
+
+
+def test_a_bend_is_told_and_followed() -> None:
+    ns = {1: 1000.0, 2: 1100.0, 4: 1300.0, 8: 1700.0, 16: 9000.0}
+    stage = calibration.fit({n: [np.full(20, t, np.uint32)] for n, t in ns.items()})
+    assert stage.error > 0.2
+    assert stage.ns(8) == pytest.approx(1700)
+    assert stage.ns(12) == pytest.approx((1700 + 9000) / 2)
+
+
+@pytest.fixture(scope="module")
+def measured() -> Calibration:
+    return calibration.measure(TINY, 0.1)
+
+
+def test_every_stage_of_a_cell_is_timed(measured: Calibration) -> None:
+    # Each of its transport blocks is one code block: nothing is left to assemble.
+    assert set(measured.stages) == set(core.opcodes()) - {"Load", "Store"}
+    for op, stage in measured.stages.items():
+        assert stage.chunk_ns > 0, op
+        assert [s.chunks for s in stage.sizes] == sorted({s.chunks for s in stage.sizes})
+    claim_ns, chunk_ns = measured.costs()
+    assert len(claim_ns) == len(chunk_ns) == len(core.opcodes())
+    assert chunk_ns[core.opcodes().index("Load")] == 0
+
+
+def test_it_is_read_back_as_it_was_written(measured: Calibration, tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "calibration.json"
+    calibration.save(measured, file)
+    assert calibration.load(file) == measured
+    assert [entry.name for entry in file.parent.iterdir()] == [file.name]
+
+
+def test_another_machine_or_build_makes_it_stale(measured: Calibration) -> None:
+    assert measured.stale() is None
+    other = replace(measured, machine={**measured.machine, "cpu": "Abacus 3000"})
+    assert other.stale() is not None
+    assert "Abacus 3000" in str(other.stale())
+    assert replace(measured, build="0" * 16).stale() == "the engine was built anew since"
+
+
+def test_a_cell_is_known_by_what_its_costs_depend_on() -> None:
+    workers = TINY.model_copy(
+        update={"runtime": TINY.runtime.model_copy(update={"workers": 1, "policy": "static"})}
+    )
+    assert calibration.key_of(workers) == calibration.key_of(TINY)
+    assert calibration.key_of(TINY.model_copy(update={"antennas": 16})) != calibration.key_of(TINY)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "stages": 3}'])
+def test_a_damaged_file_is_told_by_name(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "damaged.json"
+    file.write_text(text)
+    with pytest.raises(CalibrationError, match=r"damaged\.json holds no calibration"):
+        calibration.load(file)
+
+
+def test_a_stop_before_the_first_round_keeps_nothing() -> None:
+    with pytest.raises(CalibrationError, match="stopped before"):
+        calibration.measure(TINY, 10, stopped=lambda: True)
+
+
+def test_the_command_measures_keeps_and_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    words = ["calibrate", "laptop-8x2", "--seconds", "0.1"]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    assert "EqualizeDemodulate" in result.output
+    file = calibration.file_of(TINY)
+    assert file.is_file()
+    assert file.is_relative_to(tmp_path)
+    result = CliRunner().invoke(cli.app, [*words, "--json"])
+    assert json.loads(result.stdout)["stages"].keys() == calibration.load(file).stages.keys()
