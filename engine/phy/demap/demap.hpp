@@ -35,9 +35,9 @@ inline constexpr float kMostLlrSlope = 255;
 
 struct DemapKernels {
   /// Max-log LLRs (38.211 5.1) in the scale of modulation.hpp to their places, within one step of
-  /// the exact ones where the variances of eight neighbouring tiles lie within 10 dB. Else, and in
-  /// 256QAM below 5 dB, points far outside the constellation may get less. Writes no other byte of
-  /// `soft`, so that runs of a block may be demapped by several threads.
+  /// the exact ones; but in 64QAM below -5 dB and 256QAM below 12 dB points far outside the
+  /// constellation may get less. Writes no other byte of `soft`, so that runs of a block may be
+  /// demapped by several threads.
   void (*demap)(Modulation, const SoftRun&) noexcept;
 
   /// For a map that is not direct: d order (N places, overwritten; 0 where nothing was sent) from E

@@ -17,22 +17,14 @@ struct Words {
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm512_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm512_maskz_min_ps(0xFFFF, a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
-[[gnu::always_inline]] inline bool any_below(Vf a, float b) {
-  return _mm512_cmp_ps_mask(a, broadcast(b), _CMP_LT_OQ) != 0;
-}
 // To 14 bits (AVX2: 11 and a half), where an LLR has 7.
 [[gnu::always_inline]] inline Vf reciprocal(Vf x) { return _mm512_maskz_rcp14_ps(0xFFFF, x); }
 [[gnu::always_inline]] inline Vw pack(Vf a, Vf b) {
   return (Vw)_mm512_packs_epi32(_mm512_maskz_cvtps_epi32(0xFFFF, a),
                                 _mm512_maskz_cvtps_epi32(0xFFFF, b));
 }
-[[gnu::always_inline]] inline Vw high(Vw a, Vw b) {
-  return (Vw)_mm512_mulhi_epi16((__m512i)a, (__m512i)b);
-}
-[[gnu::always_inline]] inline Vu high(Vu a, Vu b) {
-  return (Vu)_mm512_mulhi_epu16((__m512i)a, (__m512i)b);
-}
-[[gnu::always_inline]] inline Vw rounded(Vw a, Vw b) {
+// a·b / 2¹⁵, rounded.
+[[gnu::always_inline]] inline Vw product(Vw a, Vw b) {
   return (Vw)_mm512_mulhrs_epi16((__m512i)a, (__m512i)b);
 }
 [[gnu::always_inline]] inline Vu added(Vu a, Vu b) {
@@ -49,20 +41,12 @@ struct Words {
 [[gnu::always_inline]] inline Vf round_down(Vf x) { return _mm256_floor_ps(x); }
 [[gnu::always_inline]] inline Vf smaller(Vf a, Vf b) { return _mm256_min_ps(a, b); }
 [[gnu::always_inline]] inline Vf larger(Vf a, Vf b) { return _mm256_max_ps(a, b); }
-[[gnu::always_inline]] inline bool any_below(Vf a, float b) {
-  return _mm256_movemask_ps(_mm256_cmp_ps(a, broadcast(b), _CMP_LT_OQ)) != 0;
-}
 [[gnu::always_inline]] inline Vf reciprocal(Vf x) { return _mm256_rcp_ps(x); }
 [[gnu::always_inline]] inline Vw pack(Vf a, Vf b) {
   return (Vw)_mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b));
 }
-[[gnu::always_inline]] inline Vw high(Vw a, Vw b) {
-  return (Vw)_mm256_mulhi_epi16((__m256i)a, (__m256i)b);
-}
-[[gnu::always_inline]] inline Vu high(Vu a, Vu b) {
-  return (Vu)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
-}
-[[gnu::always_inline]] inline Vw rounded(Vw a, Vw b) {
+// a·b / 2¹⁵, rounded.
+[[gnu::always_inline]] inline Vw product(Vw a, Vw b) {
   return (Vw)_mm256_mulhrs_epi16((__m256i)a, (__m256i)b);
 }
 [[gnu::always_inline]] inline Vu added(Vu a, Vu b) {
@@ -89,37 +73,26 @@ template <int kLevels>
 inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kLevels));
 
 [[gnu::always_inline]] inline Vi larger(Vi a, Vi b) { return a > b ? a : b; }
-[[gnu::always_inline]] inline Vi smaller(Vi a, Vi b) { return a < b ? a : b; }
 
-// Numbers of x and of the slope as integers, so that the highest 16 bits of their product are LLRs
-// with at least one bit of fraction, however large. Where a channel is weak points lie far out and
-// the slope is small; where it is strong only the neighbourhood of the decision matters.
-struct Format {
-  int point_bits, slope_bits;
-  constexpr int fraction() const { return point_bits + slope_bits - 16; }
-  constexpr float point_unit() const { return static_cast<float>(1 << point_bits); }
-  constexpr float slope_unit() const { return static_cast<float>(1 << slope_bits); }
-};
-inline constexpr Format kWeak{8, 11}, kStrong{10, 7};
-inline constexpr float kWeakSlope = 16;
+// x and the slope as integers whose product over 2¹⁵ is an LLR: x in units of 2⁻⁸, within ±128, and
+// the slope in 2⁻⁷, below 256. Rounding either one costs at most half a step of the LLR: x where
+// the slope is largest, the slope where x lies farthest out.
+inline constexpr int kPointBits = 8, kSlopeBits = 15 - kPointBits;
 
 [[gnu::always_inline]] inline Vu all(int word) { return Vu{} + static_cast<std::uint16_t>(word); }
-template <Format kFormat>
-[[gnu::always_inline]] inline Vu point(int n) {
-  return all(n << kFormat.point_bits);
-}
+[[gnu::always_inline]] inline Vu point(int n) { return all(n << kPointBits); }
 
-// (m + 1)(x - m), saturated, of a component with 2·kHalf points.
-template <Format kFormat, int kHalf>
+// (m + 1)(x - m) of a component with 2·kHalf points, kept below 128.
+template <int kHalf>
 [[gnu::always_inline]] inline Vu sign_distance(Vu x) {
   if constexpr (kHalf == 8) {
-    const Vu m = smaller(x >> (kFormat.point_bits + 1), all(7));
-    return (m + 1) * smaller(x - (m << kFormat.point_bits), all(0xffff / 8));
+    const Vu m = smaller(x >> (kPointBits + 1), all(7));
+    return (m + 1) * smaller(x - (m << kPointBits), all(0x7fff / 8));
   }
   Vu sum = x;
 #pragma GCC unroll 4
-  for (int m = 1; m < kHalf; ++m) sum = added(sum, excess(x, point<kFormat>(2 * m)));
-  return sum;
+  for (int m = 1; m < kHalf; ++m) sum = added(sum, excess(x, point(2 * m)));
+  return smaller(sum, all(0x7fff));
 }
 
 // An LLR before it is saturated: its magnitude and a number of its sign, or (sign is null) itself.
@@ -129,27 +102,23 @@ struct Soft {
 };
 
 // The LLR of the outermost of x's bits, where x has 2·kHalf points.
-template <Format kFormat, int kHalf>
+template <int kHalf>
 [[gnu::always_inline]] inline Soft outermost(const Words& x, const Words& slope) {
-  const auto round = [](auto product) {
-    return rounded((Vw)product, (Vw)all(1 << (15 - kFormat.fraction())));
-  };
   Soft soft{{}, kHalf == 1 ? nullptr : &x};
-  for (std::uint32_t i = 0; i < kTileVectors; ++i) {
+  for (std::uint32_t i = 0; i < kTileVectors; ++i)
     if constexpr (kHalf == 1)
-      soft.llr.v[i] = round(high(x.v[i], slope.v[i]));
+      soft.llr.v[i] = product(x.v[i], slope.v[i]);
     else
-      soft.llr.v[i] = round(high(sign_distance<kFormat, kHalf>(magnitude(x.v[i])), (Vu)slope.v[i]));
-  }
+      soft.llr.v[i] = product((Vw)sign_distance<kHalf>(magnitude(x.v[i])), slope.v[i]);
   return soft;
 }
 
 // What is left of x without that bit.
-template <Format kFormat, int kHalf>
+template <int kHalf>
 [[gnu::always_inline]] inline Words without_outermost(const Words& x) {
   Words rest;
   for (std::uint32_t i = 0; i < kTileVectors; ++i)
-    rest.v[i] = (Vw)(point<kFormat>(kHalf) - magnitude(x.v[i]));
+    rest.v[i] = (Vw)(point(kHalf) - magnitude(x.v[i]));
   return rest;
 }
 
@@ -159,9 +128,11 @@ template <Format kFormat, int kHalf>
 #if CARILLON_SIMD_AVX512
 [[gnu::always_inline]] inline Vw with_sign(const Soft& soft) {
   if (soft.sign == nullptr) return soft.llr.v[0];
-  return (Vw)_mm512_mask_sub_epi16((__m512i)soft.llr.v[0],
-                                   _mm512_movepi16_mask((__m512i)soft.sign->v[0]),
-                                   _mm512_setzero_si512(), (__m512i)soft.llr.v[0]);
+  // By a test: vpmovw2m would need the port that saturating operations keep busy.
+  const __mmask32 negative =
+      _mm512_test_epi16_mask((__m512i)soft.sign->v[0], _mm512_set1_epi16(-0x8000));
+  return (Vw)_mm512_mask_sub_epi16((__m512i)soft.llr.v[0], negative, _mm512_setzero_si512(),
+                                   (__m512i)soft.llr.v[0]);
 }
 
 /// Bytes of two planes, negated where the lane's bit is set.
@@ -220,15 +191,15 @@ template <typename Put>
 #endif
 
 // All bits of a pair of tiles from the i-th on: signs(i) are those to flip, put(i, plane) stores.
-template <Format kFormat, int kHalf, typename Signs, typename Put>
+template <int kHalf, typename Signs, typename Put>
 [[gnu::always_inline]] inline void demap_bits(std::uint32_t i, const Words& re, const Words& im,
                                               const Words& slope, const Signs& signs,
                                               const Put& put) {
-  put_planes(outermost<kFormat, kHalf>(re, slope), outermost<kFormat, kHalf>(im, slope),
-             {signs(i), signs(i + 1)}, [&](std::uint32_t k, __m256i plane) { put(i + k, plane); });
+  put_planes(outermost<kHalf>(re, slope), outermost<kHalf>(im, slope), {signs(i), signs(i + 1)},
+             [&](std::uint32_t k, __m256i plane) { put(i + k, plane); });
   if constexpr (kHalf > 1)
-    demap_bits<kFormat, kHalf / 2>(i + 2, without_outermost<kFormat, kHalf>(re),
-                                   without_outermost<kFormat, kHalf>(im), slope, signs, put);
+    demap_bits<kHalf / 2>(i + 2, without_outermost<kHalf>(re), without_outermost<kHalf>(im), slope,
+                          signs, put);
 }
 
 /// Neighbouring tiles of one user (strides in elements), and where the soft bits of their lanes go.
@@ -258,7 +229,7 @@ constexpr float slope_times_noise() {
   return load((v < kTileVectors ? first : second) + v % kTileVectors * kLanes);
 }
 
-template <int kLevels, Format kFormat>
+template <int kLevels>
 [[gnu::always_inline]] inline Pair convert(const Tile& first, const Tile& second,
                                            const float* first_noise, const float* second_noise) {
   constexpr float numerator = slope_times_noise<kLevels>();
@@ -270,13 +241,13 @@ template <int kLevels, Format kFormat>
   };
   const auto points = [&](const float* one, const float* other) {
     return words([&](std::uint32_t v) {
-      return of_pair(one, other, v) * (kFormat.point_unit() / kAmplitude<kLevels>);
+      return of_pair(one, other, v) * ((1 << kPointBits) / kAmplitude<kLevels>);
     });
   };
   return {points(first.re, second.re), points(first.im, second.im), words([&](std::uint32_t v) {
             const Vf noise = (Vf)larger((Vi)of_pair(first_noise, second_noise, v),
                                         (Vi)broadcast(numerator / kMostLlrSlope));
-            return numerator * kFormat.slope_unit() * reciprocal(noise);
+            return numerator * (1 << kSlopeBits) * reciprocal(noise);
           })};
 }
 
@@ -284,14 +255,14 @@ template <int kLevels, Format kFormat>
 // either pass are short enough for several pairs to be under way at once.
 inline constexpr std::uint32_t kMostPairs = 4;
 
-template <int kLevels, Format kFormat>
+template <int kLevels>
 void demap_pairs(const TileRun& run, std::uint32_t first, std::uint32_t count) {
   Pair pairs[kMostPairs];
   for (std::uint32_t p = 0; p < count; ++p) {
     const std::size_t tile = 2 * (first + p);
     const Tile* s = run.s + tile * run.stride;
     const float* noise = run.noise + tile * run.noise_stride;
-    pairs[p] = convert<kLevels, kFormat>(s[0], s[run.stride], noise, noise + run.noise_stride);
+    pairs[p] = convert<kLevels>(s[0], s[run.stride], noise, noise + run.noise_stride);
   }
   for (std::uint32_t p = 0; p < count; ++p) {
     const auto signs = [&](std::uint32_t i) {
@@ -302,32 +273,14 @@ void demap_pairs(const TileRun& run, std::uint32_t first, std::uint32_t count) {
     const auto put = [&](std::uint32_t i, __m256i plane) {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(run.to[i] + (first + p) * kPair), plane);
     };
-    demap_bits<kFormat, 1 << (kLevels - 1)>(0, pairs[p].re, pairs[p].im, pairs[p].slope, signs,
-                                            put);
+    demap_bits<1 << (kLevels - 1)>(0, pairs[p].re, pairs[p].im, pairs[p].slope, signs, put);
   }
-}
-
-// Whether some lane's slope needs the format for strong channels. As integers, which compare alike
-// where nothing is negative.
-template <int kLevels>
-[[gnu::always_inline]] inline bool is_strong(const TileRun& run, std::uint32_t first,
-                                             std::uint32_t count) {
-  Vi least = (Vi)broadcast(slope_times_noise<kLevels>());
-  for (std::uint32_t t = 2 * first; t < 2 * (first + count); ++t)
-    for (std::uint32_t v = 0; v < kTileVectors; ++v)
-      least = smaller(least, (Vi)load(run.noise + t * run.noise_stride + v * kLanes));
-  return any_below((Vf)least, slope_times_noise<kLevels>() / kWeakSlope);
 }
 
 template <int kLevels>
 void demap_pairs(const TileRun& run, std::uint32_t pairs) {
-  for (std::uint32_t first = 0; first < pairs; first += kMostPairs) {
-    const std::uint32_t count = std::min(kMostPairs, pairs - first);
-    if (is_strong<kLevels>(run, first, count))
-      demap_pairs<kLevels, kStrong>(run, first, count);
-    else
-      demap_pairs<kLevels, kWeak>(run, first, count);
-  }
+  for (std::uint32_t first = 0; first < pairs; first += kMostPairs)
+    demap_pairs<kLevels>(run, first, std::min(kMostPairs, pairs - first));
 }
 
 void demap_pairs(Modulation modulation, const TileRun& run, std::uint32_t pairs) {
