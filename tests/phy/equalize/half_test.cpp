@@ -238,7 +238,7 @@ double cost_db(double error_db, double noise_db) {
   return decibels(1 + std::pow(10, (error_db - noise_db) / 10));
 }
 
-// Above what 38.214's highest rates of QPSK … 256QAM need for a block error rate of 1 %.
+// About what 38.214's highest rates of QPSK … 256QAM need for a block error rate of 1 %.
 constexpr struct {
   const char* name;
   std::uint32_t points_per_axis;
