@@ -303,6 +303,44 @@ def bench_cell(
         raise typer.Exit(1)
 
 
+@app.command(
+    epilog="Example:  carillon study millipede-5.1      carillon study --list      "
+    "carillon study millipede-5.2 --most-cores 64"
+)
+def study(
+    name: Annotated[
+        str | None, typer.Argument(help="One of the studies that --list shows.", metavar="NAME")
+    ] = None,
+    list_only: Annotated[bool, typer.Option("--list", help="Only name what there is.")] = False,
+    most_cores: Annotated[int, typer.Option(min=1, max=128, help="Up to so many cores.")] = 30,
+    virtual: Annotated[
+        bool,
+        typer.Option("--virtual", help="Beside the model, the engine's policies in virtual time."),
+    ] = False,
+    frames: Annotated[int, typer.Option(min=2, help="Of each point in virtual time.")] = 24,
+    costs: Annotated[
+        Path | None, typer.Option(help="What our kernels cost, instead of what was recorded.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the points go; runs/study-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Ask a published experiment again, and show the published values beside ours.
+
+    Every point says whether it is published, the model's, or of virtual time; none is measured.
+    """
+    from carillon.commands.study import Choice, names
+    from carillon.commands.study import study as run_study
+
+    if list_only:
+        names(as_json=json)
+    elif name is None:
+        raise typer.BadParameter("which study? carillon study --list names them", param_hint="NAME")
+    else:
+        run_study(name, Choice(most_cores, virtual, frames, costs), folder, as_json=json)
+
+
 @app.command(epilog="Example:  carillon doctor      carillon doctor --interface eth0 --fix")
 def doctor(
     seconds: Annotated[
@@ -404,7 +442,9 @@ def main() -> int:
     from carillon.config import ConfigError
     from carillon.daemon import RunError
     from carillon.link import CurveError
+    from carillon.models import CostError
     from carillon.runfolder import RunFolderError
+    from carillon.studies.study import StudyError
     from carillon.telemetry import TelemetryError
 
     for stream in (sys.stdout, sys.stderr):
@@ -424,6 +464,8 @@ def main() -> int:
         BenchError,
         CurveError,
         CalibrationError,
+        CostError,
+        StudyError,
     ) as error:
         return _complain(f"carillon: {error}", 1)
     except OSError as error:  # a folder that may not be written, a full disk

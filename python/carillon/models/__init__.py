@@ -4,7 +4,13 @@ The equations 3.1 to 3.4 of the Millipede thesis, extended with what they leave 
 claim, chunks that cannot be divided, synchronisation, decoding, and the transfer of a symbol.
 """
 
-from carillon.models.allocation import CORE_GROUPS, best_groups, cores_needed, predict
+from carillon.models.allocation import (
+    CORE_GROUPS,
+    best_groups,
+    cores_needed,
+    every_sharing,
+    predict,
+)
 from carillon.models.costs import CostError, Costs, StageCost, read_costs
 from carillon.models.latency import Group, Latency, latency
 from carillon.models.workload import Workload
@@ -19,6 +25,7 @@ __all__ = [
     "Workload",
     "best_groups",
     "cores_needed",
+    "every_sharing",
     "latency",
     "predict",
     "read_costs",

@@ -6,6 +6,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
+from operator import add
 from typing import Literal
 
 from carillon.models.costs import Costs
@@ -68,6 +70,25 @@ def best_groups(
     return search.best
 
 
+def every_sharing(
+    work: Workload,
+    costs: Costs,
+    cores: int,
+    goal: Goal = "uplink",
+    link_gbps: float = math.inf,
+) -> list[Latency]:
+    """All ways to share `cores` that keep up, the best first."""
+    search = _Search(work, costs, goal, link_gbps)
+    spare = cores - sum(search.least)
+    ways = (
+        tuple(map(add, search.least, more))
+        for more in product(range(spare + 1), repeat=len(search.least))
+        if sum(more) == spare
+    )
+    found = (search.latency(sizes, costs) for sizes in ways)
+    return sorted((known for known in found if known is not None), key=search.value)
+
+
 def cores_needed(
     policy: Policy,
     work: Workload,
@@ -117,24 +138,26 @@ class _Search:
         begun = [(*sizes, self.least[len(sizes)] + more) for more in range(spare + 1)]
         bounds = [self._bound(ways, spare - more) for more, ways in enumerate(begun)]
         for more in sorted(range(spare + 1), key=bounds.__getitem__):
-            if bounds[more] < self._value(self.best) - _INDIFFERENT_MS:
+            if bounds[more] < self.value(self.best) - _INDIFFERENT_MS:
                 self.extend(begun[more], spare - more)
 
     def _bound(self, begun: tuple[int, ...], spare: int) -> float:
         rest = tuple(least + spare for least in self.least[len(begun) :])
-        return self._value(self._latency((*begun, *rest), self.free_costs))
+        return self.value(self.latency((*begun, *rest), self.free_costs))
 
     def _take(self, sizes: tuple[int, ...]) -> None:
-        found = self._latency(sizes, self.costs)
-        if found is not None and self._value(found) < self._value(self.best):
+        found = self.latency(sizes, self.costs)
+        if found is not None and self.value(found) < self.value(self.best):
             self.best = found
 
-    def _latency(self, sizes: tuple[int, ...], costs: Costs) -> Latency | None:
+    def latency(self, sizes: tuple[int, ...], costs: Costs) -> Latency | None:
+        """Of groups of these sizes."""
         groups = [Group(ops, size) for ops, size in zip(self.ops, sizes, strict=True)]
         groups[0] = replace(groups[0], ops=groups[0].ops + self.idle)  # nothing to do anywhere
         return latency(self.work, costs, groups, self.link_gbps)
 
-    def _value(self, found: Latency | None) -> float:
+    def value(self, found: Latency | None) -> float:
+        """What is to be least."""
         if found is None:
             return math.inf
         return found.uplink if self.goal == "uplink" else found.downlink

@@ -94,11 +94,11 @@ class Costs:
 
 
 def read_costs(file: Path, workload: Workload) -> Costs:
-    """The costs in a JSON file: of a calibration, or of `carillon bench cell --json`.
+    """The costs in a JSON file, such as `carillon bench cell --json` prints.
 
-    A stage has chunk_ns, with claim_ns and grain or without, or else us_per_frame, which is
-    divided by the chunks of `workload`: that of the cell that was measured. sync_ns and claim_ns
-    may also stand for all stages at once.
+    A stage has us_per_frame, which is divided by the chunks of `workload`, that of the cell that
+    was measured; or else chunk_ns, for Decode of a code block (a calibration's is of a pack).
+    claim_ns and grain may stand beside it; claim_ns, sync_ns and contention_ns also at the top.
     Raises CostError.
     """
     try:

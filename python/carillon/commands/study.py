@@ -1,0 +1,193 @@
+"""`carillon study`: a published experiment, its plot, the published values beside ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from carillon.commands.tables import print_table
+from carillon.daemon import Interrupts
+from carillon.studies import (
+    STUDIES,
+    Model,
+    Request,
+    Row,
+    Source,
+    Study,
+    StudyError,
+    VirtualTime,
+    collect,
+)
+from carillon.studies.millipede import ANTENNAS, COSTS
+from carillon.studies.presets import Preset, read_preset, thesis_preset
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a study is to be made."""
+
+    most_cores: int = 30
+    virtual: bool = False  # beside the model
+    frames: int = 24  # of a point in virtual time, which repeats itself exactly
+    costs: Path | None = None  # of our own kernels; those that come with Carillon if not given
+
+
+def names(*, as_json: bool) -> None:
+    """Lists all studies."""
+    if as_json:
+        print(json.dumps({study.name: study.title for study in STUDIES.values()}, indent=2))
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for study in STUDIES.values():
+        table.add_row(study.name, study.title)
+    print_table(Console(highlight=False, markup=False), table)
+
+
+def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> None:
+    """Makes a study: study.csv, study.json, study.png and study.svg in its folder.
+
+    When it is stopped, all that is known by then, and KeyboardInterrupt.
+    """
+    if name not in STUDIES:
+        raise StudyError(f"there is no study '{name}'; the studies are {', '.join(STUDIES)}")
+    chosen = STUDIES[name]
+    presets = _presets(choice.costs)
+    sources: list[Source] = [Model(presets)]
+    if choice.virtual:
+        sources.append(VirtualTime(presets, choice.frames))
+    target = folder or Path("runs") / f"study-{name}"
+    target.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    requests = chosen.ask(choice.most_cores)
+    with Interrupts() as interrupts:
+        rows = _sorted(
+            row
+            for source in sources
+            for row in _collect(chosen, source, requests, console, interrupts)
+        )
+    rows += chosen.closing(rows, presets)
+    rows += chosen.published
+    _write(target, chosen, choice, presets, rows)
+    from carillon.plots import study as study_plot  # with matplotlib, which takes its time
+
+    study_plot.draw(target, chosen, presets, rows)
+    if as_json:
+        print(json.dumps(_about(chosen, choice, presets, rows), indent=2))
+    else:
+        print_table(console, _table(rows, presets))
+        console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
+    if interrupts.count:
+        console.print("stopped early; points are missing", style="dim")
+        raise KeyboardInterrupt
+
+
+def _presets(costs: Path | None) -> dict[str, Preset]:
+    made = (
+        thesis_preset(ANTENNAS, ideal=True),
+        thesis_preset(ANTENNAS, ideal=False),
+        read_preset(costs),
+        read_preset(costs, coded=False),
+    )
+    return dict(zip(COSTS, made, strict=True))
+
+
+def _collect(
+    chosen: Study,
+    source: Source,
+    requests: Sequence[Request],
+    console: Console,
+    interrupts: Interrupts,
+) -> list[Row]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    rows: list[Row] = []
+    requests = [request for request in requests if request.costs in source.knows]
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task(f"{chosen.name}, {source.name}", total=len(requests))
+        for found in collect(chosen, source, requests, len(os.sched_getaffinity(0))):
+            rows += found
+            progress.update(task, advance=1 if found else 0)
+            if interrupts.count:
+                break
+    return rows
+
+
+def _sorted(rows: Iterable[Row]) -> list[Row]:
+    """In an order that does not depend on which process was first."""
+
+    def order(row: Row) -> tuple[object, ...]:
+        measure, costs = row.measure, COSTS.index(row.costs)
+        return row.source, measure, costs, row.policy, row.antennas, row.cores or 0, row.note
+
+    return sorted(rows, key=order)
+
+
+def _about(
+    chosen: Study, choice: Choice, presets: dict[str, Preset], rows: Sequence[Row]
+) -> dict[str, object]:
+    return {
+        "study": chosen.name,
+        "title": chosen.title,
+        "frames_in_virtual_time": choice.frames if choice.virtual else 0,
+        "costs": {name: preset.label for name, preset in presets.items()},
+        "rows": [asdict(row) for row in rows],
+    }
+
+
+def _write(
+    target: Path,
+    chosen: Study,
+    choice: Choice,
+    presets: dict[str, Preset],
+    rows: Sequence[Row],
+) -> None:
+    text = json.dumps(_about(chosen, choice, presets, rows), indent=2, ensure_ascii=False)
+    (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=[f.name for f in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+def _table(rows: Sequence[Row], presets: dict[str, Preset]) -> Table:
+    """Every published value, and what we have for the same point."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name, justify in (("policy", "left"), ("M×K", "left"), ("cores", "right")):
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("measure", "from", "value"):
+        table.add_column(name, justify="right" if name == "value" else "left")
+    for said in rows:
+        if said.source != "published":
+            continue
+        point = (said.policy, said.antennas, said.cores, said.measure)
+        cells = (said.policy, f"{said.antennas}×8", str(said.cores or ""), said.measure)
+        table.add_row(*cells, f"published, {said.note}", _digits(said))
+        for row in rows:
+            if row.source != "published" and point == _point(row):
+                label = f"{row.source}, {presets[row.costs].label}"
+                label += f", {row.note}" if row.note and row.value is not None else ""
+                table.add_row("", "", "", "", label, _digits(row))
+    return table
+
+
+def _point(row: Row) -> tuple[str, int, int | None, str]:
+    return row.policy, row.antennas, row.cores, row.measure
+
+
+def _digits(row: Row) -> str:
+    if row.value is None:
+        return row.note if row.measure == "cores_needed" else "too few cores"
+    return f"{row.value:.4g}"

@@ -1,0 +1,92 @@
+"""What a study is: points to ask for, what is read off each, and the published values beside it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from carillon.models import Latency
+from carillon.models.allocation import Goal, Policy
+from carillon.studies.presets import Preset
+from carillon.studies.sources import Source
+
+Presets = Mapping[str, Preset]
+
+
+class StudyError(Exception):
+    """A study that is not known, or that cannot be done here."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One point: a policy on so many cores. fft_cores: of core-groups, instead of the best."""
+
+    costs: str
+    policy: Policy
+    antennas: int
+    cores: int
+    direction: Goal = "uplink"
+    fft_cores: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of one point. source: published, model or virtual; value None: cannot keep up."""
+
+    source: str
+    costs: str
+    policy: str
+    antennas: int
+    cores: int | None
+    measure: str
+    value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment. `read` makes a point's rows, also of one that cannot keep up; `closing` those
+    that follow from all of them."""
+
+    name: str
+    title: str
+    ask: Callable[[int], list[Request]]  # up to so many cores
+    read: Callable[[Request, Latency | None, str], list[Row]]
+    published: Sequence[Row]
+    closing: Callable[[Sequence[Row], Presets], list[Row]] = lambda rows, presets: []
+
+
+def collect(
+    study: Study, source: Source, requests: Sequence[Request], workers: int
+) -> Iterator[list[Row]]:
+    """The rows of each request as they come, on so many processes, which end with the iterator."""
+    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=_UNINTERRUPTED)
+    try:
+        yield from _each(pool, study, source, requests)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_PAUSE = 0.2  # seconds
+_UNINTERRUPTED = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+
+
+def _each(
+    pool: Executor, study: Study, source: Source, requests: Sequence[Request]
+) -> Iterator[list[Row]]:
+    done: SimpleQueue[Future[Latency | None]] = SimpleQueue()
+    futures: dict[Future[Latency | None], Request] = {}
+    for request in requests:
+        future = pool.submit(source.point, request)
+        futures[future] = request
+        future.add_done_callback(done.put)
+    while futures:
+        try:
+            future = done.get(timeout=_PAUSE)
+        except Empty:
+            yield []  # so that who asks may stop
+            continue
+        yield study.read(futures.pop(future), future.result(), source.name)
