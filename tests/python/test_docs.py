@@ -10,7 +10,11 @@ import pytest
 from carillon.daemon import RunError, binary
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/studies").glob("*.md")),
+]
 
 # Quick forms of what takes long. Text in a block is replaced before the block runs.
 QUICK = {
@@ -32,6 +36,8 @@ QUICK = {
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",
+    "carillon study millipede-5.1\n": "carillon study millipede-5.1 --most-cores 4\n",
+    "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

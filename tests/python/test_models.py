@@ -20,6 +20,7 @@ from carillon.models import (
     Workload,
     best_groups,
     cores_needed,
+    every_sharing,
     latency,
     predict,
     read_costs,
@@ -261,6 +262,11 @@ def test_groups_are_the_best_of_all(costs: Costs, cores: int) -> None:
     if found is not None and best is not None:
         assert found.uplink == pytest.approx(best, abs=1.01e-3)
         assert sum(group.cores for group in found.groups) == cores
+    sorted_ways = every_sharing(SMALL, costs, cores)
+    assert len(sorted_ways) == sum(known is not None for known in every)
+    values = [known.uplink for known in sorted_ways]
+    assert values == sorted(values)
+    assert values[:1] == ([] if best is None else [best])
 
 
 @settings(deadline=None, max_examples=60)

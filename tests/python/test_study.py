@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ PRESETS = {"thesis": thesis_preset((8,), ideal=False), "ours": read_preset()}
 def carillon(*words: str) -> list[str]:
     return [sys.executable, "-m", "carillon", "study", *words]
 
+
+REQUEST = Request("thesis", "core-groups", 8, 15)
 
 # --- Studies --------------------------------------------------------------------------------------
 
@@ -69,6 +72,12 @@ def test_cores_needed_are_the_first_within_100_us() -> None:
     assert needed.value == 21  # 5 + 2 / 21 < 5.1
     (none,) = chosen.closing(rows[:15], {})
     assert (none.value, none.note) == (None, "more than 15")
+
+
+def test_a_downlink_that_is_given_up_has_no_rate() -> None:
+    given_up = Latency(5.0, 0.07, 0.6, 4.9, math.nan, math.nan)
+    rows = STUDIES["millipede-5.2"].read(REQUEST, given_up, "virtual")
+    assert [row.value for row in rows] == [None, None, None]
 
 
 def test_the_plot_labels_model_and_published_values() -> None:

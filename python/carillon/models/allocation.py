@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, pairwise
 from operator import add
 from typing import Literal
 
@@ -80,13 +80,20 @@ def every_sharing(
     """All ways to share `cores` that keep up, the best first."""
     search = _Search(work, costs, goal, link_gbps)
     spare = cores - sum(search.least)
-    ways = (
-        tuple(map(add, search.least, more))
-        for more in product(range(spare + 1), repeat=len(search.least))
-        if sum(more) == spare
+    found = (
+        search.latency(tuple(map(add, search.least, more)), costs)
+        for more in _sums(spare, len(search.least))
     )
-    found = (search.latency(sizes, costs) for sizes in ways)
     return sorted((known for known in found if known is not None), key=search.value)
+
+
+def _sums(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write a total as so many numbers from 0, in order."""
+    if total < 0:
+        return
+    for bars in combinations(range(total + parts - 1), parts - 1):
+        edges = (-1, *bars, total + parts - 1)
+        yield tuple(right - left - 1 for left, right in pairwise(edges))
 
 
 def cores_needed(

@@ -97,8 +97,10 @@ _UPLINK = (
 
 def _downlink(request: Request, found: Latency | None, source: str) -> list[Row]:
     ideal = BITS_PER_SYMBOL * DATA_SYMBOLS / 5e-3 * 1e-6
-    latency = found.downlink if found else None
-    rate = found.rate(ideal, FRAME_SYMBOLS, DATA_SYMBOLS) if found else None
+    if found is None or math.isnan(found.downlink_first):  # in virtual time, given up
+        latency = rate = None
+    else:
+        latency, rate = found.downlink, found.rate(ideal, FRAME_SYMBOLS, DATA_SYMBOLS)
     return [
         _row(request, source, "downlink_ms", latency),
         _row(request, source, "rate_mbps", rate),
@@ -204,7 +206,7 @@ STUDIES = {
         Study(
             "millipede-5.2",
             "downlink latency D_DL and achievable rate over cores",
-            _over_cores(("downlink",), ANTENNAS),
+            _over_cores(("downlink",), ANTENNAS, _CODED),
             _downlink,
             _DOWNLINK,
         ),
