@@ -22,14 +22,17 @@ namespace {
 using frame::VirtualFrame;
 using runtime::kNever;
 
+double milliseconds(Tick ticks) {
+  return static_cast<double>(ticks) / static_cast<double>(kMillisecond);
+}
+
 nb::object milliseconds(const frame::VirtualRun& run, Tick VirtualFrame::*milestone) {
   auto* values = new std::vector<double>;
   const nb::capsule owner(values,
                           [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
   for (const VirtualFrame& one : run.frames)
     values->push_back(one.*milestone == kNever ? std::numeric_limits<double>::quiet_NaN()
-                                               : static_cast<double>(one.*milestone) /
-                                                     static_cast<double>(kMillisecond));
+                                               : milliseconds(one.*milestone));
   return nb::cast(nb::ndarray<nb::numpy, double>(values->data(), {values->size()}, owner));
 }
 
@@ -77,13 +80,24 @@ nb::dict simulate(const std::string& plan_text, std::uint32_t cores,
   result["combiner_done"] = milliseconds(run, &VirtualFrame::combiner_done);
   result["uplink_done"] = milliseconds(run, &VirtualFrame::uplink_done);
   result["downlink_first"] = milliseconds(run, &VirtualFrame::downlink_first);
+  result["slack"] = milliseconds(run, &VirtualFrame::slack);
+  std::vector<std::uint32_t> missed;
   std::vector<bool> completed;
-  for (const VirtualFrame& one : run.frames) completed.push_back(one.completed);
+  for (const VirtualFrame& one : run.frames) {
+    missed.push_back(one.missed);
+    completed.push_back(one.completed);
+  }
+  result["missed"] = missed;
   result["completed"] = completed;
   std::vector<double> busy;
-  for (const Tick ticks : run.busy)
-    busy.push_back(static_cast<double>(ticks) / static_cast<double>(kMillisecond));
+  for (const Tick ticks : run.busy) busy.push_back(milliseconds(ticks));
   result["busy"] = busy;
+  nb::dict stages;
+  for (std::size_t op = 0; op < frame::kOps; ++op)
+    if (run.of_opcode[op] != 0)
+      stages[nb::str(frame::kOpNames[op].data(), frame::kOpNames[op].size())] =
+          milliseconds(run.of_opcode[op]);
+  result["stages"] = stages;
   result["claims"] = run.executions.size();
   return result;
 }
@@ -105,7 +119,10 @@ void bind_virtual_run(nb::module_& core) {
       "A plan's cell under its policy on imaginary cores in virtual time: nothing is computed "
       "or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see "
       "opcodes()). Milestones of each frame in ms from its start on air, NaN where it has "
-      "none; the cores' busy time in ms. Raises ValueError on a plan or costs that cannot be.");
+      "none; slack, what the tightest task had left to its deadline; missed, how many downlink "
+      "symbols were not ready; the time of cores and of "
+      "opcodes (stages) in ms. Raises ValueError on a plan or costs "
+      "that cannot be.");
 }
 
 }  // namespace carillon::bindings

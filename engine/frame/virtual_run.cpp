@@ -23,6 +23,7 @@ class Milestones {
   void take(VirtualFrame& frame, const Execution& e, Tick air_start) const {
     const Tick start = e.start - air_start, end = e.end - air_start;
     frame.started = std::min(frame.started, start);
+    frame.slack = std::min(frame.slack, graph_.graph[e.what.instruction].deadline - end);
     const auto reach = [&](Tick& milestone) {
       milestone = milestone == kNever ? end : std::max(milestone, end);
     };
@@ -80,16 +81,20 @@ VirtualRun run_in_virtual_time(const Frame& frame, runtime::Policy& policy,
 
   VirtualRun run{.frames = std::vector<VirtualFrame>(options.frames),
                  .executions = {simulation.executions().begin(), simulation.executions().end()},
-                 .busy = std::vector<Tick>(options.cores)};
+                 .busy = std::vector<Tick>(options.cores),
+                 .of_opcode = std::vector<Tick>(kOps)};
   const Milestones milestones(frame, graph);
   for (auto& one : run.frames) one.first_packet = first_packet(frame, graph);
   for (const Execution& e : run.executions) {
     const Tick air_start = static_cast<Tick>(e.what.frame) * frame.duration();
     milestones.take(run.frames[e.what.frame], e, air_start);
     run.busy[e.device] += e.end - e.start;
+    run.of_opcode[graph.graph[e.what.instruction].opcode] += e.end - e.start;
   }
-  for (const FrameEvent& event : simulation.events())
+  for (const FrameEvent& event : simulation.events()) {
     run.frames[event.frame].completed |= event.kind == FrameEvent::Kind::Done;
+    run.frames[event.frame].missed += event.kind == FrameEvent::Kind::Missed;
+  }
   return run;
 }
 

@@ -29,13 +29,16 @@ struct VirtualFrame {
   Tick combiner_done = runtime::kNever;   ///< the last ZeroForce
   Tick uplink_done = runtime::kNever;     ///< the last task of the uplink
   Tick downlink_first = runtime::kNever;  ///< the first downlink symbol of all antennas
+  Tick slack = runtime::kNever;           ///< what was left to the deadline of the tightest task
+  std::uint32_t missed = 0;               ///< downlink symbols that were not ready for the air
   bool completed = false;                 ///< neither refused nor dropped
 };
 
 struct VirtualRun {
   std::vector<VirtualFrame> frames;
   std::vector<runtime::Execution> executions;
-  std::vector<Tick> busy;  ///< [core]
+  std::vector<Tick> busy;       ///< [core]
+  std::vector<Tick> of_opcode;  ///< of the cores' time
 };
 
 /// Frames one after another without a pause; the packets of a symbol come after its end on air, one

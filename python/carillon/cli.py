@@ -225,6 +225,35 @@ def calibrate(
     run_calibrate(cell, seconds, output, as_json=json)
 
 
+@app.command(epilog="Example:  carillon plan lan-8x4      carillon plan agora-64x16 --cores 32")
+def plan(
+    cell: CellArgument,
+    cores: Annotated[
+        int, typer.Option(min=0, max=128, help="Of the machine; 0: as many as this one has.")
+    ] = 0,
+    speed: Annotated[
+        float, typer.Option(min=0.01, max=100, help="Of its cores, against this machine's.")
+    ] = 1.0,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="For the calibration, where none is kept.")
+    ] = 10.0,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where plan.json and plan.png go; runs/plan-NAME if not given."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Can this machine, or another, carry this cell? How many cores, how late, which job sizes?
+
+    Stages are measured on one core (see `calibrate`), their schedule is the engine's own in virtual
+    time. Exit status 0: it fits; 1: it does not.
+    """
+    from carillon.commands.plan import plan as run_plan
+
+    if not run_plan(cell, cores, speed, seconds, folder, as_json=json):
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example:  carillon report runs/laptop-8x2-20260102-030405")
 def report(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],

@@ -197,7 +197,7 @@ def simulate(
     packet_ns: float = 0.0,
 ) -> dict[str, Any]:
     """
-    A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()). Milestones of each frame in ms from its start on air, NaN where it has none; the cores' busy time in ms. Raises ValueError on a plan or costs that cannot be.
+    A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()). Milestones of each frame in ms from its start on air, NaN where it has none; slack, what the tightest task had left to its deadline; missed, how many downlink symbols were not ready; the time of cores and of opcodes (stages) in ms. Raises ValueError on a plan or costs that cannot be.
     """
 
 class Calibration:

@@ -34,6 +34,9 @@ QUICK = {
     "--seconds 30": "--seconds 2",
     "--frames 2000": "--frames 200",
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
+    "carillon calibrate lan-8x4\ncarillon plan lan-8x4\n": "carillon calibrate lan-8x4 "
+    "--seconds 0.1\ncarillon plan lan-8x4 --cores 16 || test $? -eq 1\n",
+    "agora-64x16 --cores 32 --folder": "laptop-8x2 --seconds 0.1 --cores 32 --folder",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",
     "carillon study millipede-5.1\n": "carillon study millipede-5.1 --most-cores 4\n",
@@ -88,7 +91,7 @@ def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-eu", "-c", quick(script)],
         cwd=tmp_path,
-        env=os.environ | {"PATH": path, "SOURCE": str(ROOT)},
+        env=os.environ | {"PATH": path, "SOURCE": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=300,
