@@ -135,6 +135,7 @@ VIRTUAL = VirtualTime(PRESETS | {"ours-uncoded": read_preset(coded=False)}, 16)
         ("thesis", 8, 13, "uplink"),
         ("thesis", 8, 20, "uplink"),
         ("thesis", 8, 25, "downlink"),
+        ("ours-uncoded", 8, 1, "uplink"),
         ("ours-uncoded", 8, 3, "uplink"),
         ("ours-uncoded", 32, 6, "uplink"),
     ],
@@ -204,7 +205,7 @@ def test_a_job_below_a_chunk_is_claimed_within_it(monkeypatch: pytest.MonkeyPatc
     claim, chunk = (by_opcode[key]["ZeroForce"] for key in ("claim_ns", "chunk_ns"))
     assert claim == pytest.approx(14 * 49)
     assert claim + chunk == pytest.approx(16 * (14.42 * 2.047e6 / 1200 + claim))
-    assert by_opcode["chunk_ns"]["Decode"] == 0
+    assert by_opcode["chunk_ns"]["Decode"] <= 1
 
 
 # --- The command ----------------------------------------------------------------------------------

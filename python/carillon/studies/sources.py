@@ -36,6 +36,7 @@ _FFT = CORE_GROUPS[0]
 _STAGES = ("fft", "zero_force", "demodulate", "decode", "encode", "precode", "ifft")
 _MARGIN = 1.25
 _INDIFFERENT_MS = 1e-3
+_INSTANT_NS = 1.0  # instead of none: a core takes only one chunk an instant
 _UPLINK, _DOWNLINK = attrgetter("uplink"), attrgetter("downlink")
 _PATIENCE = {"uplink_budget_ms": 50.0}  # no frame is late: the thesis drops none that it can do
 
@@ -88,7 +89,7 @@ def _predict(request: Request, work: Workload, costs: Costs, link_gbps: float) -
 @dataclass(frozen=True)
 class VirtualTime:
     """Points by the engine's own policies and task graph on imaginary cores: the means of the later
-    half of so many frames, when the pipeline is full.
+    half of so many frames, when the pipeline is full, without the last, which none follows.
 
     Nothing is measured: chunks last as long as the costs say. Not for costs of decoding, which the
     engine does in packs that depend on the cores.
@@ -137,7 +138,9 @@ class VirtualTime:
             plan_text(_scheduled(cell, request.policy, expected.groups), Run()),
             cores=request.cores,
             claim_ns=_by_opcode({op: stage.claim_ns for op, stage in costs.stages.items()}),
-            chunk_ns=_by_opcode({op: stage.chunk_ns for op, stage in costs.stages.items()}),
+            chunk_ns=_by_opcode(
+                {op: max(stage.chunk_ns, _INSTANT_NS) for op, stage in costs.stages.items()}
+            ),
             frames=self.frames,
             packet_ns=work.symbol_bits / cell.antennas / preset.link_gbps,
         )
@@ -185,7 +188,7 @@ def _later(cell: Cell, work: Workload, ready_ms: float) -> Cell:
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:
-    later = values[len(values) // 2 :]
+    later = values[len(values) // 2 : -1]
     known = later[~np.isnan(later)]
     return float(known.mean()) if len(known) else math.nan
 
