@@ -148,9 +148,10 @@ def test_the_model_agrees_with_the_engine_in_virtual_time(
     expected = Model(VIRTUAL.presets).point(request)
     assert found is not None
     assert expected is not None
-    # The engine begins with the first packet of a symbol, the model with the last.
+    # The engine begins with the first packet of a symbol, the model with the last; and only the
+    # model has the time from an instruction to the next.
     transfer = Workload.of(thesis.uplink_cell(antennas)).symbol_bits / thesis.LINK_GBPS * 1e-6
-    assert expected.pilot - transfer < found.pilot < 1.01 * expected.pilot
+    assert expected.pilot - transfer - 1e-3 < found.pilot < 1.01 * expected.pilot
     if direction == "uplink":
         assert found.uplink == pytest.approx(expected.uplink, rel=0.01)
     else:  # where zero-forcing in whole tiles takes a round more than in subcarriers
