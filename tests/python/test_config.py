@@ -171,6 +171,16 @@ def test_a_contradiction_found_by_the_engine_is_told_with_its_line(
             "numerology.prefix",
         ),
         (
+            "runtime:\n  policy: static\n  groups: {fft: 1}",
+            "my.yaml:3: runtime.groups is given but counts only with runtime.policy: core-groups, "
+            "and that is 'static'; delete it, or change runtime.policy",
+        ),
+        (
+            "runtime:\n  policy: core-groups\n  workers: 3\n  groups: {fft: 1, decode: 1}",
+            "my.yaml:4: runtime.groups has 2 cores in all but must have 3, as many as there are "
+            "workers",
+        ),
+        (
             "downlink:\n  mcs_table: 64qam\n  mcs_index: 9\n  rate: 1/2",
             "my.yaml:4: downlink.rate is 0.5 but counts only with downlink.mcs_table: none, and "
             "that is '64qam'; delete it, or change downlink.mcs_table",

@@ -47,6 +47,8 @@ def shown(value: Any) -> str:
         return f"'{value}'"
     if isinstance(value, float) and math.isfinite(value):
         return number(value)
+    if isinstance(value, BaseModel):
+        return "given"
     if isinstance(value, list | dict):
         text = str(value)
         return text if len(text) <= 60 else text[:57] + "..."

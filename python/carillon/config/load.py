@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -55,12 +55,14 @@ class Loaded:
             name, _, wanted = needed.partition(": ")
             section = functools.reduce(getattr, map(str, path[:-1]), self.cell)
             other, given = (*path[:-1], name), getattr(section, name)
-            if given != wanted:
+            value = getattr(section, str(path[-1]))
+            empty = isinstance(value, BaseModel) and value == type(value)()
+            if given != wanted and not empty:
                 yield Problem(
                     self.file,
                     self.line(path),
                     dotted(path),
-                    f"is {shown(getattr(section, str(path[-1])))} but counts only with "
+                    f"is {shown(value)} but counts only with "
                     f"{dotted(other)}: {wanted}, and that is {shown(given)}; delete it, or change "
                     f"{dotted(other)}",
                 )

@@ -116,7 +116,9 @@ class Runtime(Base):
     )
     groups: Groups = Field(
         default_factory=Groups,
-        description="Cores of each stage with policy core-groups; 0: those of the stage before.",
+        description="Cores of each stage; 0: those of the stage before. Only with "
+        "`policy: core-groups`.",
+        json_schema_extra={"only_with": "policy: core-groups"},
     )
     grain: Grain = Field(
         default_factory=Grain,
