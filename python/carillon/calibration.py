@@ -7,24 +7,28 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, ValidationError
 from scipy.optimize import nnls
 
 from carillon import core, runfolder
 from carillon.config import Cell, Run, plan_text
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 GRAINS = (1, 2, 4, 8, 16, 32, 64)  # chunks of a claim; and whole instructions
 _WHOLE = 1 << 24
 _RESAMPLED = 200
 _MOST_RESAMPLED = 1000  # claims of a size: more would only narrow the interval
 _LEAST_CLAIMS = 8  # of a size, for it to count
+
+
+Nanoseconds = Annotated[float, Field(ge=0, lt=1e12, allow_inf_nan=False)]  # as core.simulate's
 
 
 class CalibrationError(Exception):
@@ -37,8 +41,8 @@ class Size:
 
     chunks: int
     claims: int
-    median_ns: float
-    p99_ns: float
+    median_ns: Nanoseconds
+    p99_ns: Nanoseconds
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,10 @@ class Stage:
     tells what it is.
     """
 
-    claim_ns: float
-    chunk_ns: float
-    claim_interval_ns: tuple[float, float]
-    chunk_interval_ns: tuple[float, float]
+    claim_ns: Nanoseconds
+    chunk_ns: Nanoseconds
+    claim_interval_ns: tuple[Nanoseconds, Nanoseconds]
+    chunk_interval_ns: tuple[Nanoseconds, Nanoseconds]
     error: float
     sizes: tuple[Size, ...]
 
@@ -71,12 +75,12 @@ class Calibration:
 
     cell: str
     key: str  # of all that the costs depend on in the cell
-    stages: Mapping[str, Stage]
+    stages: Annotated[Mapping[str, Stage], Field(min_length=1)]
     frames: int
     machine: Mapping[str, Any]
     build: str  # of the engine
     measured: str  # when
-    format: int = field(default=FORMAT)
+    format: Literal[1] = FORMAT
 
     def costs(self) -> tuple[list[float], list[float]]:
         """claim_ns and chunk_ns by opcode, for core.simulate."""
@@ -118,9 +122,11 @@ def file_of(cell: Cell) -> Path:
 
 def save(calibration: Calibration, file: Path) -> None:
     """Writes it whole or not at all."""
+    if file.is_dir():
+        raise CalibrationError(f"{file} is a folder; name a file in it")
     file.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(asdict(calibration), indent=2, ensure_ascii=False) + "\n"
-    beside = file.with_suffix(f".{os.getpid()}")
+    beside = file.with_name(f"{file.name}.{os.getpid()}")
     beside.write_text(text, encoding="utf-8")
     beside.replace(file)
 
@@ -128,24 +134,17 @@ def save(calibration: Calibration, file: Path) -> None:
 def load(file: Path) -> Calibration:
     """Raises CalibrationError."""
     try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-        if about.pop("format") != FORMAT:
-            raise CalibrationError(f"{file} is of another version; run carillon calibrate again")
-        stages = {op: _stage(stage) for op, stage in about.pop("stages").items()}
-        return Calibration(stages=stages, **about)
+        return _READER.validate_json(file.read_bytes())
     except OSError as error:
         raise CalibrationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CalibrationError(f"{file} holds no calibration: {error!r}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        what = f"{place}: {first['msg']}" if place else first["msg"]
+        raise CalibrationError(f"{file} holds no calibration: {what}") from error
 
 
-def _stage(about: dict[str, Any]) -> Stage:
-    sizes = tuple(Size(**size) for size in about.pop("sizes"))
-    intervals = {
-        name: (float(about[name][0]), float(about[name][1]))
-        for name in ("claim_interval_ns", "chunk_interval_ns")
-    }
-    return Stage(**{**about, **intervals, "sizes": sizes})
+_READER = TypeAdapter(Calibration)
 
 
 Claims = dict[str, dict[int, list[NDArray[np.uint32]]]]  # opcode → chunks → ns

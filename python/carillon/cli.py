@@ -346,7 +346,9 @@ def study(
         bool,
         typer.Option("--virtual", help="Beside the model, the engine's policies in virtual time."),
     ] = False,
-    frames: Annotated[int, typer.Option(min=4, help="Of each point in virtual time.")] = 24,
+    frames: Annotated[
+        int, typer.Option(min=4, max=100_000, help="Of each point in virtual time.")
+    ] = 24,
     costs: Annotated[
         Path | None, typer.Option(help="What our kernels cost, instead of what was recorded.")
     ] = None,

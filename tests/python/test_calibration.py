@@ -1,15 +1,19 @@
 """Marginal costs: the fit against lines that we drew, the file, the command."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from carillon import calibration, cells, cli, core
 from carillon.calibration import Calibration, CalibrationError
+from carillon.commands import calibrate as commands
+from carillon.daemon import Interrupts
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from typer.testing import CliRunner
 
 TINY = cells.load("laptop-8x2").cell
@@ -103,6 +107,54 @@ def test_a_damaged_file_is_told_by_name(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(CalibrationError, match=r"damaged\.json holds no calibration"):
         calibration.load(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("claim_ns", "x"), ("chunk_ns", -1), ("chunk_ns", float("nan"))]
+)
+def test_a_cost_that_cannot_be_is_told_by_its_key(
+    measured: Calibration, tmp_path: Path, key: str, value: object
+) -> None:
+    about = asdict(measured)
+    about["stages"]["Decode"][key] = value
+    file = tmp_path / "damaged.json"
+    file.write_text(json.dumps(about))
+    with pytest.raises(CalibrationError, match=rf"damaged\.json .*stages\.Decode\.{key}"):
+        calibration.load(file)
+
+
+def test_a_folder_is_no_place_for_a_calibration(measured: Calibration, tmp_path: Path) -> None:
+    for folder in (tmp_path, Path(), Path("/")):
+        with pytest.raises(CalibrationError, match="is a folder"):
+            calibration.save(measured, folder)
+
+
+@pytest.mark.parametrize("kept", ["{}", None])
+def test_a_kept_file_that_is_of_no_use_is_measured_anew(
+    measured: Calibration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str | None
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(commands.calibration, "measure", lambda *given: measured)
+    said = StringIO()
+    if kept is None:  # nor can anything be kept
+        cache.write_text("no folder")
+    else:
+        file = calibration.file_of(TINY)
+        file.parent.mkdir(parents=True)
+        file.write_text(kept)
+    found = commands.known_or_measured(TINY, 1, Console(file=said), Interrupts())
+    assert found == measured
+    if kept is None:
+        assert "is not kept: Not a directory" in said.getvalue().replace("\n", " ")
+    else:
+        assert calibration.load(file) == measured
+        stopped = Interrupts()
+        stopped.count = 1
+        file.write_text(kept)
+        with pytest.raises(KeyboardInterrupt):
+            commands.known_or_measured(TINY, 1, Console(file=said), stopped)
+        assert file.read_text() == kept
 
 
 def test_a_stop_before_the_first_round_keeps_nothing() -> None:

@@ -251,6 +251,9 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     which = subprocess.run(carillon(), capture_output=True, text=True)
     assert which.returncode == 2
     assert "--list" in which.stderr
+    most = subprocess.run(carillon("millipede-5.1", "--frames", "100001"), capture_output=True)
+    assert most.returncode == 2
+    assert b"--frames" in most.stderr
 
 
 def test_a_cell_of_a_study_is_valid() -> None:

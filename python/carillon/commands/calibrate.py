@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from carillon import calibration, cells
-from carillon.calibration import Calibration
+from carillon.calibration import Calibration, CalibrationError
 from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
@@ -59,16 +59,29 @@ def run(cell: Cell, seconds: float, console: Console, interrupts: Interrupts) ->
 def known_or_measured(
     cell: Cell, seconds: float, console: Console, interrupts: Interrupts
 ) -> Calibration:
-    """The kept calibration where it is of this machine and build, else a new one, which is kept."""
+    """The kept calibration where it is of this machine and build, else a new one, which is kept.
+
+    Says so where it cannot be kept. Raises KeyboardInterrupt, with nothing kept, when stopped.
+    """
     file = calibration.file_of(cell)
     if file.exists():
-        kept = calibration.load(file)
-        reason = kept.stale()
-        if reason is None:
-            return kept
-        console.print(f"{file} is stale: {reason}; measuring anew", style="dim", soft_wrap=True)
+        try:
+            kept = calibration.load(file)
+        except CalibrationError as error:
+            reason: str | None = str(error)
+        else:
+            reason = kept.stale()
+            if reason is None:
+                return kept
+            reason = f"{file} is stale: {reason}"
+        console.print(f"{reason}; measuring anew", style="dim", soft_wrap=True)
     found = run(cell, seconds, console, interrupts)
-    calibration.save(found, file)
+    if interrupts.count:
+        raise KeyboardInterrupt
+    try:
+        calibration.save(found, file)
+    except OSError as error:  # a home that may not be written: it is measured again next time
+        console.print(f"{file} is not kept: {error.strerror}", style="dim", soft_wrap=True)
     return found
 
 
