@@ -86,11 +86,12 @@ bool Simulation::take_events() {
 // Everything that happens at one instant.
 void Simulation::settle() {
   executor_.advance(now_);
+  bool started = false;
   do {
     scheduler_.step(now_);
-    executor_.start(now_);
-    executor_.advance(now_);  // what takes no time
-  } while (take_events() || executor_.pending() || executor_.next_end() <= now_);
+    started = executor_.start(now_);
+    executor_.advance(now_);  // what takes no time leaves its device to the next
+  } while (take_events() || started || executor_.pending());
 }
 
 void Simulation::run() {

@@ -13,27 +13,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from carillon import core, runfolder
+from carillon import core, models, runfolder
 from carillon.calibration import Calibration
 from carillon.config import Cell, Run, plan_text
 from carillon.config.sections import Grain
+from carillon.models.allocation import STAGES, group_sizes
 
 MOST_CORES = 128  # of the engine
 _FRAMES = 24
 _SETTLED = 8  # frames after which the pipeline is full
 _GRAINS = (1, 2, 4, 8, 16, 32, 64)
 _GAIN = 0.002  # of the latency, for a job size to be worth a change
-
-# The engine's opcodes of each stage of runtime.grain (engine/frame/stages.cpp).
-STAGES = {
-    "fft": ("PilotFft", "UplinkFft"),
-    "zero_force": ("ZeroForce",),
-    "demodulate": ("EqualizeDemodulate",),
-    "decode": ("Decode", "Store"),
-    "encode": ("Encode", "Modulate"),
-    "precode": ("Precode",),
-    "ifft": ("Ifft",),
-}
 
 
 @dataclass(frozen=True)
@@ -42,6 +32,12 @@ class Costs:
 
     claim_ns: tuple[float, ...]
     chunk_ns: tuple[float, ...]
+
+    def for_models(self) -> models.Costs:
+        """The same, as the equations take them."""
+        marginal = zip(core.opcodes(), self.claim_ns, self.chunk_ns, strict=True)
+        stages = {op: models.StageCost(chunk, claim) for op, claim, chunk in marginal}
+        return models.Costs("calibration", stages)
 
     @classmethod
     def of(
@@ -69,14 +65,15 @@ def _spread(calibration: Calibration, op: str) -> float:
 class Point:
     """A cell on so many cores, in virtual time; latencies in ms, None where it has none.
 
-    slack_ms: the least that was left to a deadline. load: of the cores, kernels alone.
+    slack_ms: the least that was left to a deadline. load: of the cores, kernels alone; without what
+    was refused where the cores do not keep up.
     """
 
     cores: int
     uplink_ms: float | None
     uplink_extra_ms: float | None
     downlink_ms: float | None
-    slack_ms: float
+    slack_ms: float | None
     load: float
     keeps_up: bool
     stages: dict[str, float]  # share of the time, by opcode
@@ -84,7 +81,7 @@ class Point:
     @property
     def fits(self) -> bool:
         """Every task of every frame in time."""
-        return self.keeps_up and self.slack_ms >= 0
+        return self.keeps_up and (self.slack_ms or 0.0) >= 0
 
     @property
     def latency_ms(self) -> float:
@@ -93,7 +90,17 @@ class Point:
 
 
 def simulate(cell: Cell, costs: Costs, cores: int) -> Point:
-    """The cell on imaginary cores, all packets on time."""
+    """The cell on imaginary cores, all packets on time.
+
+    With core-groups, in the groups that are best by the model.
+    """
+    if cell.runtime.policy == "core-groups":
+        best = models.best_groups(models.Workload.of(cell), costs.for_models(), cores)
+        if best is None:  # too few for their stages
+            return Point(cores, None, None, None, None, 0.0, False, {})
+        groups = cell.runtime.groups.model_copy(update=group_sizes(best.groups))
+        runtime = cell.runtime.model_copy(update={"groups": groups, "workers": 0})
+        cell = cell.model_copy(update={"runtime": runtime})
     run = core.simulate(
         plan_text(cell, Run()),
         cores=cores,
@@ -109,11 +116,17 @@ def simulate(cell: Cell, costs: Costs, cores: int) -> Point:
         uplink_ms=uplink,
         uplink_extra_ms=None if uplink is None else uplink - frame_ms,
         downlink_ms=_mean(run["downlink_first"]),
-        slack_ms=float(np.nanmin(run["slack"][_SETTLED:], initial=math.inf)),
+        slack_ms=_least(run["slack"]),
         load=sum(run["busy"]) / (cores * _FRAMES * frame_ms),
         keeps_up=bool(done.all()),
         stages=run["stages"],
     )
+
+
+def _least(values: Any) -> float | None:
+    known = values[_SETTLED:]
+    known = known[~np.isnan(known)]
+    return float(np.min(known)) if len(known) else None
 
 
 def _mean(values: Any) -> float | None:
@@ -166,7 +179,8 @@ def job_sizes(
                 step()
                 if _better(tried, best):
                     grain, best, changed = {**grain, stage: size}, tried, True
-    return grain, best
+    own = simulate(cell, costs, cores)
+    return (cell.runtime.grain.model_dump(), own) if _better(own, best) else (grain, best)
 
 
 def _indices(ops: Iterable[str]) -> list[int]:
@@ -191,7 +205,7 @@ class Plan:
     cores_needed: int | None  # None: more than the engine can use
     point: Point  # on this machine
     slow: Point  # the same where every claim takes what one in a hundred took
-    bottleneck: str
+    bottleneck: str | None
     job_sizes: dict[str, int]
     memory_bytes: int
     uplink_gbps: float
@@ -225,10 +239,14 @@ def plan(
         cores=cores,
         speed=speed,
         fits=best.fits,
-        cores_needed=min(needed, cores) if best.fits and needed else needed,
+        cores_needed=min(needed or cores, cores) if best.fits else needed,
         point=best,
         slow=slow,
-        bottleneck=max(best.stages, key=lambda op: best.stages[op]),
+        bottleneck=(
+            max(best.stages, key=lambda op: best.stages[op], default=None)
+            if best.keeps_up
+            else None  # what was refused is in no stage
+        ),
         job_sizes=grain,
         memory_bytes=figures["memory_bytes"],
         uplink_gbps=figures["uplink_iq_gbps"],
@@ -244,26 +262,19 @@ def _advice(cell: Cell, best: Point, slow: Point, needed: int | None, cores: int
     """What would make it fit, or fit with room."""
     if best.fits and slow.fits:
         return []
-    if best.fits and not slow.keeps_up:
-        return ["for claims as slow as one in a hundred was: one core more"]
+    budget = cell.deadlines.uplink_budget_ms
     if best.fits:
-        budget = cell.deadlines.uplink_budget_ms - slow.slack_ms
-        return [
-            "for claims as slow as one in a hundred was: "
-            f"deadlines.uplink_budget_ms {_up(budget)}, or one core more"
-        ]
+        change = ["one core more"]
+        if slow.keeps_up:
+            change.append(f"deadlines.uplink_budget_ms {_up(budget - (slow.slack_ms or 0.0))}")
+        return ["for claims as slow as one in a hundred was: " + " or ".join(change)]
     advice = []
-    if needed is not None and needed > cores:
+    if needed is None:
+        advice.append(f"more than {MOST_CORES} cores like these, so a smaller cell")
+    elif needed > cores:
         advice.append(f"{needed} cores like these")
-    elif needed is None:
-        advice.append(f"more than {MOST_CORES} cores like these, so another cell")
-    if best.keeps_up and best.slack_ms < 0:
-        budget = cell.deadlines.uplink_budget_ms - best.slack_ms
-        advice.append(f"deadlines.uplink_budget_ms {_up(budget)}")
-    elif best.load > 1:
-        advice.append(
-            f"a cell of {1 / best.load:.0%} of the work: fewer users, subcarriers or iterations"
-        )
+    if best.keeps_up:
+        advice.append(f"deadlines.uplink_budget_ms {_up(budget - (best.slack_ms or 0.0))}")
     return advice
 
 

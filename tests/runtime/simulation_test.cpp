@@ -342,6 +342,20 @@ TEST(Simulation, AnAbandonedFrameIsDroppedAtOnce) {
   EXPECT_EQ(simulation.executions().size(), 6U);
 }
 
+TEST(Simulation, WhatTakesNoTimeIsDoneAtOnce) {
+  GraphBuilder builder;
+  builder.add({.opcode = 0, .chunks = 50});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.grain = {1}, .costs = {{0, 0}}});
+  simulation.begin(10, 0, 10);
+  simulation.abandon(1000, 0);  // later events must not be needed
+  simulation.run();
+  EXPECT_EQ(simulation.executions().size(), 50U);
+  EXPECT_EQ(simulation.events().front().kind, Kind::Done);
+  EXPECT_EQ(simulation.events().front().at, 10);
+}
+
 TEST(Simulation, AClaimCostsItselfAndItsChunks) {
   GraphBuilder builder;
   builder.add({.opcode = 0, .chunks = 5});

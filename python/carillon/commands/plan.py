@@ -84,9 +84,9 @@ def _tell(console: Console, found: Plan) -> None:
     table.add_row("usual claims", *_row(found.point))
     table.add_row("slow claims (p99)", *_row(found.slow))
     print_table(console, table)
-    total = sum(found.point.stages.values())
-    share = found.point.stages[found.bottleneck] / total
-    console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the cores' time")
+    if found.bottleneck is not None:
+        share = found.point.stages[found.bottleneck] / sum(found.point.stages.values())
+        console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the cores' time")
     console.print(
         f"memory {found.memory_bytes / 1e6:.0f} MB; fronthaul {found.uplink_gbps:.3g} Gb/s up, "
         f"{found.downlink_gbps:.3g} down, {found.packets_per_second / 1e3:.4g} thousand packets/s",
@@ -107,6 +107,6 @@ def _row(point: Point) -> list[str]:
             "–" if ms is None else f"{ms:.3f}"
             for ms in (point.uplink_ms, point.uplink_extra_ms, point.downlink_ms)
         ),
-        f"{point.slack_ms:.3f}" if point.keeps_up else "does not keep up",
-        f"{point.load:.0%}",
+        f"{point.slack_ms or 0.0:.3f}" if point.keeps_up else "does not keep up",
+        f"{point.load:.0%}" if point.keeps_up else "–",
     ]

@@ -6,6 +6,7 @@ claim, chunks that cannot be divided, synchronisation, decoding, and the transfe
 
 from carillon.models.allocation import (
     CORE_GROUPS,
+    STAGES,
     best_groups,
     cores_needed,
     every_sharing,
@@ -17,6 +18,7 @@ from carillon.models.workload import Workload
 
 __all__ = [
     "CORE_GROUPS",
+    "STAGES",
     "CostError",
     "Costs",
     "Group",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from operator import add
@@ -17,16 +17,18 @@ from carillon.models.workload import Workload
 Policy = Literal["earliest-frame", "core-groups"]
 Goal = Literal["uplink", "downlink"]
 
-# Table 3.1 of the thesis, whose doFFT does pilots and data alike.
-CORE_GROUPS = (
-    ("PilotFft", "UplinkFft"),
-    ("ZeroForce",),
-    ("EqualizeDemodulate",),
-    ("Decode", "Store"),
-    ("Encode", "Modulate"),
-    ("Precode",),
-    ("Ifft",),
-)
+# Table 3.1 of the thesis, whose doFFT does pilots and data alike. The names are those of the keys
+# runtime.groups and runtime.grain in a cell.
+STAGES = {
+    "fft": ("PilotFft", "UplinkFft"),
+    "zero_force": ("ZeroForce",),
+    "demodulate": ("EqualizeDemodulate",),
+    "decode": ("Decode", "Store"),
+    "encode": ("Encode", "Modulate"),
+    "precode": ("Precode",),
+    "ifft": ("Ifft",),
+}
+CORE_GROUPS = tuple(STAGES.values())
 
 _INDIFFERENT_MS = 1e-3
 
@@ -48,6 +50,17 @@ def predict(
         every = tuple(op for ops in CORE_GROUPS for op in ops)
         return latency(work, costs, [Group(every, cores)], link_gbps)
     return best_groups(work, costs, cores, goal, link_gbps)
+
+
+def group_sizes(groups: Sequence[Group]) -> dict[str, int]:
+    """runtime.groups of a cell: the cores of each stage, 0 where it shares those of one before."""
+    taken: set[Group] = set()
+    sizes = {}
+    for stage, ops in STAGES.items():
+        group = next(group for group in groups if ops[0] in group.ops)
+        sizes[stage] = 0 if group in taken else group.cores
+        taken.add(group)
+    return sizes
 
 
 def best_groups(

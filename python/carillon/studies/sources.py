@@ -25,15 +25,13 @@ from carillon.models import (
     latency,
     predict,
 )
-from carillon.models.allocation import Policy
+from carillon.models.allocation import Policy, group_sizes
 from carillon.studies.presets import Preset
 
 if TYPE_CHECKING:
     from carillon.studies.study import Request
 
 _FFT = CORE_GROUPS[0]
-# The keys of runtime.groups in a cell, in the order of CORE_GROUPS.
-_STAGES = ("fft", "zero_force", "demodulate", "decode", "encode", "precode", "ifft")
 _MARGIN = 1.25
 _INDIFFERENT_MS = 1e-3
 _INSTANT_NS = 1.0  # instead of none: a core takes only one chunk an instant
@@ -158,16 +156,9 @@ class VirtualTime:
 
 
 def _scheduled(cell: Cell, policy: Policy, groups: Sequence[Group]) -> Cell:
-    sizes = {op: group.cores for group in groups for op in group.ops}
-    taken: set[Group] = set()
-    named = {}
-    for stage, ops in zip(_STAGES, CORE_GROUPS, strict=True):
-        group = next(group for group in groups if ops[0] in group.ops)
-        named[stage] = 0 if group in taken else sizes[ops[0]]  # 0: with a stage before
-        taken.add(group)
     runtime: dict[str, Any] = {"policy": policy}
     if policy == "core-groups":
-        runtime["groups"] = cell.runtime.groups.model_copy(update=named)
+        runtime["groups"] = cell.runtime.groups.model_copy(update=group_sizes(groups))
     return cell.model_copy(
         update={
             "runtime": cell.runtime.model_copy(update=runtime),
