@@ -38,8 +38,9 @@ const std::vector<std::uint32_t> cpus = allowed_cpus();
 Cost measure(const Graph& graph, std::uint32_t workers, std::uint32_t grain, std::uint32_t frames) {
   const Opcode opcode{"Nothing", nothing};
   const auto policy = make_policy("earliest-frame");
-  Runtime runtime(graph, {&opcode, 1}, nullptr, *policy,
-                  {.workers = workers, .ring = 4, .grain = {grain}, .trace = 1 << 14});
+  Runtime runtime({{graph, {{&opcode, 1}, nullptr}, 4, {grain}}}, *policy,
+                  {.workers = workers, .trace = 1 << 14});
+  const Runtime::Cell cell = runtime.cell(0);
   std::atomic<bool> stop{false};
   std::atomic<std::uint32_t> running{1};
   std::vector<std::thread> threads;
@@ -65,10 +66,10 @@ Cost measure(const Graph& graph, std::uint32_t workers, std::uint32_t grain, std
     const double schedule = scheduled();
     const Tick start = now();
     for (std::uint32_t f = 0; f < frames; ++f, ++frame) {
-      runtime.begin(frame, 0);
+      cell.begin(frame, 0);
       FrameEvent event;
-      while (runtime.poll({&event, 1}) == 0) runtime.work(0);
-      runtime.release(frame);
+      while (cell.poll({&event, 1}) == 0) runtime.work(0);
+      cell.release(frame);
     }
     cost.wall.push_back(static_cast<double>(now() - start) / frames);
     cost.schedule.push_back((scheduled() - schedule) / frames);

@@ -22,16 +22,11 @@ class Opening {
   std::atomic_flag& flag_;
 };
 
-runtime::Runtime::Options runtime_options(const RuntimeOptions& plan,
-                                          const frame::Pipeline& pipeline, std::uint32_t workers) {
-  runtime::Runtime::Options options;
-  options.workers = workers;
-  options.pin_token = plan.pin_token;
-  options.ring = pipeline.ring();
-  options.cell = static_cast<std::uint16_t>(pipeline.frame().format().cell_id);
-  options.grain = frame::by_opcode(plan.grain);
-  options.trace = 1 << 15;
-  return options;
+runtime::Runtime::CellOptions cell_options(const RuntimeOptions& plan, frame::Pipeline& pipeline) {
+  return {.graph = pipeline.graph().graph,
+          .kernels = {pipeline.opcodes(), pipeline.context()},
+          .ring = pipeline.ring(),
+          .grain = frame::by_opcode(plan.grain)};
 }
 
 fronthaul::UplinkIngest::Options ingest_options(const frame::Pipeline& pipeline) {
@@ -58,8 +53,9 @@ Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Tr
       pipeline_(frame, {.workers = workers}),
       policy_(runtime::make_policy(plan.runtime.policy,
                                    frame::devices_of_opcodes(plan.runtime.groups))),
-      runtime_(pipeline_.graph().graph, pipeline_.opcodes(), pipeline_.context(), *policy_,
-               runtime_options(plan.runtime, pipeline_, workers)),
+      runtime_({cell_options(plan.runtime, pipeline_)}, *policy_,
+               {.workers = workers, .pin_token = plan.runtime.pin_token, .trace = 1 << 15}),
+      cell_(runtime_.cell(0)),
       layout_(frame),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
@@ -114,7 +110,7 @@ std::uint64_t Baseband::stood_through(Tick air_start) const noexcept {
 bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   auto& holder = holder_[frame % holder_.size()];
   // A receiver may still be at the frame before, though that is recorded and released.
-  if (holder.load(std::memory_order_acquire) != kNone || !runtime_.vacant(frame)) {
+  if (holder.load(std::memory_order_acquire) != kNone || !cell_.vacant(frame)) {
     refuse(frame, 1, air_start, heard);
     return false;
   }
@@ -122,7 +118,7 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   load_payload(frame);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
-  return runtime_.begin(frame, air_start, pipeline_.chunks(frame));
+  return cell_.begin(frame, air_start, pipeline_.chunks(frame));
 }
 
 // The users expect what belongs to the radio's frame number. That and ours differ only after the
@@ -150,7 +146,7 @@ void Baseband::refuse(std::uint64_t first, std::uint64_t count, Tick air_start,
 
 void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                       const std::int16_t* samples, Tick) {
-  auto hold = runtime_.hold(frame);
+  auto hold = cell_.hold(frame);
   if (!hold) return;
   pipeline_.set_samples(frame, symbol, antenna, samples);
   hold.arrive(pipeline_.graph().receive[symbol], antenna);
@@ -167,7 +163,7 @@ void Baseband::announce(Tick instant) noexcept {
   if (ingest_.first() != first) return;
   if (air_start - head_start_ <= instant) {
     open(next, air_start, false);
-    runtime_.expect(air_start + frame_.duration() - head_start_);
+    cell_.expect(air_start + frame_.duration() - head_start_);
   }
 }
 
@@ -180,21 +176,13 @@ Tick Baseband::quiet_until() const noexcept {
   return until;
 }
 
-Tick Baseband::expected(std::uint32_t worker) const noexcept {
-  const auto& trace = const_cast<Baseband*>(this)->runtime_.trace(worker);
-  telemetry::TraceRing::Cursor cursor{trace.written() - 1, 0};
-  telemetry::TraceEvent last;
-  if (trace.written() == 0 || trace.read(cursor, {&last, 1}) == 0) return 0;
-  return static_cast<Tick>(runtime_.board().mean(last.code) * last.count);
-}
-
 bool Baseband::conduct() noexcept {
   const Tick instant = now();
   announce(instant);
   recorder_.heard({ingest_.heard(), ingest_.first()});
   if (any_refused_.load(std::memory_order_acquire)) settle_refused();
   std::array<runtime::FrameEvent, 16> events;
-  const std::size_t count = runtime_.poll(events);
+  const std::size_t count = cell_.poll(events);
   for (std::size_t i = 0; i < count; ++i) handle(events[i]);
   return count > 0;
 }
@@ -230,21 +218,21 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
   auto& self = const_cast<Baseband&>(*this);
   return {frame,
           slot,
-          runtime_.board().frame(slot).air_start,
+          cell_.board().frame(slot).air_start,
           self.pipeline_,
-          runtime_.board(),
+          cell_.board(),
           ingest_,
           downlink_[slot],
           sent_,
           ingest_.wire_frame(frame),
-          runtime_.live() <= 1};
+          cell_.live() <= 1};
 }
 
 void Baseband::finish(const runtime::FrameEvent& event) noexcept {
   const std::uint64_t frame = event.frame;
   recorder_.ended(view(frame, event.slot), event);
   ingest_.release(frame);
-  if (event.kind != runtime::FrameEvent::Kind::Refused) runtime_.release(event.frame);
+  if (event.kind != runtime::FrameEvent::Kind::Refused) cell_.release(event.frame);
   holder_[event.slot].store(kNone, std::memory_order_release);
   ended_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -31,12 +31,10 @@ class Baseband final : public fronthaul::SymbolSink {
   /// One thread: announces frames, sends finished downlink symbols, ends frames.
   bool conduct() noexcept;
   Tick quiet_until() const noexcept;
-  /// How long the worker's last task was expected to take.
-  Tick expected(std::uint32_t worker) const noexcept;
 
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
-  bool drained() const noexcept { return runtime_.live() == 0; }
+  bool drained() const noexcept { return cell_.live() == 0; }
   /// After the threads have ended: what is left to record.
   void close() noexcept;
 
@@ -72,6 +70,7 @@ class Baseband final : public fronthaul::SymbolSink {
   frame::Pipeline pipeline_;
   std::unique_ptr<runtime::Policy> policy_;
   runtime::Runtime runtime_;
+  runtime::Runtime::Cell cell_;
   fronthaul::Layout layout_;
   fronthaul::UplinkIngest ingest_;
   fronthaul::DownlinkSender sender_;

@@ -29,7 +29,7 @@ struct FrameView {
   std::uint16_t slot;
   Tick air_start;
   frame::Pipeline& pipeline;
-  const runtime::Scoreboard& board;
+  const runtime::CellBoard& board;
   const fronthaul::UplinkIngest& ingest;
   const Downlink& downlink;
   const emulator::SentBits& sent;

@@ -23,7 +23,7 @@ struct WorkerDuty final : Duty {
   RoleKind kind() const override { return RoleKind::Worker; }
   bool step() noexcept override { return baseband.work(worker); }
   Tick next_event() noexcept override { return baseband.quiet_until(); }
-  Tick expected() noexcept override { return baseband.expected(worker); }
+  Tick expected() noexcept override { return baseband.runtime().expected(worker); }
   Baseband& baseband;
   std::uint32_t worker;
 };

@@ -24,7 +24,11 @@ class EventRing {
     elements_[staged_++ & mask_] = element;
     return true;
   }
-  void publish() noexcept { tail_.store(staged_, std::memory_order_release); }
+  void publish() noexcept {
+    if (tail_.load(std::memory_order_relaxed) == staged_)
+      return;  // leaves the reader's cache alone
+    tail_.store(staged_, std::memory_order_release);
+  }
 
   std::size_t pop(std::span<T> out) noexcept {
     const std::size_t head = head_.load(std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace carillon::runtime {
@@ -13,7 +14,7 @@ inline constexpr std::uint16_t kMissing = 0x8000;
 struct Task {
   std::uint64_t frame;
   std::uint16_t cell;
-  std::uint16_t slot;  ///< place of the frame in the ring: frame % ring
+  std::uint16_t slot;  ///< place of the frame in its cell's ring: frame % ring
   std::uint16_t instruction;
   std::uint16_t opcode;
   std::uint16_t step;
@@ -28,6 +29,12 @@ using Kernel = void (*)(void* context, const Task&) noexcept;
 struct Opcode {
   std::string_view name;  ///< outlives the runtime
   Kernel kernel = nullptr;
+};
+
+/// A cell's kernels and what they work on.
+struct Kernels {
+  std::span<const Opcode> opcodes;
+  void* context = nullptr;
 };
 
 }  // namespace carillon::runtime

@@ -2,6 +2,7 @@
 // allocation, no knowledge of whether time is real.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,12 +13,23 @@
 
 namespace carillon::runtime {
 
+/// What goes first, the least of all: by deadline, but within a cell one frame after the other, and
+/// within a frame in the graph's order of urgency.
+struct Priority {
+  bool yields = false;  ///< FrameStatus::yields
+  Tick due = kAlways;
+  std::uint64_t frame = 0;
+  std::uint16_t rank = 0;
+  std::uint16_t cell = 0;
+  auto operator<=>(const Priority&) const = default;
+};
+
 /// An order to execute: chunks [first, first + count) of an instruction, `grain` at a time.
 struct Issue {
   InstanceId what;
   std::uint32_t first = 0, count = 0, grain = 1;
   DeviceMask where;
-  std::uint64_t priority = 0;  ///< lower goes first
+  Priority priority;
   Reason why = Reason::None;
 };
 
@@ -28,11 +40,14 @@ struct View {
   Tick now = 0;
 };
 
+/// Refuse: an overload NACK. Yield: only on what frames of other cells leave over.
+enum class Admission : std::uint8_t { Refuse, Yield, Admit };
+
 class Policy {
  public:
   virtual ~Policy() = default;
-  /// May this frame, already in the scoreboard, be worked on? false refuses it (an overload NACK).
-  virtual bool admit(const View& view, std::uint16_t slot) = 0;
+  /// May this frame, already in the scoreboard, be worked on?
+  virtual Admission admit(const View& view, FrameRef frame) = 0;
   /// Writes issues of ready instances, the most urgent first, and returns how many.
   virtual std::size_t decide(const View& view, std::span<Issue> out) = 0;
 };

@@ -22,30 +22,57 @@ std::vector<std::string_view> names_of(std::span<const Opcode> opcodes) {
   return names;
 }
 
-void check(const Graph& graph, std::span<const Opcode> opcodes, const Runtime::Options& options) {
-  const auto demand = [](bool good, const std::string& message) {
-    if (!good) throw std::invalid_argument("runtime: " + message);
-  };
-  demand(options.workers >= 1 && options.workers <= DeviceMask::kDevices,
-         "workers = " + std::to_string(options.workers) + "; 1 to 128 are possible");
-  demand(options.ring >= 1 && options.ring <= 64,
-         "ring = " + std::to_string(options.ring) + "; 1 to 64 are possible");
-  for (const Instruction& instruction : graph.instructions()) {
+void demand(bool good, const std::string& message) {
+  if (!good) throw std::invalid_argument("runtime: " + message);
+}
+
+void check(const Runtime::CellOptions& cell) {
+  demand(cell.ring >= 1 && cell.ring <= 64,
+         "ring = " + std::to_string(cell.ring) + "; 1 to 64 are possible");
+  const auto& opcodes = cell.kernels.opcodes;
+  for (const Instruction& instruction : cell.graph.instructions()) {
     demand(instruction.opcode < opcodes.size() && opcodes[instruction.opcode].kernel != nullptr,
            "opcode " + std::to_string(instruction.opcode) + " has no kernel");
   }
 }
 
-}  // namespace
+void check(std::span<const Runtime::CellOptions> cells, const Runtime::Options& options) {
+  demand(options.workers >= 1 && options.workers <= DeviceMask::kDevices,
+         "workers = " + std::to_string(options.workers) + "; 1 to 128 are possible");
+  demand(!cells.empty() && cells.size() <= kMaxCells,
+         std::to_string(cells.size()) + " cells; 1 to 64 are possible");
+  for (const auto& cell : cells) check(cell);
+}
+
+Scoreboard board_of(std::span<const Runtime::CellOptions> cells, std::uint32_t workers) {
+  std::vector<CellBoard> boards;
+  for (const auto& cell : cells)
+    boards.emplace_back(cell.graph, cell.ring, names_of(cell.kernels.opcodes), cell.grain);
+  return {std::move(boards), workers};
+}
+
+std::vector<Arrivals> arrivals_of(std::span<const Runtime::CellOptions> cells) {
+  std::vector<Arrivals> arrivals;
+  for (const auto& cell : cells) arrivals.emplace_back(cell.graph, cell.ring);
+  return arrivals;
+}
+
+std::vector<Kernels> kernels_of(std::span<const Runtime::CellOptions> cells) {
+  std::vector<Kernels> kernels;
+  for (const auto& cell : cells) kernels.push_back(cell.kernels);
+  return kernels;
+}
 
 // What others ask of the scheduler. Bits and words only, so that asking never waits and never
 // overflows; the token's owner takes them all at once.
 struct Requests {
-  explicit Requests(const Graph& graph, const Runtime::Options& options)
-      : begun(options.ring),
+  Requests(const Graph& graph, std::uint32_t ring)
+      : begun(ring),
         words((graph.size() + 63U) / 64),
-        fed(std::size_t{words} * options.ring),
-        closing(std::size_t{words} * options.ring) {}
+        fed(std::size_t{words} * ring),
+        closing(std::size_t{words} * ring) {
+    for (Begun& each : begun) each.chunks.resize(graph.size());
+  }
 
   struct Begun {
     Tick air_start = 0;
@@ -56,56 +83,75 @@ struct Requests {
   std::vector<std::atomic<std::uint64_t>> fed, closing;
   std::atomic<std::uint64_t> abandoned{0};                      // a bit per slot
   alignas(kCacheLine) std::atomic<std::uint64_t> attention{0};  // a bit per slot: look at it
+
+  void set(std::vector<std::atomic<std::uint64_t>>& bits, std::uint16_t slot,
+           std::uint16_t instruction) noexcept {
+    bits[std::size_t{slot} * words + instruction / 64].fetch_or(std::uint64_t{1}
+                                                                << (instruction % 64));
+  }
+};
+
+}  // namespace
+
+struct Runtime::State {
+  State(Implementation& runtime, std::uint16_t number, const CellOptions& options,
+        Arrivals& arrivals)
+      : runtime(runtime),
+        number(number),
+        graph(options.graph),
+        ring(options.ring),
+        arrivals(arrivals),
+        requests(options.graph, options.ring) {}
+
+  Implementation& runtime;
+  const std::uint16_t number;
+  const Graph& graph;
+  FrameRing ring;
+  Arrivals& arrivals;
+  Requests requests;
+  std::atomic<std::uint32_t> live{0};
+  std::atomic<Tick> expected{kNever};
 };
 
 class Runtime::Implementation {
  public:
-  Implementation(const Graph& graph, std::span<const Opcode> opcodes, void* context, Policy& policy,
-                 Options options)
-      : options(std::move(options)),
-        graph(graph),
-        ring(this->options.ring),
-        arrivals(graph, this->options.ring),
-        board(graph, names_of(opcodes), this->options.ring, this->options.workers,
-              this->options.cell, this->options.grain),
-        executor(graph, opcodes, context, board, arrivals, this->options.workers,
-                 this->options.trace),
-        scheduler(board, arrivals, policy, executor),
-        requests(graph, this->options) {
-    for (Requests::Begun& begun : requests.begun) begun.chunks.resize(graph.size());
+  Implementation(std::span<const CellOptions> options_of, Policy& policy, Options options)
+      : options(options),
+        arrivals(arrivals_of(options_of)),
+        board(board_of(options_of, options.workers)),
+        executor(board, kernels_of(options_of), arrivals, options.workers, options.trace),
+        scheduler(board, arrivals, policy, executor) {
+    for (std::uint16_t c = 0; c < options_of.size(); ++c)
+      cells.push_back(std::make_unique<State>(*this, c, options_of[c], arrivals[c]));
   }
 
   bool expired(Tick now) const noexcept {
     return now >= next_timer.load(std::memory_order_relaxed);
   }
   bool pending(Tick now) const noexcept {
-    return executor.pending() || requests.attention.load() != 0 || expired(now);
+    if (executor.pending()) return true;
+    for (const auto& cell : cells)
+      if (cell->requests.attention.load() != 0) return true;
+    return expired(now);
   }
   bool schedule(std::uint32_t worker, Tick now) noexcept;
-  void ask(std::uint16_t slot) noexcept {
-    requests.attention.fetch_or(std::uint64_t{1} << slot);
+  void ask(State& cell, std::uint16_t slot) noexcept {
+    cell.requests.attention.fetch_or(std::uint64_t{1} << slot);
     schedule(kNobody, now());
-  }
-  static void set(std::vector<std::atomic<std::uint64_t>>& bits, std::size_t words,
-                  std::uint16_t slot, std::uint16_t instruction) noexcept {
-    bits[slot * words + instruction / 64].fetch_or(std::uint64_t{1} << (instruction % 64));
   }
 
   const Options options;
-  const Graph& graph;
-  FrameRing ring;
-  Arrivals arrivals;
+  std::vector<Arrivals> arrivals;  // by cell
   Scoreboard board;
   CpuExecutor executor;
   Scheduler scheduler;
-  Requests requests;
-  std::atomic<std::uint32_t> live{0};
-  std::atomic<Tick> expected{kNever};
+  std::vector<std::unique_ptr<State>> cells;
 
  private:
   void drain(Tick now) noexcept;
-  void attend(std::uint16_t slot, Tick now) noexcept;
-  void clear(std::uint16_t slot) noexcept;
+  void end_finished(State& cell) noexcept;
+  void attend(State& cell, std::uint16_t slot, Tick now) noexcept;
+  void clear(State& cell, std::uint16_t slot) noexcept;
 
   alignas(kCacheLine) std::atomic<bool> token_{false};
 
@@ -140,17 +186,15 @@ bool Runtime::Implementation::schedule(std::uint32_t worker, Tick start) noexcep
 }
 
 void Runtime::Implementation::drain(Tick now) noexcept {
-  std::uint64_t slots = requests.attention.exchange(0);
-  for (; slots != 0; slots &= slots - 1) {
-    attend(static_cast<std::uint16_t>(std::countr_zero(slots)), now);
-  }
-  scheduler.step(now);
-  for (std::uint16_t slot = 0; slot < ring.size(); ++slot) {
-    const FrameStatus::State state = board.frame(slot).state;
-    if (state == FrameStatus::State::Finished && ring.state(slot) == FrameRing::State::Live) {
-      ring.end(slot);
+  for (const auto& cell : cells) {
+    if (cell->requests.attention.load() == 0) continue;
+    std::uint64_t slots = cell->requests.attention.exchange(0);
+    for (; slots != 0; slots &= slots - 1) {
+      attend(*cell, static_cast<std::uint16_t>(std::countr_zero(slots)), now);
     }
   }
+  scheduler.step(now);
+  for (const auto& cell : cells) end_finished(*cell);
   scheduler.publish();  // now the consumer may release what ended
   // Every worker reads these all the time: no needless writes.
   const auto update = [](std::atomic<Tick>& shared, Tick value) {
@@ -162,13 +206,25 @@ void Runtime::Implementation::drain(Tick now) noexcept {
   update(next_arrival, scheduler.next_arrival());
 }
 
-void Runtime::Implementation::attend(std::uint16_t slot, Tick now) noexcept {
-  if (ring.state(slot) == FrameRing::State::Live &&
-      board.frame(slot).state == FrameStatus::State::Empty) {
+void Runtime::Implementation::end_finished(State& cell) noexcept {
+  for (std::uint16_t slot = 0; slot < cell.ring.size(); ++slot) {
+    const FrameStatus::State state = board.frame({cell.number, slot}).state;
+    if (state == FrameStatus::State::Finished && cell.ring.state(slot) == FrameRing::State::Live) {
+      cell.ring.end(slot);
+    }
+  }
+}
+
+void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) noexcept {
+  Requests& requests = cell.requests;
+  const FrameRef at{cell.number, slot};
+  if (cell.ring.state(slot) == FrameRing::State::Live &&
+      board.frame(at).state == FrameStatus::State::Empty) {
     const Requests::Begun& begun = requests.begun[slot];
-    if (!scheduler.admit(ring.frame(slot), begun.air_start, begun.chunks, now)) {
-      ring.end(slot);
-      ring.release(ring.frame(slot));
+    const std::uint64_t frame = cell.ring.frame(slot);
+    if (!scheduler.admit({frame, cell.number}, begun.air_start, begun.chunks, now)) {
+      cell.ring.end(slot);
+      cell.ring.release(frame);
     }
   }
   const std::size_t first = std::size_t{slot} * requests.words;
@@ -176,7 +232,7 @@ void Runtime::Implementation::attend(std::uint16_t slot, Tick now) noexcept {
     const auto each = [&](std::atomic<std::uint64_t>& word, auto&& act) {
       if (word.load(std::memory_order_relaxed) == 0) return;
       for (std::uint64_t bits = word.exchange(0); bits != 0; bits &= bits - 1) {
-        act(slot, static_cast<std::uint16_t>(w * 64 + std::uint32_t(std::countr_zero(bits))), now);
+        act(at, static_cast<std::uint16_t>(w * 64 + std::uint32_t(std::countr_zero(bits))), now);
       }
     };
     each(requests.fed[first + w], [&](auto... a) { scheduler.fed(a...); });
@@ -185,35 +241,38 @@ void Runtime::Implementation::attend(std::uint16_t slot, Tick now) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << slot;
   if ((requests.abandoned.load() & bit) != 0) {
     requests.abandoned.fetch_and(~bit);
-    scheduler.abandon(slot, now);
+    scheduler.abandon(at, now);
   }
-  if (ring.abandoned(slot)) clear(slot);
+  if (cell.ring.abandoned(slot)) clear(cell, slot);
 }
 
-void Runtime::Implementation::clear(std::uint16_t slot) noexcept {
+void Runtime::Implementation::clear(State& cell, std::uint16_t slot) noexcept {
+  Requests& requests = cell.requests;
   for (std::uint32_t w = 0; w < requests.words; ++w) {
     requests.fed[std::size_t{slot} * requests.words + w].store(0);
     requests.closing[std::size_t{slot} * requests.words + w].store(0);
   }
   requests.abandoned.fetch_and(~(std::uint64_t{1} << slot));
-  arrivals.clear(slot);
-  scheduler.release(slot);
-  live.fetch_sub(1, std::memory_order_relaxed);
-  ring.free(slot);
+  cell.arrivals.clear(slot);
+  scheduler.release({cell.number, slot});
+  cell.live.fetch_sub(1, std::memory_order_relaxed);
+  cell.ring.free(slot);
 }
 
-Runtime::Runtime(const Graph& graph, std::span<const Opcode> opcodes, void* context, Policy& policy,
-                 Options options) {
-  check(graph, opcodes, options);
-  implementation_ =
-      std::make_unique<Implementation>(graph, opcodes, context, policy, std::move(options));
+Runtime::Runtime(const std::vector<CellOptions>& cells, Policy& policy, Options options) {
+  check(cells, options);
+  implementation_ = std::make_unique<Implementation>(cells, policy, options);
 }
 
 Runtime::~Runtime() = default;
 
-bool Runtime::begin(std::uint64_t frame, Tick air_start,
-                    std::span<const std::uint32_t> chunks) noexcept {
-  Implementation& self = *implementation_;
+Runtime::Cell Runtime::cell(std::uint16_t number) const noexcept {
+  return Cell(*implementation_->cells[number]);
+}
+
+bool Runtime::Cell::begin(std::uint64_t frame, Tick air_start,
+                          std::span<const std::uint32_t> chunks) const noexcept {
+  State& self = *state_;
   const FrameRing::Begin won = self.ring.begin(frame);
   if (won != FrameRing::Begin::Won) return won == FrameRing::Begin::AlreadyLive;
   const std::uint16_t slot = self.ring.slot(frame);
@@ -225,54 +284,77 @@ bool Runtime::begin(std::uint64_t frame, Tick air_start,
   }
   self.live.fetch_add(1, std::memory_order_relaxed);
   self.ring.fill_done(frame);
-  self.ask(slot);
+  self.runtime.ask(self, slot);
   return true;
 }
 
-bool Runtime::vacant(std::uint64_t frame) const noexcept {
-  const FrameRing& ring = implementation_->ring;
-  return ring.vacant(ring.slot(frame));
+bool Runtime::Cell::vacant(std::uint64_t frame) const noexcept {
+  return state_->ring.vacant(state_->ring.slot(frame));
 }
 
-bool Runtime::enter(std::uint64_t frame) noexcept { return implementation_->ring.enter(frame); }
-
-void Runtime::leave(std::uint64_t frame) noexcept {
-  Implementation& self = *implementation_;
-  if (self.ring.leave(frame)) self.ask(self.ring.slot(frame));
+bool Runtime::Cell::enter(State& self, std::uint64_t frame) noexcept {
+  return self.ring.enter(frame);
 }
 
-Arrival Runtime::record(std::uint64_t frame, std::uint16_t instruction,
-                        std::uint32_t item) noexcept {
-  Implementation& self = *implementation_;
+void Runtime::Cell::leave(State& self, std::uint64_t frame) noexcept {
+  if (self.ring.leave(frame)) self.runtime.ask(self, self.ring.slot(frame));
+}
+
+Arrival Runtime::Cell::record(State& self, std::uint64_t frame, std::uint16_t instruction,
+                              std::uint32_t item) noexcept {
   if (instruction >= self.graph.size()) return Arrival::Unknown;
   const std::uint16_t slot = self.ring.slot(frame);
   const auto [arrival, first] =
       self.arrivals.add(slot, instruction, item, self.requests.begun[slot].chunks[instruction]);
   if (first) {
-    Implementation::set(self.requests.fed, self.requests.words, slot, instruction);
-    self.ask(slot);
+    self.requests.set(self.requests.fed, slot, instruction);
+    self.runtime.ask(self, slot);
   }
   return arrival;
 }
 
-void Runtime::close(std::uint64_t frame, std::uint16_t instruction) noexcept {
-  Implementation& self = *implementation_;
+void Runtime::Cell::close(std::uint64_t frame, std::uint16_t instruction) const noexcept {
+  State& self = *state_;
   if (instruction >= self.graph.size()) return;
   const Hold held = hold(frame);
   if (!held) return;
   const std::uint16_t slot = self.ring.slot(frame);
-  Implementation::set(self.requests.closing, self.requests.words, slot, instruction);
-  self.ask(slot);
+  self.requests.set(self.requests.closing, slot, instruction);
+  self.runtime.ask(self, slot);
 }
 
-void Runtime::abandon(std::uint64_t frame) noexcept {
-  Implementation& self = *implementation_;
+void Runtime::Cell::abandon(std::uint64_t frame) const noexcept {
+  State& self = *state_;
   const Hold held = hold(frame);
   if (!held) return;
   const std::uint16_t slot = self.ring.slot(frame);
   self.requests.abandoned.fetch_or(std::uint64_t{1} << slot);
-  self.ask(slot);
+  self.runtime.ask(self, slot);
 }
+
+void Runtime::Cell::expect(Tick next_frame) const noexcept {
+  state_->expected.store(next_frame, std::memory_order_relaxed);
+}
+
+std::size_t Runtime::Cell::poll(std::span<FrameEvent> out) const noexcept {
+  return state_->runtime.scheduler.poll(state_->number, out);
+}
+
+void Runtime::Cell::release(std::uint64_t frame) const noexcept {
+  State& self = *state_;
+  if (self.ring.release(frame)) self.runtime.ask(self, self.ring.slot(frame));
+}
+
+std::uint32_t Runtime::Cell::live() const noexcept {
+  return state_->live.load(std::memory_order_relaxed);
+}
+
+const CellBoard& Runtime::Cell::board() const noexcept {
+  const Scoreboard& board = state_->runtime.board;
+  return board[state_->number];
+}
+
+std::uint16_t Runtime::Cell::number() const noexcept { return state_->number; }
 
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
@@ -295,29 +377,12 @@ bool Runtime::work(std::uint32_t worker) noexcept {
 Tick Runtime::quiet_until() const noexcept {
   const Implementation& self = *implementation_;
   if (self.pending(now()) || !self.executor.empty()) return kAlways;
-  return std::min({self.next_timer.load(std::memory_order_relaxed),
-                   self.next_arrival.load(std::memory_order_relaxed),
-                   self.expected.load(std::memory_order_relaxed)});
+  Tick until = std::min(self.next_timer.load(std::memory_order_relaxed),
+                        self.next_arrival.load(std::memory_order_relaxed));
+  for (const auto& cell : self.cells)
+    until = std::min(until, cell->expected.load(std::memory_order_relaxed));
+  return until;
 }
-
-void Runtime::expect(Tick next_frame) noexcept {
-  implementation_->expected.store(next_frame, std::memory_order_relaxed);
-}
-
-std::size_t Runtime::poll(std::span<FrameEvent> out) noexcept {
-  return implementation_->scheduler.poll(out);
-}
-
-void Runtime::release(std::uint64_t frame) noexcept {
-  Implementation& self = *implementation_;
-  if (self.ring.release(frame)) self.ask(self.ring.slot(frame));
-}
-
-std::uint32_t Runtime::live() const noexcept {
-  return implementation_->live.load(std::memory_order_relaxed);
-}
-
-const Scoreboard& Runtime::board() const noexcept { return implementation_->board; }
 
 WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
   const CpuExecutor::Worker& self = implementation_->executor.worker(worker);
@@ -326,7 +391,15 @@ WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
           self.chunks.load(relaxed), self.tokens.load(relaxed)};
 }
 
-telemetry::TraceRing& Runtime::trace(std::uint32_t worker) noexcept {
+Tick Runtime::expected(std::uint32_t worker) const noexcept {
+  const telemetry::TraceRing& ring = trace(worker);
+  telemetry::TraceRing::Cursor cursor{ring.written() - 1, 0};
+  telemetry::TraceEvent last;
+  if (ring.written() == 0 || ring.read(cursor, {&last, 1}) == 0) return 0;
+  return static_cast<Tick>(cell(last.cell).board().mean(last.code) * last.count);
+}
+
+telemetry::TraceRing& Runtime::trace(std::uint32_t worker) const noexcept {
   return implementation_->executor.worker(worker).trace;
 }
 

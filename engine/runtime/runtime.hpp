@@ -1,6 +1,7 @@
-// The runtime on CPU cores: frames go in, kernels run on worker threads, events come out. It owns
-// no thread: the application's threads call begin/arrive (receivers), work (workers), poll (one
-// sink). Nothing here locks, allocates, throws or enters the kernel after construction.
+// The runtime on CPU cores: frames of one or several cells go in, kernels run on worker threads,
+// events come out. It owns no thread: the application's threads call begin/arrive (receivers), work
+// (workers), poll (one sink for each cell). Nothing here locks, allocates, throws or enters the
+// kernel after construction.
 #pragma once
 
 #include <cstdint>
@@ -28,67 +29,108 @@ struct WorkerTimes {
 };
 
 class Runtime {
+ private:
+  class Implementation;
+  struct State;  // of a cell
+
  public:
-  struct Options {
-    std::uint32_t workers = 1;              ///< at most DeviceMask::kDevices
-    bool pin_token = false;                 ///< worker 0 alone schedules; else whoever is there
+  /// What a cell's frames need; cells share nothing but the workers.
+  struct CellOptions {
+    const Graph& graph;
+    Kernels kernels;
     std::uint32_t ring = 4;                 ///< frames in flight, at most 64
-    std::uint16_t cell = 0;                 ///< copied to every Task
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
-    std::size_t trace = 0;                  ///< events kept per worker; 0 = no trace
+  };
+  struct Options {
+    std::uint32_t workers = 1;  ///< at most DeviceMask::kDevices
+    bool pin_token = false;     ///< worker 0 alone schedules; else whoever is there
+    std::size_t trace = 0;      ///< events kept per worker; 0 = no trace
   };
 
-  /// The graph, the opcodes' names, the context and the policy outlive the runtime.
+  /// Graphs, opcodes' names, contexts and the policy outlive the runtime; cells are numbered in
+  /// this order, at most kMaxCells.
   /// Throws std::invalid_argument on options out of range or an opcode without kernel.
-  Runtime(const Graph& graph, std::span<const Opcode> opcodes, void* context, Policy& policy,
-          Options options);
+  Runtime(const std::vector<CellOptions>& cells, Policy& policy, Options options);
   ~Runtime();
 
-  /// Any thread. Starts a frame whose first sample is on air at `air_start`. `chunks` gives each
-  /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
-  /// True when the frame is live, also when another thread began it first. False when its place in
-  /// the ring still holds another frame (refuse it: an overload NACK) or this frame already ended.
-  bool begin(std::uint64_t frame, Tick air_start,
-             std::span<const std::uint32_t> chunks = {}) noexcept;
-
-  /// Any thread. The frame's place in the ring is free: nobody, receivers included, is at the frame
-  /// that had it, and a later one can begin. Stays so until someone begins one.
-  bool vacant(std::uint64_t frame) const noexcept;
-
-  /// Keeps a live frame's slot from being reused while a receiver writes to the frame's memory.
-  /// Short-lived; false when the frame is not live.
-  class Hold {
+  /// One cell's frames: a view, cheap to copy.
+  class Cell {
    public:
-    Hold(Hold&& other) noexcept : runtime_(other.runtime_), frame_(other.frame_) {
-      other.runtime_ = nullptr;
+    /// Any thread. Starts a frame whose first sample is on air at `air_start`. `chunks` gives each
+    /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
+    /// True when the frame is live, also when another thread began it first. False when its place
+    /// in the ring still holds another frame (refuse it: an overload NACK) or this frame already
+    /// ended.
+    bool begin(std::uint64_t frame, Tick air_start,
+               std::span<const std::uint32_t> chunks = {}) const noexcept;
+
+    /// Any thread. The frame's place in the ring is free: nobody, receivers included, is at the
+    /// frame that had it, and a later one can begin. Stays so until someone begins one.
+    bool vacant(std::uint64_t frame) const noexcept;
+
+    /// Keeps a live frame's slot from being reused while a receiver writes to the frame's memory.
+    /// Short-lived; false when the frame is not live.
+    class Hold {
+     public:
+      Hold(Hold&& other) noexcept : state_(other.state_), frame_(other.frame_) {
+        other.state_ = nullptr;
+      }
+      Hold& operator=(Hold&&) = delete;
+      ~Hold() {
+        if (state_ != nullptr) leave(*state_, frame_);
+      }
+      explicit operator bool() const { return state_ != nullptr; }
+      /// The item's samples are in place: hand it to the workers. Counts once per item.
+      Arrival arrive(std::uint16_t instruction, std::uint32_t item) const noexcept {
+        return state_ == nullptr ? Arrival::Late : record(*state_, frame_, instruction, item);
+      }
+
+     private:
+      friend class Cell;
+      Hold(State* state, std::uint64_t frame) : state_(state), frame_(frame) {}
+      State* state_;
+      std::uint64_t frame_;
+    };
+    /// Any thread.
+    Hold hold(std::uint64_t frame) const noexcept {
+      return {enter(*state_, frame) ? state_ : nullptr, frame};
     }
-    Hold& operator=(Hold&&) = delete;
-    ~Hold() {
-      if (runtime_ != nullptr) runtime_->leave(frame_);
+    /// Any thread. hold() and arrive in one.
+    Arrival arrive(std::uint64_t frame, std::uint16_t instruction,
+                   std::uint32_t item) const noexcept {
+      return hold(frame).arrive(instruction, item);
     }
-    explicit operator bool() const { return runtime_ != nullptr; }
-    /// The item's samples are in place: hand it to the workers. Counts once per item.
-    Arrival arrive(std::uint16_t instruction, std::uint32_t item) noexcept {
-      return runtime_ == nullptr ? Arrival::Late : runtime_->record(frame_, instruction, item);
-    }
+    /// Any thread: items that have not come will not come; feeds them as missing without waiting
+    /// for the instruction's close.
+    void close(std::uint64_t frame, std::uint16_t instruction) const noexcept;
+    /// Any thread: gives the frame up; ends in a Dropped event (unless it was Done already).
+    void abandon(std::uint64_t frame) const noexcept;
+    /// When the next frame's first item is expected (kNever: no idea).
+    void expect(Tick next_frame) const noexcept;
+
+    /// One consumer. Events in the order they happened; none is lost unless more than 64 refusals
+    /// wait.
+    std::size_t poll(std::span<FrameEvent> out) const noexcept;
+    /// The consumer has what it needs of a Done or Dropped frame: its slot may be reused.
+    void release(std::uint64_t frame) const noexcept;
+
+    /// Frames begun and not yet released.
+    std::uint32_t live() const noexcept;
+    /// The cell's tables. A frame's rows may be read between its Done or Dropped event and
+    /// release(), the opcodes' when nothing runs.
+    const CellBoard& board() const noexcept;
+    std::uint16_t number() const noexcept;
 
    private:
     friend class Runtime;
-    Hold(Runtime* runtime, std::uint64_t frame) : runtime_(runtime), frame_(frame) {}
-    Runtime* runtime_;
-    std::uint64_t frame_;
+    explicit Cell(State& state) : state_(&state) {}
+    static bool enter(State& state, std::uint64_t frame) noexcept;
+    static void leave(State& state, std::uint64_t frame) noexcept;
+    static Arrival record(State& state, std::uint64_t frame, std::uint16_t instruction,
+                          std::uint32_t item) noexcept;
+    State* state_;
   };
-  /// Any thread.
-  Hold hold(std::uint64_t frame) noexcept { return {enter(frame) ? this : nullptr, frame}; }
-  /// Any thread. hold() and arrive in one.
-  Arrival arrive(std::uint64_t frame, std::uint16_t instruction, std::uint32_t item) noexcept {
-    return hold(frame).arrive(instruction, item);
-  }
-  /// Any thread: items that have not come will not come; feeds them as missing without waiting for
-  /// the instruction's close.
-  void close(std::uint64_t frame, std::uint16_t instruction) noexcept;
-  /// Any thread: gives the frame up; ends in a Dropped event (unless it was Done already).
-  void abandon(std::uint64_t frame) noexcept;
+  Cell cell(std::uint16_t number) const noexcept;
 
   /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
   bool work(std::uint32_t worker) noexcept;
@@ -96,31 +138,15 @@ class Runtime {
   /// (Instruction::release of what has not come yet), the next frame expected; kNever when nothing
   /// is. Not after now() when there is work already.
   Tick quiet_until() const noexcept;
-  /// When the next frame's first item is expected (kNever: no idea).
-  void expect(Tick next_frame) noexcept;
 
-  /// One consumer. Events in the order they happened; none is lost unless more than 64 refusals
-  /// wait.
-  std::size_t poll(std::span<FrameEvent> out) noexcept;
-  /// The consumer has what it needs of a Done or Dropped frame: its slot may be reused.
-  void release(std::uint64_t frame) noexcept;
-
-  /// Frames begun and not yet released.
-  std::uint32_t live() const noexcept;
-  /// The three tables. A frame's rows may be read between its Done or Dropped event and release(),
-  /// the opcodes' when nothing runs.
-  const Scoreboard& board() const noexcept;
   WorkerTimes times(std::uint32_t worker) const noexcept;
+  /// How long the worker's last task should have taken. Its thread.
+  Tick expected(std::uint32_t worker) const noexcept;
   /// Written by work(worker); its thread may add events of its own.
-  telemetry::TraceRing& trace(std::uint32_t worker) noexcept;
+  telemetry::TraceRing& trace(std::uint32_t worker) const noexcept;
   const Options& options() const noexcept;
 
  private:
-  bool enter(std::uint64_t frame) noexcept;
-  void leave(std::uint64_t frame) noexcept;
-  Arrival record(std::uint64_t frame, std::uint16_t instruction, std::uint32_t item) noexcept;
-
-  class Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -8,109 +8,151 @@ namespace {
 
 using State = InstructionStatus::State;
 
+// Executors' places that frames which yield leave free for those that do not.
+constexpr std::size_t kLeftFree = 32;
+
 }  // namespace
 
-Scheduler::Scheduler(Scoreboard& board, Arrivals& arrivals, Policy& policy, Executor& executor)
-    : board_(board),
-      graph_(board.graph()),
-      arrivals_(arrivals),
-      policy_(policy),
-      executor_(executor),
-      arrival_cursor_(board.ring()),
+Scheduler::Cell::Cell(const CellBoard& board)
+    : arrival_cursor(board.ring()),
       // A slot yields at most one event per instruction and one for the frame before its release;
       // refusals hold no slot, so a full ring only ever costs one of those.
-      events_(std::size_t{board.ring()} * (graph_.size() + 2U) + 64) {
-  const std::size_t most = std::size_t{board.ring()} * graph_.size();
-  ready_.reserve(most);
-  planned_.reserve(most);
-  skipped_.reserve(graph_.size());
-  std::size_t edges = 0;
-  for (const Instruction& instruction : graph_.instructions()) {
-    edges += instruction.successors.size();
+      events(std::size_t{board.ring()} * (board.graph().size() + 2U) + 64) {
+  const Graph& graph = board.graph();
+  for (std::uint16_t i = 0; i < graph.size(); ++i) {
+    if (graph[i].feed == Feed::Arrivals) by_arrival.push_back(i);
   }
-  missed_.reserve(edges + 1);
-  for (std::uint16_t i = 0; i < graph_.size(); ++i) {
-    if (graph_[i].feed == Feed::Arrivals) by_arrival_.push_back(i);
-  }
-  std::stable_sort(by_arrival_.begin(), by_arrival_.end(), [&](std::uint16_t a, std::uint16_t b) {
-    return graph_[a].release < graph_[b].release;
+  std::stable_sort(by_arrival.begin(), by_arrival.end(), [&](std::uint16_t a, std::uint16_t b) {
+    return graph[a].release < graph[b].release;
   });
 }
 
+Scheduler::Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy,
+                     Executor& executor)
+    : board_(board), arrivals_(arrivals), policy_(policy), executor_(executor) {
+  std::size_t most = 0, skipped = 0, missed = 0;
+  for (const CellBoard& cell : board.cells()) {
+    const Graph& graph = cell.graph();
+    cells_.emplace_back(cell);
+    most += std::size_t{cell.ring()} * graph.size();
+    std::size_t edges = 0;
+    for (const Instruction& instruction : graph.instructions()) {
+      edges += instruction.successors.size();
+    }
+    skipped = std::max(skipped, std::size_t{graph.size()});
+    missed = std::max(missed, edges + 1);
+  }
+  ready_.reserve(most);
+  planned_.reserve(most);
+  skipped_.reserve(skipped);
+  missed_.reserve(missed);
+}
+
+template <typename Visit>
+void Scheduler::for_each_frame(Visit&& visit) {
+  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+    for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) visit(FrameRef{c, slot});
+  }
+}
+
 InstanceId Scheduler::identify(Ref ref) const {
-  const FrameStatus& frame = board_.frame(ref.slot);
-  return {frame.frame, board_.cell(), ref.instruction, frame.generation};
+  const FrameStatus& frame = board_.frame(ref.frame);
+  return {frame.frame, ref.frame.cell, ref.instruction, frame.generation};
 }
 
-void Scheduler::emit(FrameEvent::Kind kind, std::uint16_t slot, std::uint16_t instruction,
-                     Reason why, Tick now) {
-  events_.push({kind, why, instruction, slot, board_.frame(slot).frame, now});
+void Scheduler::emit(FrameEvent::Kind kind, FrameRef at, std::uint16_t instruction, Reason why,
+                     Tick now) {
+  cells_[at.cell].events.push(
+      {kind, why, at.cell, instruction, at.slot, board_.frame(at).frame, now});
 }
 
-bool Scheduler::admit(std::uint64_t number, Tick air_start, std::span<const std::uint32_t> chunks,
-                      Tick now) {
-  const std::uint16_t slot = board_.slot(number);
-  FrameStatus& frame = board_.frame(slot);
+void Scheduler::publish() noexcept {
+  for (Cell& cell : cells_) cell.events.publish();
+}
+
+void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
+                     Tick now) {
+  CellBoard& cell = board_[at.cell];
+  const Graph& graph = cell.graph();
+  FrameStatus& frame = cell.frame(at.slot);
   frame = {.state = FrameStatus::State::Live,
-           .frame = number,
+           .frame = id.frame,
            .generation = frame.generation + 1,
-           .open = graph_.size(),
+           .open = graph.size(),
            .air_start = air_start,
            .admitted = now};
   Tick deadline = kAlways;
-  for (std::uint16_t i = 0; i < graph_.size(); ++i) {
-    const Instruction& instruction = graph_[i];
+  for (std::uint16_t i = 0; i < graph.size(); ++i) {
+    const Instruction& instruction = graph[i];
     const std::uint32_t count =
         i < chunks.size() ? std::min(chunks[i], instruction.chunks) : instruction.chunks;
-    board_.status(slot, i) = {.released = instruction.release == kAlways,
-                              .waiting = instruction.predecessors,
-                              .chunks = count,
-                              .unissued = count,
-                              .uncommitted = count};
+    cell.status(at.slot, i) = {.released = instruction.release == kAlways,
+                               .waiting = instruction.predecessors,
+                               .chunks = count,
+                               .unissued = count,
+                               .uncommitted = count};
     if (count != 0) deadline = std::max(deadline, instruction.deadline);
   }
   if (deadline != kNever && deadline != kAlways) frame.deadline = air_start + deadline;
-  arrival_cursor_[slot] = 0;
+  cells_[at.cell].arrival_cursor[at.slot] = 0;
+  cell.offered(at.slot);
+}
 
-  if (!policy_.admit({board_, ready_, planned_, now}, slot)) {
-    emit(FrameEvent::Kind::Refused, slot, 0, Reason::Refused, now);
-    frame.state = FrameStatus::State::Empty;
+// Frames of a cell go one after the other, so none is more urgent than those before it.
+void Scheduler::queue_behind(FrameRef at, bool yields) {
+  CellBoard& cell = board_[at.cell];
+  FrameStatus& frame = cell.frame(at.slot);
+  frame.yields = yields;
+  for (const FrameStatus& other : cell.frames()) {
+    if (&other == &frame || other.state != FrameStatus::State::Live) continue;
+    frame.queue = std::max({frame.queue, other.queue, other.deadline});
+    frame.yields |= other.yields;
+  }
+}
+
+bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now) {
+  const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
+  fill(at, id, air_start, chunks, now);
+  const Admission verdict = policy_.admit({board_, ready_, planned_, now}, at);
+  if (verdict == Admission::Refuse) {
+    emit(FrameEvent::Kind::Refused, at, 0, Reason::Refused, now);
+    release(at);
     return false;
   }
-  for (std::uint16_t i = 0; i < graph_.size(); ++i) {
-    if (graph_[i].predecessors == 0) consider({slot, i}, now);
+  queue_behind(at, verdict == Admission::Yield);
+  for (std::uint16_t i = 0; i < graph(at).size(); ++i) {
+    if (graph(at)[i].predecessors == 0) consider({at, i}, now);
   }
   settle(now);
   return true;
 }
 
-void Scheduler::fed(std::uint16_t slot, std::uint16_t instruction, Tick now) {
-  if (board_.frame(slot).state != FrameStatus::State::Live) return;
-  board_.status(slot, instruction).fed = true;
-  consider({slot, instruction}, now);
+void Scheduler::fed(FrameRef frame, std::uint16_t instruction, Tick now) {
+  if (board_.frame(frame).state != FrameStatus::State::Live) return;
+  status({frame, instruction}).fed = true;
+  consider({frame, instruction}, now);
   settle(now);
 }
 
-void Scheduler::close(std::uint16_t slot, std::uint16_t instruction, Tick now) {
-  if (board_.frame(slot).state != FrameStatus::State::Live) return;
-  InstructionStatus& status = board_.status(slot, instruction);
-  if (graph_[instruction].feed != Feed::Arrivals || status.state >= State::Committed) return;
-  status.missing = static_cast<std::uint16_t>(status.missing +
-                                              arrivals_.close(slot, instruction, status.chunks));
-  fed(slot, instruction, now);
+void Scheduler::close(FrameRef frame, std::uint16_t instruction, Tick now) {
+  if (board_.frame(frame).state != FrameStatus::State::Live) return;
+  InstructionStatus& closing = status({frame, instruction});
+  if (graph(frame)[instruction].feed != Feed::Arrivals || closing.state >= State::Committed) return;
+  const std::uint32_t missing =
+      arrivals_[frame.cell].close(frame.slot, instruction, closing.chunks);
+  closing.missing = static_cast<std::uint16_t>(closing.missing + missing);
+  fed(frame, instruction, now);
 }
 
-void Scheduler::abandon(std::uint16_t slot, Tick now) {
-  if (board_.frame(slot).state == FrameStatus::State::Live) drop(slot, Reason::Abandoned, now);
+void Scheduler::abandon(FrameRef frame, Tick now) {
+  if (board_.frame(frame).state == FrameStatus::State::Live) drop(frame, Reason::Abandoned, now);
 }
 
-void Scheduler::release(std::uint16_t slot) {
-  board_.frame(slot).state = FrameStatus::State::Empty;
-}
+void Scheduler::release(FrameRef frame) { board_.frame(frame).state = FrameStatus::State::Empty; }
 
 void Scheduler::step(Tick now) {
   collect(now);
-  for (std::uint16_t slot = 0; slot < board_.ring(); ++slot) expire(slot, now);
+  for_each_frame([&](FrameRef at) { expire(at, now); });
   if (!ready_.empty()) decide(now);
   executor_.flush();
 }
@@ -119,19 +161,19 @@ void Scheduler::collect(Tick now) {
   std::array<Finished, 16> finished;
   while (const std::size_t count = executor_.poll(finished)) {
     for (const Finished& end : std::span(finished).first(count)) {
-      const Ref ref{board_.slot(end.what.frame), end.what.instruction};
-      const auto place = std::find(planned_.begin(), planned_.end(), end.what);
-      *place = planned_.back();
+      const Ref ref{place(end.what), end.what.instruction};
+      *std::find(planned_.begin(), planned_.end(), end.what) = planned_.back();
       planned_.pop_back();
-      --board_.frame(ref.slot).issued;
+      --board_.frame(ref.frame).issued;
 
-      InstructionStatus& status = board_.status(ref.slot, ref.instruction);
+      InstructionStatus& status = this->status(ref);
       status.busy += end.busy;
       if (status.executed == 0 || end.executed < status.executed) {
         status.executed = end.executed;
         status.device = end.device;
       }
-      board_.measured(graph_[ref.instruction].opcode, end.count, end.busy);
+      board_[ref.frame.cell].measured(graph(ref.frame)[ref.instruction].opcode, end.count,
+                                      end.busy);
       if (status.state < State::Committed) {
         status.uncommitted -= end.count;
         if (status.uncommitted == 0) {
@@ -140,43 +182,43 @@ void Scheduler::collect(Tick now) {
           settle(now);
         }
       }
-      finish_if_over(ref.slot, now);
+      finish_if_over(ref.frame, now);
     }
   }
 }
 
-void Scheduler::expire(std::uint16_t slot, Tick now) {
-  FrameStatus& frame = board_.frame(slot);
+void Scheduler::expire(FrameRef at, Tick now) {
+  FrameStatus& frame = board_.frame(at);
   if (frame.state != FrameStatus::State::Live) return;
-  if (now >= frame.deadline) return drop(slot, Reason::Deadline, now);
-  const auto timers = graph_.timers();
+  if (now >= frame.deadline) return drop(at, Reason::Deadline, now);
+  const auto timers = graph(at).timers();
   while (frame.next_timer < timers.size() && frame.state == FrameStatus::State::Live) {
     const Timer& next = timers[frame.next_timer];
     if (frame.air_start + next.offset > now) break;
     ++frame.next_timer;
-    timer({slot, next.instruction}, next.kind, now);
+    timer({at, next.instruction}, next.kind, now);
   }
 }
 
 void Scheduler::timer(Ref ref, Timer::Kind kind, Tick now) {
   switch (kind) {
     case Timer::Kind::Release:
-      board_.status(ref.slot, ref.instruction).released = true;
+      status(ref).released = true;
       consider(ref, now);
       settle(now);
       break;
-    case Timer::Kind::Close: close(ref.slot, ref.instruction, now); break;
+    case Timer::Kind::Close: close(ref.frame, ref.instruction, now); break;
     case Timer::Kind::Deadline:
-      if (board_.status(ref.slot, ref.instruction).chunks == 0) break;
+      if (status(ref).chunks == 0) break;
       miss(ref, Reason::Deadline, now);
-      finish_if_over(ref.slot, now);
+      finish_if_over(ref.frame, now);
       break;
   }
 }
 
 // Makes an instruction ready as soon as nothing holds it back; one without chunks just commits.
 void Scheduler::consider(Ref ref, Tick now) {
-  InstructionStatus& status = board_.status(ref.slot, ref.instruction);
+  InstructionStatus& status = this->status(ref);
   if (status.state != State::Waiting || status.waiting != 0) return;
   if (status.chunks == 0) {
     status.state = State::Ready;
@@ -184,7 +226,7 @@ void Scheduler::consider(Ref ref, Tick now) {
     return;
   }
   if (!status.released) return;
-  if (graph_[ref.instruction].feed == Feed::Arrivals && !status.fed) return;
+  if (graph(ref.frame)[ref.instruction].feed == Feed::Arrivals && !status.fed) return;
   status.state = State::Ready;
   status.ready = now;
   ready_.push_back(identify(ref));
@@ -194,23 +236,23 @@ void Scheduler::settle(Tick now) {
   while (!skipped_.empty()) {
     const Ref ref = skipped_.back();
     skipped_.pop_back();
-    board_.status(ref.slot, ref.instruction).committed = now;
+    status(ref).committed = now;
     commit(ref, now);
-    finish_if_over(ref.slot, now);
+    finish_if_over(ref.frame, now);
   }
 }
 
 void Scheduler::commit(Ref ref, Tick now) {
-  InstructionStatus& status = board_.status(ref.slot, ref.instruction);
+  InstructionStatus& status = this->status(ref);
   status.state = State::Committed;
-  --board_.frame(ref.slot).open;
-  const Instruction& instruction = graph_[ref.instruction];
+  --board_.frame(ref.frame).open;
+  const Instruction& instruction = graph(ref.frame)[ref.instruction];
   if (instruction.notify && status.chunks != 0) {
-    emit(FrameEvent::Kind::Committed, ref.slot, ref.instruction, Reason::None, status.committed);
+    emit(FrameEvent::Kind::Committed, ref.frame, ref.instruction, Reason::None, status.committed);
   }
   for (const std::uint16_t next : instruction.successors) {
-    --board_.status(ref.slot, next).waiting;
-    consider({ref.slot, next}, now);
+    --this->status({ref.frame, next}).waiting;
+    consider({ref.frame, next}, now);
   }
 }
 
@@ -219,88 +261,96 @@ void Scheduler::miss(Ref first, Reason why, Tick now) {
   while (!missed_.empty()) {
     const Ref ref = missed_.back();
     missed_.pop_back();
-    InstructionStatus& status = board_.status(ref.slot, ref.instruction);
+    InstructionStatus& status = this->status(ref);
     if (status.state >= State::Committed) continue;
     const bool issued = status.unissued != status.chunks;
-    const Instruction& instruction = graph_[ref.instruction];
+    const Instruction& instruction = graph(ref.frame)[ref.instruction];
     status.state = State::Missed;
     status.why = why;
     status.uncommitted = 0;  // nobody waits for it
     status.committed = now;
-    --board_.frame(ref.slot).open;
+    --board_.frame(ref.frame).open;
     if (issued) executor_.cancel(identify(ref));
     if (status.chunks != 0 && instruction.notify) {
-      emit(FrameEvent::Kind::Missed, ref.slot, ref.instruction, why, now);
+      emit(FrameEvent::Kind::Missed, ref.frame, ref.instruction, why, now);
     }
     why = Reason::Predecessor;
-    for (const std::uint16_t next : instruction.successors) missed_.push_back({ref.slot, next});
+    for (const std::uint16_t next : instruction.successors) missed_.push_back({ref.frame, next});
   }
   forget_unready();
 }
 
-void Scheduler::drop(std::uint16_t slot, Reason why, Tick now) {
-  FrameStatus& frame = board_.frame(slot);
+void Scheduler::drop(FrameRef at, Reason why, Tick now) {
+  FrameStatus& frame = board_.frame(at);
   frame.state = FrameStatus::State::Draining;
   frame.why = why;
-  for (std::uint16_t i = 0; i < graph_.size(); ++i) {
-    InstructionStatus& status = board_.status(slot, i);
+  for (std::uint16_t i = 0; i < graph(at).size(); ++i) {
+    InstructionStatus& status = this->status({at, i});
     if (status.state >= State::Committed) continue;
     const bool issued = status.unissued != status.chunks;
     status.state = State::Missed;
     status.why = why;
-    if (issued) executor_.cancel(identify({slot, i}));
+    if (issued) executor_.cancel(identify({at, i}));
   }
   forget_unready();
-  finish_if_over(slot, now);
+  finish_if_over(at, now);
 }
 
-void Scheduler::finish_if_over(std::uint16_t slot, Tick now) {
-  FrameStatus& frame = board_.frame(slot);
+void Scheduler::finish_if_over(FrameRef at, Tick now) {
+  FrameStatus& frame = board_.frame(at);
   const bool live = frame.state == FrameStatus::State::Live;
   if (frame.issued != 0 || (live && frame.open != 0)) return;
   if (!live && frame.state != FrameStatus::State::Draining) return;
   frame.state = FrameStatus::State::Finished;
   frame.finished = now;
-  emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, slot, 0, frame.why, now);
+  emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, at, 0, frame.why, now);
 }
 
 void Scheduler::forget_unready() {
   std::erase_if(ready_, [&](const InstanceId& id) {
-    return board_.status(board_.slot(id.frame), id.instruction).state != State::Ready;
+    return status({place(id), id.instruction}).state != State::Ready;
   });
 }
 
 void Scheduler::decide(Tick now) {
   std::array<Issue, 16> issues;
-  for (;;) {
+  for (bool more = true; more && !ready_.empty();) {
     const std::size_t room = std::min(executor_.room(), issues.size());
-    if (room == 0 || ready_.empty()) return;
+    if (room == 0) return;
     const std::size_t count =
         policy_.decide({board_, ready_, planned_, now}, std::span(issues).first(room));
-    for (const Issue& issue : std::span(issues).first(count)) {
-      const std::uint16_t slot = board_.slot(issue.what.frame);
-      InstructionStatus& status = board_.status(slot, issue.what.instruction);
-      status.unissued -= issue.count;
-      if (status.unissued == 0) status.state = State::Issued;
-      status.why = issue.why;
-      status.issued = now;
-      ++board_.frame(slot).issued;
-      planned_.push_back(issue.what);
-      executor_.issue(issue, now);
-    }
+    more = count == room;
+    for (const Issue& each : std::span(issues).first(count)) more &= issue(each, now);
     forget_unready();
-    if (count < room) return;
   }
+}
+
+// False when the issue has to wait, lest what does not yield finds no place.
+bool Scheduler::issue(const Issue& issue, Tick now) {
+  const FrameRef at = place(issue.what);
+  FrameStatus& frame = board_.frame(at);
+  if (frame.yields && cells_.size() > 1 && executor_.room() <= kLeftFree) return false;
+  InstructionStatus& status = this->status({at, issue.what.instruction});
+  status.unissued -= issue.count;
+  if (status.unissued == 0) status.state = State::Issued;
+  status.why = issue.why;
+  status.issued = now;
+  ++frame.issued;
+  planned_.push_back(issue.what);
+  executor_.issue(issue, now);
+  return true;
 }
 
 Tick Scheduler::next_timer() const {
   Tick next = kNever;
-  const auto timers = graph_.timers();
-  for (const FrameStatus& frame : board_.frames()) {
-    if (frame.state != FrameStatus::State::Live) continue;
-    next = std::min(next, frame.deadline);
-    if (frame.next_timer < timers.size()) {
-      next = std::min(next, frame.air_start + timers[frame.next_timer].offset);
+  for (const CellBoard& cell : board_.cells()) {
+    const auto timers = cell.graph().timers();
+    for (const FrameStatus& frame : cell.frames()) {
+      if (frame.state != FrameStatus::State::Live) continue;
+      next = std::min(next, frame.deadline);
+      if (frame.next_timer < timers.size()) {
+        next = std::min(next, frame.air_start + timers[frame.next_timer].offset);
+      }
     }
   }
   return next;
@@ -308,19 +358,22 @@ Tick Scheduler::next_timer() const {
 
 Tick Scheduler::next_arrival() {
   Tick next = kNever;
-  for (std::uint16_t slot = 0; slot < board_.ring(); ++slot) {
-    const FrameStatus& frame = board_.frame(slot);
-    if (frame.state != FrameStatus::State::Live) continue;
-    std::uint32_t& cursor = arrival_cursor_[slot];
-    for (; cursor < by_arrival_.size(); ++cursor) {
-      const std::uint16_t id = by_arrival_[cursor];
-      const InstructionStatus& status = board_.status(slot, id);
-      if (status.state >= State::Committed || arrivals_.taken(slot, id) >= status.chunks) continue;
-      const Tick release = graph_[id].release;
+  for_each_frame([&](FrameRef at) {
+    const FrameStatus& frame = board_.frame(at);
+    if (frame.state != FrameStatus::State::Live) return;
+    Cell& cell = cells_[at.cell];
+    std::uint32_t& cursor = cell.arrival_cursor[at.slot];
+    for (; cursor < cell.by_arrival.size(); ++cursor) {
+      const std::uint16_t id = cell.by_arrival[cursor];
+      const InstructionStatus& waiting = status({at, id});
+      if (waiting.state >= State::Committed ||
+          arrivals_[at.cell].taken(at.slot, id) >= waiting.chunks)
+        continue;
+      const Tick release = graph(at)[id].release;
       next = std::min(next, release == kAlways ? kAlways : frame.air_start + release);
       break;
     }
-  }
+  });
   return next;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -17,17 +18,18 @@ namespace carillon::runtime {
 
 class Scheduler {
  public:
-  Scheduler(Scoreboard& board, Arrivals& arrivals, Policy& policy, Executor& executor);
+  /// `arrivals`: by cell.
+  Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy, Executor& executor);
 
-  /// Starts a frame in its empty slot; see Runtime::begin. False when the policy refuses it.
-  bool admit(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks, Tick now);
+  /// Starts a frame in its empty place; see Runtime::Cell::begin. False when the policy refuses it.
+  bool admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now);
   /// The instruction's first item has come.
-  void fed(std::uint16_t slot, std::uint16_t instruction, Tick now);
+  void fed(FrameRef frame, std::uint16_t instruction, Tick now);
   /// Its remaining items will not come.
-  void close(std::uint16_t slot, std::uint16_t instruction, Tick now);
-  void abandon(std::uint16_t slot, Tick now);
-  /// A finished slot becomes empty.
-  void release(std::uint16_t slot);
+  void close(FrameRef frame, std::uint16_t instruction, Tick now);
+  void abandon(FrameRef frame, Tick now);
+  /// A finished frame's place becomes empty.
+  void release(FrameRef frame);
 
   /// Takes in what executors finished and timers that expired, then issues what the policy decides.
   void step(Tick now);
@@ -38,40 +40,57 @@ class Scheduler {
   Tick next_arrival();
 
   /// Lets poll() see the events of all calls up to now.
-  void publish() noexcept { events_.publish(); }
-  /// One other thread may call it.
-  std::size_t poll(std::span<FrameEvent> out) noexcept { return events_.pop(out); }
+  void publish() noexcept;
+  /// Of one cell. One other thread for each cell may call it.
+  std::size_t poll(std::uint16_t cell, std::span<FrameEvent> out) noexcept {
+    return cells_[cell].events.pop(out);
+  }
 
  private:
   struct Ref {
-    std::uint16_t slot, instruction;
+    FrameRef frame;
+    std::uint16_t instruction;
   };
+  // What only the scheduler knows of a cell.
+  struct Cell {
+    Cell(const CellBoard& board);
+    std::vector<std::uint16_t> by_arrival;      // Feed::Arrivals instructions by release
+    std::vector<std::uint32_t> arrival_cursor;  // per slot: index into by_arrival
+    EventRing<FrameEvent> events;
+  };
+  const Graph& graph(FrameRef frame) const { return board_[frame.cell].graph(); }
+  InstructionStatus& status(Ref ref) {
+    return board_[ref.frame.cell].status(ref.frame.slot, ref.instruction);
+  }
+  template <typename Visit>
+  void for_each_frame(Visit&& visit);
   InstanceId identify(Ref ref) const;
-  void emit(FrameEvent::Kind kind, std::uint16_t slot, std::uint16_t instruction, Reason why,
+  FrameRef place(const InstanceId& id) const { return {id.cell, board_[id.cell].slot(id.frame)}; }
+  void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
+  void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
             Tick now);
+  void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);
-  void expire(std::uint16_t slot, Tick now);
+  void expire(FrameRef at, Tick now);
   void timer(Ref ref, Timer::Kind kind, Tick now);
   void consider(Ref ref, Tick now);
   void settle(Tick now);
   void commit(Ref ref, Tick now);
   void miss(Ref ref, Reason why, Tick now);
-  void drop(std::uint16_t slot, Reason why, Tick now);
-  void finish_if_over(std::uint16_t slot, Tick now);
+  void drop(FrameRef at, Reason why, Tick now);
+  void finish_if_over(FrameRef at, Tick now);
   void forget_unready();
   void decide(Tick now);
+  bool issue(const Issue& issue, Tick now);
 
   Scoreboard& board_;
-  const Graph& graph_;
-  Arrivals& arrivals_;
+  std::span<Arrivals> arrivals_;
   Policy& policy_;
   Executor& executor_;
+  std::deque<Cell> cells_;  // not movable
   std::vector<InstanceId> ready_, planned_;
-  std::vector<Ref> skipped_;                   // without chunks, about to commit
-  std::vector<Ref> missed_;                    // about to be missed
-  std::vector<std::uint16_t> by_arrival_;      // Feed::Arrivals instructions by release
-  std::vector<std::uint32_t> arrival_cursor_;  // per slot: index into by_arrival_
-  EventRing<FrameEvent> events_;
+  std::vector<Ref> skipped_;  // without chunks, about to commit
+  std::vector<Ref> missed_;   // about to be missed
 };
 
 }  // namespace carillon::runtime

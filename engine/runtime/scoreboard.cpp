@@ -28,29 +28,27 @@ std::string_view to_string(Reason reason) {
   return "unknown";
 }
 
-Scoreboard::Scoreboard(const Graph& graph, std::span<const std::string_view> opcodes,
-                       std::uint32_t ring, std::uint32_t devices, std::uint16_t cell,
-                       std::span<const std::uint32_t> grain)
-    : graph_(graph),
-      cell_(cell),
+CellBoard::CellBoard(const Graph& graph, std::uint32_t ring,
+                     std::span<const std::string_view> opcodes,
+                     std::span<const std::uint32_t> grain)
+    : graph_(&graph),
       opcodes_(graph.opcodes()),
       frames_(ring),
-      instructions_(std::size_t{ring} * graph.size()),
-      devices_(devices) {
+      instructions_(std::size_t{ring} * graph.size()) {
   for (std::size_t i = 0; i < opcodes_.size(); ++i) {
     if (i < opcodes.size()) opcodes_[i].name = opcodes[i];
     if (i < grain.size()) opcodes_[i].grain = grain[i];
   }
 }
 
-std::uint32_t Scoreboard::grain(std::uint16_t opcode) const noexcept {
+std::uint32_t CellBoard::grain(std::uint16_t opcode) const noexcept {
   const OpcodeInfo& info = opcodes_[opcode];
   if (info.grain != 0) return info.grain;
   if (info.mean <= 0) return 1;  // not measured yet
   return static_cast<std::uint32_t>(std::clamp(kClaim / info.mean, 1.0, kMostChunks));
 }
 
-void Scoreboard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
+void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
   OpcodeInfo& info = opcodes_[opcode];
   info.chunks += chunks;
   info.busy += busy;
@@ -61,6 +59,24 @@ void Scoreboard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy)
                                    std::memory_order_relaxed);
   info.window_chunks = 0;
   info.window_busy = 0;
+}
+
+void CellBoard::offered(std::uint16_t slot) {
+  const FrameStatus& frame = frames_[slot];
+  if (newest_start_ != kNever && frame.frame > newest_ && frame.air_start > newest_start_) {
+    interval_ = (frame.air_start - newest_start_) / static_cast<Tick>(frame.frame - newest_);
+  }
+  newest_ = frame.frame;
+  newest_start_ = frame.air_start;
+  for (OpcodeInfo& info : opcodes_) info.asked = 0;
+  for (std::uint16_t i = 0; i < graph_->size(); ++i) {
+    opcodes_[(*graph_)[i].opcode].asked += status(slot, i).chunks;
+  }
+}
+
+Tick CellBoard::interval(Tick now) const noexcept {
+  const bool silent = interval_ == kNever || now - newest_start_ > 2 * interval_;
+  return silent ? kNever : interval_;
 }
 
 }  // namespace carillon::runtime

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/tick.hpp"
@@ -36,6 +37,22 @@ class DeviceMask {
   std::array<std::uint64_t, kDevices / 64> words_{};
 };
 
+/// Radio units that can share a scheduler.
+inline constexpr std::size_t kMaxCells = 64;
+
+/// A frame by its number; each cell counts its own. Cells are numbered as they were given, from 0.
+struct FrameId {
+  std::uint64_t frame = 0;
+  std::uint16_t cell = 0;
+  constexpr FrameId(std::uint64_t frame, std::uint16_t cell = 0) : frame(frame), cell(cell) {}
+};
+
+/// A frame by its place: in which cell's ring, and where there.
+struct FrameRef {
+  std::uint16_t cell = 0;
+  std::uint16_t slot = 0;
+};
+
 /// One instruction of one frame. The generation tells apart the frames that shared a ring slot.
 struct InstanceId {
   std::uint64_t frame = 0;
@@ -58,13 +75,14 @@ enum class Reason : std::uint8_t {
 };
 std::string_view to_string(Reason reason);
 
-/// Table 1: opcode info.
+/// Table 1: opcode info, per cell: what a chunk costs is the cell's doing.
 struct OpcodeInfo {
   std::string_view name;
   std::uint32_t grain = 0;   ///< chunks per claim, as asked for; 0: see Scoreboard::grain
   double mean = 0;           ///< ns per chunk in the last full calibration window; 0 = unknown yet
   std::uint64_t chunks = 0;  ///< executed, in all
   Tick busy = 0;             ///< their time, in all
+  std::uint32_t asked = 0;   ///< chunks of the newest frame that was offered, admitted or not
   std::uint32_t window_chunks = 0;
   Tick window_busy = 0;
 };
@@ -93,7 +111,7 @@ struct DeviceStatus {
   Tick start = 0, estimated_end = 0;
 };
 
-/// One place of the frame ring.
+/// One place of a cell's frame ring.
 struct FrameStatus {
   enum class State : std::uint8_t { Empty, Live, Draining, Finished };
   State state = State::Empty;
@@ -105,18 +123,21 @@ struct FrameStatus {
   std::uint32_t next_timer = 0;  ///< index into Graph::timers
   Tick air_start = 0;
   Tick deadline = kNever;  ///< the last of its instructions: past it, the frame is dropped
+  Tick queue = kAlways;    ///< the last deadline of the cell's frames before it, which go first
+  bool yields = false;     ///< to all frames of other cells that do not
   Tick admitted = 0, finished = 0;
 };
 
-class Scoreboard {
+/// One cell's rows of the tables.
+class CellBoard {
  public:
-  /// `grain`: chunks per claim by opcode; for missing entries and 0 see grain().
-  Scoreboard(const Graph& graph, std::span<const std::string_view> opcodes, std::uint32_t ring,
-             std::uint32_t devices, std::uint16_t cell, std::span<const std::uint32_t> grain = {});
+  /// The graph outlives it. `opcodes`: names. `grain`: chunks per claim by opcode; for missing
+  /// entries and 0 see grain().
+  CellBoard(const Graph& graph, std::uint32_t ring, std::span<const std::string_view> opcodes,
+            std::span<const std::uint32_t> grain);
 
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const { return *graph_; }
   std::uint32_t ring() const { return static_cast<std::uint32_t>(frames_.size()); }
-  std::uint16_t cell() const { return cell_; }
   std::uint16_t slot(std::uint64_t frame) const {
     return static_cast<std::uint16_t>(frame % frames_.size());
   }
@@ -131,31 +152,54 @@ class Scoreboard {
   /// only.
   std::uint32_t grain(std::uint16_t opcode) const noexcept;
   std::span<const FrameStatus> frames() const { return frames_; }
-  std::span<const DeviceStatus> devices() const { return devices_; }
   const FrameStatus& frame(std::uint16_t slot) const { return frames_[slot]; }
   const InstructionStatus& status(std::uint16_t slot, std::uint16_t instruction) const {
-    return instructions_[std::size_t{slot} * graph_.size() + instruction];
+    return instructions_[std::size_t{slot} * graph_->size() + instruction];
   }
   std::span<const InstructionStatus> statuses(std::uint16_t slot) const {
-    return {&instructions_[std::size_t{slot} * graph_.size()], graph_.size()};
+    return {&instructions_[std::size_t{slot} * graph_->size()], graph_->size()};
   }
+  /// From one frame's start on air to the next one's, as they are offered; kNever when that is not
+  /// known, or no frame has been offered for longer than two of them.
+  Tick interval(Tick now) const noexcept;
 
   // For the scheduler and the executors only.
   OpcodeInfo& opcode(std::uint16_t id) { return opcodes_[id]; }
   FrameStatus& frame(std::uint16_t slot) { return frames_[slot]; }
-  DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
   InstructionStatus& status(std::uint16_t slot, std::uint16_t instruction) {
-    return instructions_[std::size_t{slot} * graph_.size() + instruction];
+    return instructions_[std::size_t{slot} * graph_->size() + instruction];
   }
   /// Adds an instruction's execution to its opcode's calibration window.
   void measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy);
+  /// Notes what a frame in its place asks for, and when.
+  void offered(std::uint16_t slot);
 
  private:
-  const Graph& graph_;
-  std::uint16_t cell_;
+  const Graph* graph_;
   std::vector<OpcodeInfo> opcodes_;
   std::vector<FrameStatus> frames_;
   std::vector<InstructionStatus> instructions_;
+  Tick interval_ = kNever, newest_start_ = kNever;
+  std::uint64_t newest_ = 0;
+};
+
+class Scoreboard {
+ public:
+  Scoreboard(std::vector<CellBoard> cells, std::uint32_t devices)
+      : cells_(std::move(cells)), devices_(devices) {}
+
+  std::span<const CellBoard> cells() const { return cells_; }
+  const CellBoard& operator[](std::uint16_t cell) const { return cells_[cell]; }
+  std::span<const DeviceStatus> devices() const { return devices_; }
+  const FrameStatus& frame(FrameRef at) const { return cells_[at.cell].frame(at.slot); }
+
+  // For the scheduler and the executors only.
+  CellBoard& operator[](std::uint16_t cell) { return cells_[cell]; }
+  DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
+  FrameStatus& frame(FrameRef at) { return cells_[at.cell].frame(at.slot); }
+
+ private:
+  std::vector<CellBoard> cells_;
   std::vector<DeviceStatus> devices_;
 };
 

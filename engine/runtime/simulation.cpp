@@ -5,13 +5,36 @@
 
 namespace carillon::runtime {
 
-Simulation::Simulation(const Graph& graph, Policy& policy, const Options& options)
-    : board_(graph, {}, options.ring, options.devices, options.cell, options.grain),
-      arrivals_(graph, options.ring),
-      executor_(board_, arrivals_, options.costs),
+namespace {
+
+Scoreboard board_of(std::span<const Simulation::Cell> cells, std::uint32_t devices) {
+  std::vector<CellBoard> boards;
+  for (const auto& cell : cells)
+    boards.emplace_back(cell.graph, cell.ring, std::span<const std::string_view>{}, cell.grain);
+  return {std::move(boards), devices};
+}
+
+std::vector<Arrivals> arrivals_of(std::span<const Simulation::Cell> cells) {
+  std::vector<Arrivals> arrivals;
+  for (const auto& cell : cells) arrivals.emplace_back(cell.graph, cell.ring);
+  return arrivals;
+}
+
+std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Cell> cells) {
+  std::vector<std::vector<Cost>> costs;
+  for (const auto& cell : cells) costs.push_back(cell.costs);
+  return costs;
+}
+
+}  // namespace
+
+Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices)
+    : board_(board_of(cells, devices)),
+      arrivals_(arrivals_of(cells)),
+      executor_(board_, arrivals_, costs_of(cells)),
       scheduler_(board_, arrivals_, policy, executor_) {}
 
-void Simulation::begin(Tick at, std::uint64_t frame, Tick air_start,
+void Simulation::begin(Tick at, FrameId frame, Tick air_start,
                        std::span<const std::uint32_t> chunks) {
   inputs_.push_back({.at = at,
                      .kind = Input::Kind::Begin,
@@ -20,8 +43,7 @@ void Simulation::begin(Tick at, std::uint64_t frame, Tick air_start,
                      .chunks = {chunks.begin(), chunks.end()}});
 }
 
-void Simulation::arrive(Tick at, std::uint64_t frame, std::uint16_t instruction,
-                        std::uint32_t item) {
+void Simulation::arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item) {
   inputs_.push_back({.at = at,
                      .kind = Input::Kind::Arrive,
                      .frame = frame,
@@ -29,54 +51,57 @@ void Simulation::arrive(Tick at, std::uint64_t frame, std::uint16_t instruction,
                      .item = item});
 }
 
-void Simulation::abandon(Tick at, std::uint64_t frame) {
+void Simulation::abandon(Tick at, FrameId frame) {
   inputs_.push_back({.at = at, .kind = Input::Kind::Abandon, .frame = frame});
 }
 
-bool Simulation::live(std::uint64_t frame) const {
-  const FrameStatus& status = board_.frame(board_.slot(frame));
-  return status.state == FrameStatus::State::Live && status.frame == frame;
+bool Simulation::live(FrameId frame) const {
+  const FrameStatus& status = board_.frame(place(frame));
+  return status.state == FrameStatus::State::Live && status.frame == frame.frame;
 }
 
 void Simulation::feed(const Input& input) {
-  const std::uint16_t slot = board_.slot(input.frame);
+  const FrameRef at = place(input.frame);
   switch (input.kind) {
     case Input::Kind::Begin:
-      if (board_.frame(slot).state == FrameStatus::State::Empty) {
-        arrivals_.clear(slot);
+      if (board_.frame(at).state == FrameStatus::State::Empty) {
+        arrivals_[at.cell].clear(at.slot);
         scheduler_.admit(input.frame, input.air_start, input.chunks, now_);
       } else if (!live(input.frame)) {
-        events_.push_back({FrameEvent::Kind::Refused, Reason::Refused, 0, slot, input.frame, now_});
+        events_.push_back({FrameEvent::Kind::Refused, Reason::Refused, at.cell, 0, at.slot,
+                           input.frame.frame, now_});
       }
       break;
     case Input::Kind::Arrive: arrive(input); break;
     case Input::Kind::Abandon:
-      if (live(input.frame)) scheduler_.abandon(slot, now_);
+      if (live(input.frame)) scheduler_.abandon(at, now_);
       break;
   }
 }
 
 void Simulation::arrive(const Input& input) {
   Arrivals::Added added{Arrival::Late, false};
-  const std::uint16_t slot = board_.slot(input.frame);
+  const FrameRef at = place(input.frame);
   if (live(input.frame)) {
-    added = arrivals_.add(slot, input.instruction, input.item,
-                          board_.status(slot, input.instruction).chunks);
+    added = arrivals_[at.cell].add(at.slot, input.instruction, input.item,
+                                   board_[at.cell].status(at.slot, input.instruction).chunks);
   }
   ++fates_[static_cast<std::size_t>(added.arrival)];
-  if (added.first) scheduler_.fed(slot, input.instruction, now_);
+  if (added.first) scheduler_.fed(at, input.instruction, now_);
 }
 
 bool Simulation::take_events() {
   std::array<FrameEvent, 16> events;
   bool any = false;
   scheduler_.publish();
-  while (const std::size_t count = scheduler_.poll(events)) {
-    any = true;
-    for (const FrameEvent& event : std::span(events).first(count)) {
-      events_.push_back(event);
-      if (event.kind == FrameEvent::Kind::Done || event.kind == FrameEvent::Kind::Dropped) {
-        scheduler_.release(event.slot);
+  for (std::uint16_t cell = 0; cell < board_.cells().size(); ++cell) {
+    while (const std::size_t count = scheduler_.poll(cell, events)) {
+      any = true;
+      for (const FrameEvent& event : std::span(events).first(count)) {
+        events_.push_back(event);
+        if (event.kind == FrameEvent::Kind::Done || event.kind == FrameEvent::Kind::Dropped) {
+          scheduler_.release({cell, event.slot});
+        }
       }
     }
   }

@@ -17,23 +17,32 @@ namespace carillon::runtime {
 
 class Simulation {
  public:
-  struct Options {
-    std::uint32_t devices = 1;
+  struct Cell {
+    const Graph& graph;
     std::uint32_t ring = 4;
-    std::uint16_t cell = 0;
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
     std::vector<Cost> costs = {};           ///< by opcode
   };
-  /// The graph and the policy outlive the simulation.
-  Simulation(const Graph& graph, Policy& policy, const Options& options);
+  /// The graphs and the policy outlive the simulation.
+  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices);
+
+  struct Options {
+    std::uint32_t devices = 1;
+    std::uint32_t ring = 4;
+    std::vector<std::uint32_t> grain = {};
+    std::vector<Cost> costs = {};
+  };
+  /// One cell.
+  Simulation(const Graph& graph, Policy& policy, const Options& options)
+      : Simulation({{graph, options.ring, options.grain, options.costs}}, policy, options.devices) {
+  }
 
   /// What happens from outside, in any order of calls; at equal times in the order of calls. A
   /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are
   /// Late.
-  void begin(Tick at, std::uint64_t frame, Tick air_start,
-             std::span<const std::uint32_t> chunks = {});
-  void arrive(Tick at, std::uint64_t frame, std::uint16_t instruction, std::uint32_t item);
-  void abandon(Tick at, std::uint64_t frame);
+  void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {});
+  void arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item);
+  void abandon(Tick at, FrameId frame);
 
   /// Until nothing is left to happen. A frame's slot is released as soon as it is done or dropped.
   void run();
@@ -43,27 +52,28 @@ class Simulation {
   std::span<const Execution> executions() const { return executor_.executions(); }
   /// By Arrival: how many items met that fate.
   std::uint64_t arrivals(Arrival fate) const { return fates_[static_cast<std::size_t>(fate)]; }
-  const Scoreboard& board() const { return board_; }
+  const CellBoard& board(std::uint16_t cell = 0) const { return board_[cell]; }
 
  private:
   struct Input {
     enum class Kind : std::uint8_t { Begin, Arrive, Abandon };
     Tick at;
     Kind kind;
-    std::uint64_t frame;
+    FrameId frame;
     std::uint16_t instruction = 0;
     std::uint32_t item = 0;
     Tick air_start = 0;
     std::vector<std::uint32_t> chunks = {};
   };
-  bool live(std::uint64_t frame) const;
+  FrameRef place(FrameId frame) const { return {frame.cell, board_[frame.cell].slot(frame.frame)}; }
+  bool live(FrameId frame) const;
   void feed(const Input& input);
   void arrive(const Input& input);
   void settle();
   bool take_events();
 
   Scoreboard board_;
-  Arrivals arrivals_;
+  std::vector<Arrivals> arrivals_;  // by cell
   SimulatedExecutor executor_;
   Scheduler scheduler_;
   std::vector<Input> inputs_;

@@ -36,7 +36,7 @@ struct TraceEvent {
   std::uint16_t code = 0;
   std::uint16_t worker = 0;
   TraceKind kind = TraceKind::Task;
-  std::uint8_t reserved = 0;
+  std::uint8_t cell = 0;  ///< as the runtime numbers them
 
   Tick end() const { return start + duration; }
   bool operator==(const TraceEvent&) const = default;

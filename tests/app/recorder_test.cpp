@@ -62,8 +62,10 @@ struct Cell : fronthaul::SymbolSink {
         link(fronthaul::open_both({}, layout, {})),
         ingest(layout, *link.baseband, *this, {.ring = 8, .ahead = 4, .paced = false}),
         policy(runtime::make_policy("earliest-frame")),
-        runtime(pipeline.graph().graph, pipeline.opcodes(), pipeline.context(), *policy,
-                {.workers = 1, .ring = pipeline.ring(), .trace = 4096}),
+        runtime(
+            {{pipeline.graph().graph, {pipeline.opcodes(), pipeline.context()}, pipeline.ring()}},
+            *policy, {.trace = 4096}),
+        frames(runtime.cell(0)),
         samples(2 * std::size_t{frame.samples()} * format().antennas) {
     const std::uint32_t thread = 0;
     recorder.watch(runtime, {&thread, 1}, {});
@@ -78,11 +80,11 @@ struct Cell : fronthaul::SymbolSink {
   bool open(std::uint64_t number, Tick air_start) override {
     pipeline.begin(number);
     started = air_start;
-    return runtime.begin(number, air_start, pipeline.chunks(number));
+    return frames.begin(number, air_start, pipeline.chunks(number));
   }
   void arrive(std::uint64_t number, std::uint32_t symbol, std::uint32_t antenna,
               const std::int16_t* iq, Tick) override {
-    auto hold = runtime.hold(number);
+    auto hold = frames.hold(number);
     pipeline.set_samples(number, symbol, antenna, iq);
     hold.arrive(pipeline.graph().receive[symbol], antenna);
   }
@@ -113,7 +115,7 @@ struct Cell : fronthaul::SymbolSink {
       std::uint32_t number, Lost&& lost, bool give_up = false,
       const std::function<void()>& meddle = [] {}) {
     send(number, lost);
-    if (give_up) runtime.abandon(number);
+    if (give_up) frames.abandon(number);
     finish(number, meddle);
   }
   void finish(
@@ -122,14 +124,14 @@ struct Cell : fronthaul::SymbolSink {
       ingest.poll(0);
       runtime.work(0);
       runtime::FrameEvent event;
-      if (runtime.poll({&event, 1}) == 0) continue;
+      if (frames.poll({&event, 1}) == 0) continue;
       if (event.kind == runtime::FrameEvent::Kind::Committed) continue;
       meddle();
-      recorder.ended({number, event.slot, started, pipeline, runtime.board(), ingest, downlink,
-                      sent, number, true},
+      recorder.ended({number, event.slot, started, pipeline, frames.board(), ingest, downlink, sent,
+                      number, true},
                      event);
       ingest.release(number);
-      runtime.release(number);
+      frames.release(number);
       return;
     }
     EXPECT_TRUE(false) << "frame " << number << " never ended";
@@ -152,6 +154,7 @@ struct Cell : fronthaul::SymbolSink {
   fronthaul::UplinkIngest ingest;
   std::unique_ptr<runtime::Policy> policy;
   runtime::Runtime runtime;
+  runtime::Runtime::Cell frames;
   std::vector<std::int16_t> samples;
   app::Downlink downlink;
   Tick started = 0;
@@ -327,8 +330,8 @@ TEST(Recorder, ADiscardedFrameLacksAlsoWhatWasNeverWorkedOn) {
   cell.run(0);
   cell.send(1, [](std::uint32_t symbol, std::uint32_t antenna) { return symbol + antenna == 7; });
   for (const auto s : cell.layout.symbols(fronthaul::Carries::Uplink))
-    cell.runtime.close(1, cell.pipeline.graph().receive[s]);
-  cell.runtime.abandon(1);
+    cell.frames.close(1, cell.pipeline.graph().receive[s]);
+  cell.frames.abandon(1);
   cell.finish(1);
   cell.recorder.close();
   EXPECT_EQ(cell.store.frames()[1].missing_packets, 4U);

@@ -253,7 +253,7 @@ inline void expect_conservation(Rig& rig) {
   std::uint64_t rejected = 0;
   for (const auto count : in.rejected) rejected += count;
   EXPECT_EQ(in.received, in.accepted + rejected + in.refused);
-  EXPECT_EQ(rig.baseband->runtime().live(), 0U);
+  EXPECT_EQ(rig.baseband->runtime().cell(0).live(), 0U);
   EXPECT_TRUE(rig.all_buffers_returned());
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -21,8 +22,8 @@ using Kind = FrameEvent::Kind;
 
 // What every frame leaves behind, and what is wrong with it, if anything.
 struct World {
-  World(const Graph& graph, std::uint32_t ring, std::uint32_t frames)
-      : graph(graph), predecessors(predecessors_of(graph)), over(frames) {
+  World(const Graph& graph, std::uint32_t ring, std::uint32_t frames, std::uint16_t cell = 0)
+      : graph(graph), cell(cell), predecessors(predecessors_of(graph)), over(frames) {
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       offsets.push_back(chunks);
       chunks += graph[i].chunks;
@@ -42,6 +43,7 @@ struct World {
   }
 
   const Graph& graph;
+  const std::uint16_t cell;
   std::vector<std::vector<std::uint32_t>> counts;  // by frame; empty = the maxima
   std::vector<std::vector<std::uint16_t>> predecessors;
   std::vector<std::uint32_t> offsets;
@@ -55,6 +57,7 @@ struct World {
 
 void kernel(void* context, const Task& task) noexcept {
   World& world = *static_cast<World*>(context);
+  if (task.cell != world.cell) ++world.foreign;
   if (world.over[task.frame].load(std::memory_order_relaxed)) ++world.after_end;
   for (const std::uint16_t p : world.predecessors[task.instruction]) {
     for (std::uint32_t c = 0; c < world.count(task.frame, p); ++c) {
@@ -126,23 +129,23 @@ std::vector<std::uint32_t> counts_of(const Graph& graph, const Course& course,
 }
 
 // One receiver: sends its share of each frame's items, some twice, some never.
-void receive(Runtime& runtime, World& world, const Course& course, std::uint32_t id) {
+void receive(Runtime::Cell cell, World& world, const Course& course, std::uint32_t id) {
   std::mt19937 random(id + 77);
   std::uniform_real_distribution<double> uniform(0, 1);
   const Graph& graph = world.graph;
   for (std::uint32_t frame = 0; frame < course.frames; ++frame) {
     const auto counts = counts_of(graph, course, frame);
-    while (!runtime.begin(frame, now() + course.budget, counts) && !world.over[frame].load()) {
+    while (!cell.begin(frame, now() + course.budget, counts) && !world.over[frame].load()) {
       std::this_thread::yield();
     }
-    if (id == 0 && uniform(random) < course.abandon) runtime.abandon(frame);
+    if (id == 0 && uniform(random) < course.abandon) cell.abandon(frame);
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       if (graph[i].feed != Feed::Arrivals) continue;
       for (std::uint32_t item = id; item < counts[i]; item += course.receivers) {
         if (uniform(random) < course.loss) continue;
-        Runtime::Hold held = runtime.hold(frame);
+        Runtime::Cell::Hold held = cell.hold(frame);
         if (!held) break;
-        world.sample(runtime.board().slot(frame), i, item) = frame + 1;
+        world.sample(cell.board().slot(frame), i, item) = frame + 1;
         held.arrive(i, item);
         if (uniform(random) < course.duplicate) {
           if (held.arrive(i, item) == Arrival::Accepted) ++world.spoilt;
@@ -153,9 +156,9 @@ void receive(Runtime& runtime, World& world, const Course& course, std::uint32_t
 }
 
 // A finished frame: what committed was executed wholly, what was missed had a reason.
-void inspect(const Runtime& runtime, World& world, const FrameEvent& event) {
+void inspect(Runtime::Cell cell, World& world, const FrameEvent& event) {
   for (std::uint16_t i = 0; i < world.graph.size(); ++i) {
-    const InstructionStatus& status = runtime.board().status(event.slot, i);
+    const InstructionStatus& status = cell.board().status(event.slot, i);
     if (status.state == InstructionStatus::State::Committed) {
       for (std::uint32_t c = 0; c < status.chunks; ++c) {
         if (world.done_by(event.slot, i, c) != event.frame + 1) ++world.spoilt;
@@ -167,68 +170,88 @@ void inspect(const Runtime& runtime, World& world, const FrameEvent& event) {
   }
 }
 
-Outcome run(const Graph& graph, const Course& course) {
-  World world(graph, course.ring, course.frames);
-  std::uint64_t expected = 0;
-  for (std::uint32_t frame = 0; frame < course.frames; ++frame) {
-    world.counts.push_back(counts_of(graph, course, frame));
-    for (const std::uint32_t count : world.counts.back()) expected += count;
-  }
-  const auto policy = make_policy("earliest-frame");
-  const auto opcodes = kernels(graph.opcodes());
-  Runtime runtime(graph, opcodes, &world, *policy,
-                  {.workers = course.workers,
-                   .pin_token = course.pin_token,
-                   .ring = course.ring,
-                   .grain = {1, 2, 3},
-                   .trace = 64});
+// The cell's one consumer, until all its frames are over and their places free.
+Outcome consume(Runtime::Cell cell, World& world, const Course& course) {
   Outcome outcome;
-  {
-    const Crew crew(runtime, course.workers);
-    std::vector<std::thread> receivers;
-    for (std::uint32_t id = 0; id < course.receivers; ++id) {
-      receivers.emplace_back([&, id] { receive(runtime, world, course, id); });
+  while (outcome.done + outcome.dropped + outcome.refused < course.frames) {
+    FrameEvent event;
+    if (cell.poll({&event, 1}) == 0) {
+      std::this_thread::yield();
+      continue;
     }
-    while (outcome.done + outcome.dropped + outcome.refused < course.frames) {
-      FrameEvent event;
-      if (runtime.poll({&event, 1}) == 0) {
-        std::this_thread::yield();
-        continue;
-      }
-      if (event.kind == Kind::Missed) ++outcome.missed;
-      if (event.kind == Kind::Committed || event.kind == Kind::Missed) continue;
-      world.over[event.frame].store(true, std::memory_order_relaxed);
-      if (event.kind == Kind::Refused) {
-        ++outcome.refused;
-        continue;
-      }
-      ++(event.kind == Kind::Done ? outcome.done : outcome.dropped);
-      inspect(runtime, world, event);
-      runtime.release(event.frame);
+    if (event.cell != cell.number()) ++world.foreign;
+    if (event.kind == Kind::Missed) ++outcome.missed;
+    if (event.kind == Kind::Committed || event.kind == Kind::Missed) continue;
+    world.over[event.frame].store(true, std::memory_order_relaxed);
+    if (event.kind == Kind::Refused) {
+      ++outcome.refused;
+      continue;
     }
-    for (std::thread& receiver : receivers) receiver.join();
-    while (runtime.live() != 0) std::this_thread::yield();
+    ++(event.kind == Kind::Done ? outcome.done : outcome.dropped);
+    inspect(cell, world, event);
+    cell.release(event.frame);
   }
-  if (course.pin_token) {
-    for (std::uint32_t w = 1; w < course.workers; ++w) EXPECT_EQ(runtime.times(w).tokens, 0U);
-  }
-  std::uint64_t counted = 0;
-  for (const OpcodeInfo& info : runtime.board().opcodes()) counted += info.chunks;
+  while (cell.live() != 0) std::this_thread::yield();
+  return outcome;
+}
+
+void check(Runtime::Cell cell, const World& world, const Course& course, const Outcome& outcome) {
+  std::uint64_t counted = 0, expected = 0;
+  for (const OpcodeInfo& info : cell.board().opcodes()) counted += info.chunks;
+  for (const auto& counts : world.counts)
+    for (const std::uint32_t count : counts) expected += count;
+  const bool all = course.abandon == 0 && world.graph[0].deadline == kNever;
   EXPECT_EQ(counted, world.executed.load());
   EXPECT_EQ(world.repeated.load(), 0U);
   EXPECT_EQ(world.early.load(), 0U);
   EXPECT_EQ(world.after_end.load(), 0U);
   EXPECT_EQ(world.foreign.load(), 0U);
   EXPECT_EQ(world.spoilt.load(), 0U);
-  if (course.abandon == 0 && graph[0].deadline == kNever) {
+  if (all) {
     EXPECT_EQ(world.executed.load(), expected);
     EXPECT_EQ(outcome.done, course.frames);
   }
-  if (course.loss == 0 && course.abandon == 0 && graph[0].deadline == kNever) {
+  if (course.loss == 0 && all) {
     EXPECT_EQ(world.missing.load(), 0U);
   }
-  return outcome;
 }
+
+// Each cell with its graph, receivers and consumer, on workers that they share.
+std::vector<Outcome> run(std::span<const Graph> graphs, const Course& course) {
+  std::deque<World> worlds;
+  std::deque<std::vector<Opcode>> opcodes;
+  std::vector<Runtime::CellOptions> cells;
+  for (std::uint16_t c = 0; c < graphs.size(); ++c) {
+    World& world = worlds.emplace_back(graphs[c], course.ring, course.frames, c);
+    for (std::uint32_t frame = 0; frame < course.frames; ++frame)
+      world.counts.push_back(counts_of(graphs[c], course, frame));
+    opcodes.push_back(kernels(graphs[c].opcodes()));
+    cells.push_back({graphs[c], {opcodes[c], &world}, course.ring, {1, 2, 3}});
+  }
+  const auto policy = make_policy("earliest-frame");
+  Runtime runtime(cells, *policy,
+                  {.workers = course.workers, .pin_token = course.pin_token, .trace = 64});
+  std::vector<Outcome> outcomes(graphs.size());
+  {
+    const Crew crew(runtime, course.workers);
+    std::vector<std::thread> threads;
+    for (std::uint16_t c = 0; c < graphs.size(); ++c) {
+      for (std::uint32_t id = 0; id < course.receivers; ++id) {
+        threads.emplace_back([&, c, id] { receive(runtime.cell(c), worlds[c], course, id); });
+      }
+      threads.emplace_back([&, c] { outcomes[c] = consume(runtime.cell(c), worlds[c], course); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  if (course.pin_token) {
+    for (std::uint32_t w = 1; w < course.workers; ++w) EXPECT_EQ(runtime.times(w).tokens, 0U);
+  }
+  for (std::uint16_t c = 0; c < graphs.size(); ++c)
+    check(runtime.cell(c), worlds[c], course, outcomes[c]);
+  return outcomes;
+}
+
+Outcome run(const Graph& graph, const Course& course) { return run({&graph, 1}, course).front(); }
 
 TEST(Runtime, ExecutesEveryChunkOnceAfterItsPredecessors) {
   for (std::uint32_t seed = 0; seed < 6; ++seed) {
@@ -252,6 +275,18 @@ TEST(Runtime, FramesMayLeaveOutInstructionsAndChunks) {
   }
 }
 
+TEST(Runtime, CellsShareWorkersAndNothingElse) {
+  for (std::uint32_t seed = 0; seed < 3; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<Graph> graphs;
+    for (std::uint32_t instructions : {30, 12, 70})
+      graphs.push_back(random_graph(
+          random,
+          {.instructions = instructions, .max_chunks = 8, .arrivals = 0.6, .close = kMillisecond}));
+    run(graphs, {.frames = 40, .receivers = 1, .loss = 0.05, .duplicate = 0.1, .skip = seed == 2});
+  }
+}
+
 TEST(Runtime, AFrameThatThePolicyRefusesFreesItsPlace) {
   GraphBuilder builder;
   builder.add({.deadline = 10});
@@ -259,13 +294,14 @@ TEST(Runtime, AFrameThatThePolicyRefusesFreesItsPlace) {
   World world(graph, 1, 100);
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(1);
-  Runtime runtime(graph, opcodes, &world, *policy, {.ring = 1});
+  Runtime runtime({{graph, {opcodes, &world}, 1}}, *policy, {});
+  const Runtime::Cell cell = runtime.cell(0);
   for (std::uint32_t frame = 0; frame < 50; ++frame) {
-    EXPECT_TRUE(runtime.begin(frame, now() - kSecond));
+    EXPECT_TRUE(cell.begin(frame, now() - kSecond));
     FrameEvent event;
-    ASSERT_EQ(runtime.poll({&event, 1}), 1U);
+    ASSERT_EQ(cell.poll({&event, 1}), 1U);
     EXPECT_TRUE(event.kind == Kind::Refused && event.frame == frame);
-    EXPECT_EQ(runtime.live(), 0U);
+    EXPECT_EQ(cell.live(), 0U);
   }
   EXPECT_EQ(world.executed.load(), 0U);
 }
@@ -300,16 +336,17 @@ TEST(Runtime, OneWorkerThatIsAlsoReceiverAndSinkSuffices) {
   World world(graph, 2, 50);
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
-  Runtime runtime(graph, opcodes, &world, *policy, {.ring = 2});
+  Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {});
+  const Runtime::Cell cell = runtime.cell(0);
   for (std::uint32_t frame = 0; frame < 50; ++frame) {
-    ASSERT_TRUE(runtime.begin(frame, 0));
+    ASSERT_TRUE(cell.begin(frame, 0));
     while (runtime.work(0)) {
     }
     FrameEvent events[64];
-    const std::size_t count = runtime.poll(events);
+    const std::size_t count = cell.poll(events);
     ASSERT_TRUE(count > 0 && events[count - 1].kind == Kind::Done);
     EXPECT_EQ(events[count - 1].frame, frame);
-    runtime.release(frame);
+    cell.release(frame);
   }
   EXPECT_EQ(world.executed.load(), 50U * world.chunks);
   EXPECT_EQ(runtime.times(0).chunks, 50U * world.chunks);
@@ -327,31 +364,32 @@ struct Small {
     while (runtime.work(0)) {
     }
     FrameEvent events[8];
-    const std::size_t count = runtime.poll(events);
+    const std::size_t count = cell.poll(events);
     return count > 0 && events[count - 1].frame == frame;
   }
   Graph graph = make();
   World world;
   std::unique_ptr<Policy> policy;
   std::vector<Opcode> opcodes = kernels(1);
-  Runtime runtime{graph, opcodes, &world, *policy, {.ring = 2}};
+  Runtime runtime{{{graph, {opcodes, &world}, 2}}, *policy, {}};
+  Runtime::Cell cell = runtime.cell(0);
 };
 
 TEST(Runtime, ARingPlaceIsRefusedUntilItsFrameIsReleased) {
   Small small;
-  EXPECT_TRUE(small.runtime.vacant(0));
-  EXPECT_TRUE(small.runtime.begin(0, 0));
-  EXPECT_FALSE(small.runtime.vacant(0));
-  EXPECT_TRUE(small.runtime.begin(0, 0));  // another receiver was first
-  EXPECT_TRUE(small.runtime.begin(1, 0));
-  EXPECT_FALSE(small.runtime.begin(2, 0));
-  EXPECT_EQ(small.runtime.live(), 2U);
-  small.runtime.abandon(0);
+  EXPECT_TRUE(small.cell.vacant(0));
+  EXPECT_TRUE(small.cell.begin(0, 0));
+  EXPECT_FALSE(small.cell.vacant(0));
+  EXPECT_TRUE(small.cell.begin(0, 0));  // another receiver was first
+  EXPECT_TRUE(small.cell.begin(1, 0));
+  EXPECT_FALSE(small.cell.begin(2, 0));
+  EXPECT_EQ(small.cell.live(), 2U);
+  small.cell.abandon(0);
   EXPECT_TRUE(small.finish(0));
-  EXPECT_FALSE(small.runtime.begin(2, 0));
-  small.runtime.release(0);
-  EXPECT_FALSE(small.runtime.begin(0, 0));  // it is over
-  EXPECT_TRUE(small.runtime.begin(2, 0));
+  EXPECT_FALSE(small.cell.begin(2, 0));
+  small.cell.release(0);
+  EXPECT_FALSE(small.cell.begin(0, 0));  // it is over
+  EXPECT_TRUE(small.cell.begin(2, 0));
 }
 
 // A ring whose size does not divide 2³²: a number cut to 32 bits would have another slot.
@@ -365,58 +403,59 @@ TEST(Runtime, FrameNumbersGoOnBeyondThirtyTwoBits) {
                       static_cast<std::vector<std::uint64_t>*>(context)->push_back(task.frame);
                       if (task.slot != task.frame % 3) std::abort();
                     }};
-  Runtime runtime(graph, {&note, 1}, &seen, *policy, {.ring = 3, .grain = {2}});
+  Runtime runtime({{graph, {{&note, 1}, &seen}, 3, {2}}}, *policy, {});
+  const Runtime::Cell cell = runtime.cell(0);
   constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) - 4;
   for (std::uint64_t frame = kFirst; frame < kFirst + 8; ++frame) {
-    ASSERT_TRUE(runtime.begin(frame, 0));
+    ASSERT_TRUE(cell.begin(frame, 0));
     while (runtime.work(0)) {
     }
     FrameEvent event;
-    ASSERT_EQ(runtime.poll({&event, 1}), 1U);
+    ASSERT_EQ(cell.poll({&event, 1}), 1U);
     EXPECT_EQ(event.frame, frame);
     EXPECT_EQ(event.slot, frame % 3);
     EXPECT_EQ(seen.back(), frame);
-    runtime.release(frame);
-    EXPECT_FALSE(runtime.begin(frame, 0));  // it is over
+    cell.release(frame);
+    EXPECT_FALSE(cell.begin(frame, 0));  // it is over
   }
-  EXPECT_EQ(runtime.live(), 0U);
+  EXPECT_EQ(cell.live(), 0U);
   EXPECT_EQ(seen.size(), 8U);
 }
 
 TEST(Runtime, AReceiverInsideASlotKeepsItFromBeingReused) {
   Small small;
-  ASSERT_TRUE(small.runtime.begin(0, 0));
+  ASSERT_TRUE(small.cell.begin(0, 0));
   {
-    const Runtime::Hold held = small.runtime.hold(0);
+    const Runtime::Cell::Hold held = small.cell.hold(0);
     EXPECT_TRUE(static_cast<bool>(held));
-    small.runtime.abandon(0);
+    small.cell.abandon(0);
     EXPECT_TRUE(small.finish(0));
-    small.runtime.release(0);
-    EXPECT_FALSE(small.runtime.vacant(2));
-    EXPECT_FALSE(small.runtime.begin(2, 0));
-    EXPECT_FALSE(static_cast<bool>(small.runtime.hold(0)));
+    small.cell.release(0);
+    EXPECT_FALSE(small.cell.vacant(2));
+    EXPECT_FALSE(small.cell.begin(2, 0));
+    EXPECT_FALSE(static_cast<bool>(small.cell.hold(0)));
   }
-  EXPECT_TRUE(small.runtime.vacant(2));
-  EXPECT_TRUE(small.runtime.begin(2, 0));
+  EXPECT_TRUE(small.cell.vacant(2));
+  EXPECT_TRUE(small.cell.begin(2, 0));
 }
 
 TEST(Runtime, ItemsOfFramesThatAreNotLiveChangeNothing) {
   Small small;
-  EXPECT_TRUE(small.runtime.arrive(0, 0, 0) == Arrival::Late);
-  ASSERT_TRUE(small.runtime.begin(0, 0));
-  EXPECT_TRUE(small.runtime.arrive(2, 0, 0) == Arrival::Late);
-  EXPECT_TRUE(small.runtime.arrive(0, 9, 0) == Arrival::Unknown);
-  EXPECT_TRUE(small.runtime.arrive(0, 0, 2) == Arrival::Unknown);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Late);
+  ASSERT_TRUE(small.cell.begin(0, 0));
+  EXPECT_TRUE(small.cell.arrive(2, 0, 0) == Arrival::Late);
+  EXPECT_TRUE(small.cell.arrive(0, 9, 0) == Arrival::Unknown);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 2) == Arrival::Unknown);
   small.world.sample(0, 0, 1) = 1;
-  EXPECT_TRUE(small.runtime.arrive(0, 0, 1) == Arrival::Accepted);
-  EXPECT_TRUE(small.runtime.arrive(0, 0, 1) == Arrival::Duplicate);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Accepted);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Duplicate);
   while (small.runtime.work(0)) {
   }
   EXPECT_EQ(small.world.executed.load(), 1U);
-  small.runtime.close(0, 0);
+  small.cell.close(0, 0);
   EXPECT_TRUE(small.finish(0));
   EXPECT_EQ(small.world.missing.load(), 1U);
-  EXPECT_TRUE(small.runtime.arrive(0, 0, 0) == Arrival::Late);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Late);
 }
 
 TEST(Runtime, IsQuietOnlyUntilTheNextThingExpected) {
@@ -427,13 +466,14 @@ TEST(Runtime, IsQuietOnlyUntilTheNextThingExpected) {
   World world(graph, 2, 4);
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(1);
-  Runtime runtime(graph, opcodes, &world, *policy, {.ring = 2});
+  Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {});
+  const Runtime::Cell cell = runtime.cell(0);
   EXPECT_EQ(runtime.quiet_until(), kNever);
-  runtime.expect(1234);
+  cell.expect(1234);
   EXPECT_EQ(runtime.quiet_until(), 1234);
-  runtime.expect(kNever);
+  cell.expect(kNever);
   const Tick air = now();
-  ASSERT_TRUE(runtime.begin(0, air));
+  ASSERT_TRUE(cell.begin(0, air));
   EXPECT_EQ(runtime.quiet_until(), air + 100 * kSecond);
 }
 
@@ -443,8 +483,8 @@ TEST(Runtime, TracesEveryTask) {
   World world(graph, 2, 1);
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
-  Runtime runtime(graph, opcodes, &world, *policy, {.ring = 2, .trace = 4096});
-  ASSERT_TRUE(runtime.begin(0, 0));
+  Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {.trace = 4096});
+  ASSERT_TRUE(runtime.cell(0).begin(0, 0));
   while (runtime.work(0)) {
   }
   std::vector<telemetry::TraceEvent> events(4096);
@@ -464,13 +504,17 @@ TEST(Runtime, TracesEveryTask) {
 
 TEST(Runtime, RefusesImpossibleOptions) {
   Small small;
-  const auto make = [&](Runtime::Options options, std::span<const Opcode> opcodes) {
-    Runtime runtime(small.graph, opcodes, nullptr, *small.policy, std::move(options));
+  const auto make = [&](std::size_t cells, std::uint32_t ring, std::uint32_t workers) {
+    const Runtime::CellOptions cell{small.graph, {small.opcodes, nullptr}, ring};
+    Runtime runtime(std::vector(cells, cell), *small.policy, {.workers = workers});
   };
-  EXPECT_THROW(make({.workers = 0}, small.opcodes), std::invalid_argument);
-  EXPECT_THROW(make({.workers = 129}, small.opcodes), std::invalid_argument);
-  EXPECT_THROW(make({.ring = 65}, small.opcodes), std::invalid_argument);
-  EXPECT_THROW(make({}, {}), std::invalid_argument);
+  make(1, 64, 128);
+  EXPECT_THROW(make(1, 4, 0), std::invalid_argument);
+  EXPECT_THROW(make(1, 4, 129), std::invalid_argument);
+  EXPECT_THROW(make(1, 65, 1), std::invalid_argument);
+  EXPECT_THROW(make(0, 4, 1), std::invalid_argument);
+  EXPECT_THROW(make(kMaxCells + 1, 4, 1), std::invalid_argument);
+  EXPECT_THROW(Runtime({{small.graph, {}}}, *small.policy, {}), std::invalid_argument);
 }
 
 }  // namespace

@@ -29,15 +29,14 @@ int rank_in(std::uint64_t low, std::uint64_t high, std::uint32_t worker) {
 
 }  // namespace
 
-CpuExecutor::CpuExecutor(const Graph& graph, std::span<const Opcode> opcodes, void* context,
-                         const Scoreboard& board, const Arrivals& arrivals, std::uint32_t workers,
+CpuExecutor::CpuExecutor(const Scoreboard& board, std::span<const Kernels> kernels,
+                         std::span<const Arrivals> arrivals, std::uint32_t workers,
                          std::size_t trace)
-    : graph_(graph),
-      opcodes_(opcodes.begin(), opcodes.end()),
-      context_(context),
-      board_(board),
-      arrivals_(arrivals),
-      places_(kPlaces) {
+    : places_(kPlaces) {
+  for (std::uint16_t c = 0; c < kernels.size(); ++c) {
+    const auto& [opcodes, context] = kernels[c];
+    cells_.push_back({board[c], arrivals[c], {opcodes.begin(), opcodes.end()}, context});
+  }
   for (Place& place : places_) place.range = std::make_unique<Range[]>(workers);
   for (std::uint32_t i = 0; i < workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(trace));
@@ -52,8 +51,9 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
   free_ &= free_ - 1;
   Place& place = places_[index];
   const std::uint32_t generation = place.generation.load(kRelaxed) + 1;
-  const std::uint16_t slot = board_.slot(issue.what.frame);
-  const std::uint16_t* arrived = arrivals_.list(slot, issue.what.instruction);
+  const Cell& cell = cells_[issue.what.cell];
+  const std::uint16_t slot = cell.board.slot(issue.what.frame);
+  const std::uint16_t* arrived = cell.arrivals.list(slot, issue.what.instruction);
   const std::uint32_t members = issue.where.count();
   const std::uint32_t claims = (issue.count + issue.grain - 1) / issue.grain;
   const std::uint32_t ranges = arrived != nullptr ? 1 : std::min(members, claims);
@@ -65,6 +65,7 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
     place.range[r].word.store(word_of(generation - 1, kRetired), kRelaxed);
   }
   place.frame.store(issue.what.frame, kRelease);
+  place.cell.store(issue.what.cell, kRelease);
   place.slot.store(slot, kRelease);
   place.instruction.store(issue.what.instruction, kRelease);
   place.grain.store(issue.grain, kRelease);
@@ -178,6 +179,7 @@ bool CpuExecutor::claim(Place& place, std::uint32_t worker, Task& task) noexcept
   const std::uint32_t ranges = place.ranges.load(kAcquire), grain = place.grain.load(kAcquire);
   const std::uint16_t* arrived = place.arrived.load(kAcquire);
   task.frame = place.frame.load(kAcquire);
+  task.cell = place.cell.load(kAcquire);
   task.slot = place.slot.load(kAcquire);
   task.instruction = place.instruction.load(kAcquire);
   if (ranges == 0) return false;
@@ -217,8 +219,8 @@ CpuExecutor::Ran CpuExecutor::run(std::uint32_t worker) noexcept {
 }
 
 bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcept {
-  const Instruction& instruction = graph_[task.instruction];
-  task.cell = board_.cell();
+  const Cell& cell = cells_[task.cell];
+  const Instruction& instruction = cell.board.graph()[task.instruction];
   task.opcode = instruction.opcode;
   task.step = instruction.step;
 
@@ -230,7 +232,7 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
       place.device.store(task.worker, kRelaxed);
     }
   }
-  opcodes_[task.opcode].kernel(context_, task);
+  cell.opcodes[task.opcode].kernel(cell.context, task);
   // A negative time, from a worker that was moved to a core with another clock, would be borrowed
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
@@ -245,7 +247,8 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
                     .step = task.step,
                     .code = task.opcode,
                     .worker = static_cast<std::uint16_t>(task.worker),
-                    .kind = telemetry::TraceKind::Task});
+                    .kind = telemetry::TraceKind::Task,
+                    .cell = static_cast<std::uint8_t>(task.cell)});
   add(self.kernel, end - start);
   add(self.tasks, std::uint64_t{1});
   add(self.chunks, std::uint64_t{task.count});

@@ -28,9 +28,9 @@ class CpuExecutor final : public Executor {
   /// Issues that can be live at once: one bit each in a word.
   static constexpr std::uint32_t kPlaces = 64;
 
-  CpuExecutor(const Graph& graph, std::span<const Opcode> opcodes, void* context,
-              const Scoreboard& board, const Arrivals& arrivals, std::uint32_t workers,
-              std::size_t trace);
+  /// `kernels` and `arrivals`: by cell.
+  CpuExecutor(const Scoreboard& board, std::span<const Kernels> kernels,
+              std::span<const Arrivals> arrivals, std::uint32_t workers, std::size_t trace);
 
   // Scheduler side.
   std::size_t room() const noexcept override;
@@ -75,7 +75,7 @@ class CpuExecutor final : public Executor {
     alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
     std::atomic<std::uint32_t> exhausted{0};  // the last generation seen to have nothing left
     std::atomic<std::uint64_t> frame{0};
-    std::atomic<std::uint16_t> slot{0}, instruction{0};
+    std::atomic<std::uint16_t> cell{0}, slot{0}, instruction{0};
     std::atomic<std::uint32_t> grain{1}, ranges{0};
     std::array<std::atomic<std::uint64_t>, 2> where{};
     std::atomic<const std::uint16_t*> arrived{nullptr};
@@ -86,7 +86,7 @@ class CpuExecutor final : public Executor {
     // The scheduler's own.
     alignas(kCacheLine) InstanceId what;
     std::uint32_t count = 0;
-    std::uint64_t priority = 0;
+    Priority priority;
     std::unique_ptr<Range[]> range;
   };
   struct Claim {
@@ -102,11 +102,13 @@ class CpuExecutor final : public Executor {
   void insert(std::uint8_t index) noexcept;
   void remove(std::uint8_t index) noexcept;
 
-  const Graph& graph_;
-  std::vector<Opcode> opcodes_;
-  void* context_;
-  const Scoreboard& board_;
-  const Arrivals& arrivals_;
+  struct Cell {
+    const CellBoard& board;
+    const Arrivals& arrivals;
+    std::vector<Opcode> opcodes;
+    void* context;
+  };
+  std::vector<Cell> cells_;
   std::vector<Place> places_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // The scheduler's own: free places, and live ones in order of priority.

@@ -1,22 +1,23 @@
 #include "runtime/executors/simulated.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace carillon::runtime {
 
-SimulatedExecutor::SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals,
-                                     std::span<const Cost> costs)
+SimulatedExecutor::SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
+                                     std::vector<std::vector<Cost>> costs)
     : board_(board),
       arrivals_(arrivals),
-      costs_(costs.begin(), costs.end()),
+      costs_(std::move(costs)),
       devices_(board.devices().size()) {
-  costs_.resize(board.graph().opcodes());
+  for (std::uint16_t c = 0; c < costs_.size(); ++c) costs_[c].resize(board_[c].graph().opcodes());
 }
 
 void SimulatedExecutor::issue(const Issue& issue, Tick) noexcept {
   const auto place = std::upper_bound(
       live_.begin(), live_.end(), issue.priority,
-      [](std::uint64_t priority, const Live& live) { return priority < live.issue.priority; });
+      [](const Priority& priority, const Live& live) { return priority < live.issue.priority; });
   live_.insert(place, {.issue = issue,
                        .next = issue.first,
                        .left = issue.count,
@@ -78,7 +79,8 @@ std::uint32_t SimulatedExecutor::claimable(const Live& live, std::uint32_t devic
   const InstanceId& what = live.issue.what;
   const std::uint32_t left = live.issue.first + live.issue.count - live.next;
   const std::uint32_t count = std::min(live.issue.grain, left);
-  const std::uint16_t* arrived = arrivals_.list(board_.slot(what.frame), what.instruction);
+  const std::uint16_t* arrived =
+      arrivals_[what.cell].list(board_[what.cell].slot(what.frame), what.instruction);
   return arrived == nullptr ? count : Arrivals::available(arrived, live.next, count);
 }
 
@@ -90,8 +92,8 @@ bool SimulatedExecutor::start(Tick now) {
       const std::uint32_t count = claimable(live, d);
       if (count == 0) continue;
       const InstanceId& what = live.issue.what;
-      const std::uint16_t opcode = board_.graph()[what.instruction].opcode;
-      const Tick end = now + costs_[opcode].claim + costs_[opcode].chunk * count;
+      const Cost& cost = costs_[what.cell][board_[what.cell].graph()[what.instruction].opcode];
+      const Tick end = now + cost.claim + cost.chunk * count;
       devices_[d] = {true, {what, d, live.next, count, now, end}};
       executions_.push_back(devices_[d].execution);
       board_.device(d) = {.running = true, .what = what, .start = now, .estimated_end = end};

@@ -27,9 +27,10 @@ struct Execution {
 
 class SimulatedExecutor final : public Executor {
  public:
-  /// `costs`: by opcode. The board's number of devices execute; they are entered in its device
-  /// table.
-  SimulatedExecutor(Scoreboard& board, const Arrivals& arrivals, std::span<const Cost> costs);
+  /// `arrivals` by cell; `costs` by cell and opcode, 0 where missing. The board's number of devices
+  /// execute; they are entered in its device table.
+  SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
+                    std::vector<std::vector<Cost>> costs);
 
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
   void issue(const Issue& issue, Tick now) noexcept override;
@@ -64,8 +65,8 @@ class SimulatedExecutor final : public Executor {
   std::uint32_t claimable(const Live& live, std::uint32_t device) const;
 
   Scoreboard& board_;
-  const Arrivals& arrivals_;
-  std::vector<Cost> costs_;
+  std::span<const Arrivals> arrivals_;
+  std::vector<std::vector<Cost>> costs_;
   std::vector<Live> live_;  // by priority
   std::vector<Device> devices_;
   std::vector<Finished> finished_;

@@ -7,8 +7,8 @@ namespace carillon::runtime {
 CoreGroups::CoreGroups(std::span<const DeviceMask> groups)
     : groups_(groups.begin(), groups.end()) {}
 
-bool CoreGroups::admit(const View& view, std::uint16_t slot) {
-  return can_make_it(view, slot, {{}, groups_});
+Admission CoreGroups::admit(const View& view, FrameRef frame) {
+  return admission(view, frame, {{}, groups_});
 }
 
 std::size_t CoreGroups::decide(const View& view, std::span<Issue> out) {

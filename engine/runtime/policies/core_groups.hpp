@@ -12,7 +12,7 @@ class CoreGroups final : public Policy {
  public:
   /// `groups`: by opcode, none of them empty.
   explicit CoreGroups(std::span<const DeviceMask> groups);
-  bool admit(const View& view, std::uint16_t slot) override;
+  Admission admit(const View& view, FrameRef frame) override;
   std::size_t decide(const View& view, std::span<Issue> out) override;
 
  private:

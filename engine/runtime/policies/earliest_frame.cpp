@@ -4,8 +4,8 @@
 
 namespace carillon::runtime {
 
-bool EarliestFrame::admit(const View& view, std::uint16_t slot) {
-  return can_make_it(view, slot, {all_devices(view)});
+Admission EarliestFrame::admit(const View& view, FrameRef frame) {
+  return admission(view, frame, {all_devices(view)});
 }
 
 std::size_t EarliestFrame::decide(const View& view, std::span<Issue> out) {

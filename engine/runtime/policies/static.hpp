@@ -8,7 +8,7 @@ namespace carillon::runtime {
 
 class Static final : public Policy {
  public:
-  bool admit(const View& view, std::uint16_t slot) override;
+  Admission admit(const View& view, FrameRef frame) override;
   std::size_t decide(const View& view, std::span<Issue> out) override;
 };
 
