@@ -241,15 +241,10 @@ Out<std::int8_t> demap(In<Value, 1> symbols, In<float, 1> noise, std::uint32_t b
   std::vector<std::int8_t> planes(count * bits), soft(count * bits);
   phy::demap_kernels(isa_of(isa))
       .demap(static_cast<phy::Modulation>(bits), {.map = map,
-                                                  .re = 0,
-                                                  .first = 0,
                                                   .count = elements,
                                                   .s = tiles.data(),
-                                                  .stride = 1,
                                                   .noise = variances.data(),
-                                                  .noise_stride = kTileLanes,
                                                   .signs = signs.data(),
-                                                  .sign_stride = 0,
                                                   .soft = planes.data()});
   for (std::size_t i = 0; i < bits; ++i)
     for (std::size_t n = 0; n < count; ++n) soft[n * bits + i] = planes[i * count + n];

@@ -10,19 +10,8 @@ namespace carillon::frame {
 using phy::Tile;
 using runtime::Task;
 
-struct DownlinkKernels {
-  Pipeline& p;
-  const Frame& frame;
-  Pipeline::Worker& worker;
-  FrameSlot& slot;
-  const Task& task;
-
-  DownlinkKernels(void* context, const Task& t)
-      : p(*static_cast<Pipeline*>(context)),
-        frame(p.frame_),
-        worker(*p.workers_[t.worker]),
-        slot(p.slots_[t.slot]),
-        task(t) {}
+struct DownlinkKernels : KernelCall {
+  using KernelCall::KernelCall;
 
   std::uint32_t ordinal() const { return frame.symbol(task.step).ordinal; }
   Tile* symbols() { return &slot.symbols[std::size_t{ordinal()} * frame.tiles() * p.users_]; }

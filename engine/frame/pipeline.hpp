@@ -147,6 +147,7 @@ class Pipeline {
 
  private:
   struct Worker;
+  friend struct KernelCall;
   friend struct UplinkKernels;
   friend struct DownlinkKernels;
 

@@ -14,19 +14,8 @@ using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
 
-struct UplinkKernels {
-  Pipeline& p;
-  const Frame& frame;
-  Pipeline::Worker& worker;
-  FrameSlot& slot;
-  const Task& task;
-
-  UplinkKernels(void* context, const Task& t)
-      : p(*static_cast<Pipeline*>(context)),
-        frame(p.frame_),
-        worker(*p.workers_[t.worker]),
-        slot(p.slots_[t.slot]),
-        task(t) {}
+struct UplinkKernels : KernelCall {
+  using KernelCall::KernelCall;
 
   /// An item's samples past the prefix; null when its packet is missing.
   const std::int16_t* samples_of(std::uint16_t item) const {

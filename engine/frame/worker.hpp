@@ -37,4 +37,20 @@ struct Pipeline::Worker {
   AlignedArray<std::uint8_t> info;
 };
 
+/// What a kernel works on: the pipeline that is its context, the task's worker and slot.
+struct KernelCall {
+  Pipeline& p;
+  const Frame& frame;
+  Pipeline::Worker& worker;
+  FrameSlot& slot;
+  const runtime::Task& task;
+
+  KernelCall(void* context, const runtime::Task& t)
+      : p(*static_cast<Pipeline*>(context)),
+        frame(p.frame_),
+        worker(*p.workers_[t.worker]),
+        slot(p.slots_[t.slot]),
+        task(t) {}
+};
+
 }  // namespace carillon::frame

@@ -38,12 +38,9 @@ void measure(const bench::Bench& bench, Isa isa, Modulation modulation) {
     for (std::uint32_t t = 0; t < count; t += kTilesAtOnce)
       kernels.demap(modulation, {.map = map,
                                  .re = t * kTileLanes,
-                                 .first = 0,
                                  .count = std::min(kTilesAtOnce, count - t) * kTileLanes,
                                  .s = &tiles[t],
-                                 .stride = 1,
                                  .noise = &noise[t * kTileLanes],
-                                 .noise_stride = kTileLanes,
                                  .signs = &signs[t],
                                  .sign_stride = count,
                                  .soft = soft.data()});

@@ -13,19 +13,19 @@ namespace carillon::phy {
 /// Consecutive resource elements of a code block: lanes [first, first + count) of one user's tiles
 /// s[0], s[stride], …, first < 16.
 struct SoftRun {
-  const SoftMap& map;  ///< of the code block
-  std::uint32_t re;    ///< the first element, counted from the block's first
-  std::uint32_t first, count;
+  const SoftMap& map;    ///< of the code block
+  std::uint32_t re = 0;  ///< the first element, counted from the block's first
+  std::uint32_t first = 0, count;
   const Tile* s;
-  std::size_t stride;
+  std::size_t stride = 1;
   /// noise[t * noise_stride + lane] is the variance of noise on a unit-energy symbol, both
   /// components together; infinity says nothing is known.
   const float* noise;
-  std::size_t noise_stride;
+  std::size_t noise_stride = kTileLanes;
   /// Bit `lane` of signs[i * sign_stride + t] is set where scrambling flips bit i. One more is
   /// readable after each plane's last.
   const std::uint16_t* signs;
-  std::size_t sign_stride;
+  std::size_t sign_stride = 0;
   std::int8_t* soft;  ///< the block's buffer
 };
 

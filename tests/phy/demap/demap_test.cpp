@@ -65,15 +65,10 @@ std::vector<std::int8_t> demapped(Isa isa, Modulation modulation, const Complex*
                         .direct = false};
   std::vector<std::int8_t> soft(count * Qm);
   demap_kernels(isa).demap(modulation, {.map = as_sent,
-                                        .re = 0,
-                                        .first = 0,
                                         .count = count,
                                         .s = tiles.data(),
-                                        .stride = 1,
                                         .noise = variances.data(),
-                                        .noise_stride = kTileLanes,
                                         .signs = signs.data(),
-                                        .sign_stride = 0,
                                         .soft = soft.data()});
   return soft;
 }
@@ -236,9 +231,7 @@ struct Block {
             .first = (offset + re) % kTileLanes,
             .count = count,
             .s = &tiles[tile],
-            .stride = 1,
             .noise = &noise[tile * kTileLanes],
-            .noise_stride = kTileLanes,
             .signs = &signs[tile],
             .sign_stride = tile_count(),
             .soft = soft};
