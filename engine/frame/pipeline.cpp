@@ -220,8 +220,9 @@ bool Pipeline::uses_half(const Frame& frame, Isa isa) {
   const Precision wanted = frame.format().combiner.precision;
   if (wanted != Precision::Fastest) return wanted == Precision::Fp16;
   const auto blocks = frame.transport_blocks(Direction::Uplink);
-  return isa == Isa::Avx512Fp16 && std::none_of(blocks.begin(), blocks.end(), [&](const auto& tb) {
-           return frame.plan(tb).modulation() == phy::Modulation::Qam256;
+  const auto& f = frame.format();
+  return isa == Isa::Avx512Fp16 && std::all_of(blocks.begin(), blocks.end(), [&](const auto& tb) {
+           return phy::half_suffices(f.antennas, f.users, frame.plan(tb).modulation());
          });
 }
 

@@ -139,7 +139,7 @@ class Pipeline {
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
 
   /// Whether the uplink's grids and combiners are in half precision. Fastest: where the processor
-  /// multiplies in it, but not for 256QAM, which it could cost more than 0.1 dB.
+  /// multiplies in it and that suffices (phy::half_suffices).
   static bool uses_half(const Frame& frame, Isa isa);
   /// Bytes that all frames in flight take: the arrays of their slots and combiners, and one packet
   /// for each symbol and antenna.

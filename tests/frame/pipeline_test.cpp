@@ -141,14 +141,17 @@ TEST(Uplink, IsDecodedInEitherPrecision) {
 }
 
 TEST(Uplink, IsInHalfPrecisionWhereItPays) {
-  const auto half = [](Precision precision, ModulationChoice modulation, Isa isa) {
+  const auto half = [](Precision precision, ModulationChoice modulation, Isa isa,
+                       std::uint32_t antennas = 8) {
     const Frame frame(changed([&](FrameFormat& f) {
+      f.antennas = antennas;
       f.combiner.precision = precision;
       f.uplink.modulation = modulation;
     }));
     return Pipeline::uses_half(frame, isa);
   };
   EXPECT_TRUE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512Fp16));
+  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512Fp16, 4));
   EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam256, Isa::Avx512Fp16));
   EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512));
   EXPECT_TRUE(half(Precision::Fp16, ModulationChoice::Qam256, Isa::Avx2));

@@ -20,4 +20,23 @@ const EqualizeKernels& equalize_kernels(Isa isa) {
   return avx2::equalize_kernels;
 }
 
+// Rounding strong users' sums errs in proportion to their energy, and a weak user's combiner has
+// the more gain, the fewer antennas there are beyond the users: by measurement its error is at most
+// kError · K/(M - K) of its symbols' energy.
+bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation) noexcept {
+  constexpr float kError = 5.5e-4F;
+  constexpr float kTenthOfDecibel = 0.0233F;  // of the noise
+  const float noise = [&] {                   // that the modulation's highest rate bears
+    switch (modulation) {
+      case Modulation::Qpsk: return 0.316F;      // -5 dB
+      case Modulation::Qam16: return 0.0631F;    // -12 dB
+      case Modulation::Qam64: return 0.01F;      // -20 dB
+      case Modulation::Qam256: return 0.00141F;  // -28.5 dB
+    }
+    return 0.0F;
+  }();
+  return kError * static_cast<float>(users) <
+         kTenthOfDecibel * noise * static_cast<float>(antennas - users);
+}
+
 }  // namespace carillon::phy

@@ -103,8 +103,8 @@ class Combiner(Base):
     precision: Literal["fastest", "fp32", "fp16"] = key(
         "fastest",
         "What received symbols and combiners are kept in. fp16 takes half the memory, and with "
-        "AVX-512-FP16 they are also multiplied so; `fastest` takes it there, except for 256QAM, "
-        "which it could cost more than 0.1 dB.",
+        "AVX-512-FP16 they are also multiplied so; `fastest` takes it there where it costs less "
+        "than 0.1 dB: not with 256QAM, nor with too many users for the antennas.",
     )
 
 
