@@ -27,7 +27,7 @@ class Decoder {
     gather();
     load_core();
     choose_extensions();
-    find_turns();
+    turn_columns();
   }
 
   // Every block's result is that of the iteration in which it could stop, whatever the others do.
@@ -112,20 +112,33 @@ class Decoder {
     return graph_.row_begin[r + 1] - graph_.row_begin[r] - (r < kCoreRows ? 0U : 1U);
   }
 
-  // By how far a column has to turn that lies rotated by `from`.
-  std::uint16_t turn(std::uint32_t from, std::uint32_t to) const {
-    return static_cast<std::uint16_t>(to - from + (to < from ? z_ : 0));
+  // Where an edge's row reads the vectors of a column that lies rotated by `from`, for its own
+  // rotation. Computed here once, as following them in rows would take a tenth of the time.
+  void turn(std::uint32_t edge, std::uint32_t from) {
+    using Starts [[gnu::vector_size(sizeof work_.starts[0])]] = std::uint16_t;
+    static constexpr auto kSteps = [] {
+      std::array<std::uint16_t, kMaxVectors> steps{};
+      for (std::uint32_t v = 0; v < kMaxVectors; ++v)
+        steps[v] = static_cast<std::uint16_t>(v * kByteLanes);
+      return steps;
+    }();
+    const std::uint32_t to = graph_.shift[edge] * pack_;
+    Starts starts;
+    std::memcpy(&starts, kSteps.data(), sizeof starts);
+    starts += static_cast<std::uint16_t>(to - from + (to < from ? z_ : 0));
+    const Starts past = starts - static_cast<std::uint16_t>(z_);  // huge where not past the end
+    starts = past < starts ? past : starts;
+    std::memcpy(work_.starts[edge], &starts, sizeof starts);
   }
 
   // Every row finds a column as the last row left it, the first one as it was loaded.
-  void find_turns() {
+  void turn_columns() {
     each_row([this](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
       for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
-        const std::uint32_t shift = graph_.shift[e] * pack_;
         std::uint16_t& rotation = rotation_[graph_.column[e]];
-        work_.turns[e] = turn(rotation, shift);
-        rotation = static_cast<std::uint16_t>(shift);
+        turn(e, rotation);
+        rotation = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
       }
     });
   }
@@ -136,7 +149,7 @@ class Decoder {
     std::uint32_t seen = 0;
     for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
       const std::uint32_t c = graph_.column[e];
-      if ((seen >> c & 1) == 0) work_.turns[e] = turn(rotation_[c], work_.turns[e]);
+      if ((seen >> c & 1) == 0) turn(e, rotation_[c]);
       seen |= 1U << c;
     }
   }
@@ -148,7 +161,7 @@ class Decoder {
       const Row row{.columns = column_,
                     .spare = spare_,
                     .column = graph_.column + begin,
-                    .turn = work_.turns + begin,
+                    .starts = work_.starts + begin,
                     .messages = work_.messages[begin],
                     .extension = work_.extension[r],
                     .z = z_};

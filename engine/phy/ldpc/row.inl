@@ -13,11 +13,11 @@ inline constexpr int kOffset = 2;  // 0.5 in units of the LLR scale 4
 inline constexpr int kClip = 30;   // largest magnitude looked at: messages stay within ±28
 
 struct Row {
-  std::int8_t** columns;         // buffer of each
-  std::int8_t** spare;           // as many as there are edges, exchanged for the columns'
-  const std::uint8_t* column;    // of each edge
-  const std::uint16_t* turn;     // of each edge: where its first vector is read
-  std::int8_t* messages;         // [vector][edge] of this row, kByteLanes each
+  std::int8_t** columns;       // buffer of each
+  std::int8_t** spare;         // as many as there are edges, exchanged for the columns'
+  const std::uint8_t* column;  // of each edge
+  const std::uint16_t (*starts)[kMaxVectors];  // of each edge: where its vectors are read
+  std::int8_t* messages;                       // [vector][edge] of this row, kByteLanes each
   const std::int8_t* extension;  // channel LLRs of the column that only this row knows
   std::uint32_t z;
 };
@@ -57,13 +57,16 @@ template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
  public:
   [[gnu::always_inline]] explicit RowUpdate(const Row& row)
-      : messages_(row.messages), extension_(row.extension), z_(row.z), inside_(inside(row.z)) {
+      : starts_(row.starts),
+        messages_(row.messages),
+        extension_(row.extension),
+        z_(row.z),
+        inside_(inside(row.z)) {
     unroll<Degree>([&](auto j) __attribute__((always_inline)) {
       std::int8_t*& column = row.columns[row.column[j]];
       from_[j] = column;
       to_[j] = row.spare[j];
       std::swap(column, row.spare[j]);
-      place_[j] = row.turn[j];
     });
     // Where there are vector registers to spare GCC would keep addresses in them, and moving one
     // from there takes the port that minima need. Loading one is free.
@@ -76,13 +79,16 @@ class RowUpdate {
     Vb t[Degree];
     Outcome outcome;
     Minima minima;
-    unroll<Degree>([&](auto j) __attribute__((always_inline)) { read(j, messages, t[j], minima); });
+    const std::uint16_t* starts = starts_[0];
+    unroll<Degree>([&](auto j)
+                       __attribute__((always_inline)) { read(j, starts, messages, t[j], minima); });
     Vb failed = finish(Vb{}, 0, minima, outcome);
     std::uint32_t i = 0;
     for (; i + kByteLanes < z_; messages += Degree * kByteLanes) {
+      ++starts;
       unroll<Degree>([&](auto j) __attribute__((always_inline)) {
         write(j, i, messages, t[j], outcome);
-        read(j, messages + Degree * kByteLanes, t[j], minima);
+        read(j, starts, messages + Degree * kByteLanes, t[j], minima);
       });
       i += kByteLanes;
       failed = finish(failed, i, minima, outcome);
@@ -100,13 +106,9 @@ class RowUpdate {
     minima.least = smaller(minima.least, magnitude);
   }
 
-  [[gnu::always_inline]] void read(std::size_t j, const std::int8_t* messages, Vb& t,
-                                   Minima& minima) {
-    const std::uint32_t place = place_[j];
-    std::uint32_t turned;  // the next place if that is past the end
-    const bool past = __builtin_add_overflow(place, kByteLanes - z_, &turned);
-    place_[j] = past ? turned : place + kByteLanes;
-    t = load_bytes(from_[j] + place);
+  [[gnu::always_inline]] void read(std::size_t j, const std::uint16_t* starts,
+                                   const std::int8_t* messages, Vb& t, Minima& minima) const {
+    t = load_bytes(from_[j] + starts[j * kMaxVectors]);
     if constexpr (!First) t = subtract_saturated(t, load_bytes(messages + j * kByteLanes));
     if (j == 0) {
       minima = {smaller(magnitude(t), broadcast_byte(kClip)), broadcast_byte(kClip), t};
@@ -145,7 +147,7 @@ class RowUpdate {
 
   const std::int8_t* from_[Degree];
   std::int8_t* to_[Degree];
-  std::uint32_t place_[Degree];  // where in `from_` the next vector is read
+  const std::uint16_t (*const starts_)[kMaxVectors];
   std::int8_t* const messages_;
   const std::int8_t* const extension_;
   const std::uint32_t z_;

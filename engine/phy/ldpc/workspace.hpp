@@ -11,6 +11,9 @@ namespace carillon::phy {
 inline constexpr std::uint32_t kMaxByteLanes = 64;
 inline constexpr std::uint32_t kColumnBytes = kMaxLanes + kMaxByteLanes;
 
+/// Of the shortest byte vectors, in the longest column.
+inline constexpr std::uint32_t kMaxVectors = kMaxLanes / 32;
+
 /// A column of bits twice in a row, so that any rotation is one run of them.
 using BitColumn = std::uint8_t[128];
 
@@ -25,7 +28,7 @@ struct alignas(64) LdpcWorkspace {
   std::int8_t columns[kMaxCoreColumns + kMaxDegree][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
-  std::uint16_t turns[kMaxEdges];                 // from the last row of a column to the next
+  std::uint16_t starts[kMaxEdges][kMaxVectors];   // where a row reads an edge's column
   BitColumn bits[kMaxCoreColumns];
   BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
