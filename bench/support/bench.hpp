@@ -41,6 +41,8 @@ struct Rival {
   std::string source;  // of what is recorded
 };
 
+inline std::vector<Rival> no_rivals() { return {}; }
+
 struct Sample {
   double best = 0, median = 0;  // ns of a call
 };

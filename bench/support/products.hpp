@@ -36,11 +36,15 @@ class Products {
     own.work.footprint = w.size() * sizeof(phy::Tile);
     bench_.compare(
         own, [&] { kernels_.per_subcarrier(shape_, w.data(), in_.data(), out_.data()); },
-        [&] { return peers(1, phy::kTileLanes); });
+        [&] { return peers_of_each(); });
     bench_.compare(
         of(" shared"), [&] { kernels_.per_tile(shape_, scalars.data(), in_.data(), out_.data()); },
-        [&] { return peers(phy::kTileLanes, 1); });
+        [&] { return peers_of_shared(); });
   }
+
+  /// A tile's subcarriers with a matrix each; or as columns beside one another with one for all.
+  std::vector<Rival> peers_of_each() const { return peers(1, phy::kTileLanes); }
+  std::vector<Rival> peers_of_shared() const { return peers(phy::kTileLanes, 1); }
 
   void cold() {
     Case c = of(" cold");
@@ -56,7 +60,7 @@ class Products {
           for (std::size_t t = 0; t < tiles; ++t)
             kernels_.per_subcarrier(shape_, &w[t * block_], in_.data(), out_.data());
         },
-        [] { return std::vector<Rival>{}; });
+        no_rivals);
   }
 
  private:
@@ -68,7 +72,6 @@ class Products {
             .work = {.flops = product_flops(shape_) * phy::kTileLanes}};
   }
 
-  // A tile's subcarriers with a matrix each, or as columns beside one another with one for all.
   std::vector<Rival> peers(std::uint32_t columns, std::uint32_t count) const {
     const auto rows = static_cast<std::uint32_t>(out_.size()),
                inner = static_cast<std::uint32_t>(in_.size());

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carillon import bench, cells
+from carillon import bench, cells, core
 from carillon.bench import BenchError, CellChoice, Choice, Peer
 from carillon.cli import app
 from typer.testing import CliRunner
@@ -290,15 +290,22 @@ def peers_here() -> set[str]:
 
 
 def test_each_peer_that_is_installed_takes_its_turn() -> None:
-    pattern = "^peaks|ofdm fft 512|zeroforce zeroforce 8x8|equalize 16x8|ldpc decode 5 .*0.92"
+    half = "equalize in fp16" if core.active_isa() == "avx512fp16" else "equalize from fp16"
+    pattern = (
+        "^peaks|ofdm fft (to fp16 )?512|zeroforce zeroforce 8x8|equalize (.*fp16 )?16x8"
+        "|ldpc decode 5 .*0.92"
+    )
     rows = json.loads(run("--compare", "--quick", "--json", "--filter", pattern))["rows"]
     by_kernel = {row["kernel"]: row for row in rows}
-    assert set(by_kernel) == {"fft", "zeroforce", "equalize", "decode 5 iterations"}
+    kernels = {"fft", "fft to fp16", "zeroforce", "equalize", half, "decode 5 iterations"}
+    assert set(by_kernel) == kernels
     here = peers_here()
     for kernel, libraries in {
         "fft": {"FFTW", "MKL"},
+        "fft to fp16": {"FFTW", "MKL"},
         "zeroforce": {"Armadillo", "Eigen", "MKL"},
         "equalize": {"Armadillo", "Eigen", "MKL"},
+        half: {"Armadillo", "Eigen", "MKL"},
     }.items():
         peers = by_kernel[kernel]["peers"]
         names = {library for library in libraries if any(library in p["peer"] for p in peers)}

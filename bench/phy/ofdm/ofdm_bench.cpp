@@ -44,7 +44,7 @@ void measure(const bench::Bench& bench, Isa isa, std::uint32_t size) {
     kernels.receive(plan, iq.data() + a * symbol + 2 * prefix, grid.data() + a, stride, scratch);
   });
   AlignedArray<HalfTile> half(grid.size());
-  compare("fft half", false, [&](std::uint32_t a) {
+  compare("fft to fp16", false, [&](std::uint32_t a) {
     kernels.receive_half(plan, iq.data() + a * symbol + 2 * prefix, half.data() + a, stride,
                          scratch);
   });
