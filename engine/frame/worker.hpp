@@ -6,7 +6,8 @@
 namespace carillon::frame {
 
 /// Tiles that are equalized before they are demapped: users' soft bits go to memory in longer runs.
-inline constexpr std::uint32_t kTilesAtOnce = 8;
+/// docs/performance.md has the sweep.
+inline constexpr std::uint32_t kTilesAtOnce = 16;
 
 struct Pipeline::Worker {
   /// spreads: combiners are in half precision only.

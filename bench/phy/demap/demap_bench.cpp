@@ -1,5 +1,5 @@
 // Demapping to the decoder's buffer; bits are soft bits. A symbol of 1200 subcarriers of one user,
-// eight tiles a call, as frame/ calls it; tiles and buffer stay in the L1 or L2 cache.
+// 16 tiles a call, as frame/ calls it; tiles and buffer stay in the L1 or L2 cache.
 #include "phy/demap/demap.hpp"
 
 #include "peers/peer.hpp"
@@ -11,7 +11,7 @@ namespace {
 using namespace carillon;
 using namespace carillon::phy;
 
-constexpr std::uint32_t kSubcarriers = 1200, kTilesAtOnce = 8;
+constexpr std::uint32_t kSubcarriers = 1200, kTilesAtOnce = 16;
 
 void measure(const bench::Bench& bench, Isa isa, Modulation modulation) {
   const std::uint32_t Qm = bits_per_symbol(modulation), E = kSubcarriers * Qm;
