@@ -22,13 +22,6 @@ class Opening {
   std::atomic_flag& flag_;
 };
 
-runtime::Runtime::CellOptions cell_options(const RuntimeOptions& plan, frame::Pipeline& pipeline) {
-  return {.graph = pipeline.graph().graph,
-          .kernels = {pipeline.opcodes(), pipeline.context()},
-          .ring = pipeline.ring(),
-          .grain = frame::by_opcode(plan.grain)};
-}
-
 fronthaul::UplinkIngest::Options ingest_options(const frame::Pipeline& pipeline) {
   fronthaul::UplinkIngest::Options options;
   options.ring = pipeline.ring() + 4;
@@ -46,30 +39,26 @@ Tick head_start(const frame::Frame& frame) {
 
 }  // namespace
 
-Baseband::Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
-                   Recorder& recorder, std::uint32_t workers)
-    : frame_(frame),
+Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
+                   fronthaul::Transport& transport, Recorder& recorder)
+    : frame_(pipeline.frame()),
       recorder_(recorder),
-      pipeline_(frame, {.workers = workers}),
-      policy_(runtime::make_policy(plan.runtime.policy,
-                                   frame::devices_of_opcodes(plan.runtime.groups))),
-      runtime_({cell_options(plan.runtime, pipeline_)}, *policy_,
-               {.workers = workers, .pin_token = plan.runtime.pin_token, .trace = 1 << 15}),
-      cell_(runtime_.cell(0)),
-      layout_(frame),
+      pipeline_(pipeline),
+      cell_(cell),
+      layout_(frame_),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
-      sent_(frame, plan.radio),
-      head_start_(head_start(frame)),
+      sent_(frame_, plan.radio),
+      head_start_(head_start(frame_)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
       payload_of_(pipeline_.ring(), ~0U) {
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
     holder_[slot].store(kNone, std::memory_order_relaxed);
-    payloads_.emplace_back(frame.payload_bytes(frame::Direction::Downlink));
-    emulator::fill_payload(frame, plan.radio.seed, frame::Direction::Downlink, slot,
+    payloads_.emplace_back(frame_.payload_bytes(frame::Direction::Downlink));
+    emulator::fill_payload(frame_, plan.radio.seed, frame::Direction::Downlink, slot,
                            payloads_.back().span());
-    for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
+    for (const auto s : frame_.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
   }
   ingest_.drain();
 }
@@ -167,13 +156,10 @@ void Baseband::announce(Tick instant) noexcept {
   }
 }
 
-Tick Baseband::quiet_until() const noexcept {
-  Tick until = runtime_.quiet_until();
+Tick Baseband::next_opening() const noexcept {
   const std::uint64_t next = next_.load(std::memory_order_acquire);
-  if (next != kNone && ingest_.clock().locked())
-    until =
-        std::min(until, ingest_.clock().air_start(std::max(next, ingest_.first())) - head_start_);
-  return until;
+  if (next == kNone || !ingest_.clock().locked()) return runtime::kNever;
+  return ingest_.clock().air_start(std::max(next, ingest_.first())) - head_start_;
 }
 
 bool Baseband::conduct() noexcept {

@@ -20,17 +20,17 @@ namespace carillon::app {
 
 class Baseband final : public fronthaul::SymbolSink {
  public:
-  /// `workers` threads will call work(). The frame, transport and recorder outlive this.
-  Baseband(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
-           Recorder& recorder, std::uint32_t workers);
+  /// `cell`: the pipeline's in the runtime. All but the plan outlive this.
+  Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
+           fronthaul::Transport& transport, Recorder& recorder);
   ~Baseband() override;
 
   // Duties.
   bool receive(std::uint32_t receiver) noexcept { return ingest_.poll(receiver) > 0; }
-  bool work(std::uint32_t worker) noexcept { return runtime_.work(worker); }
   /// One thread: announces frames, sends finished downlink symbols, ends frames.
   bool conduct() noexcept;
-  Tick quiet_until() const noexcept;
+  /// When the next frame has to be announced; kNever when that is not known.
+  Tick next_opening() const noexcept;
 
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
@@ -38,7 +38,7 @@ class Baseband final : public fronthaul::SymbolSink {
   /// After the threads have ended: what is left to record.
   void close() noexcept;
 
-  runtime::Runtime& runtime() { return runtime_; }
+  runtime::Runtime::Cell cell() const { return cell_; }
   const fronthaul::UplinkIngest& ingest() const { return ingest_; }
   const fronthaul::DownlinkSender& sender() const { return sender_; }
   std::uint64_t frames_ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
@@ -67,9 +67,7 @@ class Baseband final : public fronthaul::SymbolSink {
 
   const frame::Frame& frame_;
   Recorder& recorder_;
-  frame::Pipeline pipeline_;
-  std::unique_ptr<runtime::Policy> policy_;
-  runtime::Runtime runtime_;
+  frame::Pipeline& pipeline_;
   runtime::Runtime::Cell cell_;
   fronthaul::Layout layout_;
   fronthaul::UplinkIngest ingest_;

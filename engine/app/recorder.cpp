@@ -54,8 +54,9 @@ Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
       judge_(kPatience),
       pending_(kPending) {}
 
-void Recorder::watch(runtime::Runtime& runtime, std::span<const std::uint32_t> worker_threads,
-                     std::span<Loop* const> loops) {
+void Recorder::watch(const runtime::Runtime& runtime, std::uint16_t cell,
+                     std::span<const std::uint32_t> worker_threads, std::span<Loop* const> loops) {
+  cell_ = cell;
   for (std::uint32_t w = 0; w < worker_threads.size(); ++w)
     tasks_.push_back({&runtime.trace(w), worker_threads[w], {}});
   for (std::uint32_t t = 0; t < loops.size(); ++t) stalls_.push_back({&loops[t]->stalls(), t, {}});
@@ -384,7 +385,7 @@ void Recorder::collect_tasks(Source& source) {
   while (const std::size_t count = source.ring->read(source.cursor, events)) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto& e = events[i];
-      if (e.kind != telemetry::TraceKind::Task) continue;
+      if (e.kind != telemetry::TraceKind::Task || e.cell != cell_) continue;
       auto& stage = store_.stages()[e.code];
       ++stage.tasks;
       stage.chunks += e.count;

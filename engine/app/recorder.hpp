@@ -47,9 +47,10 @@ class Recorder {
  public:
   Recorder(telemetry::Store& store, const frame::Frame& frame);
 
-  /// The sources of task and stall events, before the run. Thread numbers are the loops' places.
-  void watch(runtime::Runtime& runtime, std::span<const std::uint32_t> worker_threads,
-             std::span<Loop* const> loops);
+  /// The sources of task and stall events, before the run; of the tasks, those of cell number
+  /// `cell` are its own. Thread numbers are the loops' places.
+  void watch(const runtime::Runtime& runtime, std::uint16_t cell,
+             std::span<const std::uint32_t> worker_threads, std::span<Loop* const> loops);
 
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began; `heard`: something of it came.
@@ -106,6 +107,7 @@ class Recorder {
   const frame::Frame& frame_;
   const Tick due_, downlink_due_;  // a frame's last deadlines, from its start
   Judge judge_;
+  std::uint16_t cell_ = 0;
   std::vector<Source> tasks_, stalls_;
   std::vector<Loop*> loops_;
   std::vector<Pending> pending_;  // a ring, oldest at first_

@@ -33,7 +33,7 @@ Scheduler::Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& po
   std::size_t most = 0, skipped = 0, missed = 0;
   for (const CellBoard& cell : board.cells()) {
     const Graph& graph = cell.graph();
-    cells_.emplace_back(cell);
+    cells_.push_back(std::make_unique<Cell>(cell));
     most += std::size_t{cell.ring()} * graph.size();
     std::size_t edges = 0;
     for (const Instruction& instruction : graph.instructions()) {
@@ -57,17 +57,17 @@ void Scheduler::for_each_frame(Visit&& visit) {
 
 InstanceId Scheduler::identify(Ref ref) const {
   const FrameStatus& frame = board_.frame(ref.frame);
-  return {frame.frame, ref.frame.cell, ref.instruction, frame.generation};
+  return {frame.frame, ref.frame.cell, ref.frame.slot, ref.instruction, frame.generation};
 }
 
 void Scheduler::emit(FrameEvent::Kind kind, FrameRef at, std::uint16_t instruction, Reason why,
                      Tick now) {
-  cells_[at.cell].events.push(
+  cells_[at.cell]->events.push(
       {kind, why, at.cell, instruction, at.slot, board_.frame(at).frame, now});
 }
 
 void Scheduler::publish() noexcept {
-  for (Cell& cell : cells_) cell.events.publish();
+  for (const auto& cell : cells_) cell->events.publish();
 }
 
 void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
@@ -94,7 +94,7 @@ void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const st
     if (count != 0) deadline = std::max(deadline, instruction.deadline);
   }
   if (deadline != kNever && deadline != kAlways) frame.deadline = air_start + deadline;
-  cells_[at.cell].arrival_cursor[at.slot] = 0;
+  cells_[at.cell]->arrival_cursor[at.slot] = 0;
   cell.offered(at.slot);
 }
 
@@ -161,7 +161,7 @@ void Scheduler::collect(Tick now) {
   std::array<Finished, 16> finished;
   while (const std::size_t count = executor_.poll(finished)) {
     for (const Finished& end : std::span(finished).first(count)) {
-      const Ref ref{place(end.what), end.what.instruction};
+      const Ref ref{end.what.place(), end.what.instruction};
       *std::find(planned_.begin(), planned_.end(), end.what) = planned_.back();
       planned_.pop_back();
       --board_.frame(ref.frame).issued;
@@ -308,26 +308,25 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
 
 void Scheduler::forget_unready() {
   std::erase_if(ready_, [&](const InstanceId& id) {
-    return status({place(id), id.instruction}).state != State::Ready;
+    return status({id.place(), id.instruction}).state != State::Ready;
   });
 }
 
 void Scheduler::decide(Tick now) {
-  std::array<Issue, 16> issues;
   for (bool more = true; more && !ready_.empty();) {
-    const std::size_t room = std::min(executor_.room(), issues.size());
+    const std::size_t room = std::min(executor_.room(), issues_.size());
     if (room == 0) return;
     const std::size_t count =
-        policy_.decide({board_, ready_, planned_, now}, std::span(issues).first(room));
+        policy_.decide({board_, ready_, planned_, now}, std::span(issues_).first(room));
     more = count == room;
-    for (const Issue& each : std::span(issues).first(count)) more &= issue(each, now);
+    for (const Issue& each : std::span(issues_).first(count)) more &= issue(each, now);
     forget_unready();
   }
 }
 
 // False when the issue has to wait, lest what does not yield finds no place.
 bool Scheduler::issue(const Issue& issue, Tick now) {
-  const FrameRef at = place(issue.what);
+  const FrameRef at = issue.what.place();
   FrameStatus& frame = board_.frame(at);
   if (frame.yields && cells_.size() > 1 && executor_.room() <= kLeftFree) return false;
   InstructionStatus& status = this->status({at, issue.what.instruction});
@@ -361,7 +360,7 @@ Tick Scheduler::next_arrival() {
   for_each_frame([&](FrameRef at) {
     const FrameStatus& frame = board_.frame(at);
     if (frame.state != FrameStatus::State::Live) return;
-    Cell& cell = cells_[at.cell];
+    Cell& cell = *cells_[at.cell];
     std::uint32_t& cursor = cell.arrival_cursor[at.slot];
     for (; cursor < cell.by_arrival.size(); ++cursor) {
       const std::uint16_t id = cell.by_arrival[cursor];

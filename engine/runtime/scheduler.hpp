@@ -2,8 +2,9 @@
 // issued, committed, missed, dropped. Single-threaded; whoever holds the scheduler token runs it.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,7 +44,7 @@ class Scheduler {
   void publish() noexcept;
   /// Of one cell. One other thread for each cell may call it.
   std::size_t poll(std::uint16_t cell, std::span<FrameEvent> out) noexcept {
-    return cells_[cell].events.pop(out);
+    return cells_[cell]->events.pop(out);
   }
 
  private:
@@ -53,7 +54,7 @@ class Scheduler {
   };
   // What only the scheduler knows of a cell.
   struct Cell {
-    Cell(const CellBoard& board);
+    explicit Cell(const CellBoard& board);
     std::vector<std::uint16_t> by_arrival;      // Feed::Arrivals instructions by release
     std::vector<std::uint32_t> arrival_cursor;  // per slot: index into by_arrival
     EventRing<FrameEvent> events;
@@ -65,7 +66,6 @@ class Scheduler {
   template <typename Visit>
   void for_each_frame(Visit&& visit);
   InstanceId identify(Ref ref) const;
-  FrameRef place(const InstanceId& id) const { return {id.cell, board_[id.cell].slot(id.frame)}; }
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
   void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
             Tick now);
@@ -87,10 +87,11 @@ class Scheduler {
   std::span<Arrivals> arrivals_;
   Policy& policy_;
   Executor& executor_;
-  std::deque<Cell> cells_;  // not movable
+  std::vector<std::unique_ptr<Cell>> cells_;
   std::vector<InstanceId> ready_, planned_;
-  std::vector<Ref> skipped_;  // without chunks, about to commit
-  std::vector<Ref> missed_;   // about to be missed
+  std::array<Issue, 16> issues_;  // as the policy writes them
+  std::vector<Ref> skipped_;      // without chunks, about to commit
+  std::vector<Ref> missed_;       // about to be missed
 };
 
 }  // namespace carillon::runtime

@@ -57,8 +57,10 @@ struct FrameRef {
 struct InstanceId {
   std::uint64_t frame = 0;
   std::uint16_t cell = 0;
+  std::uint16_t slot = 0;  ///< of the frame in its cell's ring
   std::uint16_t instruction = 0;
   std::uint32_t generation = 0;
+  FrameRef place() const { return {cell, slot}; }
   bool operator==(const InstanceId&) const = default;
 };
 

@@ -15,6 +15,8 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "app/run_plan.hpp"
 #include "support/test.hpp"
@@ -61,15 +63,22 @@ class Daemon {
  public:
   /// Writes the plan to `folder` and starts it. `orphan`: by a parent that ends at once.
   Daemon(const Folder& folder, const std::string& name, app::RunPlan plan, bool orphan = false)
+      : Daemon(folder, name, std::vector{std::move(plan)}, orphan) {}
+  /// Several cells; the first one's telemetry is `telemetry`, the n-th one's has n appended.
+  Daemon(const Folder& folder, const std::string& name, std::vector<app::RunPlan> plans,
+         bool orphan = false)
       : telemetry(folder.path + "/" + name + ".bin"), errors_(folder.path + "/" + name + ".txt") {
-    plan.run.telemetry = telemetry;
-    const std::string file = folder.path + "/" + name + ".plan";
-    std::ofstream(file) << app::to_text(plan);
+    std::vector<std::string> files;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      plans[i].run.telemetry = telemetry_of(i);
+      files.push_back(folder.path + "/" + name + std::to_string(i) + ".plan");
+      std::ofstream(files.back()) << app::to_text(plans[i]);
+    }
     const auto program =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../engine/carillond";
     EXPECT_TRUE(std::filesystem::exists(program)) << "build carillond";
     child_ = fork();
-    if (child_ == 0) start(program.string(), file, orphan);
+    if (child_ == 0) start(program.string(), files, orphan);
   }
   ~Daemon() {
     if (child_ > 0) {
@@ -100,12 +109,17 @@ class Daemon {
     return -1;
   }
   std::string errors() const { return slurp(errors_); }
-  std::optional<telemetry::Counters> counters() const { return read_counters(telemetry); }
+  std::optional<telemetry::Counters> counters(std::size_t cell = 0) const {
+    return read_counters(telemetry_of(cell));
+  }
+  std::string telemetry_of(std::size_t cell) const {
+    return telemetry + (cell == 0 ? "" : std::to_string(cell));
+  }
 
   const std::string telemetry;
 
  private:
-  [[noreturn]] void start(const std::string& program, const std::string& plan, bool orphan) {
+  [[noreturn]] void start(std::string program, std::vector<std::string> plans, bool orphan) {
     const int file = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(file, 2);
     if (orphan && fork() != 0) {
@@ -114,7 +128,10 @@ class Daemon {
         if (const auto c = read_counters(telemetry); c && c->phase >= 1) break;
       _exit(0);
     }
-    execl(program.c_str(), program.c_str(), plan.c_str(), nullptr);
+    std::vector<char*> words = {program.data()};
+    for (auto& plan : plans) words.push_back(plan.data());
+    words.push_back(nullptr);
+    execv(program.c_str(), words.data());
     _exit(127);
   }
   bool catches_interrupt() const {

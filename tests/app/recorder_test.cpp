@@ -68,7 +68,7 @@ struct Cell : fronthaul::SymbolSink {
         frames(runtime.cell(0)),
         samples(2 * std::size_t{frame.samples()} * format().antennas) {
     const std::uint32_t thread = 0;
-    recorder.watch(runtime, {&thread, 1}, {});
+    recorder.watch(runtime, 0, {&thread, 1}, {});
   }
 
   static emulator::RadioPlan radio(double snr_db) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/baseband.hpp"
+#include "app/pool.hpp"
 #include "emulator/faulty_transport.hpp"
 #include "emulator/radio_unit.hpp"
 #include "emulator/uplink_generator.hpp"
@@ -88,10 +89,13 @@ class Rig {
         recorder(store, frame),
         tap(*link.radio),
         sender(layout, tap, faults),
-        baseband(std::make_unique<app::Baseband>(plan, frame, *link.baseband, recorder, workers)) {
+        pipeline(frame, {.workers = workers}),
+        pool({{plan, pipeline}}, workers),
+        baseband(std::make_unique<app::Baseband>(plan, pipeline, pool.runtime().cell(0),
+                                                 *link.baseband, recorder)) {
     std::vector<std::uint32_t> threads;
     for (std::uint32_t w = 0; w < workers; ++w) threads.push_back(w);
-    recorder.watch(baseband->runtime(), threads, {});
+    recorder.watch(pool.runtime(), 0, threads, {});
     for (std::uint32_t w = 0; w < workers; ++w) threads_.emplace_back([this, w] { play(w); });
   }
   ~Rig() {
@@ -162,6 +166,8 @@ class Rig {
   app::Recorder recorder;
   Tap tap;
   emulator::FaultyTransport sender;
+  frame::Pipeline pipeline;
+  app::Pool pool;
   std::unique_ptr<app::Baseband> baseband;
   std::atomic<bool> working{true};  // false: the workers stand still, receivers go on
 
@@ -188,7 +194,7 @@ class Rig {
       for (std::uint32_t r = worker; r < plan.fronthaul.receivers; r += workers)
         did |= baseband->receive(r);
       if (worker == 0) did |= baseband->conduct();
-      if (working.load()) did |= baseband->work(worker);
+      if (working.load()) did |= pool.runtime().work(worker);
       if (!did) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
@@ -253,7 +259,7 @@ inline void expect_conservation(Rig& rig) {
   std::uint64_t rejected = 0;
   for (const auto count : in.rejected) rejected += count;
   EXPECT_EQ(in.received, in.accepted + rejected + in.refused);
-  EXPECT_EQ(rig.baseband->runtime().cell(0).live(), 0U);
+  EXPECT_EQ(rig.baseband->cell().live(), 0U);
   EXPECT_TRUE(rig.all_buffers_returned());
 }
 

@@ -56,6 +56,64 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
   }
 }
 
+// Each cell with frames of its own length; what is a cell's stays there.
+TEST(Station, RunsSeveralCellsOnSharedWorkers) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) {
+    const test::Folder folder("cells");
+    std::vector<app::RunPlan> plans;
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      auto& plan = plans.emplace_back(plan_of(Role::Both));
+      plan.cell.cell_id = i;
+      plan.cell.schedule += std::string(7U * i, 'G');
+      plan.fronthaul.kind = kind;
+      plan.fronthaul.bbu_port = static_cast<std::uint16_t>(plan.fronthaul.bbu_port + i);
+      plan.fronthaul.radio_port = static_cast<std::uint16_t>(plan.fronthaul.radio_port + i);
+      plan.run.frames = 40;
+    }
+    test::Daemon daemon(folder, "cells", plans);
+    EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const auto c = daemon.counters(i);
+      ASSERT_TRUE(c.has_value());
+      EXPECT_EQ(c->phase, 3U);
+      EXPECT_EQ(c->packets_received, c->frames_sent * 48);
+      EXPECT_EQ(c->rejected_cell, 0U);
+      EXPECT_GT(c->uplink_blocks, c->uplink_failed);
+      EXPECT_GE(c->frames_seen, c->frames_sent);
+    }
+  }
+}
+
+TEST(Station, ARadioOfAnotherCellIsCountedAndNotBelieved) {
+  const test::Folder folder("foreign");
+  auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);
+  bbu.fronthaul.kind = radio.fronthaul.kind = LinkKind::Udp;
+  auto other = bbu;
+  other.cell.cell_id = 1;
+  other.fronthaul.bbu_port = static_cast<std::uint16_t>(bbu.fronthaul.bbu_port + 1);
+  radio.cell.cell_id = 1;  // but it sends to the port of cell 0
+  radio.run.frames = 40;
+  test::Daemon unit(folder, "bbu", {bbu, other});
+  EXPECT_TRUE(unit.wait_for_phase(1)) << unit.errors();
+  test::Daemon antenna(folder, "radio", radio);
+  EXPECT_EQ(antenna.wait(), 0) << antenna.errors();
+  unit.signal(SIGINT);
+  EXPECT_EQ(unit.wait(), 0) << unit.errors();
+  const auto first = unit.counters(0), second = unit.counters(1);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_GT(first->rejected_cell, 0U);
+  EXPECT_EQ(first->rejected_cell, first->packets_received);
+  EXPECT_EQ(first->frames_seen + second->frames_seen, 0U);
+}
+
+TEST(Station, RefusesCellsThatCollide) {
+  const test::Folder folder("collide");
+  test::Daemon daemon(folder, "both", {plan_of(Role::Both), plan_of(Role::Both)});
+  EXPECT_EQ(daemon.wait(), 2);
+  EXPECT_NE(daemon.errors().find("cell.cell_id is 0, and so it is in"), std::string::npos)
+      << daemon.errors();
+}
+
 TEST(Station, DoesAllInOneThreadOnOneCore) {
   const test::Folder folder("one-core");
   auto plan = plan_of(Role::Both);

@@ -52,8 +52,7 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
   Place& place = places_[index];
   const std::uint32_t generation = place.generation.load(kRelaxed) + 1;
   const Cell& cell = cells_[issue.what.cell];
-  const std::uint16_t slot = cell.board.slot(issue.what.frame);
-  const std::uint16_t* arrived = cell.arrivals.list(slot, issue.what.instruction);
+  const std::uint16_t* arrived = cell.arrivals.list(issue.what.slot, issue.what.instruction);
   const std::uint32_t members = issue.where.count();
   const std::uint32_t claims = (issue.count + issue.grain - 1) / issue.grain;
   const std::uint32_t ranges = arrived != nullptr ? 1 : std::min(members, claims);
@@ -66,7 +65,7 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
   }
   place.frame.store(issue.what.frame, kRelease);
   place.cell.store(issue.what.cell, kRelease);
-  place.slot.store(slot, kRelease);
+  place.slot.store(issue.what.slot, kRelease);
   place.instruction.store(issue.what.instruction, kRelease);
   place.grain.store(issue.grain, kRelease);
   place.ranges.store(ranges, kRelease);

@@ -79,8 +79,7 @@ std::uint32_t SimulatedExecutor::claimable(const Live& live, std::uint32_t devic
   const InstanceId& what = live.issue.what;
   const std::uint32_t left = live.issue.first + live.issue.count - live.next;
   const std::uint32_t count = std::min(live.issue.grain, left);
-  const std::uint16_t* arrived =
-      arrivals_[what.cell].list(board_[what.cell].slot(what.frame), what.instruction);
+  const std::uint16_t* arrived = arrivals_[what.cell].list(what.slot, what.instruction);
   return arrived == nullptr ? count : Arrivals::available(arrived, live.next, count);
 }
 

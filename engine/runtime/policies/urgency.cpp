@@ -101,11 +101,18 @@ void for_each_group(const Groups& groups, std::uint16_t opcodes, Visit&& visit) 
   }
 }
 
-// Whose work goes first.
+// The frame whose last deadline is the first.
 FrameId earliest_frame_with_work(const View& view) {
   Priority first{.yields = true, .due = kNever, .frame = ~std::uint64_t{0}};
   for (const auto& ids : {view.ready, view.planned})
-    for (const InstanceId& id : ids) first = std::min(first, priority_of(view, id));
+    for (const InstanceId& id : ids) {
+      if (id.frame == first.frame && id.cell == first.cell) continue;
+      const FrameStatus& frame = view.board.frame(id.place());
+      first = std::min(first, {.yields = frame.yields,
+                               .due = std::max(frame.queue, frame.deadline),
+                               .frame = id.frame,
+                               .cell = id.cell});
+    }
   return {first.frame, first.cell};
 }
 
@@ -113,7 +120,7 @@ FrameId earliest_frame_with_work(const View& view) {
 
 Priority priority_of(const View& view, const InstanceId& id) {
   const CellBoard& cell = view.board[id.cell];
-  const FrameStatus& frame = cell.frame(cell.slot(id.frame));
+  const FrameStatus& frame = cell.frame(id.slot);
   const Tick deadline = cell.graph()[id.instruction].deadline;
   return {.yields = frame.yields,
           .due = std::max(frame.queue, deadline == kNever ? kNever : frame.air_start + deadline),
@@ -152,7 +159,7 @@ std::size_t issue_most_urgent(const View& view, const Groups& groups, std::span<
 
     const CellBoard& cell = view.board[id.cell];
     const std::uint16_t opcode = cell.graph()[id.instruction].opcode;
-    const std::uint32_t chunks = cell.status(cell.slot(id.frame), id.instruction).chunks;
+    const std::uint32_t chunks = cell.status(id.slot, id.instruction).chunks;
     const DeviceMask& where = groups[opcode];
     // A claim never takes so much that a core is left without.
     const std::uint32_t fair = (chunks + where.count() - 1) / where.count();

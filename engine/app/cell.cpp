@@ -1,0 +1,101 @@
+#include "app/cell.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frame/opcodes.hpp"
+
+namespace carillon::app {
+namespace {
+
+telemetry::Store::Sizes store_sizes(const RunPlan& plan, const std::vector<std::string>& threads) {
+  telemetry::Store::Sizes sizes;
+  sizes.frames = plan.run.record_frames;
+  sizes.users = plan.cell.users;
+  sizes.opcodes.assign(frame::kOpNames.begin(), frame::kOpNames.end());
+  sizes.threads = threads;
+  return sizes;
+}
+
+fronthaul::Link open_link(const RunPlan& plan, const fronthaul::Layout& layout) {
+  fronthaul::LinkDepth depth;
+  depth.ingest = plan.cell.ring + 4;
+  depth.downlink = plan.cell.ring;
+  depth.replay = plan.radio.frames;
+  if (plan.run.role == Role::Both) return open_both(plan.fronthaul, layout, depth);
+  fronthaul::Link link;
+  auto& end = has_radio(plan) ? link.radio : link.baseband;
+  end = open_end(has_radio(plan) ? fronthaul::Side::Radio : fronthaul::Side::Baseband,
+                 plan.fronthaul, layout, depth);
+  return link;
+}
+
+}  // namespace
+
+Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers)
+    : plan_(plan),
+      frame_(plan_.cell),
+      layout_(frame_),
+      store_(plan_.run.telemetry, store_sizes(plan_, threads)),
+      link_(open_link(plan_, layout_)),
+      recorder_(store_, frame_) {
+  if (has_baseband(plan_))
+    pipeline_ = std::make_unique<frame::Pipeline>(frame_, frame::Pipeline::Options{workers});
+  if (has_radio(plan_)) radio_ = std::make_unique<Radio>(plan_, frame_, *link_.radio, store_);
+}
+
+void Cell::join(runtime::Runtime::Cell cell) {
+  baseband_ = std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_);
+}
+
+void Cell::prepare(const std::atomic<bool>& stop,
+                   const std::function<void(const std::string&)>& say) {
+  radio_->prepare([&](std::uint32_t i) {
+    if (i % 4 == 0)
+      say("making the radio's frames: " + std::to_string(i) + " of " +
+          std::to_string(plan_.radio.frames));
+    return !stop.load();
+  });
+}
+
+// Frames that the radio sends; 0: until it is stopped.
+std::uint64_t Cell::frames_due() const {
+  const auto& run = plan_.run;
+  if (run.frames != 0) return run.frames;
+  const double length = run.seconds * static_cast<double>(kSecond);
+  return static_cast<std::uint64_t>(std::ceil(length / static_cast<double>(frame_.duration())));
+}
+
+bool Cell::over() const {
+  if (radio_ != nullptr) return radio_->finished();
+  return plan_.run.frames != 0 && baseband_->frames_ended() >= plan_.run.frames;
+}
+
+Tick Cell::patience() const {
+  const auto budget =
+      static_cast<Tick>(plan_.cell.deadlines.uplink_budget_ms * static_cast<double>(kMillisecond));
+  return 2 * frame_.duration() * plan_.cell.ring + budget + kSecond / 2;
+}
+
+void Cell::report() {
+  if (baseband_ != nullptr) {
+    const auto from = baseband_->ingest().counters();
+    auto& to = store_.counters();
+    using fronthaul::Reject;
+    to.packets_received = from.received;
+    to.packets_sent = baseband_->sender().sent();
+    const auto imagined = recorder_.ghosts() * layout_.packets(fronthaul::Carries::Uplink);
+    to.packets_missing = from.missing - std::min(from.missing, imagined);
+    to.rejected_length = from[Reject::Length];
+    to.rejected_cell = from[Reject::Cell];
+    to.rejected_antenna = from[Reject::Antenna];
+    to.rejected_symbol = from[Reject::Symbol];
+    to.rejected_old = from[Reject::Old];
+    to.rejected_early = from[Reject::Early];
+    to.rejected_duplicate = from[Reject::Duplicate];
+  }
+  if (radio_ != nullptr) radio_->report();
+  store_.counters().ended = now();
+}
+
+}  // namespace carillon::app

@@ -1,0 +1,65 @@
+// One cell of a run and all that is its own: what cells share is in app/pool.hpp and
+// app/station.hpp.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/baseband.hpp"
+#include "app/pool.hpp"
+#include "app/radio.hpp"
+#include "app/recorder.hpp"
+#include "app/run_plan.hpp"
+#include "fronthaul/link.hpp"
+#include "telemetry/store.hpp"
+
+namespace carillon::app {
+
+inline bool has_baseband(const RunPlan& plan) { return plan.run.role != Role::Radio; }
+inline bool has_radio(const RunPlan& plan) { return plan.run.role != Role::Bbu; }
+
+class Cell {
+ public:
+  /// `threads`: their names; `workers` of them work. Opens the link and allocates everything but
+  /// what needs the runtime; throws std::runtime_error saying what to do.
+  Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers);
+
+  PoolMember member() { return {plan_, *pipeline_}; }
+  /// Only with a baseband: its place in the runtime.
+  void join(runtime::Runtime::Cell cell);
+
+  const RunPlan& plan() const { return plan_; }
+  Baseband* baseband() { return baseband_.get(); }  ///< null in a radio's run
+  Radio* radio() { return radio_.get(); }           ///< null in a baseband unit's run
+  Recorder& recorder() { return recorder_; }
+  telemetry::Store& store() { return store_; }
+  const fronthaul::Link& link() const { return link_; }
+
+  /// Makes the radio's frames, which takes a while; `say` tells how far it is.
+  void prepare(const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say);
+  void start(Tick air_start) { radio_->start(air_start, frames_due()); }
+  /// All frames of the plan were sent, or at a baseband unit alone have ended.
+  bool over() const;
+  /// As long as its frames in flight can take to end.
+  Tick patience() const;
+  /// Copies sums that live outside the store into it.
+  void report();
+
+ private:
+  std::uint64_t frames_due() const;
+
+  const RunPlan plan_;
+  const frame::Frame frame_;
+  const fronthaul::Layout layout_;
+  telemetry::Store store_;
+  fronthaul::Link link_;
+  Recorder recorder_;
+  std::unique_ptr<frame::Pipeline> pipeline_;
+  std::unique_ptr<Baseband> baseband_;
+  std::unique_ptr<Radio> radio_;
+};
+
+}  // namespace carillon::app
