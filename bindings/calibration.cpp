@@ -1,13 +1,18 @@
-// What a cell's stages cost on this machine (engine/emulator/calibration.hpp).
+// What a cell's stages cost on this machine (engine/emulator/calibration.hpp), and the cell in real
+// time from memory (engine/emulator/memory_run.hpp).
 #include "emulator/calibration.hpp"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <vector>
 
 #include "bindings.hpp"
+#include "emulator/memory_run.hpp"
+#include "frame/opcodes.hpp"
+#include "frame/stages.hpp"
+#include "milestones.hpp"
 
 namespace carillon::bindings {
 
@@ -17,14 +22,18 @@ namespace {
 
 using emulator::Calibration;
 using emulator::ClaimTime;
+using emulator::MemoryRun;
 
 nb::object column(const std::vector<ClaimTime>& claims, std::uint32_t ClaimTime::*member) {
-  auto* values = new std::vector<std::uint32_t>;
-  const nb::capsule owner(
-      values, [](void* p) noexcept { delete static_cast<std::vector<std::uint32_t>*>(p); });
-  values->reserve(claims.size());
-  for (const ClaimTime& claim : claims) values->push_back(claim.*member);
-  return nb::cast(nb::ndarray<nb::numpy, std::uint32_t>(values->data(), {values->size()}, owner));
+  std::vector<std::uint32_t> values;
+  values.reserve(claims.size());
+  for (const ClaimTime& claim : claims) values.push_back(claim.*member);
+  return array_of(std::move(values));
+}
+
+void check_workers(std::uint32_t workers) {
+  if (workers < 1 || workers > runtime::DeviceMask::kDevices)
+    throw nb::value_error("workers must be between 1 and 128");
 }
 
 nb::dict time(Calibration& calibration, std::uint32_t grain, std::uint64_t frames) {
@@ -41,6 +50,31 @@ nb::dict time(Calibration& calibration, std::uint32_t grain, std::uint64_t frame
   return result;
 }
 
+nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t frames, bool at_once) {
+  const auto plan = checked_plan(plan_text);
+  if (frames < 1 || frames > 100'000) throw nb::value_error("frames must be 1 to 100000");
+  if (plan.runtime.policy == "core-groups" && frame::cores(plan.runtime.groups) != memory.workers())
+    throw nb::value_error("runtime.groups must have as many cores in all as there are workers");
+  emulator::MemoryRunResult run;
+  {
+    nb::gil_scoped_release released;
+    const auto policy =
+        runtime::make_policy(plan.runtime.policy, frame::devices_of_opcodes(plan.runtime.groups));
+    run = memory.run(
+        *policy,
+        {.frames = frames, .grain = frame::by_opcode(plan.runtime.grain), .at_once = at_once});
+  }
+  nb::dict result;
+  set_milestones(result, run.frames);
+  std::vector<double> busy;
+  for (const Tick ticks : run.busy) busy.push_back(milliseconds(ticks));
+  result["busy"] = array_of(std::move(busy)).attr("reshape")(run.frames.size(), frame::kOps);
+  result["claims"] = run.claims;
+  result["instructions"] = run.instructions;
+  result["complaint"] = run.complaint;
+  return result;
+}
+
 }  // namespace
 
 void bind_calibration(nb::module_& core) {
@@ -48,17 +82,41 @@ void bind_calibration(nb::module_& core) {
                           "A cell's stages timed in place, on one core, from samples in memory.")
       .def(
           "__init__",
-          [](Calibration* self, const std::string& plan_text) {
+          [](Calibration* self, const std::string& plan_text, std::uint32_t workers) {
             const auto plan = checked_plan(plan_text);
+            check_workers(workers);
             nb::gil_scoped_release released;
-            new (self) Calibration(plan.cell, plan.radio);
+            new (self) Calibration(plan.cell, plan.radio, workers);
           },
-          nb::arg("plan_text"), "Makes the samples. Raises ValueError on a plan that cannot be.")
+          nb::arg("plan_text"), nb::arg("workers") = 1,
+          "Makes the samples. Code blocks are packed as for so many workers. Raises ValueError on "
+          "a plan that cannot be.")
       .def("time", &time, nb::arg("grain"), nb::arg("frames") = 1,
            nb::sig("def time(self, grain: int, frames: int = 1) -> dict[str, "
                    "numpy.typing.NDArray[numpy.uint32]]"),
            "Runs frames with claims of at most `grain` chunks. One entry for each claim: opcode "
            "(see opcodes()), chunks and ns.");
+  nb::class_<MemoryRun>(core, "MemoryRun",
+                        "A cell in real time on worker threads, its samples from memory.")
+      .def(
+          "__init__",
+          [](MemoryRun* self, const std::string& plan_text, std::uint32_t workers) {
+            const auto plan = checked_plan(plan_text);
+            check_workers(workers);
+            nb::gil_scoped_release released;
+            new (self) MemoryRun(plan.cell, plan.radio, workers);
+          },
+          nb::arg("plan_text"), nb::arg("workers"),
+          "Makes the samples. Raises ValueError on a plan that cannot be.")
+      .def("run", &run, nb::arg("plan_text"), nb::kw_only(), nb::arg("frames"),
+           nb::arg("at_once") = false,
+           nb::sig("def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> "
+                   "dict[str, typing.Any]"),
+           "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
+           "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
+           "ms; "
+           "claims of all frames, instructions of one; complaint, why the threads were no "
+           "real-time ones.");
 }
 
 }  // namespace carillon::bindings

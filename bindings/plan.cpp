@@ -12,6 +12,7 @@
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/packet.hpp"
+#include "milestones.hpp"
 
 namespace carillon::bindings {
 
@@ -29,10 +30,6 @@ app::RunPlan checked_plan(const std::string& text) {
 }
 
 namespace {
-
-double milliseconds(Tick ticks) {
-  return static_cast<double>(ticks) / static_cast<double>(kMillisecond);
-}
 
 std::vector<std::pair<std::string, std::string>> validate(const std::string& text) {
   std::vector<Problem> problems;

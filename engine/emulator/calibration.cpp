@@ -5,8 +5,9 @@
 
 namespace carillon::emulator {
 
-Calibration::Calibration(const frame::FrameFormat& format, const RadioPlan& radio)
-    : frame_(format), pipeline_(frame_, {.workers = 1}), air_(frame_, radio) {
+Calibration::Calibration(const frame::FrameFormat& format, const RadioPlan& radio,
+                         std::uint32_t workers)
+    : frame_(format), pipeline_(frame_, {.workers = workers}), air_(frame_, radio) {
   air_.prepare(pipeline_);
 }
 

@@ -17,7 +17,8 @@ struct ClaimTime {
 
 class Calibration {
  public:
-  Calibration(const frame::FrameFormat& format, const RadioPlan& radio);
+  /// Code blocks are packed as for so many workers.
+  Calibration(const frame::FrameFormat& format, const RadioPlan& radio, std::uint32_t workers = 1);
 
   /// Every claim of so many frames, one after another on the calling thread, with claims of at most
   /// `grain` chunks.

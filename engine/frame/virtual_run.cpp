@@ -10,59 +10,27 @@ namespace {
 
 using runtime::Execution;
 using runtime::FrameEvent;
-using runtime::kNever;
 
-// The frame's milestones as its tasks reach them.
-class Milestones {
- public:
-  Milestones(const Frame& frame, const FrameGraph& graph) : graph_(graph) {
-    const auto downlink = frame.symbols_of(SymbolKind::Downlink);
-    if (!downlink.empty()) first_downlink_ = graph.transmit[downlink.front()];
-  }
-
-  void take(VirtualFrame& frame, const Execution& e, Tick air_start) const {
-    const Tick start = e.start - air_start, end = e.end - air_start;
-    frame.started = std::min(frame.started, start);
-    frame.slack = std::min(frame.slack, graph_.graph[e.what.instruction].deadline - end);
-    const auto reach = [&](Tick& milestone) {
-      milestone = milestone == kNever ? end : std::max(milestone, end);
-    };
-    switch (static_cast<Op>(graph_.graph[e.what.instruction].opcode)) {
-      case Op::PilotFft: reach(frame.pilots_done); break;
-      case Op::ZeroForce: reach(frame.combiner_done); break;
-      case Op::UplinkFft:
-      case Op::EqualizeDemodulate:
-      case Op::Decode:
-      case Op::Store: reach(frame.uplink_done); break;
-      case Op::Ifft:
-        if (e.what.instruction == first_downlink_) reach(frame.downlink_first);
-        break;
-      default: break;
-    }
-  }
-
- private:
-  const FrameGraph& graph_;
-  std::uint16_t first_downlink_ = kNoInstruction;
-};
+constexpr Tick kApart = 3600 * kSecond;  // frames that are each by themselves
 
 void send_packets(runtime::Simulation& simulation, const Frame& frame, const FrameGraph& graph,
-                  std::uint64_t number, Tick packet) {
-  const Tick air_start = static_cast<Tick>(number) * frame.duration();
+                  std::uint64_t number, Tick air_start, Tick begun, Tick packet) {
   for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
     if (graph.receive[s] == kNoInstruction) continue;
+    const Tick first = std::max(air_start + frame.symbol(s).end, begun);
     for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
-      simulation.arrive(air_start + frame.symbol(s).end + packet * a, number, graph.receive[s], a);
+      simulation.arrive(first + packet * a, number, graph.receive[s], a);
   }
-}
-
-Tick first_packet(const Frame& frame, const FrameGraph& graph) {
-  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
-    if (graph.receive[s] != kNoInstruction) return frame.symbol(s).end;
-  return kNever;
 }
 
 }  // namespace
+
+Tick all_received(const Frame& frame) {
+  Tick last = 0;
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    for (const std::uint32_t s : frame.symbols_of(kind)) last = std::max(last, frame.symbol(s).end);
+  return last;
+}
 
 VirtualRun run_in_virtual_time(const Frame& frame, runtime::Policy& policy,
                                const VirtualRunOptions& options) {
@@ -71,26 +39,31 @@ VirtualRun run_in_virtual_time(const Frame& frame, runtime::Policy& policy,
                                  {.devices = options.cores,
                                   .ring = frame.format().ring,
                                   .grain = options.grain,
-                                  .costs = options.costs});
+                                  .costs = options.costs,
+                                  .seed = options.seed});
+  const Tick period = options.at_once ? kApart : frame.duration();
+  const Tick begins = options.at_once ? all_received(frame) : 0;
   for (std::uint64_t n = 0; n < options.frames; ++n) {
-    const Tick air_start = static_cast<Tick>(n) * frame.duration();
-    simulation.begin(air_start, n, air_start);
-    send_packets(simulation, frame, graph, n, options.packet);
+    const Tick air_start = static_cast<Tick>(n) * period;
+    simulation.begin(air_start + begins, n, air_start);
+    send_packets(simulation, frame, graph, n, air_start, air_start + begins, options.packet);
   }
   simulation.run();
 
-  VirtualRun run{.frames = std::vector<VirtualFrame>(options.frames),
+  const MilestoneKeeper keeper(frame, graph);
+  VirtualRun run{.frames = std::vector<Milestones>(options.frames, keeper.begin()),
                  .executions = {simulation.executions().begin(), simulation.executions().end()},
                  .busy = std::vector<Tick>(options.cores),
                  .of_opcode = std::vector<Tick>(kOps)};
-  const Milestones milestones(frame, graph);
-  for (auto& one : run.frames) one.first_packet = first_packet(frame, graph);
   for (const Execution& e : run.executions) {
-    const Tick air_start = static_cast<Tick>(e.what.frame) * frame.duration();
-    milestones.take(run.frames[e.what.frame], e, air_start);
+    const Tick air_start = static_cast<Tick>(e.what.frame) * period;
+    keeper.take(run.frames[e.what.frame], e.what.instruction, e.start - air_start,
+                e.end - air_start);
     run.busy[e.device] += e.end - e.start;
     run.of_opcode[graph.graph[e.what.instruction].opcode] += e.end - e.start;
   }
+  if (options.at_once)
+    for (Milestones& one : run.frames) one.first_packet = begins;
   for (const FrameEvent& event : simulation.events()) {
     run.frames[event.frame].completed |= event.kind == FrameEvent::Kind::Done;
     run.frames[event.frame].missed += event.kind == FrameEvent::Kind::Missed;

@@ -8,6 +8,7 @@
 
 #include "base/tick.hpp"
 #include "frame/frame.hpp"
+#include "frame/milestones.hpp"
 #include "runtime/policy.hpp"
 #include "runtime/simulation.hpp"
 
@@ -19,27 +20,20 @@ struct VirtualRunOptions {
   std::vector<runtime::Cost> costs = {};  ///< by opcode
   std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: automatic
   Tick packet = 0;                        ///< from one packet of a symbol to the next
-};
-
-/// A frame's milestones, from its start on air; kNever where it did not get there.
-struct VirtualFrame {
-  Tick first_packet = runtime::kNever;
-  Tick started = runtime::kNever;         ///< its first task
-  Tick pilots_done = runtime::kNever;     ///< the last PilotFft
-  Tick combiner_done = runtime::kNever;   ///< the last ZeroForce
-  Tick uplink_done = runtime::kNever;     ///< the last task of the uplink
-  Tick downlink_first = runtime::kNever;  ///< the first downlink symbol of all antennas
-  Tick slack = runtime::kNever;           ///< what was left to the deadline of the tightest task
-  std::uint32_t missed = 0;               ///< downlink symbols that were not ready for the air
-  bool completed = false;                 ///< neither refused nor dropped
+  /// Each frame by itself, its packets all there when it begins; else at the pace of the air.
+  bool at_once = false;
+  std::uint64_t seed = 1;  ///< of what claims take, where their costs vary
 };
 
 struct VirtualRun {
-  std::vector<VirtualFrame> frames;
+  std::vector<Milestones> frames;
   std::vector<runtime::Execution> executions;
   std::vector<Tick> busy;       ///< [core]
   std::vector<Tick> of_opcode;  ///< of the cores' time
 };
+
+/// When the last packet of a frame comes: how far into a frame it can begin with all of them there.
+Tick all_received(const Frame& frame);
 
 /// Frames one after another without a pause; the packets of a symbol come after its end on air, one
 /// antenna after the other, none of them lost.

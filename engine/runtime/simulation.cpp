@@ -28,10 +28,11 @@ std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Cell> cells)
 
 }  // namespace
 
-Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices)
+Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+                       std::uint64_t seed)
     : board_(board_of(cells, devices)),
       arrivals_(arrivals_of(cells)),
-      executor_(board_, arrivals_, costs_of(cells)),
+      executor_(board_, arrivals_, costs_of(cells), seed),
       scheduler_(board_, arrivals_, policy, executor_) {}
 
 void Simulation::begin(Tick at, FrameId frame, Tick air_start,

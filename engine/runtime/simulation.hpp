@@ -23,19 +23,22 @@ class Simulation {
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
     std::vector<Cost> costs = {};           ///< by opcode
   };
-  /// The graphs and the policy outlive the simulation.
-  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices);
+  /// The graphs and the policy outlive the simulation. `seed`: of what claims take, where that
+  /// varies.
+  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+             std::uint64_t seed = 1);
 
   struct Options {
     std::uint32_t devices = 1;
     std::uint32_t ring = 4;
     std::vector<std::uint32_t> grain = {};
     std::vector<Cost> costs = {};
+    std::uint64_t seed = 1;
   };
   /// One cell.
   Simulation(const Graph& graph, Policy& policy, const Options& options)
-      : Simulation({{graph, options.ring, options.grain, options.costs}}, policy, options.devices) {
-  }
+      : Simulation({{graph, options.ring, options.grain, options.costs}}, policy, options.devices,
+                   options.seed) {}
 
   /// What happens from outside, in any order of calls; at equal times in the order of calls. A
   /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are

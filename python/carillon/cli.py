@@ -225,7 +225,10 @@ def calibrate(
     run_calibrate(cell, seconds, output, as_json=json)
 
 
-@app.command(epilog="Example:  carillon plan lan-8x4      carillon plan agora-64x16 --cores 32")
+@app.command(
+    epilog="Example:  carillon plan lan-8x4      carillon plan agora-64x16 --cores 32      "
+    "carillon plan lan-8x4 --search --seconds 1"
+)
 def plan(
     cell: CellArgument,
     cores: Annotated[
@@ -234,8 +237,28 @@ def plan(
     speed: Annotated[
         float, typer.Option(min=0.01, max=100, help="Of its cores, against this machine's.")
     ] = 1.0,
+    machine: Annotated[
+        Path | None,
+        typer.Option(
+            help="A YAML file that describes another machine: cores, isa, clock_ghz, speed, name."
+        ),
+    ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(help="What `calibrate --output` wrote, here or on the other machine."),
+    ] = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search",
+            help="Which users, bandwidth and modulation fit instead; each is calibrated.",
+        ),
+    ] = False,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Try every combination of job sizes beside the choice.")
+    ] = False,
     seconds: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="For the calibration, where none is kept.")
+        float, typer.Option(min=0.1, max=3600, help="For a calibration, where none is kept.")
     ] = 10.0,
     folder: Annotated[
         Path | None,
@@ -246,11 +269,47 @@ def plan(
     """Can this machine, or another, carry this cell? How many cores, how late, which job sizes?
 
     Stages are measured on one core (see `calibrate`), their schedule is the engine's own in virtual
-    time. Exit status 0: it fits; 1: it does not.
+    time. Exit status 0: it fits, or with --search something does; 1: it does not.
     """
+    from carillon.commands.plan import Choice, find
     from carillon.commands.plan import plan as run_plan
 
-    if not run_plan(cell, cores, speed, seconds, folder, as_json=json):
+    if machine is not None and (cores or speed != 1):
+        raise typer.BadParameter("says cores and speed itself", param_hint="--machine")
+    choice = Choice(cores, speed, machine, calibration, seconds, sweep)
+    fits = (find if search else run_plan)(cell, choice, folder, as_json=json)
+    if not fits:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog="Example:  carillon validate lan-8x4      carillon validate lan-8x4 laptop-8x2 "
+    "--seconds 20"
+)
+def validate(
+    cell: Annotated[
+        list[str] | None,
+        typer.Argument(help="Cells' files, or names of examples; all examples.", metavar="[CELL]…"),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=128, help="On one worker, and on so many.")
+    ] = 2,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=600, help="For each calibration and each latency.")
+    ] = 5.0,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where tables and plots go; runs/validation if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Hold what `plan` foretells against this machine: latencies, and the choice of job sizes.
+
+    Cells run in real time from memory, without a network. Exit status 1: latencies are off by 10 %
+    or more in the median, or job sizes by more than 5 % of the best that there are.
+    """
+    from carillon.commands.validate import validate as run_validate
+
+    if not run_validate(cell or [], workers, seconds, folder, as_json=json):
         raise typer.Exit(1)
 
 

@@ -193,20 +193,42 @@ def simulate(
     cores: int,
     claim_ns: Sequence[float],
     chunk_ns: Sequence[float],
+    commit_ns: float = 0.0,
+    spread: Sequence[Sequence[tuple[float, float]]] = (),
     frames: int = 20,
     packet_ns: float = 0.0,
+    at_once: bool = False,
+    seed: int = 1,
 ) -> dict[str, Any]:
     """
-    A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()). Milestones of each frame in ms from its start on air, NaN where it has none; slack, what the tightest task had left to its deadline; missed, how many downlink symbols were not ready; the time of cores and of opcodes (stages) in ms. Raises ValueError on a plan or costs that cannot be.
+    A plan's cell under its policy on imaginary cores in virtual time: nothing is computed or measured. A claim of N chunks takes claim_ns + N·chunk_ns, by opcode (see opcodes()), times what is drawn from its spread: points (share of claims, factor) from share 0 to 1; an instruction's last claim takes commit_ns more. Milestones of each frame in ms from its start on air, NaN where it has none; slack, what the tightest task had left to its deadline; missed, how many downlink symbols were not ready; the time of cores and of opcodes (stages) in ms. at_once: each frame by itself, its first_packet being when all its packets are there, instead of at the pace of the air. Raises ValueError on a plan or costs that cannot be.
+    """
+
+def work(plan_text: str, cores: int) -> dict[str, Any]:
+    """
+    A frame's instructions on so many cores, opcode and chunks each, and how many code blocks each chunk of a Decode has (packs). Raises ValueError on a plan that cannot be.
     """
 
 class Calibration:
     """A cell's stages timed in place, on one core, from samples in memory."""
 
-    def __init__(self, plan_text: str) -> None:
-        """Makes the samples. Raises ValueError on a plan that cannot be."""
+    def __init__(self, plan_text: str, workers: int = 1) -> None:
+        """
+        Makes the samples. Code blocks are packed as for so many workers. Raises ValueError on a plan that cannot be.
+        """
 
     def time(self, grain: int, frames: int = 1) -> dict[str, numpy.typing.NDArray[numpy.uint32]]:
         """
         Runs frames with claims of at most `grain` chunks. One entry for each claim: opcode (see opcodes()), chunks and ns.
+        """
+
+class MemoryRun:
+    """A cell in real time on worker threads, its samples from memory."""
+
+    def __init__(self, plan_text: str, workers: int) -> None:
+        """Makes the samples. Raises ValueError on a plan that cannot be."""
+
+    def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> dict[str, Any]:
+        """
+        Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; claims of all frames, instructions of one; complaint, why the threads were no real-time ones.
         """

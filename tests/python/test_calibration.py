@@ -10,6 +10,7 @@ import pytest
 from carillon import calibration, cells, cli, core
 from carillon.calibration import Calibration, CalibrationError
 from carillon.commands import calibrate as commands
+from carillon.config import Run, plan_text
 from carillon.daemon import Interrupts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,9 +72,9 @@ def test_every_stage_of_a_cell_is_timed(measured: Calibration) -> None:
     for op, stage in measured.stages.items():
         assert stage.chunk_ns > 0, op
         assert [s.chunks for s in stage.sizes] == sorted({s.chunks for s in stage.sizes})
-    claim_ns, chunk_ns = measured.costs()
-    assert len(claim_ns) == len(chunk_ns) == len(core.opcodes())
-    assert chunk_ns[core.opcodes().index("Load")] == 0
+    assert measured.stage("Load", 1) is None
+    assert measured.stage("Decode", 1) == measured.decode[1]
+    assert 0 < measured.scheduling.instruction_ns < 1e5
 
 
 def test_it_is_read_back_as_it_was_written(measured: Calibration, tmp_path: Path) -> None:
@@ -173,3 +174,51 @@ def test_the_command_measures_keeps_and_tells(
     assert file.is_relative_to(tmp_path)
     result = CliRunner().invoke(cli.app, [*words, "--json"])
     assert json.loads(result.stdout)["stages"].keys() == calibration.load(file).stages.keys()
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*given: object) -> Calibration:
+        raise AssertionError("measured")
+
+    monkeypatch.setattr(calibration, "measure", never)
+    no_folder = tmp_path / "file"
+    no_folder.write_text("no folder")
+    for place, error in ((tmp_path, CalibrationError), (no_folder / "costs.json", OSError)):
+        words = ["calibrate", "laptop-8x2", "--output", str(place)]
+        result = CliRunner().invoke(cli.app, words)
+        assert isinstance(result.exception, error), result.output
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_stage_that_costs_nothing_is_told_by_its_name(
+    measured: Calibration, tmp_path: Path
+) -> None:
+    about = asdict(measured)
+    about["stages"]["Decode"] |= {"claim_ns": 0.0, "chunk_ns": 0.0}
+    file = tmp_path / "zero.json"
+    file.write_text(json.dumps(about))
+    with pytest.raises(CalibrationError, match=r"zero\.json .*stages\.Decode: .*both 0"):
+        calibration.load(file)
+
+
+def test_spreads_rise_from_the_first_claim_to_the_last(measured: Calibration) -> None:
+    for stage in (*measured.stages.values(), *measured.decode.values()):
+        shares, factors = zip(*stage.spread, strict=True)
+        assert (shares[0], shares[-1]) == (0, 1)
+        assert list(shares) == sorted(set(shares))
+        assert list(factors) == sorted(factors)
+        assert factors[3] == pytest.approx(1, rel=0.3)  # the median, of all sizes together
+
+
+def test_decoding_is_calibrated_for_every_way_to_pack_blocks() -> None:
+    cell = cells.load("lan-8x4").cell
+    known = calibration.measure(cell, 0.1)
+    text = plan_text(cell, Run())
+    for cores in (1, 2, 4, 16):
+        same = [n for n in known.decode if n <= cores]
+        assert core.work(text, cores)["packs"] == core.work(text, max(same))["packs"]
+    # Fewer blocks in a pack take less time, though not in proportion.
+    assert known.decode[max(known.decode)].ns(1) < known.decode[1].ns(1)
+    assert known.stage("Decode", 64) == known.decode[max(known.decode)]

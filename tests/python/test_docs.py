@@ -36,6 +36,7 @@ QUICK = {
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
     "carillon calibrate lan-8x4\ncarillon plan lan-8x4\n": "carillon calibrate lan-8x4 "
     "--seconds 0.1\ncarillon plan lan-8x4 --cores 16 || test $? -eq 1\n",
+    "--search --seconds 1\n": "--search --help\n",
     "agora-64x16 --cores 32 --folder": "laptop-8x2 --seconds 0.1 --cores 32 --folder",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",

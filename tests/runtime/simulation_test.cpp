@@ -382,5 +382,40 @@ TEST(Simulation, TheOpcodeTableLearnsMeanExecutionTimes) {
   EXPECT_EQ(simulation.board().opcodes()[1].busy, 500);
 }
 
+// One instruction of so many chunks, frame after frame on one device.
+std::vector<Tick> durations(std::uint32_t chunks, std::uint32_t grain, const Cost& cost,
+                            std::uint32_t frames, std::uint64_t seed = 1) {
+  GraphBuilder builder;
+  builder.add({.chunks = chunks});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy,
+                        {.devices = 1, .ring = 4, .grain = {grain}, .costs = {cost}, .seed = seed});
+  for (std::uint32_t frame = 0; frame < frames; ++frame)
+    simulation.begin(frame * kSecond, frame, frame * kSecond);
+  simulation.run();
+  std::vector<Tick> times;
+  for (const Execution& e : simulation.executions()) times.push_back(e.end - e.start);
+  return times;
+}
+
+TEST(Simulation, TheLastClaimOfAnInstructionTakesItsCommitToo) {
+  EXPECT_EQ(durations(7, 3, {.claim = 100, .chunk = 10, .commit = 1000}, 1),
+            (std::vector<Tick>{130, 130, 1110}));
+}
+
+TEST(Simulation, ClaimsTakeAsLongAndAsOftenAsTheirSpreadSays) {
+  const Cost cost{.chunk = 1000, .spread = {{0, 0.5}, {0.5, 1}, {0.9, 2}, {1, 10}}};
+  auto times = durations(1, 1, cost, 4000);
+  EXPECT_EQ(times, durations(1, 1, cost, 4000));
+  EXPECT_NE(times, durations(1, 1, cost, 4000, 2));
+  std::sort(times.begin(), times.end());
+  EXPECT_GE(times.front(), 500);
+  EXPECT_LE(times.back(), 10'000);
+  EXPECT_NEAR(static_cast<double>(times[2000]), 1000, 30);
+  EXPECT_NEAR(static_cast<double>(times[3600]), 2000, 200);
+  EXPECT_GT(times[3900], 4000);
+}
+
 }  // namespace
 }  // namespace carillon::runtime

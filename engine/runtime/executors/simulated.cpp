@@ -1,16 +1,29 @@
 #include "runtime/executors/simulated.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace carillon::runtime {
+namespace {
+
+// What is at most so large a share of the distribution.
+double factor_at(std::span<const Quantile> spread, double share) {
+  const auto above = std::find_if(spread.begin() + 1, spread.end() - 1,
+                                  [&](const Quantile& point) { return point.share > share; });
+  const Quantile &low = above[-1], &high = *above;
+  return std::lerp(low.factor, high.factor, (share - low.share) / (high.share - low.share));
+}
+
+}  // namespace
 
 SimulatedExecutor::SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
-                                     std::vector<std::vector<Cost>> costs)
+                                     std::vector<std::vector<Cost>> costs, std::uint64_t seed)
     : board_(board),
       arrivals_(arrivals),
       costs_(std::move(costs)),
-      devices_(board.devices().size()) {
+      devices_(board.devices().size()),
+      random_(seed) {
   for (std::uint16_t c = 0; c < costs_.size(); ++c) costs_[c].resize(board_[c].graph().opcodes());
 }
 
@@ -83,6 +96,16 @@ std::uint32_t SimulatedExecutor::claimable(const Live& live, std::uint32_t devic
   return arrived == nullptr ? count : Arrivals::available(arrived, live.next, count);
 }
 
+Tick SimulatedExecutor::duration(const Live& live, std::uint32_t count) {
+  const InstanceId& what = live.issue.what;
+  const Cost& cost = costs_[what.cell][board_[what.cell].graph()[what.instruction].opcode];
+  Tick time = cost.claim + cost.chunk * count;
+  if (!cost.spread.empty())
+    time = std::llround(static_cast<double>(time) * factor_at(cost.spread, random_.uniform()));
+  const bool last = live.next + count == live.issue.first + live.issue.count;
+  return last ? time + cost.commit : time;
+}
+
 bool SimulatedExecutor::start(Tick now) {
   bool started = false;
   for (std::uint32_t d = 0; d < devices_.size(); ++d) {
@@ -91,8 +114,7 @@ bool SimulatedExecutor::start(Tick now) {
       const std::uint32_t count = claimable(live, d);
       if (count == 0) continue;
       const InstanceId& what = live.issue.what;
-      const Cost& cost = costs_[what.cell][board_[what.cell].graph()[what.instruction].opcode];
-      const Tick end = now + cost.claim + cost.chunk * count;
+      const Tick end = now + duration(live, count);
       devices_[d] = {true, {what, d, live.next, count, now, end}};
       executions_.push_back(devices_[d].execution);
       board_.device(d) = {.running = true, .what = what, .start = now, .estimated_end = end};

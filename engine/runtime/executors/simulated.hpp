@@ -1,20 +1,28 @@
-// Issues on imaginary devices in virtual time: a claim of N chunks takes I + N·Δ, by opcode. No
-// thread, no clock; the same calls give the same schedule.
+// Issues on imaginary devices in virtual time: a claim of N chunks takes I + N·Δ, by opcode, always
+// or as often as was measured. No thread, no clock; the same calls give the same schedule.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/random.hpp"
 #include "runtime/arrivals.hpp"
 #include "runtime/executor.hpp"
 
 namespace carillon::runtime {
 
+/// A point of a distribution: so large a share of all claims takes at most `factor` times as long.
+struct Quantile {
+  double share, factor;
+};
+
 /// The marginal cost of an opcode: what a claim takes besides its chunks, and what each chunk
 /// takes.
 struct Cost {
   Tick claim = 0, chunk = 0;
+  Tick commit = 0;                    ///< what an issue's last claim takes more
+  std::vector<Quantile> spread = {};  ///< from share 0 to 1, straight between; empty: none
 };
 
 /// What a device did, as the trace of a real worker would show it.
@@ -30,7 +38,7 @@ class SimulatedExecutor final : public Executor {
   /// `arrivals` by cell; `costs` by cell and opcode, 0 where missing. The board's number of devices
   /// execute; they are entered in its device table.
   SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
-                    std::vector<std::vector<Cost>> costs);
+                    std::vector<std::vector<Cost>> costs, std::uint64_t seed = 1);
 
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
   void issue(const Issue& issue, Tick now) noexcept override;
@@ -63,6 +71,7 @@ class SimulatedExecutor final : public Executor {
   void finish(const Execution& execution);
   void subtract(std::size_t live, std::uint32_t chunks);
   std::uint32_t claimable(const Live& live, std::uint32_t device) const;
+  Tick duration(const Live& live, std::uint32_t count);
 
   Scoreboard& board_;
   std::span<const Arrivals> arrivals_;
@@ -71,6 +80,7 @@ class SimulatedExecutor final : public Executor {
   std::vector<Device> devices_;
   std::vector<Finished> finished_;
   std::vector<Execution> executions_;
+  Random random_;
 };
 
 }  // namespace carillon::runtime

@@ -23,14 +23,20 @@ def calibrate(cell: str, seconds: float, output: Path | None, *, as_json: bool) 
     """Measures, keeps, and tells. Raises KeyboardInterrupt, with the file written, when stopped."""
     loaded = cells.load(cell)
     console = Console(stderr=as_json, highlight=False, markup=False)
+    file = output or calibration.file_of(loaded.cell)
+    calibration.check_writable(file)
     with Interrupts() as interrupts:
         found = run(loaded.cell, seconds, console, interrupts)
-        file = output or calibration.file_of(loaded.cell)
         calibration.save(found, file)
         if as_json:
             print(json.dumps(asdict(found), indent=2, ensure_ascii=False))
         else:
             print_table(console, _table(found))
+            scheduling = found.scheduling
+            console.print(
+                f"scheduling: {_us(scheduling.instruction_ns)} µs an instruction, "
+                f"{_us(scheduling.claim_ns)} µs a claim"
+            )
             console.print(f"calibration: {file}", soft_wrap=True)
         if interrupts.count:
             raise KeyboardInterrupt
@@ -90,9 +96,10 @@ def _table(found: Calibration) -> Table:
     table.add_column("stage")
     for name in ("I µs", "95 %", "Δ µs per chunk", "95 %", "claims", "off the line"):
         table.add_column(name, justify="right")
-    for op, stage in found.stages.items():
+    packed = {f"Decode, from {n} cores on": stage for n, stage in found.decode.items() if n > 1}
+    for name, stage in {**found.stages, **packed}.items():
         table.add_row(
-            op,
+            name,
             _us(stage.claim_ns),
             " … ".join(map(_us, stage.claim_interval_ns)),
             _us(stage.chunk_ns),

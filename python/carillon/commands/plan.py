@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells, planning, runfolder
+from carillon import calibration, cells, job_sizes, planning, runfolder, search, virtual
+from carillon.calibration import Calibration, CalibrationError
 from carillon.commands.calibrate import known_or_measured
 from carillon.commands.tables import print_table
+from carillon.config import Loaded
 from carillon.daemon import Interrupts
-from carillon.planning import Plan, Point
+from carillon.job_sizes import JobSize, Sweep
+from carillon.machine import Machine
+from carillon.memory_run import with_grain
+from carillon.planning import Plan
+from carillon.search import Candidate
+from carillon.statistics import Percentiles
+from carillon.virtual import Point
 
 
-def plan(
-    cell: str, cores: int, speed: float, seconds: float, folder: Path | None, *, as_json: bool
-) -> bool:
+@dataclass(frozen=True)
+class Choice:
+    """For which machine, and from what. cores 0: as many as the machine has."""
+
+    cores: int = 0
+    speed: float = 1.0
+    machine: Path | None = None
+    calibration: Path | None = None
+    seconds: float = 10.0
+    sweep: bool = False
+
+    def machine_of(self, known: Calibration) -> Machine:
+        """The machine that is planned for."""
+        if self.machine is not None:
+            return Machine.described(self.machine, known)
+        return Machine.of_speed(self.cores or len(os.sched_getaffinity(0)), self.speed)
+
+
+def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
     """Tells whether it fits, and writes plan.json and plan.png.
 
     Raises KeyboardInterrupt, with nothing written, when stopped.
@@ -27,7 +54,8 @@ def plan(
     loaded = cells.load(cell)
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
-        known = known_or_measured(loaded.cell, seconds, console, interrupts)
+        known = _calibration(loaded, choice, console, interrupts)
+        machine = choice.machine_of(known)
         with _progress(console) as bar:
             task = bar.add_task("")
 
@@ -36,12 +64,11 @@ def plan(
                 if interrupts.count:
                     raise KeyboardInterrupt
 
-            here = cores or len(os.sched_getaffinity(0))
-            found = planning.plan(loaded.cell, known, here, speed, step)
-    target = folder or Path("runs") / f"plan-{runfolder.file_name(loaded.cell.name)}"
-    target.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found.about(), indent=2, ensure_ascii=False)
-    (target / "plan.json").write_text(text + "\n", encoding="utf-8")
+            found = planning.plan(loaded.cell, known, machine, step)
+            swept = _sweep(loaded, known, found, step) if choice.sweep else None
+    about = found.about() | ({} if swept is None else {"sweep": asdict(swept)})
+    target = _target(folder, f"plan-{runfolder.file_name(loaded.cell.name)}")
+    text = _write(target / "plan.json", about)
     from carillon.plots import plan as plot
 
     frame_ms = runfolder.describe(loaded.cell)["frame_ms"]
@@ -49,9 +76,47 @@ def plan(
     if as_json:
         print(text)
     else:
-        _tell(console, found)
+        _tell(console, found, swept)
         console.print(f"plan: {target / 'plan.json'}, {target / 'plan.png'}", soft_wrap=True)
     return found.fits
+
+
+def _calibration(
+    loaded: Loaded, choice: Choice, console: Console, interrupts: Interrupts
+) -> Calibration:
+    if choice.calibration is None:
+        return known_or_measured(loaded.cell, choice.seconds, console, interrupts)
+    known = calibration.load(choice.calibration)
+    if known.key != calibration.key_of(loaded.cell):
+        raise CalibrationError(
+            f"{choice.calibration} is of the cell {known.cell}, or of one of that name that was "
+            f"changed since; `carillon calibrate` measures {loaded.cell.name}"
+        )
+    return known
+
+
+def _sweep(loaded: Loaded, known: Calibration, found: Plan, step: planning.Step) -> Sweep:
+    costs = virtual.Costs(known, found.machine)
+    cores = found.machine.cores
+    return job_sizes.sweep(
+        loaded.cell,
+        found.job_sizes,
+        cores,
+        lambda grain: virtual.simulate(with_grain(loaded.cell, grain), costs, cores).latency_ms,
+        lambda done, of: step(f"job sizes, {done} of {of} combinations"),
+    )
+
+
+def _target(folder: Path | None, name: str) -> Path:
+    target = folder or Path("runs") / name
+    target.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _write(file: Path, about: dict[str, Any]) -> str:
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    file.write_text(text + "\n", encoding="utf-8")
+    return text
 
 
 def _progress(console: Console) -> Progress:
@@ -65,40 +130,99 @@ def _progress(console: Console) -> Progress:
     )
 
 
-def _tell(console: Console, found: Plan) -> None:
-    machine = f"{found.cores} core{'s' if found.cores != 1 else ''}"
-    if found.speed != 1:
-        machine += f" of {found.speed:g} times this one's speed"
+# --- What is said of a plan -----------------------------------------------------------------------
+
+
+def _tell(console: Console, found: Plan, swept: Sweep | None) -> None:
     verdict = "fits" if found.fits else "does not fit"
-    console.print(f"{found.cell} {verdict} on {machine}", style="bold")
+    console.print(f"{found.cell} {verdict} on {found.machine.name}", style="bold")
+    for line in found.machine.basis:
+        console.print(f"its times are not measured: {line}", soft_wrap=True)
     needed = found.cores_needed
-    number = f"more than {planning.MOST_CORES}" if needed is None else str(needed)
+    number = f"more than {virtual.MOST_CORES}" if needed is None else str(needed)
     console.print(
         f"It needs {number} core{'' if needed == 1 else 's'} for the baseband; receiving packets, "
         "and a radio that is emulated here, come on top.",
         soft_wrap=True,
     )
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("in virtual time", "D_UL ms", "D_UL − T", "D_DL ms", "left to deadline", "load"):
-        table.add_column(name, justify="left" if name == "in virtual time" else "right")
+    table = _table("in virtual time", "D_UL ms", "D_UL − T", "D_DL ms", "left to deadline", "load")
     table.add_row("usual claims", *_row(found.point))
     table.add_row("slow claims (p99)", *_row(found.slow))
     print_table(console, table)
+    _tell_expected(console, found)
     if found.bottleneck is not None:
         share = found.point.stages[found.bottleneck] / sum(found.point.stages.values())
-        console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the cores' time")
+        console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the work")
     console.print(
         f"memory {found.memory_bytes / 1e6:.0f} MB; fronthaul {found.uplink_gbps:.3g} Gb/s up, "
         f"{found.downlink_gbps:.3g} down, {found.packets_per_second / 1e3:.4g} thousand packets/s",
         soft_wrap=True,
     )
-    sizes = ", ".join(f"{stage}: {size}" for stage, size in found.job_sizes.items())
-    console.print(
-        f"job sizes (runtime.grain): {{{sizes}}}; at most a core's share of the instruction",
-        soft_wrap=True,
-    )
+    _tell_sizes(console, found, swept)
     for line in found.advice:
         console.print(f"would do: {line}", soft_wrap=True)
+
+
+def _tell_expected(console: Console, found: Plan) -> None:
+    expected = found.expected
+    table = _table("claims as they vary", "p50 ms", "p99", "p99.9", "p99.99")
+    for name, known in (("D_UL", expected.uplink), ("D_DL", expected.downlink)):
+        if known.samples:
+            table.add_row(name, *_percentiles(known))
+    print_table(console, table)
+    console.print(
+        f"of {expected.frames} frames in virtual time, as many as were calibrated; a percentile "
+        "needs two beyond it (`--seconds`)"
+        + (f"; {expected.failed} of them late or refused" if expected.failed else ""),
+        soft_wrap=True,
+    )
+
+
+def _percentiles(known: Percentiles) -> list[str]:
+    return [
+        "–" if ms is None else f"{ms:.3f}" for ms in (known.p50, known.p99, known.p999, known.p9999)
+    ]
+
+
+def _tell_sizes(console: Console, found: Plan, swept: Sweep | None) -> None:
+    sizes = ", ".join(f"{stage}: {size}" for stage, size in found.job_sizes.items())
+    console.print(f"job sizes (runtime.grain): {{{sizes}}}", soft_wrap=True)
+    if found.why:
+        table = _table(
+            "stage", "chunks a claim", "of", "I µs", "Δ µs", "claims a core", "half", "twice"
+        )
+        for why in found.why:
+            table.add_row(*_why(why))
+        print_table(console, table)
+        console.print("half, twice: µs that a frame would be later with claims of that size")
+    if swept is not None:
+        kind = "all" if swept.exhaustive else "all of the uplink's and all of the downlink's"
+        console.print(
+            f"the best of {kind} {swept.tried} combinations: {swept.best_ms:.3f} ms, "
+            f"chosen: {swept.chosen_ms:.3f} ms, {swept.excess:.1%} more",
+            soft_wrap=True,
+        )
+
+
+def _why(why: JobSize) -> list[str]:
+    later = ["–" if us is None else f"{us:+.1f}" for us in (why.half_us, why.double_us)]
+    return [
+        why.stage,
+        str(why.size),
+        str(why.chunks),
+        f"{why.claim_us:.3g}",
+        f"{why.chunk_us:.3g}",
+        f"{why.claims_per_core:.3g}",
+        *later,
+    ]
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
 
 
 def _row(point: Point) -> list[str]:
@@ -108,5 +232,65 @@ def _row(point: Point) -> list[str]:
             for ms in (point.uplink_ms, point.uplink_extra_ms, point.downlink_ms)
         ),
         f"{point.slack_ms or 0.0:.3f}" if point.keeps_up else "does not keep up",
-        f"{point.load:.0%}" if point.keeps_up else "–",
+        f"{point.load:.0%}",
     ]
+
+
+# --- Search ---------------------------------------------------------------------------------------
+
+
+def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
+    """Tells which cells like this one fit, and writes search.json; whether any does."""
+    loaded = cells.load(cell)
+    search.check(loaded)
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
+    with (
+        Interrupts() as interrupts,
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+    ):
+        task = bar.add_task("")
+
+        def step(what: str, done: int, of: int) -> None:
+            bar.update(task, description=what, completed=done, total=of)
+            if interrupts.count:
+                raise KeyboardInterrupt
+
+        found = search.search(loaded.cell, choice.machine_of, choice.seconds, step)
+    fitting = sorted((one for one in found if one.fits), key=lambda one: -one.rate_mbps)
+    target = _target(folder, f"search-{runfolder.file_name(loaded.cell.name)}")
+    about = {
+        "cell": loaded.cell.name,
+        "best": asdict(fitting[0]) if fitting else None,
+        "tried": [asdict(one) for one in found],
+    }
+    text = _write(target / "search.json", about)
+    if as_json:
+        print(text)
+    else:
+        _tell_found(console, fitting)
+        console.print(f"{len(found)} cells tried: {target / 'search.json'}", soft_wrap=True)
+    return bool(fitting)
+
+
+def _tell_found(console: Console, fitting: Sequence[Candidate]) -> None:
+    if not fitting:
+        console.print("no such cell fits this machine", style="bold")
+        return
+    table = _table("modulation", "MHz", "users, at most", "Mb/s", "D_UL − T ms", "load")
+    widest: dict[tuple[int, str], Candidate] = {}
+    for one in fitting:
+        place = (one.subcarriers, one.modulation)
+        if place not in widest or widest[place].users < one.users:
+            widest[place] = one
+    for one in sorted(widest.values(), key=lambda one: -one.rate_mbps):
+        extra = one.point.uplink_extra_ms
+        table.add_row(
+            one.modulation,
+            f"{one.bandwidth_mhz:g}",
+            str(one.users),
+            f"{one.rate_mbps:.1f}",
+            "–" if extra is None else f"{extra:.3f}",
+            f"{one.point.load:.0%}",
+        )
+    print_table(console, table)

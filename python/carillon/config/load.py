@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -17,6 +17,8 @@ from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+
+M = TypeVar("M", bound=BaseModel)
 
 _MOST_BYTES = 1 << 18
 _MOST_KEYS = 100_000
@@ -94,6 +96,16 @@ class Loaded:
 
 def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     """Reads a cell's YAML file."""
+    return parse_cell(_read(file), str(file), check=check)
+
+
+def load_model(model: type[M], file: FilePath) -> tuple[M, dict[Path, int]]:
+    """Reads another model's YAML file, and where each of its keys is written."""
+    tree, lines = _parse(_read(file), str(file))
+    return _validated(model, tree, str(file), lines), lines
+
+
+def _read(file: FilePath) -> str:
     try:
         with file.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)
@@ -107,7 +119,7 @@ def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     if len(data) > _MOST_BYTES:
         reason = f"is larger than {_MOST_BYTES >> 10} KiB, which no cell needs"
         raise ConfigError([Problem(str(file), 0, "", reason)])
-    return parse_cell(text, str(file), check=check)
+    return text
 
 
 def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loaded:
@@ -116,20 +128,23 @@ def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loa
     if isinstance(tree, dict) and not tree.get("name"):
         # A file's name may hold bytes that are no text.
         tree["name"] = "".join(c if c.isprintable() else "?" for c in FilePath(file).stem)
+    loaded = Loaded(_validated(Cell, tree, file, lines), file, lines)
+    if check:
+        loaded.check()
+    return loaded
+
+
+def _validated(model: type[M], tree: Any, file: str, lines: dict[Path, int]) -> M:
     try:
-        cell = Cell.model_validate(tree)
+        return model.model_validate(tree)
     except ValidationError as error:
         where = Loaded(Cell(), file, lines)
         raise ConfigError(
             [
                 Problem(file, where.line(path), dotted(path), message)
-                for path, message in explain(Cell, error)
+                for path, message in explain(model, error)
             ]
         ) from None
-    loaded = Loaded(cell, file, lines)
-    if check:
-        loaded.check()
-    return loaded
 
 
 def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:

@@ -27,7 +27,7 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
             axes.plot(
                 [p.cores for p in steady],
                 [getattr(p, name) for p in steady],
-                "o-",
+                marker="o",
                 color=colour,
                 markersize=4,
                 label=label,

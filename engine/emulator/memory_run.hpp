@@ -1,0 +1,51 @@
+// A cell in real time without a network: worker threads under the runtime, samples from memory.
+// What virtual time foretells, measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/tick.hpp"
+#include "emulator/memory_air.hpp"
+#include "frame/frame.hpp"
+#include "frame/milestones.hpp"
+#include "frame/pipeline.hpp"
+#include "runtime/policy.hpp"
+
+namespace carillon::emulator {
+
+struct MemoryRunOptions {
+  std::uint64_t frames = 100;
+  std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: automatic
+  /// Each frame by itself, its packets all there when it begins; else at the pace of the air.
+  bool at_once = false;
+};
+
+struct MemoryRunResult {
+  std::vector<frame::Milestones> frames;
+  std::vector<Tick> busy;      ///< [frame][opcode] core time of the kernels
+  std::uint64_t claims = 0;    ///< of all frames
+  std::uint32_t instructions;  ///< of a frame
+  std::string complaint;       ///< why the threads are not real-time ones; empty when they are
+};
+
+class MemoryRun {
+ public:
+  MemoryRun(const frame::FrameFormat& format, const RadioPlan& radio, std::uint32_t workers);
+
+  std::uint32_t workers() const { return workers_; }
+
+  /// Runs so many frames on threads that are real-time ones where that is allowed, each on a core
+  /// of its own as far as there are any. Frames of one call follow those of the call before.
+  MemoryRunResult run(runtime::Policy& policy, const MemoryRunOptions& options);
+
+ private:
+  frame::Frame frame_;
+  std::uint32_t workers_;
+  frame::Pipeline pipeline_;
+  MemoryAir air_;
+  std::uint64_t next_ = 0;  // frame
+};
+
+}  // namespace carillon::emulator

@@ -1,0 +1,162 @@
+"""`carillon validate`: what `plan` foretells, held against this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from carillon import cells, runfolder, validation
+from carillon.commands.tables import print_table
+from carillon.config import Cell
+from carillon.daemon import Interrupts
+from carillon.validation import PACES, Grains, Prediction
+
+GOOD_LATENCY, GOOD_SIZES = 0.10, 0.05
+_MOST_MEMORY = 400e6  # bytes, of a cell that is tried when none is named
+
+
+def validate(
+    names: Sequence[str], workers: int, seconds: float, folder: Path | None, *, as_json: bool
+) -> bool:
+    """Measures, tells, and writes validation.json, latencies.png and job-sizes.png.
+
+    Raises KeyboardInterrupt when stopped, with what is known by then written.
+    """
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    target = folder or Path("runs") / "validation"
+    target.mkdir(parents=True, exist_ok=True)
+    some = [cells.load(name).cell for name in names] or _examples()
+    found: list[Prediction] = []
+    swept: list[Grains] = []
+    stopped = False
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    hidden = not console.is_terminal
+    with (
+        Interrupts() as interrupts,
+        Progress(*columns, console=console, transient=True, disable=hidden) as bar,
+    ):
+        task = bar.add_task("")
+
+        def step(what: str) -> None:
+            bar.update(task, description=what)
+            if interrupts.count:
+                raise KeyboardInterrupt
+
+        try:
+            for cell in some:
+                _one(cell, workers, seconds, step, found, swept)
+        except KeyboardInterrupt:
+            stopped = True
+    about = _about(found, swept, workers, seconds)
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (target / "validation.json").write_text(text + "\n", encoding="utf-8")
+    from carillon.plots import validation as plot
+
+    plot.draw(target, found, swept)
+    if as_json:
+        print(text)
+    else:
+        _tell(console, found, swept, target)
+    if stopped:
+        raise KeyboardInterrupt
+    return bool(about["latencies_good"] and about["job_sizes_good"])
+
+
+def _examples() -> list[Cell]:
+    every = [cells.load(name).cell for name in cells.names()]
+    return [cell for cell in every if runfolder.describe(cell)["memory_bytes"] < _MOST_MEMORY]
+
+
+def _one(
+    cell: Cell,
+    workers: int,
+    seconds: float,
+    step: Callable[[str], None],
+    found: list[Prediction],
+    swept: list[Grains],
+) -> None:
+    here = min(workers, len(os.sched_getaffinity(0)))
+    predicted, known = validation.predictions(cell, sorted({1, here}), seconds, step)
+    found += predicted
+    swept += validation.grains(cell, known, workers, seconds, step)
+
+
+def _about(
+    found: Sequence[Prediction], swept: Sequence[Grains], workers: int, seconds: float
+) -> dict[str, Any]:
+    errors = {pace: validation.median_error(found, pace) for pace in PACES}
+    median = errors["air"]
+    worst = max((one.sweep.excess for one in swept), default=None)
+    return {
+        "machine": runfolder.machine(),
+        "workers": workers,
+        "seconds": seconds,
+        "median_error": errors,
+        "latencies_good": median is not None and median < GOOD_LATENCY,
+        "latencies": [asdict(one) | {"error": one.error} for one in found],
+        "worst_excess": worst,
+        "job_sizes_good": worst is not None and worst <= GOOD_SIZES,
+        "job_sizes": [asdict(one) | {"excess": one.sweep.excess} for one in swept],
+    }
+
+
+def _tell(
+    console: Console, found: Sequence[Prediction], swept: Sequence[Grains], target: Path
+) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("cell", "packets", "latency"):
+        table.add_column(name)
+    for name in ("workers", "foretold ms", "measured", "rounds", "off"):
+        table.add_column(name, justify="right")
+    for one in found:
+        table.add_row(
+            one.cell,
+            one.pace,
+            one.measure,
+            str(one.workers),
+            f"{one.predicted_ms:.3f}",
+            f"{one.measured_ms:.3f}",
+            f"{one.low_ms:.3f} … {one.high_ms:.3f}",
+            f"{one.error:+.1%}",
+        )
+    print_table(console, table)
+    for pace in PACES:
+        if (error := validation.median_error(found, pace)) is not None:
+            console.print(f"median error of D_UL and D_DL, packets {pace}: {error:.1%}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("job sizes of", "packets"):
+        table.add_column(name)
+    for name in ("tried", "chosen ms", "best ms", "more", "measured chosen", "best", "more"):
+        table.add_column(name, justify="right")
+    for grains in swept:
+        table.add_row(*_grains(grains))
+    print_table(console, table)
+    files = ", ".join(
+        str(target / name) for name in ("validation.json", "latencies.png", "job-sizes.png")
+    )
+    console.print(f"validation: {files}", soft_wrap=True)
+
+
+def _grains(grains: Grains) -> list[str]:
+    sweep = grains.sweep
+    measured = ["–", "–", "–"]
+    if grains.measured is not None:
+        chosen, best = grains.measured
+        measured = [f"{chosen:.3f}", f"{best:.3f}", f"{chosen / best - 1:+.1%}"]
+    return [
+        grains.cell,
+        grains.pace,
+        str(sweep.tried),
+        f"{sweep.chosen_ms:.3f}",
+        f"{sweep.best_ms:.3f}",
+        f"{sweep.excess:+.1%}",
+        *measured,
+    ]

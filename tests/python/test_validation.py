@@ -1,0 +1,156 @@
+"""Plans held against this machine, and cells that would fit it instead. What is measured here is
+whatever the machine gives while it is tested; that it is near what was foretold is for
+`carillon validate` on a quiet one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from carillon import calibration, cells, cli, memory_run, search, validation
+from carillon.config import Cell, ConfigError
+from carillon.config.load import parse_cell
+from carillon.machine import Machine
+from carillon.validation import Prediction
+from carillon.virtual import Costs
+from test_planning import LAN, costs
+from typer.testing import CliRunner
+
+TINY = cells.load("laptop-8x2").cell
+
+
+def test_frames_by_themselves_take_no_longer_than_their_work_in_virtual_time() -> None:
+    sized = memory_run.with_grain(LAN, {"fft": 4, "demodulate": 16, "precode": 16, "ifft": 4})
+    foretold, two = (
+        validation.virtual_frames(sized, Costs(costs(), Machine.of_speed(n)), n, "at once")
+        for n in (1, 2)
+    )
+    assert foretold.completed
+    assert foretold.uplink.max() == pytest.approx(foretold.uplink.min(), rel=0.05)
+    assert two.whole[0] < foretold.whole[0] < 2.1 * two.whole[0]
+
+
+def test_a_frame_by_itself_has_room_for_its_downlink() -> None:
+    alone = memory_run.at_once(LAN)
+    assert alone.schedule.replace("G", "") == LAN.schedule.replace("G", "")
+    assert len(alone.schedule) % LAN.symbols_per_slot == 0
+    assert memory_run.at_once(alone).deadlines.uplink_budget_ms == 1000
+    assert len(memory_run.at_once(alone).schedule) <= 140
+
+
+def test_measured_frames_have_their_times_in_order() -> None:
+    for at_once in (True, False):
+        run = memory_run.MemoryRun(TINY, 1, at_once=at_once)
+        got = run.frames(memory_run.with_grain(TINY, {"fft": 4, "decode": 1}), 50)
+        assert got.busy.shape == (50, 11)
+        assert got.claims > got.instructions / 2
+        done = got.uplink == got.uplink
+        assert done.sum() > 10
+        assert (got.uplink[done] <= got.whole[done]).all()
+        assert (got.busy.sum(axis=1)[done] > 0).all()
+
+
+def test_the_median_error_is_of_both_ways_and_of_one_pace() -> None:
+    def one(pace: validation.Pace, measure: validation.Measure, foretold: float) -> Prediction:
+        return Prediction("cell", 1, pace, measure, foretold, 1.0, 1.0, 1.0, 100)
+
+    found = [
+        one("air", "D_UL", 1.02),
+        one("air", "D_DL", 0.92),
+        one("air", "D_DL", 1.3),
+        one("air", "D_UL - T", 9.0),
+        one("at once", "D_UL", 2.0),
+    ]
+    assert validation.median_error(found, "air") == pytest.approx(0.08)
+    assert validation.median_error(found, "at once") == pytest.approx(1.0)
+    assert validation.median_error([], "air") is None
+
+
+def test_the_command_measures_draws_and_tells(tmp_path: Path) -> None:
+    words = ["validate", "laptop-8x2", "--seconds", "0.1", "--folder", str(tmp_path), "--json"]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code in (0, 1), result.output
+    about = json.loads(result.stdout)
+    assert json.loads((tmp_path / "validation.json").read_text()) == about
+    assert result.exit_code == (0 if about["latencies_good"] and about["job_sizes_good"] else 1)
+    for one in about["latencies"]:
+        assert one["predicted_ms"] / one["measured_ms"] - 1 == pytest.approx(one["error"])
+        assert one["low_ms"] <= one["measured_ms"] <= one["high_ms"]
+    assert {one["measure"] for one in about["latencies"]} == {"D_UL", "D_DL", "D_UL - T"}
+    assert {one["pace"] for one in about["job_sizes"]} == {"air", "at once"}
+    for one in about["job_sizes"]:
+        assert one["sweep"]["exhaustive"]
+        assert 0 <= one["excess"] <= 0.05
+    for name in ("latencies.png", "job-sizes.png"):
+        assert (tmp_path / name).stat().st_size > 10_000
+
+
+# --- Search ---------------------------------------------------------------------------------------
+
+
+def test_every_variant_is_a_cell_with_what_was_asked_for() -> None:
+    found = 0
+    for users, subcarriers, fft_size, modulation in search.candidates(LAN):
+        cell = search.variant(LAN, users, subcarriers, fft_size, modulation)
+        if cell is None:
+            continue
+        found += 1
+        assert cell.users == users <= cell.antennas
+        assert cell.numerology.subcarriers == subcarriers
+        assert cell.uplink.modulation == cell.downlink.modulation == modulation
+        assert cell.pilots.comb * cell.schedule.count("P") >= users
+    assert found >= 4 * 4 * 3
+
+
+def test_what_is_larger_than_what_does_not_fit_is_not_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Costs that grow with users, bandwidth and bits alike: what fits is a corner of the grid."""
+    tried: list[tuple[int, int, str]] = []
+
+    def scaled(cell: Cell, seconds: float) -> calibration.Calibration:
+        tried.append((cell.users, cell.numerology.subcarriers, cell.uplink.modulation))
+        bits = 1 + search.MODULATIONS.index(cell.uplink.modulation)
+        return costs(cell.users * cell.numerology.subcarriers / 600 * bits / 4)
+
+    monkeypatch.setattr(calibration, "measure", scaled)
+    found = search.search(LAN, lambda known: Machine.of_speed(2), 1.0)
+    fitting = [one for one in found if one.fits]
+    failing = [one for one in found if not one.fits]
+    assert fitting
+    assert failing
+    assert len(tried) == len(found) < len(list(search.candidates(LAN)))
+    for one in failing:
+        larger = [
+            other
+            for other in found
+            if other is not one
+            and search._exceeds((other.users, other.subcarriers, other.modulation), one)
+        ]
+        assert larger == []
+
+
+def test_a_cell_whose_users_differ_is_not_varied() -> None:
+    loaded = parse_cell("uplink: {mcs_table: 64qam, mcs_index: 5}", "mine.yaml")
+    with pytest.raises(ConfigError, match=r"mine.yaml:1: uplink.mcs_table gives the modulation"):
+        search.check(loaded)
+
+
+def test_the_search_tells_scripts_whether_anything_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["plan", "lan-8x4", "--search", "--cores", "2", "--folder", str(tmp_path)]
+    monkeypatch.setattr(search, "BANDWIDTHS", ((300, 512),))
+    monkeypatch.setattr(calibration, "measure", lambda cell, seconds: costs())
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    assert "256qam" in result.output
+    about = json.loads((tmp_path / "search.json").read_text())
+    assert about["best"]["fits"]
+    assert about["best"]["rate_mbps"] == max(
+        one["rate_mbps"] for one in about["tried"] if one["fits"]
+    )
+    monkeypatch.setattr(calibration, "measure", lambda cell, seconds: costs(1000))
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 1, result.output
+    assert "no such cell fits" in result.output
+    assert json.loads((tmp_path / "search.json").read_text())["best"] is None
