@@ -104,7 +104,7 @@ class Combiner(Base):
         "fastest",
         "What received symbols and combiners are kept in. fp16 takes half the memory, and with "
         "AVX-512-FP16 they are also multiplied so; `fastest` takes it there where it costs less "
-        "than 0.1 dB: not with 256QAM, nor with too many users for the antennas.",
+        "than 0.1 dB: not with many users for the antennas, and hardly ever with 256QAM.",
     )
 
 
