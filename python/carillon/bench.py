@@ -156,6 +156,7 @@ def measure(words: Sequence[str]) -> Iterator[Row]:
         stderr=subprocess.PIPE,
         text=True,
         env=_environment(),
+        process_group=0,  # a terminal's Ctrl-C reaches it through us alone
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

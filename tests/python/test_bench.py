@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
@@ -369,3 +371,20 @@ def test_frames_too_noisy_to_decode_are_exit_status_1(tmp_path: Path) -> None:
     done = program_cell(str(cell))
     assert done.returncode == 1
     assert json.loads(done.stdout)["blocks_failed"] > 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_lists_what_was_measured() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "carillon", "bench", "--filter", "^phy/(crc|demap|equalize)"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        time.sleep(6)  # all of them take about ten seconds more
+        run.send_signal(signal.SIGINT)
+        out, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert errors == "carillon: stopped\n"
+    assert "crc24a" in out
+    assert "equalize half cold 256x128" not in out

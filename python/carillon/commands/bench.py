@@ -31,6 +31,7 @@ from carillon.bench import (
     write_csv,
 )
 from carillon.commands.tables import print_table
+from carillon.daemon import Interrupts
 from carillon.runfolder import machine
 
 
@@ -44,22 +45,16 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
         csv_file.open("a").close()  # or fail now, not after a minute of measuring
     program = about()
     rows: list[Row] = []
-    stopped: KeyboardInterrupt | None = None
-    try:
-        with command(choice) as words:
-            _collect(words, choice.pattern, rows)
-    except KeyboardInterrupt as interrupt:
-        stopped = interrupt
+    with Interrupts() as interrupts, command(choice) as words:
+        _collect(words, choice.pattern, rows, interrupts)
     if csv_file is not None:
         write_csv(rows, csv_file)
     if as_json:
-        print(
-            json.dumps(_circumstances() | program | {"rows": [asdict(r) for r in rows]}, indent=2)
-        )
+        print(json.dumps(circumstances() | program | {"rows": [asdict(r) for r in rows]}, indent=2))
     else:
         _show(rows, choice, program)
-    if stopped is not None:
-        raise stopped
+    if interrupts.count:
+        raise KeyboardInterrupt
 
 
 def bench_cell(name: str, choice: CellChoice, *, as_json: bool) -> bool:
@@ -67,17 +62,20 @@ def bench_cell(name: str, choice: CellChoice, *, as_json: bool) -> bool:
     cell = cells.load(name).cell
     program = about()
     rows: list[Row] = []
-    with cell_command(variants(cell, choice).values(), choice) as words:
-        _collect(words, CELL_PATTERN, rows)
+    with Interrupts() as interrupts, cell_command(variants(cell, choice).values(), choice) as words:
+        _collect(words, CELL_PATTERN, rows, interrupts)
+    if interrupts.count:
+        raise KeyboardInterrupt
     result = cell_result(cell, choice, rows)
     if as_json:
-        print(json.dumps(_circumstances() | {"compiler": program["compiler"]} | result, indent=2))
+        print(json.dumps(circumstances() | {"compiler": program["compiler"]} | result, indent=2))
     else:
         _show_cell(result)
     return all(one["blocks_failed"] == 0 < one["blocks"] for one in _ways(result))
 
 
-def _circumstances() -> dict[str, Any]:
+def circumstances() -> dict[str, Any]:
+    """When, on what, and beside how much else something is measured."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
@@ -85,7 +83,7 @@ def _circumstances() -> dict[str, Any]:
     }
 
 
-def _collect(words: Sequence[str], pattern: str, rows: list[Row]) -> None:
+def _collect(words: Sequence[str], pattern: str, rows: list[Row], interrupts: Interrupts) -> None:
     total = len(names(words))
     if total == 0:
         raise BenchError(f"no benchmark matches --filter '{pattern}'; --list names all")
@@ -101,6 +99,8 @@ def _collect(words: Sequence[str], pattern: str, rows: list[Row]) -> None:
             rows.append(row)
             what = f"{row.kernel} {row.shape} {row.isa}"
             progress.update(task, advance=1, description=what)
+            if interrupts.count:
+                break
 
 
 # --- Tables ---------------------------------------------------------------------------------------
