@@ -71,6 +71,18 @@ nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t fram
   result["busy"] = array_of(std::move(busy)).attr("reshape")(run.frames.size(), frame::kOps);
   result["claims"] = run.claims;
   result["instructions"] = run.instructions;
+  result["blocks_failed"] = run.blocks_failed;
+  nb::list workers;
+  for (const emulator::MemoryWorker& worker : run.workers) {
+    nb::dict times;
+    times["lasted"] = milliseconds(worker.lasted);
+    times["kernels"] = milliseconds(worker.kernels);
+    times["scheduling"] = milliseconds(worker.scheduling);
+    times["claiming"] = milliseconds(worker.claiming);
+    times["arriving"] = milliseconds(worker.arriving);
+    workers.append(times);
+  }
+  result["workers"] = workers;
   result["complaint"] = run.complaint;
   return result;
 }
@@ -115,8 +127,9 @@ void bind_calibration(nb::module_& core) {
            "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
            "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
            "ms; "
-           "claims of all frames, instructions of one; complaint, why the threads were no "
-           "real-time ones.");
+           "claims of all frames, instructions of one; blocks_failed, uplink blocks whose check "
+           "failed; workers, where the time of each went in ms, the rest being waiting; complaint, "
+           "why the threads were no real-time ones.");
 }
 
 }  // namespace carillon::bindings

@@ -131,6 +131,8 @@ class Player {
     const Tick air_start = started_[event.frame % kStarts];
     const auto statuses = cell_.board().statuses(event.slot);
     frame.completed = true;
+    for (const std::uint8_t good : pipeline_.slot(event.frame).good)
+      result_.blocks_failed += good == 0;
     if (options_.at_once) frame.first_packet = received_after();
     for (std::uint16_t id = 0; id < graph.size(); ++id) {
       const auto& status = statuses[id];
@@ -186,20 +188,34 @@ MemoryRunResult MemoryRun::run(runtime::Policy& policy, const MemoryRunOptions& 
   next_ += options.frames;
   const auto cpus = allowed_cpus();
   std::vector<std::string> complaints(workers_);
+  std::vector<MemoryWorker> accounts(workers_);
   const auto work = [&](std::uint32_t worker) {
     pin_thread(cpus[worker % cpus.size()]);
     complaints[worker] = make_realtime(kPriority).reason;
-    while (!player.over()) {
+    MemoryWorker& account = accounts[worker];
+    const Tick start = now();
+    for (Tick at = start; !player.over();) {
       const bool worked = runtime.work(worker);
-      if (player.due() || (!worked && worker == 0)) player.play();
+      const Tick done = now();
+      if (worked) account.claiming += done - at;  // less kernels and scheduling, in the end
+      const bool due = player.due();
+      if (due || (!worked && worker == 0)) player.play();
       if (!worked) spin_pause();
+      at = due || !worked ? now() : done;
+      if (due) account.arriving += at - done;
     }
+    const runtime::WorkerTimes times = runtime.times(worker);
+    account.lasted = now() - start;
+    account.kernels = times.kernel;
+    account.scheduling = times.schedule;
+    account.claiming -= times.kernel + times.schedule;
   };
   std::vector<std::thread> threads;
   for (std::uint32_t w = 0; w < workers_; ++w) threads.emplace_back(work, w);
   for (std::thread& thread : threads) thread.join();
   MemoryRunResult result = std::move(player).result();
   for (std::uint32_t w = 0; w < workers_; ++w) result.claims += runtime.times(w).tasks;
+  result.workers = std::move(accounts);
   result.instructions = pipeline_.graph().graph.size();
   result.complaint = complaints.front();
   return result;

@@ -22,12 +22,23 @@ struct MemoryRunOptions {
   bool at_once = false;
 };
 
+/// Where a worker's time went. What is left of it was waiting.
+struct MemoryWorker {
+  Tick lasted = 0;
+  Tick kernels = 0;
+  Tick scheduling = 0;  ///< with the scheduler's token
+  Tick claiming = 0;    ///< finding, claiming and committing chunks
+  Tick arriving = 0;    ///< beginning frames and bringing packets, with the scheduling it causes
+};
+
 struct MemoryRunResult {
   std::vector<frame::Milestones> frames;
-  std::vector<Tick> busy;      ///< [frame][opcode] core time of the kernels
-  std::uint64_t claims = 0;    ///< of all frames
-  std::uint32_t instructions;  ///< of a frame
-  std::string complaint;       ///< why the threads are not real-time ones; empty when they are
+  std::vector<MemoryWorker> workers;
+  std::uint64_t blocks_failed = 0;  ///< uplink blocks of completed frames whose check failed
+  std::vector<Tick> busy;           ///< [frame][opcode] core time of the kernels
+  std::uint64_t claims = 0;         ///< of all frames
+  std::uint32_t instructions;       ///< of a frame
+  std::string complaint;            ///< why the threads are not real-time ones; empty when they are
 };
 
 class MemoryRun {

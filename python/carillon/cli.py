@@ -391,6 +391,46 @@ def bench_cell(
         raise typer.Exit(1)
 
 
+@bench_app.command(
+    "policies",
+    epilog="Example:  carillon bench policies thesis-16x8      "
+    "carillon bench policies lan-8x4 --load 0.9 --virtual 8 --virtual 16",
+)
+def bench_policies(
+    cell: CellArgument,
+    workers: Annotated[
+        int, typer.Option(min=0, max=128, help="Cores to use; 0: all there are.")
+    ] = 0,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=0.99,
+            help="Of the cores: air time is stretched or shortened until they have it. Else the "
+            "cell's own pace, or 0.6 where that is less.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="How long to measure, all policies together.")
+    ] = 15.0,
+    virtual: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=128, help="Also in virtual time on so many cores; again for more."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare scheduling policies on this machine's cores: latency, core time, synchronisation.
+
+    Frames come from memory, policies take turns. Exit status 1 when a block was decoded wrong.
+    """
+    from carillon.commands.policies import Choice
+    from carillon.commands.policies import bench_policies as run_policies
+
+    choice = Choice(workers, load, seconds, tuple(virtual or ()))
+    if not run_policies(cell, choice, as_json=json):
+        raise typer.Exit(1)
+
+
 @app.command(
     epilog="Example:  carillon study millipede-5.1      carillon study --list      "
     "carillon study millipede-5.2 --most-cores 64"
@@ -533,6 +573,7 @@ def main() -> int:
     from carillon.daemon import RunError
     from carillon.link import CurveError
     from carillon.models import CostError
+    from carillon.policies import PoliciesError
     from carillon.runfolder import RunFolderError
     from carillon.studies.study import StudyError
     from carillon.telemetry import TelemetryError
@@ -555,6 +596,7 @@ def main() -> int:
         CurveError,
         CalibrationError,
         CostError,
+        PoliciesError,
         StudyError,
     ) as error:
         return _complain(f"carillon: {error}", 1)

@@ -230,5 +230,5 @@ class MemoryRun:
 
     def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> dict[str, Any]:
         """
-        Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; claims of all frames, instructions of one; complaint, why the threads were no real-time ones.
+        Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; claims of all frames, instructions of one; blocks_failed, uplink blocks whose check failed; workers, where the time of each went in ms, the rest being waiting; complaint, why the threads were no real-time ones.
         """

@@ -84,6 +84,21 @@ TEST(MemoryRun, OneWorkerIsBusyNoLongerThanItsFramesTake) {
   }
 }
 
+TEST(MemoryRun, WorkersAccountForTheTimeOfTheFrames) {
+  for (const bool at_once : {false, true}) {
+    const MemoryRunResult result = run(2, {.frames = 20, .at_once = at_once});
+    EXPECT_EQ(result.blocks_failed, 0U);
+    Tick kernels = 0;
+    for (const MemoryWorker& worker : result.workers) {
+      EXPECT_LE(0, worker.claiming);
+      EXPECT_LE(worker.kernels + worker.scheduling + worker.claiming + worker.arriving,
+                worker.lasted);
+      kernels += worker.kernels;
+    }
+    EXPECT_GE(kernels, std::accumulate(result.busy.begin(), result.busy.end(), Tick{0}));
+  }
+}
+
 TEST(MemoryRun, ClaimsAreAsLargeAsAskedFor) {
   const auto claims = [](std::uint32_t each) {
     frame::PerStage grain;
