@@ -446,8 +446,13 @@ def study(
         typer.Option("--virtual", help="Beside the model, the engine's policies in virtual time."),
     ] = False,
     frames: Annotated[
-        int, typer.Option(min=4, max=100_000, help="Of each point in virtual time.")
-    ] = 24,
+        int | None,
+        typer.Option(
+            min=4,
+            max=100_000,
+            help="Of each point; else 24 in virtual time and 8000 where it is measured.",
+        ),
+    ] = None,
     costs: Annotated[
         Path | None, typer.Option(help="What our kernels cost, instead of what was recorded.")
     ] = None,
@@ -458,7 +463,8 @@ def study(
 ) -> None:
     """Ask a published experiment again, and show the published values beside ours.
 
-    Every point says whether it is published, the model's, or of virtual time; none is measured.
+    Every point says whether it is published, the model's, of virtual time, measured here, or
+    counted on a model of a processor.
     """
     from carillon.commands.study import Choice, names
     from carillon.commands.study import study as run_study

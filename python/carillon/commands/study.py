@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -26,8 +25,10 @@ from carillon.studies import (
     VirtualTime,
     collect,
 )
+from carillon.studies.bottlenecks import EXPERIMENTS
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import Preset, read_preset, thesis_preset
+from carillon.studies.study import write_rows
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,20 @@ class Choice:
 
     most_cores: int = 30
     virtual: bool = False  # beside the model
-    frames: int = 24  # of a point in virtual time, which repeats itself exactly
+    frames: int | None = None  # of a point; None: what suits it
     costs: Path | None = None  # of our own kernels; those that come with Carillon if not given
 
 
 def names(*, as_json: bool) -> None:
     """Lists all studies."""
+    every = {study.name: study.title for study in STUDIES.values()}
+    every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
     if as_json:
-        print(json.dumps({study.name: study.title for study in STUDIES.values()}, indent=2))
+        print(json.dumps(every, indent=2))
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for study in STUDIES.values():
-        table.add_row(study.name, study.title)
+    for name, title in every.items():
+        table.add_row(name, title)
     print_table(Console(highlight=False, markup=False), table)
 
 
@@ -56,13 +59,23 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
     When it is stopped, all that is known by then, and KeyboardInterrupt.
     """
-    if name not in STUDIES:
-        raise StudyError(f"there is no study '{name}'; the studies are {', '.join(STUDIES)}")
-    chosen = STUDIES[name]
     presets = _presets(choice.costs)
+    if name in EXPERIMENTS:
+        from carillon.commands.experiment import experiment
+        from carillon.studies import bottlenecks
+
+        modelled = {known: presets[known] for known in ("thesis", "ours-uncoded")}
+        frames = choice.frames or bottlenecks.Choice.frames
+        measured = bottlenecks.Choice(frames, presets=modelled)
+        experiment(name, measured, folder, as_json=as_json)
+        return
+    if name not in STUDIES:
+        known = ", ".join((*STUDIES, *EXPERIMENTS))
+        raise StudyError(f"there is no study '{name}'; the studies are {known}")
+    chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]
     if choice.virtual:
-        sources.append(VirtualTime(presets, choice.frames))
+        sources.append(VirtualTime(presets, _virtual_frames(choice)))
     target = folder or Path("runs") / f"study-{name}"
     target.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=as_json, highlight=False, markup=False)
@@ -75,7 +88,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         )
     rows += chosen.closing(rows, presets)
     rows += chosen.published
-    _write(target, chosen, choice, presets, rows)
+    write_rows(target, _about(chosen, choice, presets, rows), rows)
     from carillon.plots import study as study_plot  # with matplotlib, which takes its time
 
     study_plot.draw(target, chosen, presets, rows)
@@ -87,6 +100,11 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
     if interrupts.count:
         console.print("stopped early; points are missing", style="dim")
         raise KeyboardInterrupt
+
+
+def _virtual_frames(choice: Choice) -> int:
+    """Every repetition is the same, once the pipeline is full."""
+    return choice.frames or 24
 
 
 def _presets(costs: Path | None) -> dict[str, Preset]:
@@ -141,25 +159,10 @@ def _about(
     return {
         "study": chosen.name,
         "title": chosen.title,
-        "frames_in_virtual_time": choice.frames if choice.virtual else 0,
+        "frames_in_virtual_time": _virtual_frames(choice) if choice.virtual else 0,
         "costs": {name: preset.label for name, preset in presets.items()},
         "rows": [asdict(row) for row in rows],
     }
-
-
-def _write(
-    target: Path,
-    chosen: Study,
-    choice: Choice,
-    presets: dict[str, Preset],
-    rows: Sequence[Row],
-) -> None:
-    text = json.dumps(_about(chosen, choice, presets, rows), indent=2, ensure_ascii=False)
-    (target / "study.json").write_text(text + "\n", encoding="utf-8")
-    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, fieldnames=[f.name for f in fields(Row)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
 
 
 def _table(rows: Sequence[Row], presets: dict[str, Preset]) -> Table:

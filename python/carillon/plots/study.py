@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -63,7 +62,7 @@ def picture(study: Study, presets: Mapping[str, Preset], rows: Sequence[Row]) ->
         if number and len(antennas) > 1:
             axes.set_title(f"{number} antennas × 8 users")
     figure.suptitle(f"{study.name}: {study.title}", fontsize=10.5, fontweight="bold")
-    handles, labels = _legend(grid.flat)
+    handles, labels = style.legend_of(grid.flat)
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7.5)
     return figure
 
@@ -107,12 +106,3 @@ def _place(row: Row, over_antennas: bool) -> tuple[float, float]:
     assert row.value is not None
     assert row.cores is not None
     return row.antennas if over_antennas else row.cores, row.value
-
-
-def _legend(every: Iterable[Axes]) -> tuple[list[Artist], list[str]]:
-    """Each label once."""
-    known: dict[str, Artist] = {}
-    for axes in every:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            known.setdefault(label, handle)
-    return list(known.values()), list(known)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -81,6 +82,15 @@ def legend(figure: Figure, axes: Axes, columns: int) -> None:
     if handles:
         columns = min(columns, len(handles))
         figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def legend_of(every: Iterable[Axes]) -> tuple[list[Artist], list[str]]:
+    """What several axes show, each label once."""
+    known: dict[str, Artist] = {}
+    for axes in every:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    return list(known.values()), list(known)
 
 
 def deadlines(axes: Axes, named: dict[str, float], colours: dict[str, str]) -> None:

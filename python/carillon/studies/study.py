@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from carillon.models import Latency
@@ -34,7 +37,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of one point. source: published, model or virtual; value None: cannot keep up."""
+    """One figure of one point. source: published, model, virtual, measured or static (counted by a
+    model of a processor); value None: cannot keep up."""
 
     source: str
     costs: str
@@ -90,3 +94,13 @@ def _each(
             yield []  # so that who asks may stop
             continue
         yield study.read(futures.pop(future), future.result(), source.name)
+
+
+def write_rows(folder: Path, about: Mapping[str, object], rows: Sequence[Row]) -> None:
+    """study.json with all that is to be said about a study, and study.csv with its rows."""
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (folder / "study.json").write_text(text + "\n", encoding="utf-8")
+    with (folder / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=[f.name for f in fields(Row)])
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
