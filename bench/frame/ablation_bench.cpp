@@ -22,9 +22,9 @@ using namespace carillon::phy;
 using frame::kTilesAtOnce;
 
 constexpr std::uint32_t kUsers = 8, kSize = 2048, kSubcarriers = 1200, kPrefix = 144;
-constexpr std::uint32_t kSymbols = 62;  // of data in a frame
-constexpr std::uint32_t kGrids = 4;     // of a frame
-constexpr std::uint32_t kFrames = 4;    // whose arrays take turns
+constexpr std::uint32_t kSymbols = 62;                       // of data in a frame
+constexpr std::uint32_t kGrids = 4;                          // of a frame
+constexpr std::uint32_t kFrames = 4;                         // whose arrays take turns
 constexpr std::size_t kSampleBytes = std::size_t{96} << 20;  // in all, so that they are cold
 
 struct Left {
