@@ -304,8 +304,9 @@ def validate(
 ) -> None:
     """Hold what `plan` foretells against this machine: latencies, and the choice of job sizes.
 
-    Cells run in real time from memory, without a network. Exit status 1: latencies are off by 10 %
-    or more in the median, or job sizes by more than 5 % of the best that there are.
+    Cells run in real time from memory, without a network. Exit status 1: at the pace of the air,
+    latencies are off by 10 % or more in the median, or a choice of job sizes is more than 5 % worse
+    than the best that there is.
     """
     from carillon.commands.validate import validate as run_validate
 

@@ -43,8 +43,8 @@ def choose(
 ) -> tuple[dict[str, int], Point]:
     """Chunks per claim of each stage, for the least latency on so many cores, and what it is.
 
-    From whole shares down, stage after stage, until no stage gains by another size. The cell's own
-    sizes where these are better still.
+    From whole shares down, stage after stage, until no stage gains by another size; by the load
+    where the cores do not keep up. The cell's own sizes where these are better still.
     """
     known = sizes(cell, cores)
     grain = {stage: those[-1] for stage, those in known.items()}
@@ -67,6 +67,8 @@ def choose(
 def _better(one: Point, other: Point) -> bool:
     if one.keeps_up != other.keeps_up:
         return one.keeps_up
+    if not one.keeps_up:  # latencies are of the few frames that got through
+        return one.load < other.load * (1 - _GAIN)
     return one.latency_ms < other.latency_ms * (1 - _GAIN)
 
 

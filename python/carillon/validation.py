@@ -3,6 +3,7 @@ and all others."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from carillon.job_sizes import Sweep
 from carillon.machine import Machine
 from carillon.memory_run import Frames, MemoryRun, at_once, with_grain
 from carillon.statistics import Values
-from carillon.virtual import Costs, run_virtually, simulate
+from carillon.virtual import Costs, cores_needed, run_virtually, simulate
 
 Pace = Literal["air", "at once"]
 Measure = Literal["D_UL", "D_UL - T", "D_DL"]
@@ -135,6 +136,8 @@ def _compare(
         measures["D_UL - T"] = lambda f: f.uplink - frame_ms
     found = []
     for name, of in measures.items():
+        if np.isnan(of(measured)).all():
+            continue  # none got through
         ms = float(np.nanmedian(of(measured)))
         found.append(
             Prediction(
@@ -158,31 +161,34 @@ def virtual_frames(cell: Cell, costs: Costs, workers: int, pace: Pace) -> Frames
 
 
 def grains(cell: Cell, known: Calibration, cores: int, seconds: float, step: Step) -> list[Grains]:
-    """The job sizes that `plan` chooses, and every other combination, in virtual time; the best of
-    them beside the choice on this machine, if it has the cores."""
+    """The job sizes that `plan` chooses, and every other combination, in virtual time.
+
+    At the pace of the air on as many cores as the cell needs, but at least so many. Frames by
+    themselves on so many; then the best beside the choice on this machine, if it has the cores.
+    """
     costs = Costs(known, Machine.of_speed(cores))
-    chosen, _ = job_sizes.choose(cell, costs, cores)
-
-    def latency(grain: Mapping[str, int]) -> float:
-        return simulate(with_grain(cell, grain), costs, cores).latency_ms
-
-    def alone(grain: Mapping[str, int]) -> float:
-        frames = virtual_frames(with_grain(cell, grain), costs, cores, "at once")
-        return float(np.nanmean(frames.whole))
-
+    step(f"{cell.name}: cores")
+    needed = max(cores, cores_needed(cell, costs, lambda point: step(cell.name))[-1].cores)
     found = []
-    paces: dict[Pace, Callable[[Mapping[str, int]], float]] = {"air": latency, "at once": alone}
-    for pace, of in paces.items():
-        swept = job_sizes.sweep(
-            cell,
-            chosen,
-            cores,
-            of,
-            lambda done, count: step(f"{cell.name}, job sizes: {done} of {count}"),
+    where: tuple[tuple[Pace, int], ...] = (("air", needed), ("at once", cores))
+    for pace, count in where:
+        chosen, _ = job_sizes.choose(cell, costs, count, lambda: step(f"{cell.name}: job sizes"))
+
+        def latency(grain: Mapping[str, int], pace: Pace = pace, count: int = count) -> float:
+            sized = with_grain(cell, grain)
+            if pace == "at once":
+                return float(np.nanmean(virtual_frames(sized, costs, count, pace).whole))
+            point = simulate(sized, costs, count)
+            return point.latency_ms if point.keeps_up else math.inf
+
+        def tell(done: int, of: int) -> None:
+            step(f"{cell.name}, job sizes: {done} of {of}")
+
+        swept = job_sizes.sweep(cell, chosen, count, latency, tell)
+        here = pace == "at once" and count <= len(os.sched_getaffinity(0))
+        found.append(
+            Grains(cell.name, pace, swept, _in_turn(cell, swept, count, seconds) if here else None)
         )
-        here = cores <= len(os.sched_getaffinity(0)) and pace == "at once"
-        measured = _in_turn(cell, swept, cores, seconds) if here else None
-        found.append(Grains(cell.name, pace, swept, measured))
     return found
 
 

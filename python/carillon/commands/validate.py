@@ -94,7 +94,7 @@ def _about(
 ) -> dict[str, Any]:
     errors = {pace: validation.median_error(found, pace) for pace in PACES}
     median = errors["air"]
-    worst = max((one.sweep.excess for one in swept), default=None)
+    worst = max((one.sweep.excess for one in swept if one.pace == "air"), default=None)
     return {
         "machine": runfolder.machine(),
         "workers": workers,
@@ -134,7 +134,16 @@ def _tell(
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("job sizes of", "packets"):
         table.add_column(name)
-    for name in ("tried", "chosen ms", "best ms", "more", "measured chosen", "best", "more"):
+    for name in (
+        "cores",
+        "tried",
+        "chosen ms",
+        "best ms",
+        "more",
+        "measured chosen",
+        "best",
+        "more",
+    ):
         table.add_column(name, justify="right")
     for grains in swept:
         table.add_row(*_grains(grains))
@@ -154,6 +163,7 @@ def _grains(grains: Grains) -> list[str]:
     return [
         grains.cell,
         grains.pace,
+        str(sweep.cores),
         str(sweep.tried),
         f"{sweep.chosen_ms:.3f}",
         f"{sweep.best_ms:.3f}",
