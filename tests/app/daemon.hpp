@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -91,11 +92,14 @@ class Daemon {
   void wait_until_it_listens() const {
     for (int i = 0; i < 5000 && !catches_interrupt(); ++i) pause_ms(1);
   }
-  /// Until its telemetry says so.
-  bool wait_for_phase(std::uint64_t phase) const {
+  /// Until its counters say so; false when they did not in half a minute.
+  bool wait_until(const std::function<bool(const telemetry::Counters&)>& so) const {
     for (int i = 0; i < 3000; ++i, pause_ms(10))
-      if (const auto c = read_counters(telemetry); c && c->phase >= phase) return true;
+      if (const auto c = read_counters(telemetry); c && so(*c)) return true;
     return false;
+  }
+  bool wait_for_phase(std::uint64_t phase) const {
+    return wait_until([phase](const auto& c) { return c.phase >= phase; });
   }
   void signal(int number) const { kill(child_, number); }
   /// The exit status, or -1 when it was still there after `seconds`, or -2 when a signal ended it.
