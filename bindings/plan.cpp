@@ -1,13 +1,16 @@
 // Run plans: what is wrong with one, and every figure that follows from it.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "app/together.hpp"
 #include "bindings.hpp"
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
@@ -38,6 +41,19 @@ std::vector<std::pair<std::string, std::string>> validate(const std::string& tex
   for (auto& problem : problems)
     pairs.emplace_back(std::move(problem.key), std::move(problem.message));
   return pairs;
+}
+
+using Clash = std::tuple<std::size_t, std::string, std::string>;
+
+std::vector<Clash> validate_together(const std::vector<std::string>& texts,
+                                     const std::vector<std::string>& names) {
+  if (names.size() != texts.size()) throw nb::value_error("names must be as many as plan_texts");
+  std::vector<app::RunPlan> plans;
+  for (const auto& text : texts) plans.push_back(checked_plan(text));
+  std::vector<Clash> clashes;
+  for (auto& [plan, problem] : app::check_together(plans, names))
+    clashes.emplace_back(plan, std::move(problem.key), std::move(problem.message));
+  return clashes;
 }
 
 bool travels(SymbolKind kind, Direction direction) {
@@ -156,6 +172,11 @@ nb::dict describe(const std::string& text) {
 void bind_plan(nb::module_& core) {
   core.def("validate", &validate, nb::arg("plan_text"),
            "What is wrong with a run plan: (key, message) each; empty when it can be run.");
+  core.def(
+      "validate_together", &validate_together, nb::arg("plan_texts"), nb::arg("names"),
+      "What is wrong with plans as cells of one process, though each is right by itself: (which "
+      "plan, key, message) each. Messages call plans by their names. Raises ValueError on a "
+      "plan that cannot be.");
   core.def("describe", &describe, nb::arg("plan_text"),
            nb::sig("def describe(plan_text: str) -> dict[str, typing.Any]"),
            "Every figure that follows from a valid plan's cell. IQ rates and packets include the "

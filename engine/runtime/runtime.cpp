@@ -359,6 +359,7 @@ std::uint16_t Runtime::Cell::number() const noexcept { return state_->number; }
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
   CpuExecutor::Worker& own = self.executor.worker(worker);
+  own.claim.count = 0;
   // Only timers need looking at: whoever asks for something tries the token itself, if it may.
   // Between chunks, the end of the last one is time enough.
   const bool owner = self.options.pin_token && worker == 0;
@@ -392,11 +393,8 @@ WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
 }
 
 Tick Runtime::expected(std::uint32_t worker) const noexcept {
-  const telemetry::TraceRing& ring = trace(worker);
-  telemetry::TraceRing::Cursor cursor{ring.written() - 1, 0};
-  telemetry::TraceEvent last;
-  if (ring.written() == 0 || ring.read(cursor, {&last, 1}) == 0) return 0;
-  return static_cast<Tick>(cell(last.cell).board().mean(last.code) * last.count);
+  const auto& claim = implementation_->executor.worker(worker).claim;
+  return static_cast<Tick>(cell(claim.cell).board().mean(claim.opcode) * claim.count);
 }
 
 telemetry::TraceRing& Runtime::trace(std::uint32_t worker) const noexcept {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from carillon.config import ConfigError, Loaded, Problem, load_cell
@@ -36,6 +37,11 @@ def resolve(text: str) -> Path:
     else:
         hint = f"no such file, nor an example of that name; the examples are {', '.join(names())}"
     raise ConfigError([Problem(text, 0, "", hint)])
+
+
+def title(chosen: Sequence[Loaded]) -> str:
+    """A name for cells that run together."""
+    return "+".join(loaded.cell.name for loaded in chosen)
 
 
 def load(text: str, *, check: bool = True) -> Loaded:

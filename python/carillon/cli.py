@@ -43,6 +43,9 @@ class Transport(StrEnum):
 CellArgument = Annotated[
     str, typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL")
 ]
+CellsArgument = Annotated[
+    list[str], typer.Argument(help="YAML files, or names of examples.", metavar="CELL…")
+]
 FramesOption = Annotated[
     int, typer.Option(min=0, help="Stop after so many frames; 0: no such limit.")
 ]
@@ -66,11 +69,15 @@ JsonOption = Annotated[
 
 @app.command(
     epilog="Example:  carillon demo --seconds 20      carillon demo --cell lan-8x4 --transport udp"
+    "      carillon demo --cell laptop-8x2 --cell laptop-8x2"
 )
 def demo(
     cell: Annotated[
-        str | None,
-        typer.Option(help="A cell's file or an example's name; else one that fits this machine."),
+        list[str] | None,
+        typer.Option(
+            help="A cell's file or an example's name; else one that fits this machine. Given "
+            "again: several cells that share the cores."
+        ),
     ] = None,
     frames: FramesOption = 0,
     seconds: Annotated[
@@ -90,21 +97,25 @@ def demo(
     Ctrl-C ends it early, with the report.
     """
     from carillon.commands.demo import demo as run_demo
+    from carillon.commands.demo import demo_cells
     from carillon.commands.start import Output
     from carillon.config import Run
 
     if seconds is None:
         seconds = 0.0 if frames else 10.0
-    run_demo(
-        cell, _kind(transport), Run(frames=frames, seconds=seconds), folder, Output(live, json)
-    )
+    run, output = Run(frames=frames, seconds=seconds), Output(live, json)
+    if cell and len(cell) > 1:
+        demo_cells(cell, _kind(transport), run, folder, output)
+    else:
+        run_demo(cell[0] if cell else None, _kind(transport), run, folder, output)
 
 
 @app.command(
     epilog="Example:  carillon run lan-8x4 --seconds 60      beside it:  carillon radio lan-8x4"
+    "      several cells:  carillon run north.yaml south.yaml"
 )
 def run(
-    cell: CellArgument,
+    cell: CellsArgument,
     frames: FramesOption = 0,
     seconds: SecondsOption = 0.0,
     transport: TransportOption = None,
@@ -114,14 +125,17 @@ def run(
 ) -> None:
     """Run a cell's baseband unit, until a limit or Ctrl-C; start the radio unit beside it.
 
-    Samples come over UDP unless the cell's file or --transport says otherwise.
+    Samples come over UDP unless the cell's file or --transport says otherwise. Several cells share
+    the cores; each has a run folder in the run's.
     """
     _side("bbu", cell, frames, seconds, transport, folder, live, json)
 
 
-@app.command(epilog="Example:  carillon radio lan-8x4 --seconds 60")
+@app.command(
+    epilog="Example:  carillon radio lan-8x4 --seconds 60      carillon radio north.yaml south.yaml"
+)
 def radio(
-    cell: CellArgument,
+    cell: CellsArgument,
     frames: FramesOption = 0,
     seconds: SecondsOption = 0.0,
     transport: TransportOption = None,
@@ -129,13 +143,16 @@ def radio(
     live: LiveOption = True,
     json: JsonOption = False,
 ) -> None:
-    """Emulate a cell's radio unit, its users and the channel, for a baseband unit elsewhere."""
+    """Emulate a cell's radio unit, its users and the channel, for a baseband unit elsewhere.
+
+    Several cells have a radio unit each; name them in the order of `carillon run`.
+    """
     _side("radio", cell, frames, seconds, transport, folder, live, json)
 
 
 def _side(
     role: Literal["bbu", "radio"],
-    cell: str,
+    cell: list[str],
     frames: int,
     seconds: float,
     transport: Transport | None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -66,17 +67,22 @@ def binary() -> Path:
 
 
 def carry_out(
-    folder: RunFolder, interrupts: Interrupts, watch: Callable[[Telemetry], None] | None = None
+    folders: Sequence[RunFolder],
+    interrupts: Interrupts,
+    watch: Callable[[list[Telemetry]], None] | None = None,
 ) -> None:
-    """Runs a prepared folder's plan to its end; raises RunError when there is nothing to report.
+    """Runs the plans of prepared folders to their end: the cells of one process.
 
-    `watch` is called a few times a second while the run lasts. The first Ctrl-C asks carillond to
-    drain; it is ended by force when that takes too long, or at the third.
+    Several folders lie in one, which is what their plans' paths start from. Raises RunError when
+    there is nothing to report. `watch` is called a few times a second while the run lasts. The
+    first Ctrl-C asks carillond to drain; it is ended by force when that takes too long, or at the
+    third.
     """
-    with folder.log_file.open("wb") as log:
+    base = folders[0].path if len(folders) == 1 else folders[0].path.parent
+    with folders[0].log_file.open("wb") as log:
         process = subprocess.Popen(
-            [binary().resolve(), folder.plan_file.name],
-            cwd=folder.path,  # a plan cannot hold every path
+            [binary().resolve(), *(folder.plan_file.relative_to(base) for folder in folders)],
+            cwd=base,  # a plan cannot hold every path
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -84,15 +90,17 @@ def carry_out(
             preexec_fn=_deaf,
         )
         try:
-            _attend(process, folder, interrupts, watch)
+            _attend(process, folders, interrupts, watch)
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+    for other in folders[1:]:
+        shutil.copyfile(folders[0].log_file, other.log_file)
     if process.returncode == 0:
         return
-    if not _has_frames(folder):
-        raise RunError(_last_words(folder, process.returncode))
+    if not all(map(_has_frames, folders)):
+        raise RunError(_last_words(folders[0], process.returncode))
 
 
 def _deaf() -> None:
@@ -102,11 +110,11 @@ def _deaf() -> None:
 
 def _attend(
     process: subprocess.Popen[bytes],
-    folder: RunFolder,
+    folders: Sequence[RunFolder],
     interrupts: Interrupts,
-    watch: Callable[[Telemetry], None] | None,
+    watch: Callable[[list[Telemetry]], None] | None,
 ) -> None:
-    telemetry: Telemetry | None = None
+    telemetries: list[Telemetry] = []
     drain_until: float | None = None
     while process.poll() is None:
         if interrupts.count:
@@ -116,9 +124,11 @@ def _attend(
             interrupts.count >= _PATIENCE or time.monotonic() > drain_until
         ):
             return
-        telemetry = telemetry or _open(folder)
-        if telemetry is not None and watch is not None:
-            watch(telemetry)
+        if not telemetries:
+            opened = [telemetry for folder in folders if (telemetry := _open(folder)) is not None]
+            telemetries = opened if len(opened) == len(folders) else []
+        if telemetries and watch is not None:
+            watch(telemetries)
         try:
             process.wait(_POLL)
         except subprocess.TimeoutExpired:

@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -65,11 +66,10 @@ class _Room:
         return self.width >= _WIDE
 
 
-class LiveView:
-    """Draws a run's newest state; call update() as often as you like."""
+class View:
+    """Draws the newest state of a run's cells; call update() as often as you like."""
 
-    def __init__(self, folder: RunFolder, console: Console) -> None:
-        self._folder = folder
+    def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(
             Text("starting …"),
@@ -79,9 +79,8 @@ class LiveView:
             redirect_stderr=sys.stderr.isatty(),  # a file gets what is meant for it
         )
         self._drawn = 0.0
-        self._before: Records | None = None
 
-    def __enter__(self) -> LiveView:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
@@ -93,19 +92,33 @@ class LiveView:
     ) -> None:
         self._live.stop()
 
-    def update(self, telemetry: Telemetry) -> None:
+    def update(self, cells: list[Telemetry]) -> None:
         """Draws, unless it has just drawn."""
         now = time.monotonic()
         if now - self._drawn < _PERIOD:
             return
         self._drawn = now
         try:
-            self._live.update(self.draw(telemetry), refresh=True)
+            self._live.update(self.draw(*cells), refresh=True)
         except TelemetryError:
             return  # the file is still being laid out
 
-    def draw(self, telemetry: Telemetry) -> RenderableType:
+    def draw(self, *cells: Telemetry) -> RenderableType:
         """The whole picture."""
+        raise NotImplementedError
+
+
+class LiveView(View):
+    """One cell, in detail."""
+
+    def __init__(self, folder: RunFolder, console: Console) -> None:
+        super().__init__(console)
+        self._folder = folder
+        self._before: Records | None = None
+
+    def draw(self, *cells: Telemetry) -> RenderableType:
+        """Latency, counts, constellation and cores."""
+        (telemetry,) = cells
         count = telemetry.counters()
         frames = telemetry.read("frames", newest=_RECENT)
         threads = telemetry.read("threads")
@@ -205,6 +218,44 @@ def _latency_line(name: str, values: Values) -> Text:
         f"{label} {value:.3f}" for label, value in (("p50", p50), ("p99", p99)) if value is not None
     )
     return Text(f"{name:9}{shown} max {values.max():.3f}", no_wrap=True)
+
+
+class CellsView(View):
+    """Several cells, a line each, and the cores that they share."""
+
+    def __init__(self, folders: list[RunFolder], console: Console) -> None:
+        super().__init__(console)
+        self._folders = folders
+        self._before: Records | None = None
+
+    def draw(self, *cells: Telemetry) -> RenderableType:
+        """A table of the cells above the threads' bars."""
+        table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+        for heading in ("cell", "id", "s on air", "frames", "in time", "refused", "late", "p99 ms"):
+            table.add_column(heading, justify="left" if heading == "cell" else "right")
+        for folder, telemetry in zip(self._folders, cells, strict=True):
+            table.add_row(folder.cell.name, str(folder.cell.cell_id), *_line(folder, telemetry))
+        threads = cells[0].read("threads")
+        before = self._before if self._before is not None else np.zeros_like(threads)
+        moved = _difference(threads, before) if len(before) == len(threads) else threads
+        self._before = threads
+        room = _Room.of(self._console, len(threads))
+        return Group(table, _cores(cells[0].threads, moved, room))
+
+
+def _line(folder: RunFolder, telemetry: Telemetry) -> list[str]:
+    """Its figures under CellsView's headings."""
+    count = telemetry.counters()
+    frame_ms = folder.derived["frame_ms"]
+    times = measures.frame_times(telemetry.read("frames", newest=_RECENT), frame_ms)
+    p99 = percentile(times.uplink, 0.99)
+    late = count["frames_seen"] - count["frames_completed"] - count["frames_nacked"]
+    return [
+        f"{count['frames_seen'] * frame_ms / 1e3:.1f}",
+        *(str(count[f"frames_{name}"]) for name in ("seen", "completed", "nacked")),
+        str(late),
+        "" if p99 is None else f"{p99:.3f}",
+    ]
 
 
 def histogram(values: Values, top: float, columns: int, rows: int) -> str:

@@ -122,7 +122,7 @@ def file_name(name: str) -> str:
 
 def require_free(path: Path | None) -> None:
     """Raises RunFolderError if the folder holds a run: a measurement is not written over."""
-    if path is not None and (path / "run.json").exists():
+    if path is not None and any((path / name).exists() for name in ("run.json", "cells.json")):
         raise RunFolderError(f"{path} holds a run already; name another folder, or remove it")
 
 

@@ -502,6 +502,35 @@ TEST(Runtime, TracesEveryTask) {
   EXPECT_EQ(busy, runtime.times(0).kernel);
 }
 
+// Also where the worker went on to schedule: what exceeds it by far is a stall.
+TEST(Runtime, KnowsHowLongAWorkersLastClaimShouldHaveTaken) {
+  GraphBuilder builder;
+  for (int i = 0; i < 2; ++i) builder.add({.chunks = 600});
+  builder.depend(0, 1);
+  const Graph graph = std::move(*builder.build().graph);
+  World world(graph, 1, 2);
+  const auto policy = make_policy("earliest-frame");
+  const auto opcodes = kernels(1);
+  Runtime runtime({{graph, {opcodes, &world}, 1, {600}}}, *policy, {});
+  const Runtime::Cell cell = runtime.cell(0);
+  for (std::uint32_t frame = 0; frame < 2; ++frame) {
+    ASSERT_TRUE(cell.begin(frame, 0));
+    for (int claims = 0; claims < 2;) {
+      const std::uint64_t before = runtime.times(0).chunks;
+      ASSERT_TRUE(runtime.work(0));
+      const bool claimed = runtime.times(0).chunks != before;
+      claims += claimed;
+      if (frame == 0) continue;  // not measured yet
+      EXPECT_EQ(runtime.expected(0),
+                claimed ? static_cast<Tick>(cell.board().mean(0) * 600) : Tick{0});
+    }
+    FrameEvent event;
+    while (cell.poll({&event, 1}) == 0) runtime.work(0);
+    cell.release(frame);
+  }
+  EXPECT_GT(cell.board().mean(0), 0.0);
+}
+
 TEST(Runtime, RefusesImpossibleOptions) {
   Small small;
   const auto make = [&](std::size_t cells, std::uint32_t ring, std::uint32_t workers) {

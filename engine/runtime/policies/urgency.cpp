@@ -54,6 +54,10 @@ struct Shares {
       : cells(view.board.cells().size()) {
     for (std::size_t c = 0; c < cells; ++c)
       wish[c] = asked(view.board.cells()[c], groups, group, view.now);
+    const auto asking =
+        std::count_if(wish.begin(), wish.begin() + static_cast<std::ptrdiff_t>(cells),
+                      [](double each) { return each > 0; });
+    equal = group.count() / static_cast<double>(std::max<std::ptrdiff_t>(asking, 1));
     for (;;) {
       double left = group.count();
       std::uint32_t wanting = 0;
@@ -67,11 +71,11 @@ struct Shares {
       fair = left / wanting;
     }
   }
-  bool exceeds(std::uint16_t cell) const { return wish[cell] > fair; }
+  bool exceeds(std::uint16_t cell) const { return wish[cell] > equal; }
 
   std::size_t cells;
   std::array<double, kMaxCells> wish;  // devices
-  double fair = 0;
+  double equal = 0, fair = 0;
 };
 
 // Device time on a group that goes to other cells before the frame's deadline.

@@ -2,10 +2,11 @@
 // graph's order of urgency, between cells the earlier deadline; and a frame that cannot make it is
 // not let in.
 //
-// Cells share the cores by max-min fairness: a cell that asks for more than its fair share (what
-// its newest frame needs, over the time between its frames) gets what the others leave over, and
-// all that the others do not ask for is its. Its frames yield to theirs, whatever the deadlines,
-// so that it can delay them by a claim at most; and it is its frames that are refused.
+// A cell asks for what its newest frame needs, over the time between its frames. Cores are shared
+// by max-min fairness: who asks for less than the fair share gets it, and what he leaves is for the
+// others. A cell that asks for more than an equal part yields to those that do not, whatever the
+// deadlines, so that it can delay them by a claim at most, however wrong it is about what the cores
+// can do; and it is its frames that are refused.
 #pragma once
 
 #include <span>
@@ -34,7 +35,7 @@ Priority priority_of(const View& view, const InstanceId& id);
 /// then. That is what they have in flight that goes first, or what they are entitled to, whichever
 /// is more. A frame that cannot make it would cost the next ones theirs. Alone in its cell it is
 /// always let in, so that times measured in a bad moment are soon measured again; but it yields
-/// when it cannot make it, as it does when its cell asks for more than its fair share.
+/// when it cannot make it, as it does when its cell asks for more than an equal part.
 Admission admission(const View& view, FrameRef frame, const Groups& groups);
 
 /// Issues whole instructions on their groups, the most urgent first, and returns how many.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from carillon import cells, core, runfolder
 from carillon.bench import BenchError, Choice, command, measure
-from carillon.commands.start import Output, finish, start
+from carillon.commands.start import Output, finish, start, start_cells
 from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.result import Result
@@ -81,6 +82,21 @@ def demo(
         return start(trial.loaded, run, path, output, interrupts)
 
 
+def demo_cells(
+    names: Sequence[str],
+    transport: Literal["shm", "udp"] | None,
+    run: Run,
+    folder: Path | None,
+    output: Output,
+) -> list[Result]:
+    """Runs several cells on the cores that they share, both sides of each, without a trial."""
+    runfolder.require_free(folder)
+    chosen = [with_transport(cells.load(name), transport) for name in names]
+    path = folder or runfolder.new_path(Path("runs"), cells.title(chosen))
+    with Interrupts() as interrupts:
+        return start_cells(chosen, run, path, output, interrupts)
+
+
 def choose(
     scratch: Path, transport: Literal["shm", "udp"] | None, interrupts: Interrupts, output: Output
 ) -> Trial:
@@ -115,7 +131,7 @@ def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     cell = loaded.cell.model_copy(update={"radio": fewer})
     folder = runfolder.create(path, cell, Run(seconds=_TRIAL_SECONDS))
     try:
-        carry_out(folder, interrupts)
+        carry_out([folder], interrupts)
     except RunError:  # the run itself will say why
         return Trial(loaded, folder)
     telemetry = folder.telemetry()

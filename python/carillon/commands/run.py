@@ -1,33 +1,41 @@
-"""`carillon run` and `carillon radio`: the two sides of a cell as two processes."""
+"""`carillon run` and `carillon radio`: the two sides of one or several cells as two processes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from carillon import cells, runfolder
 from carillon.commands.demo import with_transport
-from carillon.commands.start import Output, start
-from carillon.config import Run
+from carillon.commands.start import Output, start, start_cells
+from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts
 from carillon.result import Result
 
 
 def run_side(
     role: Literal["bbu", "radio"],
-    cell: str,
+    names: Sequence[str],
     transport: Literal["shm", "udp"] | None,
     run: Run,
     folder: Path | None,
     output: Output,
-) -> Result:
-    """Runs one side; UDP unless the cell's file or the caller says otherwise."""
+) -> list[Result]:
+    """Runs one side of each cell; UDP unless its file or the caller says otherwise."""
     runfolder.require_free(folder)
-    loaded = cells.load(cell)
+    chosen = [_load(name, transport) for name in names]
+    run = replace(run, role=role)
+    path = folder or runfolder.new_path(Path("runs"), f"{cells.title(chosen)}-{role}")
+    with Interrupts() as interrupts:
+        if len(chosen) > 1:
+            return start_cells(chosen, run, path, output, interrupts)
+        return [start(chosen[0], run, path, output, interrupts)]
+
+
+def _load(name: str, transport: Literal["shm", "udp"] | None) -> Loaded:
+    loaded = cells.load(name)
     if transport is None and ("fronthaul", "kind") not in loaded.lines:
         transport = "udp"
-    loaded = with_transport(loaded, transport)
-    path = folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-{role}")
-    with Interrupts() as interrupts:
-        return start(loaded, replace(run, role=role), path, output, interrupts)
+    return with_transport(loaded, transport)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from carillon import daemon, report, runfolder
-from carillon.config import Loaded, Run
+from carillon.commands.tables import print_table
+from carillon.config import Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
-from carillon.live import LiveView
+from carillon.live import CellsView, LiveView, View
 from carillon.result import Result
 from carillon.telemetry import PHASES, Telemetry
 
@@ -43,45 +47,132 @@ def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: In
     Raises ConfigError or RunError when there is no run to report, and RunError, with the report
     written, when frames were due and none was in time or, at the radio unit, sent or answered.
     """
+    made = _prepare(loaded, run, folder)
+    _carry_out([made], output, interrupts)
+    result = finish(made, output)
+    _require_an_end([result], made, interrupts)
+    return result
+
+
+def start_cells(
+    cells: Sequence[Loaded], run: Run, folder: Path, output: Output, interrupts: Interrupts
+) -> list[Result]:
+    """start() for several cells that share the cores: a run folder each, in one folder."""
+    for loaded in cells:
+        loaded.check(run)
+    cells = together(cells, run)
+    made = [_prepare(each, cell_run(run, each), folder / cell_folder(each)) for each in cells]
+    _carry_out(made, output, interrupts)
+    results = [report.rebuild(one) for one in made]
+    _summarize(folder, made, results, output)
+    _require_an_end(results, made[0], interrupts)
+    return results
+
+
+def _prepare(loaded: Loaded, run: Run, folder: Path) -> runfolder.RunFolder:
     loaded.check(run)
     loaded.check_cores()
     run = replace(run, record_frames=_expected_records(loaded, run))
     daemon.binary()
-    made = runfolder.create(folder, loaded.cell, run)
-    console = output.console
+    return runfolder.create(folder, loaded.cell, run)
+
+
+def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Interrupts) -> None:
+    console, run = output.console, made[0].run
     if output.shows_live:
-        with LiveView(made, console) as view:
-            notes = _Notes(made, view.update)
+        view: View = CellsView(made, console) if len(made) > 1 else LiveView(made[0], console)
+        with view:
+            notes = _Notes(made[0], view.update)
             carry_out(made, interrupts, notes.watch)
     else:
         length = f"{run.frames} frames" if run.frames else f"{run.seconds:g} s"
         until = "until Ctrl-C" if not run.frames and not run.seconds else f"for {length}"
-        console.print(f"running {_SIDES[run.role]}{loaded.cell.name} {until}", style="dim")
-        notes = _Notes(made)
+        names = " and ".join(folder.cell.name for folder in made)
+        console.print(f"running {_SIDES[run.role]}{names} {until}", style="dim")
+        notes = _Notes(made[0])
         carry_out(made, interrupts, notes.watch)
     notes.tell()  # the run may have been too short to watch
-    result = finish(made, output)
-    if not result.finished and not interrupts.count:
+
+
+def _require_an_end(
+    results: list[Result], made: runfolder.RunFolder, interrupts: Interrupts
+) -> None:
+    if not all(result.finished for result in results) and not interrupts.count:
         raise RunError(f"carillond ended before the run did; its log is {made.log_file}")
-    _require_a_frame(result, interrupted=interrupts.count > 0)
-    return result
+    for result in results:
+        _require_a_frame(result, interrupted=interrupts.count > 0)
+
+
+def _summarize(
+    folder: Path, made: list[runfolder.RunFolder], results: list[Result], output: Output
+) -> None:
+    """cells.json, and the same as a table: a row for each cell."""
+    rows = [_row(one, result) for one, result in zip(made, results, strict=True)]
+    text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+    (folder / "cells.json").write_text(text, encoding="utf-8")
+    if output.json:
+        print(text, end="")
+        return
+    headings = (
+        "cell",
+        "id",
+        "frames",
+        "in time",
+        "refused",
+        "late",
+        "machine",
+        "p50 ms",
+        "p99 ms",
+        "core-ms/ms",
+    )
+    table = Table(box=None, header_style="dim")
+    for heading, key in zip(headings, rows[0], strict=False):
+        table.add_column(heading, justify="left" if key == "name" else "right")
+    for row in rows:
+        shown = (
+            "" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v)
+            for v in list(row.values())[: len(headings)]
+        )
+        table.add_row(*shown)
+    print_table(output.console, table)
+    for one in made:
+        output.console.print(f"report: {one.path / 'report.html'}", soft_wrap=True)
+
+
+def _row(made: runfolder.RunFolder, result: Result) -> dict[str, Any]:
+    """A cell's line of the summary; latencies of the uplink in ms."""
+    frames, latency = result.frames, result.uplink.latency_ms
+    stages = sum(stage.core_ms_per_ms or 0.0 for stage in result.stages)
+    return {
+        "name": result.name,
+        "cell_id": made.cell.cell_id,
+        "frames": frames.seen,
+        "completed": frames.completed,
+        "nacked": frames.nacked,
+        "late": frames.seen - frames.completed - frames.nacked,
+        "machine": result.lates.machine_stall + result.lates.operating_system,
+        "uplink_p50_ms": latency.p50,
+        "uplink_p99_ms": latency.p99,
+        "core_ms_per_ms": stages,
+        "folder": made.path.name,
+    }
 
 
 class _Notes:
     """Passes carillond's notes on to standard error, once: it has said all when the run begins."""
 
     def __init__(
-        self, folder: runfolder.RunFolder, watch: Callable[[Telemetry], None] | None = None
+        self, folder: runfolder.RunFolder, watch: Callable[[list[Telemetry]], None] | None = None
     ) -> None:
         self._folder = folder
         self._watch = watch
         self._told = False
 
-    def watch(self, telemetry: Telemetry) -> None:
-        if telemetry.phase() != PHASES[0]:
+    def watch(self, cells: list[Telemetry]) -> None:
+        if cells[0].phase() != PHASES[0]:
             self.tell()
         if self._watch is not None:
-            self._watch(telemetry)
+            self._watch(cells)
 
     def tell(self) -> None:
         if self._told:

@@ -4,6 +4,7 @@ from carillon.config.errors import ConfigError, Problem
 from carillon.config.load import Loaded, load_cell, parse_cell
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+from carillon.config.together import cell_folder, cell_run, together
 
 __all__ = [
     "Cell",
@@ -11,7 +12,10 @@ __all__ = [
     "Loaded",
     "Problem",
     "Run",
+    "cell_folder",
+    "cell_run",
     "load_cell",
     "parse_cell",
     "plan_text",
+    "together",
 ]
