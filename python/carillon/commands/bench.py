@@ -41,11 +41,11 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
         with command(choice) as words:
             print("\n".join(names(words)))
         return
-    if csv_file is not None:
-        csv_file.open("a").close()  # or fail now, not after a minute of measuring
-    program = about()
     rows: list[Row] = []
     with Interrupts() as interrupts, command(choice) as words:
+        if csv_file is not None:
+            csv_file.open("a").close()  # or fail now, not after a minute of measuring
+        program = about()
         _collect(words, choice.pattern, rows, interrupts)
     if csv_file is not None:
         write_csv(rows, csv_file)
