@@ -17,12 +17,13 @@ from typing import Any
 
 from carillon import cells, core
 from carillon.config import Cell, Run, plan_text
+from carillon.errors import CarillonError
 
 # Run as whole frames, from the smallest to the published ones.
 CELLS = ("laptop-8x2", "lan-8x4", "thesis-16x8", "agora-64x16")
 
 
-class BenchError(Exception):
+class BenchError(CarillonError):
     """Nothing to measure, or the program failed."""
 
 

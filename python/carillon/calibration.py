@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
-from scipy.optimize import nnls
 
 from carillon import core, memory_run, runfolder
 from carillon.config import Cell, Run, plan_text
+from carillon.errors import CarillonError
 from carillon.models.allocation import STAGES
 
 FORMAT: Literal[2] = 2
@@ -37,7 +37,7 @@ _SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
 Nanoseconds = Annotated[float, Field(ge=0, lt=1e12, allow_inf_nan=False)]  # as core.simulate's
 
 
-class CalibrationError(Exception):
+class CalibrationError(CarillonError):
     """A calibration that is not there, cannot be read, or was stopped before it knew anything."""
 
 
@@ -371,6 +371,8 @@ def fit(claims: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Stage:
 
 def _line(medians: Mapping[int, float]) -> tuple[float, float]:
     """I and Δ, neither below 0, with the least relative squares."""
+    from scipy.optimize import nnls  # which takes its time
+
     chunks = np.array(list(medians), dtype=float)
     ns = np.maximum(np.array(list(medians.values())), 1.0)
     if len(medians) == 1:  # one size tells no line

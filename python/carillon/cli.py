@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from carillon.errors import CarillonError
+
 app = typer.Typer(
     help="Carillon: real-time massive-MIMO baseband on ordinary servers.",
     no_args_is_help=True,
@@ -581,27 +583,15 @@ def root(
 ) -> None:
     """Carillon: real-time massive-MIMO baseband on ordinary servers."""
     from carillon import core
-    from carillon.daemon import RunError
 
     try:
         core.active_isa()
     except RuntimeError as error:  # CARILLON_ISA names what this machine lacks
-        raise RunError(str(error)) from None
+        raise CarillonError(str(error)) from None
 
 
 def main() -> int:
     """Carries out the command line; the exit status."""
-    from carillon.bench import BenchError
-    from carillon.calibration import CalibrationError
-    from carillon.config import ConfigError
-    from carillon.daemon import RunError
-    from carillon.link import CurveError
-    from carillon.models import CostError
-    from carillon.policies import PoliciesError
-    from carillon.runfolder import RunFolderError
-    from carillon.studies.study import StudyError
-    from carillon.telemetry import TelemetryError
-
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # where a terminal knows no × or …
@@ -610,20 +600,8 @@ def main() -> int:
     except SystemExit as end:  # typer's way to end; 130 after a KeyboardInterrupt
         status = end.code if isinstance(end.code, int) else 0
         return _complain("carillon: stopped", 130) if status == 130 else status
-    except ConfigError as error:
-        return _complain(str(error), 2)
-    except (
-        RunError,
-        RunFolderError,
-        TelemetryError,
-        BenchError,
-        CurveError,
-        CalibrationError,
-        CostError,
-        PoliciesError,
-        StudyError,
-    ) as error:
-        return _complain(f"carillon: {error}", 1)
+    except CarillonError as error:
+        return _complain(f"{error.prefix}{error}", error.status)
     except OSError as error:  # a folder that may not be written, a full disk
         about = error.strerror or str(error)
         about = f"{error.filename}: {about}" if error.filename else about

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from carillon import core
+from carillon.errors import CarillonError
 from carillon.runfolder import RunFolder
 from carillon.telemetry import Telemetry, TelemetryError
 
@@ -23,7 +24,7 @@ _ROUTINE = ("making the radio's frames", "stopped before the run began")
 _THREAD = re.compile(r"(worker \d+( \+ radio)?|radio): ")
 
 
-class RunError(Exception):
+class RunError(CarillonError):
     """carillond could not do what it was asked; the message is its own."""
 
 

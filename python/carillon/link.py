@@ -16,13 +16,14 @@ from queue import Empty, SimpleQueue
 from typing import Literal
 
 from carillon import core
+from carillon.errors import CarillonError
 from carillon.statistics import decibels, ratio, wilson
 
 LEAST_SNR, MOST_SNR = -60, 80  # dB, as of radio.snr_db
 MOST_POINTS = 1000
 
 
-class CurveError(Exception):
+class CurveError(CarillonError):
     """A file that holds no curve, though it says so."""
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from carillon import core, runfolder, virtual
 from carillon.config import Cell, Run, plan_text
+from carillon.errors import CarillonError
 from carillon.memory_run import ASLEEP, MemoryRun
 from carillon.models.allocation import STAGES
 from carillon.statistics import Percentiles, Values
@@ -31,7 +32,7 @@ _SPACING_KHZ = (1.0, 480.0)  # that a cell may have
 _MEASURED_FRAMES = 24
 
 
-class PoliciesError(Exception):
+class PoliciesError(CarillonError):
     """A comparison that cannot be made here."""
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from carillon import core
 from carillon.config import Cell, Run, plan_text
+from carillon.errors import CarillonError
 from carillon.telemetry import Telemetry
 
 FORMAT = 1
 
 
-class RunFolderError(Exception):
+class RunFolderError(CarillonError):
     """A folder that holds no run."""
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from carillon.errors import CarillonError
+
 Records = npt.NDArray[Any]
 
 MAGIC = b"CARILLON"
@@ -28,7 +30,7 @@ PHASES = ("starting", "running", "draining", "done")
 ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users"}
 
 
-class TelemetryError(Exception):
+class TelemetryError(CarillonError):
     """A file that is not telemetry, or not yet."""
 
 

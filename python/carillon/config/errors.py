@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from carillon.config.fields import Path, allowed, dotted, find, number, walk
+from carillon.errors import CarillonError
 
 _MOST_TOLD = 100
 
@@ -28,8 +29,11 @@ class Problem:
         return f"{self.file}:{self.line}: {what}" if self.line else f"{self.file}: {what}"
 
 
-class ConfigError(Exception):
+class ConfigError(CarillonError):
     """Configurations that cannot be used; all that is wrong with them, in the files' order."""
+
+    status = 2
+    prefix = ""  # it begins with the file
 
     def __init__(self, problems: list[Problem]) -> None:
         files = list(dict.fromkeys(problem.file for problem in problems))

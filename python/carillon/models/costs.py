@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from carillon.errors import CarillonError
 from carillon.models.workload import Workload
 
 _DIVISIBLE = 1e-6  # of a chunk: so small a job that nothing is lost to whole ones
 
 
-class CostError(Exception):
+class CostError(CarillonError):
     """A cost table that cannot be read, or that lacks a stage."""
 
 

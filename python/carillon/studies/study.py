@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from carillon.errors import CarillonError
 from carillon.models import Latency
 from carillon.models.allocation import Goal, Policy
 from carillon.studies.presets import Preset
@@ -19,7 +20,7 @@ from carillon.studies.sources import Source
 Presets = Mapping[str, Preset]
 
 
-class StudyError(Exception):
+class StudyError(CarillonError):
     """A study that is not known, or that cannot be done here."""
 
 
