@@ -29,6 +29,8 @@ class Executor {
   /// The scheduler has issued and polled all it will for now.
   virtual void flush() noexcept {}
   virtual std::size_t poll(std::span<Finished> out) noexcept = 0;
+  /// Chunks of the instance that were issued and are not done.
+  virtual std::uint32_t undone(const InstanceId& what) const noexcept = 0;
   /// Starts no further chunk of the instance.
   virtual void cancel(const InstanceId& what) noexcept = 0;
 };

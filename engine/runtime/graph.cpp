@@ -64,6 +64,34 @@ std::vector<std::uint16_t> ranks_by_urgency(const std::vector<Instruction>& inst
   return ranks;
 }
 
+// Of a graph without cycles.
+std::vector<Tick> available_from(std::span<const Instruction> instructions) {
+  std::vector<std::uint16_t> waiting, open;
+  std::vector<Tick> available;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    available.push_back(instructions[i].release);
+    waiting.push_back(instructions[i].predecessors);
+    if (waiting[i] == 0) open.push_back(static_cast<std::uint16_t>(i));
+  }
+  while (!open.empty()) {
+    const std::uint16_t id = open.back();
+    open.pop_back();
+    for (const std::uint16_t next : instructions[id].successors) {
+      available[next] = std::max(available[next], available[id]);
+      if (--waiting[next] == 0) open.push_back(next);
+    }
+  }
+  return available;
+}
+
+Tick shortest_span(std::span<const Instruction> instructions, std::span<const Tick> available) {
+  Tick shortest = kNever;
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (const Tick deadline = instructions[i].deadline; deadline != kNever)
+      shortest = std::min(shortest, deadline - std::max<Tick>(available[i], 0));
+  return shortest == kNever ? 0 : std::max<Tick>(shortest, 0);
+}
+
 std::vector<Timer> timers_of(const std::vector<Instruction>& instructions) {
   std::vector<Timer> timers;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -137,6 +165,10 @@ GraphResult GraphBuilder::build() const {
   for (const auto& [from, to] : edges) ++graph.instructions_[to].predecessors;
   if (std::string error = find_cycle(graph.instructions_); !error.empty()) return {{}, error};
   graph.ranks_ = ranks_by_urgency(graph.instructions_);
+  graph.order_.resize(graph.size());
+  for (std::uint16_t i = 0; i < graph.size(); ++i) graph.order_[graph.ranks_[i]] = i;
+  graph.available_ = available_from(graph.instructions_);
+  graph.shortest_span_ = shortest_span(graph.instructions_, graph.available_);
   graph.timers_ = timers_of(graph.instructions_);
   return {std::move(graph), {}};
 }

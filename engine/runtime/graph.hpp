@@ -63,6 +63,12 @@ class Graph {
 
   /// The instructions' place in order of deadline, then step, then id: what is urgent in a frame.
   std::uint16_t rank(std::uint16_t id) const { return ranks_[id]; }
+  /// The instruction of that rank.
+  std::uint16_t by_rank(std::uint16_t rank) const { return order_[rank]; }
+  /// From when on it can be ready: its own release or the latest of those it waits for.
+  Tick available(std::uint16_t id) const { return available_[id]; }
+  /// The shortest time from an instruction's availability to its deadline; 0 when there is none.
+  Tick shortest_span() const { return shortest_span_; }
   /// All finite releases, closes and deadlines of `drop_alone` instructions, by offset.
   std::span<const Timer> timers() const { return timers_; }
   /// One more than the highest opcode.
@@ -73,8 +79,10 @@ class Graph {
   std::vector<Instruction> instructions_;
   std::unique_ptr<Operand[]> operands_;
   std::unique_ptr<std::uint16_t[]> successors_;
-  std::vector<std::uint16_t> ranks_;
+  std::vector<std::uint16_t> ranks_, order_;
+  std::vector<Tick> available_;
   std::vector<Timer> timers_;
+  Tick shortest_span_ = 0;
   std::uint16_t opcodes_ = 0;
 };
 

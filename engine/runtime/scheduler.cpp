@@ -98,6 +98,15 @@ void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const st
   cell.offered(at.slot);
 }
 
+// Executors tell of whole issues, which may be most of a frame's work.
+void Scheduler::look_at_progress() {
+  for (const InstanceId& id : planned_) {
+    InstructionStatus& status = board_[id.cell].status(id.slot, id.instruction);
+    if (status.state < State::Committed)
+      status.done = status.uncommitted - status.unissued - executor_.undone(id);
+  }
+}
+
 // Frames of a cell go one after the other, so none is more urgent than those before it.
 void Scheduler::queue_behind(FrameRef at, bool yields) {
   CellBoard& cell = board_[at.cell];
@@ -113,7 +122,9 @@ void Scheduler::queue_behind(FrameRef at, bool yields) {
 bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now) {
   const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
   fill(at, id, air_start, chunks, now);
+  look_at_progress();
   const Admission verdict = policy_.admit({board_, ready_, planned_, now}, at);
+  board_[id.cell].admitted(verdict != Admission::Refuse);
   if (verdict == Admission::Refuse) {
     emit(FrameEvent::Kind::Refused, at, 0, Reason::Refused, now);
     release(at);
@@ -176,6 +187,7 @@ void Scheduler::collect(Tick now) {
                                       end.busy);
       if (status.state < State::Committed) {
         status.uncommitted -= end.count;
+        status.done = 0;
         if (status.uncommitted == 0) {
           status.committed = end.at;
           commit(ref, now);
@@ -267,7 +279,7 @@ void Scheduler::miss(Ref first, Reason why, Tick now) {
     const Instruction& instruction = graph(ref.frame)[ref.instruction];
     status.state = State::Missed;
     status.why = why;
-    status.uncommitted = 0;  // nobody waits for it
+    status.uncommitted = status.done = 0;  // nobody waits for it
     status.committed = now;
     --board_.frame(ref.frame).open;
     if (issued) executor_.cancel(identify(ref));
@@ -303,6 +315,7 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
   if (!live && frame.state != FrameStatus::State::Draining) return;
   frame.state = FrameStatus::State::Finished;
   frame.finished = now;
+  if (live || frame.why == Reason::Deadline) board_[at.cell].ended(live);
   emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, at, 0, frame.why, now);
 }
 

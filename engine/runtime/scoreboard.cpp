@@ -5,7 +5,8 @@
 namespace carillon::runtime {
 namespace {
 
-// Long enough to average over cache states, short enough to follow a change of clock.
+// Long enough to average over cache states, short enough to follow a change of clock. The first
+// windows are shorter: half of all that was executed.
 constexpr std::uint32_t kWindowChunks = 1024;
 
 // A claim's length of time: finding it and its two time stamps cost a hundredth of that.
@@ -54,7 +55,7 @@ void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) 
   info.busy += busy;
   info.window_chunks += chunks;
   info.window_busy += busy;
-  if (info.window_chunks < kWindowChunks) return;
+  if (info.window_chunks < std::min<std::uint64_t>(kWindowChunks, info.chunks / 2)) return;
   std::atomic_ref(info.mean).store(static_cast<double>(info.window_busy) / info.window_chunks,
                                    std::memory_order_relaxed);
   info.window_chunks = 0;

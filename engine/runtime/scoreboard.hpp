@@ -101,6 +101,7 @@ struct InstructionStatus {
   std::uint16_t missing = 0;                    ///< Arrivals: items fed as missing
   std::uint32_t chunks = 0;                     ///< this frame's count; 0 = skipped
   std::uint32_t unissued = 0, uncommitted = 0;  ///< of them
+  std::uint32_t done = 0;  ///< of the uncommitted, when a frame was last admitted
   Tick ready = 0, issued = 0, executed = 0, committed = 0;
   Tick busy = 0;  ///< kernel time, summed over devices
 };
@@ -164,6 +165,13 @@ class CellBoard {
   /// From one frame's start on air to the next one's, as they are offered; kNever when that is not
   /// known, or no frame has been offered for longer than two of them.
   Tick interval(Tick now) const noexcept;
+  /// When the next frame's air time starts; kNever when that is not known.
+  Tick next_start() const noexcept {
+    return interval_ == kNever ? kNever : newest_start_ + interval_;
+  }
+  /// Frames in a row, up to the newest, that were refused, and that were late of those admitted.
+  std::uint32_t refused() const noexcept { return refused_; }
+  std::uint32_t late() const noexcept { return late_; }
 
   // For the scheduler and the executors only.
   OpcodeInfo& opcode(std::uint16_t id) { return opcodes_[id]; }
@@ -175,6 +183,8 @@ class CellBoard {
   void measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy);
   /// Notes what a frame in its place asks for, and when.
   void offered(std::uint16_t slot);
+  void admitted(bool yes) { refused_ = yes ? 0 : refused_ + 1; }
+  void ended(bool in_time) { late_ = in_time ? 0 : late_ + 1; }
 
  private:
   const Graph* graph_;
@@ -183,6 +193,7 @@ class CellBoard {
   std::vector<InstructionStatus> instructions_;
   Tick interval_ = kNever, newest_start_ = kNever;
   std::uint64_t newest_ = 0;
+  std::uint32_t refused_ = 0, late_ = 0;
 };
 
 class Scoreboard {

@@ -289,6 +289,8 @@ def _realtime() -> Iterator[None]:
 def _scheduling(run: memory_run.MemoryRun, cell: Cell) -> Scheduling:
     """What is left of a frame's time on one worker when its kernels are taken off, by least squares
     over small claims and large ones."""
+    from scipy.optimize import nnls  # which takes its time
+
     counts, left = [], []
     for grain in (1, 128, 1, 128):
         got = run.frames(memory_run.with_grain(cell, dict.fromkeys(STAGES, grain)), _FRAMES)
@@ -371,7 +373,7 @@ def fit(claims: Mapping[int, Sequence[NDArray[np.uint32]]]) -> Stage:
 
 def _line(medians: Mapping[int, float]) -> tuple[float, float]:
     """I and Δ, neither below 0, with the least relative squares."""
-    from scipy.optimize import nnls  # which takes its time
+    from scipy.optimize import nnls
 
     chunks = np.array(list(medians), dtype=float)
     ns = np.maximum(np.array(list(medians.values())), 1.0)

@@ -298,7 +298,7 @@ TEST(Simulation, SkippedInstructionsLetTheirSuccessorsPass) {
   for (std::uint16_t i = 0; i < 3; ++i) builder.depend(i, static_cast<std::uint16_t>(i + 1));
   const Graph graph = std::move(*builder.build().graph);
   EarliestFrame policy;
-  Simulation simulation(graph, policy, {.costs = {{0, 10}}});
+  Simulation simulation(graph, policy, {.grain = {1}, .costs = {{0, 10}}});
   const std::uint32_t some[] = {1, 0, 0, 2}, none[] = {0, 0, 0, 0};
   simulation.begin(0, 0, 0, some);
   simulation.begin(500, 1, 500, none);

@@ -133,6 +133,16 @@ std::size_t CpuExecutor::poll(std::span<Finished> out) noexcept {
   return count;
 }
 
+std::uint32_t CpuExecutor::undone(const InstanceId& what) const noexcept {
+  std::uint32_t chunks = 0;
+  for (std::uint32_t i = 0; i < live_; ++i) {
+    const Place& place = places_[sorted_[i]];
+    if (place.what == what)
+      chunks += static_cast<std::uint32_t>(place.progress.load(kAcquire) >> kBusyBits);
+  }
+  return chunks;
+}
+
 void CpuExecutor::cancel(const InstanceId& what) noexcept {
   for (std::uint32_t i = 0; i < live_; ++i) {
     const std::uint8_t index = sorted_[i];

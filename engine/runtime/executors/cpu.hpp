@@ -37,6 +37,7 @@ class CpuExecutor final : public Executor {
   void issue(const Issue& issue, Tick now) noexcept override;
   void flush() noexcept override;
   std::size_t poll(std::span<Finished> out) noexcept override;
+  std::uint32_t undone(const InstanceId& what) const noexcept override;
   void cancel(const InstanceId& what) noexcept override;
 
   // Worker side.

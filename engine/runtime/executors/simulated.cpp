@@ -45,6 +45,13 @@ std::size_t SimulatedExecutor::poll(std::span<Finished> out) noexcept {
   return count;
 }
 
+std::uint32_t SimulatedExecutor::undone(const InstanceId& what) const noexcept {
+  std::uint32_t chunks = 0;
+  for (const Live& live : live_)
+    if (live.issue.what == what) chunks += live.left;
+  return chunks;
+}
+
 void SimulatedExecutor::cancel(const InstanceId& what) noexcept {
   for (std::size_t i = live_.size(); i-- > 0;) {
     Live& live = live_[i];

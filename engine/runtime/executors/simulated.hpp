@@ -43,6 +43,7 @@ class SimulatedExecutor final : public Executor {
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
   void issue(const Issue& issue, Tick now) noexcept override;
   std::size_t poll(std::span<Finished> out) noexcept override;
+  std::uint32_t undone(const InstanceId& what) const noexcept override;
   void cancel(const InstanceId& what) noexcept override;
 
   /// Ends what has ended by `now`.

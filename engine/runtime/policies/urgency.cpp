@@ -2,11 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace carillon::runtime {
 namespace {
 
-// On one group, of the cell's live frames that are due by then, in device time, as far as it has
+// When what an instruction has to do is wanted; not before all of the frames before it.
+Tick due_of(const CellBoard& cell, const FrameStatus& frame, std::uint16_t instruction) {
+  const Tick deadline = cell.graph()[instruction].deadline;
+  return std::max(frame.queue, deadline == kNever ? kNever : frame.air_start + deadline);
+}
+
+// On one group, of the cell's live frames and wanted by `due`, in device time, as far as it has
 // been measured; `yielding`: also of those that yield.
 double remaining_work(const CellBoard& cell, const Groups& groups, const DeviceMask& group,
                       Tick due, bool yielding) {
@@ -14,22 +21,31 @@ double remaining_work(const CellBoard& cell, const Groups& groups, const DeviceM
   const Graph& graph = cell.graph();
   for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
     const FrameStatus& frame = cell.frame(slot);
-    if (frame.state != FrameStatus::State::Live || frame.deadline > due) continue;
-    if (frame.yields && !yielding) continue;
+    if (frame.state != FrameStatus::State::Live || (frame.yields && !yielding)) continue;
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       const std::uint16_t opcode = graph[i].opcode;
-      if (groups[opcode] == group)
-        work += cell.status(slot, i).uncommitted * cell.opcodes()[opcode].mean;
+      if (groups[opcode] != group || due_of(cell, frame, i) > due) continue;
+      const InstructionStatus& status = cell.status(slot, i);
+      work += (status.uncommitted - status.done) * cell.opcodes()[opcode].mean;
     }
   }
   return work;
 }
 
-std::size_t live_frames(const CellBoard& cell) {
-  const auto frames = cell.frames();
-  return static_cast<std::size_t>(std::count_if(frames.begin(), frames.end(), [](auto& frame) {
-    return frame.state == FrameStatus::State::Live;
-  }));
+bool is_only_live_frame(const View& view) {
+  std::size_t live = 0;
+  for (const CellBoard& cell : view.board.cells())
+    for (const FrameStatus& frame : cell.frames()) live += frame.state == FrameStatus::State::Live;
+  return live == 1;
+}
+
+// Whether a frame that cannot make it, as it seems, is let in to see: times measured in a bad
+// moment have to be measured again some time. Where it takes nothing from another frame that is at
+// once, but ever more rarely while it is in vain.
+bool is_worth_a_try(const View& view, const CellBoard& cell) {
+  constexpr std::uint32_t kMostRefused = 31;
+  const std::uint32_t in_vain = std::min(cell.late(), 5U);
+  return cell.refused() >= (is_only_live_frame(view) ? (1U << in_vain) - 1 : kMostRefused);
 }
 
 // Devices of a group that the cell's frames would keep busy. What has not been measured for long
@@ -72,26 +88,103 @@ struct Shares {
     }
   }
   bool exceeds(std::uint16_t cell) const { return wish[cell] > equal; }
+  // More of its frames were refused in a row than would be of a cell that gets its share.
+  bool starves(std::uint16_t cell, const CellBoard& board) const {
+    return board.refused() * fair > wish[cell];
+  }
 
   std::size_t cells;
   std::array<double, kMaxCells> wish;  // devices
   double equal = 0, fair = 0;
 };
 
-// Device time on a group that goes to other cells before the frame's deadline.
+// Device time on a group that goes to other cells before what is wanted by `due`: to what they have
+// in flight, and to what they are entitled to of the frames that are still to come.
 double taken_by_others(const View& view, const Shares& shares, FrameRef at, const Groups& groups,
-                       const DeviceMask& group) {
-  const Tick due = view.board.frame(at).deadline;
+                       const DeviceMask& group, Tick due) {
   const bool yields = shares.exceeds(at.cell);
   double taken = 0;
   for (std::uint16_t c = 0; c < shares.cells; ++c) {
     if (c == at.cell) continue;
-    const double entitled =
-        !yields && shares.exceeds(c) ? 0 : std::min(shares.wish[c], shares.fair);
-    taken += std::max(remaining_work(view.board[c], groups, group, due, yields),
-                      entitled * static_cast<double>(due - view.now));
+    const CellBoard& cell = view.board[c];
+    const bool first = yields && !shares.exceeds(c);  // whatever its deadlines
+    taken += remaining_work(cell, groups, group, first ? kNever : due, yields);
+    if (!yields && shares.exceeds(c)) continue;
+    const Tick from = std::max(view.now, cell.next_start());
+    const bool owed = first || shares.starves(c, cell);
+    const Tick until = owed ? due : due - cell.graph().shortest_span();
+    if (until > from)
+      taken += std::min(shares.wish[c], shares.fair) * static_cast<double>(until - from);
   }
   return taken;
+}
+
+// What one group has to do for a frame, in device time.
+struct Task {
+  const CellBoard& cell;
+  const FrameStatus& frame;
+  std::uint16_t slot;
+  const Groups& groups;
+  const DeviceMask& group;
+
+  double work(std::uint16_t instruction) const {
+    const std::uint16_t opcode = cell.graph()[instruction].opcode;
+    const std::uint32_t chunks = cell.status(slot, instruction).chunks;
+    return groups[opcode] == group ? chunks * cell.opcodes()[opcode].mean : 0;
+  }
+};
+
+// What a frame asks for last: its instructions that can be ready last.
+struct Tail {
+  Tick available = kAlways;
+  double work = 0;
+  double path = 0;  // the time of the longest instruction of each opcode, one after the other
+};
+
+Tail tail_of(const Task& task) {
+  const Graph& graph = task.cell.graph();
+  Tail tail;
+  for (std::uint16_t i = 0; i < graph.size(); ++i)
+    if (task.work(i) > 0) tail.available = std::max(tail.available, graph.available(i));
+  for (std::uint16_t opcode = 0; opcode < graph.opcodes(); ++opcode) {
+    const double mean = task.cell.opcodes()[opcode].mean;
+    double longest = 0;
+    for (std::uint16_t i = 0; i < graph.size(); ++i) {
+      if (graph[i].opcode != opcode || graph.available(i) != tail.available) continue;
+      const double work = task.work(i);
+      tail.work += work;
+      longest = std::max(longest, std::ceil(work / mean / task.group.count()) * mean);
+    }
+    tail.path += longest;
+  }
+  return tail;
+}
+
+// Whether a frame that waits for `before` is done in time, and all of it that would be dropped
+// alone and can be in time at all. `others`: what goes to other cells until then.
+template <typename Others>
+bool in_time(const Task& task, Tick now, double before, const Others& others) {
+  const Graph& graph = task.cell.graph();
+  const double devices = task.group.count();
+  const auto until = [&](Tick offset) {
+    return static_cast<double>(task.frame.air_start + offset - now);
+  };
+  double work = 0;
+  for (std::uint16_t rank = 0; rank < graph.size(); ++rank) {
+    const Instruction& instruction = graph[graph.by_rank(rank)];
+    work += task.work(graph.by_rank(rank));
+    if (!instruction.drop_alone || rank + 1 == graph.size()) continue;
+    const auto next = static_cast<std::uint16_t>(rank + 1);
+    if (graph[graph.by_rank(next)].deadline == instruction.deadline) continue;
+    const double most = devices * until(instruction.deadline);
+    if (work <= most && before + work + others(task.frame.air_start + instruction.deadline) > most)
+      return false;
+  }
+  const Tail tail = tail_of(task);
+  const double busy = (before + work - tail.work + others(task.frame.deadline)) / devices;
+  const double start = tail.available == kAlways ? 0 : until(tail.available);
+  return std::max(busy, start) + std::max(tail.path, tail.work / devices) <=
+         static_cast<double>(task.frame.deadline - now);
 }
 
 // The groups, each once.
@@ -125,9 +218,8 @@ FrameId earliest_frame_with_work(const View& view) {
 Priority priority_of(const View& view, const InstanceId& id) {
   const CellBoard& cell = view.board[id.cell];
   const FrameStatus& frame = cell.frame(id.slot);
-  const Tick deadline = cell.graph()[id.instruction].deadline;
   return {.yields = frame.yields,
-          .due = std::max(frame.queue, deadline == kNever ? kNever : frame.air_start + deadline),
+          .due = due_of(cell, frame, id.instruction),
           .frame = id.frame,
           .rank = cell.graph().rank(id.instruction),
           .cell = id.cell};
@@ -136,17 +228,22 @@ Priority priority_of(const View& view, const InstanceId& id) {
 Admission admission(const View& view, FrameRef at, const Groups& groups) {
   const CellBoard& cell = view.board[at.cell];
   const FrameStatus& frame = cell.frame(at.slot);
-  const Tick left = frame.deadline - view.now;
-  if (left <= 0) return Admission::Refuse;
-  const bool alone = live_frames(cell) == 1;
+  if (frame.deadline <= view.now) return Admission::Refuse;
+  if (frame.deadline == kNever) return Admission::Admit;
   Admission verdict = Admission::Admit;
   for_each_group(groups, cell.graph().opcodes(), [&](const DeviceMask& group) {
     const Shares shares(view, groups, group);
     if (shares.exceeds(at.cell)) verdict = std::min(verdict, Admission::Yield);
-    const double work = remaining_work(cell, groups, group, kNever, true) +
-                        taken_by_others(view, shares, at, groups, group);
-    if (work > group.count() * static_cast<double>(left))
-      verdict = std::min(verdict, alone ? Admission::Yield : Admission::Refuse);
+    const Task task{cell, frame, at.slot, groups, group};
+    double own = 0;
+    for (std::uint16_t i = 0; i < cell.graph().size(); ++i) own += task.work(i);
+    const double before = remaining_work(cell, groups, group, kNever, true) - own;
+    const auto others = [&](Tick due) {
+      return taken_by_others(view, shares, at, groups, group, due);
+    };
+    if (!in_time(task, view.now, before, others))
+      verdict =
+          std::min(verdict, is_worth_a_try(view, cell) ? Admission::Yield : Admission::Refuse);
   });
   return verdict;
 }

@@ -30,12 +30,12 @@ inline DeviceMask all_devices(const View& view) {
 
 Priority priority_of(const View& view, const InstanceId& id);
 
-/// Whether a frame may be worked on: behind another frame of its cell only if on each group all
-/// that is left to do of them fits in before its deadline, beside what other cells will take by
-/// then. That is what they have in flight that goes first, or what they are entitled to, whichever
-/// is more. A frame that cannot make it would cost the next ones theirs. Alone in its cell it is
-/// always let in, so that times measured in a bad moment are soon measured again; but it yields
-/// when it cannot make it, as it does when its cell asks for more than an equal part.
+/// Whether a frame may be worked on: only if all that it needs of each group fits in before its
+/// deadlines, behind the earlier frames of its cell and beside what other cells will take by then,
+/// which is what they have in flight and what they are entitled to. What can be ready last takes
+/// its time besides, however many cores there are. A frame that cannot make it would cost the next
+/// ones theirs. Now and then one is let in nevertheless, since what it takes may have been measured
+/// in a bad moment; but it yields, as it does when its cell asks for more than an equal part.
 Admission admission(const View& view, FrameRef frame, const Groups& groups);
 
 /// Issues whole instructions on their groups, the most urgent first, and returns how many.
