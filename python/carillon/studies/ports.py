@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from carillon.errors import CarillonError
+
 _NEWEST, _OLDEST = 30, 13  # llvm-mca-N that are looked for
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S.*)$", re.M)
 _JUMP = re.compile(r"j\w+\s+([0-9a-f]+)\b")
@@ -23,7 +25,7 @@ _SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (.*)$", re.M)
 _MODELS = {"avx512": "sapphirerapids", "avx512fp16": "sapphirerapids", "avx2": "znver3"}
 
 
-class PortsError(Exception):
+class PortsError(CarillonError):
     """A tool or a loop that is not there."""
 
 
