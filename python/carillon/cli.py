@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from carillon.cli_options import (
+    CellArgument,
+    CellsArgument,
+    FolderOption,
+    FramesOption,
+    JsonOption,
+    LiveOption,
+    SecondsOption,
+    Side,
+    Transport,
+    TransportOption,
+)
 from carillon.errors import CarillonError
 
 app = typer.Typer(
@@ -26,47 +37,6 @@ config_app = typer.Typer(
 app.add_typer(config_app, name="config")
 bench_app = typer.Typer(invoke_without_command=True)
 app.add_typer(bench_app, name="bench")
-
-
-class Side(StrEnum):
-    """Who sends."""
-
-    uplink = "uplink"
-    downlink = "downlink"
-
-
-class Transport(StrEnum):
-    """How samples travel."""
-
-    shm = "shm"
-    udp = "udp"
-
-
-CellArgument = Annotated[
-    str, typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL")
-]
-CellsArgument = Annotated[
-    list[str], typer.Argument(help="YAML files, or names of examples.", metavar="CELL…")
-]
-FramesOption = Annotated[
-    int, typer.Option(min=0, help="Stop after so many frames; 0: no such limit.")
-]
-SecondsOption = Annotated[
-    float, typer.Option(min=0, help="Stop after so many seconds on air; 0: no such limit.")
-]
-TransportOption = Annotated[
-    Transport | None,
-    typer.Option(help="Shared memory or UDP, instead of what the cell's file says."),
-]
-FolderOption = Annotated[
-    Path | None, typer.Option(help="Run folder; runs/NAME-DATE-TIME if not given.")
-]
-LiveOption = Annotated[
-    bool, typer.Option("--live/--no-live", help="Show the run in the terminal while it lasts.")
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON alone on standard output, words on the other.")
-]
 
 
 @app.command(
