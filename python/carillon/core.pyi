@@ -24,7 +24,9 @@ def validate(plan_text: str) -> list[tuple[str, str]]:
     What is wrong with a run plan: (key, message) each; empty when it can be run.
     """
 
-def validate_together(plan_texts: Sequence[str], names: Sequence[str]) -> list[tuple[int, str, str]]:
+def validate_together(
+    plan_texts: Sequence[str], names: Sequence[str]
+) -> list[tuple[int, str, str]]:
     """
     What is wrong with plans as cells of one process, though each is right by itself: (which plan, key, message) each. Messages call plans by their names. Raises ValueError on a plan that cannot be.
     """
