@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 namespace carillon::runtime {
 namespace {
-
-using Edges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 
 std::string check(std::size_t id, const Instruction& instruction) {
   const std::string name =
@@ -120,6 +119,53 @@ std::uint16_t GraphBuilder::add(const Instruction& instruction) {
 
 void GraphBuilder::depend(std::uint16_t from, std::uint16_t to) { edges_.emplace_back(from, to); }
 
+// Explicit ones and, from operands, every read after a write; each once, in order.
+GraphBuilder::Edges GraphBuilder::all_edges() const {
+  Edges edges = edges_;
+  std::unordered_map<std::uint16_t, std::vector<std::uint16_t>> writers;  // [buffer]
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const auto id = static_cast<std::uint16_t>(i);
+    for (const Operand& operand : operands_[i])
+      if (!operand.write && operand.frame == 0)
+        for (const std::uint16_t writer : writers[operand.buffer]) edges.emplace_back(writer, id);
+    for (const Operand& operand : operands_[i])
+      if (operand.write) writers[operand.buffer].push_back(id);
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
+// Copies the operands and lists the edges with both of their ends.
+void GraphBuilder::lay_out(Graph& graph, const Edges& edges) const {
+  graph.instructions_ = instructions_;
+  graph.sources_ = std::make_unique<std::uint16_t[]>(edges.size());
+  graph.successors_ = std::make_unique<std::uint16_t[]>(edges.size());
+  std::size_t operands = 0;
+  for (const auto& list : operands_) operands += list.size();
+  graph.operands_ = std::make_unique<Operand[]>(operands);
+
+  for (Instruction& instruction : graph.instructions_) instruction.predecessors = 0;
+  for (const auto& [from, to] : edges) ++graph.instructions_[to].predecessors;
+  std::vector<std::uint16_t*> next_source;
+  std::uint16_t* source = graph.sources_.get();
+  std::uint16_t* successor = graph.successors_.get();
+  Operand* operand = graph.operands_.get();
+  auto edge = edges.begin();
+  for (std::size_t i = 0; i < instructions_.size(); ++i) {
+    Instruction& instruction = graph.instructions_[i];
+    next_source.push_back(source);
+    instruction.sources = {source, instruction.predecessors};
+    source += instruction.predecessors;
+    std::uint16_t* const first = successor;
+    for (; edge != edges.end() && edge->first == i; ++edge) *successor++ = edge->second;
+    instruction.successors = {first, successor};
+    instruction.operands = {operand, operands_[i].size()};
+    operand = std::copy(operands_[i].begin(), operands_[i].end(), operand);
+  }
+  for (const auto& [from, to] : edges) *next_source[to]++ = from;
+}
+
 GraphResult GraphBuilder::build() const {
   if (instructions_.empty()) return {{}, "the graph has no instructions"};
   if (instructions_.size() > kMaxInstructions) {
@@ -130,9 +176,7 @@ GraphResult GraphBuilder::build() const {
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
     if (std::string error = check(i, instructions_[i]); !error.empty()) return {{}, error};
   }
-  Edges edges = edges_;
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  const Edges edges = all_edges();
   for (const auto& [from, to] : edges) {
     if (std::max(from, to) >= instructions_.size()) {
       return {{},
@@ -142,27 +186,9 @@ GraphResult GraphBuilder::build() const {
   }
 
   Graph graph;
-  graph.instructions_ = instructions_;
-  graph.successors_ = std::make_unique<std::uint16_t[]>(edges.size());
-  std::size_t operands = 0;
-  for (const auto& list : operands_) operands += list.size();
-  graph.operands_ = std::make_unique<Operand[]>(operands);
-
-  std::size_t edge = 0, operand = 0;
-  for (std::size_t i = 0; i < instructions_.size(); ++i) {
-    Instruction& instruction = graph.instructions_[i];
-    instruction.predecessors = 0;
-    const std::size_t first = edge;
-    for (; edge < edges.size() && edges[edge].first == i; ++edge) {
-      graph.successors_[edge] = edges[edge].second;
-    }
-    instruction.successors = {&graph.successors_[first], edge - first};
-    std::copy(operands_[i].begin(), operands_[i].end(), &graph.operands_[operand]);
-    instruction.operands = {&graph.operands_[operand], operands_[i].size()};
-    operand += operands_[i].size();
+  lay_out(graph, edges);
+  for (const Instruction& instruction : graph.instructions_)
     graph.opcodes_ = std::max(graph.opcodes_, static_cast<std::uint16_t>(instruction.opcode + 1));
-  }
-  for (const auto& [from, to] : edges) ++graph.instructions_[to].predecessors;
   if (std::string error = find_cycle(graph.instructions_); !error.empty()) return {{}, error};
   graph.ranks_ = ranks_by_urgency(graph.instructions_);
   graph.order_.resize(graph.size());

@@ -22,8 +22,9 @@ enum class Feed : std::uint8_t { Commits, Arrivals };
 inline constexpr Tick kAlways = std::numeric_limits<Tick>::min();
 inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
-/// A buffer that an instruction reads or writes. `frame` 0 is this frame, -n the n-th before it:
-/// the version last committed, never waited for.
+/// A buffer that an instruction reads or writes. `frame` 0 is this frame: a reader waits for every
+/// instruction added before it that writes the buffer. -n is the n-th frame before: the version
+/// last committed, never waited for.
 struct Operand {
   std::uint16_t buffer = 0;
   std::int8_t frame = 0;
@@ -43,7 +44,8 @@ struct Instruction {
   Tick close = kNever;       ///< Arrivals: items missing now are fed as missing
   Tick deadline = kNever;
   std::span<const Operand> operands = {};
-  std::span<const std::uint16_t> successors = {};  ///< filled by GraphBuilder::build
+  std::span<const std::uint16_t> sources = {};     ///< ids it waits for, ascending; filled by build
+  std::span<const std::uint16_t> successors = {};  ///< ids that wait for it; filled by build
 };
 
 /// An instant of the frame at which the scheduler has something to do.
@@ -78,7 +80,7 @@ class Graph {
   friend class GraphBuilder;
   std::vector<Instruction> instructions_;
   std::unique_ptr<Operand[]> operands_;
-  std::unique_ptr<std::uint16_t[]> successors_;
+  std::unique_ptr<std::uint16_t[]> sources_, successors_;
   std::vector<std::uint16_t> ranks_, order_;
   std::vector<Tick> available_;
   std::vector<Timer> timers_;
@@ -98,10 +100,11 @@ class GraphBuilder {
   static constexpr std::uint32_t kMaxArrivals = 0x7fff;
   static constexpr std::uint32_t kMaxChunks = (1U << 24) - 1;
 
-  /// Copies the operands; ignores `predecessors` and `successors`. Returns the instruction's id:
-  /// 0, 1, 2 …
+  /// Copies the operands, from which follows what it waits for; ignores `predecessors`, `sources`
+  /// and `successors`. Returns the instruction's id: 0, 1, 2 …
   std::uint16_t add(const Instruction& instruction);
-  /// `to` starts only when `from` has committed. Naming the same pair twice is harmless.
+  /// `to` starts only when `from` has committed, whatever its operands. Naming the same pair twice
+  /// is harmless.
   void depend(std::uint16_t from, std::uint16_t to);
 
   /// Errors: no instruction or too many, an id out of range, a cycle (naming its instructions),
@@ -110,9 +113,14 @@ class GraphBuilder {
   GraphResult build() const;
 
  private:
+  using Edges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+
+  Edges all_edges() const;
+  void lay_out(Graph& graph, const Edges& edges) const;
+
   std::vector<Instruction> instructions_;
   std::vector<std::vector<Operand>> operands_;
-  std::vector<std::pair<std::uint16_t, std::uint16_t>> edges_;
+  Edges edges_;
 };
 
 }  // namespace carillon::runtime

@@ -1,7 +1,12 @@
 #include "runtime/graph.hpp"
 
+#include <algorithm>
+#include <random>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "runtime/random_graph.hpp"
 #include "support/test.hpp"
 
 namespace carillon::runtime {
@@ -25,6 +30,73 @@ TEST(Graph, CountsPredecessorsAndListsSuccessorsOnce) {
   EXPECT_EQ(graph[0].successors[0], 2);
   EXPECT_EQ(graph[0].successors[1], 3);
   EXPECT_EQ(graph[3].successors.size(), 0U);
+}
+
+std::vector<std::uint16_t> sources_of(const Graph& graph, std::uint16_t id) {
+  return {graph[id].sources.begin(), graph[id].sources.end()};
+}
+
+using Ids = std::vector<std::uint16_t>;
+
+TEST(Graph, AReaderWaitsForAllThatWroteBeforeIt) {
+  constexpr Operand kMakes5 = {.buffer = 5, .write = true};
+  const Operand in_place[] = {{.buffer = 5}, kMakes5};
+  const Operand two[] = {{.buffer = 5}, {.buffer = 6}};
+  const Operand one[] = {{.buffer = 5}};
+  GraphBuilder builder;
+  builder.add({.operands = {&kMakes5, 1}});
+  builder.add({.operands = one});
+  builder.add({.operands = in_place});
+  builder.add({.operands = two});
+  builder.add({.operands = {&kMakes5, 1}});
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  EXPECT_TRUE(sources_of(*result.graph, 0).empty());
+  EXPECT_TRUE(sources_of(*result.graph, 1) == Ids({0}));
+  EXPECT_TRUE(sources_of(*result.graph, 2) == Ids({0}));
+  EXPECT_TRUE(sources_of(*result.graph, 3) == Ids({0, 2}));
+  EXPECT_TRUE(sources_of(*result.graph, 4).empty());
+}
+
+TEST(Graph, NobodyWaitsForAnEarlierFrame) {
+  const Operand writes[] = {{.buffer = 5, .write = true}};
+  const Operand reads[] = {{.buffer = 5, .frame = -1}};
+  GraphBuilder builder;
+  builder.add({.operands = writes});
+  builder.add({.operands = reads});
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  EXPECT_EQ((*result.graph)[1].predecessors, 0);
+}
+
+TEST(Graph, SourcesAndSuccessorsAreTheSameEdges) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 100; ++i) {
+    Graph original = random_graph(random, {});
+    const Graph graph = std::move(original);
+    std::set<std::pair<std::uint16_t, std::uint16_t>> forward, backward;
+    for (std::uint16_t id = 0; id < graph.size(); ++id) {
+      EXPECT_EQ(graph[id].sources.size(), graph[id].predecessors);
+      EXPECT_TRUE(std::is_sorted(graph[id].sources.begin(), graph[id].sources.end()));
+      for (const auto next : graph[id].successors) forward.emplace(id, next);
+      for (const auto source : graph[id].sources) backward.emplace(source, id);
+    }
+    EXPECT_FALSE(forward.empty());
+    EXPECT_TRUE(forward == backward);
+  }
+}
+
+TEST(Graph, AnOperandAndADependencyMakeOneEdge) {
+  const Operand writes[] = {{.buffer = 1, .write = true}};
+  const Operand reads[] = {{.buffer = 1}, {.buffer = 1}};
+  GraphBuilder builder;
+  builder.add({.operands = writes});
+  builder.add({.operands = reads});
+  builder.depend(0, 1);
+  const GraphResult result = builder.build();
+  ASSERT_TRUE(result.graph.has_value());
+  EXPECT_TRUE(sources_of(*result.graph, 1) == Ids({0}));
+  EXPECT_EQ((*result.graph)[0].successors.size(), 1U);
 }
 
 TEST(Graph, OwnsItsOperandsAndMayBeMoved) {
