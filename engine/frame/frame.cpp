@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "phy/pilot/pilot.hpp"
@@ -100,6 +101,26 @@ std::span<const Allocation> Frame::allocations(std::uint32_t symbol) const {
 
 std::span<const std::uint32_t> Frame::code_blocks_at(std::uint32_t symbol) const {
   return blocks_.code_blocks_at[symbol];
+}
+
+bool Frame::anyone_in(std::uint32_t symbol) const {
+  const auto all = allocations(symbol);
+  return std::any_of(all.begin(), all.end(), [](const Allocation& a) { return a.count > 0; });
+}
+
+std::uint16_t Frame::first_symbol_of_blocks_at(std::uint16_t symbol) const {
+  std::uint16_t first = symbol;
+  for (const auto b : code_blocks_at(symbol))
+    first = std::min(first, code_blocks(Direction::Uplink)[b].first_symbol);
+  return first;
+}
+
+std::vector<std::uint16_t> Frame::first_symbols_of_blocks_in(std::uint16_t symbol) const {
+  std::set<std::uint16_t> first;
+  for (const auto& block : code_blocks(Direction::Downlink))
+    if (block.first_symbol <= symbol && symbol <= block.last_symbol)
+      first.insert(block.first_symbol);
+  return {first.begin(), first.end()};
 }
 
 std::span<const std::uint32_t> Frame::assemblies_at(std::uint32_t symbol) const {

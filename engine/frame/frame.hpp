@@ -59,8 +59,14 @@ class Frame {
   }
   /// Allocations of a data symbol, one for each user.
   std::span<const Allocation> allocations(std::uint32_t symbol) const;
+  /// Whether anyone has data in a symbol.
+  bool anyone_in(std::uint32_t symbol) const;
   /// Code blocks whose last (uplink) or first (downlink) resource element lies in a symbol.
   std::span<const std::uint32_t> code_blocks_at(std::uint32_t symbol) const;
+  /// The first symbol with resource elements of the code blocks that end in an uplink symbol.
+  std::uint16_t first_symbol_of_blocks_at(std::uint16_t symbol) const;
+  /// The symbols in which the code blocks that a downlink symbol carries begin, ascending.
+  std::vector<std::uint16_t> first_symbols_of_blocks_in(std::uint16_t symbol) const;
   /// Uplink transport blocks of several code blocks that end in a symbol (their CRC24A is checked
   /// when all code blocks are there).
   std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const;

@@ -14,10 +14,6 @@ namespace {
 using runtime::Feed;
 using runtime::Instruction;
 
-// Packets of a symbol leave the radio unit when it has been on air. Until just before, an idle
-// thread has nothing to wait for.
-constexpr Tick kReadiness = 5 * kMicrosecond;
-
 class Builder {
  public:
   Builder(const Frame& frame, std::uint32_t workers)
@@ -100,7 +96,7 @@ class Builder {
   void uplink() {
     const auto symbols = frame_.symbols_of(SymbolKind::Uplink);
     for (const auto s : symbols) {
-      if (!anyone_in(s)) continue;
+      if (!frame_.anyone_in(s)) continue;
       equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
       builder_.depend(result_.receive[s], equalize_[s]);
       builder_.depend(result_.zero_force, equalize_[s]);
@@ -115,21 +111,12 @@ class Builder {
     return equalize_[symbol] != kNoInstruction ? equalize_[symbol] : result_.receive[symbol];
   }
 
-  bool anyone_in(std::uint16_t symbol) const {
-    for (const auto& allocation : frame_.allocations(symbol))
-      if (allocation.count > 0) return true;
-    return false;
-  }
-
   void decode(std::uint16_t s) {
     const auto blocks = frame_.code_blocks_at(s);
     if (blocks.empty()) return;
     result_.packs[s] = pack(blocks);
     result_.decode[s] = add(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
-    std::uint16_t first = s;
-    for (const auto b : blocks)
-      first = std::min(first, frame_.code_blocks(Direction::Uplink)[b].first_symbol);
-    for (std::uint16_t t = first; t <= s; ++t)
+    for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
       if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
   }
 
@@ -171,16 +158,15 @@ class Builder {
       if (const auto blocks = frame_.code_blocks_at(s); !blocks.empty())
         encode_[s] = add(Op::Encode, s, blocks.size(), frame_.downlink_deadline(s));
     for (const auto s : symbols) {
-      if (frame_.symbol(s).ordinal > 0 && anyone_in(s)) modulate(s);
+      if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) modulate(s);
       transmit(s);
     }
   }
 
   void modulate(std::uint16_t s) {
     modulate_[s] = add_for_air(Op::Modulate, s, frame_.format().users);
-    for (const auto& block : frame_.code_blocks(Direction::Downlink))
-      if (block.first_symbol <= s && s <= block.last_symbol)
-        builder_.depend(encode_[block.first_symbol], modulate_[s]);
+    for (const auto first : frame_.first_symbols_of_blocks_in(s))
+      builder_.depend(encode_[first], modulate_[s]);
   }
 
   void transmit(std::uint16_t s) {

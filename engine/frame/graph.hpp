@@ -13,6 +13,10 @@ namespace carillon::frame {
 
 inline constexpr std::uint16_t kNoInstruction = std::numeric_limits<std::uint16_t>::max();
 
+/// Packets of a symbol leave the radio unit when it has been on air. Until just before, an idle
+/// thread has nothing to wait for.
+inline constexpr Tick kReadiness = 5 * kMicrosecond;
+
 /// Received grids that a frame has at once: few enough to stay in a core's cache.
 inline constexpr std::uint32_t kReceivedGrids = 4;
 

@@ -1,0 +1,344 @@
+#include "frame/pool.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "frame/graph.hpp"
+#include "phy/ldpc/base_graph.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using runtime::Feed;
+using runtime::Footprint;
+using runtime::Instruction;
+using runtime::Operand;
+using runtime::Work;
+
+// MegaStation's table 1 in the order of Op; CTAs follow from the cell.
+constexpr Footprint kFft{.warps = 4, .registers = 56, .shared_bytes = 8448};
+constexpr std::array<Footprint, kOps> kFootprints{{
+    {},  // Load
+    {},  // Store
+    kFft,
+    kFft,
+    kFft,
+    {.warps = 32, .registers = 30, .shared_bytes = 8448},   // ZeroForce
+    {.warps = 1, .registers = 30},                          // EqualizeDemodulate
+    {.warps = 1, .registers = 18},                          // Modulate
+    {.warps = 1, .registers = 30},                          // Precode
+    {.warps = 4, .registers = 168, .shared_bytes = 14144},  // Decode
+    {.warps = 8, .registers = 56, .shared_bytes = 843},     // Encode
+}};
+constexpr std::uint64_t kRowsPerCta = 8;    // of combiners: CSI groups × users
+constexpr std::uint64_t kLanesPerCta = 32;  // subcarriers × users or antennas
+
+// Operations beside the products, which need 8 for each complex multiply-add.
+constexpr double kDemapOps = 20;    // per soft bit: max-log, scaled and rounded
+constexpr double kModulateOps = 2;  // per bit
+constexpr double kDecodeOps = 4;    // per edge and lifting index: min-sum's two sums, two minima
+constexpr double kEncodeOps = 1;    // per edge and lifting index
+
+constexpr std::uint64_t kSampleBytes = 4;    // int16 I and Q
+constexpr std::uint64_t kCombinerBytes = 8;  // CSI, combiner, precoder: complex float
+
+constexpr KernelProfile kLibrary{.efficiency = 0.5, .floor = 3 * kMicrosecond};
+constexpr KernelProfile kThird{.efficiency = 1.0 / 3, .traffic = 3};
+constexpr KernelProfile kHalfThird{.efficiency = 1.0 / 3, .half = true, .traffic = 3};
+constexpr KernelProfile kMegaZeroForce{.efficiency = 0.17, .half = true, .floor = 10'500};
+constexpr KernelProfile kMegaDecode{.efficiency = 0.25, .half = true, .floor = 3 * kMicrosecond};
+
+constexpr std::array<PoolProfile, 2> kProfiles{{
+    {.name = "megastation",
+     .symbol_bytes = 8,
+     .kernels = {{
+         {},              // Load
+         {},              // Store
+         {},              // PilotFft
+         {},              // UplinkFft
+         {},              // Ifft
+         kMegaZeroForce,  // ZeroForce
+         kLibrary,        // EqualizeDemodulate
+         kLibrary,        // Modulate
+         kLibrary,        // Precode
+         kMegaDecode,     // Decode
+         kLibrary,        // Encode
+     }}},
+    {.name = "roofline",
+     .symbol_bytes = 4,
+     .kernels = {{
+         {},          // Load
+         {},          // Store
+         kThird,      // PilotFft
+         kThird,      // UplinkFft
+         kThird,      // Ifft
+         kThird,      // ZeroForce
+         kHalfThird,  // EqualizeDemodulate
+         kThird,      // Modulate
+         kHalfThird,  // Precode
+         kThird,      // Decode
+         kThird,      // Encode
+     }}},
+}};
+
+constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
+  return (value + by - 1) / by;
+}
+
+// Of the rows that a decoder works through (all up to the last place sent) for one code block.
+double edges_in_use(phy::LdpcCode code, std::uint32_t last_position) {
+  const phy::BaseGraph graph = phy::base_graph(code);
+  const std::uint32_t sent = std::min(last_position, code.length());
+  const auto columns = 2 + static_cast<std::uint32_t>(divide_up(sent, code.lifting));
+  const std::uint32_t most = std::max(columns, graph.info_columns + phy::kCoreRows);
+  return graph.row_begin[std::min(graph.rows, most - graph.info_columns)];
+}
+
+using Sources = std::vector<std::uint16_t>;
+
+struct Cost {
+  std::uint64_t ctas = 0;
+  double flops = 0;
+  std::uint64_t read = 0, output = 0;  // bytes
+};
+
+class Builder {
+ public:
+  Builder(const Frame& frame, const PoolGraphOptions& options, const PoolProfile& profile)
+      : frame_(frame),
+        format_(frame.format()),
+        options_(options),
+        profile_(profile),
+        equalize_(frame.symbols().size(), kNoInstruction),
+        encode_(frame.symbols().size(), kNoInstruction) {}
+
+  PoolGraph build() {
+    check();
+    zero_force();
+    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) uplink(s);
+    for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) downlink(s);
+    auto made = builder_.build();
+    if (!made.graph) throw std::logic_error("pool graph: " + made.error);
+    result_.graph = std::move(*made.graph);
+    return std::move(result_);
+  }
+
+ private:
+  void check() const {
+    Tick last = 0;
+    for (const auto kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+      if (const auto symbols = frame_.symbols_of(kind); !symbols.empty())
+        last = std::max(last, frame_.symbol(symbols.back()).end);
+    if (options_.deadline <= last)
+      throw std::invalid_argument("deadline is " + std::to_string(options_.deadline) +
+                                  " ns but the last symbol to receive ends after " +
+                                  std::to_string(last));
+    if (options_.zero_force_parts == 0 || options_.zero_force_parts > groups())
+      throw std::invalid_argument("zero_force_parts is " +
+                                  std::to_string(options_.zero_force_parts) +
+                                  " but must be between 1 and the " + std::to_string(groups()) +
+                                  " groups of subcarriers with a combiner of their own");
+  }
+
+  std::uint64_t subcarriers() const { return format_.numerology.subcarriers; }
+  std::uint64_t antennas() const { return format_.antennas; }
+  std::uint64_t users() const { return format_.users; }
+  std::uint64_t groups() const { return divide_up(subcarriers(), format_.combiner.group); }
+  std::uint64_t samples_bytes() const {
+    return antennas() * format_.numerology.fft_size * kSampleBytes;
+  }
+  std::uint64_t combiner_bytes(std::uint64_t groups) const {
+    return groups * antennas() * users() * kCombinerBytes;
+  }
+  std::uint64_t symbol_bytes(std::uint64_t streams) const {
+    return streams * subcarriers() * profile_.symbol_bytes;
+  }
+  double product_flops() const {
+    return 8.0 * static_cast<double>(antennas() * users() * subcarriers());
+  }
+
+  std::uint64_t coded_bits(std::uint16_t symbol, Direction direction) const {
+    std::uint64_t bits = 0;
+    for (const Allocation& a : frame_.allocations(symbol))
+      if (a.count > 0)
+        bits += std::uint64_t{a.count} *
+                frame_.plan(frame_.transport_blocks(direction)[a.transport_block]).Qm();
+    return bits;
+  }
+
+  // What all instructions have in common.
+  std::uint16_t add(Instruction instruction, const Work& work, const Sources& sources) {
+    const auto id = static_cast<std::uint16_t>(result_.work.size());
+    std::vector<Operand> operands;
+    for (const auto source : sources) operands.push_back({.buffer = source});
+    operands.push_back({.buffer = id, .write = true});
+    instruction.operands = operands;
+    instruction.deadline = options_.deadline;
+    result_.work.push_back(work);
+    return builder_.add(instruction);
+  }
+
+  std::uint16_t kernel(Op op, std::uint16_t symbol, const Cost& cost, const Sources& sources) {
+    const auto index = static_cast<std::size_t>(op);
+    const KernelProfile& profile = profile_.kernels[index];
+    Work work{.footprint = kFootprints[index],
+              .efficiency = profile.efficiency,
+              .half = profile.half,
+              .floor = profile.floor,
+              .output = cost.output};
+    const std::uint64_t ctas = std::max<std::uint64_t>(cost.ctas, 1);
+    work.footprint.ctas = static_cast<std::uint32_t>(ctas);
+    work.flops = cost.flops / static_cast<double>(ctas);
+    work.bytes =
+        profile.traffic * static_cast<double>(cost.read + cost.output) / static_cast<double>(ctas);
+    return add({.opcode = static_cast<std::uint16_t>(op), .step = symbol}, work, sources);
+  }
+
+  std::uint64_t outputs(const Sources& sources) const {
+    std::uint64_t bytes = 0;
+    for (const auto source : sources) bytes += result_.work[source].output;
+    return bytes;
+  }
+
+  std::uint16_t load(Instruction instruction, std::uint16_t symbol, std::uint64_t bytes) {
+    instruction.opcode = static_cast<std::uint16_t>(Op::Load);
+    instruction.step = symbol;
+    return add(instruction, {.moved = bytes, .output = bytes}, {});
+  }
+
+  std::uint16_t load_received(std::uint16_t symbol) {
+    return load({.feed = Feed::Arrivals, .release = frame_.symbol(symbol).end - kReadiness}, symbol,
+                samples_bytes());
+  }
+
+  void store(std::uint16_t symbol, std::uint16_t source) {
+    add({.opcode = static_cast<std::uint16_t>(Op::Store), .step = symbol, .notify = true},
+        {.moved = result_.work[source].output}, {source});
+  }
+
+  // 5·N·log2(N) for each antenna.
+  Cost fft(std::uint64_t read, std::uint64_t output) const {
+    const double n = format_.numerology.fft_size;
+    return {antennas(), 5 * n * std::log2(n) * static_cast<double>(antennas()), read, output};
+  }
+
+  void zero_force() {
+    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
+    Sources channels;
+    for (const auto s : pilots) {
+      const auto share = combiner_bytes(groups()) / pilots.size();  // of the users, by their pilots
+      channels.push_back(kernel(Op::PilotFft, s, fft(samples_bytes(), share), {load_received(s)}));
+    }
+    const double m = format_.antennas, k = format_.users;
+    const double flops = 8 * (m * k * (k + 1) / 2 + k * k * k / 6 + m * k * k);  // one combiner
+    for (std::uint64_t part = 0; part < options_.zero_force_parts; ++part) {
+      const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
+                                  groups() * part / options_.zero_force_parts;
+      const Cost cost{divide_up(count * users(), kRowsPerCta), flops * static_cast<double>(count),
+                      combiner_bytes(count), combiner_bytes(count)};
+      combiner_.push_back(kernel(Op::ZeroForce, pilots.back(), cost, channels));
+    }
+  }
+
+  Sources with_combiner(Sources sources) const {
+    sources.insert(sources.end(), combiner_.begin(), combiner_.end());
+    return sources;
+  }
+
+  void uplink(std::uint16_t s) {
+    const auto received = kernel(Op::UplinkFft, s, fft(samples_bytes(), symbol_bytes(antennas())),
+                                 {load_received(s)});
+    if (!frame_.anyone_in(s)) return;
+    const auto sources = with_combiner({received});
+    const std::uint64_t soft_bits = coded_bits(s, Direction::Uplink);  // a byte each
+    equalize_[s] = kernel(
+        Op::EqualizeDemodulate, s,
+        {divide_up(subcarriers() * users(), kLanesPerCta),
+         product_flops() + kDemapOps * static_cast<double>(soft_bits), outputs(sources), soft_bits},
+        sources);
+    if (!frame_.code_blocks_at(s).empty()) decode(s);
+  }
+
+  void decode(std::uint16_t s) {
+    const Coding& coding = frame_.coding(Direction::Uplink);
+    Cost cost = coding_cost(s, Direction::Uplink, kDecodeOps * coding.iterations);
+    std::swap(cost.read, cost.output);
+    Sources sources;
+    for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
+      if (equalize_[t] != kNoInstruction) sources.push_back(equalize_[t]);
+    store(s, kernel(Op::Decode, s, cost, sources));
+  }
+
+  // Of the code blocks that begin (downlink) or end (uplink) in a symbol, from information bits to
+  // soft or coded ones; a decoder goes the other way.
+  Cost coding_cost(std::uint16_t s, Direction direction, double ops) const {
+    Cost cost;
+    std::uint64_t info = 0, coded = 0;
+    for (const auto b : frame_.code_blocks_at(s)) {
+      const CodeBlockPlace& place = frame_.code_blocks(direction)[b];
+      const auto& plan = frame_.plan(frame_.transport_blocks(direction)[place.transport_block]);
+      const phy::CodeBlock& block = frame_.code_block(direction, place);
+      cost.ctas += 1;
+      cost.flops += ops * edges_in_use(plan.code(), block.last_position) * plan.code().lifting;
+      info += divide_up(plan.K(), 8);
+      coded += block.E;
+    }
+    cost.read = info;
+    cost.output = direction == Direction::Uplink ? coded : divide_up(coded, 8);
+    return cost;
+  }
+
+  void downlink(std::uint16_t s) {
+    if (!frame_.code_blocks_at(s).empty()) {
+      const Cost cost = coding_cost(s, Direction::Downlink, kEncodeOps);
+      encode_[s] = kernel(Op::Encode, s, cost, {load({.release = 0}, s, cost.read)});
+    }
+    Sources symbols;
+    if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) symbols.push_back(modulate(s));
+    const auto sources = with_combiner(symbols);
+    const auto precoded = kernel(Op::Precode, s,
+                                 {divide_up(subcarriers() * antennas(), kLanesPerCta),
+                                  product_flops(), outputs(sources), symbol_bytes(antennas())},
+                                 sources);
+    const Cost inverse = fft(symbol_bytes(antennas()), samples_bytes());
+    store(s, kernel(Op::Ifft, s, inverse, {precoded}));
+  }
+
+  std::uint16_t modulate(std::uint16_t s) {
+    Sources sources;
+    for (const auto first : frame_.first_symbols_of_blocks_in(s)) sources.push_back(encode_[first]);
+    const std::uint64_t bits = coded_bits(s, Direction::Downlink);
+    return kernel(
+        Op::Modulate, s,
+        {divide_up(subcarriers() * users(), kLanesPerCta), kModulateOps * static_cast<double>(bits),
+         divide_up(bits, 8), symbol_bytes(users())},
+        sources);
+  }
+
+  const Frame& frame_;
+  const FrameFormat& format_;
+  const PoolGraphOptions& options_;
+  const PoolProfile& profile_;
+  runtime::GraphBuilder builder_;
+  PoolGraph result_;
+  Sources combiner_;                              // ZeroForce's parts
+  std::vector<std::uint16_t> equalize_, encode_;  // [symbol]
+};
+
+}  // namespace
+
+std::span<const PoolProfile> pool_profiles() { return kProfiles; }
+
+const PoolProfile* find_pool_profile(std::string_view name) {
+  const auto* found = std::ranges::find(kProfiles, name, &PoolProfile::name);
+  return found == kProfiles.end() ? nullptr : found;
+}
+
+PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
+                           const PoolProfile& profile) {
+  return Builder(frame, options, profile).build();
+}
+
+}  // namespace carillon::frame

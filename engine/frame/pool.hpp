@@ -1,0 +1,80 @@
+// A frame's task graph for a pool of devices (MegaStation §4.2, §4.4), and what each of its
+// instructions costs. How well kernels fare on a device is assumed for simulation, not measured.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "frame/frame.hpp"
+#include "frame/opcodes.hpp"
+#include "runtime/devices/work.hpp"
+#include "runtime/graph.hpp"
+
+namespace carillon::frame {
+
+/// How an opcode's kernel fares, see runtime::Work.
+struct KernelProfile {
+  double efficiency = 1;
+  bool half = false;
+  double traffic = 1;  ///< bytes of device memory moved for each that operands and result have
+  Tick floor = 0;
+};
+
+struct PoolProfile {
+  std::string_view name;
+  std::uint32_t symbol_bytes = 8;             ///< a complex symbol between two kernels
+  std::array<KernelProfile, kOps> kernels{};  ///< [Op]
+};
+
+/// `megastation`: library kernels, as MegaStation's figures imply them for an A100, a combiner per
+/// subcarrier of 1216, frames of one pilot and 13 data symbols.
+/// - ZeroForce at 128×32: 90 % of them take up to 0.3 ms (§5.5), so 0.28 ms on average, in 23 waves
+///   of CTAs. Its share of a frame averages 36.3 % over the five shapes from 64×32 to 256×128
+///   (§5.3), while flops grow more than any other stage's: 10.5 µs of a CTA are serial, and the
+///   rest runs at a third of the TF32 peak, which is half of the half-precision one.
+/// - EqualizeDemodulate and Precode: reading the combiner, 40 MB at 1.555 TB/s, takes 26 µs per
+///   symbol, and makes the 44.2 and 42.7 % of the paper. Their efficiency is a guess, without
+///   effect as long as memory binds.
+/// - UplinkFft and Decode: the rest of the frame, 12 µs per symbol. They leave most of an A100
+///   empty, where a CTA is faster than in the full SM that runtime::cta_time assumes; so they need
+///   the peak: all of single precision, and the quarter of the matrix units' half precision that
+///   vector units reach.
+/// - 3 µs of serial part where nothing is known.
+///
+/// `roofline`: every kernel at a third of what the device's arithmetic and memory can, half
+/// precision for received and sent symbols and on matrix units for their products: the goal for
+/// kernels of our own on an H200. A kernel that leaves SMs empty is slower than that.
+std::span<const PoolProfile> pool_profiles();
+
+/// Null when there is none of that name.
+const PoolProfile* find_pool_profile(std::string_view name);
+
+struct PoolGraphOptions {
+  Tick deadline = 4 * kMillisecond;    ///< of everything, from the frame's start on air (§5.2)
+  std::uint32_t zero_force_parts = 1;  ///< sub-instructions by frequency (§5.5)
+};
+
+struct PoolGraph {
+  runtime::Graph graph;
+  std::vector<runtime::Work> work;  ///< [instruction]
+};
+
+/// A pilot symbol: Load → PilotFft; all of them → ZeroForce, in parts. An uplink symbol: Load →
+/// UplinkFft → EqualizeDemodulate (after ZeroForce) → Decode of the code blocks that end there →
+/// Store of their bits. A downlink symbol: Load of the payload → Encode → Modulate → Precode (after
+/// ZeroForce of the same frame, whatever the precoder's age) → Ifft → Store of the antennas'
+/// samples; the first one has no payload.
+///
+/// An instruction is one kernel: one chunk. Buffer n is what instruction n writes. A received
+/// symbol's Load is fed by its arrival as a whole; Stores notify. Kernels have the footprints of
+/// MegaStation's table 1, CTAs in proportion to antennas (FFTs), CSI groups × users (ZeroForce),
+/// subcarriers × users or antennas, or code blocks.
+///
+/// Throws std::invalid_argument naming the option that is impossible.
+PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
+                           const PoolProfile& profile);
+
+}  // namespace carillon::frame

@@ -1,0 +1,385 @@
+#include "frame/pool.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "frame/random_format.hpp"
+#include "support/test.hpp"
+
+using namespace carillon;
+using namespace carillon::frame;
+
+namespace {
+
+FrameFormat cell(std::uint32_t antennas, std::uint32_t users, const std::string& schedule) {
+  FrameFormat f;
+  f.antennas = antennas;
+  f.users = users;
+  f.numerology.fft_size = 2048;
+  f.numerology.subcarriers = 1216;
+  f.schedule = schedule;
+  f.pilots.kind = PilotKind::Comb;
+  f.pilots.comb = 16;
+  f.combiner.group = 1;
+  f.uplink.block = BlockSpan::Symbol;
+  f.uplink.crc = false;
+  f.uplink.modulation = ModulationChoice::Qam64;
+  f.uplink.base_graph = 1;
+  f.uplink.lifting = 104;
+  f.uplink.iterations = 5;
+  f.downlink = f.uplink;
+  f.deadlines.precoder_age = 1;
+  return f;
+}
+
+PoolGraph build(const FrameFormat& format, const char* profile = "megastation",
+                const PoolGraphOptions& options = {}) {
+  return build_pool_graph(Frame(format), options, *find_pool_profile(profile));
+}
+
+Op op_of(const PoolGraph& pool, std::uint16_t id) { return static_cast<Op>(pool.graph[id].opcode); }
+
+std::vector<std::uint16_t> all(const PoolGraph& pool, Op op) {
+  std::vector<std::uint16_t> found;
+  for (std::uint16_t id = 0; id < pool.graph.size(); ++id)
+    if (op_of(pool, id) == op) found.push_back(id);
+  return found;
+}
+
+const runtime::Work& first(const PoolGraph& pool, Op op) { return pool.work[all(pool, op).at(0)]; }
+
+using Place = std::pair<Op, std::uint32_t>;  // opcode, symbol
+
+// What every instruction of a place waits for.
+std::multiset<Place> waits_for(const PoolGraph& pool, Place place) {
+  std::multiset<Place> found;
+  for (const auto id : all(pool, place.first))
+    if (pool.graph[id].step == place.second)
+      for (const auto source : pool.graph[id].sources)
+        found.emplace(op_of(pool, source), pool.graph[source].step);
+  return found;
+}
+
+std::size_t count_at(const PoolGraph& pool, std::uint32_t symbol) {
+  const auto instructions = pool.graph.instructions();
+  return static_cast<std::size_t>(std::count_if(instructions.begin(), instructions.end(),
+                                                [&](auto& i) { return i.step == symbol; }));
+}
+
+void expect_uplink_symbol(const PoolGraph& pool, std::uint32_t symbol,
+                          const std::multiset<Place>& combiner) {
+  std::multiset<Place> equalize = combiner;
+  equalize.emplace(Op::UplinkFft, symbol);
+  EXPECT_TRUE(waits_for(pool, {Op::Load, symbol}).empty());
+  EXPECT_TRUE(waits_for(pool, {Op::UplinkFft, symbol}) ==
+              (std::multiset<Place>{{Op::Load, symbol}}));
+  EXPECT_TRUE(waits_for(pool, {Op::EqualizeDemodulate, symbol}) == equalize);
+  EXPECT_TRUE(waits_for(pool, {Op::Decode, symbol}) ==
+              (std::multiset<Place>{{Op::EqualizeDemodulate, symbol}}));
+  EXPECT_TRUE(waits_for(pool, {Op::Store, symbol}) == (std::multiset<Place>{{Op::Decode, symbol}}));
+  EXPECT_EQ(count_at(pool, symbol), 5U);
+}
+
+void expect_downlink_symbol(const PoolGraph& pool, std::uint32_t symbol,
+                            const std::multiset<Place>& combiner, bool payload) {
+  std::multiset<Place> precode = combiner;
+  if (payload) {
+    precode.emplace(Op::Modulate, symbol);
+    EXPECT_TRUE(waits_for(pool, {Op::Load, symbol}).empty());
+    EXPECT_TRUE(waits_for(pool, {Op::Encode, symbol}) ==
+                (std::multiset<Place>{{Op::Load, symbol}}));
+    EXPECT_TRUE(waits_for(pool, {Op::Modulate, symbol}) ==
+                (std::multiset<Place>{{Op::Encode, symbol}}));
+  }
+  EXPECT_TRUE(waits_for(pool, {Op::Precode, symbol}) == precode);
+  EXPECT_TRUE(waits_for(pool, {Op::Ifft, symbol}) == (std::multiset<Place>{{Op::Precode, symbol}}));
+  EXPECT_TRUE(waits_for(pool, {Op::Store, symbol}) == (std::multiset<Place>{{Op::Ifft, symbol}}));
+  EXPECT_EQ(count_at(pool, symbol), payload ? 6U : 3U);
+}
+
+// All of an opcode's flops in units of 1e9, and its bytes in 1e6 as if each crossed once.
+double gflop(const PoolGraph& pool, Op op) {
+  double sum = 0;
+  for (const auto id : all(pool, op))
+    sum += pool.work[id].flops * pool.work[id].footprint.ctas * 1e-9;
+  return sum;
+}
+
+double megabytes(const PoolGraph& pool, const PoolProfile& profile, Op op) {
+  double sum = 0;
+  for (const auto id : all(pool, op))
+    sum += pool.work[id].bytes * pool.work[id].footprint.ctas * 1e-6;
+  return sum / profile.kernels[static_cast<std::size_t>(op)].traffic;
+}
+
+// A kernel that has the device to itself, in µs: one full wave of CTAs after the other.
+double alone(const runtime::DeviceType& device, const runtime::Work& work) {
+  const std::uint32_t slots = device.sms * runtime::ctas_per_sm(device, work.footprint);
+  double time = 0;
+  for (std::uint32_t left = work.footprint.ctas; left > 0;) {
+    const std::uint32_t wave = std::min(left, slots);
+    time += std::max(static_cast<double>(runtime::cta_time(device, work)) * 1e-3,
+                     wave * work.bytes / device.memory_bytes_per_s * 1e6);
+    left -= wave;
+  }
+  return time;
+}
+
+// The paper's frame, a pilot and 13 data symbols: the share of its kernels' time that goes into
+// zero-forcing, and into EqualizeDemodulate or Precode.
+struct Shares {
+  double zero_force, product;
+};
+
+Shares shares(const FrameFormat& format, Op product, std::initializer_list<Op> others) {
+  const runtime::DeviceType& a100 = *runtime::find_device_type("a100");
+  const PoolGraph pool = build(format);
+  const auto time = [&](Op op) { return alone(a100, first(pool, op)); };
+  double sum = time(Op::PilotFft) + time(Op::ZeroForce) + 13 * time(product);
+  for (const Op op : others) sum += 13 * time(op);
+  return {100 * time(Op::ZeroForce) / sum, 100 * 13 * time(product) / sum};
+}
+
+Shares uplink_shares(std::uint32_t antennas, std::uint32_t users) {
+  return shares(cell(antennas, users, std::string((users + 15) / 16, 'P') + "UU"),
+                Op::EqualizeDemodulate, {Op::UplinkFft, Op::Decode});
+}
+
+Shares downlink_shares(std::uint32_t antennas, std::uint32_t users) {
+  FrameFormat format = cell(antennas, users, std::string((users + 15) / 16, 'P') + "DD");
+  return shares(format, Op::Precode, {Op::Encode, Op::Modulate, Op::Ifft});
+}
+
+std::string error_of(const PoolGraphOptions& options) {
+  try {
+    build(cell(8, 4, "PUU"), "megastation", options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST(PoolGraph, HasTheFootprintsOfTable1) {
+  const PoolGraph up = build(cell(128, 32, "PPUU")), down = build(cell(128, 32, "PPDD"));
+  const runtime::Footprint fft{128, 4, 56, 8448};
+  EXPECT_TRUE(first(up, Op::PilotFft).footprint == fft);
+  EXPECT_TRUE(first(up, Op::UplinkFft).footprint == fft);
+  EXPECT_TRUE(first(down, Op::Ifft).footprint == fft);
+  EXPECT_TRUE(first(up, Op::ZeroForce).footprint == (runtime::Footprint{4864, 32, 30, 8448}));
+  EXPECT_TRUE(first(up, Op::EqualizeDemodulate).footprint == (runtime::Footprint{1216, 1, 30, 0}));
+  EXPECT_TRUE(first(down, Op::Modulate).footprint == (runtime::Footprint{1216, 1, 18, 0}));
+  EXPECT_TRUE(first(down, Op::Precode).footprint == (runtime::Footprint{4864, 1, 30, 0}));
+  EXPECT_TRUE(first(up, Op::Decode).footprint == (runtime::Footprint{32, 4, 168, 14144}));
+  EXPECT_TRUE(first(down, Op::Encode).footprint == (runtime::Footprint{32, 8, 56, 843}));
+}
+
+TEST(PoolGraph, CtasScaleWithTheCell) {
+  const PoolGraph up = build(cell(64, 16, "PUU")), down = build(cell(64, 16, "PDD"));
+  EXPECT_EQ(first(up, Op::UplinkFft).footprint.ctas, 64U);
+  EXPECT_EQ(first(up, Op::ZeroForce).footprint.ctas, 1216U * 16 / 8);
+  EXPECT_EQ(first(up, Op::EqualizeDemodulate).footprint.ctas, 1216U * 16 / 32);
+  EXPECT_EQ(first(up, Op::Decode).footprint.ctas, 16U);
+  EXPECT_EQ(first(down, Op::Modulate).footprint.ctas, 1216U * 16 / 32);
+  EXPECT_EQ(first(down, Op::Precode).footprint.ctas, 1216U * 64 / 32);
+  EXPECT_EQ(first(down, Op::Encode).footprint.ctas, 16U);
+  FrameFormat tiny = cell(1, 1, "PUU");
+  tiny.combiner.group = 16;
+  tiny.numerology.subcarriers = 16;
+  tiny.uplink = {};
+  EXPECT_EQ(first(build(tiny), Op::ZeroForce).footprint.ctas, 1U);
+}
+
+TEST(PoolGraph, AnUplinkSymbolWaitsForItsSamplesAndEveryPartOfTheCombiner) {
+  const PoolGraph pool = build(cell(32, 32, "PPUU"), "roofline", {.zero_force_parts = 3});
+  for (const std::uint32_t pilot : {0U, 1U})
+    EXPECT_TRUE(waits_for(pool, {Op::PilotFft, pilot}) ==
+                (std::multiset<Place>{{Op::Load, pilot}}));
+  ASSERT_EQ(all(pool, Op::ZeroForce).size(), 3U);
+  for (const auto part : all(pool, Op::ZeroForce)) {
+    const auto sources = pool.graph[part].sources;
+    ASSERT_EQ(sources.size(), 2U);
+    for (const auto source : sources) EXPECT_TRUE(op_of(pool, source) == Op::PilotFft);
+  }
+  const std::multiset<Place> combiner{{Op::ZeroForce, 1}, {Op::ZeroForce, 1}, {Op::ZeroForce, 1}};
+  expect_uplink_symbol(pool, 2, combiner);
+  expect_uplink_symbol(pool, 3, combiner);
+}
+
+TEST(PoolGraph, ADownlinkSymbolWaitsForItsPayloadAndThisFramesPrecoder) {
+  const PoolGraph pool = build(cell(32, 16, "PDDD"));
+  const std::multiset<Place> precoder{{Op::ZeroForce, 0}};
+  expect_downlink_symbol(pool, 1, precoder, false);  // carries references only
+  expect_downlink_symbol(pool, 2, precoder, true);
+  expect_downlink_symbol(pool, 3, precoder, true);
+}
+
+TEST(PoolGraph, AMixedFrameHasBothPipelinesAndOneCombiner) {
+  const PoolGraph pool = build(cell(32, 16, "PGDDGUU"));
+  const std::multiset<Place> combiner{{Op::ZeroForce, 0}};
+  expect_downlink_symbol(pool, 3, combiner, true);
+  expect_uplink_symbol(pool, 5, combiner);
+  expect_uplink_symbol(pool, 6, combiner);
+  EXPECT_EQ(all(pool, Op::ZeroForce).size(), 1U);
+  EXPECT_EQ(count_at(pool, 1) + count_at(pool, 4), 0U);
+}
+
+TEST(PoolGraph, PartsOfZeroForcingAddUpToTheWhole) {
+  const FrameFormat format = cell(64, 32, "PPUU");
+  const PoolProfile& profile = *find_pool_profile("megastation");
+  const PoolGraph whole = build(format);
+  const PoolGraph parts = build(format, "megastation", {.zero_force_parts = 7});
+  std::uint64_t output = 0;
+  for (const auto id : all(parts, Op::ZeroForce)) output += parts.work[id].output;
+  EXPECT_EQ(output, first(whole, Op::ZeroForce).output);
+  EXPECT_NEAR(gflop(parts, Op::ZeroForce), gflop(whole, Op::ZeroForce), 1e-9);
+  EXPECT_NEAR(megabytes(parts, profile, Op::ZeroForce), megabytes(whole, profile, Op::ZeroForce),
+              1e-6);
+  EXPECT_NEAR(megabytes(parts, profile, Op::EqualizeDemodulate),
+              megabytes(whole, profile, Op::EqualizeDemodulate), 1e-6);
+}
+
+TEST(PoolGraph, EveryRandomFrameIsComplete) {
+  test::FormatMaker make(5);
+  for (int i = 0; i < 150; ++i) {
+    const FrameFormat format = make();
+    const Frame frame(format);
+    const Tick deadline = frame.duration() + kMillisecond;
+    const PoolGraph pool = build_pool_graph(frame, {deadline, 1}, *find_pool_profile("roofline"));
+    ASSERT_EQ(pool.work.size(), pool.graph.size());
+    for (std::uint16_t id = 0; id < pool.graph.size(); ++id) {
+      const auto& instruction = pool.graph[id];
+      const bool store = op_of(pool, id) == Op::Store, load = op_of(pool, id) == Op::Load;
+      EXPECT_EQ(instruction.chunks, 1U);
+      EXPECT_EQ(instruction.deadline, deadline);
+      EXPECT_EQ(instruction.notify, store);
+      EXPECT_EQ(instruction.sources.empty(), load);
+      EXPECT_EQ(pool.work[id].footprint.ctas == 0, load || store);
+      EXPECT_EQ(pool.work[id].moved > 0, load || store);
+      EXPECT_EQ(pool.work[id].output > 0, !store);
+      if (load) {
+        const bool received = frame.symbol(instruction.step).kind != SymbolKind::Downlink;
+        EXPECT_TRUE((instruction.feed == runtime::Feed::Arrivals) == received);
+        EXPECT_EQ(instruction.release,
+                  received ? frame.symbol(instruction.step).end - 5 * kMicrosecond : 0);
+      }
+    }
+    for (const auto& [op, direction] :
+         {std::pair{Op::Decode, Direction::Uplink}, std::pair{Op::Encode, Direction::Downlink}}) {
+      std::size_t blocks = 0;
+      for (const auto id : all(pool, op)) blocks += pool.work[id].footprint.ctas;
+      EXPECT_EQ(blocks, frame.code_blocks(direction).size());
+    }
+    for (const auto& place : frame.code_blocks(Direction::Uplink)) {
+      const auto sources = waits_for(pool, {Op::Decode, place.last_symbol});
+      EXPECT_TRUE(sources.contains({Op::EqualizeDemodulate, place.first_symbol}));
+      EXPECT_TRUE(sources.contains({Op::EqualizeDemodulate, place.last_symbol}));
+    }
+    for (const auto& place : frame.code_blocks(Direction::Downlink))
+      for (const std::uint32_t s : {place.first_symbol, place.last_symbol})
+        EXPECT_TRUE(waits_for(pool, {Op::Modulate, s}).contains({Op::Encode, place.first_symbol}));
+  }
+}
+
+TEST(PoolGraph, TransfersWhatTheFronthaulAndTheUsersHave) {
+  const PoolGraph up = build(cell(128, 32, "PPUU")), down = build(cell(128, 32, "PPDD"));
+  const std::uint64_t samples = 128 * 2048 * 4, bits = 32 * 22 * 104;
+  EXPECT_EQ(first(up, Op::Load).moved, samples);
+  EXPECT_EQ(first(up, Op::Store).moved, bits / 8);
+  EXPECT_EQ(pool_profiles().size(), 2U);
+  EXPECT_EQ(down.work[all(down, Op::Load).back()].moved, bits / 8);
+  EXPECT_EQ(first(down, Op::Store).moved, samples);
+}
+
+// The sums for one frame of 14 symbols at 1200 subcarriers, 64QAM, on which the design for a GPU
+// rests: GFLOP and MB by stage, to two digits.
+TEST(PoolGraph, CountsWhatTheRooflineSumsCount) {
+  struct Amount {
+    double gflop, mb;
+  };
+  struct Case {
+    std::uint32_t antennas, users, pilots, data;
+    Amount fft, inverse16, inverse1, equalize;
+  };
+  constexpr Case kCases[] = {
+      {64, 16, 1, 13, {.10, 12}, {.015, 1.2}, {.24, 20}, {.16, 6.1}},
+      {128, 32, 2, 12, {.20, 23}, {.12, 4.9}, {1.9, 79}, {.53, 13}},
+      {128, 64, 4, 10, {.20, 23}, {.50, 9.8}, {8.0, 157}, {.88, 16}},
+      {256, 128, 8, 6, {.40, 47}, {4.0, 39}, {64, 629}, {2.0, 33}},
+  };
+  const PoolProfile& profile = *find_pool_profile("roofline");
+  const auto near = [](double value, double expected) {
+    EXPECT_NEAR(value, expected, 0.04 * expected);
+  };
+  for (const Case& c : kCases) {
+    FrameFormat format =
+        cell(c.antennas, c.users, std::string(c.pilots, 'P') + std::string(c.data, 'U'));
+    format.numerology.subcarriers = 1200;
+    const PoolGraph each = build(format, "roofline");
+    near(gflop(each, Op::ZeroForce), c.inverse1.gflop);
+    near(megabytes(each, profile, Op::ZeroForce), c.inverse1.mb);
+
+    format.combiner.group = 16;
+    const PoolGraph pool = build(format, "roofline");
+    near(gflop(pool, Op::PilotFft) + gflop(pool, Op::UplinkFft), c.fft.gflop);
+    // A pilot's estimate is a stage of its own there.
+    near(megabytes(pool, profile, Op::UplinkFft) * (c.pilots + c.data) / c.data, c.fft.mb);
+    near(gflop(pool, Op::ZeroForce), c.inverse16.gflop);
+    near(megabytes(pool, profile, Op::ZeroForce), c.inverse16.mb);
+    near(gflop(pool, Op::EqualizeDemodulate), c.equalize.gflop);
+    // There the combiner is read once in a frame; here by each symbol's kernel.
+    const double again = (c.data - 1) * static_cast<double>(first(pool, Op::ZeroForce).output);
+    near(megabytes(pool, profile, Op::EqualizeDemodulate) - again * 1e-6, c.equalize.mb);
+  }
+}
+
+TEST(PoolProfile, MegastationHasThePapersTimesAt128x32OnAnA100) {
+  const runtime::DeviceType& a100 = *runtime::find_device_type("a100");
+  const PoolGraph pool = build(cell(128, 32, "PPUU"));
+  EXPECT_NEAR(alone(a100, first(pool, Op::ZeroForce)), 300, 30);         // §5.5: 90 % of them
+  EXPECT_NEAR(alone(a100, first(pool, Op::EqualizeDemodulate)), 26, 1);  // 40 MB at 1.555 TB/s
+  const Shares up = uplink_shares(128, 32), down = downlink_shares(128, 32);
+  EXPECT_NEAR(up.zero_force, 36.3, 2);
+  EXPECT_NEAR(up.product, 44.2, 2);
+  EXPECT_NEAR(down.zero_force, 36.3, 2);
+  EXPECT_NEAR(down.product, 42.7, 2);
+}
+
+TEST(PoolProfile, MegastationHasThePapersSharesOnAverageOverItsFiveShapes) {
+  constexpr std::pair<std::uint32_t, std::uint32_t> kShapes[] = {
+      {64, 32}, {128, 32}, {128, 64}, {256, 64}, {256, 128}};
+  Shares up{}, down{};
+  for (const auto& [antennas, users] : kShapes) {
+    const Shares u = uplink_shares(antennas, users), d = downlink_shares(antennas, users);
+    up.zero_force += u.zero_force / 5;
+    up.product += u.product / 5;
+    down.zero_force += d.zero_force / 5;
+    down.product += d.product / 5;
+  }
+  EXPECT_NEAR(up.zero_force, 36.3, 5);
+  EXPECT_NEAR(up.product, 44.2, 5);
+  EXPECT_NEAR(down.zero_force, 36.3, 5);
+  EXPECT_NEAR(down.product, 42.7, 5);
+}
+
+TEST(PoolProfile, RooflineIsAThirdOfTheDevice) {
+  const runtime::DeviceType& h200 = *runtime::find_device_type("h200");
+  const PoolGraph pool = build(cell(256, 128, "PPPPPPPPUU"), "roofline");
+  // Bound by arithmetic, and by memory: 64 GFLOP, and a combiner of 1216 × 256 × 128 and a symbol.
+  const double inverse = gflop(pool, Op::ZeroForce) * 1e9 / h200.fp32_flops * 1e6;
+  EXPECT_NEAR(alone(h200, first(pool, Op::ZeroForce)), 3 * inverse, 0.03 * inverse);
+  const double product = 8.0 * 1216 * 256 * 128 / h200.memory_bytes_per_s * 1e6;
+  EXPECT_NEAR(alone(h200, first(pool, Op::EqualizeDemodulate)), 3 * product, 0.03 * product);
+}
+
+TEST(PoolGraph, ErrorsNameTheOption) {
+  EXPECT_EQ(error_of({}), "");
+  EXPECT_NE(error_of({.deadline = 100 * kMicrosecond}).find("deadline is 100000"),
+            std::string::npos);
+  EXPECT_NE(error_of({.zero_force_parts = 0}).find("zero_force_parts is 0"), std::string::npos);
+  EXPECT_NE(error_of({.zero_force_parts = 1217}).find("1 and the 1216"), std::string::npos);
+  EXPECT_TRUE(find_pool_profile("guess") == nullptr);
+}
