@@ -272,6 +272,25 @@ def test_every_example_cell_is_valid(name: str) -> None:
     assert loaded.cell.description
 
 
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "examples/cells/pool").glob("*.yaml")), ids=lambda file: file.stem
+)
+def test_every_example_cell_for_a_pool_is_what_its_name_says(file: Path) -> None:
+    cell = load_cell(file).cell
+    shape, direction = file.stem.split("-")
+    assert cell.name == f"pool-{file.stem}"
+    assert f"{cell.antennas}x{cell.users}" == shape
+    derived = core.describe(plan_text(cell, Run()))
+    assert derived["frame_ms"] == 1.0
+    pilots = -(-cell.users // cell.pilots.comb)
+    assert cell.schedule == "P" * pilots + direction[0].upper() * (14 - pilots)
+    assert cell.combiner.group == 1
+    side = derived[direction]
+    # The first D symbol carries references only.
+    carrying = 14 - pilots - (direction == "downlink")
+    assert side["code_blocks"] == side["blocks"] == cell.users * carrying
+
+
 def test_the_thesis_cell_is_the_published_case() -> None:
     cell = cells.load("thesis-16x8").cell
     derived = core.describe(plan_text(cell, Run()))
