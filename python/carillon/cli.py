@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from carillon.cli_config import config_app
 from carillon.cli_options import (
     CellArgument,
     CellsArgument,
+    Engine,
     FolderOption,
     FramesOption,
     JsonOption,
@@ -29,10 +31,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)
-config_app = typer.Typer(
-    help="The configuration of a cell: what it may say, whether a file is right, what follows.",
-    no_args_is_help=True,
 )
 app.add_typer(config_app, name="config")
 bench_app = typer.Typer(invoke_without_command=True)
@@ -467,6 +465,42 @@ def study(
         run_study(name, Choice(most_cores, virtual, frames, costs), folder, as_json=json)
 
 
+@app.command(
+    epilog="Example:  carillon sweep link-snr      carillon sweep my-sweep.yaml --workers 4      "
+    "carillon sweep my-sweep.yaml --engine mpi --workers 64"
+)
+def sweep(
+    name: Annotated[
+        str, typer.Argument(help="A sweep's YAML file, or an example's name.", metavar="SWEEP")
+    ],
+    engine: Annotated[
+        Engine | None, typer.Option(help="Who runs the commands, instead of what the file says.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, max=10000, help="Commands at a time; 0: one for each core."),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Do again what earlier calls have done.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where results go and go on; runs/sweep-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run any command over a grid of parameters: one table, on the cores of one machine or many.
+
+    Ctrl-C stops it; the same command goes on from there, and tries again what failed. Exit status
+    1: a command failed.
+    """
+    from carillon.commands.sweep import Choice
+    from carillon.commands.sweep import sweep as run_sweep
+
+    choice = Choice(None if engine is None else engine.value, workers)
+    if not run_sweep(name, choice, folder, fresh=fresh, as_json=json):
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example:  carillon doctor      carillon doctor --interface eth0 --fix")
 def doctor(
     seconds: Annotated[
@@ -493,48 +527,6 @@ def doctor(
     choice = Choice(seconds, tuple(interface or ()), fix, yes)
     if not examine(choice, as_json=json):
         raise typer.Exit(1)
-
-
-@config_app.command(epilog="Example:  carillon config check my-cell.yaml")
-def check(
-    cells: Annotated[list[str], typer.Argument(help="Files or example names.", metavar="CELL…")],
-) -> None:
-    """Check cells; every mistake is told with its file, line, key, value and range."""
-    from carillon.commands.config import check as check_cells
-
-    check_cells(cells)
-
-
-@config_app.command(epilog="Example:  carillon config show thesis-16x8")
-def show(cell: CellArgument, json: JsonOption = False) -> None:
-    """Print every figure that follows from a cell: block sizes, rates, bandwidth, deadlines."""
-    from carillon.commands.config import show as show_cell
-
-    show_cell(cell, as_json=json)
-
-
-@config_app.command(epilog="Example:  carillon config schema > cell.schema.json")
-def schema() -> None:
-    """Print the JSON Schema of a cell's file, for editors."""
-    from carillon.commands.config import write
-
-    write("schema")
-
-
-@config_app.command(epilog="Example:  carillon config example > my-cell.yaml")
-def example() -> None:
-    """Print a cell with every key at its default and explained."""
-    from carillon.commands.config import write
-
-    write("example")
-
-
-@config_app.command(epilog="Example:  carillon config reference > docs/configuration.md")
-def reference() -> None:
-    """Print the configuration reference as Markdown."""
-    from carillon.commands.config import write
-
-    write("reference")
 
 
 def _version(asked: bool) -> None:

@@ -23,6 +23,14 @@ class Transport(StrEnum):
     udp = "udp"
 
 
+class Engine(StrEnum):
+    """Who runs the commands of a sweep."""
+
+    processes = "processes"
+    mpi = "mpi"
+    dask = "dask"
+
+
 CellArgument = Annotated[
     str, typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL")
 ]

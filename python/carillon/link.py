@@ -17,10 +17,10 @@ from typing import Literal
 
 from carillon import core
 from carillon.errors import CarillonError
+from carillon.ranges import parse_numbers
 from carillon.statistics import decibels, ratio, wilson
 
 LEAST_SNR, MOST_SNR = -60, 80  # dB, as of radio.snr_db
-MOST_POINTS = 1000
 
 
 class CurveError(CarillonError):
@@ -100,24 +100,11 @@ class Rules:
 
 
 def parse_range(text: str) -> list[float]:
-    """start:step:stop, both ends included, or a list with commas; each number once."""
-    try:
-        numbers = [float(part) for part in text.split(":" if ":" in text else ",")]
-    except ValueError:
-        numbers = []
-    if not numbers or (":" in text and len(numbers) != 3):
-        raise ValueError(f"'{text}' is neither start:step:stop nor a list like 0,5,10")
-    if ":" in text:
-        start, step, stop = numbers
-        if not (step and (stop - start) / step >= 0):
-            raise ValueError(f"'{text}' never reaches its stop")
-        steps = (stop - start) / step + 1e-9
-        if not steps < MOST_POINTS:
-            raise ValueError(f"'{text}' has more than {MOST_POINTS} points")
-        numbers = [round(start + i * step, 9) for i in range(int(steps) + 1)]
+    """SNRs in dB: start:step:stop, both ends included, or a list with commas."""
+    numbers = parse_numbers(text)
     if not all(LEAST_SNR <= number <= MOST_SNR for number in numbers):
         raise ValueError(f"'{text}' leaves {LEAST_SNR} to {MOST_SNR} dB")
-    return list(dict.fromkeys(numbers))
+    return numbers
 
 
 def piece_seed(seed: int, snr_db: float, piece: int) -> int:

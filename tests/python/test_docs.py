@@ -92,7 +92,8 @@ def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
         pytest.skip("carillond is not built")
     program = tmp_path / "bin" / "carillon"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nfrom carillon.__main__ import main\nmain()\n")
+    lines = ("from carillon.__main__ import main", "if __name__ == '__main__':", "    main()")
+    program.write_text("\n".join([f"#!{sys.executable}", *lines, ""]))
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

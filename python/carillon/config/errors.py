@@ -70,6 +70,9 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
         if path in found:
             continue
         expected = allowed(field) if field is not None else "a mapping of keys to values"
+        if item["type"] == "missing":
+            found[path] = f"is missing; it must be {expected}"
+            continue
         value = item["input"]
         if path and isinstance(path[-1], int):
             expected = expected.rpartition("a list, each ")[2]
