@@ -16,7 +16,6 @@ constexpr SmLimits sm_limits(std::uint32_t shared_kib, std::uint32_t cta_shared_
           .registers = 64 * kKiB,
           .shared_bytes = shared_kib * kKiB,
           .cta_threads = 1024,
-          .cta_registers = 64 * kKiB,
           .cta_shared_bytes = cta_shared_kib * kKiB,
           .thread_registers = 255,
           .partitions = 4,

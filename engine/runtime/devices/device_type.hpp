@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kWarpThreads = 32;
 struct SmLimits {
   std::uint32_t ctas = 0, warps = 0, registers = 0, shared_bytes = 0;  ///< resident at once
 
-  std::uint32_t cta_threads = 0, cta_registers = 0, cta_shared_bytes = 0;  ///< most of one CTA
-  std::uint32_t thread_registers = 0;                                      ///< most of one thread
+  std::uint32_t cta_threads = 0, cta_shared_bytes = 0;  ///< most of one CTA
+  std::uint32_t thread_registers = 0;                   ///< most of one thread
 
   std::uint32_t partitions = 0;       ///< each with its share of the registers and whole warps
   std::uint32_t register_unit = 0;    ///< of a warp's registers

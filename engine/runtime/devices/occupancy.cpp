@@ -24,8 +24,7 @@ std::uint32_t ctas_per_sm(const DeviceType& device, const Footprint& kernel) {
 
   if (kernel.registers > 0) {
     const std::uint32_t per_warp = round_up(kernel.registers * kWarpThreads, sm.register_unit);
-    // A launch is checked as if every partition held as many of the CTA's warps as the fullest.
-    if (per_warp * round_up(kernel.warps, sm.partitions) > sm.cta_registers) return 0;
+    // The limit on a CTA's own registers adds nothing: it may have all that the SM has.
     const std::uint32_t warps = sm.registers / sm.partitions / per_warp * sm.partitions;
     ctas = std::min(ctas, warps / kernel.warps);
   }

@@ -65,6 +65,11 @@ TEST(Fabric, BackToBackTransfersFollowEachOtherWithoutAGap) {
   EXPECT_EQ(link.transfer(kHost, 1, kMessage, 20'000'000), 20'000'000 + 500 + 100'000);
 }
 
+TEST(Fabric, AnArrivalIsRoundedToTheNearestTick) {
+  EXPECT_EQ(one_link(0).transfer(kHost, 1, 4, 0), 0);
+  EXPECT_EQ(one_link(0).transfer(kHost, 1, 7, 0), 1);
+}
+
 TEST(Fabric, AMillionShortMessagesTakeAsLongAsOneLongOne) {
   Fabric link = fabric({{.name = "host"}, {.name = "device", .bytes_per_s = 64e9}});
   Tick last = 0;
