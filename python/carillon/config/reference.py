@@ -28,7 +28,8 @@ carillon config show my-cell.yaml
 ```
 
 `config schema` prints the same as a JSON Schema, for editors that complete and check YAML.
-`examples/cells/` holds cells from a laptop's 8×2 to 256×128.
+`examples/cells/` holds cells from a laptop's 8×2 to 256×128, its `pool/` MegaStation's for pools of
+devices.
 """
 
 
