@@ -22,6 +22,7 @@ from carillon.plots import sweep as picture
 from carillon.sweep import grid, table
 from carillon.sweep.engines import EngineError
 from carillon.sweep.mpi import MpiError, MpiJob
+from distributed import LocalCluster
 
 ROOT = Path(__file__).parents[2]
 ENGINES = ["processes", "mpi", "dask"]
@@ -277,7 +278,7 @@ grid: {{n: [0, 1, 2, 3, 4]}}
     assert not run(tmp_path, text, engine)
     assert [outcome["state"] for outcome in ended(tmp_path)] == ["ok", "ok", "ok", "lost", "ok"]
     assert [row["result"] for row in rows(tmp_path)] == ["0", "1", "2", "", "4"]
-    assert ended(tmp_path)[3]["error"] == "its worker was killed 2 times"
+    assert ended(tmp_path)[3]["error"] == "its worker was killed, again and again"
     begun = (tmp_path / "log").read_text().split()
     assert begun.count("3") == 2
     if engine != "mpi":  # where all workers go with one
@@ -381,6 +382,14 @@ def test_a_missing_engine_is_told_with_the_line_that_installs_it(
         EngineError, match=rf"engine {engine} needs {module}; install .*{packages}$"
     ):
         run(tmp_path, "command: [echo, 1]\ngrid: {}", engine)
+
+
+def test_a_scheduler_of_ones_own_keeps_its_workers(tmp_path: Path) -> None:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        text = f"grid: {{a: [1, 2], b: [3]}}\ndask: {{scheduler: '{cluster.scheduler_address}'}}"
+        assert run(tmp_path, f"{ADD}\n{text}", "dask")
+        assert [row["sum"] for row in rows(tmp_path)] == ["4", "5"]
+        assert len(cluster.scheduler.workers) == 2
 
 
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -147,9 +147,11 @@ def _dask(sweep: Sweep, folder: Path) -> Iterator[Engine]:
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: {error}") from None
         with client:
-            workers = sweep.workers or sum(client.nthreads().values())
+            threads = client.nthreads().values()
             # pure: a task that is tried again is not looked up among those that failed.
-            yield Engine(client.get_executor(pure=False), workers, (KilledWorker,))
+            executor = client.get_executor(pure=False)
+            workers = sweep.workers or sum(threads)
+            yield Engine(executor, workers, (KilledWorker,), max(threads, default=1) > 1)
             if client.cluster is not None:
                 client.cluster.close()
 

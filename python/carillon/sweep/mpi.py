@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import itertools
+import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -28,6 +30,14 @@ T = TypeVar("T")
 
 _READY = "carillon-ready"
 _DONE = "carillon-done "
+# Open MPI (version 5, version 4): rank 0 computes nothing and needs no core of its own, and a
+# command may have more cores than one.
+_ENVIRONMENT = {
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+}
 _PATIENCE = 20.0  # seconds in which a job that was told to end does
 
 
@@ -47,7 +57,7 @@ class MpiJob(Executor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The future raises BrokenExecutor when the job ended before it was done."""
-        if self._job is None or self._job.ended:
+        if self._job is None or self._job.failure is not None:
             self._job = _Job(self._command, self._log)
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
@@ -70,20 +80,21 @@ class _Job:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
+                env=_ENVIRONMENT | os.environ,
                 text=True,
                 process_group=0,  # a terminal's Ctrl-C is for us
                 preexec_fn=die_with_parent,
             )
         self._lock = threading.Lock()
         self._open: dict[int, Future[Any]] = {}
-        self.ended = False
+        self.failure: Exception | None = None  # once it has ended
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def send(self, number: int, future: Future[Any], call: tuple[Any, ...]) -> None:
         with self._lock:
-            if self.ended:
-                future.set_exception(BrokenExecutor("the MPI job ended"))
+            if self.failure is not None:
+                future.set_exception(self.failure)
                 return
             self._open[number] = future
         assert self._process.stdin is not None
@@ -114,13 +125,13 @@ class _Job:
                 else:
                     future.set_exception(error)
         status = self._process.wait()
+        told = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        words = next((line.strip() for line in reversed(told) if re.search("[a-z]", line)), None)
+        said = f"{words} (all of it: {self._log})" if words else f"status {status}"
         with self._lock:
-            self.ended = True
-        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        said = f"{lines[-1].strip()} (all of it: {self._log})" if lines else f"status {status}"
-        kind = BrokenExecutor if ready else MpiError
+            self.failure = (BrokenExecutor if ready else MpiError)(f"the MPI job ended: {said}")
         for future in list(self._open.values()):
-            future.set_exception(kind(f"the MPI job ended: {said}"))
+            future.set_exception(self.failure)
 
 
 def _packed(what: object) -> str:

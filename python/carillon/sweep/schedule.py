@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -12,6 +13,7 @@ from carillon.sweep.task import Outcome, Task, perform, record
 _PAUSE = 0.2  # seconds, between looks at whether to stop
 _PATIENCE = 30.0  # seconds in which commands end that were told to
 _TRIES = 2  # of a task whose worker is killed
+_SUBMISSIONS = 10  # of one whose workers are gone before it begins
 
 
 class Schedule:
@@ -28,7 +30,8 @@ class Schedule:
         self._waiting = deque(tasks)
         self._again: deque[Task] = deque()  # had a worker that was killed
         self._running: dict[Future[Outcome], Task] = {}
-        self._losses = Counter[str]()
+        self._losses = Counter[str]()  # workers, while they ran the task
+        self._submitted = Counter[str]()  # in vain
 
     def run(self, stopped: Callable[[], bool]) -> None:
         """Until all have ended, or `stopped` says so; then those under way are ended too."""
@@ -46,6 +49,7 @@ class Schedule:
             if not queue:
                 return
             task = queue.popleft()
+            shutil.rmtree(task.folder, ignore_errors=True)
             self._running[self._engine.executor.submit(perform, task)] = task
 
     def _careful(self) -> bool:
@@ -59,11 +63,17 @@ class Schedule:
             try:
                 outcome = future.result()
             except self._engine.lost:
-                self._losses[task.key] += 1
-                if self._losses[task.key] < _TRIES:
+                if not self._give_up(task):
                     self._again.append(task)
                     continue
-                outcome = Outcome("lost", f"its worker was killed {_TRIES} times")
+                outcome = Outcome("lost", "its worker was killed, again and again")
                 record(task, outcome)
             if outcome.state != "stopped":
                 self._done(task, outcome)
+
+    def _give_up(self, task: Task) -> bool:
+        """Counts a lost worker against a task, unless it had not begun: its folder tells."""
+        self._submitted[task.key] += 1
+        if task.folder.exists():
+            self._losses[task.key] += 1
+        return self._losses[task.key] >= _TRIES or self._submitted[task.key] >= _SUBMISSIONS
