@@ -105,6 +105,7 @@ class _Job:
     def end(self) -> None:
         assert self._process.stdin is not None
         with suppress(OSError):
+            self._process.stdin.write("\n")
             self._process.stdin.close()
         try:
             self._process.wait(_PATIENCE)
@@ -152,7 +153,9 @@ def _serve() -> None:
 
     with MPIPoolExecutor() as pool:
         print(_READY, flush=True)
-        for line in sys.stdin:
+        for line in iter(sys.stdin.readline, ""):
+            if line == "\n":  # Open MPI does not pass on that the input has ended
+                break
             number, (fn, args, kwargs) = pickle.loads(base64.b64decode(line))
             pool.submit(fn, *args, **kwargs).add_done_callback(partial(tell, number))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from carillon.sweep.engines import Engine
-from carillon.sweep.task import Outcome, Task, perform, record
+from carillon.sweep.task import Outcome, Task, perform, record, recorded
 
 _PAUSE = 0.2  # seconds, between looks at whether to stop
 _PATIENCE = 30.0  # seconds in which commands end that were told to
@@ -63,10 +63,11 @@ class Schedule:
             try:
                 outcome = future.result()
             except self._engine.lost:
-                if not self._give_up(task):
+                known = recorded(task)
+                if known is None and not self._give_up(task):
                     self._again.append(task)
                     continue
-                outcome = Outcome("lost", "its worker was killed, again and again")
+                outcome = known or Outcome("lost", "its worker was killed, again and again")
                 record(task, outcome)
             if outcome.state != "stopped":
                 self._done(task, outcome)

@@ -58,7 +58,13 @@ class Outcome:
 
 
 def perform(task: Task) -> Outcome:
-    """Runs a task in an empty folder of its own, and writes there how it ended."""
+    """Runs a task in an empty folder of its own, and writes there how it ended.
+
+    One that has ended already is not run again: its worker was lost before it could tell.
+    """
+    known = recorded(task)
+    if known is not None:
+        return known
     shutil.rmtree(task.folder, ignore_errors=True)
     task.folder.mkdir(parents=True)
     for name, text in task.files.items():
@@ -95,7 +101,7 @@ def record(task: Task, outcome: Outcome) -> None:
 
 
 def recorded(task: Task) -> Outcome | None:
-    """How the task ended in an earlier call; None when it did not, or was another one."""
+    """How the task ended; None when it did not, or when it was another one."""
     try:
         about = json.loads((task.folder / "task.json").read_text(encoding="utf-8"))
         return Outcome(**about["outcome"]) if about["key"] == task.key else None
