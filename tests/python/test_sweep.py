@@ -392,6 +392,13 @@ def test_a_scheduler_of_ones_own_keeps_its_workers(tmp_path: Path) -> None:
         assert len(cluster.scheduler.workers) == 2
 
 
+def test_a_scheduler_without_workers_is_told(tmp_path: Path) -> None:
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
+        text = f"command: [echo]\ngrid: {{}}\ndask: {{scheduler: '{cluster.scheduler_address}'}}"
+        with pytest.raises(EngineError, match=r"engine dask: tcp:.* has no workers"):
+            run(tmp_path, text, "dask")
+
+
 def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path) -> None:
     text = "command: [echo, 1]\ngrid: {}\ndask: {scheduler: 'what://nowhere'}"
     with pytest.raises(EngineError, match="engine dask: "):

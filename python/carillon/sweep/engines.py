@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -129,31 +129,28 @@ def _dask(sweep: Sweep, folder: Path) -> Iterator[Engine]:
     import dask
     from distributed import Client, KilledWorker, LocalCluster
 
-    silent = {
-        # So that it is here that a lost task is tried again, as with the other engines.
-        "distributed.scheduler.allowed-failures": 0,
-        "distributed.admin.large-graph-warning-threshold": "1GiB",
-    }
-    with dask.config.set(silent):
+    # So that it is here that a lost task is tried again, as with the other engines.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), ExitStack() as stack:
         try:
             with _deaf():
-                address: Any = sweep.dask.scheduler or LocalCluster(
-                    n_workers=sweep.workers or _cores(),
-                    threads_per_worker=1,
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,
+                address: Any = sweep.dask.scheduler or stack.enter_context(
+                    LocalCluster(
+                        n_workers=sweep.workers or _cores(),
+                        threads_per_worker=1,
+                        dashboard_address=":0",
+                        silence_logs=logging.CRITICAL,
+                    )
                 )
-                client = Client(address)
+                client = stack.enter_context(Client(address))
         except (OSError, ValueError) as error:
             raise EngineError(f"engine dask: {error}") from None
-        with client:
-            threads = client.nthreads().values()
-            # pure: a task that is tried again is not looked up among those that failed.
-            executor = client.get_executor(pure=False)
-            workers = sweep.workers or sum(threads)
-            yield Engine(executor, workers, (KilledWorker,), max(threads, default=1) > 1)
-            if client.cluster is not None:
-                client.cluster.close()
+        threads = client.nthreads().values()
+        if not threads:
+            raise EngineError(f"engine dask: {sweep.dask.scheduler} has no workers")
+        # pure: a task that is tried again is not looked up among those that failed.
+        executor = client.get_executor(pure=False)
+        workers = sweep.workers or sum(threads)
+        yield Engine(executor, workers, (KilledWorker,), shared_fate=max(threads) > 1)
 
 
 def _cores() -> int:

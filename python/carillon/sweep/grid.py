@@ -110,7 +110,8 @@ def _task(described: Described, folder: Path, parameters: Mapping[str, Scalar]) 
         "parameters": dict(parameters),
     }
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
-    stem = file_name("-".join(f"{name}-{text(value)}" for name, value in parameters.items()))
+    named = "-".join(f"{name}-{text(value)}" for name, value in parameters.items())
+    stem = file_name(named or "task")
     whole = known | {"here": here}
     return Task(
         folder / "tasks" / f"{stem}-{key[:8]}",
