@@ -32,7 +32,7 @@ constexpr std::array<Footprint, kOps> kFootprints{{
     {.warps = 4, .registers = 168, .shared_bytes = 14144},  // Decode
     {.warps = 8, .registers = 56, .shared_bytes = 843},     // Encode
 }};
-constexpr std::uint64_t kRowsPerCta = 8;    // of combiners: CSI groups × users
+constexpr std::uint64_t kRowsPerCta = 8;    // subcarriers × users, however many share a combiner
 constexpr std::uint64_t kLanesPerCta = 32;  // subcarriers × users or antennas
 
 // Operations beside the products, which need 8 for each complex multiply-add.
@@ -47,7 +47,10 @@ constexpr std::uint64_t kCombinerBytes = 8;  // CSI, combiner, precoder: complex
 constexpr KernelProfile kLibrary{.efficiency = 0.5, .floor = 3 * kMicrosecond};
 constexpr KernelProfile kThird{.efficiency = 1.0 / 3, .traffic = 3};
 constexpr KernelProfile kHalfThird{.efficiency = 1.0 / 3, .half = true, .traffic = 3};
-constexpr KernelProfile kMegaZeroForce{.efficiency = 0.17, .half = true, .floor = 10'500};
+constexpr KernelProfile kMegaFft{.efficiency = 0.5, .floor = 3500};
+constexpr KernelProfile kMegaZeroForce{.efficiency = 0.5, .floor = 10 * kMicrosecond};
+constexpr KernelProfile kMegaEqualize{.efficiency = 0.5, .floor = 3 * kMicrosecond, .term = 150};
+constexpr KernelProfile kMegaPrecode{.efficiency = 0.5, .floor = 3 * kMicrosecond, .term = 270};
 constexpr KernelProfile kMegaDecode{.efficiency = 0.25, .half = true, .floor = 3 * kMicrosecond};
 
 constexpr std::array<PoolProfile, 2> kProfiles{{
@@ -56,13 +59,13 @@ constexpr std::array<PoolProfile, 2> kProfiles{{
      .kernels = {{
          {},              // Load
          {},              // Store
-         {},              // PilotFft
-         {},              // UplinkFft
-         {},              // Ifft
+         kMegaFft,        // PilotFft
+         kMegaFft,        // UplinkFft
+         kMegaFft,        // Ifft
          kMegaZeroForce,  // ZeroForce
-         kLibrary,        // EqualizeDemodulate
+         kMegaEqualize,   // EqualizeDemodulate
          kLibrary,        // Modulate
-         kLibrary,        // Precode
+         kMegaPrecode,    // Precode
          kMegaDecode,     // Decode
          kLibrary,        // Encode
      }}},
@@ -102,6 +105,7 @@ struct Cost {
   std::uint64_t ctas = 0;
   double flops = 0;
   std::uint64_t read = 0, output = 0;  // bytes
+  std::uint32_t terms = 0;             // of the sums that each thread adds up
 };
 
 class Builder {
@@ -186,7 +190,7 @@ class Builder {
     Work work{.footprint = kFootprints[index],
               .efficiency = profile.efficiency,
               .half = profile.half,
-              .floor = profile.floor,
+              .floor = profile.floor + profile.term * cost.terms,
               .output = cost.output};
     const std::uint64_t ctas = std::max<std::uint64_t>(cost.ctas, 1);
     work.footprint.ctas = static_cast<std::uint32_t>(ctas);
@@ -236,7 +240,8 @@ class Builder {
     for (std::uint64_t part = 0; part < options_.zero_force_parts; ++part) {
       const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
                                   groups() * part / options_.zero_force_parts;
-      const Cost cost{divide_up(count * users(), kRowsPerCta), flops * static_cast<double>(count),
+      const std::uint64_t rows = count * format_.combiner.group * users();
+      const Cost cost{divide_up(rows, kRowsPerCta), flops * static_cast<double>(count),
                       combiner_bytes(count), combiner_bytes(count)};
       combiner_.push_back(kernel(Op::ZeroForce, pilots.back(), cost, channels));
     }
@@ -253,11 +258,11 @@ class Builder {
     if (!frame_.anyone_in(s)) return;
     const auto sources = with_combiner({received});
     const std::uint64_t soft_bits = coded_bits(s, Direction::Uplink);  // a byte each
-    equalize_[s] = kernel(
-        Op::EqualizeDemodulate, s,
-        {divide_up(subcarriers() * users(), kLanesPerCta),
-         product_flops() + kDemapOps * static_cast<double>(soft_bits), outputs(sources), soft_bits},
-        sources);
+    equalize_[s] = kernel(Op::EqualizeDemodulate, s,
+                          {divide_up(subcarriers() * users(), kLanesPerCta),
+                           product_flops() + kDemapOps * static_cast<double>(soft_bits),
+                           outputs(sources), soft_bits, format_.antennas},
+                          sources);
     if (!frame_.code_blocks_at(s).empty()) decode(s);
   }
 
@@ -298,10 +303,11 @@ class Builder {
     Sources symbols;
     if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) symbols.push_back(modulate(s));
     const auto sources = with_combiner(symbols);
-    const auto precoded = kernel(Op::Precode, s,
-                                 {divide_up(subcarriers() * antennas(), kLanesPerCta),
-                                  product_flops(), outputs(sources), symbol_bytes(antennas())},
-                                 sources);
+    const auto precoded =
+        kernel(Op::Precode, s,
+               {divide_up(subcarriers() * antennas(), kLanesPerCta), product_flops(),
+                outputs(sources), symbol_bytes(antennas()), format_.users},
+               sources);
     const Cost inverse = fft(symbol_bytes(antennas()), samples_bytes());
     store(s, kernel(Op::Ifft, s, inverse, {precoded}));
   }

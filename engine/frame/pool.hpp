@@ -21,6 +21,7 @@ struct KernelProfile {
   bool half = false;
   double traffic = 1;  ///< bytes of device memory moved for each that operands and result have
   Tick floor = 0;
+  Tick term = 0;  ///< of serial time per term of the sums that a thread adds up
 };
 
 struct PoolProfile {
@@ -29,19 +30,16 @@ struct PoolProfile {
   std::array<KernelProfile, kOps> kernels{};  ///< [Op]
 };
 
-/// `megastation`: library kernels, as MegaStation's figures imply them for an A100, a combiner per
-/// subcarrier of 1216, frames of one pilot and 13 data symbols.
-/// - ZeroForce at 128×32: 90 % of them take up to 0.3 ms (§5.5), so 0.28 ms on average, in 23 waves
-///   of CTAs. Its share of a frame averages 36.3 % over the five shapes from 64×32 to 256×128
-///   (§5.3), while flops grow more than any other stage's: 10.5 µs of a CTA are serial, and the
-///   rest runs at a third of the TF32 peak, which is half of the half-precision one.
-/// - EqualizeDemodulate and Precode: reading the combiner, 40 MB at 1.555 TB/s, takes 26 µs per
-///   symbol, and makes the 44.2 and 42.7 % of the paper. Their efficiency is a guess, without
-///   effect as long as memory binds.
-/// - UplinkFft and Decode: the rest of the frame, 12 µs per symbol. They leave most of an A100
-///   empty, where a CTA is faster than in the full SM that runtime::cta_time assumes; so they need
-///   the peak: all of single precision, and the quarter of the matrix units' half precision that
-///   vector units reach.
+/// `megastation`: library kernels, as MegaStation's figures imply them for an A100, 1216
+/// subcarriers, 16 of which share a combiner (so it takes 0.1 ms from device to device, 0.12 ms in
+/// §5.5), frames of one pilot and 13 data symbols. Such kernels wait rather than compute: their
+/// time is that of a thread's own work, whatever the device.
+/// - ZeroForce at 128×32: 90 % of them take up to 0.3 ms (§5.5), in 23 waves of CTAs of 10 µs and
+/// their arithmetic.
+/// - EqualizeDemodulate and Precode: a thread adds up a user's antennas or an antenna's users, at
+///   0.15 and 0.27 µs each, which makes the 44.2 and 42.7 % of the paper (§5.3) beside the 36.3 %
+///   of ZeroForce, on average over the five shapes from 64×32 to 256×128.
+/// - FFTs and Decode: the rest of the frame, 12 µs per symbol.
 /// - 3 µs of serial part where nothing is known.
 ///
 /// `roofline`: every kernel at a third of what the device's arithmetic and memory can, half

@@ -13,10 +13,17 @@ namespace carillon::runtime {
 /// An issue has come to its end: all its chunks are done, or those that a cancel did not stop.
 struct Finished {
   InstanceId what;
-  std::uint32_t count = 0;  ///< chunks of the issue that were executed
+  std::uint32_t count = 0;  ///< chunks of the issue that were executed, or failed
   std::uint16_t device = 0;
   Tick executed = 0, at = 0;  ///< start of its first chunk, end of its last
   Tick busy = 0;
+  bool failed = false;  ///< its device died: they have to be issued again
+};
+
+/// A device of a pool is there, or is no longer.
+struct DeviceEvent {
+  std::uint16_t device = 0;
+  bool up = false;
 };
 
 /// Called by the scheduler only. Every issue ends in exactly one Finished.
@@ -33,6 +40,10 @@ class Executor {
   virtual std::uint32_t undone(const InstanceId& what) const noexcept = 0;
   /// Starts no further chunk of the instance.
   virtual void cancel(const InstanceId& what) noexcept = 0;
+  /// What became of devices since the last call, in order.
+  virtual std::size_t poll(std::span<DeviceEvent>) noexcept { return 0; }
+  /// Whether the result of a committed instance is nowhere any more.
+  virtual bool lost(const InstanceId&) const noexcept { return false; }
 };
 
 }  // namespace carillon::runtime

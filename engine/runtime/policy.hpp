@@ -31,6 +31,13 @@ struct Issue {
   DeviceMask where;
   Priority priority;
   Reason why = Reason::None;
+  /// Of a device that has streams: in order after what was issued there before. What is not ready
+  /// may be issued; it waits on the device.
+  std::uint16_t stream = 0;
+  /// A stream of which nothing else can be in the way: what goes there has to be ready.
+  static constexpr std::uint16_t kFree = 0xffff;
+  bool background = false;       ///< only on what other streams leave
+  Reason placed = Reason::None;  ///< why on this device
 };
 
 struct View {
@@ -50,6 +57,19 @@ class Policy {
   virtual Admission admit(const View& view, FrameRef frame) = 0;
   /// Writes issues of ready instances, the most urgent first, and returns how many.
   virtual std::size_t decide(const View& view, std::span<Issue> out) = 0;
+
+  /// decide() may have something to say even when nothing is ready.
+  virtual bool pending() const { return false; }
+  /// When it will, though nothing else happens; kNever when that is not known.
+  virtual Tick next() const { return kNever; }
+  /// An instance has committed.
+  virtual void committed(const View&, const InstanceId&) {}
+  /// An instance that was issued has to be issued again.
+  virtual void returned(const View&, const InstanceId&) {}
+  /// A frame is over: done, dropped or never begun.
+  virtual void ended(const View&, FrameRef) {}
+  /// A device is there, or is no longer.
+  virtual void changed(const View&, std::uint16_t) {}
 };
 
 /// Null when no policy has that name. `groups`: for core-groups, the cores of each opcode.

@@ -123,10 +123,11 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
   const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
   fill(at, id, air_start, chunks, now);
   look_at_progress();
-  const Admission verdict = policy_.admit({board_, ready_, planned_, now}, at);
+  const Admission verdict = policy_.admit(view(now), at);
   board_[id.cell].admitted(verdict != Admission::Refuse);
   if (verdict == Admission::Refuse) {
     emit(FrameEvent::Kind::Refused, at, 0, Reason::Refused, now);
+    policy_.ended(view(now), at);
     release(at);
     return false;
   }
@@ -164,11 +165,12 @@ void Scheduler::release(FrameRef frame) { board_.frame(frame).state = FrameStatu
 void Scheduler::step(Tick now) {
   collect(now);
   for_each_frame([&](FrameRef at) { expire(at, now); });
-  if (!ready_.empty()) decide(now);
+  if (!ready_.empty() || policy_.pending()) decide(now);
   executor_.flush();
 }
 
 void Scheduler::collect(Tick now) {
+  look_at_devices(now);
   std::array<Finished, 16> finished;
   while (const std::size_t count = executor_.poll(finished)) {
     for (const Finished& end : std::span(finished).first(count)) {
@@ -176,7 +178,11 @@ void Scheduler::collect(Tick now) {
       *std::find(planned_.begin(), planned_.end(), end.what) = planned_.back();
       planned_.pop_back();
       --board_.frame(ref.frame).issued;
-
+      if (end.failed) {
+        give_back(ref, end.count, now);
+        finish_if_over(ref.frame, now);
+        continue;
+      }
       InstructionStatus& status = this->status(ref);
       status.busy += end.busy;
       if (status.executed == 0 || end.executed < status.executed) {
@@ -190,6 +196,9 @@ void Scheduler::collect(Tick now) {
         status.done = 0;
         if (status.uncommitted == 0) {
           status.committed = end.at;
+          if (board_[ref.frame.cell].has_profile())
+            board_[ref.frame.cell].executed(ref.frame.slot, ref.instruction,
+                                            board_.devices()[end.device].type);
           commit(ref, now);
           settle(now);
         }
@@ -197,6 +206,60 @@ void Scheduler::collect(Tick now) {
       finish_if_over(ref.frame, now);
     }
   }
+}
+
+void Scheduler::look_at_devices(Tick now) {
+  std::array<DeviceEvent, 16> events;
+  while (const std::size_t count = executor_.poll(events)) {
+    for (const DeviceEvent& event : std::span(events).first(count)) {
+      board_.device(event.device).up = event.up;
+      policy_.changed(view(now), event.device);
+      if (!event.up) for_each_frame([&](FrameRef at) { revoke(at, now); });
+    }
+  }
+}
+
+// Its device died: it has to be issued again.
+void Scheduler::give_back(Ref ref, std::uint32_t chunks, Tick now) {
+  InstructionStatus& status = this->status(ref);
+  if (status.state >= State::Committed) return;
+  status.unissued += chunks;
+  again(ref, now);
+}
+
+void Scheduler::again(Ref ref, Tick now) {
+  InstructionStatus& status = this->status(ref);
+  status.state = State::Waiting;
+  status.executed = 0;
+  ++status.runs;
+  policy_.returned(view(now), identify(ref));
+  consider(ref, now);
+}
+
+// What has committed, but somebody still has to read it and it is nowhere any more.
+void Scheduler::revoke(FrameRef at, Tick now) {
+  FrameStatus& frame = board_.frame(at);
+  if (frame.state != FrameStatus::State::Live) return;
+  for (std::uint16_t i = graph(at).size(); i-- > 0;) {
+    const Ref ref{at, i};
+    InstructionStatus& status = this->status(ref);
+    const auto successors = graph(at)[i].successors;
+    const bool needed = std::any_of(successors.begin(), successors.end(), [&](std::uint16_t next) {
+      return this->status({at, next}).state < State::Committed;
+    });
+    if (status.state != State::Committed || status.chunks == 0 || !needed ||
+        !executor_.lost(identify(ref)))
+      continue;
+    ++frame.open;
+    status.unissued = status.uncommitted = status.chunks;
+    for (const std::uint16_t next : successors) {
+      InstructionStatus& reader = this->status({at, next});
+      ++reader.waiting;
+      if (reader.state == State::Ready) reader.state = State::Waiting;
+    }
+    again(ref, now);
+  }
+  forget_unready();
 }
 
 void Scheduler::expire(FrameRef at, Tick now) {
@@ -266,6 +329,7 @@ void Scheduler::commit(Ref ref, Tick now) {
     --this->status({ref.frame, next}).waiting;
     consider({ref.frame, next}, now);
   }
+  policy_.committed(view(now), identify(ref));
 }
 
 void Scheduler::miss(Ref first, Reason why, Tick now) {
@@ -316,6 +380,8 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
   frame.state = FrameStatus::State::Finished;
   frame.finished = now;
   if (live || frame.why == Reason::Deadline) board_[at.cell].ended(live);
+  if (live) board_[at.cell].completed(at.slot);
+  policy_.ended(view(now), at);
   emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, at, 0, frame.why, now);
 }
 
@@ -326,11 +392,10 @@ void Scheduler::forget_unready() {
 }
 
 void Scheduler::decide(Tick now) {
-  for (bool more = true; more && !ready_.empty();) {
+  for (bool more = true; more && (!ready_.empty() || policy_.pending());) {
     const std::size_t room = std::min(executor_.room(), issues_.size());
     if (room == 0) return;
-    const std::size_t count =
-        policy_.decide({board_, ready_, planned_, now}, std::span(issues_).first(room));
+    const std::size_t count = policy_.decide(view(now), std::span(issues_).first(room));
     more = count == room;
     for (const Issue& each : std::span(issues_).first(count)) more &= issue(each, now);
     forget_unready();
@@ -346,6 +411,7 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
   status.unissued -= issue.count;
   if (status.unissued == 0) status.state = State::Issued;
   status.why = issue.why;
+  status.placed = issue.placed;
   status.issued = now;
   ++frame.issued;
   planned_.push_back(issue.what);
@@ -354,7 +420,7 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
 }
 
 Tick Scheduler::next_timer() const {
-  Tick next = kNever;
+  Tick next = policy_.next();
   for (const CellBoard& cell : board_.cells()) {
     const auto timers = cell.graph().timers();
     for (const FrameStatus& frame : cell.frames()) {

@@ -65,6 +65,7 @@ class Scheduler {
   }
   template <typename Visit>
   void for_each_frame(Visit&& visit);
+  View view(Tick now) const { return {board_, ready_, planned_, now}; }
   InstanceId identify(Ref ref) const;
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
   void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
@@ -72,6 +73,10 @@ class Scheduler {
   void look_at_progress();
   void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);
+  void look_at_devices(Tick now);
+  void give_back(Ref ref, std::uint32_t chunks, Tick now);
+  void again(Ref ref, Tick now);
+  void revoke(FrameRef at, Tick now);
   void expire(FrameRef at, Tick now);
   void timer(Ref ref, Timer::Kind kind, Tick now);
   void consider(Ref ref, Tick now);

@@ -25,6 +25,18 @@ std::string_view to_string(Reason reason) {
     case Reason::Predecessor: return "predecessor missed";
     case Reason::Abandoned: return "abandoned";
     case Reason::Refused: return "refused";
+    case Reason::Unit: return "with its unit";
+    case Reason::Idlest: return "on the idlest device";
+    case Reason::Full: return "room where its predecessor ran";
+    case Reason::Fragmented: return "elsewhere is sooner than to wait";
+    case Reason::Waits: return "to wait is sooner than to copy";
+    case Reason::Delayed: return "no room anywhere";
+    case Reason::Soonest: return "where it is done first";
+    case Reason::Urgent: return "little slack left";
+    case Reason::Reordered: return "ready and there is room";
+    case Reason::Overcommitted: return "on what others leave";
+    case Reason::Coalesced: return "behind its predecessor";
+    case Reason::Returned: return "again, its device died";
   }
   return "unknown";
 }
@@ -60,6 +72,53 @@ void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) 
                                    std::memory_order_relaxed);
   info.window_chunks = 0;
   info.window_busy = 0;
+}
+
+void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time) {
+  on_type_ = std::move(on_type);
+  frame_time_.start(frame_time);
+  std::uint16_t steps = 0;
+  for (const Instruction& each : graph_->instructions())
+    steps = std::max(steps, static_cast<std::uint16_t>(each.step + 1));
+  symbol_time_.resize(steps);
+}
+
+void CellBoard::executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type) {
+  const InstructionStatus& status = this->status(slot, instruction);
+  Tick start = status.executed;
+  for (const std::uint16_t source : (*graph_)[instruction].sources)
+    start = std::max(start, this->status(slot, source).committed);
+  OnType& on = on_type_[std::size_t{type} * graph_->opcodes() + (*graph_)[instruction].opcode];
+  on.time.add(static_cast<double>(std::max<Tick>(status.committed - start, 0)));
+  on.scheduling.add(static_cast<double>(status.executed - status.issued));
+}
+
+void CellBoard::completed(std::uint16_t slot) {
+  if (!has_profile()) return;
+  struct Span {
+    Tick first = kNever, last = kAlways;
+    void add(const InstructionStatus& status) {
+      first = std::min(first, status.executed);
+      last = std::max(last, status.committed);
+    }
+  };
+  Span frame, symbol;
+  std::uint16_t step = 0;
+  const auto close = [&] {
+    if (symbol.last != kAlways)
+      symbol_time_[step].add(static_cast<double>(symbol.last - symbol.first));
+    symbol = {};
+  };
+  for (std::uint16_t i = 0; i < graph_->size(); ++i) {
+    const InstructionStatus& status = this->status(slot, i);
+    if (status.chunks == 0 || status.state != InstructionStatus::State::Committed) continue;
+    if ((*graph_)[i].step != step) close();
+    step = (*graph_)[i].step;
+    symbol.add(status);
+    frame.add(status);
+  }
+  close();
+  if (frame.last != kAlways) frame_time_.add(static_cast<double>(frame.last - frame.first));
 }
 
 void CellBoard::offered(std::uint16_t slot) {

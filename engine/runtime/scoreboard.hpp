@@ -2,6 +2,7 @@
 // scheduler, read by policies and, after a frame's last event, by whoever explains the frame.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/tick.hpp"
+#include "runtime/devices/occupancy.hpp"
 #include "runtime/graph.hpp"
 
 namespace carillon::runtime {
@@ -74,6 +76,18 @@ enum class Reason : std::uint8_t {
   Predecessor,     ///< missed: something it needs was missed
   Abandoned,       ///< dropped: the application gave the frame up
   Refused,         ///< the policy did not admit the frame
+  Unit,            ///< placed: with the unit (frame or symbol) that it belongs to
+  Idlest,          ///< placed: on the device with the least to do
+  Full,            ///< placed: where its predecessor ran there is room (full or partial)
+  Fragmented,      ///< placed: elsewhere, which is sooner than to wait
+  Waits,           ///< placed: where its predecessor ran, which is sooner than to copy
+  Delayed,         ///< placed: nowhere is room
+  Soonest,         ///< placed: where it is expected to be done first
+  Urgent,          ///< issued: its slack is nearly used up
+  Reordered,       ///< issued: it is ready and there is room
+  Overcommitted,   ///< issued: to run on what others leave
+  Coalesced,       ///< issued: behind its predecessor, whose room it inherits
+  Returned,        ///< issued again: its device died
 };
 std::string_view to_string(Reason reason);
 
@@ -89,6 +103,36 @@ struct OpcodeInfo {
   Tick window_busy = 0;
 };
 
+/// A mean over the last full window of so many values; the first windows are shorter.
+class Average {
+ public:
+  void add(double value) {
+    sum_ += value;
+    if (++count_ < std::min<std::uint64_t>(kWindow, ++all_ / 2)) return;
+    mean_ = sum_ / count_;
+    sum_ = 0;
+    count_ = 0;
+  }
+  void start(double mean) { mean_ = mean; }
+  double mean() const { return mean_; }
+
+ private:
+  static constexpr std::uint32_t kWindow = 256;
+  double mean_ = 0, sum_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint64_t all_ = 0;
+};
+
+/// Table 1 on one type of device of a pool: an opcode's executor there (MegaStation §4.5).
+struct OnType {
+  Footprint footprint = {};
+  std::uint32_t sms = 0;  ///< that it occupies alone
+  Average time;           ///< T_inst in ns: commit − max(predecessors' commit, exec)
+  Average scheduling;     ///< T_sched in ns: exec − issue
+  double alone = 0;       ///< ns when it has the device to itself
+  double copy = 0;        ///< ns to bring its result to another device
+};
+
 /// Table 2: instruction status, per frame slot.
 struct InstructionStatus {
   enum class State : std::uint8_t { Waiting, Ready, Issued, Committed, Missed };
@@ -96,7 +140,9 @@ struct InstructionStatus {
   bool released = false;
   bool fed = false;  ///< Arrivals: an item has come, or its close has passed
   Reason why = Reason::None;
+  Reason placed = Reason::None;                 ///< why on its device
   std::uint16_t device = 0;                     ///< that executed its first chunk
+  std::uint16_t runs = 0;                       ///< how often it was issued again
   std::uint16_t waiting = 0;                    ///< predecessors that have not committed
   std::uint16_t missing = 0;                    ///< Arrivals: items fed as missing
   std::uint32_t chunks = 0;                     ///< this frame's count; 0 = skipped
@@ -112,6 +158,9 @@ struct DeviceStatus {
   bool running = false;
   InstanceId what;
   Tick start = 0, estimated_end = 0;
+  bool up = true;          ///< it can be used
+  std::uint16_t type = 0;  ///< of a pool's types of devices
+  std::uint32_t sms = 0;   ///< that it has
 };
 
 /// One place of a cell's frame ring.
@@ -162,6 +211,14 @@ class CellBoard {
   std::span<const InstructionStatus> statuses(std::uint16_t slot) const {
     return {&instructions_[std::size_t{slot} * graph_->size()], graph_->size()};
   }
+  /// Empty rows unless the cell has a profile.
+  const OnType& on(std::uint16_t opcode, std::uint16_t type) const {
+    return on_type_[std::size_t{type} * graph_->opcodes() + opcode];
+  }
+  bool has_profile() const { return !on_type_.empty(); }
+  /// T_frame and, by step, T_symbol in ns: from the first execution to the last commit.
+  double frame_time() const { return frame_time_.mean(); }
+  double symbol_time(std::uint16_t step) const { return symbol_time_[step].mean(); }
   /// From one frame's start on air to the next one's, as they are offered; kNever when that is not
   /// known, or no frame has been offered for longer than two of them.
   Tick interval(Tick now) const noexcept;
@@ -183,12 +240,21 @@ class CellBoard {
   void measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy);
   /// Notes what a frame in its place asks for, and when.
   void offered(std::uint16_t slot);
+  /// For a pool of devices: by type and opcode.
+  void set_profile(std::vector<OnType> on_type, double frame_time);
+  /// Adds the instruction, which has just committed, to what is known of its type of device.
+  void executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type);
+  /// Adds the frame, which is done, to what is known of frames and symbols.
+  void completed(std::uint16_t slot);
   void admitted(bool yes) { refused_ = yes ? 0 : refused_ + 1; }
   void ended(bool in_time) { late_ = in_time ? 0 : late_ + 1; }
 
  private:
   const Graph* graph_;
   std::vector<OpcodeInfo> opcodes_;
+  std::vector<OnType> on_type_;
+  Average frame_time_;
+  std::vector<Average> symbol_time_;  // [step]
   std::vector<FrameStatus> frames_;
   std::vector<InstructionStatus> instructions_;
   Tick interval_ = kNever, newest_start_ = kNever;

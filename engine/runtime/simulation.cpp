@@ -30,30 +30,43 @@ std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Cell> cells)
 
 Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
                        std::uint64_t seed)
+    : Simulation(
+          cells, policy, devices, [&](Scoreboard& board, std::span<const Arrivals> arrivals) {
+            return std::make_unique<SimulatedExecutor>(board, arrivals, costs_of(cells), seed);
+          }) {}
+
+Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+                       const MakeExecutor& executor)
     : board_(board_of(cells, devices)),
       arrivals_(arrivals_of(cells)),
-      executor_(board_, arrivals_, costs_of(cells), seed),
-      scheduler_(board_, arrivals_, policy, executor_) {}
+      executor_(executor(board_, arrivals_)),
+      scheduler_(board_, arrivals_, policy, *executor_) {}
 
 void Simulation::begin(Tick at, FrameId frame, Tick air_start,
                        std::span<const std::uint32_t> chunks) {
-  inputs_.push_back({.at = at,
-                     .kind = Input::Kind::Begin,
-                     .frame = frame,
-                     .air_start = air_start,
-                     .chunks = {chunks.begin(), chunks.end()}});
+  expect({.at = at,
+          .kind = Input::Kind::Begin,
+          .frame = frame,
+          .air_start = air_start,
+          .chunks = {chunks.begin(), chunks.end()}});
 }
 
 void Simulation::arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item) {
-  inputs_.push_back({.at = at,
-                     .kind = Input::Kind::Arrive,
-                     .frame = frame,
-                     .instruction = instruction,
-                     .item = item});
+  expect({.at = at,
+          .kind = Input::Kind::Arrive,
+          .frame = frame,
+          .instruction = instruction,
+          .item = item});
 }
 
 void Simulation::abandon(Tick at, FrameId frame) {
-  inputs_.push_back({.at = at, .kind = Input::Kind::Abandon, .frame = frame});
+  expect({.at = at, .kind = Input::Kind::Abandon, .frame = frame});
+}
+
+void Simulation::expect(Input input) {
+  input.order = expected_++;
+  inputs_.push_back(std::move(input));
+  std::push_heap(inputs_.begin(), inputs_.end());
 }
 
 bool Simulation::live(FrameId frame) const {
@@ -69,8 +82,8 @@ void Simulation::feed(const Input& input) {
         arrivals_[at.cell].clear(at.slot);
         scheduler_.admit(input.frame, input.air_start, input.chunks, now_);
       } else if (!live(input.frame)) {
-        events_.push_back({FrameEvent::Kind::Refused, Reason::Refused, at.cell, 0, at.slot,
-                           input.frame.frame, now_});
+        tell({FrameEvent::Kind::Refused, Reason::Refused, at.cell, 0, at.slot, input.frame.frame,
+              now_});
       }
       break;
     case Input::Kind::Arrive: arrive(input); break;
@@ -91,6 +104,13 @@ void Simulation::arrive(const Input& input) {
   if (added.first) scheduler_.fed(at, input.instruction, now_);
 }
 
+void Simulation::tell(const FrameEvent& event) {
+  if (watch_)
+    watch_(event);
+  else
+    events_.push_back(event);
+}
+
 bool Simulation::take_events() {
   std::array<FrameEvent, 16> events;
   bool any = false;
@@ -99,7 +119,7 @@ bool Simulation::take_events() {
     while (const std::size_t count = scheduler_.poll(cell, events)) {
       any = true;
       for (const FrameEvent& event : std::span(events).first(count)) {
-        events_.push_back(event);
+        tell(event);
         if (event.kind == FrameEvent::Kind::Done || event.kind == FrameEvent::Kind::Dropped) {
           scheduler_.release({cell, event.slot});
         }
@@ -111,28 +131,30 @@ bool Simulation::take_events() {
 
 // Everything that happens at one instant.
 void Simulation::settle() {
-  executor_.advance(now_);
+  executor_->advance(now_);
   bool started = false;
   do {
     scheduler_.step(now_);
-    started = executor_.start(now_);
-    executor_.advance(now_);  // what takes no time leaves its device to the next
-  } while (take_events() || started || executor_.pending());
+    started = executor_->start(now_);
+    executor_->advance(now_);  // what takes no time leaves its device to the next
+  } while (take_events() || started || executor_->pending());
 }
 
-void Simulation::run() {
-  std::stable_sort(inputs_.begin(), inputs_.end(),
-                   [](const Input& a, const Input& b) { return a.at < b.at; });
-  for (std::size_t next = 0;;) {
-    const Tick input = next < inputs_.size() ? inputs_[next].at : kNever;
-    const Tick time = std::min({input, scheduler_.next_timer(), executor_.next_end()});
-    if (time == kNever) break;
+void Simulation::run(Tick until) {
+  for (;;) {
+    const Tick input = inputs_.empty() ? kNever : inputs_.front().at;
+    const Tick time = std::min({input, scheduler_.next_timer(), executor_->next()});
+    if (time == kNever || time > until) break;
     now_ = std::max(now_, time);
-    executor_.advance(now_);
-    while (next < inputs_.size() && inputs_[next].at <= now_) feed(inputs_[next++]);
+    executor_->advance(now_);
+    while (!inputs_.empty() && inputs_.front().at <= now_) {
+      std::pop_heap(inputs_.begin(), inputs_.end());
+      const Input next = std::move(inputs_.back());
+      inputs_.pop_back();
+      feed(next);
+    }
     settle();
   }
-  inputs_.clear();
 }
 
 }  // namespace carillon::runtime

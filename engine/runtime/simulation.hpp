@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,12 @@ class Simulation {
   Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
              std::uint64_t seed = 1);
 
+  /// Another executor than one of imaginary cores.
+  using MakeExecutor = std::function<std::unique_ptr<VirtualExecutor>(
+      Scoreboard& board, std::span<const Arrivals> arrivals)>;
+  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+             const MakeExecutor& executor);
+
   struct Options {
     std::uint32_t devices = 1;
     std::uint32_t ring = 4;
@@ -40,19 +48,25 @@ class Simulation {
       : Simulation({{graph, options.ring, options.grain, options.costs}}, policy, options.devices,
                    options.seed) {}
 
-  /// What happens from outside, in any order of calls; at equal times in the order of calls. A
+  /// What happens from outside, in any order of calls (also while it runs, from watch()); at equal
+  /// times in the order of calls. A
   /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are
   /// Late.
   void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {});
   void arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item);
   void abandon(Tick at, FrameId frame);
 
-  /// Until nothing is left to happen. A frame's slot is released as soon as it is done or dropped.
-  void run();
+  /// Tells `watch` of events as they happen, before a frame's slot is released, instead of keeping
+  /// them.
+  void watch(std::function<void(const FrameEvent&)> watch) { watch_ = std::move(watch); }
+
+  /// Until then, or until nothing is left to happen. A frame's slot is released as soon as it is
+  /// done or dropped.
+  void run(Tick until = kNever);
 
   Tick now() const { return now_; }
   std::span<const FrameEvent> events() const { return events_; }
-  std::span<const Execution> executions() const { return executor_.executions(); }
+  std::span<const Execution> executions() const { return executor_->executions(); }
   /// By Arrival: how many items met that fate.
   std::uint64_t arrivals(Arrival fate) const { return fates_[static_cast<std::size_t>(fate)]; }
   const CellBoard& board(std::uint16_t cell = 0) const { return board_[cell]; }
@@ -67,20 +81,28 @@ class Simulation {
     std::uint32_t item = 0;
     Tick air_start = 0;
     std::vector<std::uint32_t> chunks = {};
+    std::uint64_t order = 0;
+    bool operator<(const Input& other) const {  // a heap's top is its largest
+      return at != other.at ? at > other.at : order > other.order;
+    }
   };
+  void expect(Input input);
   FrameRef place(FrameId frame) const { return {frame.cell, board_[frame.cell].slot(frame.frame)}; }
   bool live(FrameId frame) const;
   void feed(const Input& input);
   void arrive(const Input& input);
   void settle();
+  void tell(const FrameEvent& event);
   bool take_events();
 
   Scoreboard board_;
   std::vector<Arrivals> arrivals_;  // by cell
-  SimulatedExecutor executor_;
+  std::unique_ptr<VirtualExecutor> executor_;
   Scheduler scheduler_;
-  std::vector<Input> inputs_;
+  std::vector<Input> inputs_;  // a heap
+  std::uint64_t expected_ = 0;
   std::vector<FrameEvent> events_;
+  std::function<void(const FrameEvent&)> watch_;
   std::uint64_t fates_[4] = {};
   Tick now_ = 0;
 };

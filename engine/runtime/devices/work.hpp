@@ -19,8 +19,16 @@ struct Work {
   std::uint64_t output = 0;  ///< bytes of its result, which a reader on another device has to get
 };
 
-/// A CTA's time when its SM is full of its kernel's CTAs, memory aside: floor + flops / (efficiency
-/// · peak / SMs / resident CTAs). Throws std::invalid_argument when a CTA does not fit an SM.
-Tick cta_time(const DeviceType& device, const Work& work);
+/// What a kernel asks of one type of device.
+struct KernelLoad {
+  std::uint32_t ctas = 1;
+  std::uint32_t ctas_per_sm = 1;  ///< at most, by its occupancy
+  Tick floor = 0;                 ///< what a CTA takes however much room it has
+  double sm_time = 0;             ///< ns that a CTA takes besides when its SM is its own
+  double bytes = 0;               ///< of device memory, per CTA
+};
+
+/// `work` must fit the device: ctas_per_sm(type, work.footprint) > 0.
+KernelLoad load_on(const DeviceType& type, const Work& work);
 
 }  // namespace carillon::runtime

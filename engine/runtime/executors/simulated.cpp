@@ -137,7 +137,7 @@ bool SimulatedExecutor::start(Tick now) {
   return started;
 }
 
-Tick SimulatedExecutor::next_end() const {
+Tick SimulatedExecutor::next() const {
   Tick next = kNever;
   for (const Device& device : devices_) {
     if (device.running) next = std::min(next, device.execution.end);

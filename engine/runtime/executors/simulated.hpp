@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 #include "runtime/arrivals.hpp"
-#include "runtime/executor.hpp"
+#include "runtime/executors/virtual.hpp"
 
 namespace carillon::runtime {
 
@@ -25,15 +25,7 @@ struct Cost {
   std::vector<Quantile> spread = {};  ///< from share 0 to 1, straight between; empty: none
 };
 
-/// What a device did, as the trace of a real worker would show it.
-struct Execution {
-  InstanceId what;
-  std::uint32_t device = 0;
-  std::uint32_t first = 0, count = 0;  ///< chunks
-  Tick start = 0, end = 0;
-};
-
-class SimulatedExecutor final : public Executor {
+class SimulatedExecutor final : public VirtualExecutor {
  public:
   /// `arrivals` by cell; `costs` by cell and opcode, 0 where missing. The board's number of devices
   /// execute; they are entered in its device table.
@@ -43,19 +35,17 @@ class SimulatedExecutor final : public Executor {
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
   void issue(const Issue& issue, Tick now) noexcept override;
   std::size_t poll(std::span<Finished> out) noexcept override;
+  using Executor::poll;
   std::uint32_t undone(const InstanceId& what) const noexcept override;
   void cancel(const InstanceId& what) noexcept override;
 
-  /// Ends what has ended by `now`.
-  void advance(Tick now);
-  /// Gives idle devices what is there, most urgent first. True if any device started.
-  bool start(Tick now);
-  /// When the next running claim ends; kNever when none runs.
-  Tick next_end() const;
-  /// poll() would return something.
-  bool pending() const { return !finished_.empty(); }
-
-  std::span<const Execution> executions() const { return executions_; }
+  void advance(Tick now) override;
+  /// Gives idle devices what is there, most urgent first.
+  bool start(Tick now) override;
+  /// When the next running claim ends.
+  Tick next() const override;
+  bool pending() const override { return !finished_.empty(); }
+  std::span<const Execution> executions() const override { return executions_; }
 
  private:
   static constexpr std::size_t kRoom = 64;

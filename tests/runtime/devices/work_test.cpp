@@ -1,36 +1,31 @@
 #include "runtime/devices/work.hpp"
 
-#include <stdexcept>
-
 #include "support/test.hpp"
 
 namespace carillon::runtime {
 namespace {
 
-// An SM of the A100: 19.5 TFLOP/s and 312 TFLOP/s in half precision over 108 of them, 64 warps.
 const DeviceType& a100() { return *find_device_type("a100"); }
 
-TEST(Work, ACtaHasItsShareOfAFullSm) {
-  const Work work{.footprint = {.ctas = 1, .warps = 32}, .flops = 19.5e12 / 108 / 1000};
-  EXPECT_EQ(cta_time(a100(), work), 2 * kMillisecond);  // of two that an SM holds
-  Work smaller = work;
-  smaller.footprint.warps = 8;
-  EXPECT_EQ(cta_time(a100(), smaller), 8 * kMillisecond);
-}
-
-TEST(Work, EfficiencyIsAShareOfThePeak) {
-  const Work work{.footprint = {.ctas = 1, .warps = 32},
-                  .flops = 312e12 / 108 / 1e6,
+TEST(Work, AnSmOfItsOwnComputesAtItsShareOfThePeak) {
+  const Work work{.footprint = {.ctas = 10, .warps = 4, .registers = 32},
+                  .flops = 1e6,
+                  .bytes = 7,
                   .efficiency = 0.25,
-                  .half = true,
-                  .floor = 700};
-  EXPECT_EQ(cta_time(a100(), work), 8 * kMicrosecond + 700);
+                  .floor = 3};
+  const KernelLoad load = load_on(a100(), work);
+  EXPECT_EQ(load.ctas, 10U);
+  EXPECT_EQ(load.ctas_per_sm, 16U);  // 64 warps, 65536 registers
+  EXPECT_EQ(load.floor, 3);
+  EXPECT_EQ(load.bytes, 7);
+  EXPECT_DOUBLE_EQ(load.sm_time, 1e6 / (0.25 * a100().fp32_flops / a100().sms) * 1e9);
 }
 
-TEST(Work, ATransferHasNoCtas) { EXPECT_EQ(cta_time(a100(), {.moved = 1 << 20}), 0); }
-
-TEST(Work, ACtaThatFitsNoSmIsAnError) {
-  EXPECT_THROW(cta_time(a100(), {.footprint = {.ctas = 1, .warps = 33}}), std::invalid_argument);
+TEST(Work, MatrixUnitsHaveAPeakOfTheirOwn) {
+  Work work{.footprint = {.ctas = 1, .warps = 1, .registers = 32}, .flops = 1e6};
+  const double single = load_on(a100(), work).sm_time;
+  work.half = true;
+  EXPECT_DOUBLE_EQ(single / load_on(a100(), work).sm_time, a100().half_flops / a100().fp32_flops);
 }
 
 }  // namespace

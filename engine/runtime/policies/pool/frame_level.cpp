@@ -1,0 +1,30 @@
+#include "runtime/policies/pool/frame_level.hpp"
+
+namespace carillon::runtime {
+
+void FrameLevel::arrange(const View& view, FrameRef frame) {
+  const std::uint16_t device = idlest(view);
+  const auto stream =
+      static_cast<std::uint16_t>(frame.cell * view.board[frame.cell].ring() + frame.slot);
+  for_each(view, frame, [&](const InstanceId& id) {
+    place(view, id, device, Reason::Unit);
+    plan(view, id).stream = stream;
+    if (!needs_samples(view, id)) enqueue(view, id, Reason::Unit);
+  });
+}
+
+void FrameLevel::ready(const View& view, std::span<const InstanceId> ids) {
+  for (const InstanceId& id : ids) enqueue(view, id, Reason::Unit);
+}
+
+// The frame stays one unit: all goes where the first of it went.
+std::uint16_t FrameLevel::refuge(const View& view, FrameRef frame, std::uint16_t from) {
+  std::uint16_t device = kNowhere;
+  for_each(view, frame, [&](const InstanceId& id) {
+    const std::uint16_t other = plan(view, id).device;
+    if (other != kNowhere && other != from && view.board.devices()[other].up) device = other;
+  });
+  return device != kNowhere ? device : idlest(view);
+}
+
+}  // namespace carillon::runtime

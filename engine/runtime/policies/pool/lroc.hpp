@@ -1,0 +1,66 @@
+// MegaStation's schedule (§4.4, §4.6). A frame's instructions are planned when it comes, by
+// structural analysis (algorithm 1): full or partial parallelism where the predecessor runs,
+// fragmented parallelism elsewhere when that is sooner than to wait, delayed parallelism when
+// nothing has room. They are issued by LROC (algorithm 2): least slack first, reordered by the room
+// they need, over-committed to what others leave, coalesced behind their predecessors.
+//
+// Where the paper leaves a choice: a task that needs more SMs than are free is issued all the same
+// when more than the degree α of all are, since that is what structural analysis calls partial
+// parallelism; coalescing looks at an instruction when its predecessor is issued.
+#pragma once
+
+#include <utility>
+
+#include "runtime/policies/pool/outlook.hpp"
+#include "runtime/policies/pool/placement.hpp"
+
+namespace carillon::runtime {
+
+class Lroc final : public Placement {
+ public:
+  struct Options {
+    Tick urgent = 200 * kMicrosecond;  ///< T_thr: slack below which a task is issued at once
+    double degree = 0.2;               ///< α: the share of SMs below which a device is too busy
+  };
+  explicit Lroc(const Options& options) : options_(options) {}
+
+  bool pending() const override { return !by_slack_.empty() || Placement::pending(); }
+  Tick next() const override;
+  void committed(const View& view, const InstanceId& id) override;
+  void ended(const View& view, FrameRef frame) override;
+
+ protected:
+  void prepare(const View& view) override;
+  void arrange(const View& view, FrameRef frame) override;
+  void ready(const View& view, std::span<const InstanceId> ids) override;
+
+ private:
+  struct Estimate {
+    Tick start = 0, end = 0;
+    std::uint16_t device = kNowhere;
+    Outlook::Entry entry;
+    bool delayed = false;
+    double path = 0;  // ns to the end of the frame from its start
+  };
+  using Slack = std::pair<Tick, InstanceId>;
+
+  Estimate& estimate(const View& view, const InstanceId& id);
+  void analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed);
+  Tick wanted(const View& view, const InstanceId& id);
+  std::uint32_t room(const View& view, std::uint16_t device, Tick start, Tick end) const;
+  std::uint16_t roomiest(const View& view, Tick start, Tick end) const;
+  bool enough(const View& view, std::uint16_t device, std::uint32_t sms) const;
+  void issue(const View& view, const InstanceId& id, Reason why);
+  void coalesce(const View& view, const InstanceId& id);
+  void urgent(const View& view);
+
+  Options options_;
+  std::vector<Outlook> outlook_;       // [device]
+  std::vector<std::size_t> first_;     // [cell]
+  std::vector<Estimate> estimates_;    // [cell][slot][instruction]
+  std::vector<Slack> by_slack_;        // a heap, the least first
+  std::vector<InstanceId> reordered_;  // ready, by the room they need
+  std::uint32_t delayed_ = 0;          // frames
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,84 @@
+// The near future of a device: how many of its SMs are spoken for, and when (MegaStation's
+// GPUStatTable, §4.5: SMs, estimated start and end of every planned executor, added up over time).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/tick.hpp"
+
+namespace carillon::runtime {
+
+class Outlook {
+ public:
+  static constexpr Tick kStep = 8 * kMicrosecond;
+  static constexpr std::uint32_t kSteps = 1024;
+
+  /// What is before `now` is over.
+  void advance(Tick now) {
+    const std::int64_t step = now / kStep;
+    if (step - first_ >= kSteps) {
+      used_.fill(0);
+      first_ = step;
+    }
+    for (; first_ < step; ++first_) at(first_) = 0;
+  }
+
+  /// An executor that is planned: as much of it as lies within the time looked at.
+  struct Entry {
+    std::int64_t first = 0, last = -1;
+    std::uint32_t sms = 0;
+  };
+  Entry add(Tick start, Tick end, std::uint32_t sms) {
+    const Entry entry{clip(start), clip(end), sms};
+    for (std::int64_t step = entry.first; step <= entry.last; ++step) at(step) += sms;
+    return entry;
+  }
+  void remove(const Entry& entry) {
+    for (std::int64_t step = std::max(entry.first, first_); step <= entry.last; ++step)
+      at(step) -= entry.sms;
+  }
+
+  /// The most SMs in use at once between the two.
+  std::uint32_t most(Tick start, Tick end) const {
+    std::uint32_t most = 0;
+    const std::int64_t last = clip(end);
+    for (std::int64_t step = clip(start); step <= last; ++step) most = std::max(most, at(step));
+    return most;
+  }
+
+  /// From when on, not before `start`, at most so many are in use for one step.
+  Tick when(Tick start, std::uint32_t sms) const {
+    std::int64_t step = clip(start);
+    while (step + 1 < first_ + kSteps && at(step) > sms) ++step;
+    return std::max(start, step * kStep);
+  }
+
+  /// When so much work, in SM·ns, is done from `start` on with what is left of so many SMs.
+  Tick done(Tick start, double work, std::uint32_t sms) const {
+    std::int64_t step = clip(start);
+    for (Tick now = start;; now = ++step * kStep) {
+      const double free = std::max(sms - std::min(sms, at(step)), sms / kLeast);
+      const Tick end = (step + 1) * kStep;
+      if (free * static_cast<double>(end - now) >= work || step + 1 >= first_ + kSteps)
+        return now + static_cast<Tick>(work / free);
+      work -= free * static_cast<double>(end - now);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kLeast = 10;  // of all SMs, the part that one always gets
+  std::int64_t clip(Tick time) const {
+    return std::clamp<std::int64_t>(time / kStep, first_, first_ + kSteps - 1);
+  }
+  std::uint32_t& at(std::int64_t step) { return used_[static_cast<std::uint64_t>(step) % kSteps]; }
+  std::uint32_t at(std::int64_t step) const {
+    return used_[static_cast<std::uint64_t>(step) % kSteps];
+  }
+
+  std::array<std::uint32_t, kSteps> used_{};
+  std::int64_t first_ = 0;
+};
+
+}  // namespace carillon::runtime

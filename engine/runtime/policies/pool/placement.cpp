@@ -1,0 +1,183 @@
+#include "runtime/policies/pool/placement.hpp"
+
+#include <algorithm>
+
+namespace carillon::runtime {
+
+using State = InstructionStatus::State;
+
+void Placement::prepare(const View& view) {
+  std::size_t plans = 0;
+  for (const CellBoard& cell : view.board.cells()) {
+    first_.push_back(plans);
+    plans += std::size_t{cell.ring()} * cell.graph().size();
+  }
+  plans_.resize(plans);
+  queue_.reserve(plans);
+  seen_.reserve(plans);
+  load_.resize(view.board.devices().size());
+  used_.resize(view.board.devices().size());
+}
+
+// Only a frame that is late or has no device at all to go to is refused: whether it can make it is
+// known when its deadline has come.
+Admission Placement::admit(const View& view, FrameRef frame) {
+  if (load_.empty()) prepare(view);
+  if (idlest(view) == kNowhere || view.board.frame(frame).deadline <= view.now)
+    return Admission::Refuse;
+  arrange(view, frame);
+  return Admission::Admit;
+}
+
+Placement::Plan& Placement::plan(const View& view, const InstanceId& id) {
+  const std::size_t size = view.board[id.cell].graph().size();
+  return plans_[first_[id.cell] + id.slot * size + id.instruction];
+}
+
+InstanceId Placement::instance(const View& view, FrameRef frame, std::uint16_t instruction) {
+  const FrameStatus& status = view.board.frame(frame);
+  return {status.frame, frame.cell, frame.slot, instruction, status.generation};
+}
+
+bool Placement::needs_samples(const View& view, const InstanceId& id) {
+  return view.board[id.cell].graph()[id.instruction].sources.empty();
+}
+
+double Placement::time_on(const View& view, const InstanceId& id, std::uint16_t device) {
+  const CellBoard& cell = view.board[id.cell];
+  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type)
+      .time.mean();
+}
+
+double Placement::alone_on(const View& view, const InstanceId& id, std::uint16_t device) {
+  const CellBoard& cell = view.board[id.cell];
+  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type).alone;
+}
+
+std::uint32_t Placement::sms_on(const View& view, const InstanceId& id, std::uint16_t device) {
+  const CellBoard& cell = view.board[id.cell];
+  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type).sms;
+}
+
+std::uint32_t Placement::free_sms(const View& view, std::uint16_t device) const {
+  const std::uint32_t all = view.board.devices()[device].sms;
+  return all - std::min(all, used_[device]);
+}
+
+std::uint16_t Placement::idlest(const View& view) const {
+  std::uint16_t best = kNowhere;
+  for (std::uint16_t d = 0; d < load_.size(); ++d)
+    if (view.board.devices()[d].up && (best == kNowhere || load_[d] < load_[best])) best = d;
+  return best;
+}
+
+void Placement::place(const View& view, const InstanceId& id, std::uint16_t device, Reason why) {
+  Plan& mine = plan(view, id);
+  forget(mine);
+  mine.device = device;
+  mine.placed = why;
+  mine.time = time_on(view, id, device);
+  load_[device] += mine.time;
+}
+
+// It no longer counts.
+void Placement::settle(Plan& plan) {
+  if (plan.device == kNowhere) return;
+  load_[plan.device] -= plan.time;
+  used_[plan.device] -= plan.sms;
+  plan.time = 0;
+  plan.sms = 0;
+}
+
+void Placement::forget(Plan& plan) {
+  settle(plan);
+  plan = {.stream = plan.stream};
+}
+
+bool Placement::enqueue(const View& view, const InstanceId& id, Reason why) {
+  Plan& mine = plan(view, id);
+  if (mine.issued || mine.device == kNowhere) return false;
+  const InstructionStatus& status = view.board[id.cell].status(id.slot, id.instruction);
+  if (status.runs != 0) {
+    // What waits for it may be ahead of it in its stream.
+    if (status.state != State::Ready) return false;
+    mine.stream = Issue::kFree;
+  }
+  mine.issued = true;
+  mine.why = why;
+  if (!mine.background) {
+    mine.sms = sms_on(view, id, mine.device);
+    used_[mine.device] += mine.sms;
+  }
+  queue_.push_back(id);
+  return true;
+}
+
+std::size_t Placement::decide(const View& view, std::span<Issue> out) {
+  seen_.assign(view.ready.begin(), view.ready.end());
+  std::erase_if(seen_, [&](const InstanceId& id) { return plan(view, id).issued; });
+  ready(view, seen_);
+  std::size_t count = 0, taken = 0;
+  for (; taken < queue_.size() && count < out.size(); ++taken) {
+    const InstanceId& id = queue_[taken];
+    const CellBoard& cell = view.board[id.cell];
+    const InstructionStatus& status = cell.status(id.slot, id.instruction);
+    Plan& mine = plan(view, id);
+    if (cell.frame(id.slot).generation != id.generation || status.state >= State::Issued ||
+        mine.device == kNowhere)
+      continue;
+    DeviceMask where;
+    where.set(mine.device);
+    out[count++] = {.what = id,
+                    .count = status.chunks,
+                    .grain = status.chunks,
+                    .where = where,
+                    .priority = {.due = cell.frame(id.slot).deadline, .frame = id.frame},
+                    .why = mine.why,
+                    .stream = mine.stream,
+                    .background = mine.background,
+                    .placed = mine.placed};
+  }
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken));
+  return count;
+}
+
+void Placement::committed(const View& view, const InstanceId& id) { settle(plan(view, id)); }
+
+void Placement::returned(const View& view, const InstanceId& id) {
+  Plan& mine = plan(view, id);
+  const bool stays = mine.device != kNowhere && view.board.devices()[mine.device].up;
+  const std::uint16_t device = stays ? mine.device : refuge(view, id.place(), mine.device);
+  if (device == kNowhere) return forget(mine);
+  place(view, id, device, Reason::Returned);
+}
+
+std::uint16_t Placement::refuge(const View& view, FrameRef, std::uint16_t) { return idlest(view); }
+
+void Placement::ended(const View& view, FrameRef frame) {
+  for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i)
+    forget(plan(view, instance(view, frame, i)));
+}
+
+// What was meant for a device that died and has not been issued is meant for another; what found no
+// device when none was left is meant for one that is back.
+void Placement::changed(const View& view, std::uint16_t device) {
+  const bool up = view.board.devices()[device].up;
+  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+    for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot) {
+      const FrameRef frame{c, slot};
+      if (view.board.frame(frame).state != FrameStatus::State::Live) continue;
+      for_each(view, frame, [&](const InstanceId& id) {
+        Plan& mine = plan(view, id);
+        if (mine.device != (up ? kNowhere : device)) return;
+        const std::uint16_t other = refuge(view, frame, device);
+        if (other == kNowhere) return forget(mine);
+        const bool issued = mine.issued;
+        place(view, id, other, Reason::Returned);
+        mine.issued = issued;
+        if (up && !needs_samples(view, id)) enqueue(view, id, Reason::Returned);
+      });
+    }
+}
+
+}  // namespace carillon::runtime

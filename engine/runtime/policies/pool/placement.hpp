@@ -1,0 +1,101 @@
+// What the policies for a pool of devices share: which device each instruction of a frame is meant
+// for, what is still to be issued, and how much each device has to do.
+//
+// Samples are taken to a device when they are there; whatever else may be issued before it is
+// ready, in its stream behind what it waits for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/policy.hpp"
+
+namespace carillon::runtime {
+
+class Placement : public Policy {
+ public:
+  Admission admit(const View& view, FrameRef frame) override;
+  std::size_t decide(const View& view, std::span<Issue> out) override;
+  bool pending() const override { return !queue_.empty(); }
+  void committed(const View& view, const InstanceId& id) override;
+  void returned(const View& view, const InstanceId& id) override;
+  void ended(const View& view, FrameRef frame) override;
+  void changed(const View& view, std::uint16_t device) override;
+
+ protected:
+  static constexpr std::uint16_t kNowhere = 0xffff;
+  struct Plan {
+    std::uint16_t device = kNowhere;
+    std::uint16_t stream = 0;
+    bool issued = false;
+    bool background = false;
+    Reason placed = Reason::None, why = Reason::None;
+    double time = 0;        // that counts as its device's load
+    std::uint32_t sms = 0;  // that count as used there while it is issued
+  };
+
+  /// Makes room for what is kept per device and instruction, once.
+  virtual void prepare(const View& view);
+  /// Says where a new frame's instances are meant to be, if that is known by now. At least one
+  /// device is up.
+  virtual void arrange(const View& view, FrameRef frame) = 0;
+  /// Called whenever something may be issued, with what is ready and has not been enqueued.
+  virtual void ready(const View& view, std::span<const InstanceId> ids) = 0;
+  /// A place for what has lost its own. `from`: the device that died.
+  virtual std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from);
+
+  Plan& plan(const View& view, const InstanceId& id);
+  /// Means an instance for a device, instead of where it was meant to be before.
+  void place(const View& view, const InstanceId& id, std::uint16_t device, Reason why);
+  /// Has it issued, after what was enqueued before; false when it has no device, or was enqueued
+  /// already, or has to be ready first.
+  bool enqueue(const View& view, const InstanceId& id, Reason why);
+  static InstanceId instance(const View& view, FrameRef frame, std::uint16_t instruction);
+  static bool needs_samples(const View& view, const InstanceId& id);
+  /// ns on that device, as far as it is known.
+  static double time_on(const View& view, const InstanceId& id, std::uint16_t device);
+  /// ns when it has that device to itself.
+  static double alone_on(const View& view, const InstanceId& id, std::uint16_t device);
+  /// SMs that an instance occupies on that device when it has it to itself.
+  static std::uint32_t sms_on(const View& view, const InstanceId& id, std::uint16_t device);
+  /// SMs of a device that nothing issued occupies.
+  std::uint32_t free_sms(const View& view, std::uint16_t device) const;
+  /// Of those that are up, the one with the least to do; kNowhere when none is.
+  std::uint16_t idlest(const View& view) const;
+  /// Visits the frame's instances that are not committed or missed.
+  template <typename Visit>
+  static void for_each(const View& view, FrameRef frame, Visit&& visit) {
+    const CellBoard& cell = view.board[frame.cell];
+    for (std::uint16_t i = 0; i < cell.graph().size(); ++i) {
+      const InstructionStatus& status = cell.status(frame.slot, i);
+      if (status.chunks != 0 && status.state < InstructionStatus::State::Committed)
+        visit(instance(view, frame, i));
+    }
+  }
+
+  /// Visits an instance that is ready and what else of its step may be issued behind it.
+  template <typename Visit>
+  static void for_each_of_symbol(const View& view, const InstanceId& id, Visit&& visit) {
+    const Graph& graph = view.board[id.cell].graph();
+    visit(id);
+    for_each(view, id.place(), [&](const InstanceId& other) {
+      const bool same = graph[other.instruction].step == graph[id.instruction].step;
+      if (same && !needs_samples(view, other)) visit(other);
+    });
+  }
+  double load(std::uint16_t device) const { return load_[device]; }
+
+ private:
+  void settle(Plan& plan);
+  void forget(Plan& plan);
+
+  std::vector<std::size_t> first_;   // [cell] of plans_
+  std::vector<Plan> plans_;          // [cell][slot][instruction]
+  std::vector<double> load_;         // [device] ns of what is meant for it
+  std::vector<std::uint32_t> used_;  // [device] SMs of what is issued
+  std::vector<InstanceId> queue_;    // to be issued, in order
+  std::vector<InstanceId> seen_;
+};
+
+}  // namespace carillon::runtime

@@ -1,0 +1,19 @@
+// Hydra's schedule on a pool: a symbol is one unit of work, its stages on one device, in one
+// stream. The frame's pilots and what they yield stay together; data symbols go round the devices,
+// starting where the pilots are (MegaStation §3.3, §5.1).
+#pragma once
+
+#include "runtime/policies/pool/placement.hpp"
+
+namespace carillon::runtime {
+
+class SymbolLevel final : public Placement {
+ protected:
+  void arrange(const View& view, FrameRef frame) override;
+  void ready(const View& view, std::span<const InstanceId> ids) override;
+
+ private:
+  std::uint16_t after(const View& view, std::uint16_t device) const;
+};
+
+}  // namespace carillon::runtime
