@@ -1,0 +1,296 @@
+// Cells on a pool of devices in virtual time (engine/frame/pool_run.hpp).
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "frame/opcodes.hpp"
+#include "frame/pool_run.hpp"
+#include "milestones.hpp"
+#include "runtime/policies/pool/pool_policies.hpp"
+
+namespace carillon::bindings {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent, B/s, ns
+using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t>;
+using Fault = std::tuple<double, std::uint16_t, bool, double>;  // ms, device, up, ms
+using Background =
+    std::tuple<std::uint16_t, std::uint32_t, std::vector<std::uint32_t>, double, double>;
+
+Tick ticks(double value, double unit, const char* what) {
+  const double ns = value * unit;
+  if (!(ns >= 0 && ns < 1e16))
+    throw nb::value_error((std::string(what) + " is out of range").c_str());
+  return std::llround(ns);
+}
+
+runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<Device>& devices,
+                            const std::vector<double>& host_ns, std::pair<double, double> jitter,
+                            const std::vector<Fault>& faults,
+                            const std::vector<Background>& background, std::uint64_t seed) {
+  std::vector<runtime::FabricNode> fabric;
+  for (const auto& [name, parent, bandwidth, latency] : nodes)
+    fabric.push_back({name, parent, bandwidth, ticks(latency, 1, "a latency")});
+  const auto built = runtime::Fabric::build(fabric);
+  if (!built.fabric) throw nb::value_error(built.error.c_str());
+  runtime::PoolModel model;
+  model.fabric = *built.fabric;
+  for (const auto& [type, node, queues, reserved] : devices) {
+    const auto* known = runtime::find_device_type(type);
+    if (known == nullptr) throw nb::value_error(("no device type is called " + type).c_str());
+    if (node == 0 || node >= nodes.size() || queues < 3)
+      throw nb::value_error("a device needs a node of its own and at least 3 queues");
+    model.devices.push_back({known, node, queues, reserved});
+  }
+  if (devices.empty() || devices.size() > 64)
+    throw nb::value_error("a pool has between 1 and 64 devices");
+  if (host_ns.size() != 4) throw nb::value_error("host_ns: decision, launch, notify, gap");
+  model.host = {ticks(host_ns[0], 1, "host_ns"), ticks(host_ns[1], 1, "host_ns"),
+                ticks(host_ns[2], 1, "host_ns"), ticks(host_ns[3], 1, "host_ns")};
+  model.jitter = {jitter.first, jitter.second};
+  for (const auto& [at, device, up, noticed] : faults) {
+    if (device >= devices.size()) throw nb::value_error("a fault names a device that is not there");
+    model.faults.push_back({ticks(at, 1e6, "a fault"), device, up, ticks(noticed, 1e6, "a fault")});
+  }
+  for (const auto& [device, kernels, footprint, flops, bytes] : background) {
+    if (device >= devices.size() || footprint.size() != 4)
+      throw nb::value_error("background: device, kernels, footprint of four numbers, flops, bytes");
+    model.background.push_back(
+        {device,
+         kernels,
+         {.footprint = {footprint[0], footprint[1], footprint[2], footprint[3]},
+          .flops = flops,
+          .bytes = bytes}});
+  }
+  model.seed = seed;
+  return model;
+}
+
+nb::dict as_dict(const frame::PoolRun& run) {
+  std::vector<double> began, latency;
+  std::vector<std::uint16_t> cell, devices;
+  std::vector<std::uint8_t> done, why;
+  for (const frame::PoolFrame& each : run.frames) {
+    began.push_back(milliseconds(each.began));
+    latency.push_back(milliseconds(each.latency));
+    cell.push_back(each.cell);
+    devices.push_back(each.devices);
+    done.push_back(each.done);
+    why.push_back(static_cast<std::uint8_t>(each.why));
+  }
+  nb::dict result;
+  result["began"] = array_of(std::move(began));
+  result["latency"] = array_of(std::move(latency));
+  result["cell"] = array_of(std::move(cell));
+  result["devices"] = array_of(std::move(devices));
+  result["done"] = array_of(std::move(done));
+  result["why"] = array_of(std::move(why));
+  result["busy"] = run.busy;
+  nb::dict stages;
+  for (std::size_t op = 0; op < frame::kOps; ++op)
+    if (run.of_opcode[op] != 0)
+      stages[nb::str(frame::kOpNames[op].data(), frame::kOpNames[op].size())] =
+          run.of_opcode[op] / 1e6;
+  result["stages"] = stages;
+  result["tasks"] = run.tasks;
+  result["copies"] = run.copies;
+  result["again"] = run.again;
+  result["end"] = milliseconds(run.end);
+  nb::list executions;
+  for (const auto& each : run.executions)
+    executions.append(nb::make_tuple(each.what.cell, each.what.frame, each.what.instruction,
+                                     each.device, each.queue, milliseconds(each.start),
+                                     milliseconds(each.end)));
+  result["executions"] = executions;
+  return result;
+}
+
+nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::string& policy,
+                       const std::vector<Node>& nodes, const std::vector<Device>& devices,
+                       const std::string& profile, std::uint64_t frames, std::uint32_t ring,
+                       std::uint32_t at_once, double apart_ms, double late_us, double deadline_ms,
+                       std::uint32_t zero_force_parts, double urgent_us, double degree,
+                       const std::vector<double>& host_ns, std::pair<double, double> jitter,
+                       const std::vector<Fault>& faults, const std::vector<Background>& background,
+                       bool keep, std::uint64_t seed,
+                       const std::function<bool(std::uint64_t)>& progress) {
+  const runtime::PoolModel model =
+      model_of(nodes, devices, host_ns, jitter, faults, background, seed);
+  std::vector<std::unique_ptr<frame::Frame>> owned;
+  std::vector<const frame::Frame*> cells;
+  for (const std::string& text : plan_texts) {
+    owned.push_back(std::make_unique<frame::Frame>(checked_plan(text).cell));
+    cells.push_back(owned.back().get());
+  }
+  if (cells.empty() || cells.size() > runtime::kMaxCells)
+    throw nb::value_error("a pool serves between 1 and 64 cells");
+  if (ring < 1 || ring > 64 || at_once > ring)
+    throw nb::value_error("ring must be between 1 and 64, and at_once at most as many");
+  frame::PoolRunOptions options;
+  options.policy = policy;
+  options.profile = frame::find_pool_profile(profile);
+  if (options.profile == nullptr)
+    throw nb::value_error(("no profile of kernels is called " + profile).c_str());
+  options.lroc = {ticks(urgent_us, 1e3, "urgent_us"), degree};
+  options.graph = {ticks(deadline_ms, 1e6, "deadline_ms"), zero_force_parts};
+  options.frames = frames;
+  options.ring = ring;
+  options.at_once = at_once;
+  options.apart = ticks(apart_ms, 1e6, "apart_ms");
+  options.late = ticks(late_us, 1e3, "late_us");
+  options.keep = keep;
+  constexpr std::uint64_t kOften = 256;  // frames between two calls
+  if (progress)
+    options.progress = [&](std::uint64_t ended) {
+      if (ended % kOften != 0) return true;
+      const nb::gil_scoped_acquire held;
+      return progress(ended);
+    };
+  frame::PoolRun run;
+  {
+    const nb::gil_scoped_release released;
+    run = frame::run_on_pool(cells, model, options);
+  }
+  return as_dict(run);
+}
+
+nb::list pool_graph(const std::string& plan_text, const std::string& profile,
+                    const std::string& device_type, std::uint32_t zero_force_parts) {
+  const frame::Frame frame(checked_plan(plan_text).cell);
+  const auto* known = frame::find_pool_profile(profile);
+  const auto* type = runtime::find_device_type(device_type);
+  if (known == nullptr)
+    throw nb::value_error(("no profile of kernels is called " + profile).c_str());
+  if (type == nullptr) throw nb::value_error(("no device type is called " + device_type).c_str());
+  const auto graph = frame::build_pool_graph(frame, {.zero_force_parts = zero_force_parts}, *known);
+  nb::list result;
+  for (std::uint16_t i = 0; i < graph.graph.size(); ++i) {
+    const runtime::Work& work = graph.work[i];
+    nb::dict each;
+    each["opcode"] = nb::str(frame::kOpNames[graph.graph[i].opcode].data(),
+                             frame::kOpNames[graph.graph[i].opcode].size());
+    each["symbol"] = graph.graph[i].step;
+    each["ctas"] = work.footprint.ctas;
+    each["sms"] = runtime::sms_needed(*type, work.footprint);
+    each["alone_us"] =
+        work.footprint.ctas == 0 ? 0.0 : static_cast<double>(frame::alone(*type, work)) / 1e3;
+    each["moved_bytes"] = work.moved;
+    each["output_bytes"] = work.output;
+    const auto sources = graph.graph[i].sources;
+    each["sources"] = std::vector<std::uint32_t>(sources.begin(), sources.end());
+    result.append(each);
+  }
+  return result;
+}
+
+std::vector<std::string> strings(const std::vector<std::string_view>& views) {
+  return {views.begin(), views.end()};
+}
+
+}  // namespace
+
+void bind_pool(nb::module_& core) {
+  core.def(
+      "pool_policies", [] { return strings(runtime::pool_policy_names()); },
+      "The policies for a pool of devices.");
+  core.def(
+      "pool_profiles",
+      [] {
+        std::vector<std::string> names;
+        for (const auto& each : frame::pool_profiles()) names.emplace_back(each.name);
+        return names;
+      },
+      "The assumptions there are about kernels on devices.");
+  core.def(
+      "device_types",
+      [] {
+        nb::list types;
+        for (const auto& each : runtime::device_types()) {
+          nb::dict type;
+          type["name"] = std::string(each.name);
+          type["sms"] = each.sms;
+          type["fp32_flops"] = each.fp32_flops;
+          type["half_flops"] = each.half_flops;
+          type["memory_bytes_per_s"] = each.memory_bytes_per_s;
+          type["memory_bytes"] = each.memory_bytes;
+          type["watts"] = each.watts;
+          type["source"] = std::string(each.source);
+          types.append(type);
+        }
+        return types;
+      },
+      nb::sig("def device_types() -> list[dict[str, typing.Any]]"),
+      "The types of devices a pool can have, with their published figures.");
+  core.def(
+      "reasons",
+      [] {
+        std::vector<std::string> names;
+        for (std::uint8_t i = 0; runtime::to_string(static_cast<runtime::Reason>(i)) != "unknown";
+             ++i)
+          names.emplace_back(runtime::to_string(static_cast<runtime::Reason>(i)));
+        return names;
+      },
+      "What the numbers mean that say why.");
+  core.def("pool_graph", &pool_graph, nb::arg("plan_text"), nb::kw_only(),
+           nb::arg("profile") = "megastation", nb::arg("device_type") = "a100",
+           nb::arg("zero_force_parts") = 1,
+           nb::sig("def pool_graph(plan_text: str, *, profile: str = 'megastation', "
+                   "device_type: str = 'a100', zero_force_parts: int = 1) "
+                   "-> list[dict[str, typing.Any]]"),
+           "A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device "
+           "of that type (as the profile assumes it, not measured), bytes moved over the host's "
+           "link and of its result, and the instructions it waits for.");
+  core.def(
+      "simulate_pool", &simulate_pool, nb::arg("plan_texts"), nb::kw_only(), nb::arg("policy"),
+      nb::arg("nodes"), nb::arg("devices"), nb::arg("profile") = "megastation",
+      nb::arg("frames") = 100, nb::arg("ring") = 8, nb::arg("at_once") = 0,
+      nb::arg("apart_ms") = 0.0, nb::arg("late_us") = 0.0, nb::arg("deadline_ms") = 4.0,
+      nb::arg("zero_force_parts") = 1, nb::arg("urgent_us") = 200.0, nb::arg("degree") = 0.2,
+      nb::arg("host_ns") = std::vector<double>{0, 2000, 1000, 1000},
+      nb::arg("jitter") = std::pair<double, double>{0, 0}, nb::arg("faults") = std::vector<Fault>{},
+      nb::arg("background") = std::vector<Background>{}, nb::arg("keep") = false,
+      nb::arg("seed") = 1, nb::arg("progress") = nb::none(),
+      nb::sig("def simulate_pool(plan_texts: collections.abc.Sequence[str], *, policy: str, "
+              "nodes: collections.abc.Sequence[tuple[str, int, float, float]], "
+              "devices: collections.abc.Sequence[tuple[str, int, int, int]], "
+              "profile: str = 'megastation', frames: int = 100, ring: int = 8, at_once: int = 0, "
+              "apart_ms: float = 0.0, late_us: float = 0.0, deadline_ms: float = 4.0, "
+              "zero_force_parts: int = 1, urgent_us: float = 200.0, degree: float = 0.2, "
+              "host_ns: collections.abc.Sequence[float] = ..., "
+              "jitter: tuple[float, float] = (0.0, 0.0), "
+              "faults: collections.abc.Sequence[tuple[float, int, bool, float]] = (), "
+              "background: collections.abc.Sequence[tuple[int, int, "
+              "collections.abc.Sequence[int], float, float]] = (), keep: bool = False, "
+              "seed: int = 1, progress: collections.abc.Callable[[int], bool] | None = None) "
+              "-> dict[str, typing.Any]"),
+      "Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. "
+      "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
+      "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy. "
+      "host_ns: "
+      "per decision, per launch, until a kernel's end is known, between kernels of a stream. "
+      "jitter: coefficients of variation of kernels and launches. faults: ms, device, whether it "
+      "comes back, ms until that is noticed. background: device, kernels always queued there, "
+      "their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames "
+      "come at the pace of the air; else so many of each cell are always under way. progress: "
+      "called now and then with the frames that have ended; false stops. Frames in the order in "
+      "which they ended: began and latency in ms, cell, devices that had part in it, done, why not "
+      "(see reasons()); share of each device's SM time; ms of kernels and transfers of a frame by "
+      "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "
+      "instruction, device, queue, start and end in ms) if they are kept. Raises ValueError on a "
+      "pool or cell that cannot be.");
+}
+
+}  // namespace carillon::bindings
