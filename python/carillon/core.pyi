@@ -2,7 +2,7 @@
 Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy
@@ -239,3 +239,54 @@ class MemoryRun:
         """
         Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; claims of all frames, instructions of one; blocks_failed, uplink blocks whose check failed; workers, where the time of each went in ms, the rest being waiting; complaint, why the threads were no real-time ones.
         """
+
+def pool_policies() -> list[str]:
+    """The policies for a pool of devices."""
+
+def pool_profiles() -> list[str]:
+    """The assumptions there are about kernels on devices."""
+
+def device_types() -> list[dict[str, Any]]:
+    """The types of devices a pool can have, with their published figures."""
+
+def reasons() -> list[str]:
+    """What the numbers mean that say why."""
+
+def pool_graph(
+    plan_text: str,
+    *,
+    profile: str = "megastation",
+    device_type: str = "a100",
+    zero_force_parts: int = 1,
+) -> list[dict[str, Any]]:
+    """
+    A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device of that type (as the profile assumes it, not measured), bytes moved over the host's link and of its result, and the instructions it waits for.
+    """
+
+def simulate_pool(
+    plan_texts: Sequence[str],
+    *,
+    policy: str,
+    nodes: Sequence[tuple[str, int, float, float]],
+    devices: Sequence[tuple[str, int, int, int]],
+    profile: str = "megastation",
+    frames: int = 100,
+    ring: int = 8,
+    at_once: int = 0,
+    apart_ms: float = 0.0,
+    late_us: float = 0.0,
+    deadline_ms: float = 4.0,
+    zero_force_parts: int = 1,
+    urgent_us: float = 200.0,
+    degree: float = 0.2,
+    host_ns: Sequence[float] = ...,
+    jitter: tuple[float, float] = (0.0, 0.0),
+    faults: Sequence[tuple[float, int, bool, float]] = (),
+    background: Sequence[tuple[int, int, Sequence[int], float, float]] = (),
+    keep: bool = False,
+    seed: int = 1,
+    progress: Callable[[int], bool] | None = None,
+) -> dict[str, Any]:
+    """
+    Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; node 0 is the host. devices: type, node, hardware queues, SMs that are always busy. host_ns: per decision, per launch, until a kernel's end is known, between kernels of a stream. jitter: coefficients of variation of kernels and launches. faults: ms, device, whether it comes back, ms until that is noticed. background: device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames come at the pace of the air; else so many of each cell are always under way. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, done, why not (see reasons()); share of each device's SM time; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms) if they are kept. Raises ValueError on a pool or cell that cannot be.
+    """
