@@ -74,6 +74,16 @@ bool Simulation::live(FrameId frame) const {
   return status.state == FrameStatus::State::Live && status.frame == frame.frame;
 }
 
+// Devices may have something of their own to do for ever.
+bool Simulation::idle() const {
+  const auto cells = board_.cells();
+  return std::all_of(cells.begin(), cells.end(), [](const CellBoard& cell) {
+    return std::all_of(cell.frames().begin(), cell.frames().end(), [](const FrameStatus& frame) {
+      return frame.state == FrameStatus::State::Empty;
+    });
+  });
+}
+
 void Simulation::feed(const Input& input) {
   const FrameRef at = place(input.frame);
   switch (input.kind) {
@@ -144,7 +154,7 @@ void Simulation::run(Tick until) {
   for (;;) {
     const Tick input = inputs_.empty() ? kNever : inputs_.front().at;
     const Tick time = std::min({input, scheduler_.next_timer(), executor_->next()});
-    if (time == kNever || time > until) break;
+    if (time == kNever || time > until || (inputs_.empty() && idle())) break;
     now_ = std::max(now_, time);
     executor_->advance(now_);
     while (!inputs_.empty() && inputs_.front().at <= now_) {

@@ -49,9 +49,8 @@ class Simulation {
                    options.seed) {}
 
   /// What happens from outside, in any order of calls (also while it runs, from watch()); at equal
-  /// times in the order of calls. A
-  /// frame whose place in the ring is taken is refused (its FrameEvent says so), its items are
-  /// Late.
+  /// times in the order of calls. A frame whose place in the ring is taken is refused (its
+  /// FrameEvent says so), its items are Late.
   void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {});
   void arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item);
   void abandon(Tick at, FrameId frame);
@@ -60,8 +59,8 @@ class Simulation {
   /// them.
   void watch(std::function<void(const FrameEvent&)> watch) { watch_ = std::move(watch); }
 
-  /// Until then, or until nothing is left to happen. A frame's slot is released as soon as it is
-  /// done or dropped.
+  /// Until then, or until nothing is left to come and no frame under way. A frame's slot is
+  /// released as soon as it is done or dropped.
   void run(Tick until = kNever);
 
   Tick now() const { return now_; }
@@ -89,6 +88,7 @@ class Simulation {
   void expect(Input input);
   FrameRef place(FrameId frame) const { return {frame.cell, board_[frame.cell].slot(frame.frame)}; }
   bool live(FrameId frame) const;
+  bool idle() const;
   void feed(const Input& input);
   void arrive(const Input& input);
   void settle();

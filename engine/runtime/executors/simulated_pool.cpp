@@ -36,6 +36,7 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
       model_(std::move(model)),
       work_(std::move(work)),
       dead_(model_.devices.size()),
+      gone_(model_.devices.size()),
       launcher_(model_.devices.size()),
       keep_(keep) {
   for (std::size_t d = 0; d < model_.devices.size(); ++d) {
@@ -55,15 +56,13 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
     first_place_.push_back(static_cast<std::uint32_t>(places_.size()));
     for (std::uint32_t slot = 0; slot < board_[c].ring(); ++slot)
       for (std::uint16_t i = 0; i < board_[c].graph().size(); ++i)
-        places_.push_back({.cell = c,
-                           .instruction = i,
-                           .there = std::vector<std::int16_t>(gpus_.size(), kNowhere),
-                           .readers = {}});
+        places_.push_back(
+            {.cell = c, .instruction = i, .there = std::vector<Copy>(gpus_.size()), .readers = {}});
   }
   for (std::uint32_t f = 0; f < model_.faults.size(); ++f)
     push(model_.faults[f].at, Event::Kind::Fault, f, 0);
   for (std::uint32_t b = 0; b < model_.background.size(); ++b)
-    for (std::uint32_t i = 0; i < model_.background[b].kernels; ++i) refill(b, 0);
+    occupy(b, model_.background[b].device, 0);
 }
 
 std::uint32_t SimulatedPool::index_of(const InstanceId& what, std::uint16_t instruction) const {
@@ -78,7 +77,7 @@ std::uint32_t SimulatedPool::place_of(const InstanceId& what, std::uint16_t inst
     place.generation = what.generation;
     place.live = kNone;
     place.readers.clear();
-    std::fill(place.there.begin(), place.there.end(), kNowhere);
+    std::fill(place.there.begin(), place.there.end(), Copy{});
   }
   return index;
 }
@@ -127,10 +126,9 @@ void SimulatedPool::cancel(const InstanceId& what) noexcept {
   if (id == kNone) return;
   Live& live = live_[id];
   live.cancelled = true;
-  if (live.state != Live::State::Waiting) return;
-  if (is_transfer(what))
+  if (live.state == Live::State::Held)
     forget(id);
-  else
+  else if (live.state == Live::State::Queued && !dead_[live.device])
     gpus_[live.device].cancel(live.kernel, latest_);
 }
 
@@ -138,7 +136,8 @@ bool SimulatedPool::lost(const InstanceId& what) const noexcept {
   const Work& of = work(what);
   if (of.footprint.ctas == 0 && of.output == 0) return false;  // it is on the host
   const Place& place = places_[index_of(what, what.instruction)];
-  return std::find(place.there.begin(), place.there.end(), kThere) == place.there.end();
+  return std::none_of(place.there.begin(), place.there.end(),
+                      [](const Copy& copy) { return copy.from == kThere; });
 }
 
 bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
@@ -148,23 +147,30 @@ bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
 void SimulatedPool::launched(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   const InstanceId& what = live.issue.what;
-  if (!board_.devices()[live.device].up) return finish(id, true);
+  if (gone_[live.device]) return finish(id, true);
   if (dead_[live.device]) return;
   if (live.cancelled) return forget(id);
-  live.state = Live::State::Waiting;
+  const bool held = is_transfer(what) || live.issue.background || live.issue.stream == Issue::kFree;
+  live.state = held ? Live::State::Held : Live::State::Queued;
   const CellBoard& cell = board_[what.cell];
   for (const std::uint16_t source : cell.graph()[what.instruction].sources) {
     if (cell.status(what.slot, source).chunks == 0) continue;
     const std::uint32_t place = place_of(what, source);
-    if (places_[place].there[live.device] == kThere) continue;
+    if (places_[place].there[live.device].from == kThere) continue;
     ++live.gates;
     places_[place].readers.push_back({id, live.sequence});
     request(place, live.device, now);
   }
-  if (is_transfer(what)) {
-    if (live.gates == 0) transfer(id, now);
-    return;
-  }
+  if (!held)
+    submit(id, now);
+  else if (live.gates == 0)
+    release(id, now);
+}
+
+void SimulatedPool::submit(std::uint32_t id, Tick now) {
+  Live& live = live_[id];
+  const InstanceId& what = live.issue.what;
+  live.state = Live::State::Queued;
   live.kernel = gpus_[live.device].submit(
       queue_of(live), !live.issue.background, loads_[live.device][what.cell][what.instruction],
       factor(what, model_.jitter.kernel, 0), live.gates, id, now);
@@ -181,16 +187,15 @@ std::uint32_t SimulatedPool::queue_of(const Live& live) const {
 // Has a result copied to a device, unless it is on its way or nowhere yet.
 void SimulatedPool::request(std::uint32_t index, std::uint16_t device, Tick now) {
   Place& place = places_[index];
-  if (place.there[device] != kNowhere) return;
+  if (place.there[device].from != kNowhere) return;
   for (std::uint16_t from = 0; from < gpus_.size(); ++from) {
-    if (place.there[from] != kThere || dead_[from]) continue;
+    if (place.there[from].from != kThere || dead_[from]) continue;
     const Tick at = model_.fabric.transfer(model_.devices[from].node, model_.devices[device].node,
                                            work_[place.cell][place.instruction].output, now);
     if (at == kNever) continue;
-    place.there[device] = static_cast<std::int16_t>(from);
+    place.there[device] = {static_cast<std::int16_t>(from), sequence_};
     ++copied_;
-    push(at, Event::Kind::Copied, index,
-         std::uint64_t{place.generation} << 32 | std::uint64_t{from} << 16 | device);
+    push(at, Event::Kind::Copied, index, device);
     return;
   }
 }
@@ -198,15 +203,26 @@ void SimulatedPool::request(std::uint32_t index, std::uint16_t device, Tick now)
 void SimulatedPool::opened(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   if (live.cancelled) return;
-  if (!is_transfer(live.issue.what)) return gpus_[live.device].open(live.kernel, now);
-  if (--live.gates == 0) transfer(id, now);
+  --live.gates;
+  if (live.state == Live::State::Queued)
+    gpus_[live.device].open(live.kernel, now);
+  else if (live.gates == 0)
+    release(id, now);
+}
+
+// What has been held back has its operands.
+void SimulatedPool::release(std::uint32_t id, Tick now) {
+  if (is_transfer(live_[id].issue.what))
+    transfer(id, now);
+  else
+    submit(id, now);
 }
 
 void SimulatedPool::transfer(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   const bool from_host = work(live.issue.what).output != 0;
   const std::uint16_t device = model_.devices[live.device].node;
-  live.state = Live::State::Running;
+  live.state = Live::State::Transferring;
   live.record.executed = now;
   const Tick at = model_.fabric.transfer(from_host ? kHost : device, from_host ? device : kHost,
                                          work(live.issue.what).moved, now);
@@ -235,7 +251,7 @@ void SimulatedPool::produced(std::uint32_t index, std::uint16_t device, Tick now
 
 void SimulatedPool::arrived(std::uint32_t index, std::uint16_t device, Tick now) {
   Place& place = places_[index];
-  place.there[device] = kThere;
+  place.there[device] = {kThere, 0};
   std::erase_if(place.readers, [&](const Reader& reader) {
     if (!current(reader.live, reader.sequence)) return true;
     if (live_[reader.live].device != device) return false;
@@ -261,36 +277,43 @@ void SimulatedPool::finish(std::uint32_t id, bool failed) {
 
 void SimulatedPool::fault(const Fault& fault, Tick now) {
   const std::uint16_t device = fault.device;
-  if (fault.up) {
-    if (dead_[device]) noticed(device, now);
-    dead_[device] = false;
-    launcher_[device] = now;
-    device_events_.push_back({device, true});
-  } else if (!dead_[device]) {
-    dead_[device] = true;
+  if (dead_[device] != fault.up) return;
+  dead_[device] = !fault.up;
+  if (!fault.up) {
     gpus_[device].clear(now);
-    push(now + fault.noticed, Event::Kind::Noticed, device, 0);
+    return push(now + fault.noticed, Event::Kind::Noticed, device, 0);
   }
+  if (!gone_[device]) lose(device, now);
+  gone_[device] = false;
+  launcher_[device] = now;
+  device_events_.push_back({device, true});
+  for (std::uint32_t b = 0; b < model_.background.size(); ++b) occupy(b, device, now);
 }
 
 // The host learns that a device is gone, and all that was on it.
-void SimulatedPool::noticed(std::uint16_t device, Tick now) {
-  if (!dead_[device] || !board_.devices()[device].up) return;
+void SimulatedPool::lose(std::uint16_t device, Tick now) {
+  gone_[device] = true;
   for (std::uint32_t id = 0; id < live_.size(); ++id)
     if (live_[id].state != Live::State::Free && live_[id].device == device) finish(id, true);
   for (std::uint32_t index = 0; index < places_.size(); ++index) {
     Place& place = places_[index];
     for (std::uint16_t d = 0; d < place.there.size(); ++d)
-      if (d == device || place.there[d] == device) place.there[d] = kNowhere;
+      if (d == device || place.there[d].from == device) place.there[d] = {};
     for (const Reader& reader : place.readers)
       if (current(reader.live, reader.sequence)) request(index, live_[reader.live].device, now);
   }
   device_events_.push_back({device, false});
 }
 
+// Queues the background kernels of a device.
+void SimulatedPool::occupy(std::uint32_t background, std::uint16_t device, Tick now) {
+  const Background& of = model_.background[background];
+  if (of.device != device) return;
+  for (std::uint32_t i = 0; i < of.kernels; ++i) refill(background, now);
+}
+
 void SimulatedPool::refill(std::uint32_t background, Tick now) {
   const Background& of = model_.background[background];
-  if (dead_[of.device]) return;
   const std::uint32_t others = model_.devices[of.device].queues;
   gpus_[of.device].submit(others, true, load_on(*model_.devices[of.device].type, of.work), 1, 0,
                           kBackground | background, now);
@@ -325,16 +348,18 @@ void SimulatedPool::happen(const Event& event) {
       if (live_on_working_device()) finish(event.which, false);
       break;
     case Event::Kind::Copied: {
-      const auto from = static_cast<std::int16_t>(event.of >> 16 & 0xffff);
-      const auto to = static_cast<std::uint16_t>(event.of & 0xffff);
-      const Place& place = places_[event.which];
-      if (place.generation == event.of >> 32 && place.there[to] == from &&
-          !dead_[static_cast<std::size_t>(from)] && !dead_[to])
+      const auto to = static_cast<std::uint16_t>(event.of);
+      const Copy& copy = places_[event.which].there[to];
+      if (copy.from >= 0 && copy.sequence == event.sequence &&
+          !dead_[static_cast<std::size_t>(copy.from)] && !dead_[to])
         arrived(event.which, to, event.at);
       break;
     }
     case Event::Kind::Fault: fault(model_.faults[event.which], event.at); break;
-    case Event::Kind::Noticed: noticed(static_cast<std::uint16_t>(event.which), event.at); break;
+    case Event::Kind::Noticed:
+      if (dead_[event.which] && !gone_[event.which])
+        lose(static_cast<std::uint16_t>(event.which), event.at);
+      break;
   }
 }
 

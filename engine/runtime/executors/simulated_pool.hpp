@@ -4,7 +4,8 @@
 //
 // An instruction without CTAs is a transfer between host and device. What an instruction reads on
 // another device is copied there as soon as it is done and somebody there waits for it, once. A
-// kernel starts when its operands are there and its stream has come to it.
+// kernel starts when its operands are there and its stream has come to it; one that goes to no
+// stream in particular, or to the background's, is held back until then, lest others wait for it.
 #pragma once
 
 #include <cstdint>
@@ -95,7 +96,8 @@ class SimulatedPool final : public VirtualExecutor {
   static constexpr std::uint32_t kNone = ~0U;
   // An issue that is on its way or running.
   struct Live {
-    enum class State : std::uint8_t { Free, Launching, Waiting, Running, Over };
+    /// Held: by the host, until its operands are there. Queued: on the device, running or not.
+    enum class State : std::uint8_t { Free, Launching, Held, Queued, Transferring, Over };
     State state = State::Free;
     bool cancelled = false;
     std::uint16_t device = 0;
@@ -111,13 +113,17 @@ class SimulatedPool final : public VirtualExecutor {
     std::uint64_t sequence;
     Kind kind;
     std::uint32_t which;  // a live issue, a place or a fault
-    std::uint64_t of;     // the live issue's sequence, or the devices of a copy
+    std::uint64_t of;     // the live issue's sequence, or where a copy goes
     bool operator<(const Event& other) const {
       return at != other.at ? at > other.at : sequence > other.sequence;
     }
   };
-  // Where a result is: on a device, nowhere, or on its way from the device of that number.
+  // Of a result: it is there, nowhere, or on its way from the device of that number.
   static constexpr std::int16_t kThere = -2, kNowhere = -1;
+  struct Copy {
+    std::int16_t from = kNowhere;
+    std::uint64_t sequence = 0;  // of the event of its arrival
+  };
   struct Reader {
     std::uint32_t live;
     std::uint64_t sequence;
@@ -127,8 +133,8 @@ class SimulatedPool final : public VirtualExecutor {
     std::uint16_t cell = 0, instruction = 0;
     std::uint32_t generation = 0;
     std::uint32_t live = kNone;
-    std::vector<std::int16_t> there;  // [device]
-    std::vector<Reader> readers;      // that wait for its result
+    std::vector<Copy> there;      // [device]
+    std::vector<Reader> readers;  // that wait for its result
   };
 
   std::uint32_t index_of(const InstanceId& what, std::uint16_t instruction) const;
@@ -141,6 +147,8 @@ class SimulatedPool final : public VirtualExecutor {
   void request(std::uint32_t place, std::uint16_t device, Tick now);
   std::uint32_t queue_of(const Live& live) const;
   void opened(std::uint32_t live, Tick now);
+  void release(std::uint32_t live, Tick now);
+  void submit(std::uint32_t live, Tick now);
   void transfer(std::uint32_t live, Tick now);
   void done(std::uint32_t live, Tick start, Tick end);
   void produced(std::uint32_t place, std::uint16_t device, Tick now);
@@ -148,7 +156,8 @@ class SimulatedPool final : public VirtualExecutor {
   void forget(std::uint32_t live);
   void finish(std::uint32_t live, bool failed);
   void fault(const Fault& fault, Tick now);
-  void noticed(std::uint16_t device, Tick now);
+  void lose(std::uint16_t device, Tick now);
+  void occupy(std::uint32_t background, std::uint16_t device, Tick now);
   void refill(std::uint32_t background, Tick now);
   double factor(const InstanceId& what, double variation, std::uint64_t salt) const;
   bool is_transfer(const InstanceId& what) const { return work(what).footprint.ctas == 0; }
@@ -158,7 +167,7 @@ class SimulatedPool final : public VirtualExecutor {
   std::vector<std::vector<Work>> work_;
   std::vector<std::vector<std::vector<KernelLoad>>> loads_;  // [device][cell][instruction]
   std::vector<Gpu> gpus_;
-  std::vector<bool> dead_;
+  std::vector<bool> dead_, gone_;           // gone: and the host knows
   std::vector<Tick> launcher_;              // when each device's thread on the host is free
   Tick thinking_ = 0;                       // until when the scheduling thread decides
   std::vector<std::uint32_t> first_place_;  // [cell]

@@ -1,6 +1,7 @@
 #include "runtime/policies/pool/placement.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace carillon::runtime {
 
@@ -76,7 +77,7 @@ void Placement::place(const View& view, const InstanceId& id, std::uint16_t devi
   forget(mine);
   mine.device = device;
   mine.placed = why;
-  mine.time = time_on(view, id, device);
+  mine.time = std::llround(time_on(view, id, device));
   load_[device] += mine.time;
 }
 
@@ -94,22 +95,45 @@ void Placement::forget(Plan& plan) {
   plan = {.stream = plan.stream};
 }
 
+void Placement::strand(Plan& plan) {
+  const bool asked = plan.asked;
+  forget(plan);
+  plan.asked = asked;
+  plan.stranded = true;
+}
+
+// Waits for nothing in a stream that has not been issued. What was issued before and has to be
+// issued again may have in its stream ahead of it what waits for it.
+bool Placement::may_wait(const View& view, const InstanceId& id) {
+  const CellBoard& cell = view.board[id.cell];
+  const InstructionStatus& status = cell.status(id.slot, id.instruction);
+  if (status.state == State::Ready) return true;
+  const auto sources = cell.graph()[id.instruction].sources;
+  return status.runs == 0 && std::all_of(sources.begin(), sources.end(), [&](std::uint16_t source) {
+           const InstanceId its = instance(view, id.place(), source);
+           return plan(view, its).issued || needs_samples(view, its) ||
+                  cell.status(id.slot, source).chunks == 0;
+         });
+}
+
 bool Placement::enqueue(const View& view, const InstanceId& id, Reason why) {
   Plan& mine = plan(view, id);
   if (mine.issued || mine.device == kNowhere) return false;
-  const InstructionStatus& status = view.board[id.cell].status(id.slot, id.instruction);
-  if (status.runs != 0) {
-    // What waits for it may be ahead of it in its stream.
-    if (status.state != State::Ready) return false;
-    mine.stream = Issue::kFree;
-  }
-  mine.issued = true;
+  mine.asked = true;
+  if (!may_wait(view, id)) return false;
+  const CellBoard& cell = view.board[id.cell];
+  if (cell.status(id.slot, id.instruction).runs != 0) mine.stream = Issue::kFree;
+  mine.issued = mine.queued = true;
   mine.why = why;
   if (!mine.background) {
     mine.sms = sms_on(view, id, mine.device);
     used_[mine.device] += mine.sms;
   }
   queue_.push_back(id);
+  for (const std::uint16_t next : cell.graph()[id.instruction].successors) {
+    const InstanceId after = instance(view, id.place(), next);
+    if (plan(view, after).asked) enqueue(view, after, why);
+  }
   return true;
 }
 
@@ -124,8 +148,9 @@ std::size_t Placement::decide(const View& view, std::span<Issue> out) {
     const InstructionStatus& status = cell.status(id.slot, id.instruction);
     Plan& mine = plan(view, id);
     if (cell.frame(id.slot).generation != id.generation || status.state >= State::Issued ||
-        mine.device == kNowhere)
+        !mine.queued)
       continue;
+    mine.queued = false;
     DeviceMask where;
     where.set(mine.device);
     out[count++] = {.what = id,
@@ -148,7 +173,7 @@ void Placement::returned(const View& view, const InstanceId& id) {
   Plan& mine = plan(view, id);
   const bool stays = mine.device != kNowhere && view.board.devices()[mine.device].up;
   const std::uint16_t device = stays ? mine.device : refuge(view, id.place(), mine.device);
-  if (device == kNowhere) return forget(mine);
+  if (device == kNowhere) return strand(mine);
   place(view, id, device, Reason::Returned);
 }
 
@@ -159,8 +184,8 @@ void Placement::ended(const View& view, FrameRef frame) {
     forget(plan(view, instance(view, frame, i)));
 }
 
-// What was meant for a device that died and has not been issued is meant for another; what found no
-// device when none was left is meant for one that is back.
+// What was meant for a device that died is meant for another; what found none, for one that is
+// back.
 void Placement::changed(const View& view, std::uint16_t device) {
   const bool up = view.board.devices()[device].up;
   for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
@@ -168,14 +193,17 @@ void Placement::changed(const View& view, std::uint16_t device) {
       const FrameRef frame{c, slot};
       if (view.board.frame(frame).state != FrameStatus::State::Live) continue;
       for_each(view, frame, [&](const InstanceId& id) {
-        Plan& mine = plan(view, id);
-        if (mine.device != (up ? kNowhere : device)) return;
+        const Plan before = plan(view, id);
+        if (up ? !before.stranded : before.device != device) return;
         const std::uint16_t other = refuge(view, frame, device);
-        if (other == kNowhere) return forget(mine);
-        const bool issued = mine.issued;
+        if (other == kNowhere) return strand(plan(view, id));
         place(view, id, other, Reason::Returned);
-        mine.issued = issued;
-        if (up && !needs_samples(view, id)) enqueue(view, id, Reason::Returned);
+        Plan& mine = plan(view, id);
+        mine.asked = before.asked;
+        mine.issued = before.issued;
+        mine.queued = before.queued;
+        const bool issued = view.board[c].status(slot, id.instruction).state >= State::Issued;
+        if (up && before.asked && !issued) enqueue(view, id, Reason::Returned);
       });
     }
 }

@@ -23,15 +23,23 @@ class Placement : public Policy {
   void ended(const View& view, FrameRef frame) override;
   void changed(const View& view, std::uint16_t device) override;
 
+  /// ns of what is meant for a device and has not ended.
+  Tick load(std::uint16_t device) const { return load_[device]; }
+  /// SMs of a device that what is issued occupies, background left out.
+  std::uint32_t used_sms(std::uint16_t device) const { return used_[device]; }
+
  protected:
   static constexpr std::uint16_t kNowhere = 0xffff;
   struct Plan {
     std::uint16_t device = kNowhere;
     std::uint16_t stream = 0;
-    bool issued = false;
+    bool asked = false;     // to be issued, as soon as what it waits for has been
+    bool issued = false;    // to the executor, or about to be
+    bool queued = false;    // about to be
+    bool stranded = false;  // its device died, and no other was left
     bool background = false;
     Reason placed = Reason::None, why = Reason::None;
-    double time = 0;        // that counts as its device's load
+    Tick time = 0;          // that counts as its device's load
     std::uint32_t sms = 0;  // that count as used there while it is issued
   };
 
@@ -48,8 +56,9 @@ class Placement : public Policy {
   Plan& plan(const View& view, const InstanceId& id);
   /// Means an instance for a device, instead of where it was meant to be before.
   void place(const View& view, const InstanceId& id, std::uint16_t device, Reason why);
-  /// Has it issued, after what was enqueued before; false when it has no device, or was enqueued
-  /// already, or has to be ready first.
+  /// Has it issued, after what was enqueued before; false when it has no device or was enqueued
+  /// already. One that is not ready goes behind all that it waits for: otherwise streams could wait
+  /// for each other.
   bool enqueue(const View& view, const InstanceId& id, Reason why);
   static InstanceId instance(const View& view, FrameRef frame, std::uint16_t instruction);
   static bool needs_samples(const View& view, const InstanceId& id);
@@ -84,15 +93,16 @@ class Placement : public Policy {
       if (same && !needs_samples(view, other)) visit(other);
     });
   }
-  double load(std::uint16_t device) const { return load_[device]; }
 
  private:
+  bool may_wait(const View& view, const InstanceId& id);
+  void strand(Plan& plan);
   void settle(Plan& plan);
   void forget(Plan& plan);
 
   std::vector<std::size_t> first_;   // [cell] of plans_
   std::vector<Plan> plans_;          // [cell][slot][instruction]
-  std::vector<double> load_;         // [device] ns of what is meant for it
+  std::vector<Tick> load_;           // [device] ns of what is meant for it
   std::vector<std::uint32_t> used_;  // [device] SMs of what is issued
   std::vector<InstanceId> queue_;    // to be issued, in order
   std::vector<InstanceId> seen_;

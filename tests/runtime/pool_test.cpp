@@ -1,0 +1,394 @@
+// The policies for a pool of devices: what must hold whatever the graphs, the pool, the arrivals
+// and the faults, checked from the log of executions and the frames' events alone.
+#include <algorithm>
+#include <bit>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "runtime/executors/simulated_pool.hpp"
+#include "runtime/policies/pool/pool_policies.hpp"
+#include "runtime/simulation.hpp"
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+using Kind = FrameEvent::Kind;
+constexpr std::uint16_t kOpcodes = 6;
+constexpr Tick kLong = 10'000 * kMillisecond;
+
+struct CellPlan {
+  Graph graph;
+  std::vector<Work> work;  // [instruction]
+};
+
+struct FrameStart {
+  Tick at;
+  FrameId id;
+};
+
+struct Scenario {
+  std::vector<CellPlan> cells;
+  PoolModel model;
+  std::uint32_t ring = 4;
+  std::vector<FrameStart> frames;
+  std::uint64_t seed = 1;
+};
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed) {}
+  std::uint32_t below(std::uint64_t n) { return static_cast<std::uint32_t>(random_.next() % n); }
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+    return low + below(high - low + 1);
+  }
+  bool chance(double p) { return random_.uniform() < p; }
+
+ private:
+  Random random_;
+};
+
+Work random_kernel(Dice& dice) {
+  return {.footprint = {.ctas = dice.between(1, dice.chance(0.2) ? 4000 : 200),
+                        .warps = dice.between(1, 8),
+                        .registers = dice.between(16, 64),
+                        .shared_bytes = dice.below(16'000)},
+          .flops = dice.below(2'000'000) * 1.0,
+          .bytes = dice.below(20'000) * 1.0,
+          .efficiency = 0.5,
+          .half = dice.chance(0.5),
+          .floor = dice.below(20'000),
+          .output = dice.between(1, 300'000)};
+}
+
+// What has no sources is a transfer from the host, some of what nobody reads one to it; the rest
+// are kernels, of several sources each.
+CellPlan random_cell(Dice& dice, Tick deadline) {
+  GraphBuilder builder;
+  CellPlan cell;
+  const std::uint32_t size = dice.between(5, 30);
+  std::vector<bool> read(size);
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> edges;
+  for (std::uint16_t i = 0; i < size; ++i) {
+    const std::uint32_t sources = i < 2 || dice.chance(0.25) ? 0 : dice.between(1, 3);
+    for (std::uint32_t s = 0; s < sources; ++s) {
+      edges.emplace_back(dice.below(i), i);
+      read[edges.back().first] = true;
+    }
+    const bool fed = sources == 0 && dice.chance(0.6);
+    builder.add({.opcode = static_cast<std::uint16_t>(dice.below(kOpcodes)),
+                 .step = static_cast<std::uint16_t>(dice.below(6)),
+                 .feed = fed ? Feed::Arrivals : Feed::Commits,
+                 .notify = dice.chance(0.3),
+                 .release = sources == 0 && dice.chance(0.5) ? dice.below(500'000) : kAlways,
+                 .deadline = deadline});
+    cell.work.push_back(sources != 0 ? random_kernel(dice)
+                                     : Work{.moved = dice.below(500'000), .output = 1000});
+  }
+  for (const auto& [from, to] : edges) builder.depend(from, to);
+  for (std::uint16_t i = 0; i < size; ++i)
+    if (!read[i] && cell.work[i].footprint.ctas != 0 && dice.chance(0.5))
+      cell.work[i] = {.moved = dice.below(500'000)};
+  cell.graph = std::move(*builder.build().graph);
+  return cell;
+}
+
+PoolModel random_pool(Dice& dice) {
+  PoolModel model;
+  std::vector<FabricNode> nodes{{"host", 0, 0, 0}, {"chassis", 0, 20e9, 500}};
+  const std::uint32_t devices = dice.between(1, 8);
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    model.devices.push_back({.type = &device_types()[dice.below(device_types().size())],
+                             .node = static_cast<std::uint16_t>(nodes.size()),
+                             .queues = dice.between(3, 32),
+                             .reserved_sms = dice.chance(0.3) ? dice.below(60) : 0});
+    nodes.push_back({"gpu", static_cast<std::uint16_t>(dice.below(2)), 10e9, dice.below(2000)});
+  }
+  model.fabric = *Fabric::build(nodes).fabric;
+  model.host = {dice.below(2000), dice.below(5000), dice.below(2000), dice.below(2000)};
+  if (dice.chance(0.5)) model.jitter = {0.3, 0.3};
+  return model;
+}
+
+// Devices die and come back at any time, now and then all of them at once.
+void add_faults(Dice& dice, Tick until, PoolModel& model) {
+  const auto devices = static_cast<std::uint32_t>(model.devices.size());
+  for (std::uint32_t n = dice.between(1, 12); n > 0; --n) {
+    const Tick at = dice.below(static_cast<std::uint64_t>(until));
+    const Tick back = at + dice.below(500'000);
+    const Tick noticed = dice.below(200'000);
+    const std::uint32_t first = dice.below(devices);
+    const std::uint32_t last = dice.chance(0.2) ? first + devices : first + 1;
+    for (std::uint32_t d = first; d < last; ++d) {
+      const auto device = static_cast<std::uint16_t>(d % devices);
+      model.faults.push_back({at, device, false, noticed});
+      model.faults.push_back({back, device, true, 0});
+    }
+  }
+}
+
+struct Stress {
+  Tick deadline = kLong;
+  bool faults = false, background = false;
+};
+
+Scenario random_scenario(std::uint64_t seed, const Stress& stress) {
+  Dice dice(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.ring = dice.between(1, 6);
+  for (std::uint32_t c = dice.between(1, 3); c > 0; --c)
+    scenario.cells.push_back(random_cell(dice, stress.deadline));
+  scenario.model = random_pool(dice);
+  scenario.model.seed = seed;
+  Tick at = 0;
+  for (std::uint32_t f = 0; f < 20; ++f) {
+    for (std::uint16_t c = 0; c < scenario.cells.size(); ++c)
+      scenario.frames.push_back({at + (dice.chance(0.3) ? dice.below(100'000) : 0), {f, c}});
+    at += dice.below(300'000);
+  }
+  if (stress.faults) add_faults(dice, at + 500'000, scenario.model);
+  if (stress.background)
+    scenario.model.background.push_back({0, dice.between(1, 3), random_kernel(dice)});
+  return scenario;
+}
+
+// A simulation of a scenario, and what it tells.
+class Course {
+ public:
+  Course(const Scenario& scenario, std::string_view policy, const Lroc::Options& lroc = {})
+      : scenario_(scenario), policy_(make_pool_policy(policy, lroc)) {
+    std::vector<Simulation::Cell> cells;
+    for (const CellPlan& cell : scenario.cells)
+      cells.push_back({cell.graph, scenario.ring, {}, {}});
+    simulation_ = std::make_unique<Simulation>(
+        cells, *policy_, static_cast<std::uint32_t>(scenario.model.devices.size()),
+        [&](Scoreboard& board, std::span<const Arrivals>) { return make_pool(board); });
+    simulation_->watch([this](const FrameEvent& event) { take(event); });
+    Dice dice(scenario.seed + 1);
+    for (const FrameStart& frame : scenario.frames) begin(frame, dice);
+    simulation_->run();
+  }
+
+  const Scenario& scenario() const { return scenario_; }
+  const std::vector<FrameEvent>& ended() const { return ended_; }
+  std::span<const Execution> log() const { return simulation_->executions(); }
+  Simulation& simulation() { return *simulation_; }
+  const Policy& policy() const { return *policy_; }
+  bool backwards() const { return backwards_; }
+  std::uint32_t again() const { return again_; }
+  std::size_t count(Kind kind) const {
+    return static_cast<std::size_t>(std::count_if(
+        ended_.begin(), ended_.end(), [&](const FrameEvent& e) { return e.kind == kind; }));
+  }
+  // SMs in use.
+  double in_use(std::uint32_t device) const {
+    const Tick end = simulation_->now();
+    return pool_->busy(device, end + 1) - pool_->busy(device, end);
+  }
+
+ private:
+  std::unique_ptr<SimulatedPool> make_pool(Scoreboard& board) {
+    std::vector<const DeviceType*> types;
+    const PoolModel& model = scenario_.model;
+    for (std::uint32_t d = 0; d < model.devices.size(); ++d) {
+      const DeviceType* type = model.devices[d].type;
+      const auto known = std::find(types.begin(), types.end(), type);
+      board.device(d).type = static_cast<std::uint16_t>(known - types.begin());
+      board.device(d).sms = type->sms;
+      if (known == types.end()) types.push_back(type);
+    }
+    std::vector<std::vector<Work>> work;
+    for (std::uint16_t c = 0; c < scenario_.cells.size(); ++c) {
+      work.push_back(scenario_.cells[c].work);
+      board[c].set_profile(profile(scenario_.cells[c], types), 1e6);
+    }
+    auto pool = std::make_unique<SimulatedPool>(board, model, std::move(work), true);
+    pool_ = pool.get();
+    return pool;
+  }
+
+  // The first instruction of each opcode stands for all: estimates may be wrong.
+  static std::vector<OnType> profile(const CellPlan& cell,
+                                     const std::vector<const DeviceType*>& types) {
+    std::vector<OnType> profile(types.size() * cell.graph.opcodes());
+    for (std::size_t t = 0; t < types.size(); ++t)
+      for (std::uint16_t i = cell.graph.size(); i-- > 0;) {
+        const Work& work = cell.work[i];
+        OnType& on = profile[t * cell.graph.opcodes() + cell.graph[i].opcode];
+        on.footprint = work.footprint;
+        on.sms = work.footprint.ctas != 0 ? sms_needed(*types[t], work.footprint) : 0;
+        on.alone = static_cast<double>(work.floor + 1);
+        on.time.start(on.alone);
+        on.copy = static_cast<double>(work.output) / 10;
+      }
+    return profile;
+  }
+
+  void begin(const FrameStart& frame, Dice& dice) {
+    simulation_->begin(frame.at, frame.id, frame.at);
+    const Graph& graph = scenario_.cells[frame.id.cell].graph;
+    for (std::uint16_t i = 0; i < graph.size(); ++i)
+      if (graph[i].feed == Feed::Arrivals)
+        simulation_->arrive(frame.at + dice.below(700'000), frame.id, i, 0);
+  }
+
+  void take(const FrameEvent& event) {
+    backwards_ |= simulation_->now() < latest_;
+    latest_ = simulation_->now();
+    if (event.kind == Kind::Committed || event.kind == Kind::Missed) return;
+    ended_.push_back(event);
+    if (event.kind == Kind::Refused) return;
+    for (const InstructionStatus& status : simulation_->board(event.cell).statuses(event.slot))
+      again_ += status.runs;
+  }
+
+  const Scenario& scenario_;
+  std::unique_ptr<Policy> policy_;
+  SimulatedPool* pool_ = nullptr;
+  std::unique_ptr<Simulation> simulation_;
+  std::vector<FrameEvent> ended_;
+  Tick latest_ = 0;
+  bool backwards_ = false;
+  std::uint32_t again_ = 0;
+};
+
+using FrameKey = std::pair<std::uint16_t, std::uint64_t>;
+std::map<FrameKey, std::vector<Execution>> by_frame(std::span<const Execution> log) {
+  std::map<FrameKey, std::vector<Execution>> frames;
+  for (const Execution& each : log) frames[{each.what.cell, each.what.frame}].push_back(each);
+  return frames;
+}
+
+bool dies(const PoolModel& model, std::uint32_t device, Tick after, Tick until) {
+  return std::any_of(model.faults.begin(), model.faults.end(), [&](const Fault& fault) {
+    return !fault.up && fault.device == device && fault.at >= after && fault.at < until;
+  });
+}
+
+// The shortest time in which a result could have come from one device to another; after its own
+// device has died, by way of a third.
+Tick copy_time(const PoolModel& model, std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
+  Fabric idle = model.fabric;
+  const auto node = [&](std::uint32_t device) { return model.devices[device].node; };
+  if (from != to) return idle.transfer(node(from), node(to), bytes, 0);
+  Tick shortest = kNever;
+  for (std::uint32_t other = 0; other < model.devices.size(); ++other)
+    if (other != from) {
+      Fabric there = model.fabric, back = model.fabric;
+      shortest = std::min(shortest, there.transfer(node(from), node(other), bytes, 0) +
+                                        back.transfer(node(other), node(from), bytes, 0));
+    }
+  return shortest;
+}
+
+// Every execution begins when each of its sources has ended there, and the device has not died
+// since, or elsewhere so long before that it could be copied.
+void expect_operands(const Course& course) {
+  const PoolModel& model = course.scenario().model;
+  for (const auto& [key, executions] : by_frame(course.log())) {
+    const CellPlan& cell = course.scenario().cells[key.first];
+    for (const Execution& each : executions)
+      for (const std::uint16_t source : cell.graph[each.what.instruction].sources) {
+        const auto is_there = [&](const Execution& other) {
+          if (other.what.instruction != source || other.end > each.start) return false;
+          if (other.device == each.device && !dies(model, each.device, other.end, each.start))
+            return true;
+          return copy_time(model, other.device, each.device, cell.work[source].output) <=
+                 each.start - other.end;
+        };
+        EXPECT_TRUE(std::any_of(executions.begin(), executions.end(), is_there))
+            << "instruction " << each.what.instruction << " of frame " << each.what.frame
+            << " began without its operand " << source;
+      }
+  }
+}
+
+// A queue runs one kernel at a time, a device no more SM time than its SMs have.
+void expect_limits(const Course& course) {
+  std::map<std::pair<std::uint32_t, std::uint16_t>, Tick> free_at;
+  std::vector<Execution> log(course.log().begin(), course.log().end());
+  std::stable_sort(log.begin(), log.end(),
+                   [](const Execution& a, const Execution& b) { return a.start < b.start; });
+  for (const Execution& each : log) {
+    const CellPlan& cell = course.scenario().cells[each.what.cell];
+    if (cell.work[each.what.instruction].footprint.ctas == 0) continue;
+    Tick& free = free_at[{each.device, each.queue}];
+    EXPECT_GE(each.start, free);
+    EXPECT_GT(each.end, each.start);
+    free = each.end;
+  }
+}
+
+void expect_ends(const Course& course) {
+  std::map<FrameKey, int> ends;
+  for (const FrameEvent& event : course.ended()) ++ends[{event.cell, event.frame}];
+  EXPECT_EQ(ends.size(), course.scenario().frames.size());
+  for (const auto& [key, count] : ends) EXPECT_EQ(count, 1);
+  const auto frames = by_frame(course.log());
+  for (const FrameEvent& event : course.ended()) {
+    if (event.kind != Kind::Done) continue;
+    std::vector<int> times(course.scenario().cells[event.cell].graph.size());
+    for (const Execution& each : frames.at({event.cell, event.frame}))
+      ++times[each.what.instruction];
+    for (const int count : times) {
+      EXPECT_GE(count, 1);
+      EXPECT_TRUE(count == 1 || !course.scenario().model.faults.empty());
+    }
+  }
+}
+
+void expect_nothing_left(Course& course) {
+  for (std::uint32_t d = 0; d < course.scenario().model.devices.size(); ++d) {
+    const auto& background = course.scenario().model.background;
+    EXPECT_TRUE(course.in_use(d) == 0 || (!background.empty() && background[0].device == d));
+    const auto& placement = dynamic_cast<const Placement&>(course.policy());
+    EXPECT_EQ(placement.load(static_cast<std::uint16_t>(d)), 0);
+    EXPECT_EQ(placement.used_sms(static_cast<std::uint16_t>(d)), 0U);
+  }
+}
+
+bool same(const Course& a, const Course& b) {
+  return std::equal(a.log().begin(), a.log().end(), b.log().begin(), b.log().end(),
+                    [](const Execution& x, const Execution& y) {
+                      return x.what == y.what && x.device == y.device && x.start == y.start &&
+                             x.end == y.end && x.queue == y.queue;
+                    });
+}
+
+void check(const Stress& stress, std::uint64_t seeds, bool all_done) {
+  for (const std::string_view policy : pool_policy_names())
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      const Scenario scenario = random_scenario(seed, stress);
+      Course course(scenario, policy);
+      expect_operands(course);
+      expect_limits(course);
+      expect_ends(course);
+      expect_nothing_left(course);
+      EXPECT_FALSE(course.backwards());
+      EXPECT_TRUE(!all_done || course.count(Kind::Dropped) == 0) << policy << " seed " << seed;
+      EXPECT_TRUE(seed % 8 != 0 || same(course, Course(scenario, policy)));
+    }
+}
+
+TEST(Pool, WhatIsAdmittedIsDoneInOrderAndLeavesNothing) { check({}, 100, true); }
+
+TEST(Pool, UnderOverloadEveryFrameEndsOnce) { check({.deadline = 600 * kMicrosecond}, 100, false); }
+
+TEST(Pool, NoFrameThatHasTimeIsLostWhateverDies) { check({.faults = true}, 100, true); }
+
+TEST(Pool, FaultsUnderOverloadLeaveNothing) {
+  check({.deadline = 900 * kMicrosecond, .faults = true}, 100, false);
+}
+
+TEST(Pool, BackgroundKernelsDoNotKeepASimulationGoing) {
+  check({.background = true}, 10, true);
+  check({.deadline = 900 * kMicrosecond, .faults = true, .background = true}, 30, false);
+}
+
+}  // namespace
+}  // namespace carillon::runtime
