@@ -501,6 +501,37 @@ def sweep(
         raise typer.Exit(1)
 
 
+@app.command(
+    epilog="Example:  carillon simulate four-a100      carillon simulate my-pool.yaml "
+    "--frames 100000"
+)
+def simulate(
+    name: Annotated[
+        str, typer.Argument(help="A study's YAML file, or an example's name.", metavar="STUDY")
+    ],
+    frames: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000_000, help="Of each cell, instead of what the file says."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, max=1024, help="Processes; 0: one for each core.")
+    ] = 0,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where results and plots go; runs/simulate-NAME if not given."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare policies for a pool of GPUs on simulated ones, in virtual time.
+
+    Nothing is computed or measured: kernel times are assumed. A trace for Perfetto lies beside the
+    results. Ctrl-C keeps the runs that are whole.
+    """
+    from carillon.commands.simulate import simulate as run_simulate
+
+    run_simulate(name, frames, workers, folder, as_json=json)
+
+
 @app.command(epilog="Example:  carillon doctor      carillon doctor --interface eth0 --fix")
 def doctor(
     seconds: Annotated[

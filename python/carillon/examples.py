@@ -1,4 +1,4 @@
-"""The examples that come with Carillon, by kind (cells, sweeps) and name."""
+"""The examples that come with Carillon, by kind (cells, pools, sweeps) and name."""
 
 from __future__ import annotations
 

@@ -1,0 +1,174 @@
+"""`carillon simulate`: policies beside each other on a pool of simulated devices."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from carillon import core, examples, runfolder
+from carillon.commands.tables import print_table
+from carillon.daemon import Interrupts
+from carillon.pool import trace
+from carillon.pool.running import Outcome, Request, run_all
+from carillon.pool.study import Bound, Described, bound, load
+from carillon.pool.summary import Summary, summarize
+
+WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
+_COLUMNS = ("done", "NACKed", "mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
+
+
+def simulate(
+    name: str, frames: int | None, workers: int, folder: Path | None, *, as_json: bool
+) -> None:
+    """Runs every policy with every seed; writes result.json, frames.csv, trace.json and plots.
+
+    When it is stopped, what is whole by then, and KeyboardInterrupt.
+    """
+    described = load(examples.resolve("pools", name), frames)
+    feeds = bound(described)
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    console.print(WARNING.format(profile=described.study.profile), soft_wrap=True)
+    console.print(_fed(feeds), soft_wrap=True)
+    study = described.study
+    requests = [
+        Request(described, policy, seed) for policy in study.policies for seed in study.seeds
+    ]
+    with Interrupts() as interrupts:
+        outcomes = run_with_bar(described.name, requests, workers, console, interrupts)
+    if outcomes:
+        target = folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
+        target.mkdir(parents=True, exist_ok=True)
+        summaries = summarize(described, outcomes)
+        about = _about(described, feeds, summaries, whole=len(outcomes) == len(requests))
+        files = _write(target, described, about, outcomes, summaries)
+        if as_json:
+            print(json.dumps(about, indent=2))
+        print_table(console, _table(summaries))
+        console.print(f"simulated: {', '.join(map(str, files))}", soft_wrap=True)
+    if len(outcomes) < len(requests):
+        what = "runs are missing" if outcomes else "no run is whole, nothing was written"
+        console.print(f"stopped early; {what}", style="dim")
+        raise KeyboardInterrupt
+
+
+def run_with_bar(
+    title: str,
+    requests: Sequence[Request],
+    workers: int,
+    console: Console,
+    interrupts: Interrupts,
+) -> list[Outcome]:
+    """run_all() with a bar of the frames that have ended."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        bar = progress.add_task(title, total=sum(request.frames for request in requests))
+        return run_all(
+            requests,
+            workers,
+            lambda ended: progress.update(bar, completed=ended),
+            lambda: interrupts.count > 0,
+        )
+
+
+def _fed(feeds: Bound) -> str:
+    """S·RU/B < T, as numbers of radio units."""
+    most = ", ".join(f"{units:.1f} of {name}" for name, units in feeds.units.items())
+    text = f"links that all share carry {feeds.gbytes_per_s:g} GB/s each way: samples of fewer"
+    text += f" radio units than {most} (S·RU/B < T); these fill {feeds.load:.0%}"
+    return text + (": TOO MUCH, frames will be refused" if feeds.load >= 1 else "")
+
+
+def _about(
+    described: Described, feeds: Bound, summaries: Sequence[Summary], *, whole: bool
+) -> dict[str, object]:
+    study = described.study
+    used = {group.type for group in study.devices}
+    return {
+        "simulated": True,
+        "about": WARNING.format(profile=study.profile),
+        "name": described.name,
+        "version": core.version,
+        "written": datetime.now(UTC).isoformat("T", "seconds"),
+        "whole": whole,
+        "configuration": study.model_dump(mode="json"),
+        "cells": [
+            {"count": one.count, "configuration": one.cell.model_dump(mode="json")}
+            for one in described.served
+        ],
+        "device_types": [kind for kind in core.device_types() if kind["name"] in used],
+        "fabric_bound": vars(feeds),
+        "policies": [summary.row() for summary in summaries],
+    }
+
+
+def _write(
+    target: Path,
+    described: Described,
+    about: dict[str, object],
+    outcomes: Sequence[Outcome],
+    summaries: Sequence[Summary],
+) -> list[Path]:
+    """The files that were written."""
+    from carillon.plots import pool as picture  # with matplotlib, which takes its time
+
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (target / "result.json").write_text(text + "\n", encoding="utf-8")
+    _write_frames(target / "frames.csv", outcomes)
+    names = ["result.json", "frames.csv"]
+    if described.study.trace.frames:
+        trace.write(target / "trace.json", described)
+        names.append("trace.json")
+    names += picture.draw(target, described, outcomes, summaries)
+    return [target / name for name in names]
+
+
+def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
+    reasons = core.reasons()
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(
+            ["policy", "seed", "cell", "began_ms", "latency_ms", "done", "why", "devices"]
+        )
+        for one in outcomes:
+            columns = (one.cell, one.began, one.latency, one.done, one.why, one.devices)
+            for cell, began, latency, done, why, devices in zip(
+                *(column.tolist() for column in columns), strict=True
+            ):
+                row = (cell, round(began, 6), latency, int(done), reasons[why], devices)
+                writer.writerow((one.policy, one.seed, *row))
+
+
+def _table(summaries: Sequence[Summary]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("policy")
+    for name in (*_COLUMNS, "SM use"):
+        table.add_column(name, justify="right")
+    for one in summaries:
+        latencies = [one.mean_ms, *(one.percentiles_ms[p] for p in ("p50", "p99", "p9999"))]
+        table.add_row(
+            one.policy,
+            str(one.done),
+            str(one.frames - one.done),
+            *(milliseconds(value) for value in latencies),
+            f"{one.frames_per_s:.0f}",
+            "–" if one.devices_per_frame is None else f"{one.devices_per_frame:.2f}",
+            f"{one.copies_per_frame:.2f}",
+            f"{one.sm_share:.1%}",
+        )
+    return table
+
+
+def milliseconds(value: float | None) -> str:
+    """– where too few frames are known, ∞ where the frame was never done."""
+    if value is None:
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:.3f}"

@@ -1,0 +1,147 @@
+"""Cells on a pool of simulated devices, as a person writes it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from carillon.config.units import Base, key
+
+DeviceType = Literal["v100", "a100", "h100", "h200"]
+Policy = Literal["frame-level", "symbol-level", "task-level", "scoreboard", "adaptive"]
+POLICIES: tuple[Policy, ...] = (
+    "frame-level",
+    "symbol-level",
+    "task-level",
+    "scoreboard",
+    "adaptive",
+)
+
+
+class Devices(Base):
+    """Devices of one type on one chassis."""
+
+    type: DeviceType = key(..., "Whose published figures they have.")
+    count: int = key(1, "How many of them.", ge=1, le=64)
+    chassis: int = key(0, "Number of the chassis that they are in.", ge=0, le=63)
+    queues: int = key(32, "Hardware queues of each.", ge=3, le=1024)
+    reserved_sms: int = key(0, "SMs of each that something else keeps busy.", ge=0, le=1024)
+
+
+class Link(Base):
+    """A link of the fabric, the same in both directions."""
+
+    gbytes_per_s: float = key(25.0, "Each way, net of headers.", "GB/s", ge=1e-3, le=1e5)
+    latency_us: float = key(0.5, "Of the first byte.", "µs", ge=0, le=1e6)
+
+
+class Links(Base):
+    """Host – switch – chassis – device: a tree."""
+
+    host: Link = Field(default=Link(gbytes_per_s=64.0), description="Between host and switch.")
+    chassis: Link = Field(
+        default=Link(gbytes_per_s=64.0), description="Between the switch and each chassis."
+    )
+    device: Link = Field(default=Link(), description="Between its chassis and each device.")
+
+
+class HostCosts(Base):
+    """What scheduling and the driver cost on the host."""
+
+    decision_us: float = key(0.0, "Each decision of the one scheduling thread.", "µs", ge=0, le=1e6)
+    launch_us: float = key(2.0, "Each launch, by the device's thread.", "µs", ge=0, le=1e6)
+    notify_us: float = key(1.0, "Until the host knows of a kernel's end.", "µs", ge=0, le=1e6)
+    gap_us: float = key(1.0, "Between the kernels of a stream.", "µs", ge=0, le=1e6)
+
+
+class Jitter(Base):
+    """Log-normal, drawn by frame and instruction: the same for every policy."""
+
+    kernel: float = key(0.05, "Coefficient of variation of a kernel's time.", ge=0, le=10)
+    launch: float = key(0.05, "Coefficient of variation of a launch's time.", ge=0, le=10)
+    late_us: float = key(
+        0.0, "Mean of what a symbol's samples come late, exponential.", "µs", ge=0, le=1e6
+    )
+
+
+class Fault(Base):
+    """A device that is lost, or comes back."""
+
+    at_ms: float = key(..., "In virtual time.", "ms", ge=0, le=1e9)
+    device: int = key(..., "Its number, from 0 in the order of `devices`.", ge=0, le=63)
+    event: Literal["lost", "back"] = key(..., "What happens to it.")
+    noticed_ms: float = key(0.1, "Until the host notices a loss.", "ms", ge=0, le=1e6)
+
+
+class Background(Base):
+    """Kernels of somebody else on one device."""
+
+    device: int = key(..., "Its number, from 0 in the order of `devices`.", ge=0, le=63)
+    kernels: int = key(1, "How many are always in its queue.", ge=1, le=10000)
+    ctas: int = key(..., "Of each kernel.", ge=1, le=1_000_000)
+    warps: int = key(..., "Of a CTA.", ge=1, le=32)
+    registers: int = key(32, "Of a thread.", ge=1, le=255)
+    shared_bytes: int = key(0, "Of a CTA.", ge=0, le=96 * 1024)
+    mflop: float = key(..., "Of a CTA: millions of operations.", ge=0, le=1e6)
+    kbytes: float = key(0.0, "Of device memory, by a CTA.", "kB", ge=0, le=1e6)
+
+
+class RadioUnits(Base):
+    """Radio units with the same cell."""
+
+    cell: str = key(..., "A cell's file, from this file's folder, or an example's name.")
+    count: int = key(1, "How many radio units.", ge=1, le=64)
+
+
+class Lroc(Base):
+    """Of policy scoreboard."""
+
+    urgent_us: float = key(
+        200.0, "T_thr: slack below which a task is issued at once.", "µs", ge=0, le=1e6
+    )
+    degree: float = key(0.2, "α: share of free SMs below which a device is too busy.", ge=0, le=1)
+
+
+class Trace(Base):
+    """What trace.json shows."""
+
+    policy: Policy = key("scoreboard", "Whose schedule.")
+    frames: int = key(10, "How many frames of each cell; 0: no trace.", ge=0, le=200)
+
+
+class PoolStudy(Base):
+    """Policies beside each other on a pool of simulated devices."""
+
+    devices: list[Devices] = key(..., "The pool.")
+    links: Links = Field(default_factory=Links, description="The fabric.")
+    cells: list[RadioUnits] = key(..., "What it serves.")
+    policies: Annotated[list[Policy], Field(min_length=1)] = key(
+        list(POLICIES), "Each serves the same frames."
+    )
+    profile: Literal["megastation", "roofline"] = key(
+        "megastation", "What is assumed of the kernels' times."
+    )
+    frames: int = key(2000, "Of each cell and seed.", ge=1, le=10_000_000)
+    warm_up: int = key(20, "First frames of each cell that no statistics have.", ge=0, le=100_000)
+    seeds: list[Annotated[int, Field(ge=0, le=2**53)]] = key(
+        [1], "One run of each policy for each; statistics have the frames of all."
+    )
+    deadline_ms: float = key(
+        4.0, "From the start of a frame on air; later ones are refused.", "ms", ge=0.1, le=1e6
+    )
+    at_once: int = key(
+        0,
+        "0: frames come at the pace of the air; else so many of each cell are always under way.",
+        ge=0,
+        le=64,
+    )
+    apart_ms: float = key(
+        0.0, "How much later each cell's frames start than those of the one before.", "ms", ge=0
+    )
+    ring: int = key(8, "Frames of a cell that may be under way.", ge=1, le=64)
+    zero_force_parts: int = key(1, "Parts by frequency of a zero-forcing task.", ge=1, le=64)
+    scoreboard: Lroc = Field(default_factory=Lroc, description="Of policy scoreboard.")
+    host: HostCosts = Field(default_factory=HostCosts, description="What the host costs.")
+    jitter: Jitter = Field(default_factory=Jitter, description="What varies.")
+    faults: list[Fault] = key([], "Devices that are lost and come back.")
+    background: list[Background] = key([], "Load of somebody else.")
+    trace: Trace = Field(default_factory=Trace, description="What trace.json shows.")

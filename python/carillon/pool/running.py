@@ -1,0 +1,128 @@
+"""Runs of a study, each of one policy with one seed, spread over processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from carillon.pool.study import Described, simulate
+from carillon.statistics import Values
+from carillon.sweep.task import die_with_parent
+
+_PAUSE = 0.2  # seconds
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run."""
+
+    described: Described
+    policy: str
+    seed: int
+
+    @property
+    def frames(self) -> int:
+        """Of all its cells."""
+        return self.described.study.frames * self.described.units
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of every frame of a run, in the order in which they ended; times in ms."""
+
+    policy: str
+    seed: int
+    began: Values
+    latency: Values
+    cell: npt.NDArray[np.uint16]
+    devices: npt.NDArray[np.uint16]
+    done: npt.NDArray[np.bool_]
+    why: npt.NDArray[np.uint8]
+    busy: list[float]
+    stages: dict[str, float]
+    tasks: int
+    copies: int
+    again: int
+    end: float
+
+
+def run_all(
+    requests: Sequence[Request],
+    workers: int,
+    progress: Callable[[int], None],
+    stopped: Callable[[], bool],
+) -> list[Outcome]:
+    """The outcomes in the order of the requests, whoever was first; those that were stopped are
+    not among them. `progress`: called now and then with the frames that have ended."""
+    spawn = multiprocessing.get_context("spawn")
+    ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
+    workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
+    with ProcessPoolExecutor(workers, spawn, _begin, (ended, stop)) as pool:
+        futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
+        for _ in _until_done(futures):
+            progress(sum(ended))
+            if stopped():
+                stop.value = 1
+                for future in futures:
+                    future.cancel()
+    found = [future.result() for future in futures if not future.cancelled()]
+    return [outcome for outcome in found if outcome is not None]
+
+
+def _until_done(futures: Sequence[Future[Outcome | None]]) -> Iterator[None]:
+    left = futures
+    while left := [future for future in left if not future.done()]:  # or cancelled, unlike wait()
+        wait(left, _PAUSE, FIRST_COMPLETED)
+        yield
+
+
+# Of a process of the pool: frames that have ended by request, and whether to stop.
+_ended: Any = None
+_stop: Any = None
+
+
+def _begin(ended: Any, stop: Any) -> None:
+    global _ended, _stop
+    _ended, _stop = ended, stop
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _carry_out(place: int, request: Request) -> Outcome | None:
+    """None: it was stopped."""
+
+    def progress(frames: int) -> bool:
+        _ended[place] = frames
+        return not _stop.value
+
+    if _stop.value:
+        return None
+    run = simulate(request.described, request.policy, request.seed, progress=progress)
+    _ended[place] = request.frames
+    if len(run["latency"]) < request.frames:
+        return None
+    return Outcome(
+        policy=request.policy,
+        seed=request.seed,
+        began=run["began"],
+        latency=run["latency"],
+        cell=run["cell"],
+        devices=run["devices"],
+        done=run["done"].astype(bool),
+        why=run["why"],
+        busy=run["busy"],
+        stages=run["stages"],
+        tasks=run["tasks"],
+        copies=run["copies"],
+        again=run["again"],
+        end=run["end"],
+    )

@@ -1,0 +1,118 @@
+"""A policy's frames in a few figures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from carillon import core
+from carillon.pool.running import Outcome
+from carillon.pool.study import Described
+from carillon.statistics import Values, percentile
+
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of all seeds of a policy, without the frames of the warm-up.
+
+    Percentiles are over all frames, and one that was refused or given up (NACK) took for ever:
+    inf. None: too few frames. mean_ms is of those that were done. sm_share: of all devices' SM
+    time, with what others use. Copies between devices and tasks issued again are of whole runs.
+    """
+
+    policy: str
+    frames: int
+    done: int
+    nacked: dict[str, int]  # by cause
+    mean_ms: float | None
+    percentiles_ms: dict[str, float | None]
+    frames_per_s: float
+    devices_per_frame: float | None
+    copies_per_frame: float
+    issued_again: int
+    tasks: int
+    sm_share: float
+    sm_share_by_device: list[float]
+    stages_ms: dict[str, float]
+
+    def row(self) -> dict[str, object]:
+        """For JSON, where for ever is "never"."""
+        percentiles = {
+            name: "never" if value is not None and math.isinf(value) else value
+            for name, value in self.percentiles_ms.items()
+        }
+        return vars(self) | {"percentiles_ms": percentiles}
+
+
+def settled(outcome: Outcome, warm_up: int) -> npt.NDArray[np.bool_]:
+    """Which frames are not among the first of their cell."""
+    kept = np.ones(len(outcome.began), bool)
+    for cell in np.unique(outcome.cell):
+        own = np.flatnonzero(outcome.cell == cell)
+        kept[own[np.argsort(outcome.began[own], kind="stable")[:warm_up]]] = False
+    return kept
+
+
+def latencies(outcomes: Sequence[Outcome], warm_up: int) -> Values:
+    """Of all frames after the warm-up, in ms; inf for those that were not done."""
+    every = [
+        np.where(outcome.done, outcome.latency, np.inf)[settled(outcome, warm_up)]
+        for outcome in outcomes
+    ]
+    values: Values = np.concatenate(every)
+    return values
+
+
+def summarize(described: Described, outcomes: Sequence[Outcome]) -> list[Summary]:
+    """Of each policy that has a run, in the file's order."""
+    known = {kind["name"]: kind["sms"] for kind in core.device_types()}
+    sms = [known[group.type] for group in described.study.devices for _ in range(group.count)]
+    own = [
+        [outcome for outcome in outcomes if outcome.policy == policy]
+        for policy in described.study.policies
+    ]
+    return [_summary(runs, described.study.warm_up, sms) for runs in own if runs]
+
+
+def _summary(outcomes: Sequence[Outcome], warm_up: int, sms: Sequence[int]) -> Summary:
+    """Of one policy's runs; sms: of each device."""
+    values = latencies(outcomes, warm_up)
+    known = values[np.isfinite(values)]
+    kept = [settled(outcome, warm_up) for outcome in outcomes]
+    pairs = list(zip(outcomes, kept, strict=True))
+    devices = np.concatenate([run.devices[own & run.done] for run, own in pairs])
+    reasons = core.reasons()
+    causes = Counter(reasons[code] for run, own in pairs for code in run.why[own & ~run.done])
+    busy = np.mean([outcome.busy for outcome in outcomes], axis=0)
+    every = sum(len(outcome.began) for outcome in outcomes)
+    return Summary(
+        policy=outcomes[0].policy,
+        frames=len(values),
+        done=len(known),
+        nacked=dict(sorted(causes.items())),
+        mean_ms=float(known.mean()) if len(known) else None,
+        percentiles_ms={name: percentile(values, share) for name, share in SHARES.items()},
+        frames_per_s=float(np.mean([_rate(*pair) for pair in pairs])),
+        devices_per_frame=float(devices.mean()) if len(devices) else None,
+        copies_per_frame=sum(outcome.copies for outcome in outcomes) / every,
+        issued_again=sum(outcome.again for outcome in outcomes),
+        tasks=sum(outcome.tasks for outcome in outcomes),
+        sm_share=float(np.average(busy, weights=sms)),
+        sm_share_by_device=busy.tolist(),
+        stages_ms=outcomes[0].stages,
+    )
+
+
+def _rate(outcome: Outcome, kept: npt.NDArray[np.bool_]) -> float:
+    """Frames done per second, from the warm-up's last end to the last one's."""
+    ends = outcome.began + outcome.latency
+    begin = float(ends[~kept].max()) if not kept.all() else 0.0
+    done = ends[outcome.done & (ends > begin)]
+    return 1e3 * len(done) / (float(done.max()) - begin) if len(done) else 0.0

@@ -1,0 +1,307 @@
+"""`carillon simulate`: its file, what it leaves, and what its figures say."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from carillon import core
+from carillon.commands.simulate import simulate
+from carillon.config import ConfigError
+from carillon.config.pool import POLICIES, DeviceType, PoolStudy
+from carillon.pool import running, study, summary
+from carillon.statistics import percentile
+
+SMALL = """devices: [{type: a100, count: 2}]
+cells: [{cell: 64x32-uplink}]
+frames: 60
+warm_up: 10
+"""
+
+
+def described(folder: Path, text: str = SMALL) -> study.Described:
+    file = folder / "my.yaml"
+    file.write_text(text)
+    return study.load(file)
+
+
+def run(folder: Path, text: str = SMALL, workers: int = 1) -> dict[str, Any]:
+    """result.json of a study; the rest lies in `folder`/out."""
+    file = folder / "my.yaml"
+    file.write_text(text)
+    simulate(str(file), None, workers, folder / "out", as_json=False)
+    told: dict[str, Any] = json.loads((folder / "out" / "result.json").read_text())
+    return told
+
+
+def complaints(folder: Path, text: str) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        described(folder, text)
+    return [str(problem).replace(f"{folder}/", "") for problem in error.value.problems]
+
+
+def outcome(**columns: Any) -> running.Outcome:
+    """Of made-up frames."""
+    count = len(columns["began"])
+    known: dict[str, Any] = {
+        "cell": np.zeros(count, np.uint16),
+        "devices": np.ones(count, np.uint16),
+        "done": np.ones(count, bool),
+        "why": np.zeros(count, np.uint8),
+    }
+    numbers: dict[str, Any] = {"tasks": 0, "copies": 0, "again": 0, "end": 0.0}
+    named: dict[str, Any] = {"policy": "scoreboard", "seed": 1, "busy": [0.5], "stages": {}}
+    return running.Outcome(**(named | numbers | known | columns))
+
+
+# --- The file -------------------------------------------------------------------------------------
+
+
+def test_the_file_knows_what_the_engine_knows() -> None:
+    assert list(POLICIES) == core.pool_policies()
+    assert list(get_args(DeviceType)) == [kind["name"] for kind in core.device_types()]
+    profiles = PoolStudy.model_fields["profile"].annotation
+    assert list(get_args(profiles)) == core.pool_profiles()
+
+
+def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
+    found = complaints(tmp_path, SMALL.replace("count", "number"))
+    assert found == [
+        "my.yaml:1: devices[0].number is not a key; the keys here are type, count, chassis, "
+        "queues, reserved_sms"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("at_once: 9", "my.yaml:5: at_once is 9 but must be at most ring, 8"),
+        ("seeds: [1, 1]", "my.yaml:5: seeds names one twice"),
+        (
+            "faults: [{at_ms: 1, device: 2, event: lost}]",
+            "my.yaml:5: faults[0].device is 2 but the devices are 0 to 1",
+        ),
+        (
+            "background: [{device: 0, ctas: 8, warps: 32, registers: 72, mflop: 1}]",
+            "my.yaml:5: background[0].registers is 72: 32 warps with so many fit no SM; "
+            "at most 64 would",
+        ),
+        (
+            "deadline_ms: 0.5",
+            "my.yaml:5: deadline_ms is 500000 ns but the last symbol to receive ends after 1000000",
+        ),
+        ("policies: [best]", "my.yaml:5: policies[0] is 'best' but must be frame-level, "),
+    ],
+)
+def test_an_impossible_pool_is_told_with_file_and_line(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    assert complaints(tmp_path, SMALL + line)[0].startswith(said)
+
+
+def test_devices_cells_and_sms_have_limits(tmp_path: Path) -> None:
+    text = SMALL.replace("count: 2", "count: 2, reserved_sms: 108").replace("warm_up: 10", "")
+    assert complaints(tmp_path, text) == [
+        "my.yaml:1: devices[0].reserved_sms is 108 but a a100 can spare at most 107"
+    ]
+    text = "devices: []\ncells: [{cell: 64x32-uplink, count: 64}, {cell: 64x32-uplink}]"
+    assert complaints(tmp_path, text) == [
+        "my.yaml:1: devices are 0 in all but must be between 1 and 64",
+        "my.yaml:2: cells are 65 in all but must be between 1 and 64",
+    ]
+    assert (
+        "neither a file nor an example"
+        in complaints(tmp_path, SMALL.replace("64x32-uplink", "64x31-uplink"))[0]
+    )
+
+
+def test_a_cell_may_lie_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("name: mine\nantennas: 8\nusers: 2\n")
+    text = SMALL.replace("64x32-uplink", "own.yaml")
+    assert described(tmp_path, text).served[0].cell.name == "mine"
+
+
+def test_chassis_hang_on_the_switch_and_devices_on_their_chassis(tmp_path: Path) -> None:
+    text = SMALL.replace("count: 2", "chassis: 3}, {type: v100, chassis: 1")
+    nodes, devices = study.fabric(described(tmp_path, text).study)
+    assert [(name, parent) for name, parent, _, _ in nodes] == [
+        ("host", 0),
+        ("switch", 0),
+        ("chassis 1", 1),
+        ("chassis 3", 1),
+        ("device 0", 3),
+        ("device 1", 2),
+    ]
+    assert [(name, node) for name, node, _, _ in devices] == [("a100", 4), ("v100", 5)]
+    assert nodes[1][2:] == (64e9, 500.0)
+
+
+# --- What it says ---------------------------------------------------------------------------------
+
+
+def test_the_bound_is_that_of_the_samples_of_a_frame(tmp_path: Path) -> None:
+    """§5.4: S·RU/B < T. Samples have two 16-bit parts, 14 symbols come in 1 ms."""
+    one = study.bound(described(tmp_path))
+    symbol = 64 * 2048 * 4
+    assert one.units["pool-64x32-uplink"] == pytest.approx(64e9 * 1e-3 / (14 * symbol))
+    assert one.load == pytest.approx(1 / one.units["pool-64x32-uplink"])
+    alone = study.bound(described(tmp_path, SMALL.replace("count: 2", "count: 1")))
+    assert alone.gbytes_per_s == 25
+
+
+def test_a_run_leaves_a_folder_that_says_it_is_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = run(tmp_path, SMALL + "trace: {policy: task-level, frames: 3}")
+    assert told["simulated"] is True
+    assert "megastation" in told["about"]
+    assert told["version"] == core.version
+    assert PoolStudy.model_validate(told["configuration"]) == described(tmp_path).study.model_copy(
+        update={"trace": PoolStudy.model_validate(told["configuration"]).trace}
+    )
+    assert [row["policy"] for row in told["policies"]] == list(POLICIES)
+    assert all(row["done"] == row["frames"] == 50 for row in told["policies"])
+    out = capsys.readouterr().out
+    assert "simulated in virtual time" in out
+    assert "p99.99" in out
+    for name in ("latency", "policies"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "out" / f"{name}.svg").is_file()
+
+
+def test_the_figures_are_those_of_the_frames(tmp_path: Path) -> None:
+    told = run(tmp_path)
+    with (tmp_path / "out" / "frames.csv").open(newline="") as stream:
+        frames = list(csv.DictReader(stream))
+    assert len(frames) == 5 * 60
+    for row in told["policies"]:
+        own = [frame for frame in frames if frame["policy"] == row["policy"]]
+        late = sorted(own, key=lambda frame: float(frame["began_ms"]))[10:]
+        mean = np.mean([float(frame["latency_ms"]) for frame in late])
+        assert row["mean_ms"] == pytest.approx(mean)
+        assert row["frames_per_s"] == pytest.approx(1000, rel=0.05)
+        assert row["percentiles_ms"]["p99"] is None  # of 50 frames
+        assert row["percentiles_ms"]["p50"] is not None
+
+
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    text = SMALL + "seeds: [1, 2]\npolicies: [adaptive, task-level]"
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder, workers in zip(folders, (1, 2), strict=True):
+        folder.mkdir()
+        run(folder, text, workers)
+    one, two = (
+        [(folder / "out" / name).read_bytes() for name in ("frames.csv", "trace.json")]
+        for folder in folders
+    )
+    assert one == two
+    assert len(one[0].splitlines()) == 1 + 2 * 2 * 60
+
+
+def test_the_trace_shows_every_task_where_it_ran(tmp_path: Path) -> None:
+    run(tmp_path, SMALL + "trace: {policy: task-level, frames: 3}")
+    tree = json.loads((tmp_path / "out" / "trace.json").read_text())
+    assert tree["otherData"]["simulated"] is True
+    tasks = [event for event in tree["traceEvents"] if event["ph"] == "X"]
+    graph = core.pool_graph(described(tmp_path).served[0].plan)
+    assert len(tasks) == 3 * len(graph)
+    assert {task["pid"] for task in tasks} == {1, 2}
+    ends: dict[tuple[int, int], float] = {}
+    for task in sorted(tasks, key=lambda task: task["ts"]):
+        track = (task["pid"], task["tid"])
+        if task["cat"] == "kernel":
+            assert task["ts"] >= ends.get(track, 0)  # kernels of a queue follow each other
+            ends[track] = task["ts"] + task["dur"]
+
+
+def test_a_deadline_that_cannot_be_met_refuses_every_frame(tmp_path: Path) -> None:
+    told = run(tmp_path, SMALL + "deadline_ms: 1.01\npolicies: [frame-level]")
+    (row,) = told["policies"]
+    assert row["done"] == 0
+    assert sum(row["nacked"].values()) == row["frames"] == 50
+    assert row["mean_ms"] is None
+    assert row["percentiles_ms"]["p50"] == "never"
+
+
+def test_a_lost_device_costs_time_and_no_frames(tmp_path: Path) -> None:
+    whole = SMALL + "policies: [task-level]\n"
+    fault = "faults: [{at_ms: 20.5, device: 0, event: lost}, {at_ms: 40, device: 0, event: back}]"
+    folders = [tmp_path / "whole", tmp_path / "lost"]
+    rows = []
+    for folder, text in zip(folders, (whole, whole + fault), strict=True):
+        folder.mkdir()
+        rows.append(run(folder, text)["policies"][0])
+    assert [row["done"] for row in rows] == [50, 50]
+    assert rows[0]["issued_again"] == 0
+    assert rows[1]["issued_again"] > 0
+    assert rows[1]["sm_share_by_device"][0] < rows[0]["sm_share_by_device"][0]
+
+
+def test_a_saturated_pool_ends_more_frames(tmp_path: Path) -> None:
+    told = run(tmp_path, SMALL + "at_once: 4\npolicies: [frame-level]")
+    assert told["policies"][0]["frames_per_s"] > 1200
+
+
+# --- Statistics -----------------------------------------------------------------------------------
+
+
+def test_a_refused_frame_is_later_than_all() -> None:
+    """Else a policy that refuses its worst frames would look the best."""
+    done = np.ones(20_000, bool)
+    done[[7, 9, 11]] = False
+    one = outcome(began=np.arange(20_000.0), latency=np.full(20_000, 1.5), done=done)
+    values = summary.latencies([one], 0)
+    assert np.isinf(values).sum() == 3
+    assert percentile(values, 0.9999) == np.inf
+    assert percentile(values, 0.999) == 1.5
+
+
+def test_the_warm_up_is_the_first_frames_of_each_cell() -> None:
+    one = outcome(
+        began=np.array([1.0, 0.0, 0.5, 2.0, 1.5]),
+        latency=np.arange(5.0),
+        cell=np.array([0, 0, 1, 0, 1], np.uint16),
+    )
+    assert summary.settled(one, 1).tolist() == [True, False, False, True, True]
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+def test_json_alone_is_on_standard_output(tmp_path: Path) -> None:
+    words = ["simulate", "four-a100", "--frames", "20", "--json", "--folder", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True, check=True
+    )
+    told = json.loads(done.stdout)
+    assert told["simulated"] is True
+    assert told["configuration"]["frames"] == 20
+    assert "nothing is measured" in done.stderr
+
+
+def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text(re.sub("frames: 60", "frames: 5000000", SMALL))
+    words = [sys.executable, "-m", "carillon", "simulate", "my.yaml", "--folder", "out"]
+    process = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert "simulated" in process.stdout.readline()
+    assert "radio units" in process.stdout.readline()
+    time.sleep(1)  # until its processes are at work
+    begin = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "no run is whole" in out
+    assert err == "carillon: stopped\n"
+    assert time.monotonic() - begin < 30
+    assert not (tmp_path / "out").exists()
