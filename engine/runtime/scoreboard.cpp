@@ -62,6 +62,7 @@ std::uint32_t CellBoard::grain(std::uint16_t opcode) const noexcept {
 }
 
 void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
+  if (chunks == 0) return;  // cancelled before it began
   OpcodeInfo& info = opcodes_[opcode];
   info.chunks += chunks;
   info.busy += busy;

@@ -382,6 +382,21 @@ TEST(Simulation, TheOpcodeTableLearnsMeanExecutionTimes) {
   EXPECT_EQ(simulation.board().opcodes()[1].busy, 500);
 }
 
+TEST(Simulation, WhatIsCancelledBeforeItBeginsTellsNothingOfItsCost) {
+  GraphBuilder builder;
+  builder.add({.opcode = 0, .deadline = 150});
+  builder.add({.opcode = 1, .deadline = 200});
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.costs = {{0, 1000}, {0, 1000}}});
+  simulation.begin(0, 0, 0);
+  simulation.run();
+  ASSERT_EQ(simulation.executions().size(), 1U);
+  EXPECT_EQ(simulation.board().opcodes()[0].mean, 1000);
+  EXPECT_EQ(simulation.board().opcodes()[1].mean, 0);
+  EXPECT_EQ(simulation.board().grain(1), 1U);
+}
+
 // One instruction of so many chunks, frame after frame on one device.
 std::vector<Tick> durations(std::uint32_t chunks, std::uint32_t grain, const Cost& cost,
                             std::uint32_t frames, std::uint64_t seed = 1) {
