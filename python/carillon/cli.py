@@ -54,7 +54,8 @@ def demo(
         float | None,
         typer.Option(
             min=0,
-            help="Stop after so many seconds on air, 10 unless --frames is given; 0: no limit.",
+            help="Stop after so many seconds on air; --frames goes before. 10 if neither is given; "
+            "0: no limit.",
         ),
     ] = None,
     transport: TransportOption = None,
@@ -276,7 +277,10 @@ def plan(
 def validate(
     cell: Annotated[
         list[str] | None,
-        typer.Argument(help="Cells' files, or names of examples; all examples.", metavar="[CELL]…"),
+        typer.Argument(
+            help="Cells' files, or names of examples; if none, all examples of less than 400 MB.",
+            metavar="CELL",
+        ),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, max=128, help="On one worker, and on so many.")
@@ -292,8 +296,8 @@ def validate(
     """Hold what `plan` foretells against this machine: latencies, and the choice of job sizes.
 
     Cells run in real time from memory, without a network. Exit status 1: at the pace of the air,
-    latencies are off by 10 % or more in the median, or a choice of job sizes is more than 5 % worse
-    than the best that there is.
+    latencies are off by 10 % or more in the median, or unknown, or a choice of job sizes is more
+    than 5 % worse than the best that there is.
     """
     from carillon.commands.validate import validate as run_validate
 

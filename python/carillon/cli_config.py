@@ -16,7 +16,7 @@ config_app = typer.Typer(
 
 @config_app.command(epilog="Example:  carillon config check my-cell.yaml")
 def check(
-    cells: Annotated[list[str], typer.Argument(help="Files or example names.", metavar="CELL…")],
+    cells: Annotated[list[str], typer.Argument(help="Files or example names.", metavar="CELL")],
 ) -> None:
     """Check cells; every mistake is told with its file, line, key, value and range."""
     from carillon.commands.config import check as check_cells

@@ -35,13 +35,16 @@ CellArgument = Annotated[
     str, typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL")
 ]
 CellsArgument = Annotated[
-    list[str], typer.Argument(help="YAML files, or names of examples.", metavar="CELL…")
+    list[str], typer.Argument(help="YAML files, or names of examples.", metavar="CELL")
 ]
 FramesOption = Annotated[
     int, typer.Option(min=0, help="Stop after so many frames; 0: no such limit.")
 ]
 SecondsOption = Annotated[
-    float, typer.Option(min=0, help="Stop after so many seconds on air; 0: no such limit.")
+    float,
+    typer.Option(
+        min=0, help="Stop after so many seconds on air; --frames goes before. 0: no such limit."
+    ),
 ]
 TransportOption = Annotated[
     Transport | None,

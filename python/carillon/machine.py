@@ -26,6 +26,7 @@ WIDER = {
     "Precode": 0.676,
     "Ifft": 0.807,
 }
+_LEAST_GHZ = 0.1
 
 
 class Description(Base):
@@ -97,6 +98,10 @@ class Machine:
         if said.speed != 1:
             basis.append(f"every time divided by {said.speed:g}, as its file says")
         if said.clock_ghz:
+            if said.clock_ghz < _LEAST_GHZ:
+                raise wrong(
+                    "clock_ghz", f"is {said.clock_ghz:g} but must be 0 or {_LEAST_GHZ:g} to 10"
+                )
             here = calibration.machine.get("clock_ghz")
             if not here:
                 raise wrong(

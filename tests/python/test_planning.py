@@ -215,6 +215,7 @@ def test_a_described_machine_is_as_fast_as_its_file_says(tmp_path: Path) -> None
         ("\nclock: 3", {}, r"server\.yaml:2: clock is not a key; did you mean clock_ghz"),
         ("isa: avx512", {"isa": "avx512fp16"}, "isa is 'avx512', and nothing is known"),
         ("clock_ghz: 3", {}, "clock_ghz cannot be compared"),
+        ("clock_ghz: 1.0e-9", {"clock_ghz": 2.0}, "clock_ghz is 1e-09 but must be 0 or 0.1 to 10"),
     ],
 )
 def test_a_machine_that_cannot_be_is_told_by_its_line(

@@ -28,6 +28,9 @@ def test_receivers_have_ports_of_their_own() -> None:
     text = "fronthaul: {kind: udp, receivers: 3}\n"
     cells = together([loaded(text, "a.yaml"), loaded(text, "b.yaml")], Run())
     assert [one.cell.fronthaul.bbu_port for one in cells] == [8000, 8003]
+    fewer = "fronthaul: {kind: udp}\n"
+    cells = together([loaded(text, "a.yaml"), loaded(fewer, "b.yaml")], Run())
+    assert [one.cell.fronthaul.bbu_port for one in cells] == [8000, 8003]
 
 
 def test_what_a_file_says_stays() -> None:

@@ -205,6 +205,7 @@ columns: [derived.frame_ms]
         ("'echo out; echo first >&2; echo last >&2; exit 3'", "status 3: last"),
         ("'echo out; exit 3'", "status 3: out"),
         ("'kill -9 $$'", "ended by SIGKILL"),
+        ("'kill -40 $$'", "ended by signal 40"),
         ("'echo no json'", "stdout is not JSON: "),
     ],
 )

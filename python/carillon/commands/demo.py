@@ -117,7 +117,7 @@ def choose(
 
 
 def _may_fit(loaded: Loaded) -> bool:
-    """Cheap reasons not to try: memory, or more work than cores can do for certain."""
+    """Whether its memory leaves the machine enough."""
     about = runfolder.machine()
     derived = runfolder.describe(loaded.cell)
     return bool(derived["memory_bytes"] < _MOST_MEMORY * about["memory_gb"] * 1e9)

@@ -114,8 +114,10 @@ def _run(
         return
     stop = missing[0].stop
     stop.unlink(missing_ok=True)
+    workers = min(described.sweep.workers, len(missing))  # the others would have nothing to do
+    sweep = described.sweep.model_copy(update={"workers": workers})
     with (
-        engines.started(described.sweep, stop.parent) as engine,
+        engines.started(sweep, stop.parent) as engine,
         _progress(console) as progress,
     ):
         bar = progress.add_task("", total=len(tasks), completed=len(outcomes))

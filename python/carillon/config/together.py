@@ -14,10 +14,12 @@ from carillon.config.plan import Run, plan_text
 def together(cells: Sequence[Loaded], run: Run) -> list[Loaded]:
     """The cells with ids, ports and names of shared memory of their own; raises ConfigError.
 
-    The n-th cell's, from 0, are the defaults plus n where its file says nothing; both sides of the
-    fronthaul find each other when they name the cells in the same order.
+    The n-th cell's, from 0, are the defaults plus n where its file says nothing, and ports of the
+    baseband unit follow those of the cells before; both sides of the fronthaul find each other when
+    they name the cells in the same order.
     """
-    own = [_numbered(loaded, place) for place, loaded in enumerate(cells)]
+    receivers = [loaded.cell.fronthaul.receivers for loaded in cells]
+    own = [_numbered(loaded, n, sum(receivers[:n])) for n, loaded in enumerate(cells)]
     texts = [plan_text(loaded.cell, cell_run(run, loaded)) for loaded in own]
     names = [f"{loaded.file} (cell {place})" for place, loaded in enumerate(own, 1)]
     clashes = core.validate_together(texts, names)
@@ -42,7 +44,7 @@ def cell_run(run: Run, loaded: Loaded) -> Run:
     return replace(run, telemetry=f"{cell_folder(loaded)}/telemetry.bin")
 
 
-def _numbered(loaded: Loaded, place: int) -> Loaded:
+def _numbered(loaded: Loaded, place: int, ports: int) -> Loaded:
     cell, link = loaded.cell, loaded.cell.fronthaul
 
     def unless_given(path: Path, value: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def _numbered(loaded: Loaded, place: int) -> Loaded:
 
     fronthaul = link.model_copy(
         update={
-            **unless_given(("fronthaul", "bbu_port"), link.bbu_port + link.receivers * place),
+            **unless_given(("fronthaul", "bbu_port"), link.bbu_port + ports),
             **unless_given(("fronthaul", "radio_port"), link.radio_port + place),
             **unless_given(("fronthaul", "shm_name"), f"{link.shm_name}-{place}"),
         }

@@ -72,8 +72,9 @@ def perform(task: Task) -> Outcome:
     begin = time.monotonic()
     try:
         state, status = _run(task)
-    except OSError as error:
-        text = f"{task.command[0]}: {(error.strerror or str(error)).lower()}"
+    except (OSError, ValueError) as error:  # ValueError: no word may hold a null byte
+        reason = getattr(error, "strerror", None) or str(error)
+        text = f"{task.command[0]}: {reason.lower()}"
         outcome = Outcome("failed", text, None, 0.0, platform.node())
     else:
         error_text = _error(task, state, status)
@@ -175,7 +176,7 @@ def _error(task: Task, state: State, status: int) -> str:
         return f"took longer than {task.timeout_s:g} s"
     if state == "failed":
         said = _last_line(task.folder / "stderr") or _last_line(task.folder / "stdout")
-        ended = f"ended by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+        ended = f"ended by {_signal_name(-status)}" if status < 0 else f"status {status}"
         return f"{ended}: {said}" if said else ended
     if state == "ok":
         try:
@@ -185,6 +186,12 @@ def _error(task: Task, state: State, status: int) -> str:
         except ValueError as error:
             return f"{task.result} is not JSON: {error}"
     return ""
+
+
+def _signal_name(number: int) -> str:
+    """SIGKILL of 9; most real-time signals have no name."""
+    named = {int(each): each.name for each in signal.Signals}
+    return named.get(number, f"signal {number}")
 
 
 def _last_line(file: Path) -> str:
