@@ -46,16 +46,21 @@ std::vector<std::string> lines_of(const RunPlan& plan) {
   return lines;
 }
 
+// Of a `key = value` line; a list may be empty.
+std::string value_of(const std::string& line) {
+  const std::string value = line.substr(line.find(" = ") + 3);
+  return value.empty() ? "empty" : value;
+}
+
 // Keys of `key = value` lines that differ.
 void compare_shared(const RunPlan& plan, const RunPlan& other, const std::string& name,
                     std::vector<Problem>& problems) {
   const auto mine = lines_of(plan), theirs = lines_of(other);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (mine[i] == theirs[i]) continue;
-    const auto end = mine[i].find(" =");
-    problems.push_back({mine[i].substr(0, end), "is" + mine[i].substr(end + 2) + " but" +
-                                                    theirs[i].substr(end + 2) + " in " + name +
-                                                    "; cells of one process must agree"});
+    problems.push_back({mine[i].substr(0, mine[i].find(" = ")),
+                        "is " + value_of(mine[i]) + " but " + value_of(theirs[i]) + " in " + name +
+                            "; cells of one process must agree"});
   }
 }
 

@@ -88,6 +88,8 @@ TEST(Together, TheRuntimeAndTheRunMustAgree) {
   expect_clash(all, 1, "runtime.workers", "is 3 but 0 in north");
   expect_clash(all, 2, "runtime.policy", "is static but earliest-frame in north");
   expect_clash(all, 2, "run.seconds", "but 0 in north");
+  all[1].runtime.cores = {0, 2};
+  expect_clash(all, 1, "runtime.cores", "is 0 2 but empty in north");
 }
 
 }  // namespace
