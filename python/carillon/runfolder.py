@@ -96,6 +96,8 @@ def open_folder(path: Path) -> RunFolder:
         about = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
+        if (path / "cells.json").exists():
+            reason += "; it is of several cells, each in a folder of its own there"
         raise RunFolderError(f"{path} holds no run: run.json: {reason}") from error
     except ValueError as error:
         raise RunFolderError(f"{path} holds no run: run.json is not JSON: {error}") from error

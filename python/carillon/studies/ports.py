@@ -182,5 +182,6 @@ def _run(words: Sequence[str], text: str | None = None) -> str:
     except FileNotFoundError:
         raise PortsError(f"{words[0]} is not here; on Debian: apt install binutils") from None
     if done.returncode != 0:
-        raise PortsError(f"{words[0]}: {done.stderr.strip().splitlines()[0]}")
+        said = done.stderr.strip() or f"status {done.returncode}"
+        raise PortsError(f"{words[0]}: {said.splitlines()[0]}")
     return done.stdout
