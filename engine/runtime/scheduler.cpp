@@ -185,7 +185,8 @@ void Scheduler::collect(Tick now) {
       }
       InstructionStatus& status = this->status(ref);
       status.busy += end.busy;
-      if (status.executed == 0 || end.executed < status.executed) {
+      // What was cancelled before it began did not start anywhere.
+      if (end.count != 0 && (status.executed == 0 || end.executed < status.executed)) {
         status.executed = end.executed;
         status.device = end.device;
       }

@@ -23,14 +23,15 @@ def resolve(kind: str, text: str) -> Path:
     """A file: a path, or the name of an example. Raises ConfigError."""
     text = text or "''"
     path = Path(text)
-    example = folder(kind) / f"{path.name.removesuffix('.yaml')}.yaml"
+    example = folder(kind) / f"{text.removesuffix('.yaml')}.yaml"
     if path.is_dir():
         hint = f"is a folder, not a {kind.removesuffix('s')}'s file"
     elif path.exists():
         return path
-    elif path.parent == Path() and example.is_file():
+    elif not path.is_absolute() and ".." not in path.parts and example.is_file():
         return example
     else:
-        there = ", ".join(names(kind))
+        families = sorted(f"{each.name}/…" for each in folder(kind).iterdir() if each.is_dir())
+        there = ", ".join(names(kind) + families)
         hint = f"no such file, nor an example of that name; the examples are {there}"
     raise ConfigError([Problem(text, 0, "", hint)])

@@ -284,11 +284,17 @@ def test_every_example_cell_for_a_pool_is_what_its_name_says(file: Path) -> None
     assert derived["frame_ms"] == 1.0
     pilots = -(-cell.users // cell.pilots.comb)
     assert cell.schedule == "P" * pilots + direction[0].upper() * (14 - pilots)
-    assert cell.combiner.group == 1
+    assert cell.combiner.group == 16
     side = derived[direction]
     # The first D symbol carries references only.
     carrying = 14 - pilots - (direction == "downlink")
     assert side["code_blocks"] == side["blocks"] == cell.users * carrying
+
+
+def test_an_example_of_a_family_has_a_name_too() -> None:
+    assert cells.load("pool/128x32-uplink").cell.name == "pool-128x32-uplink"
+    with pytest.raises(ConfigError, match=r"the examples are .*, pool/"):
+        cells.load("pool/labtop")
 
 
 def test_the_thesis_cell_is_the_published_case() -> None:
