@@ -442,7 +442,8 @@ def study(
         typer.Option(
             min=4,
             max=100_000,
-            help="Of each point; else 24 in virtual time and 8000 where it is measured.",
+            help="Of each point; else 24 in virtual time, 8000 where it is measured and 100000 on "
+            "a simulated pool.",
         ),
     ] = None,
     costs: Annotated[
@@ -455,8 +456,8 @@ def study(
 ) -> None:
     """Ask a published experiment again, and show the published values beside ours.
 
-    Every point says whether it is published, the model's, of virtual time, measured here, or
-    counted on a model of a processor.
+    Every point says whether it is published, the model's, of virtual time, simulated on a pool of
+    GPUs, measured here, or counted on a model of a processor.
     """
     from carillon.commands.study import Choice, names
     from carillon.commands.study import study as run_study

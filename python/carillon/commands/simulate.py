@@ -42,7 +42,7 @@ def simulate(
         Request(described, policy, seed) for policy in study.policies for seed in study.seeds
     ]
     with Interrupts() as interrupts:
-        outcomes = run_with_bar(described.name, requests, workers, console, interrupts)
+        outcomes = _run(described.name, requests, workers, console, interrupts)
     if outcomes:
         target = folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
         target.mkdir(parents=True, exist_ok=True)
@@ -59,24 +59,29 @@ def simulate(
         raise KeyboardInterrupt
 
 
-def run_with_bar(
+def _run(
     title: str,
     requests: Sequence[Request],
     workers: int,
     console: Console,
     interrupts: Interrupts,
 ) -> list[Outcome]:
-    """run_all() with a bar of the frames that have ended."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    """Those that were not stopped, with a bar of the frames that have ended."""
+    with frames_bar(console) as progress:
         bar = progress.add_task(title, total=sum(request.frames for request in requests))
-        return run_all(
+        found = run_all(
             requests,
             workers,
             lambda ended: progress.update(bar, completed=ended),
             lambda: interrupts.count > 0,
         )
+    return [outcome for outcome in found if outcome is not None]
+
+
+def frames_bar(console: Console) -> Progress:
+    """Of frames that have ended."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _fed(feeds: Bound) -> str:

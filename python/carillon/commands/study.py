@@ -24,6 +24,7 @@ from carillon.studies import (
     StudyError,
     VirtualTime,
     collect,
+    megastation,
 )
 from carillon.studies.bottlenecks import EXPERIMENTS
 from carillon.studies.millipede import ANTENNAS, COSTS
@@ -45,6 +46,7 @@ def names(*, as_json: bool) -> None:
     """Lists all studies."""
     every = {study.name: study.title for study in STUDIES.values()}
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
+    every[megastation.NAME] = megastation.TITLE
     if as_json:
         print(json.dumps(every, indent=2))
         return
@@ -59,6 +61,11 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
     When it is stopped, all that is known by then, and KeyboardInterrupt.
     """
+    if name == megastation.NAME:
+        from carillon.commands.megastation import study as pool_study
+
+        pool_study(choice.frames or megastation.FRAMES, folder, as_json=as_json)
+        return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
         from carillon.commands.experiment import experiment
@@ -70,7 +77,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         experiment(name, measured, folder, as_json=as_json)
         return
     if name not in STUDIES:
-        known = ", ".join((*STUDIES, *EXPERIMENTS))
+        known = ", ".join((*STUDIES, *EXPERIMENTS, megastation.NAME))
         raise StudyError(f"there is no study '{name}'; the studies are {known}")
     chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]

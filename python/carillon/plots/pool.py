@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from carillon.plots import style
 from carillon.pool.running import Outcome
 from carillon.pool.study import Described
-from carillon.pool.summary import Summary, latencies
+from carillon.pool.summary import Summary, latencies, written
 from carillon.statistics import Values
 
 COLOURS = {
@@ -95,7 +95,7 @@ def bars(summaries: Sequence[Summary]) -> Figure:
             if np.isinf(value):
                 times.annotate("NACKed", (place + 0.2, 0), rotation=90, ha="center", fontsize=7.5)
     times.set(ylabel="ms, simulated")
-    title = f"Latency: mean and {known[-1]}" if known else "Latency: mean"
+    title = f"Latency: mean and {written(known[-1])}" if known else "Latency: mean"
     times.set_title(title)
     rates.bar(places, [summary.frames_per_s for summary in summaries], 0.6, color=colours)
     rates.set_title("Frames per second, simulated")

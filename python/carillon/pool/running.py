@@ -59,9 +59,11 @@ def run_all(
     workers: int,
     progress: Callable[[int], None],
     stopped: Callable[[], bool],
-) -> list[Outcome]:
-    """The outcomes in the order of the requests, whoever was first; those that were stopped are
-    not among them. `progress`: called now and then with the frames that have ended."""
+) -> list[Outcome | None]:
+    """The outcomes in the order of the requests, whoever was first; None: it was stopped.
+
+    `progress`: called now and then with the frames that have ended.
+    """
     spawn = multiprocessing.get_context("spawn")
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
     workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
@@ -73,8 +75,7 @@ def run_all(
                 stop.value = 1
                 for future in futures:
                     future.cancel()
-    found = [future.result() for future in futures if not future.cancelled()]
-    return [outcome for outcome in found if outcome is not None]
+    return [None if future.cancelled() else future.result() for future in futures]
 
 
 def _until_done(futures: Sequence[Future[Outcome | None]]) -> Iterator[None]:

@@ -51,6 +51,11 @@ class Summary:
         return vars(self) | {"percentiles_ms": percentiles}
 
 
+def written(percentile_name: str) -> str:
+    """p9999 as a person writes it: p99.99."""
+    return f"p{100 * SHARES[percentile_name]:g}"
+
+
 def settled(outcome: Outcome, warm_up: int) -> npt.NDArray[np.bool_]:
     """Which frames are not among the first of their cell."""
     kept = np.ones(len(outcome.began), bool)
