@@ -110,7 +110,8 @@ def test_an_impossible_pool_is_told_with_file_and_line(
 def test_devices_cells_and_sms_have_limits(tmp_path: Path) -> None:
     text = SMALL.replace("count: 2", "count: 2, reserved_sms: 108").replace("warm_up: 10", "")
     assert complaints(tmp_path, text) == [
-        "my.yaml:1: devices[0].reserved_sms is 108 but a a100 can spare at most 107"
+        "my.yaml:1: devices[0].reserved_sms is 108 but must be less than the 108 SMs of a device, "
+        "a100"
     ]
     text = "devices: []\ncells: [{cell: 64x32-uplink, count: 64}, {cell: 64x32-uplink}]"
     assert complaints(tmp_path, text) == [
@@ -124,6 +125,8 @@ def test_devices_cells_and_sms_have_limits(tmp_path: Path) -> None:
 
 
 def test_a_cell_may_lie_beside_the_study(tmp_path: Path) -> None:
+    family = described(tmp_path, SMALL.replace("64x32-uplink", "pool/64x32-uplink"))
+    assert family.served == described(tmp_path).served
     (tmp_path / "own.yaml").write_text("name: mine\nantennas: 8\nusers: 2\n")
     text = SMALL.replace("64x32-uplink", "own.yaml")
     assert described(tmp_path, text).served[0].cell.name == "mine"

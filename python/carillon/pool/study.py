@@ -128,8 +128,9 @@ def find_cell(name: str, folder: Path) -> Path | None:
     if beside.is_file():
         return beside
     for kind in _KINDS:
-        if name in examples.names(kind):
-            return examples.resolve(kind, f"{name}.yaml")
+        example = examples.folder(kind) / f"{name}.yaml"
+        if example.is_file():
+            return example
     return None
 
 
@@ -163,8 +164,8 @@ def _check_devices(study: PoolStudy) -> Iterator[Finding]:
     for place, group in enumerate(study.devices):
         if group.reserved_sms >= sms[group.type]:
             key: Key = ("devices", place, "reserved_sms")
-            most = sms[group.type] - 1
-            yield key, f"is {group.reserved_sms} but a {group.type} can spare at most {most}"
+            message = f"but must be less than the {sms[group.type]} SMs of a device, {group.type}"
+            yield key, f"is {group.reserved_sms} {message}"
 
 
 def _check_places(study: PoolStudy) -> Iterator[Finding]:
