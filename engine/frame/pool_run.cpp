@@ -75,6 +75,7 @@ class Run {
       : cells_(cells), model_(model), options_(options), types_(model) {
     policy_ = make_pool_policy(options.policy, options.lroc);
     if (!policy_) throw std::invalid_argument("no policy for a pool is called " + options.policy);
+    if (options.around) policy_ = options.around(std::move(policy_));
     for (const Frame* cell : cells_) {
       PoolGraphOptions graph = options.graph;
       if (options.at_once != 0) graph.deadline += cell->duration();

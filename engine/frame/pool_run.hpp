@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct PoolRunOptions {
   Tick late = 0;      ///< mean of what samples come late, exponentially distributed
   bool keep = false;  ///< executions
   std::function<bool(std::uint64_t ended)> progress = {};  ///< false: stop
+  /// What asks the policy in its stead, to watch it.
+  std::function<std::unique_ptr<runtime::Policy>(std::unique_ptr<runtime::Policy>)> around = {};
 };
 
 /// What became of a frame. Ticks count from its start on air (at_once: from when it began).

@@ -175,8 +175,7 @@ void Scheduler::collect(Tick now) {
   while (const std::size_t count = executor_.poll(finished)) {
     for (const Finished& end : std::span(finished).first(count)) {
       const Ref ref{end.what.place(), end.what.instruction};
-      *std::find(planned_.begin(), planned_.end(), end.what) = planned_.back();
-      planned_.pop_back();
+      unplan(end.what);
       --board_.frame(ref.frame).issued;
       if (end.failed) {
         give_back(ref, end.count, now);
@@ -207,6 +206,16 @@ void Scheduler::collect(Tick now) {
       finish_if_over(ref.frame, now);
     }
   }
+}
+
+void Scheduler::unplan(const InstanceId& id) {
+  std::size_t place = status({id.place(), id.instruction}).planned;
+  if (place >= planned_.size() || planned_[place] != id)  // of several issues, another
+    place = static_cast<std::size_t>(std::find(planned_.begin(), planned_.end(), id) -
+                                     planned_.begin());
+  const InstanceId& last = planned_[place] = planned_.back();
+  status({last.place(), last.instruction}).planned = static_cast<std::uint32_t>(place);
+  planned_.pop_back();
 }
 
 void Scheduler::look_at_devices(Tick now) {
@@ -415,6 +424,7 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
   status.placed = issue.placed;
   status.issued = now;
   ++frame.issued;
+  status.planned = static_cast<std::uint32_t>(planned_.size());
   planned_.push_back(issue.what);
   executor_.issue(issue, now);
   return true;

@@ -73,6 +73,7 @@ class Scheduler {
   void look_at_progress();
   void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);
+  void unplan(const InstanceId& id);
   void look_at_devices(Tick now);
   void give_back(Ref ref, std::uint32_t chunks, Tick now);
   void again(Ref ref, Tick now);

@@ -147,7 +147,8 @@ struct InstructionStatus {
   std::uint16_t missing = 0;                    ///< Arrivals: items fed as missing
   std::uint32_t chunks = 0;                     ///< this frame's count; 0 = skipped
   std::uint32_t unissued = 0, uncommitted = 0;  ///< of them
-  std::uint32_t done = 0;  ///< of the uncommitted, when a frame was last admitted
+  std::uint32_t done = 0;     ///< of the uncommitted, when a frame was last admitted
+  std::uint32_t planned = 0;  ///< the place of an issue of it among all (the scheduler's)
   Tick ready = 0, issued = 0, executed = 0, committed = 0;
   Tick busy = 0;  ///< kernel time, summed over devices
 };

@@ -153,10 +153,18 @@ void Simulation::settle() {
 void Simulation::run(Tick until) {
   for (;;) {
     const Tick input = inputs_.empty() ? kNever : inputs_.front().at;
-    const Tick time = std::min({input, scheduler_.next_timer(), executor_->next()});
+    const Tick outside = std::min(input, scheduler_.next_timer());
+    const Tick time = std::min(outside, executor_->next());
     if (time == kNever || time > until || (inputs_.empty() && idle())) break;
     now_ = std::max(now_, time);
     executor_->advance(now_);
+    if (outside > now_ && executor_->self_driven()) {
+      while (!executor_->pending() && executor_->next() < std::min(outside, until)) {
+        now_ = executor_->next();
+        executor_->advance(now_);
+      }
+      if (!executor_->pending()) continue;
+    }
     while (!inputs_.empty() && inputs_.front().at <= now_) {
       std::pop_heap(inputs_.begin(), inputs_.end());
       const Input next = std::move(inputs_.back());

@@ -159,3 +159,44 @@ TEST(PoolRun, WhatCannotBeIsAnError) {
   const Frame frame(cell(32, 16, 'U'));
   EXPECT_THROW(run_on_pool({&frame}, pool(1), options("round-robin", 1)), std::invalid_argument);
 }
+
+// Four cells' payloads are all there when their frames begin, their pilots are not: no stream may
+// wait for one that waits for it.
+TEST(PoolRun, DownlinkFramesOfManyCellsDoNotBlockEachOther) {
+  const Frame frame(cell(16, 8, 'D'));
+  for (const std::string_view policy : pool_policy_names()) {
+    const PoolRun run = run_on_pool({&frame, &frame, &frame, &frame}, pool(1), options(policy, 20));
+    EXPECT_EQ(done(run), 80U) << policy;
+  }
+}
+
+// Five devices, two, five again, every 300 ms (MegaStation §5.6): the throughput is back at its
+// level within a frame's time of the last join.
+TEST(PoolRun, ThroughputReturnsWithTheDevices) {
+  const Frame frame(cell(64, 32, 'U'));
+  constexpr Tick kEach = 300 * kMillisecond, kWindow = 20 * kMillisecond;
+  for (const std::string_view policy : pool_policy_names()) {
+    PoolModel model = pool(5);
+    for (std::uint16_t device = 2; device < 5; ++device) {
+      model.faults.push_back({kEach, device, false, 100 * kMicrosecond});
+      model.faults.push_back({2 * kEach, device, true, 0});
+    }
+    PoolRunOptions saturated = options(policy, 200);
+    saturated.at_once = 4;
+    const Tick of_200 = run_on_pool({&frame, &frame}, pool(5), saturated).end;
+    saturated.frames = static_cast<std::uint64_t>(200 * 4 * (kEach + kWindow) / of_200);
+    std::vector<Tick> ends;
+    for (const PoolFrame& f : run_on_pool({&frame, &frame}, model, saturated).frames)
+      if (f.done) ends.push_back(f.began + f.latency);
+    const auto rate = [&](Tick from, Tick window) {
+      const auto within = [&](Tick end) { return end >= from && end < from + window; };
+      return static_cast<double>(std::count_if(ends.begin(), ends.end(), within)) /
+             static_cast<double>(window);
+    };
+    const double before = rate(kEach - 5 * kWindow, 5 * kWindow);
+    const double during = rate(2 * kEach - 5 * kWindow, 5 * kWindow);
+    EXPECT_GT(ends.back(), 2 * kEach + kWindow + frame.duration()) << policy;
+    EXPECT_LT(during, 0.7 * before) << policy;
+    EXPECT_GE(rate(2 * kEach + frame.duration(), kWindow), 0.95 * before) << policy;
+  }
+}

@@ -177,10 +177,11 @@ class Course {
   const Scenario& scenario() const { return scenario_; }
   const std::vector<FrameEvent>& ended() const { return ended_; }
   std::span<const Execution> log() const { return simulation_->executions(); }
-  Simulation& simulation() { return *simulation_; }
+  const Simulation& simulation() const { return *simulation_; }
   const Policy& policy() const { return *policy_; }
   bool backwards() const { return backwards_; }
-  std::uint32_t again() const { return again_; }
+  // How often the instructions of the last frame were issued again.
+  const std::vector<std::uint16_t>& runs() const { return runs_; }
   std::size_t count(Kind kind) const {
     return static_cast<std::size_t>(std::count_if(
         ended_.begin(), ended_.end(), [&](const FrameEvent& e) { return e.kind == kind; }));
@@ -243,8 +244,9 @@ class Course {
     if (event.kind == Kind::Committed || event.kind == Kind::Missed) return;
     ended_.push_back(event);
     if (event.kind == Kind::Refused) return;
+    runs_.clear();
     for (const InstructionStatus& status : simulation_->board(event.cell).statuses(event.slot))
-      again_ += status.runs;
+      runs_.push_back(status.runs);
   }
 
   const Scenario& scenario_;
@@ -254,7 +256,7 @@ class Course {
   std::vector<FrameEvent> ended_;
   Tick latest_ = 0;
   bool backwards_ = false;
-  std::uint32_t again_ = 0;
+  std::vector<std::uint16_t> runs_;
 };
 
 using FrameKey = std::pair<std::uint16_t, std::uint64_t>;
@@ -342,7 +344,7 @@ void expect_ends(const Course& course) {
   }
 }
 
-void expect_nothing_left(Course& course) {
+void expect_nothing_left(const Course& course) {
   for (std::uint32_t d = 0; d < course.scenario().model.devices.size(); ++d) {
     const auto& background = course.scenario().model.background;
     EXPECT_TRUE(course.in_use(d) == 0 || (!background.empty() && background[0].device == d));
@@ -364,7 +366,7 @@ void check(const Stress& stress, std::uint64_t seeds, bool all_done) {
   for (const std::string_view policy : pool_policy_names())
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       const Scenario scenario = random_scenario(seed, stress);
-      Course course(scenario, policy);
+      const Course course(scenario, policy);
       expect_operands(course);
       expect_limits(course);
       expect_ends(course);
@@ -388,6 +390,195 @@ TEST(Pool, FaultsUnderOverloadLeaveNothing) {
 TEST(Pool, BackgroundKernelsDoNotKeepASimulationGoing) {
   check({.background = true}, 10, true);
   check({.deadline = 900 * kMicrosecond, .faults = true, .background = true}, 30, false);
+}
+
+// Devices without anything around them that takes time.
+PoolModel bare_pool(std::uint32_t devices) {
+  std::vector<FabricNode> nodes{{"host", 0, 0, 0}};
+  PoolModel model;
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    const auto node = static_cast<std::uint16_t>(nodes.size());
+    model.devices.push_back({.type = find_device_type("a100"), .node = node});
+    nodes.push_back({"gpu", 0, 10e9, 0});
+  }
+  model.fabric = *Fabric::build(nodes).fabric;
+  model.host = {0, 0, 0, 0};
+  return model;
+}
+
+constexpr Tick kUnit = 100 * kMicrosecond;
+
+// Takes all SMs for so many units.
+Work full_kernel(std::uint32_t units) {
+  const DeviceType& type = *find_device_type("a100");
+  Work work{.footprint = {.ctas = type.sms, .warps = 32, .registers = 64, .shared_bytes = 0},
+            .floor = units * kUnit,
+            .output = 1000};
+  work.footprint.ctas *= ctas_per_sm(type, work.footprint);
+  return work;
+}
+
+struct Job {
+  std::uint32_t units, due;
+};
+
+// A frame for each job, each of a cell of its own, all there at once.
+Scenario jobs_of(const std::vector<Job>& jobs) {
+  Scenario scenario;
+  scenario.model = bare_pool(1);
+  for (const Job& job : jobs) {
+    GraphBuilder builder;
+    const Tick deadline = job.due * kUnit + kMicrosecond;
+    builder.add({.deadline = deadline});
+    builder.add({.opcode = 1, .deadline = deadline});
+    builder.depend(0, 1);
+    scenario.frames.push_back({0, {0, static_cast<std::uint16_t>(scenario.cells.size())}});
+    scenario.cells.push_back(
+        {std::move(*builder.build().graph), {Work{.output = 1}, full_kernel(job.units)}});
+  }
+  return scenario;
+}
+
+// How many of the jobs can be in time: the most of any order in which they could run.
+std::size_t most_in_time(std::vector<Job> jobs) {
+  std::vector<std::size_t> order(jobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::size_t most = 0;
+  do {
+    std::uint32_t time = 0;
+    std::size_t in_time = 0;
+    for (const std::size_t i : order) {
+      if (time + jobs[i].units > jobs[i].due) continue;  // left out
+      time += jobs[i].units;
+      ++in_time;
+    }
+    most = std::max(most, in_time);
+  } while (most < jobs.size() && std::next_permutation(order.begin(), order.end()));
+  return most;
+}
+
+std::vector<Job> random_jobs(Dice& dice, std::uint32_t longest) {
+  std::vector<Job> jobs(dice.between(2, longest == 1 ? 8 : 6));
+  for (Job& job : jobs) {
+    job.units = dice.between(1, longest);
+    job.due = job.units + dice.below(jobs.size() * (longest + 1) / 2);
+  }
+  return jobs;
+}
+
+// With all of them urgent from the start, LROC is least slack first.
+TEST(Pool, LeastSlackMeetsEveryFeasibleSetOfEqualJobs) {
+  std::size_t feasible = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Dice dice(seed);
+    const std::vector<Job> jobs = random_jobs(dice, 1);
+    if (most_in_time(jobs) < jobs.size()) continue;
+    ++feasible;
+    const Scenario scenario = jobs_of(jobs);
+    EXPECT_EQ(Course(scenario, "scoreboard", {.urgent = kLong}).count(Kind::Done), jobs.size());
+  }
+  EXPECT_GT(feasible, 50U);
+}
+
+// For jobs of any length no order that does not look ahead is the best. What each loses is printed.
+TEST(Pool, TheGapToTheBestOrderIsKnown) {
+  std::size_t best = 0;
+  std::map<std::string, std::size_t> in_time;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Dice dice(seed);
+    const std::vector<Job> jobs = random_jobs(dice, 5);
+    const Scenario scenario = jobs_of(jobs);
+    const std::size_t most = most_in_time(jobs);
+    best += most;
+    const auto note = [&](const std::string& name, std::string_view policy, Tick urgent) {
+      const std::size_t done = Course(scenario, policy, {.urgent = urgent}).count(Kind::Done);
+      EXPECT_LE(done, most);
+      in_time[name] += done;
+    };
+    note("least slack", "scoreboard", kLong);
+    for (const std::string_view policy : pool_policy_names())
+      note(std::string(policy), policy, Lroc::Options{}.urgent);
+  }
+  for (const auto& [name, done] : in_time) {
+    std::cout << "  " << name << ": " << done << " of " << best << " jobs that could be in time\n";
+    EXPECT_GT(done, best / 2);
+  }
+}
+
+// A symbol each of pilots and of data: Load → ZeroForce, which two data symbols read.
+Scenario two_symbols(std::uint32_t first, std::uint32_t second) {
+  GraphBuilder builder;
+  builder.add({.opcode = 0, .step = 0});
+  builder.add({.opcode = 1, .step = 0});
+  builder.add({.opcode = 0, .step = 1});
+  builder.add({.opcode = 2, .step = 1});
+  builder.add({.opcode = 0, .step = 2});
+  builder.add({.opcode = 2, .step = 2});
+  const std::pair<std::uint16_t, std::uint16_t> edges[] = {{0, 1}, {1, 3}, {2, 3}, {1, 5}, {4, 5}};
+  for (const auto& [from, to] : edges) builder.depend(from, to);
+  const Work load{.moved = 1, .output = 1};
+  Scenario scenario;
+  scenario.cells.push_back(
+      {std::move(*builder.build().graph),
+       {load, full_kernel(1), load, full_kernel(first), load, full_kernel(second)}});
+  scenario.model = bare_pool(2);
+  scenario.frames = {{0, {0, 0}}};
+  return scenario;
+}
+
+// symbol-level puts the first symbol where the pilots are, the second on the other device.
+TEST(Pool, OnlyWhatIsNowhereElseRunsAgain) {
+  struct Expected {
+    std::uint32_t first, second;
+    std::uint16_t dies;
+    std::vector<std::uint16_t> runs;
+  };
+  const Expected cases[] = {
+      // ZeroForce was copied to the second device: only the first symbol is lost.
+      {10, 10, 0, {0, 0, 1, 1, 0, 0}},
+      // It is still on the first: only the second symbol is lost.
+      {10, 10, 1, {0, 0, 0, 0, 1, 1}},
+      // The first symbol is done, and the second has its copy.
+      {1, 10, 0, {0, 0, 0, 0, 0, 0}},
+  };
+  for (const Expected& expected : cases) {
+    Scenario scenario = two_symbols(expected.first, expected.second);
+    scenario.model.faults = {{5 * kUnit, expected.dies, false, kUnit / 10}};
+    const Course course(scenario, "symbol-level");
+    EXPECT_EQ(course.count(Kind::Done), 1U);
+    EXPECT_TRUE(course.runs() == expected.runs) << "device " << expected.dies;
+  }
+}
+
+TEST(Pool, WhatDiedWithItsOnlyDeviceRunsAgainWhenThatIsBack) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(10, 10);
+    scenario.model.devices.resize(1);
+    scenario.model.faults = {{5 * kUnit, 0, false, kUnit}, {8 * kUnit, 0, true, 0}};
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(course.runs()[1], 1U) << policy;  // both symbols still read it
+    EXPECT_GE(course.simulation().now(), 8 * kUnit + 21 * kUnit) << policy;
+  }
+}
+
+TEST(Pool, ADeviceThatIsBackIsUsedAgain) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(3, 3);
+    scenario.frames.clear();
+    for (std::uint32_t f = 0; f < 20; ++f) scenario.frames.push_back({f * 4 * kUnit, {f, 0}});
+    scenario.ring = 20;
+    const Tick back = 40 * kUnit;
+    scenario.model.faults = {{4 * kUnit, 1, false, 0}, {back, 1, true, 0}};
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 20U) << policy;
+    bool used = false;
+    for (const Execution& each : course.log()) {
+      EXPECT_FALSE(each.device == 1 && each.end > 4 * kUnit && each.start < back) << policy;
+      used |= each.device == 1 && each.start >= back && each.start < back + 6 * kUnit;
+    }
+    EXPECT_TRUE(used) << policy;
+  }
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ class SimulatedPool final : public VirtualExecutor {
   bool start(Tick) override { return false; }
   Tick next() const override;
   bool pending() const override { return !finished_.empty() || !device_events_.empty(); }
+  bool self_driven() const override { return true; }
   std::span<const Execution> executions() const override { return executions_; }
 
   /// SM time that a device spent, in SM·ns.

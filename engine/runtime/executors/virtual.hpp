@@ -26,6 +26,8 @@ class VirtualExecutor : public Executor {
   virtual Tick next() const = 0;
   /// poll() would return something.
   virtual bool pending() const = 0;
+  /// Unless it is pending, nothing happens in it that is the scheduler's business.
+  virtual bool self_driven() const { return false; }
   virtual std::span<const Execution> executions() const = 0;
 };
 

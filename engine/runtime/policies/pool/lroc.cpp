@@ -35,7 +35,6 @@ Lroc::Estimate& Lroc::estimate(const View& view, const InstanceId& id) {
 
 void Lroc::arrange(const View& view, FrameRef frame) {
   for (Outlook& each : outlook_) each.advance(view.now);
-  const FrameStatus& status = view.board.frame(frame);
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t any = idlest(view);
   for (std::uint16_t i = graph.size(); i-- > 0;) {
@@ -52,11 +51,16 @@ void Lroc::arrange(const View& view, FrameRef frame) {
   for_each(view, frame, [&](const InstanceId& id) {
     analyse(view, id, home, delayed);
     if (needs_samples(view, id)) return;
-    const double slack = static_cast<double>(status.deadline) - estimate(view, id).path;
-    by_slack_.emplace_back(static_cast<Tick>(slack), id);
+    by_slack_.emplace_back(slack(view, id), id);
     std::push_heap(by_slack_.begin(), by_slack_.end(), MoreSlack{});
   });
   delayed_ += delayed;
+}
+
+// When it has to start, the rest of its frame's longest path being what it is.
+Tick Lroc::slack(const View& view, const InstanceId& id) {
+  const Tick deadline = view.board.frame(id.place()).deadline;
+  return deadline == kNever ? kNever : deadline - static_cast<Tick>(estimate(view, id).path);
 }
 
 // When its operands should be there.
@@ -157,7 +161,9 @@ void Lroc::ready(const View& view, std::span<const InstanceId> ids) {
                 [&](const InstanceId& id) { return plan(view, id).device == kNowhere; });
   const auto sms = [&](const InstanceId& id) { return sms_on(view, id, plan(view, id).device); };
   std::stable_sort(reordered_.begin(), reordered_.end(),
-                   [&](const InstanceId& a, const InstanceId& b) { return sms(a) < sms(b); });
+                   [&](const InstanceId& a, const InstanceId& b) {
+                     return std::pair(sms(a), slack(view, a)) < std::pair(sms(b), slack(view, b));
+                   });
   std::uint64_t over = 0;  // devices that have been over-committed in this pass
   for (const InstanceId& id : reordered_) {
     Plan& mine = plan(view, id);

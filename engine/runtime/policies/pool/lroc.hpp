@@ -1,8 +1,9 @@
 // MegaStation's schedule (§4.4, §4.6). A frame's instructions are planned when it comes, by
 // structural analysis (algorithm 1): full or partial parallelism where the predecessor runs,
 // fragmented parallelism elsewhere when that is sooner than to wait, delayed parallelism when
-// nothing has room. They are issued by LROC (algorithm 2): least slack first, reordered by the room
-// they need, over-committed to what others leave, coalesced behind their predecessors.
+// nothing has room. They are issued by LROC (algorithm 2): least slack first what is urgent, the
+// rest reordered by the room they need (then by slack), over-committed to what others leave,
+// coalesced behind their predecessors.
 //
 // Where the paper leaves a choice: a task that needs more SMs than are free is issued all the same
 // when more than the degree α of all are, since that is what structural analysis calls partial
@@ -46,6 +47,7 @@ class Lroc final : public Placement {
 
   Estimate& estimate(const View& view, const InstanceId& id);
   void analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed);
+  Tick slack(const View& view, const InstanceId& id);
   Tick wanted(const View& view, const InstanceId& id);
   std::uint32_t room(const View& view, std::uint16_t device, Tick start, Tick end) const;
   std::uint16_t roomiest(const View& view, Tick start, Tick end) const;

@@ -1,0 +1,139 @@
+// A pool of devices in virtual time: what a task event (issue, execution, commit) of the simulation
+// costs, and what its policy's decisions do, in real time, per instruction. Goals: a million events
+// per second; 90 % of the decisions within 2 µs (MegaStation's instruction unit: 12 µs, §5.5).
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frame/pool_run.hpp"
+#include "runtime/policies/pool/pool_policies.hpp"
+#include "support/bench.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::frame;
+using namespace carillon::runtime;
+
+/// Times what a policy is asked. An issue is charged its part of its frame's admission, of the
+/// decision that it came from and of all calls since the one before.
+class Timed final : public Policy {
+ public:
+  Timed(std::unique_ptr<Policy> policy, std::vector<double>& per_issue)
+      : policy_(std::move(policy)), per_issue_(per_issue) {}
+
+  Admission admit(const View& view, FrameRef frame) override {
+    const Tick start = carillon::now();
+    const Admission verdict = policy_->admit(view, frame);
+    admission_ =
+        static_cast<double>(carillon::now() - start) / view.board[frame.cell].graph().size();
+    return verdict;
+  }
+  std::size_t decide(const View& view, std::span<Issue> out) override {
+    const Tick start = carillon::now();
+    const std::size_t count = policy_->decide(view, out);
+    since_ += carillon::now() - start;
+    if (count == 0) return 0;
+    const double each = static_cast<double>(since_) / static_cast<double>(count);
+    per_issue_.insert(per_issue_.end(), count, each + admission_);
+    since_ = 0;
+    return count;
+  }
+  bool pending() const override { return policy_->pending(); }
+  Tick next() const override { return policy_->next(); }
+  void committed(const View& view, const InstanceId& id) override {
+    const Tick start = carillon::now();
+    policy_->committed(view, id);
+    since_ += carillon::now() - start;
+  }
+  void returned(const View& view, const InstanceId& id) override { policy_->returned(view, id); }
+  void ended(const View& view, FrameRef frame) override {
+    const Tick start = carillon::now();
+    policy_->ended(view, frame);
+    since_ += carillon::now() - start;
+  }
+  void changed(const View& view, std::uint16_t device) override { policy_->changed(view, device); }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  std::vector<double>& per_issue_;
+  double admission_ = 0;  // of the newest frame, per instruction
+  Tick since_ = 0;
+};
+
+FrameFormat cell() {
+  FrameFormat f;
+  f.antennas = 128;
+  f.users = 64;
+  f.numerology.fft_size = 2048;
+  f.numerology.subcarriers = 1216;
+  f.schedule = "PPPPUUUUUUUUUU";
+  f.pilots.kind = PilotKind::Comb;
+  f.pilots.comb = 16;
+  f.combiner.group = 16;
+  f.uplink.block = BlockSpan::Symbol;
+  f.uplink.crc = false;
+  f.uplink.modulation = ModulationChoice::Qam64;
+  f.uplink.base_graph = 1;
+  f.uplink.lifting = 104;
+  return f;
+}
+
+PoolModel pool(std::uint32_t devices) {
+  std::vector<FabricNode> nodes{{"host", 0, 0, 0}, {"chassis", 0, 64e9, 500}};
+  PoolModel model;
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    const auto node = static_cast<std::uint16_t>(nodes.size());
+    model.devices.push_back({.type = find_device_type("a100"), .node = node});
+    nodes.push_back({"gpu", 1, 25e9, 500});
+  }
+  model.fabric = *Fabric::build(nodes).fabric;
+  model.jitter = {0.1, 0.1};
+  return model;
+}
+
+void run(bench::Bench& bench) {
+  constexpr int kRounds = 5;
+  const Frame frame(cell());
+  const PoolModel model = pool(4);
+  for (const std::string_view policy : pool_policy_names()) {
+    bench::Case event{.kernel = "pool",
+                      .shape = "128x64, 3 cells, 4 devices, " + std::string(policy),
+                      .per = "event"};
+    bench::Case mean = event, most = event;
+    mean.kernel = "pool decisions";
+    most.kernel = "pool decisions, p90";
+    mean.per = most.per = "instruction";
+    if (!(bench.begin(event) | bench.begin(mean) | bench.begin(most))) continue;
+    std::vector<double> events, means, percentiles;
+    for (int round = 0; round < kRounds; ++round) {
+      PoolRunOptions options;
+      options.policy = policy;
+      options.profile = find_pool_profile("megastation");
+      options.frames = 300;
+      const Tick start = now();
+      const PoolRun whole = run_on_pool({&frame, &frame, &frame}, model, options);
+      events.push_back(static_cast<double>(now() - start) /
+                       (3.0 * static_cast<double>(whole.tasks)));
+      std::vector<double> issues;
+      options.around = [&](std::unique_ptr<Policy> plain) {
+        return std::make_unique<Timed>(std::move(plain), issues);
+      };
+      run_on_pool({&frame, &frame, &frame}, model, options);
+      double sum = 0;
+      for (const double each : issues) sum += each;
+      means.push_back(sum / static_cast<double>(issues.size()));
+      const auto ninety = issues.begin() + static_cast<std::ptrdiff_t>(issues.size() * 9 / 10);
+      std::nth_element(issues.begin(), ninety, issues.end());
+      percentiles.push_back(*ninety);
+    }
+    if (bench.wants(event.kernel, event.shape)) bench.report(event, bench::summary(events));
+    if (bench.wants(mean.kernel, mean.shape)) bench.report(mean, bench::summary(means));
+    if (bench.wants(most.kernel, most.shape)) bench.report(most, bench::summary(percentiles));
+  }
+}
+
+const bench::Group group("frame/pool", run);
+
+}  // namespace
