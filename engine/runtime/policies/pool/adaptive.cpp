@@ -3,36 +3,35 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/policies/pool/units.hpp"
-
 namespace carillon::runtime {
 namespace {
 
 // What more devices have to gain, lest a frame is spread for next to nothing.
 constexpr double kGain = 0.03;
 
+// One of several instructions of the same opcode and step: a part of what could be one.
+bool is_part(const Graph& graph, std::uint16_t i) {
+  const auto same = [&](std::size_t other) {
+    if (other >= graph.size()) return false;
+    const Instruction& neighbour = graph[static_cast<std::uint16_t>(other)];
+    return neighbour.opcode == graph[i].opcode && neighbour.step == graph[i].step;
+  };
+  return same(std::size_t{i} + 1) || (i > 0 && same(std::size_t{i} - 1));
+}
+
 }  // namespace
 
 void Adaptive::prepare(const View& view) {
   Placement::prepare(view);
-  outlook_.resize(view.board.devices().size());
-  queues_.resize(view.board.devices().size());
-  order_.reserve(view.board.devices().size());
-  std::size_t all = 0, most = 0;
-  for (const CellBoard& cell : view.board.cells()) {
-    first_.push_back(all);
-    all += std::size_t{cell.ring()} * cell.graph().size();
+  const std::size_t devices = view.board.devices().size();
+  std::size_t most = 0;
+  for (const CellBoard& cell : view.board.cells())
     most = std::max<std::size_t>(most, cell.graph().size());
-  }
-  steps_.resize(all);
+  order_.reserve(devices);
+  planned_.resize(devices);
+  queues_.resize(devices);
   forecast_.resize(most);
-  there_.resize(most * view.board.devices().size());
-  planned_.resize(view.board.devices().size());
-}
-
-Adaptive::Step& Adaptive::step(const View& view, const InstanceId& id) {
-  const std::size_t size = view.board[id.cell].graph().size();
-  return steps_[first_[id.cell] + id.slot * size + id.instruction];
+  there_.resize(most * devices);
 }
 
 void Adaptive::order(const View& view) {
@@ -44,7 +43,6 @@ void Adaptive::order(const View& view) {
 }
 
 void Adaptive::arrange(const View& view, FrameRef frame) {
-  for (Outlook& each : outlook_) each.advance(view.now);
   order(view);
   std::uint32_t best = 1;
   Tick soonest = forecast(view, frame, 1);
@@ -63,7 +61,7 @@ void Adaptive::arrange(const View& view, FrameRef frame) {
 // the idlest so many in turn.
 Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices) {
   const Graph& graph = view.board[frame.cell].graph();
-  const std::uint16_t pilots = last_shared_step(graph);
+  const std::uint16_t pilots = shared_step(frame.cell);
   queues_ = planned_;
   std::fill(there_.begin(), there_.end(), kNever);
   std::uint32_t turn = 0, part = 0;
@@ -81,29 +79,24 @@ Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices)
       device = order_[part++ % devices];
     }
     const InstanceId id = instance(view, frame, i);
-    forecast_[i].device = device;
-    forecast_[i].end = run(view, id, device, after(view, frame, i, device));
+    forecast_[i] = {run(view, id, device, after(view, id, device)), device};
     done = std::max(done, forecast_[i].end);
   }
   return done;
 }
 
 // When what an instruction reads would be on that device.
-Tick Adaptive::after(const View& view, FrameRef frame, std::uint16_t i, std::uint16_t device) {
-  const CellBoard& cell = view.board[frame.cell];
-  const Instruction& instruction = cell.graph()[i];
-  Tick wanted = view.now;
-  if (instruction.release != kAlways)
-    wanted = std::max(wanted, cell.frame(frame.slot).air_start + instruction.release);
-  for (const std::uint16_t source : instruction.sources) {
-    if (cell.status(frame.slot, source).chunks == 0) continue;
+Tick Adaptive::after(const View& view, const InstanceId& id, std::uint16_t device) {
+  const CellBoard& cell = view.board[id.cell];
+  Tick wanted = released(view, id);
+  for (const std::uint16_t source : cell.graph()[id.instruction].sources) {
+    if (cell.status(id.slot, source).chunks == 0) continue;
     const Step& its = forecast_[source];
     Tick& there = there_[source * queues_.size() + device];
     if (its.device == device) {
       there = its.end;
     } else if (there == kNever) {
-      const double copy =
-          cell.on(cell.graph()[source].opcode, view.board.devices()[its.device].type).copy;
+      const double copy = copy_from(view, instance(view, id.place(), source), its.device);
       Tick &sends = queues_[its.device].sends, &receives = queues_[device].receives;
       there = sends = receives = std::max({its.end, sends, receives}) + static_cast<Tick>(copy);
     }
@@ -124,7 +117,7 @@ Tick Adaptive::run(const View& view, const InstanceId& id, std::uint16_t device,
     return link = std::max(wanted, link) + time;
   }
   const Tick start = std::max(wanted, queue.computes);
-  queue.computes = outlook_[device].done(start, sms * alone, view.board.devices()[device].sms);
+  queue.computes = outlook(device).done(start, sms * alone, view.board.devices()[device].sms);
   return std::max(start + time, queue.computes);
 }
 
@@ -135,17 +128,10 @@ void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
     planned_[d].receives = queues_[d].receives;
   }
   for_each(view, frame, [&](const InstanceId& id) {
-    const std::uint16_t i = id.instruction;
-    const Step& planned = forecast_[i];
-    place(view, id, planned.device, why);
-    plan(view, id).stream =
-        static_cast<std::uint16_t>(frame.cell * cell.ring() + frame.slot + cell.graph()[i].step);
-    Step& mine = step(view, id);
-    mine = planned;
-    mine.entry = {};
-    const Tick start = planned.end - static_cast<Tick>(alone_on(view, id, planned.device));
-    if (const std::uint32_t sms = sms_on(view, id, planned.device); sms != 0)
-      mine.entry = outlook_[planned.device].add(start, planned.end, sms);
+    const Step& step = forecast_[id.instruction];
+    place(view, id, step.device, why);
+    plan(view, id).stream = stream_of(view, frame, cell.graph()[id.instruction].step);
+    expect(view, id, step.end - static_cast<Tick>(alone_on(view, id, step.device)), step.end);
   });
 }
 
@@ -153,23 +139,6 @@ void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids)
     for_each_of_symbol(
         view, id, [&](const InstanceId& each) { enqueue(view, each, plan(view, each).placed); });
-}
-
-void Adaptive::committed(const View& view, const InstanceId& id) {
-  Placement::committed(view, id);
-  Step& mine = step(view, id);
-  if (mine.device == kNowhere) return;
-  outlook_[mine.device].remove(mine.entry);
-  mine.entry = {};
-}
-
-void Adaptive::ended(const View& view, FrameRef frame) {
-  Placement::ended(view, frame);
-  for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i) {
-    Step& mine = step(view, instance(view, frame, i));
-    if (mine.device != kNowhere) outlook_[mine.device].remove(mine.entry);
-    mine = {};
-  }
 }
 
 }  // namespace carillon::runtime

@@ -6,16 +6,11 @@
 // waited for.
 #pragma once
 
-#include "runtime/policies/pool/outlook.hpp"
 #include "runtime/policies/pool/placement.hpp"
 
 namespace carillon::runtime {
 
 class Adaptive final : public Placement {
- public:
-  void committed(const View& view, const InstanceId& id) override;
-  void ended(const View& view, FrameRef frame) override;
-
  protected:
   void prepare(const View& view) override;
   void arrange(const View& view, FrameRef frame) override;
@@ -29,23 +24,19 @@ class Adaptive final : public Placement {
   struct Step {
     Tick end = 0;
     std::uint16_t device = kNowhere;
-    Outlook::Entry entry;
   };
 
   void order(const View& view);
   Tick forecast(const View& view, FrameRef frame, std::uint32_t devices);
-  Tick after(const View& view, FrameRef frame, std::uint16_t instruction, std::uint16_t device);
+  Tick after(const View& view, const InstanceId& id, std::uint16_t device);
   Tick run(const View& view, const InstanceId& id, std::uint16_t device, Tick wanted);
   void lay_out(const View& view, FrameRef frame, Reason why);
-  Step& step(const View& view, const InstanceId& id);
-  std::vector<Outlook> outlook_;      // [device]
+
   std::vector<std::uint16_t> order_;  // devices that are up, the idlest first
   std::vector<Queue> planned_;        // [device], of the frames so far
   std::vector<Queue> queues_;         // [device], of one forecast
   std::vector<Step> forecast_;        // [instruction], of one forecast
-  std::vector<std::size_t> first_;    // [cell]
   std::vector<Tick> there_;           // [instruction][device] when its result is, of one forecast
-  std::vector<Step> steps_;           // [cell][slot][instruction]
 };
 
 }  // namespace carillon::runtime

@@ -4,8 +4,7 @@ namespace carillon::runtime {
 
 void FrameLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t device = idlest(view);
-  const auto stream =
-      static_cast<std::uint16_t>(frame.cell * view.board[frame.cell].ring() + frame.slot);
+  const std::uint16_t stream = stream_of(view, frame, 0);
   for_each(view, frame, [&](const InstanceId& id) {
     place(view, id, device, Reason::Unit);
     plan(view, id).stream = stream;

@@ -17,24 +17,12 @@ struct MoreSlack {
 
 void Lroc::prepare(const View& view) {
   Placement::prepare(view);
-  outlook_.resize(view.board.devices().size());
-  std::size_t all = 0;
-  for (const CellBoard& cell : view.board.cells()) {
-    first_.push_back(all);
-    all += std::size_t{cell.ring()} * cell.graph().size();
-  }
-  estimates_.resize(all);
-  by_slack_.reserve(2 * all);
-  reordered_.reserve(all);
-}
-
-Lroc::Estimate& Lroc::estimate(const View& view, const InstanceId& id) {
-  const std::size_t size = view.board[id.cell].graph().size();
-  return estimates_[first_[id.cell] + id.slot * size + id.instruction];
+  estimates_.resize(instances());
+  by_slack_.reserve(2 * instances());
+  reordered_.reserve(instances());
 }
 
 void Lroc::arrange(const View& view, FrameRef frame) {
-  for (Outlook& each : outlook_) each.advance(view.now);
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t any = idlest(view);
   for (std::uint16_t i = graph.size(); i-- > 0;) {
@@ -42,9 +30,7 @@ void Lroc::arrange(const View& view, FrameRef frame) {
     double after = 0;
     for (const std::uint16_t next : graph[i].successors)
       after = std::max(after, estimate(view, instance(view, frame, next)).path);
-    Estimate& mine = estimate(view, id);
-    mine = {};
-    mine.path = after + time_on(view, id, any);
+    estimate(view, id) = {after + time_on(view, id, any), false};
   }
   bool delayed = delayed_ != 0;
   std::uint16_t home = delayed ? any : kNowhere;
@@ -65,86 +51,83 @@ Tick Lroc::slack(const View& view, const InstanceId& id) {
 
 // When its operands should be there.
 Tick Lroc::wanted(const View& view, const InstanceId& id) {
-  const Instruction& instruction = view.board[id.cell].graph()[id.instruction];
-  Tick start = view.now;
-  if (instruction.release != kAlways)
-    start = std::max(start, view.board.frame(id.place()).air_start + instruction.release);
-  for (const std::uint16_t source : instruction.sources)
-    start = std::max(start, estimate(view, instance(view, id.place(), source)).end);
+  Tick start = released(view, id);
+  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
+    start = std::max(start, plan(view, instance(view, id.place(), source)).end);
   return start;
 }
 
-// Algorithm 1. `home`: where the frame began; `delayed`: it found no room.
-void Lroc::analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed) {
+// How long it keeps a device, its frame and symbol with it when it is the first of them (`home`:
+// where the frame began).
+double Lroc::lasts(const View& view, const InstanceId& id, std::uint16_t home) {
   const CellBoard& cell = view.board[id.cell];
-  const Instruction& instruction = cell.graph()[id.instruction];
-  const Tick start = wanted(view, id);
-  Estimate& mine = estimate(view, id);
-  double lasts = time_on(view, id, home == kNowhere ? idlest(view) : home);
-  if (home == kNowhere)
-    lasts = std::max(lasts, cell.frame_time());
-  else if (instruction.sources.empty())
-    lasts = std::max(lasts, cell.symbol_time(instruction.step));
-  const Tick end = start + static_cast<Tick>(lasts);
+  if (home == kNowhere) return std::max(time_on(view, id, idlest(view)), cell.frame_time());
+  const double time = time_on(view, id, home);
+  const std::uint16_t step = cell.graph()[id.instruction].step;
+  return needs_samples(view, id) ? std::max(time, cell.symbol_time(step)) : time;
+}
 
-  std::uint16_t before = instruction.sources.empty() ? home : kNowhere;
+// Algorithm 1. `delayed`: the frame found no room.
+void Lroc::analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed) {
+  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
+  const Tick start = wanted(view, id);
+  const Tick end = start + static_cast<Tick>(lasts(view, id, home));
+  std::uint16_t before = sources.empty() ? home : kNowhere;
   double copy = 0;
-  for (const std::uint16_t source : instruction.sources) {
+  for (const std::uint16_t source : sources) {
     const InstanceId its = instance(view, id.place(), source);
-    const std::uint16_t device = estimate(view, its).device;
+    const std::uint16_t device = plan(view, its).device;
     if (device == kNowhere) continue;
     if (before == kNowhere || room(view, device, start, end) > room(view, before, start, end))
       before = device;
-    copy += cell.on(cell.graph()[source].opcode, view.board.devices()[device].type).copy;
+    copy += copy_from(view, its, device);
   }
+  Where where{home, Reason::Delayed};
+  if (!delayed) where = find_room(view, start, end, before, copy);
+  if (where.device == kNowhere) {
+    delayed = true;
+    where.device = home == kNowhere ? idlest(view) : home;
+  }
+  const std::uint16_t device = where.device;
+  if (home == kNowhere) home = device;
+  place(view, id, device, where.why);
+  plan(view, id).stream =
+      sources.empty()
+          ? stream_of(view, id.place(), view.board[id.cell].graph()[id.instruction].step)
+          : plan(view, instance(view, id.place(), sources[0])).stream;
+  const double time = time_on(view, id, device) + (device != before ? copy : 0);
+  expect(view, id, start, start + static_cast<Tick>(time));
+  estimate(view, id).delayed = delayed;
+}
+
+// Lines 6 to 15. `before`: where its predecessor runs; `copy`: ns to bring its operands elsewhere.
+// No device when none has room.
+Lroc::Where Lroc::find_room(const View& view, Tick start, Tick end, std::uint16_t before,
+                            double copy) const {
   const auto least = [&](std::uint16_t device) {
     return static_cast<std::uint32_t>(options_.degree * view.board.devices()[device].sms);
   };
-  std::uint16_t device = home;
-  Reason why = Reason::Delayed;
-  if (!delayed) {
-    const std::uint16_t best = roomiest(view, start, end);
-    if (before != kNowhere && room(view, before, start, end) > least(before)) {
-      device = before;
-      why = Reason::Full;
-    } else if (room(view, best, start, end) < least(best)) {
-      delayed = true;
-      device = home == kNowhere ? idlest(view) : home;
-    } else if (before != kNowhere &&
-               static_cast<double>(
-                   outlook_[before].when(start, view.board.devices()[before].sms - least(before)) -
-                   start) < copy) {
-      device = before;
-      why = Reason::Waits;
-    } else {
-      device = best;
-      why = before == kNowhere ? Reason::Idlest : Reason::Fragmented;
-    }
-  }
-  if (home == kNowhere) home = device;
-  place(view, id, device, why);
-  plan(view, id).stream =
-      instruction.sources.empty()
-          ? static_cast<std::uint16_t>(id.cell * cell.ring() + id.slot + instruction.step)
-          : plan(view, instance(view, id.place(), instruction.sources[0])).stream;
-  mine.device = device;
-  mine.delayed = delayed;
-  mine.start = start;
-  mine.end = start + static_cast<Tick>(time_on(view, id, device) + (device != before ? copy : 0));
-  if (const std::uint32_t sms = sms_on(view, id, device); sms != 0)
-    mine.entry = outlook_[device].add(mine.start, mine.end, sms);
+  const std::uint16_t best = roomiest(view, start, end);
+  if (before != kNowhere && room(view, before, start, end) > least(before))
+    return {before, Reason::Full};
+  if (room(view, best, start, end) < least(best)) return {kNowhere, Reason::Delayed};
+  if (before == kNowhere) return {best, Reason::Idlest};
+  const std::uint32_t enough = view.board.devices()[before].sms - least(before);
+  const Tick wait = outlook(before).when(start, enough) - start;
+  return static_cast<double>(wait) < copy ? Where{before, Reason::Waits}
+                                          : Where{best, Reason::Fragmented};
 }
 
 std::uint32_t Lroc::room(const View& view, std::uint16_t device, Tick start, Tick end) const {
   const std::uint32_t all = view.board.devices()[device].sms;
-  return view.board.devices()[device].up ? all - std::min(all, outlook_[device].most(start, end))
+  return view.board.devices()[device].up ? all - std::min(all, outlook(device).most(start, end))
                                          : 0;
 }
 
 // Devices in use come first: of two with as much room, the earlier.
 std::uint16_t Lroc::roomiest(const View& view, Tick start, Tick end) const {
   std::uint16_t best = idlest(view);
-  for (std::uint16_t d = 0; d < outlook_.size(); ++d)
+  for (std::uint16_t d = 0; d < view.board.devices().size(); ++d)
     if (room(view, d, start, end) > room(view, best, start, end)) best = d;
   return best;
 }
@@ -221,20 +204,11 @@ void Lroc::coalesce(const View& view, const InstanceId& id) {
   }
 }
 
-void Lroc::committed(const View& view, const InstanceId& id) {
-  Placement::committed(view, id);
-  Estimate& mine = estimate(view, id);
-  if (mine.device == kNowhere) return;
-  outlook_[mine.device].remove(mine.entry);
-  mine.entry = {};
-}
-
 void Lroc::ended(const View& view, FrameRef frame) {
   Placement::ended(view, frame);
   bool delayed = false;
   for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i) {
     Estimate& mine = estimate(view, instance(view, frame, i));
-    if (mine.device != kNowhere) outlook_[mine.device].remove(mine.entry);
     delayed |= mine.delayed;
     mine = {};
   }

@@ -12,7 +12,6 @@
 
 #include <utility>
 
-#include "runtime/policies/pool/outlook.hpp"
 #include "runtime/policies/pool/placement.hpp"
 
 namespace carillon::runtime {
@@ -27,7 +26,6 @@ class Lroc final : public Placement {
 
   bool pending() const override { return !by_slack_.empty() || Placement::pending(); }
   Tick next() const override;
-  void committed(const View& view, const InstanceId& id) override;
   void ended(const View& view, FrameRef frame) override;
 
  protected:
@@ -37,18 +35,21 @@ class Lroc final : public Placement {
 
  private:
   struct Estimate {
-    Tick start = 0, end = 0;
-    std::uint16_t device = kNowhere;
-    Outlook::Entry entry;
-    bool delayed = false;
     double path = 0;  // ns to the end of the frame from its start
+    bool delayed = false;
+  };
+  struct Where {
+    std::uint16_t device;
+    Reason why;
   };
   using Slack = std::pair<Tick, InstanceId>;
 
-  Estimate& estimate(const View& view, const InstanceId& id);
+  Estimate& estimate(const View& view, const InstanceId& id) { return estimates_[index(view, id)]; }
   void analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed);
   Tick slack(const View& view, const InstanceId& id);
   Tick wanted(const View& view, const InstanceId& id);
+  double lasts(const View& view, const InstanceId& id, std::uint16_t home);
+  Where find_room(const View& view, Tick start, Tick end, std::uint16_t before, double copy) const;
   std::uint32_t room(const View& view, std::uint16_t device, Tick start, Tick end) const;
   std::uint16_t roomiest(const View& view, Tick start, Tick end) const;
   bool enough(const View& view, std::uint16_t device, std::uint32_t sms) const;
@@ -57,8 +58,6 @@ class Lroc final : public Placement {
   void urgent(const View& view);
 
   Options options_;
-  std::vector<Outlook> outlook_;       // [device]
-  std::vector<std::size_t> first_;     // [cell]
   std::vector<Estimate> estimates_;    // [cell][slot][instruction]
   std::vector<Slack> by_slack_;        // a heap, the least first
   std::vector<InstanceId> reordered_;  // ready, by the room they need

@@ -7,10 +7,30 @@ namespace carillon::runtime {
 
 using State = InstructionStatus::State;
 
+namespace {
+
+std::uint16_t last_shared_step(const Graph& graph) {
+  std::uint16_t last = 0;
+  for (std::uint16_t i = 0; i < graph.size(); ++i) {
+    const std::uint16_t own = graph[i].step;
+    std::uint16_t reader = own;
+    for (const std::uint16_t next : graph[i].successors) {
+      const std::uint16_t step = graph[next].step;
+      if (step == own || step == reader) continue;
+      if (reader != own) last = std::max(last, own);
+      reader = step;
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
 void Placement::prepare(const View& view) {
   std::size_t plans = 0;
   for (const CellBoard& cell : view.board.cells()) {
     first_.push_back(plans);
+    shared_.push_back(last_shared_step(cell.graph()));
     plans += std::size_t{cell.ring()} * cell.graph().size();
   }
   plans_.resize(plans);
@@ -18,6 +38,7 @@ void Placement::prepare(const View& view) {
   seen_.reserve(plans);
   load_.resize(view.board.devices().size());
   used_.resize(view.board.devices().size());
+  outlook_.resize(view.board.devices().size());
 }
 
 // Only a frame that is late or has no device at all to go to is refused: whether it can make it is
@@ -26,13 +47,18 @@ Admission Placement::admit(const View& view, FrameRef frame) {
   if (load_.empty()) prepare(view);
   if (idlest(view) == kNowhere || view.board.frame(frame).deadline <= view.now)
     return Admission::Refuse;
+  for (Outlook& each : outlook_) each.advance(view.now);
   arrange(view, frame);
   return Admission::Admit;
 }
 
-Placement::Plan& Placement::plan(const View& view, const InstanceId& id) {
-  const std::size_t size = view.board[id.cell].graph().size();
-  return plans_[first_[id.cell] + id.slot * size + id.instruction];
+std::size_t Placement::index(const View& view, const InstanceId& id) const {
+  return first_[id.cell] + id.slot * std::size_t{view.board[id.cell].graph().size()} +
+         id.instruction;
+}
+
+std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step) {
+  return static_cast<std::uint16_t>(frame.cell * view.board[frame.cell].ring() + frame.slot + step);
 }
 
 InstanceId Placement::instance(const View& view, FrameRef frame, std::uint16_t instruction) {
@@ -44,20 +70,31 @@ bool Placement::needs_samples(const View& view, const InstanceId& id) {
   return view.board[id.cell].graph()[id.instruction].sources.empty();
 }
 
-double Placement::time_on(const View& view, const InstanceId& id, std::uint16_t device) {
+const OnType& Placement::on(const View& view, const InstanceId& id, std::uint16_t device) {
   const CellBoard& cell = view.board[id.cell];
-  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type)
-      .time.mean();
+  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type);
+}
+
+double Placement::time_on(const View& view, const InstanceId& id, std::uint16_t device) {
+  return on(view, id, device).time.mean();
 }
 
 double Placement::alone_on(const View& view, const InstanceId& id, std::uint16_t device) {
-  const CellBoard& cell = view.board[id.cell];
-  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type).alone;
+  return on(view, id, device).alone;
+}
+
+double Placement::copy_from(const View& view, const InstanceId& id, std::uint16_t device) {
+  return on(view, id, device).copy;
 }
 
 std::uint32_t Placement::sms_on(const View& view, const InstanceId& id, std::uint16_t device) {
-  const CellBoard& cell = view.board[id.cell];
-  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type).sms;
+  return on(view, id, device).sms;
+}
+
+Tick Placement::released(const View& view, const InstanceId& id) {
+  const Tick release = view.board[id.cell].graph()[id.instruction].release;
+  if (release == kAlways) return view.now;
+  return std::max(view.now, view.board.frame(id.place()).air_start + release);
 }
 
 std::uint32_t Placement::free_sms(const View& view, std::uint16_t device) const {
@@ -81,13 +118,22 @@ void Placement::place(const View& view, const InstanceId& id, std::uint16_t devi
   load_[device] += mine.time;
 }
 
+void Placement::expect(const View& view, const InstanceId& id, Tick start, Tick end) {
+  Plan& mine = plan(view, id);
+  mine.end = end;
+  if (const std::uint32_t sms = sms_on(view, id, mine.device); sms != 0)
+    mine.entry = outlook_[mine.device].add(start, end, sms);
+}
+
 // It no longer counts.
 void Placement::settle(Plan& plan) {
   if (plan.device == kNowhere) return;
   load_[plan.device] -= plan.time;
   used_[plan.device] -= plan.sms;
+  outlook_[plan.device].remove(plan.entry);
   plan.time = 0;
   plan.sms = 0;
+  plan.entry = {};
 }
 
 void Placement::forget(Plan& plan) {

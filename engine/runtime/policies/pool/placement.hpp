@@ -1,5 +1,5 @@
 // What the policies for a pool of devices share: which device each instruction of a frame is meant
-// for, what is still to be issued, and how much each device has to do.
+// for and when, what is still to be issued, and how much each device has to do.
 //
 // Samples are taken to a device when they are there; whatever else may be issued before it is
 // ready, in its stream behind what it waits for.
@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/policies/pool/outlook.hpp"
 #include "runtime/policy.hpp"
 
 namespace carillon::runtime {
@@ -39,8 +40,10 @@ class Placement : public Policy {
     bool stranded = false;  // its device died, and no other was left
     bool background = false;
     Reason placed = Reason::None, why = Reason::None;
-    Tick time = 0;          // that counts as its device's load
-    std::uint32_t sms = 0;  // that count as used there while it is issued
+    Tick time = 0;              // that counts as its device's load
+    std::uint32_t sms = 0;      // that count as used there while it is issued
+    Tick end = 0;               // expected
+    Outlook::Entry entry = {};  // of its device's outlook
   };
 
   /// Makes room for what is kept per device and instruction, once.
@@ -53,9 +56,24 @@ class Placement : public Policy {
   /// A place for what has lost its own. `from`: the device that died.
   virtual std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from);
 
-  Plan& plan(const View& view, const InstanceId& id);
+  Plan& plan(const View& view, const InstanceId& id) { return plans_[index(view, id)]; }
+  /// Its place among all of [cell][slot][instruction], and how many those are.
+  std::size_t index(const View& view, const InstanceId& id) const;
+  std::size_t instances() const { return plans_.size(); }
+  /// The last step of a cell's frames whose results several later steps read: the pilots and what
+  /// they yield.
+  std::uint16_t shared_step(std::uint16_t cell) const { return shared_[cell]; }
+  /// A stream for a step of a frame. Hardware has fewer queues than there are.
+  static std::uint16_t stream_of(const View& view, FrameRef frame, std::uint16_t step);
   /// Means an instance for a device, instead of where it was meant to be before.
   void place(const View& view, const InstanceId& id, std::uint16_t device, Reason why);
+  /// Counts it among what its device has to do between the two.
+  void expect(const View& view, const InstanceId& id, Tick start, Tick end);
+  const Outlook& outlook(std::uint16_t device) const { return outlook_[device]; }
+  /// When an instruction may start for its own sake, whatever it reads.
+  static Tick released(const View& view, const InstanceId& id);
+  /// ns to bring its result from that device to another.
+  static double copy_from(const View& view, const InstanceId& id, std::uint16_t device);
   /// Has it issued, after what was enqueued before; false when it has no device or was enqueued
   /// already. One that is not ready goes behind all that it waits for: otherwise streams could wait
   /// for each other.
@@ -95,16 +113,19 @@ class Placement : public Policy {
   }
 
  private:
+  static const OnType& on(const View& view, const InstanceId& id, std::uint16_t device);
   bool may_wait(const View& view, const InstanceId& id);
   void strand(Plan& plan);
   void settle(Plan& plan);
   void forget(Plan& plan);
 
-  std::vector<std::size_t> first_;   // [cell] of plans_
-  std::vector<Plan> plans_;          // [cell][slot][instruction]
-  std::vector<Tick> load_;           // [device] ns of what is meant for it
-  std::vector<std::uint32_t> used_;  // [device] SMs of what is issued
-  std::vector<InstanceId> queue_;    // to be issued, in order
+  std::vector<std::size_t> first_;     // [cell] of plans_
+  std::vector<std::uint16_t> shared_;  // [cell]
+  std::vector<Plan> plans_;            // [cell][slot][instruction]
+  std::vector<Outlook> outlook_;       // [device]
+  std::vector<Tick> load_;             // [device] ns of what is meant for it
+  std::vector<std::uint32_t> used_;    // [device] SMs of what is issued
+  std::vector<InstanceId> queue_;      // to be issued, in order
   std::vector<InstanceId> seen_;
 };
 

@@ -1,8 +1,7 @@
 #include "runtime/policies/pool/symbol_level.hpp"
 
-#include "runtime/policies/pool/units.hpp"
-
 namespace carillon::runtime {
+
 std::uint16_t SymbolLevel::after(const View& view, std::uint16_t device) const {
   const auto devices = static_cast<std::uint16_t>(view.board.devices().size());
   for (std::uint16_t next = 1; next <= devices; ++next) {
@@ -15,8 +14,7 @@ std::uint16_t SymbolLevel::after(const View& view, std::uint16_t device) const {
 void SymbolLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t home = idlest(view);
   const Graph& graph = view.board[frame.cell].graph();
-  const std::uint16_t pilots = last_shared_step(graph);
-  const auto streams = static_cast<std::uint16_t>(frame.cell * view.board[frame.cell].ring());
+  const std::uint16_t pilots = shared_step(frame.cell);
   std::uint16_t device = home, step = pilots;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t own = graph[id.instruction].step;
@@ -25,7 +23,7 @@ void SymbolLevel::arrange(const View& view, FrameRef frame) {
       step = own;
     }
     place(view, id, own <= pilots ? home : device, Reason::Unit);
-    plan(view, id).stream = static_cast<std::uint16_t>(streams + frame.slot + own);
+    plan(view, id).stream = stream_of(view, frame, own);
   });
 }
 
