@@ -4,33 +4,20 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "base/tick.hpp"
-#include "frame/frame.hpp"
-#include "frame/pool.hpp"
-#include "runtime/executors/simulated_pool.hpp"
-#include "runtime/policies/pool/lroc.hpp"
+#include "frame/pool_server.hpp"
 
 namespace carillon::frame {
 
-struct PoolRunOptions {
-  std::string policy = "scoreboard";
-  runtime::Lroc::Options lroc;
-  PoolGraphOptions graph;
-  const PoolProfile* profile = nullptr;
+struct PoolRunOptions : PoolServerOptions {
   std::uint64_t frames = 100;  ///< of each cell
-  std::uint32_t ring = 8;      ///< frames of a cell that can be under way
   std::uint32_t at_once = 0;   ///< 0: frames come at the pace of the air; else so many of each
                                ///< cell are always under way, their samples all there
-  Tick apart = 0;     ///< how much later the frames of each cell start than the one's before
-  Tick late = 0;      ///< mean of what samples come late, exponentially distributed
-  bool keep = false;  ///< executions
+  Tick apart = 0;  ///< how much later the frames of each cell start than the one's before
+  Tick late = 0;   ///< mean of what samples come late, exponentially distributed
   std::function<bool(std::uint64_t ended)> progress = {};  ///< false: stop
-  /// What asks the policy in its stead, to watch it.
-  std::function<std::unique_ptr<runtime::Policy>(std::unique_ptr<runtime::Policy>)> around = {};
 };
 
 /// What became of a frame. Ticks count from its start on air (at_once: from when it began).
@@ -54,12 +41,8 @@ struct PoolRun {
   Tick end = 0;
 };
 
-/// Throws std::invalid_argument when a kernel fits no SM of a device, naming both, when the policy
-/// is unknown, or as build_pool_graph does.
+/// Throws std::invalid_argument as PoolServer and build_pool_graph do.
 PoolRun run_on_pool(const std::vector<const Frame*>& cells, const runtime::PoolModel& model,
                     const PoolRunOptions& options);
-
-/// ns that a kernel takes when it has the device to itself.
-Tick alone(const runtime::DeviceType& type, const runtime::Work& work);
 
 }  // namespace carillon::frame

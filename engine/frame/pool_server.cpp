@@ -1,0 +1,152 @@
+#include "frame/pool_server.hpp"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/policies/pool/pool_policies.hpp"
+
+namespace carillon::frame {
+
+using namespace runtime;
+
+namespace {
+
+Tick transfer_alone(const Fabric& fabric, std::uint16_t from, std::uint16_t to,
+                    std::uint64_t bytes) {
+  Fabric idle = fabric;
+  return idle.transfer(from, to, bytes, 0);
+}
+
+void check_fit(const PoolGraph& cell, std::span<const DeviceType* const> types) {
+  for (const DeviceType* type : types)
+    for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
+      const Footprint& footprint = cell.work[i].footprint;
+      if (footprint.ctas != 0 && ctas_per_sm(*type, footprint) == 0)
+        throw std::invalid_argument(std::string(kOpNames[cell.graph[i].opcode]) +
+                                    ": its kernel fits no SM of a " + std::string(type->name));
+    }
+}
+
+}  // namespace
+
+PoolServer::Types::Types(const PoolModel& model) {
+  for (const PoolDevice& device : model.devices) {
+    const auto known = std::find(types.begin(), types.end(), device.type);
+    of_device.push_back(static_cast<std::uint16_t>(known - types.begin()));
+    if (known != types.end()) continue;
+    types.push_back(device.type);
+    nodes.push_back(device.node);
+  }
+}
+
+PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& model,
+                       const PoolServerOptions& options, std::function<void(const Ended&)> ended)
+    : cells_(cells), model_(model), options_(options), ended_(std::move(ended)), types_(model) {
+  for (const PoolCell& cell : cells) check_fit(cell.graph, types_.types);
+  use_.of_opcode.resize(kOps);
+  start();
+}
+
+void PoolServer::start() {
+  policy_ = make_pool_policy(options_.policy, options_.lroc);
+  if (!policy_) throw std::invalid_argument("no policy for a pool is called " + options_.policy);
+  if (options_.around) policy_ = options_.around(std::move(policy_));
+  std::vector<Simulation::Cell> cells;
+  for (const PoolCell& cell : cells_) cells.push_back({cell.graph.graph, options_.ring, {}, {}});
+  const auto make_pool = [&](Scoreboard& board, std::span<const Arrivals>) {
+    std::vector<std::vector<Work>> work;
+    for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+      work.push_back(cells_[c].graph.work);
+      board[c].set_profile(profile_of(cells_[c].graph),
+                           static_cast<double>(cells_[c].frame.duration()));
+    }
+    for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
+      board.device(d).type = types_.of_device[d];
+      board.device(d).sms = model_.devices[d].type->sms;
+    }
+    auto pool = std::make_unique<SimulatedPool>(board, model_, std::move(work), options_.keep);
+    pool_ = pool.get();
+    return pool;
+  };
+  simulation_ = std::make_unique<Simulation>(
+      cells, *policy_, static_cast<std::uint32_t>(model_.devices.size()), make_pool);
+  simulation_->watch([this](const FrameEvent& event) { take(event); });
+}
+
+// What is known of the cell's opcodes before anything has run: the longest of each on an idle pool.
+std::vector<OnType> PoolServer::profile_of(const PoolGraph& cell) const {
+  std::vector<OnType> profile(types_.types.size() * cell.graph.opcodes());
+  const std::uint16_t elsewhere = model_.devices.back().node;
+  for (std::uint16_t t = 0; t < types_.types.size(); ++t)
+    for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
+      const Work& work = cell.work[i];
+      OnType& on = profile[std::size_t{t} * cell.graph.opcodes() + cell.graph[i].opcode];
+      const bool kernel = work.footprint.ctas != 0;
+      const Tick time = kernel ? alone(*types_.types[t], work)
+                               : transfer_alone(model_.fabric, 0, types_.nodes[t], work.moved);
+      if (static_cast<double>(time) < on.alone) continue;
+      on.alone = static_cast<double>(time);
+      on.time.start(static_cast<double>(time));
+      on.footprint = work.footprint;
+      on.sms = kernel ? sms_needed(*types_.types[t], work.footprint) : 0;
+      on.copy = static_cast<double>(
+          transfer_alone(model_.fabric, model_.devices.front().node, elsewhere, work.output));
+    }
+  return profile;
+}
+
+void PoolServer::begin(Tick at, FrameId frame, Tick air_start) {
+  simulation_->begin(at, frame, air_start);
+}
+
+void PoolServer::arrive(Tick at, FrameId frame, std::uint16_t instruction) {
+  simulation_->arrive(at, frame, instruction, 0);
+}
+
+void PoolServer::take(const FrameEvent& event) {
+  if (event.kind == FrameEvent::Kind::Committed || event.kind == FrameEvent::Kind::Missed) return;
+  const bool held = event.kind != FrameEvent::Kind::Refused;
+  ended_({.frame = {event.frame, event.cell},
+          .at = event.at,
+          .done = event.kind == FrameEvent::Kind::Done,
+          .why = event.why,
+          .devices = held ? count(event) : std::uint16_t{0}});
+}
+
+// Adds the frame to what has been done; returns how many devices had part in it.
+std::uint16_t PoolServer::count(const FrameEvent& event) {
+  const CellBoard& board = simulation_->board(event.cell);
+  DeviceMask used;
+  for (std::uint16_t i = 0; i < board.graph().size(); ++i) {
+    const InstructionStatus& status = board.status(event.slot, i);
+    use_.again += status.runs;
+    if (status.chunks == 0 || status.state != InstructionStatus::State::Committed) continue;
+    ++use_.tasks;
+    used.set(status.device);
+    if (event.kind == FrameEvent::Kind::Done)
+      use_.of_opcode[board.graph()[i].opcode] += static_cast<double>(status.busy);
+  }
+  return static_cast<std::uint16_t>(used.count());
+}
+
+PoolUse PoolServer::use() const {
+  PoolUse use = use_;
+  for (std::uint32_t d = 0; d < model_.devices.size(); ++d)
+    use.busy.push_back(pool_->busy(d, now()));
+  use.copies = pool_->copies();
+  const auto executions = simulation_->executions();
+  use.executions.assign(executions.begin(), executions.end());
+  return use;
+}
+
+Tick alone(const DeviceType& type, const Work& work) {
+  Gpu gpu({.sms = type.sms, .bytes_per_ns = type.memory_bytes_per_s * 1e-9});
+  gpu.submit(0, true, load_on(type, work), 1, 0, 0, 0);
+  std::vector<Gpu::Ended> ended;
+  while (ended.empty()) gpu.advance(gpu.next(), ended);
+  return ended.front().end;
+}
+
+}  // namespace carillon::frame

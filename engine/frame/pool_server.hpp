@@ -1,0 +1,102 @@
+// One server full of imaginary devices in virtual time: the task graphs of the cells it serves,
+// under its own scheduler and policy. Nothing is computed or measured.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/tick.hpp"
+#include "frame/frame.hpp"
+#include "frame/pool.hpp"
+#include "runtime/executors/simulated_pool.hpp"
+#include "runtime/policies/pool/lroc.hpp"
+#include "runtime/simulation.hpp"
+
+namespace carillon::frame {
+
+struct PoolServerOptions {
+  std::string policy = "scoreboard";
+  runtime::Lroc::Options lroc;
+  PoolGraphOptions graph;
+  const PoolProfile* profile = nullptr;
+  std::uint32_t ring = 8;  ///< frames of a cell that can be under way
+  bool keep = false;       ///< executions
+  /// What asks the policy in its stead, to watch it.
+  std::function<std::unique_ptr<runtime::Policy>(std::unique_ptr<runtime::Policy>)> around = {};
+};
+
+/// A cell and its frames' task graph.
+struct PoolCell {
+  const Frame& frame;
+  PoolGraph graph;
+};
+
+/// What a server has done.
+struct PoolUse {
+  std::vector<double> busy;       ///< [device] SM·ns
+  std::vector<double> of_opcode;  ///< [Op] ns of kernels and transfers of frames that were done
+  std::uint64_t tasks = 0;        ///< instructions that committed
+  std::uint64_t copies = 0;       ///< between devices
+  std::uint64_t again = 0;        ///< instructions that had to be issued again
+  std::vector<runtime::Execution> executions;
+};
+
+class PoolServer {
+ public:
+  /// What became of a frame.
+  struct Ended {
+    runtime::FrameId frame;
+    Tick at = 0;
+    bool done = false;
+    runtime::Reason why = runtime::Reason::None;  ///< of one that was not
+    std::uint16_t devices = 0;                    ///< that executed something of it
+  };
+
+  /// Cells, model and options outlive it. `ended` may begin frames. Throws std::invalid_argument
+  /// when a kernel fits no SM of a device, naming both, or when the policy is unknown.
+  PoolServer(const std::vector<PoolCell>& cells, const runtime::PoolModel& model,
+             const PoolServerOptions& options, std::function<void(const Ended&)> ended);
+
+  /// A frame, and when its radio units' samples for an instruction are there. In any order of
+  /// calls.
+  void begin(Tick at, runtime::FrameId frame, Tick air_start);
+  void arrive(Tick at, runtime::FrameId frame, std::uint16_t instruction);
+  /// Until then, or until nothing is left to come and no frame under way.
+  void run(Tick until = runtime::kNever) { simulation_->run(until); }
+
+  Tick now() const { return simulation_->now(); }
+  /// Up to now.
+  PoolUse use() const;
+
+ private:
+  // The types of a pool's devices, each once, and which of them each device is.
+  struct Types {
+    explicit Types(const runtime::PoolModel& model);
+    std::vector<const runtime::DeviceType*> types;
+    std::vector<std::uint16_t> nodes;  // of the first device of each
+    std::vector<std::uint16_t> of_device;
+  };
+
+  void start();
+  std::vector<runtime::OnType> profile_of(const PoolGraph& cell) const;
+  void take(const runtime::FrameEvent& event);
+  std::uint16_t count(const runtime::FrameEvent& event);
+
+  const std::vector<PoolCell>& cells_;
+  const runtime::PoolModel& model_;
+  const PoolServerOptions& options_;
+  std::function<void(const Ended&)> ended_;
+  Types types_;
+  std::unique_ptr<runtime::Policy> policy_;
+  std::unique_ptr<runtime::Simulation> simulation_;
+  const runtime::SimulatedPool* pool_ = nullptr;
+  PoolUse use_;
+};
+
+/// ns that a kernel takes when it has the device to itself.
+Tick alone(const runtime::DeviceType& type, const runtime::Work& work);
+
+}  // namespace carillon::frame
