@@ -25,8 +25,8 @@ namespace nb = nanobind;
 namespace {
 
 using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent, B/s, ns
-using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t>;
-using Fault = std::tuple<double, std::uint16_t, bool, double>;  // ms, device, up, ms
+using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
+using Fault = std::tuple<double, std::uint16_t, std::string, double>;  // ms, device, what, ms
 using Background =
     std::tuple<std::uint16_t, std::uint32_t, std::vector<std::uint32_t>, double, double>;
 
@@ -35,6 +35,13 @@ Tick ticks(double value, double unit, const char* what) {
   if (!(ns >= 0 && ns < 1e16))
     throw nb::value_error((std::string(what) + " is out of range").c_str());
   return std::llround(ns);
+}
+
+runtime::Fault::Kind fault_kind(const std::string& name) {
+  if (name == "lost") return runtime::Fault::Kind::Lost;
+  if (name == "hung") return runtime::Fault::Kind::Hung;
+  if (name == "back") return runtime::Fault::Kind::Back;
+  throw nb::value_error(("a fault is lost, hung or back, not " + name).c_str());
 }
 
 runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<Device>& devices,
@@ -48,12 +55,12 @@ runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<De
   if (!built.fabric) throw nb::value_error(built.error.c_str());
   runtime::PoolModel model;
   model.fabric = *built.fabric;
-  for (const auto& [type, node, queues, reserved] : devices) {
+  for (const auto& [type, node, queues, reserved, memory] : devices) {
     const auto* known = runtime::find_device_type(type);
     if (known == nullptr) throw nb::value_error(("no device type is called " + type).c_str());
     if (node == 0 || node >= nodes.size() || queues < 3)
       throw nb::value_error("a device needs a node of its own and at least 3 queues");
-    model.devices.push_back({known, node, queues, reserved});
+    model.devices.push_back({known, node, queues, reserved, memory});
   }
   if (devices.empty() || devices.size() > 64)
     throw nb::value_error("a pool has between 1 and 64 devices");
@@ -61,9 +68,10 @@ runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<De
   model.host = {ticks(host_ns[0], 1, "host_ns"), ticks(host_ns[1], 1, "host_ns"),
                 ticks(host_ns[2], 1, "host_ns"), ticks(host_ns[3], 1, "host_ns")};
   model.jitter = {jitter.first, jitter.second};
-  for (const auto& [at, device, up, noticed] : faults) {
+  for (const auto& [at, device, what, noticed] : faults) {
     if (device >= devices.size()) throw nb::value_error("a fault names a device that is not there");
-    model.faults.push_back({ticks(at, 1e6, "a fault"), device, up, ticks(noticed, 1e6, "a fault")});
+    model.faults.push_back(
+        {ticks(at, 1e6, "a fault"), device, fault_kind(what), ticks(noticed, 1e6, "a fault")});
   }
   for (const auto& [device, kernels, footprint, flops, bytes] : background) {
     if (device >= devices.size() || footprint.size() != 4)
@@ -99,6 +107,7 @@ nb::dict as_dict(const frame::PoolRun& run) {
   result["done"] = array_of(std::move(done));
   result["why"] = array_of(std::move(why));
   result["busy"] = run.busy;
+  result["memory"] = run.memory;
   nb::dict stages;
   for (std::size_t op = 0; op < frame::kOps; ++op)
     if (run.of_opcode[op] != 0)
@@ -113,7 +122,8 @@ nb::dict as_dict(const frame::PoolRun& run) {
   for (const auto& each : run.executions)
     executions.append(nb::make_tuple(each.what.cell, each.what.frame, each.what.instruction,
                                      each.device, each.queue, milliseconds(each.start),
-                                     milliseconds(each.end)));
+                                     milliseconds(each.end), static_cast<std::uint8_t>(each.placed),
+                                     static_cast<std::uint8_t>(each.why)));
   result["executions"] = executions;
   return result;
 }
@@ -265,31 +275,34 @@ void bind_pool(nb::module_& core) {
       nb::arg("seed") = 1, nb::arg("progress") = nb::none(),
       nb::sig("def simulate_pool(plan_texts: collections.abc.Sequence[str], *, policy: str, "
               "nodes: collections.abc.Sequence[tuple[str, int, float, float]], "
-              "devices: collections.abc.Sequence[tuple[str, int, int, int]], "
+              "devices: collections.abc.Sequence[tuple[str, int, int, int, int]], "
               "profile: str = 'megastation', frames: int = 100, ring: int = 8, at_once: int = 0, "
               "apart_ms: float = 0.0, late_us: float = 0.0, deadline_ms: float = 4.0, "
               "zero_force_parts: int = 1, urgent_us: float = 200.0, degree: float = 0.2, "
               "host_ns: collections.abc.Sequence[float] = ..., "
               "jitter: tuple[float, float] = (0.0, 0.0), "
-              "faults: collections.abc.Sequence[tuple[float, int, bool, float]] = (), "
+              "faults: collections.abc.Sequence[tuple[float, int, str, float]] = (), "
               "background: collections.abc.Sequence[tuple[int, int, "
               "collections.abc.Sequence[int], float, float]] = (), keep: bool = False, "
               "seed: int = 1, progress: collections.abc.Callable[[int], bool] | None = None) "
               "-> dict[str, typing.Any]"),
       "Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. "
       "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
-      "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy. "
+      "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, "
+      "bytes for results (0: all of the type's). "
       "host_ns: "
       "per decision, per launch, until a kernel's end is known, between kernels of a stream. "
-      "jitter: coefficients of variation of kernels and launches. faults: ms, device, whether it "
-      "comes back, ms until that is noticed. background: device, kernels always queued there, "
+      "jitter: coefficients of variation of kernels and launches. faults: ms, device, lost, "
+      "hung or back, ms until that is noticed. background: device, kernels always queued there, "
       "their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames "
       "come at the pace of the air; else so many of each cell are always under way. progress: "
       "called now and then with the frames that have ended; false stops. Frames in the order in "
       "which they ended: began and latency in ms, cell, devices that had part in it, done, why not "
-      "(see reasons()); share of each device's SM time; ms of kernels and transfers of a frame by "
+      "(see reasons()); share of each device's SM time, and the "
+      "most bytes of its memory that results took; ms of kernels and transfers of a frame by "
       "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "
-      "instruction, device, queue, start and end in ms) if they are kept. Raises ValueError on a "
+      "instruction, device, queue, start and end in ms, why there and why then) if they are kept. "
+      "Raises ValueError on a "
       "pool or cell that cannot be.");
 }
 

@@ -116,6 +116,7 @@ class Run {
     for (const double each : use.of_opcode)
       result_.of_opcode.push_back(each / static_cast<double>(std::max<std::ptrdiff_t>(done, 1)));
     result_.executions = std::move(use.executions);
+    result_.memory = std::move(use.memory);
     result_.tasks = use.tasks;
     result_.copies = use.copies;
     result_.again = use.again;

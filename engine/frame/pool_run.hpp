@@ -33,11 +33,12 @@ struct PoolFrame {
 struct PoolRun {
   std::vector<PoolFrame> frames;  ///< in the order in which they ended
   std::vector<runtime::Execution> executions;
-  std::vector<double> busy;       ///< [device] share of its SMs' time
-  std::vector<double> of_opcode;  ///< [Op] ns of kernels and transfers, per frame that was done
-  std::uint64_t tasks = 0;        ///< instructions that committed
-  std::uint64_t copies = 0;       ///< between devices
-  std::uint64_t again = 0;        ///< instructions that had to be issued again
+  std::vector<double> busy;           ///< [device] share of its SMs' time
+  std::vector<std::uint64_t> memory;  ///< [device] bytes, the most that results took at once
+  std::vector<double> of_opcode;      ///< [Op] ns of kernels and transfers, per frame that was done
+  std::uint64_t tasks = 0;            ///< instructions that committed
+  std::uint64_t copies = 0;           ///< between devices
+  std::uint64_t again = 0;            ///< instructions that had to be issued again
   Tick end = 0;
 };
 

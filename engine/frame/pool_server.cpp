@@ -29,6 +29,18 @@ void check_fit(const PoolGraph& cell, std::span<const DeviceType* const> types) 
     }
 }
 
+void check_memory(const PoolGraph& cell, const PoolModel& model) {
+  std::uint64_t bytes = 0;
+  for (const Work& work : cell.work) bytes += DeviceMemory::rounded(work.output);
+  for (const PoolDevice& device : model.devices) {
+    const std::uint64_t has = device.memory != 0 ? device.memory : device.type->memory_bytes;
+    if (bytes > has)
+      throw std::invalid_argument("a frame's results take " + std::to_string(bytes) +
+                                  " bytes, the memory of a " + std::string(device.type->name) +
+                                  " has " + std::to_string(has));
+  }
+}
+
 }  // namespace
 
 PoolServer::Types::Types(const PoolModel& model) {
@@ -44,7 +56,10 @@ PoolServer::Types::Types(const PoolModel& model) {
 PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& model,
                        const PoolServerOptions& options, std::function<void(const Ended&)> ended)
     : cells_(cells), model_(model), options_(options), ended_(std::move(ended)), types_(model) {
-  for (const PoolCell& cell : cells) check_fit(cell.graph, types_.types);
+  for (const PoolCell& cell : cells) {
+    check_fit(cell.graph, types_.types);
+    check_memory(cell.graph, model);
+  }
   use_.of_opcode.resize(kOps);
   start();
 }
@@ -133,8 +148,10 @@ std::uint16_t PoolServer::count(const FrameEvent& event) {
 
 PoolUse PoolServer::use() const {
   PoolUse use = use_;
-  for (std::uint32_t d = 0; d < model_.devices.size(); ++d)
+  for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
     use.busy.push_back(pool_->busy(d, now()));
+    use.memory.push_back(pool_->memory(d).most_in_use());
+  }
   use.copies = pool_->copies();
   const auto executions = simulation_->executions();
   use.executions.assign(executions.begin(), executions.end());

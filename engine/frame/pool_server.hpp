@@ -36,11 +36,12 @@ struct PoolCell {
 
 /// What a server has done.
 struct PoolUse {
-  std::vector<double> busy;       ///< [device] SM·ns
-  std::vector<double> of_opcode;  ///< [Op] ns of kernels and transfers of frames that were done
-  std::uint64_t tasks = 0;        ///< instructions that committed
-  std::uint64_t copies = 0;       ///< between devices
-  std::uint64_t again = 0;        ///< instructions that had to be issued again
+  std::vector<double> busy;           ///< [device] SM·ns
+  std::vector<std::uint64_t> memory;  ///< [device] bytes, the most that results took at once
+  std::vector<double> of_opcode;      ///< [Op] ns of kernels and transfers of frames that were done
+  std::uint64_t tasks = 0;            ///< instructions that committed
+  std::uint64_t copies = 0;           ///< between devices
+  std::uint64_t again = 0;            ///< instructions that had to be issued again
   std::vector<runtime::Execution> executions;
 };
 
@@ -56,7 +57,8 @@ class PoolServer {
   };
 
   /// Cells, model and options outlive it. `ended` may begin frames. Throws std::invalid_argument
-  /// when a kernel fits no SM of a device, naming both, or when the policy is unknown.
+  /// when a kernel fits no SM of a device or a frame's results not its memory, naming both, or when
+  /// the policy is unknown.
   PoolServer(const std::vector<PoolCell>& cells, const runtime::PoolModel& model,
              const PoolServerOptions& options, std::function<void(const Ended&)> ended);
 

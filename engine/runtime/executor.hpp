@@ -40,6 +40,10 @@ class Executor {
   virtual std::uint32_t undone(const InstanceId& what) const noexcept = 0;
   /// Starts no further chunk of the instance.
   virtual void cancel(const InstanceId& what) noexcept = 0;
+  /// Sets aside what a frame will need of it. False: it has not that much left.
+  virtual bool admit(FrameRef) noexcept { return true; }
+  /// A frame that it admitted is over: nothing of it is issued any more, or will be.
+  virtual void over(FrameRef) noexcept {}
   /// What became of devices since the last call, in order.
   virtual std::size_t poll(std::span<DeviceEvent>) noexcept { return 0; }
   /// Whether the result of a committed instance is nowhere any more.

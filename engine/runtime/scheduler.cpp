@@ -123,12 +123,11 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
   const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
   fill(at, id, air_start, chunks, now);
   look_at_progress();
-  const Admission verdict = policy_.admit(view(now), at);
+  const bool has_room = executor_.admit(at);
+  const Admission verdict = has_room ? policy_.admit(view(now), at) : Admission::Refuse;
   board_[id.cell].admitted(verdict != Admission::Refuse);
   if (verdict == Admission::Refuse) {
-    emit(FrameEvent::Kind::Refused, at, 0, Reason::Refused, now);
-    policy_.ended(view(now), at);
-    release(at);
+    refuse(at, has_room, now);
     return false;
   }
   queue_behind(at, verdict == Admission::Yield);
@@ -137,6 +136,16 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
   }
   settle(now);
   return true;
+}
+
+void Scheduler::refuse(FrameRef at, bool had_room, Tick now) {
+  const Reason why = had_room ? Reason::Refused : Reason::Memory;
+  emit(FrameEvent::Kind::Refused, at, 0, why, now);
+  if (had_room) {
+    policy_.ended(view(now), at);
+    executor_.over(at);
+  }
+  release(at);
 }
 
 void Scheduler::fed(FrameRef frame, std::uint16_t instruction, Tick now) {
@@ -392,6 +401,7 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
   if (live || frame.why == Reason::Deadline) board_[at.cell].ended(live);
   if (live) board_[at.cell].completed(at.slot);
   policy_.ended(view(now), at);
+  executor_.over(at);
   emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, at, 0, frame.why, now);
 }
 

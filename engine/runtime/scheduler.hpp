@@ -70,6 +70,7 @@ class Scheduler {
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
   void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
             Tick now);
+  void refuse(FrameRef at, bool had_room, Tick now);
   void look_at_progress();
   void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);

@@ -25,6 +25,7 @@ std::string_view to_string(Reason reason) {
     case Reason::Predecessor: return "predecessor missed";
     case Reason::Abandoned: return "abandoned";
     case Reason::Refused: return "refused";
+    case Reason::Memory: return "no memory left";
     case Reason::Unit: return "with its unit";
     case Reason::Idlest: return "on the idlest device";
     case Reason::Full: return "room where its predecessor ran";

@@ -76,6 +76,7 @@ enum class Reason : std::uint8_t {
   Predecessor,     ///< missed: something it needs was missed
   Abandoned,       ///< dropped: the application gave the frame up
   Refused,         ///< the policy did not admit the frame
+  Memory,          ///< not admitted: a device has no memory left for what the frame may need
   Unit,            ///< placed: with the unit (frame or symbol) that it belongs to
   Idlest,          ///< placed: on the device with the least to do
   Full,            ///< placed: where its predecessor ran there is room (full or partial)

@@ -268,7 +268,7 @@ def simulate_pool(
     *,
     policy: str,
     nodes: Sequence[tuple[str, int, float, float]],
-    devices: Sequence[tuple[str, int, int, int]],
+    devices: Sequence[tuple[str, int, int, int, int]],
     profile: str = "megastation",
     frames: int = 100,
     ring: int = 8,
@@ -281,12 +281,12 @@ def simulate_pool(
     degree: float = 0.2,
     host_ns: Sequence[float] = ...,
     jitter: tuple[float, float] = (0.0, 0.0),
-    faults: Sequence[tuple[float, int, bool, float]] = (),
+    faults: Sequence[tuple[float, int, str, float]] = (),
     background: Sequence[tuple[int, int, Sequence[int], float, float]] = (),
     keep: bool = False,
     seed: int = 1,
     progress: Callable[[int], bool] | None = None,
 ) -> dict[str, Any]:
     """
-    Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; node 0 is the host. devices: type, node, hardware queues, SMs that are always busy. host_ns: per decision, per launch, until a kernel's end is known, between kernels of a stream. jitter: coefficients of variation of kernels and launches. faults: ms, device, whether it comes back, ms until that is noticed. background: device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames come at the pace of the air; else so many of each cell are always under way. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, done, why not (see reasons()); share of each device's SM time; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms) if they are kept. Raises ValueError on a pool or cell that cannot be.
+    Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, bytes for results (0: all of the type's). host_ns: per decision, per launch, until a kernel's end is known, between kernels of a stream. jitter: coefficients of variation of kernels and launches. faults: ms, device, lost, hung or back, ms until that is noticed. background: device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames come at the pace of the air; else so many of each cell are always under way. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, done, why not (see reasons()); share of each device's SM time, and the most bytes of its memory that results took; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms, why there and why then) if they are kept. Raises ValueError on a pool or cell that cannot be.
     """

@@ -122,8 +122,8 @@ TEST(PoolRun, FramesSurviveADeviceThatDies) {
     PoolModel model = pool(3, 0.05);
     constexpr Tick kDies = 20 * kMillisecond + 600 * kMicrosecond;  // amid frames
     for (std::uint16_t device = 0; device < 2; ++device) {
-      model.faults.push_back({kDies, device, false, 100 * kMicrosecond});
-      model.faults.push_back({2 * kDies, device, true, 0});
+      model.faults.push_back({kDies, device, Fault::Kind::Lost, 100 * kMicrosecond});
+      model.faults.push_back({2 * kDies, device, Fault::Kind::Back, 0});
     }
     const PoolRun run = run_on_pool({&frame, &frame}, model, options(policy, 60));
     EXPECT_EQ(done(run), 120U) << policy;
@@ -135,7 +135,8 @@ TEST(PoolRun, WithoutADeviceFramesAreRefusedUntilOneIsBack) {
   const Frame frame(cell(32, 16, 'U'));
   for (const std::string_view policy : pool_policy_names()) {
     PoolModel model = pool(1);
-    model.faults = {{20 * kMillisecond, 0, false, 0}, {40 * kMillisecond, 0, true, 0}};
+    model.faults = {{20 * kMillisecond, 0, Fault::Kind::Lost, 0},
+                    {40 * kMillisecond, 0, Fault::Kind::Back, 0}};
     const PoolRun run = run_on_pool({&frame}, model, options(policy, 60));
     EXPECT_EQ(run.frames.size(), 60U) << policy;
     EXPECT_GE(done(run), 38U) << policy;
@@ -178,8 +179,8 @@ TEST(PoolRun, ThroughputReturnsWithTheDevices) {
   for (const std::string_view policy : pool_policy_names()) {
     PoolModel model = pool(5);
     for (std::uint16_t device = 2; device < 5; ++device) {
-      model.faults.push_back({kEach, device, false, 100 * kMicrosecond});
-      model.faults.push_back({2 * kEach, device, true, 0});
+      model.faults.push_back({kEach, device, Fault::Kind::Lost, 100 * kMicrosecond});
+      model.faults.push_back({2 * kEach, device, Fault::Kind::Back, 0});
     }
     PoolRunOptions saturated = options(policy, 200);
     saturated.at_once = 4;

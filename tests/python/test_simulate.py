@@ -59,6 +59,7 @@ def outcome(**columns: Any) -> running.Outcome:
     }
     numbers: dict[str, Any] = {"tasks": 0, "copies": 0, "again": 0, "end": 0.0}
     named: dict[str, Any] = {"policy": "scoreboard", "seed": 1, "busy": [0.5], "stages": {}}
+    named["memory"] = [0]
     return running.Outcome(**(named | numbers | known | columns))
 
 
@@ -76,7 +77,7 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
     found = complaints(tmp_path, SMALL.replace("count", "number"))
     assert found == [
         "my.yaml:1: devices[0].number is not a key; the keys here are type, count, chassis, "
-        "queues, reserved_sms"
+        "queues, reserved_sms, memory_gbytes"
     ]
 
 
@@ -143,7 +144,7 @@ def test_chassis_hang_on_the_switch_and_devices_on_their_chassis(tmp_path: Path)
         ("device 0", 3),
         ("device 1", 2),
     ]
-    assert [(name, node) for name, node, _, _ in devices] == [("a100", 4), ("v100", 5)]
+    assert [(name, node) for name, node, *_ in devices] == [("a100", 4), ("v100", 5)]
     assert nodes[1][2:] == (64e9, 500.0)
 
 
@@ -217,6 +218,7 @@ def test_the_trace_shows_every_task_where_it_ran(tmp_path: Path) -> None:
     graph = core.pool_graph(described(tmp_path).served[0].plan)
     assert len(tasks) == 3 * len(graph)
     assert {task["pid"] for task in tasks} == {1, 2}
+    assert {task["args"]["placed"] for task in tasks} == {"on the idlest device"}
     ends: dict[tuple[int, int], float] = {}
     for task in sorted(tasks, key=lambda task: task["ts"]):
         track = (task["pid"], task["tid"])
@@ -232,6 +234,23 @@ def test_a_deadline_that_cannot_be_met_refuses_every_frame(tmp_path: Path) -> No
     assert sum(row["nacked"].values()) == row["frames"] == 50
     assert row["mean_ms"] is None
     assert row["percentiles_ms"]["p50"] == "never"
+
+
+def test_without_memory_frames_are_refused(tmp_path: Path) -> None:
+    text = (
+        SMALL.replace("count: 2}", "count: 2, memory_gbytes: 0.05}", 1) + "policies: [frame-level]"
+    )
+    (row,) = run(tmp_path, text + "\nat_once: 8")["policies"]
+    assert row["nacked"]["no memory left"] > 0
+    assert 0 < row["done"] < row["frames"]
+    assert all(0 < taken <= 0.05e9 for taken in row["memory_bytes_by_device"])
+
+
+def test_memory_that_holds_no_frame_is_an_error(tmp_path: Path) -> None:
+    text = SMALL.replace("count: 2}", "count: 2, memory_gbytes: 0.0001}", 1)
+    (message,) = complaints(tmp_path, text)
+    assert "results take" in message
+    assert "100000" in message
 
 
 def test_a_lost_device_costs_time_and_no_frames(tmp_path: Path) -> None:

@@ -125,8 +125,9 @@ void add_faults(Dice& dice, Tick until, PoolModel& model) {
     const std::uint32_t last = dice.chance(0.2) ? first + devices : first + 1;
     for (std::uint32_t d = first; d < last; ++d) {
       const auto device = static_cast<std::uint16_t>(d % devices);
-      model.faults.push_back({at, device, false, noticed});
-      model.faults.push_back({back, device, true, 0});
+      const bool hangs = dice.chance(0.3);
+      model.faults.push_back({at, device, hangs ? Fault::Kind::Hung : Fault::Kind::Lost, noticed});
+      model.faults.push_back({back, device, Fault::Kind::Back, 0});
     }
   }
 }
@@ -172,6 +173,9 @@ class Course {
     Dice dice(scenario.seed + 1);
     for (const FrameStart& frame : scenario.frames) begin(frame, dice);
     simulation_->run();
+    // What was on its way when the last frame was given up arrives, on a device that hung, late.
+    end_ = simulation_->now() + 100 * kMillisecond;
+    pool_->advance(end_);
   }
 
   const Scenario& scenario() const { return scenario_; }
@@ -186,10 +190,10 @@ class Course {
     return static_cast<std::size_t>(std::count_if(
         ended_.begin(), ended_.end(), [&](const FrameEvent& e) { return e.kind == kind; }));
   }
+  const DeviceMemory& memory(std::uint32_t device) const { return pool_->memory(device); }
   // SMs in use.
   double in_use(std::uint32_t device) const {
-    const Tick end = simulation_->now();
-    return pool_->busy(device, end + 1) - pool_->busy(device, end);
+    return pool_->busy(device, end_ + 1) - pool_->busy(device, end_);
   }
 
  private:
@@ -254,7 +258,7 @@ class Course {
   SimulatedPool* pool_ = nullptr;
   std::unique_ptr<Simulation> simulation_;
   std::vector<FrameEvent> ended_;
-  Tick latest_ = 0;
+  Tick latest_ = 0, end_ = 0;
   bool backwards_ = false;
   std::vector<std::uint16_t> runs_;
 };
@@ -266,9 +270,11 @@ std::map<FrameKey, std::vector<Execution>> by_frame(std::span<const Execution> l
   return frames;
 }
 
+// For sure: one that hangs may be given up or not.
 bool dies(const PoolModel& model, std::uint32_t device, Tick after, Tick until) {
   return std::any_of(model.faults.begin(), model.faults.end(), [&](const Fault& fault) {
-    return !fault.up && fault.device == device && fault.at >= after && fault.at < until;
+    return fault.kind == Fault::Kind::Lost && fault.device == device && fault.at >= after &&
+           fault.at < until;
   });
 }
 
@@ -351,6 +357,7 @@ void expect_nothing_left(const Course& course) {
     const auto& placement = dynamic_cast<const Placement&>(course.policy());
     EXPECT_EQ(placement.load(static_cast<std::uint16_t>(d)), 0);
     EXPECT_EQ(placement.used_sms(static_cast<std::uint16_t>(d)), 0U);
+    EXPECT_EQ(course.memory(d).in_use(), 0U);
   }
 }
 
@@ -543,7 +550,7 @@ TEST(Pool, OnlyWhatIsNowhereElseRunsAgain) {
   };
   for (const Expected& expected : cases) {
     Scenario scenario = two_symbols(expected.first, expected.second);
-    scenario.model.faults = {{5 * kUnit, expected.dies, false, kUnit / 10}};
+    scenario.model.faults = {{5 * kUnit, expected.dies, Fault::Kind::Lost, kUnit / 10}};
     const Course course(scenario, "symbol-level");
     EXPECT_EQ(course.count(Kind::Done), 1U);
     EXPECT_TRUE(course.runs() == expected.runs) << "device " << expected.dies;
@@ -554,11 +561,64 @@ TEST(Pool, WhatDiedWithItsOnlyDeviceRunsAgainWhenThatIsBack) {
   for (const std::string_view policy : pool_policy_names()) {
     Scenario scenario = two_symbols(10, 10);
     scenario.model.devices.resize(1);
-    scenario.model.faults = {{5 * kUnit, 0, false, kUnit}, {8 * kUnit, 0, true, 0}};
+    scenario.model.faults = {{5 * kUnit, 0, Fault::Kind::Lost, kUnit},
+                             {8 * kUnit, 0, Fault::Kind::Back, 0}};
     const Course course(scenario, policy);
     EXPECT_EQ(course.count(Kind::Done), 1U) << policy;
     EXPECT_EQ(course.runs()[1], 1U) << policy;  // both symbols still read it
     EXPECT_GE(course.simulation().now(), 8 * kUnit + 21 * kUnit) << policy;
+  }
+}
+
+// A device that stands still for a unit, and is waited for, costs a unit and nothing else; one that
+// is given up costs what was on it.
+TEST(Pool, AHungDeviceGoesOnUnlessItIsGivenUp) {
+  for (const std::string_view policy : pool_policy_names()) {
+    const auto one_device = [](std::vector<Fault> faults) {
+      Scenario scenario = two_symbols(10, 10);
+      scenario.model.devices.resize(1);
+      scenario.model.faults = std::move(faults);
+      return scenario;
+    };
+    const Fault back{6 * kUnit, 0, Fault::Kind::Back, 0};
+    const Scenario whole = one_device({});
+    const Scenario waited = one_device({{5 * kUnit, 0, Fault::Kind::Hung, 2 * kUnit}, back});
+    const Scenario lost = one_device({{5 * kUnit, 0, Fault::Kind::Hung, kUnit / 2}, back});
+    const Tick without = Course(whole, policy).simulation().now();
+    const Course patient(waited, policy), impatient(lost, policy);
+    EXPECT_EQ(patient.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(patient.simulation().now(), without + kUnit) << policy;
+    EXPECT_EQ(patient.runs()[1] + patient.runs()[3] + patient.runs()[5], 0) << policy;
+    EXPECT_EQ(impatient.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(impatient.runs()[1], 1U) << policy;
+    EXPECT_GE(impatient.simulation().now(), 6 * kUnit + 21 * kUnit) << policy;
+  }
+}
+
+// Nobody misses a device that hangs while nothing is asked of it.
+TEST(Pool, AnIdleDeviceThatHangsIsNotGivenUp) {
+  Scenario scenario = two_symbols(1, 1);
+  scenario.frames = {{10 * kUnit, {0, 0}}};
+  scenario.model.faults = {{kUnit, 0, Fault::Kind::Hung, kUnit},
+                           {9 * kUnit, 0, Fault::Kind::Back, 0}};
+  const Course course(scenario, "frame-level");
+  EXPECT_EQ(course.count(Kind::Done), 1U);
+  for (const Execution& each : course.log()) EXPECT_EQ(each.device, 0U);
+}
+
+// A frame of two_symbols holds 512 bytes of loads and 3 KiB of results on each device.
+TEST(Pool, WithoutMemoryAFrameIsRefusedAndLeavesTheOthersAlone) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(10, 10);
+    scenario.ring = 4;
+    scenario.frames = {{0, {0, 0}}, {0, {1, 0}}, {0, {2, 0}}, {60 * kUnit, {3, 0}}};
+    for (PoolDevice& device : scenario.model.devices) device.memory = 8 * 1024;
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 3U) << policy;
+    EXPECT_EQ(course.count(Kind::Refused), 1U) << policy;
+    for (const FrameEvent& event : course.ended())
+      EXPECT_TRUE(event.kind != Kind::Refused || (event.why == Reason::Memory && event.frame == 2));
+    expect_nothing_left(course);
   }
 }
 
@@ -569,7 +629,7 @@ TEST(Pool, ADeviceThatIsBackIsUsedAgain) {
     for (std::uint32_t f = 0; f < 20; ++f) scenario.frames.push_back({f * 4 * kUnit, {f, 0}});
     scenario.ring = 20;
     const Tick back = 40 * kUnit;
-    scenario.model.faults = {{4 * kUnit, 1, false, 0}, {back, 1, true, 0}};
+    scenario.model.faults = {{4 * kUnit, 1, Fault::Kind::Lost, 0}, {back, 1, Fault::Kind::Back, 0}};
     const Course course(scenario, policy);
     EXPECT_EQ(course.count(Kind::Done), 20U) << policy;
     bool used = false;

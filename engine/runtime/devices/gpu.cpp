@@ -88,7 +88,7 @@ void Gpu::consider(std::uint32_t id, Tick now) {
 }
 
 void Gpu::dispatch(Tick now) {
-  while (!active_.empty()) {
+  while (!active_.empty() && !hung()) {
     const std::uint32_t id = active_.front();
     const Kernel& kernel = kernels_[id];
     const std::uint64_t left = room_ > used_ ? room_ - used_ : 0;
@@ -173,8 +173,20 @@ void Gpu::reserve(std::uint32_t sms, Tick now) {
   dispatch(now);
 }
 
+void Gpu::hang(Tick now) { hung_since_ = std::min(hung_since_, now); }
+
+void Gpu::resume(Tick now) {
+  const Tick lost = now - hung_since_;
+  for (Event& event : events_)
+    event.at = event.ctas != 0 ? event.at + lost : std::max(event.at, now);
+  std::make_heap(events_.begin(), events_.end());
+  hung_since_ = kNever;
+  dispatch(now);
+}
+
 void Gpu::clear(Tick now) {
   account(now);
+  hung_since_ = kNever;
   used_ = 0;
   in_flight_ = 0;
   kernels_.clear();

@@ -43,13 +43,16 @@ class Gpu {
   void cancel(KernelId kernel, Tick now);
 
   /// When something ends or can start; kNever when nothing will by itself.
-  Tick next() const { return events_.empty() ? kNever : events_.front().at; }
+  Tick next() const { return hung() || events_.empty() ? kNever : events_.front().at; }
   /// Appends what has ended by `now`, in order of time.
   void advance(Tick now, std::vector<Ended>& ended);
 
   /// SMs that something else keeps busy from now on, at most all but one.
   void reserve(std::uint32_t sms, Tick now);
-  /// All that it holds is gone.
+  /// Stands still, then goes on where it was.
+  void hang(Tick now);
+  void resume(Tick now);
+  /// All that it holds is gone, and it works.
   void clear(Tick now);
 
   /// SMs in use, by their resources: CTAs over CTAs per SM.
@@ -82,6 +85,7 @@ class Gpu {
       return at != other.at ? at > other.at : sequence > other.sequence;
     }
   };
+  bool hung() const { return hung_since_ != kNever; }
   void push(Tick at, std::uint32_t kernel, std::uint32_t ctas, double bytes);
   void consider(std::uint32_t kernel, Tick now);
   void dispatch(Tick now);
@@ -101,7 +105,7 @@ class Gpu {
   std::vector<Ended> ended_;
   std::uint64_t sequence_ = 0;
   double busy_ = 0;
-  Tick accounted_ = 0;
+  Tick accounted_ = 0, hung_since_ = kNever;
 };
 
 }  // namespace carillon::runtime

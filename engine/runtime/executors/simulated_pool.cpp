@@ -11,8 +11,7 @@
 namespace carillon::runtime {
 namespace {
 
-constexpr std::uint16_t kHost = 0;                             // its node in the fabric
-constexpr std::uint64_t kBackground = std::uint64_t{1} << 63;  // in a kernel's tag
+constexpr std::uint16_t kHost = 0;  // its node in the fabric
 
 std::uint16_t first_of(const DeviceMask& mask) {
   return static_cast<std::uint16_t>(mask.word(0) != 0 ? std::countr_zero(mask.word(0))
@@ -35,8 +34,7 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
     : board_(board),
       model_(std::move(model)),
       work_(std::move(work)),
-      dead_(model_.devices.size()),
-      gone_(model_.devices.size()),
+      state_(model_.devices.size()),
       launcher_(model_.devices.size()),
       keep_(keep) {
   for (std::size_t d = 0; d < model_.devices.size(); ++d) {
@@ -52,6 +50,7 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
       for (const Work& each : cell) of_cell.push_back(load_on(*device.type, each));
     }
   }
+  set_up_memory();
   for (std::uint16_t c = 0; c < board_.cells().size(); ++c) {
     first_place_.push_back(static_cast<std::uint32_t>(places_.size()));
     for (std::uint32_t slot = 0; slot < board_[c].ring(); ++slot)
@@ -63,6 +62,27 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
     push(model_.faults[f].at, Event::Kind::Fault, f, 0);
   for (std::uint32_t b = 0; b < model_.background.size(); ++b)
     occupy(b, model_.background[b].device, 0);
+}
+
+// A class of blocks for each size that a result has.
+void SimulatedPool::set_up_memory() {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& cell : work_)
+    for (const Work& each : cell)
+      if (each.output != 0) sizes.push_back(each.output);
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  for (const auto& cell : work_) {
+    auto& of_cell = class_of_.emplace_back();
+    auto& blocks = blocks_.emplace_back(sizes.size());
+    for (const Work& each : cell) {
+      const auto at = std::lower_bound(sizes.begin(), sizes.end(), each.output) - sizes.begin();
+      of_cell.push_back(each.output != 0 ? static_cast<std::uint32_t>(at) : kNone);
+      if (each.output != 0) ++blocks[of_cell.back()];
+    }
+  }
+  for (const PoolDevice& device : model_.devices)
+    memory_.emplace_back(device.memory != 0 ? device.memory : device.type->memory_bytes, sizes);
 }
 
 std::uint32_t SimulatedPool::index_of(const InstanceId& what, std::uint16_t instruction) const {
@@ -128,7 +148,7 @@ void SimulatedPool::cancel(const InstanceId& what) noexcept {
   live.cancelled = true;
   if (live.state == Live::State::Held)
     forget(id);
-  else if (live.state == Live::State::Queued && !dead_[live.device])
+  else if (live.state == Live::State::Queued && !dead(live.device))
     gpus_[live.device].cancel(live.kernel, latest_);
 }
 
@@ -140,6 +160,49 @@ bool SimulatedPool::lost(const InstanceId& what) const noexcept {
                       [](const Copy& copy) { return copy.from == kThere; });
 }
 
+bool SimulatedPool::admit(FrameRef frame) noexcept {
+  const std::span<const std::uint32_t> blocks = blocks_[frame.cell];
+  const auto fits = [&](const DeviceMemory& memory) { return memory.fits(blocks); };
+  if (!std::all_of(memory_.begin(), memory_.end(), fits)) return false;
+  for (DeviceMemory& memory : memory_) memory.reserve(blocks);
+  return true;
+}
+
+void SimulatedPool::over(FrameRef frame) noexcept {
+  const std::uint32_t size = board_[frame.cell].graph().size();
+  const auto places =
+      std::span(places_).subspan(first_place_[frame.cell] + frame.slot * size, size);
+  for (Place& place : places) {
+    const std::uint32_t of = class_of_[place.cell][place.instruction];
+    if (of == kNone) continue;
+    for (std::uint16_t d = 0; d < memory_.size(); ++d) {
+      Copy& copy = place.there[d];
+      if (copy.has_block && copy.from >= 0) {
+        leftovers_.push_back({copy.sequence, d, of, copy.block});
+        copy.has_block = false;
+      } else {
+        give_block(place, d);
+        memory_[d].release(of);
+      }
+    }
+  }
+}
+
+void SimulatedPool::take_block(Place& place, std::uint16_t device) {
+  Copy& copy = place.there[device];
+  const std::uint32_t of = class_of_[place.cell][place.instruction];
+  if (copy.has_block || of == kNone) return;
+  copy.has_block = true;
+  copy.block = memory_[device].take(of);
+}
+
+void SimulatedPool::give_block(Place& place, std::uint16_t device) {
+  Copy& copy = place.there[device];
+  if (!copy.has_block) return;
+  copy.has_block = false;
+  memory_[device].give(class_of_[place.cell][place.instruction], copy.block);
+}
+
 bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
   return live_[live].state != Live::State::Free && live_[live].sequence == sequence;
 }
@@ -147,9 +210,11 @@ bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
 void SimulatedPool::launched(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   const InstanceId& what = live.issue.what;
-  if (gone_[live.device]) return finish(id, true);
-  if (dead_[live.device]) return;
+  if (state_[live.device].health == Health::Gone) return finish(id, true);
+  if (dead(live.device)) return;
   if (live.cancelled) return forget(id);
+  if (state_[live.device].health == Health::Hung) watch(live.device, now);
+  take_block(places_[place_of(what, what.instruction)], live.device);
   const bool held = is_transfer(what) || live.issue.background || live.issue.stream == Issue::kFree;
   live.state = held ? Live::State::Held : Live::State::Queued;
   const CellBoard& cell = board_[what.cell];
@@ -189,11 +254,13 @@ void SimulatedPool::request(std::uint32_t index, std::uint16_t device, Tick now)
   Place& place = places_[index];
   if (place.there[device].from != kNowhere) return;
   for (std::uint16_t from = 0; from < gpus_.size(); ++from) {
-    if (place.there[from].from != kThere || dead_[from]) continue;
+    if (place.there[from].from != kThere || dead(from)) continue;
     const Tick at = model_.fabric.transfer(model_.devices[from].node, model_.devices[device].node,
                                            work_[place.cell][place.instruction].output, now);
     if (at == kNever) continue;
-    place.there[device] = {static_cast<std::int16_t>(from), sequence_};
+    take_block(place, device);
+    place.there[device].from = static_cast<std::int16_t>(from);
+    place.there[device].sequence = sequence_;
     ++copied_;
     push(at, Event::Kind::Copied, index, device);
     return;
@@ -237,8 +304,15 @@ void SimulatedPool::done(std::uint32_t id, Tick start, Tick end) {
   live.record.busy = end - start;
   const InstanceId& what = live.issue.what;
   if (keep_)
-    executions_.push_back({what, live.device, live.issue.first, live.issue.count, start, end,
-                           static_cast<std::uint16_t>(queue_of(live))});
+    executions_.push_back({.what = what,
+                           .device = live.device,
+                           .first = live.issue.first,
+                           .count = live.issue.count,
+                           .start = start,
+                           .end = end,
+                           .queue = static_cast<std::uint16_t>(queue_of(live)),
+                           .why = live.issue.why,
+                           .placed = live.issue.placed});
   produced(place_of(what, what.instruction), live.device, end);
   push(end + model_.host.notify, Event::Kind::Told, id, live.sequence);
 }
@@ -251,7 +325,7 @@ void SimulatedPool::produced(std::uint32_t index, std::uint16_t device, Tick now
 
 void SimulatedPool::arrived(std::uint32_t index, std::uint16_t device, Tick now) {
   Place& place = places_[index];
-  place.there[device] = {kThere, 0};
+  place.there[device].from = kThere;
   std::erase_if(place.readers, [&](const Reader& reader) {
     if (!current(reader.live, reader.sequence)) return true;
     if (live_[reader.live].device != device) return false;
@@ -275,50 +349,6 @@ void SimulatedPool::finish(std::uint32_t id, bool failed) {
   free_.push_back(id);
 }
 
-void SimulatedPool::fault(const Fault& fault, Tick now) {
-  const std::uint16_t device = fault.device;
-  if (dead_[device] != fault.up) return;
-  dead_[device] = !fault.up;
-  if (!fault.up) {
-    gpus_[device].clear(now);
-    return push(now + fault.noticed, Event::Kind::Noticed, device, 0);
-  }
-  if (!gone_[device]) lose(device, now);
-  gone_[device] = false;
-  launcher_[device] = now;
-  device_events_.push_back({device, true});
-  for (std::uint32_t b = 0; b < model_.background.size(); ++b) occupy(b, device, now);
-}
-
-// The host learns that a device is gone, and all that was on it.
-void SimulatedPool::lose(std::uint16_t device, Tick now) {
-  gone_[device] = true;
-  for (std::uint32_t id = 0; id < live_.size(); ++id)
-    if (live_[id].state != Live::State::Free && live_[id].device == device) finish(id, true);
-  for (std::uint32_t index = 0; index < places_.size(); ++index) {
-    Place& place = places_[index];
-    for (std::uint16_t d = 0; d < place.there.size(); ++d)
-      if (d == device || place.there[d].from == device) place.there[d] = {};
-    for (const Reader& reader : place.readers)
-      if (current(reader.live, reader.sequence)) request(index, live_[reader.live].device, now);
-  }
-  device_events_.push_back({device, false});
-}
-
-// Queues the background kernels of a device.
-void SimulatedPool::occupy(std::uint32_t background, std::uint16_t device, Tick now) {
-  const Background& of = model_.background[background];
-  if (of.device != device) return;
-  for (std::uint32_t i = 0; i < of.kernels; ++i) refill(background, now);
-}
-
-void SimulatedPool::refill(std::uint32_t background, Tick now) {
-  const Background& of = model_.background[background];
-  const std::uint32_t others = model_.devices[of.device].queues;
-  gpus_[of.device].submit(others, true, load_on(*model_.devices[of.device].type, of.work), 1, 0,
-                          kBackground | background, now);
-}
-
 double SimulatedPool::factor(const InstanceId& what, double variation, std::uint64_t salt) const {
   if (variation == 0) return 1;
   const std::uint64_t one =
@@ -335,8 +365,9 @@ double SimulatedPool::factor(const InstanceId& what, double variation, std::uint
 
 void SimulatedPool::happen(const Event& event) {
   const auto live_on_working_device = [&] {
-    return current(event.which, event.of) && !dead_[live_[event.which].device];
+    return current(event.which, event.of) && !dead(live_[event.which].device);
   };
+  if (stalls(event)) return;
   switch (event.kind) {
     case Event::Kind::Launched:
       if (current(event.which, event.of)) launched(event.which, event.at);
@@ -347,19 +378,29 @@ void SimulatedPool::happen(const Event& event) {
     case Event::Kind::Told:
       if (live_on_working_device()) finish(event.which, false);
       break;
-    case Event::Kind::Copied: {
-      const auto to = static_cast<std::uint16_t>(event.of);
-      const Copy& copy = places_[event.which].there[to];
-      if (copy.from >= 0 && copy.sequence == event.sequence &&
-          !dead_[static_cast<std::size_t>(copy.from)] && !dead_[to])
-        arrived(event.which, to, event.at);
-      break;
-    }
+    case Event::Kind::Copied: copied(event); break;
     case Event::Kind::Fault: fault(model_.faults[event.which], event.at); break;
     case Event::Kind::Noticed:
-      if (dead_[event.which] && !gone_[event.which])
+      if (state_[event.which].changes == event.of)
         lose(static_cast<std::uint16_t>(event.which), event.at);
       break;
+  }
+}
+
+void SimulatedPool::copied(const Event& event) {
+  const auto to = static_cast<std::uint16_t>(event.of);
+  Copy& copy = places_[event.which].there[to];
+  const auto leftover =
+      std::find_if(leftovers_.begin(), leftovers_.end(),
+                   [&](const Leftover& other) { return other.sequence == event.sequence; });
+  if (leftover != leftovers_.end()) {
+    memory_[to].give(leftover->of, leftover->block);
+    memory_[to].release(leftover->of);
+    leftovers_.erase(leftover);
+  } else if (copy.from >= 0 && copy.sequence == event.sequence) {
+    const bool came = !dead(to) && !dead(static_cast<std::uint16_t>(copy.from));
+    copy.from = kNowhere;
+    if (came) arrived(event.which, to, event.at);
   }
 }
 

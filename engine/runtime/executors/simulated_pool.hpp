@@ -6,6 +6,10 @@
 // another device is copied there as soon as it is done and somebody there waits for it, once. A
 // kernel starts when its operands are there and its stream has come to it; one that goes to no
 // stream in particular, or to the background's, is held back until then, lest others wait for it.
+//
+// A frame is admitted when every device has memory for all its results, so that none ever lacks it
+// whatever a policy does; they stay until the frame is over, since a device that dies may take with
+// it what others have to be fed with again.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,7 @@
 #include "runtime/devices/device_type.hpp"
 #include "runtime/devices/fabric.hpp"
 #include "runtime/devices/gpu.hpp"
+#include "runtime/devices/memory.hpp"
 #include "runtime/devices/work.hpp"
 #include "runtime/executors/virtual.hpp"
 
@@ -26,6 +31,7 @@ struct PoolDevice {
   std::uint16_t node = 0;          ///< where it is in the fabric
   std::uint32_t queues = 32;       ///< of its hardware
   std::uint32_t reserved_sms = 0;  ///< busy with something else all the time
+  std::uint64_t memory = 0;        ///< bytes for results; 0: all that the type has
 };
 
 /// What scheduling and the host's driver cost.
@@ -42,11 +48,14 @@ struct Jitter {
   double kernel = 0, launch = 0;
 };
 
-/// A device dies, or hangs, and comes back. The host notices a loss so much later.
+/// What becomes of a device. Lost: all that it held is. Hung: it stands still, and goes on where it
+/// was if it is back before the host gives it up. The host notices a loss, or that a hung device
+/// does not answer, so much later.
 struct Fault {
+  enum class Kind : std::uint8_t { Lost, Hung, Back };
   Tick at = 0;
   std::uint16_t device = 0;
-  bool up = false;
+  Kind kind = Kind::Lost;
   Tick noticed = 100 * kMicrosecond;
 };
 
@@ -80,6 +89,8 @@ class SimulatedPool final : public VirtualExecutor {
   std::uint32_t undone(const InstanceId& what) const noexcept override;
   void cancel(const InstanceId& what) noexcept override;
   bool lost(const InstanceId& what) const noexcept override;
+  bool admit(FrameRef frame) noexcept override;
+  void over(FrameRef frame) noexcept override;
 
   void advance(Tick now) override;
   bool start(Tick) override { return false; }
@@ -90,11 +101,24 @@ class SimulatedPool final : public VirtualExecutor {
 
   /// SM time that a device spent, in SM·ns.
   double busy(std::uint32_t device, Tick now) const { return gpus_[device].busy(now); }
+  const DeviceMemory& memory(std::uint32_t device) const { return memory_[device]; }
   const Fabric& fabric() const { return model_.fabric; }
   std::uint64_t copies() const { return copied_; }  ///< from device to device
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
+  static constexpr std::uint64_t kBackground = std::uint64_t{1} << 63;  // in a kernel's tag
+  struct Event {
+    enum class Kind : std::uint8_t { Launched, Copied, Transferred, Told, Fault, Noticed };
+    Tick at;
+    std::uint64_t sequence;
+    Kind kind;
+    std::uint32_t which;  // a live issue, a place or a fault
+    std::uint64_t of;     // the live issue's sequence, or where a copy goes
+    bool operator<(const Event& other) const {
+      return at != other.at ? at > other.at : sequence > other.sequence;
+    }
+  };
   // An issue that is on its way or running.
   struct Live {
     /// Held: by the host, until its operands are there. Queued: on the device, running or not.
@@ -108,22 +132,29 @@ class SimulatedPool final : public VirtualExecutor {
     Gpu::KernelId kernel = 0;
     Finished record;
   };
-  struct Event {
-    enum class Kind : std::uint8_t { Launched, Copied, Transferred, Told, Fault, Noticed };
-    Tick at;
-    std::uint64_t sequence;
-    Kind kind;
-    std::uint32_t which;  // a live issue, a place or a fault
-    std::uint64_t of;     // the live issue's sequence, or where a copy goes
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : sequence > other.sequence;
-    }
-  };
   // Of a result: it is there, nowhere, or on its way from the device of that number.
   static constexpr std::int16_t kThere = -2, kNowhere = -1;
   struct Copy {
     std::int16_t from = kNowhere;
+    bool has_block = false;
     std::uint64_t sequence = 0;  // of the event of its arrival
+    DeviceMemory::Address block = 0;
+  };
+  // The block of a copy that is still on its way though its frame is over.
+  struct Leftover {
+    std::uint64_t sequence;
+    std::uint16_t device;  // where it goes
+    std::uint32_t of;      // class
+    DeviceMemory::Address block;
+  };
+  // Gone: dead, and the host knows.
+  enum class Health : std::uint8_t { Well, Hung, Dead, Gone };
+  struct State {
+    Health health = Health::Well;
+    bool watched = false;        // it will be given up unless it answers
+    Tick patience = 0;           // of the host, when it hangs
+    std::uint64_t changes = 0;   // of its health
+    std::vector<Event> stalled;  // while it hangs
   };
   struct Reader {
     std::uint32_t live;
@@ -156,7 +187,16 @@ class SimulatedPool final : public VirtualExecutor {
   void arrived(std::uint32_t place, std::uint16_t device, Tick now);
   void forget(std::uint32_t live);
   void finish(std::uint32_t live, bool failed);
+  void set_up_memory();
+  void take_block(Place& place, std::uint16_t device);
+  void give_block(Place& place, std::uint16_t device);
+  bool dead(std::uint16_t device) const { return state_[device].health >= Health::Dead; }
+  void watch(std::uint16_t device, Tick now);
+  bool stalls(const Event& event);
+  void resume(std::uint16_t device, Tick now);
+  void copied(const Event& event);
   void fault(const Fault& fault, Tick now);
+  void come_back(std::uint16_t device, Tick now);
   void lose(std::uint16_t device, Tick now);
   void occupy(std::uint32_t background, std::uint16_t device, Tick now);
   void refill(std::uint32_t background, Tick now);
@@ -168,7 +208,11 @@ class SimulatedPool final : public VirtualExecutor {
   std::vector<std::vector<Work>> work_;
   std::vector<std::vector<std::vector<KernelLoad>>> loads_;  // [device][cell][instruction]
   std::vector<Gpu> gpus_;
-  std::vector<bool> dead_, gone_;           // gone: and the host knows
+  std::vector<DeviceMemory> memory_;
+  std::vector<std::vector<std::uint32_t>> class_of_;  // [cell][instruction] of its result
+  std::vector<std::vector<std::uint32_t>> blocks_;    // [cell][class] of a frame, on each device
+  std::vector<Leftover> leftovers_;
+  std::vector<State> state_;                // [device]
   std::vector<Tick> launcher_;              // when each device's thread on the host is free
   Tick thinking_ = 0;                       // until when the scheduling thread decides
   std::vector<std::uint32_t> first_place_;  // [cell]

@@ -13,7 +13,8 @@ struct Execution {
   std::uint32_t device = 0;
   std::uint32_t first = 0, count = 0;  ///< chunks
   Tick start = 0, end = 0;
-  std::uint16_t queue = 0;  ///< of the device's hardware
+  std::uint16_t queue = 0;                           ///< of the device's hardware
+  Reason why = Reason::None, placed = Reason::None;  ///< of its Issue
 };
 
 class VirtualExecutor : public Executor {

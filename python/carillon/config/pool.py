@@ -25,6 +25,9 @@ class Devices(Base):
     chassis: int = key(0, "Number of the chassis that they are in.", ge=0, le=63)
     queues: int = key(32, "Hardware queues of each.", ge=3, le=1024)
     reserved_sms: int = key(0, "SMs of each that something else keeps busy.", ge=0, le=1024)
+    memory_gbytes: float | None = key(
+        None, "Of each, for results; null: all that its type has.", "GB", ge=1e-6, le=1e4
+    )
 
 
 class Link(Base):
@@ -64,12 +67,18 @@ class Jitter(Base):
 
 
 class Fault(Base):
-    """A device that is lost, or comes back."""
+    """A device that is lost, stands still (hung), or comes back."""
 
     at_ms: float = key(..., "In virtual time.", "ms", ge=0, le=1e9)
     device: int = key(..., "Its number, from 0 in the order of `devices`.", ge=0, le=63)
-    event: Literal["lost", "back"] = key(..., "What happens to it.")
-    noticed_ms: float = key(0.1, "Until the host notices a loss.", "ms", ge=0, le=1e6)
+    event: Literal["lost", "hung", "back"] = key(..., "What happens to it.")
+    noticed_ms: float = key(
+        0.1,
+        "Until the host notices a loss, or gives up waiting for a hung one.",
+        "ms",
+        ge=0,
+        le=1e6,
+    )
 
 
 class Background(Base):

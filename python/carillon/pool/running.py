@@ -47,6 +47,7 @@ class Outcome:
     done: npt.NDArray[np.bool_]
     why: npt.NDArray[np.uint8]
     busy: list[float]
+    memory: list[int]
     stages: dict[str, float]
     tasks: int
     copies: int
@@ -121,6 +122,7 @@ def _carry_out(place: int, request: Request) -> Outcome | None:
         done=run["done"].astype(bool),
         why=run["why"],
         busy=run["busy"],
+        memory=run["memory"],
         stages=run["stages"],
         tasks=run["tasks"],
         copies=run["copies"],

@@ -226,8 +226,7 @@ def _arguments(described: Described) -> dict[str, Any]:
         "host_ns": [1e3 * cost for cost in costs],
         "jitter": (jitter.kernel, jitter.launch),
         "faults": [
-            (fault.at_ms, fault.device, fault.event == "back", fault.noticed_ms)
-            for fault in study.faults
+            (fault.at_ms, fault.device, fault.event, fault.noticed_ms) for fault in study.faults
         ],
         "background": [_background(kernel) for kernel in study.background],
     }
@@ -244,7 +243,7 @@ def _background(kernel: Background) -> tuple[int, int, list[int], float, float]:
 
 
 Node = tuple[str, int, float, float]
-Device = tuple[str, int, int, int]
+Device = tuple[str, int, int, int, int]
 
 
 def fabric(study: PoolStudy) -> tuple[list[Node], list[Device]]:
@@ -257,7 +256,8 @@ def fabric(study: PoolStudy) -> tuple[list[Node], list[Device]]:
     devices: list[Device] = []
     for group in study.devices:
         for _ in range(group.count):
-            devices.append((group.type, len(nodes), group.queues, group.reserved_sms))
+            memory = round(1e9 * (group.memory_gbytes or 0))
+            devices.append((group.type, len(nodes), group.queues, group.reserved_sms, memory))
             name = f"device {len(devices) - 1}"
             nodes.append((name, chassis[group.chassis], *_rates(study.links.device)))
     return nodes, devices

@@ -24,7 +24,8 @@ class Summary:
 
     Percentiles are over all frames, and one that was refused or given up (NACK) took for ever:
     inf. None: too few frames. mean_ms is of those that were done. sm_share: of all devices' SM
-    time, with what others use. Copies between devices and tasks issued again are of whole runs.
+    time, with what others use. memory: the most that results took at once. Copies between devices
+    and tasks issued again are of whole runs.
     """
 
     policy: str
@@ -40,6 +41,7 @@ class Summary:
     tasks: int
     sm_share: float
     sm_share_by_device: list[float]
+    memory_bytes_by_device: list[int]
     stages_ms: dict[str, float]
 
     def row(self) -> dict[str, object]:
@@ -111,6 +113,7 @@ def _summary(outcomes: Sequence[Outcome], warm_up: int, sms: Sequence[int]) -> S
         tasks=sum(outcome.tasks for outcome in outcomes),
         sm_share=float(np.average(busy, weights=sms)),
         sm_share_by_device=busy.tolist(),
+        memory_bytes_by_device=np.max([outcome.memory for outcome in outcomes], axis=0).tolist(),
         stages_ms=outcomes[0].stages,
     )
 

@@ -23,7 +23,8 @@ def write(file: Path, described: Described) -> int:
         for one in described.served
         for _ in range(one.count)
     ]
-    tasks = [_task(execution, graphs) for execution in run["executions"]]
+    reasons = core.reasons()
+    tasks = [_task(execution, graphs, reasons) for execution in run["executions"]]
     tree = {
         "displayTimeUnit": "ms",
         "otherData": {
@@ -38,8 +39,10 @@ def write(file: Path, described: Described) -> int:
     return len(tasks)
 
 
-def _task(execution: tuple[Any, ...], graphs: Sequence[list[dict[str, Any]]]) -> Event:
-    cell, frame, instruction, device, queue, start, end = execution
+def _task(
+    execution: tuple[Any, ...], graphs: Sequence[list[dict[str, Any]]], reasons: Sequence[str]
+) -> Event:
+    cell, frame, instruction, device, queue, start, end, placed, why = execution
     what = graphs[cell][instruction]
     return {
         "ph": "X",
@@ -56,6 +59,8 @@ def _task(execution: tuple[Any, ...], graphs: Sequence[list[dict[str, Any]]]) ->
             "instruction": instruction,
             "ctas": what["ctas"],
             "sms": what["sms"],
+            "placed": reasons[placed],
+            "issued": reasons[why],
         },
     }
 
