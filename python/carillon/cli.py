@@ -334,9 +334,9 @@ def study(
         int | None,
         typer.Option(
             min=4,
-            max=100_000,
-            help="Of each point; else 24 in virtual time, 8000 where it is measured and 100000 on "
-            "a simulated pool.",
+            max=1_000_000,
+            help="Of each point; else 24 in virtual time, 8000 where it is measured and mostly "
+            "20100 on a simulated pool.",
         ),
     ] = None,
     costs: Annotated[

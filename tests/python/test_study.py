@@ -17,8 +17,9 @@ from carillon.config import Cell
 from carillon.models import CostError, Latency, Workload, thesis
 from carillon.models.allocation import Goal
 from carillon.plots.study import picture
-from carillon.studies import STUDIES, Model, Request, VirtualTime, collect, megastation, read_preset
+from carillon.studies import STUDIES, Model, Request, VirtualTime, collect, read_preset
 from carillon.studies.bottlenecks import EXPERIMENTS
+from carillon.studies.megastation import FIGURES
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import recorded, thesis_preset
 
@@ -248,12 +249,12 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     assert "there is no study 'millipede-9'; the studies are millipede-5.1, " in done.stderr
     assert list(tmp_path.iterdir()) == []
     listed = subprocess.run(carillon("--list"), capture_output=True, text=True, check=True)
-    every = [*STUDIES, *EXPERIMENTS, megastation.NAME]
+    every = [*STUDIES, *EXPERIMENTS, *FIGURES]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == every
     which = subprocess.run(carillon(), capture_output=True, text=True)
     assert which.returncode == 2
     assert "--list" in which.stderr
-    most = subprocess.run(carillon("millipede-5.1", "--frames", "100001"), capture_output=True)
+    most = subprocess.run(carillon("millipede-5.1", "--frames", "1000001"), capture_output=True)
     assert most.returncode == 2
     assert b"--frames" in most.stderr
 

@@ -1,9 +1,10 @@
-"""`carillon study megastation-8`: policies on five shapes, beside what MegaStation published."""
+"""`carillon study megastation-N`: policies on simulated pools, beside MegaStation's figures."""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,40 +17,45 @@ from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool.running import Outcome, Request, run_all
 from carillon.pool.summary import written
-from carillon.studies import megastation
-from carillon.studies.megastation import Gain, Point, Verdict, gains, verdicts
+from carillon.studies.figure import Figure, Measured, Point, frames_in_all, measure, never
+from carillon.studies.verdicts import Verdict
 
-_MEASURES = {"mean_ms": "mean", "tail_ms": "tail", "frames_per_s": "throughput"}
+_MEASURES = {"mean_ms": "mean, ms", "tail_ms": "tail, ms", "late_share": "late, share"}
 
 
-def study(frames: int, folder: Path | None, *, as_json: bool) -> None:
+def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: bool) -> None:
     """Makes the study: study.csv, study.json, study.png and study.svg in its folder.
 
-    When it is stopped, the cells that are whole by then, and KeyboardInterrupt.
+    When it is stopped, the cases that are whole by then, and KeyboardInterrupt.
     """
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(WARNING.format(profile="megastation"), soft_wrap=True)
+    frames = frames or figure.frames
     with Interrupts() as interrupts:
-        points = _collect(frames, console, interrupts)
-    if points:
-        target = folder or Path("runs") / f"study-{megastation.NAME}"
+        found = _collect(figure, frames, console, interrupts)
+    if found:
+        points = [point for case in found for point in case.points]
+        target = folder or Path("runs") / f"study-{figure.name}"
         target.mkdir(parents=True, exist_ok=True)
-        about = _about(frames, points)
-        _write(target, about, points)
+        about = _about(figure, frames, found)
+        _write(target, figure, about, points)
         if as_json:
             print(json.dumps(about, indent=2))
-        for table in (_table(points), _gains(gains(points)), _verdicts(verdicts(points))):
-            print_table(console, table)
-            console.print()
+        for table in (_points(points), _claims(figure, points), _verdicts(found)):
+            if table.row_count:
+                print_table(console, table)
+                console.print()
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
         console.print("stopped early; points are missing", style="dim")
         raise KeyboardInterrupt
 
 
-def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Point]:
+def _collect(
+    figure: Figure, frames: int, console: Console, interrupts: Interrupts
+) -> list[Measured]:
     with frames_bar(console) as progress:
-        bar = progress.add_task(megastation.NAME, total=megastation.frames_in_all(frames))
+        bar = progress.add_task(figure.name, total=frames_in_all(figure, frames))
         before = 0
 
         def carry_out(requests: list[Request]) -> list[Outcome | None]:
@@ -63,39 +69,47 @@ def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Poin
             before += sum(request.frames for request in requests)
             return outcomes
 
-        return [point for case in megastation.measure(frames, carry_out) for point in case]
+        return list(measure(figure, frames, carry_out))
 
 
-def _about(frames: int, points: Sequence[Point]) -> dict[str, object]:
+def _about(figure: Figure, frames: int, found: Sequence[Measured]) -> dict[str, object]:
+    points = [point for one in found for point in one.points]
     return {
-        "study": megastation.NAME,
-        "title": megastation.TITLE,
+        "study": figure.name,
+        "title": figure.title,
         "simulated": True,
         "about": WARNING.format(profile="megastation"),
         "version": core.version,
         "frames": frames,
         "points": [point.row() for point in points],
-        "scoreboard_against_rivals": [vars(gain) for gain in gains(points)],
-        "adaptive_against_best": [_told(verdict) for verdict in verdicts(points)],
+        "beside_published": [
+            {"claim": claim.text, "unit": claim.unit, "published": claim.published}
+            | dict(zip(("simulated", "note"), claim.simulated(points), strict=True))
+            for claim in figure.claims
+        ],
+        "adaptive_against_best": [
+            {"group": one.case.group, "x": one.case.x}
+            | {name: never(value) for name, value in vars(verdict).items()}
+            for one in found
+            for verdict in one.verdicts
+        ],
     }
 
 
-def _told(verdict: Verdict) -> dict[str, object]:
-    never = float("inf")
-    return {name: "never" if value == never else value for name, value in vars(verdict).items()}
-
-
-def _write(target: Path, about: dict[str, object], points: Sequence[Point]) -> None:
+def _write(target: Path, figure: Figure, about: dict[str, object], points: Sequence[Point]) -> None:
     from carillon.plots import megastation as picture  # with matplotlib, which takes its time
 
     text = json.dumps(about, indent=2, ensure_ascii=False)
     (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    rows = [point.row() for point in points]
+    columns = dict.fromkeys(
+        name for row in rows for name, value in row.items() if not isinstance(value, list)
+    )
     with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
-        rows = [point.row() for point in points]
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer = csv.DictWriter(stream, fieldnames=list(columns), extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
-    picture.draw(target, points)
+    picture.draw(target, figure, points)
 
 
 def _new_table(words: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -107,49 +121,61 @@ def _new_table(words: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def _table(points: Sequence[Point]) -> Table:
+def place(x: str | float) -> str:
+    """Of a case on its axis, as a person writes it."""
+    return x.replace("x", "×") if isinstance(x, str) else f"{x:g}"
+
+
+def _points(points: Sequence[Point]) -> Table:
     """Every point. ZF: parts of zero-forcing that did best for latency and for throughput."""
-    numbers = ("mean ms", written(points[0].tail), "late", "frames/s", "ZF")
-    table = _new_table(("M×K", "", "policy"), numbers)
+    numbers = ("mean ms", written(points[0].tail), "late", "devices", "frames/s", "ZF")
+    table = _new_table(("", "", "policy"), numbers)
     for point in points:
+        devices = point.devices_per_frame
         table.add_row(
-            point.shape.replace("x", "×"),
-            point.direction,
+            place(point.x),
+            point.group,
             point.policy,
             milliseconds(point.mean_ms),
             milliseconds(point.tail_ms),
-            str(point.late),
+            f"{point.late} of {point.frames}" if point.late else "0",
+            "–" if devices is None else f"{devices:.1f}",
             f"{point.frames_per_s:.0f}",
             f"{point.latency_parts}, {point.throughput_parts}",
         )
     return table
 
 
-def _gains(found: Sequence[Gain]) -> Table:
-    numbers = ("simulated %", "shapes", "published %")
-    table = _new_table(("scoreboard gains in", "", "on"), numbers)
-    for gain in found:
-        table.add_row(
-            _MEASURES[gain.measure],
-            gain.direction,
-            gain.rival,
-            "–" if gain.percent is None else f"{gain.percent:.1f}",
-            str(gain.shapes),
-            f"{gain.published:.1f}",
-        )
+def _claims(figure: Figure, points: Sequence[Point]) -> Table:
+    table = _new_table(("beside the paper",), ("simulated", "", "published"))
+    for claim in figure.claims:
+        value, note = claim.simulated(points)
+        simulated = "–" if value is None else f"{value:.1f} {claim.unit}"
+        table.add_row(claim.text, simulated, note, f"{claim.published:g} {claim.unit}")
     return table
 
 
-def _verdicts(found: Sequence[Verdict]) -> Table:
-    table = _new_table(("M×K", "", "", "best other"), ("its ms", "adaptive ms", "as good"))
-    for one in found:
-        table.add_row(
-            one.shape.replace("x", "×"),
-            one.direction,
-            _MEASURES[one.measure],
-            one.best_policy,
-            milliseconds(one.best),
-            milliseconds(one.adaptive),
-            "yes" if one.near else "NO",
-        )
+def _verdicts(found: Sequence[Measured]) -> Table:
+    """The interval is of the difference, in % of the best other."""
+    numbers = ("its", "adaptive", "differs by %", "95 % interval", "as good")
+    table = _new_table(("", "", "", "best other"), numbers)
+    for measured in found:
+        for one in measured.verdicts:
+            table.add_row(
+                place(measured.case.x),
+                measured.case.group,
+                _MEASURES[one.measure],
+                one.best_policy,
+                milliseconds(one.best),
+                milliseconds(one.adaptive),
+                _percent(one.adaptive - one.best, one),
+                f"{_percent(one.low, one)} to {_percent(one.high, one)}",
+                "yes" if one.near else "NO",
+            )
     return table
+
+
+def _percent(difference: float | None, of: Verdict) -> str:
+    if difference is None or not math.isfinite(difference) or not math.isfinite(of.best):
+        return "–"
+    return f"{100 * difference / of.best:+.1f}" if of.best else f"{difference:+.3f}"

@@ -24,9 +24,9 @@ from carillon.studies import (
     StudyError,
     VirtualTime,
     collect,
-    megastation,
 )
 from carillon.studies.bottlenecks import EXPERIMENTS
+from carillon.studies.megastation import FIGURES
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import Preset, read_preset, thesis_preset
 from carillon.studies.study import write_rows
@@ -46,7 +46,7 @@ def names(*, as_json: bool) -> None:
     """Lists all studies."""
     every = {study.name: study.title for study in STUDIES.values()}
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
-    every[megastation.NAME] = megastation.TITLE
+    every |= {figure.name: figure.title for figure in FIGURES.values()}
     if as_json:
         print(json.dumps(every, indent=2))
         return
@@ -61,10 +61,10 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
     When it is stopped, all that is known by then, and KeyboardInterrupt.
     """
-    if name == megastation.NAME:
+    if name in FIGURES:
         from carillon.commands.megastation import study as pool_study
 
-        pool_study(choice.frames or megastation.FRAMES, folder, as_json=as_json)
+        pool_study(FIGURES[name], choice.frames, folder, as_json=as_json)
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
@@ -77,7 +77,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         experiment(name, measured, folder, as_json=as_json)
         return
     if name not in STUDIES:
-        known = ", ".join((*STUDIES, *EXPERIMENTS, megastation.NAME))
+        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES))
         raise StudyError(f"there is no study '{name}'; the studies are {known}")
     chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]

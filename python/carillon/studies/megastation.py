@@ -1,241 +1,345 @@
-"""MegaStation §5.2, figure 8: five MIMO shapes on a pool of A100s, in virtual time.
+"""MegaStation §5: its figures on pools of A100s and V100s, in virtual time.
 
-The paper does not say how many A100s its figure 8 has, nor how they hang together. Here they are
-four on one chassis, 25 GB/s to each and 64 GB/s to the host.
+Frames come at the pace of the air and are given up after 4 ms; throughput is of frames always under
+way. The paper does not say how many A100s its figure 8 has, nor how they hang together. Here they
+are four on one chassis, 25 GB/s to each and 64 GB/s to the host.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import fmean
 
-from carillon import examples
-from carillon.config import load_cell
-from carillon.config.pool import POLICIES, Devices, PoolStudy, RadioUnits, Trace
-from carillon.pool.running import Outcome, Request
-from carillon.pool.study import Described, Served
-from carillon.pool.summary import Summary, summarize
+import numpy as np
 
-NAME = "megastation-8"
-TITLE = "five MIMO shapes on four A100s (simulated): latency and throughput"
+from carillon.config.pool import (
+    Devices,
+    DeviceType,
+    Fault,
+    Link,
+    Links,
+    PoolStudy,
+    RadioUnits,
+    Trace,
+)
+from carillon.pool.running import Outcome
+from carillon.studies import granularity
+from carillon.studies.claims import Simulated, find, gain, overall, times, value
+from carillon.studies.figure import Case, Claim, Extra, Figure, Found, Point
+
+DIRECTIONS = granularity.DIRECTIONS
+RIVALS = granularity.GRANULARITIES
 SHAPES = ("64x32", "128x32", "128x64", "256x64", "256x128")
-DIRECTIONS = ("uplink", "downlink")
-RIVALS = ("frame-level", "symbol-level", "task-level")
-FRAMES, ENDLESS = 100_000, 10  # frames by default; so many times fewer at once
-AT_ONCE = 4  # frames of a saturated pool: one for each device
-_PARTS = {"scoreboard": (1, 4), "adaptive": (1, 4)}  # §5.5 splits zero-forcing; the rivals do not
-_NEAR = {"tail_ms": 0.01, "mean_ms": 0.05}  # of the best of the others, that adaptive may miss
-
-# By measure, direction and rival: what MegaStation has less latency, or more throughput, in %.
-PUBLISHED = {
-    ("mean_ms", "uplink"): (50.6, 12.2, 53.7),
-    ("tail_ms", "uplink"): (58.9, 46.9, 66.2),
-    ("mean_ms", "downlink"): (45.2, 9.5, 47.9),
-    ("tail_ms", "downlink"): (57.1, 41.6, 61.9),
-    ("frames_per_s", "uplink"): (10.7, 25.3, 44.9),
-    ("frames_per_s", "downlink"): (12.2, 22.7, 41.8),
-}
+SMALL = ("32x8", "64x16")
+UNITS = (1, 2, 3, 4, 6, 8)
+BIN_MS = 10.0
+LOST_MS, BACK_MS = (300.0, 900.0), (600.0, 1200.0)
 
 
-@dataclass(frozen=True)
-class Point:
-    """A policy on one cell, with its better number of zero-forcing parts for each measure.
-
-    late: frames that missed the deadline, in tail_ms as late for ever (inf). tail: which percentile
-    it is, p9999 where there are frames enough. mean_ms is of the frames that were in time.
-    """
-
-    shape: str
-    direction: str
-    policy: str
-    frames: int
-    late: int
-    mean_ms: float | None
-    tail: str
-    tail_ms: float | None
-    latency_parts: int
-    frames_per_s: float
-    throughput_parts: int
-
-    def row(self) -> dict[str, object]:
-        """For JSON and CSV, where for ever is "never"."""
-        never = self.tail_ms is not None and math.isinf(self.tail_ms)
-        return {"source": "simulated"} | vars(self) | ({"tail_ms": "never"} if never else {})
-
-
-@dataclass(frozen=True)
-class Gain:
-    """scoreboard against a rival, in % of the rival: less latency, or more throughput.
-
-    The mean over the shapes in which both have a figure and half of their frames in time, and the
-    number of these. published: as the paper has it, over all five.
-    """
-
-    measure: str
-    direction: str
-    rival: str
-    percent: float | None
-    shapes: int
-    published: float
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """adaptive against the best of the other four in one case."""
-
-    shape: str
-    direction: str
-    measure: str
-    adaptive: float | None
-    best: float | None
-    best_policy: str
-    near: bool
-
-
-@dataclass(frozen=True)
-class _Run:
-    policy: str
-    parts: int
-    at_once: int
-
-
-def measure(
-    frames: int, carry_out: Callable[[list[Request]], list[Outcome | None]]
-) -> Iterator[list[Point]]:
-    """The points of each cell; ends where a run was stopped."""
-    for shape in SHAPES:
-        for direction in DIRECTIONS:
-            described = {run: _described(shape, direction, run, frames) for run in _runs()}
-            requests = [Request(whole, run.policy, 1) for run, whole in described.items()]
-            summaries = {}
-            for (run, whole), outcome in zip(described.items(), carry_out(requests), strict=True):
-                if outcome is None:
-                    return
-                (summaries[run],) = summarize(whole, [outcome])
-            yield [_point(shape, direction, policy, summaries) for policy in POLICIES]
-
-
-def frames_in_all(frames: int) -> int:
-    """Of all runs of the study."""
-    return len(SHAPES) * len(DIRECTIONS) * sum(_frames(run, frames) for run in _runs())
-
-
-def _runs() -> list[_Run]:
-    return [
-        _Run(policy, parts, at_once)
-        for policy in POLICIES
-        for parts in _PARTS.get(policy, (1,))
-        for at_once in (0, AT_ONCE)
-    ]
-
-
-def _frames(run: _Run, frames: int) -> int:
-    return max(20, frames // ENDLESS) if run.at_once else frames
-
-
-def _described(shape: str, direction: str, run: _Run, frames: int) -> Described:
-    cell = load_cell(examples.resolve("cells/pool", f"{shape}-{direction}")).cell
-    own = _frames(run, frames)
-    study = PoolStudy(
-        devices=[Devices(type="a100", count=4)],
-        cells=[RadioUnits(cell=f"{shape}-{direction}")],
-        policies=[run.policy],  # type: ignore[list-item]
-        frames=own,
-        warm_up=min(20, own // 10),
-        deadline_ms=4.0,
-        at_once=run.at_once,
-        zero_force_parts=run.parts,
+def _pool(
+    cells: dict[str, int], devices: dict[DeviceType, int], at_once: int = 0, **other: object
+) -> PoolStudy:
+    return PoolStudy(
+        devices=[Devices(type=name, count=count) for name, count in devices.items()],
+        cells=[RadioUnits(cell=cell, count=count) for cell, count in cells.items()],
+        at_once=at_once,
         trace=Trace(frames=0),
-    )
-    return Described(study, (Served(cell, 1),), NAME)
-
-
-def _point(shape: str, direction: str, policy: str, summaries: dict[_Run, Summary]) -> Point:
-    own = {run: summary for run, summary in summaries.items() if run.policy == policy}
-    paced = [run for run in own if not run.at_once]
-    endless = [run for run in own if run.at_once]
-    run = min(paced, key=lambda run: _order(own[run]))
-    fastest = max(endless, key=lambda run: own[run].frames_per_s)
-    best = own[run]
-    tail = _tail(best)
-    return Point(
-        shape=shape,
-        direction=direction,
-        policy=policy,
-        frames=best.frames,
-        late=best.frames - best.done,
-        mean_ms=best.mean_ms,
-        tail=tail,
-        tail_ms=best.percentiles_ms[tail],
-        latency_parts=run.parts,
-        frames_per_s=own[fastest].frames_per_s,
-        throughput_parts=fastest.parts,
+        **other,  # type: ignore[arg-type]
     )
 
 
-def _tail(summary: Summary) -> str:
-    """The highest percentile that is known."""
-    known = [name for name, value in summary.percentiles_ms.items() if value is not None]
-    return known[-1] if known else "p50"
+def _case(
+    group: str, x: str | float, cell: str, devices: dict[DeviceType, int], at_once: int
+) -> Case:
+    pool = _pool({cell: 1}, devices)
+    return Case(group, x, pool, pool.model_copy(update={"at_once": at_once}))
 
 
-def _order(summary: Summary) -> tuple[float, float]:
-    tail = summary.percentiles_ms[_tail(summary)]
-    return _or_never(tail), _or_never(summary.mean_ms)
-
-
-def _or_never(value: float | None) -> float:
-    return math.inf if value is None else value
-
-
-def gains(points: Sequence[Point]) -> list[Gain]:
-    """What scoreboard gains on each rival, beside what was published."""
-    found = []
-    for (name, direction), published in PUBLISHED.items():
-        for rival, said in zip(RIVALS, published, strict=True):
-            pairs = _pairs(points, name, direction, rival)
-            more = [_percent(name, ours, theirs) for ours, theirs in pairs]
-            mean = fmean(more) if more else None
-            found.append(Gain(name, direction, rival, mean, len(more), said))
-    return found
-
-
-def _pairs(
-    points: Sequence[Point], name: str, direction: str, rival: str
-) -> list[tuple[float, float]]:
-    """(scoreboard, rival) of each shape that counts."""
-    known = {
-        (point.shape, point.policy): getattr(point, name)
-        for point in points
-        if point.direction == direction and 2 * point.late <= point.frames
-    }
-    pairs = [(known.get((shape, "scoreboard")), known.get((shape, rival))) for shape in SHAPES]
+def _shapes(shapes: Sequence[str]) -> list[Case]:
+    """On four A100s; a frame for each under way."""
     return [
-        (ours, theirs)
-        for ours, theirs in pairs
-        if ours and theirs and math.isfinite(ours) and math.isfinite(theirs)
+        _case(direction, shape, f"{shape}-{direction}", {"a100": 4}, 4)
+        for shape in shapes
+        for direction in DIRECTIONS
     ]
 
 
-def _percent(name: str, ours: float, theirs: float) -> float:
-    return 100 * (ours / theirs - 1 if name == "frames_per_s" else 1 - ours / theirs)
+def _gains() -> list[Claim]:
+    published = {
+        ("mean_ms", "uplink"): (50.6, 12.2, 53.7),
+        ("tail_ms", "uplink"): (58.9, 46.9, 66.2),
+        ("mean_ms", "downlink"): (45.2, 9.5, 47.9),
+        ("tail_ms", "downlink"): (57.1, 41.6, 61.9),
+        ("frames_per_s", "uplink"): (10.7, 25.3, 44.9),
+        ("frames_per_s", "downlink"): (12.2, 22.7, 41.8),
+    }
+    names = {"mean_ms": "mean", "tail_ms": "tail", "frames_per_s": "throughput"}
+    return [
+        Claim(
+            f"scoreboard gains in {names[name]}, {direction}, on {rival}",
+            percent,
+            "%",
+            gain(name, direction, "scoreboard", rival),
+        )
+        for (name, direction), every in published.items()
+        for rival, percent in zip(RIVALS, every, strict=True)
+    ]
 
 
-def verdicts(points: Sequence[Point]) -> list[Verdict]:
-    """Whether adaptive is as good as the best of the others, in each case."""
-    found = []
-    for own in (point for point in points if point.policy == "adaptive"):
-        case = (own.shape, own.direction)
-        others = [
-            point
+_TRANSFERS = ("Load", "Store")
+
+
+def _stages(case: Case, outcome: Outcome) -> Extra:
+    """Share of each opcode in the kernels' time of a frame, in %."""
+    kernels = {name: ms for name, ms in outcome.stages.items() if name not in _TRANSFERS}
+    return {name: 100 * ms / sum(kernels.values()) for name, ms in kernels.items()}
+
+
+def _share(opcode: str) -> Simulated:
+    def mean(points: Sequence[Point]) -> Found:
+        known = [
+            float(str(point.extra[opcode]))
             for point in points
-            if (point.shape, point.direction) == case and point.policy != "adaptive"
+            if point.policy == "scoreboard" and opcode in point.extra
         ]
-        for name, near in _NEAR.items():
-            best = min(others, key=lambda point: _or_never(getattr(point, name)))
-            ours, theirs = getattr(own, name), getattr(best, name)
-            good = _or_never(ours) <= _or_never(theirs) * (1 + near)
-            found.append(Verdict(*case, name, ours, theirs, best.policy, good))
-    return found
+        return (fmean(known) if known else None), ""
+
+    return mean
+
+
+def _breakdown() -> list[Case]:
+    return [
+        Case(
+            direction,
+            shape,
+            _pool({f"{shape}-{direction}": 1}, {"a100": 4}, policies=["scoreboard"]),
+            parts=(1,),
+        )
+        for shape in SHAPES
+        for direction in DIRECTIONS
+    ]
+
+
+def _units(direction: str, units: int) -> Case:
+    """Links twice as wide as elsewhere: 64 GB/s feed 4.3 of these units' uplinks."""
+    wide = Link(gbytes_per_s=128.0)
+    links = Links(host=wide, chassis=wide)
+    pool = _pool({f"128x64-{direction}": units}, {"a100": 6}, links=links)
+    return Case(direction, float(units), pool)
+
+
+def _scaled(published: dict[str, tuple[float, float, float]]) -> list[Claim]:
+    return [
+        Claim(
+            f"{direction}: throughput of scoreboard to {rival}'s, over all",
+            ratio,
+            "×",
+            overall("frames_per_s", direction, "scoreboard", rival),
+        )
+        for direction, every in published.items()
+        for rival, ratio in zip(RIVALS, every, strict=True)
+    ]
+
+
+def _toggled(shape: str, direction: str) -> Case:
+    faults = [
+        Fault(at_ms=at, device=device, event=event)  # type: ignore[arg-type]
+        for event, every in (("lost", LOST_MS), ("back", BACK_MS))
+        for at in every
+        for device in (2, 3, 4)
+    ]
+    pool = _pool({f"{shape}-{direction}": 3}, {"a100": 5}, faults=faults)
+    return Case(direction, shape, pool, parts=(1,))
+
+
+def _timeline(case: Case, outcome: Outcome) -> Extra:
+    """rates: frames/s that ended in each bin. again_ms: how long after devices were back the last
+    frame began that was lost, at most; of those before the next loss.
+    """
+    ends = (outcome.began + outcome.latency)[outcome.done]
+    edges = np.arange(0.0, outcome.began.max() + BIN_MS, BIN_MS)
+    counts, _ = np.histogram(ends, edges)
+    lost = outcome.began[~outcome.done]
+    until = (*LOST_MS[1:], float("inf"))
+    again = [
+        float((own - back).max(initial=0.0))
+        for back, end in zip(BACK_MS, until, strict=True)
+        for own in (lost[(lost >= back) & (lost < end)],)
+    ]
+    return {"again_ms": max(again), "rates": (counts / BIN_MS * 1e3).tolist()}
+
+
+def _devices(direction: str, devices: int) -> Case:
+    pool = _pool({f"128x64-{direction}": 3}, {"a100": devices})
+    full = pool.model_copy(update={"at_once": 2, "deadline_ms": 100.0})
+    return Case(direction, float(devices), pool, full)
+
+
+def _speedups() -> list[Claim]:
+    published = {
+        "scoreboard": (1.9, 1.8),
+        "frame-level": (1.3, 1.2),
+        "symbol-level": (0.9, 1.0),
+        "task-level": (0.6, 0.7),
+    }
+    return [
+        Claim(
+            f"{direction}, {policy}: throughput of five GPUs to one's",
+            ratio,
+            "×",
+            times("frames_per_s", direction, policy, 5.0, 1.0),
+        )
+        for policy, every in published.items()
+        for direction, ratio in zip(DIRECTIONS, every, strict=True)
+    ]
+
+
+_TYPES: dict[str, dict[DeviceType, int]] = {
+    "2 A100": {"a100": 2},
+    "2 V100": {"v100": 2},
+    "A100 + V100": {"a100": 1, "v100": 1},
+}
+_TWO = ("64x32", "128x32", "128x64")  # shapes that two V100s can do
+
+
+def _kinds(*kinds: str) -> list[Case]:
+    return [
+        _case(direction, f"{shape}, {kind}", f"{shape}-{direction}", _TYPES[kind], 2)
+        for shape in _TWO
+        for direction in DIRECTIONS
+        for kind in kinds
+    ]
+
+
+def _more(name: str, policy: str, kind: str, base: str) -> Simulated:
+    """By how many % a kind of pool is above another, mean over shapes and directions."""
+
+    def percent(points: Sequence[Point]) -> Found:
+        pairs = [
+            [
+                value(find(points, direction, f"{shape}, {each}", policy), name)
+                for each in (kind, base)
+            ]
+            for shape in _TWO
+            for direction in DIRECTIONS
+        ]
+        more = [100 * (own / other - 1) for own, other in pairs if own and other]
+        note = "" if len(more) == len(pairs) else f"of {len(more)} of {len(pairs)}"
+        return (fmean(more) if more else None), note
+
+    return percent
+
+
+def _mixed_claims() -> list[Claim]:
+    published = {"scoreboard": 16.1, "frame-level": 23.1, "symbol-level": 30.7, "task-level": 32.8}
+    return [
+        Claim(
+            f"{policy}: {what} of A100 + V100 to 2 A100",
+            sign * percent,
+            "%",
+            _more(name, policy, "A100 + V100", "2 A100"),
+        )
+        for name, what, sign in (("mean_ms", "mean", 1), ("frames_per_s", "throughput", -1))
+        for policy, percent in published.items()
+    ]
+
+
+_OWN = (
+    Figure(
+        "megastation-8",
+        "five MIMO shapes on four A100s (simulated): latency and throughput",
+        "antennas × users",
+        _shapes(SHAPES),
+        _gains(),
+    ),
+    Figure(
+        "megastation-9",
+        "which opcodes take the time (simulated), five MIMO shapes",
+        "antennas × users",
+        _breakdown(),
+        [
+            Claim("ZeroForce of the kernels' time, mean of all", 36.3, "%", _share("ZeroForce")),
+            Claim("EqualizeDemodulate, mean of uplinks", 44.2, "%", _share("EqualizeDemodulate")),
+            Claim("Precode, mean of downlinks", 42.7, "%", _share("Precode")),
+        ],
+        picture="stages",
+        extra=_stages,
+        frames=2100,
+    ),
+    Figure(
+        "megastation-10",
+        "1 to 8 radio units of 128×64 on six A100s (simulated)",
+        "radio units",
+        [_units(direction, units) for direction in DIRECTIONS for units in UNITS],
+        _scaled({"uplink": (1.5, 1.8, 3.2), "downlink": (1.4, 1.6, 2.6)}),
+        picture="lines",
+    ),
+    Figure(
+        "megastation-11",
+        "from five A100s to two and back every 300 ms (simulated), three radio units",
+        "ms",
+        [_toggled(shape, direction) for shape in ("128x64", "128x32") for direction in DIRECTIONS],
+        picture="timeline",
+        extra=_timeline,
+        frames=4500,
+    ),
+    Figure(
+        "megastation-14",
+        "1 to 5 A100s for three radio units of 128×64 (simulated)",
+        "A100s",
+        [_devices(direction, count) for direction in DIRECTIONS for count in range(1, 6)],
+        _speedups(),
+        picture="lines",
+    ),
+    Figure(
+        "megastation-16",
+        "two small MIMO shapes on four A100s (simulated)",
+        "antennas × users",
+        _shapes(SMALL),
+        [
+            Claim(
+                f"symbol-level below scoreboard, {what}, {direction}",
+                percent,
+                "%",
+                gain(name, direction, "symbol-level", "scoreboard"),
+            )
+            for name, what, percent in (("mean_ms", "mean", 20.1), ("tail_ms", "tail", 15.6))
+            for direction in DIRECTIONS
+        ],
+    ),
+    Figure(
+        "megastation-17",
+        "two V100s against two A100s (simulated)",
+        "antennas × users",
+        _kinds("2 V100", "2 A100"),
+        [
+            Claim(
+                "scoreboard: mean of 2 A100 to 2 V100",
+                -27.2,
+                "%",
+                _more("mean_ms", "scoreboard", "2 A100", "2 V100"),
+            ),
+            Claim(
+                "scoreboard: tail of 2 A100 to 2 V100",
+                -27.2,
+                "%",
+                _more("tail_ms", "scoreboard", "2 A100", "2 V100"),
+            ),
+        ],
+    ),
+    Figure(
+        "megastation-18",
+        "an A100 and a V100 against two A100s (simulated)",
+        "antennas × users",
+        _kinds("2 A100", "A100 + V100"),
+        _mixed_claims(),
+    ),
+)
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in sorted(
+        (*granularity.FIGURES, *_OWN), key=lambda figure: int(figure.name.partition("-")[2])
+    )
+}

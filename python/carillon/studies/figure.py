@@ -1,0 +1,234 @@
+"""A published figure of policies on a pool, asked again in virtual time.
+
+A figure is a list of cases, each a pool that every policy serves: once for latency and, where its
+figure needs it, once saturated for throughput. All policies of a case meet the same frames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+from carillon import examples
+from carillon.config import Cell, load_cell
+from carillon.config.pool import POLICIES, PoolStudy
+from carillon.pool.running import Outcome, Request
+from carillon.pool.study import Described, Served
+from carillon.pool.summary import SHARES, Summary, summarize
+from carillon.statistics import Values
+from carillon.studies.verdicts import Verdict, in_order, verdicts
+
+SEED, WARM_UP = 1, 20
+FRAME_MS = 1.0  # of all cells here
+ENDLESS = 10  # so many times fewer frames at once
+_PARTED = ("scoreboard", "adaptive")  # §5.5 splits zero-forcing; the rivals do not
+
+Extra = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A place on the figure's axis, in one of its panels.
+
+    saturated: the pool for throughput; None: that of the frames whose latency it is.
+    parts: of zero-forcing, that scoreboard and adaptive have the better of.
+    """
+
+    group: str
+    x: str | float
+    pool: PoolStudy
+    saturated: PoolStudy | None = None
+    parts: tuple[int, ...] = (1, 4)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A policy in a case, with its better number of zero-forcing parts for each measure.
+
+    late: frames that missed the deadline, in tail_ms as late for ever (inf). tail: which percentile
+    it is, p9999 where there are frames enough. mean_ms is of the frames that were in time.
+    extra: what only this figure has.
+    """
+
+    group: str
+    x: str | float
+    policy: str
+    frames: int
+    late: int
+    mean_ms: float | None
+    tail: str
+    tail_ms: float | None
+    latency_parts: int
+    devices_per_frame: float | None
+    frames_per_s: float
+    throughput_parts: int
+    extra: Extra = field(default_factory=dict)
+
+    def row(self) -> dict[str, object]:
+        """For JSON and CSV, where for ever is "never"."""
+        plain = {name: value for name, value in vars(self).items() if name != "extra"}
+        return {"source": "simulated"} | plain | {"tail_ms": never(self.tail_ms)} | self.extra
+
+
+Found = tuple[float | None, str]  # what is simulated, and of how much of it; None: not known
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published number, and how it is had from our points. unit: of both."""
+
+    text: str
+    published: float
+    unit: str
+    simulated: Callable[[Sequence[Point]], Found]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """measures: the rows of the picture. extra: of a run for latency, into its point.
+
+    frames: of a point, by default.
+    """
+
+    name: str
+    title: str
+    axis: str
+    cases: Sequence[Case]
+    claims: Sequence[Claim] = ()
+    measures: tuple[str, ...] = ("mean_ms", "tail_ms", "frames_per_s")
+    picture: Literal["bars", "lines", "stages", "timeline"] = "bars"
+    extra: Callable[[Case, Outcome], Extra] = lambda case, outcome: {}
+    frames: int = 20_100
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What became of a case."""
+
+    case: Case
+    points: list[Point]
+    verdicts: list[Verdict]
+
+
+@dataclass(frozen=True)
+class _Run:
+    policy: str
+    parts: int
+    saturated: bool
+
+
+def never(value: object) -> object:
+    """For JSON and CSV, which have no infinity."""
+    if isinstance(value, float) and math.isinf(value):
+        return "never" if value > 0 else "-never"
+    return value
+
+
+def measure(
+    figure: Figure, frames: int, carry_out: Callable[[list[Request]], list[Outcome | None]]
+) -> Iterator[Measured]:
+    """Each case; ends where a run was stopped. frames: of a point, all its cells together."""
+    for case in figure.cases:
+        described = {run: _described(figure.name, case, run, frames) for run in _runs(case)}
+        requests = [Request(whole, run.policy, SEED) for run, whole in described.items()]
+        outcomes, summaries = {}, {}
+        for (run, whole), outcome in zip(described.items(), carry_out(requests), strict=True):
+            if outcome is None:
+                return
+            outcomes[run] = outcome
+            (summaries[run],) = summarize(whole, [outcome])
+        best = [_best(policy, summaries) for policy in case.pool.policies]
+        points = [_point(case, run, summaries, figure.extra(case, outcomes[run])) for run in best]
+        latencies = {
+            run.policy: in_order(outcomes[run], described[run].study.warm_up) for run in best
+        }
+        yield Measured(case, points, _verdicts(case, latencies, SHARES[points[0].tail]))
+
+
+def _verdicts(case: Case, latencies: dict[str, Values], share: float) -> list[Verdict]:
+    if set(latencies) != set(POLICIES):
+        return []
+    on_air = FRAME_MS if case.pool.at_once else 0.0  # their deadline is so much longer
+    return verdicts(latencies, share, case.pool.deadline_ms + on_air)
+
+
+def frames_in_all(figure: Figure, frames: int) -> int:
+    """Of all runs of the figure."""
+    return sum(
+        Request(_described(figure.name, case, run, frames), run.policy, SEED).frames
+        for case in figure.cases
+        for run in _runs(case)
+    )
+
+
+def _runs(case: Case) -> list[_Run]:
+    return [
+        _Run(policy, parts, saturated)
+        for policy in case.pool.policies
+        for parts in (case.parts if policy in _PARTED else (1,))
+        for saturated in ((False, True) if case.saturated else (False,))
+    ]
+
+
+def _described(name: str, case: Case, run: _Run, frames: int) -> Described:
+    pool = case.saturated if run.saturated and case.saturated else case.pool
+    served = tuple(Served(_cell(units.cell), units.count) for units in pool.cells)
+    all_cells = max(20, frames // ENDLESS) if run.saturated else frames
+    warm_up = min(WARM_UP, all_cells // 10)
+    own = {
+        "policies": [run.policy],
+        "frames": -(-(all_cells - warm_up) // sum(one.count for one in served)) + warm_up,
+        "warm_up": warm_up,
+        "zero_force_parts": run.parts,
+    }
+    return Described(pool.model_copy(update=own), served, name)
+
+
+@cache
+def _cell(name: str) -> Cell:
+    return load_cell(examples.resolve("cells/pool", name)).cell
+
+
+def _best(policy: str, summaries: dict[_Run, Summary]) -> _Run:
+    """The run for latency that has the shorter tail, then the shorter mean."""
+    own = [run for run in summaries if run.policy == policy and not run.saturated]
+    return min(own, key=lambda run: _order(summaries[run]))
+
+
+def _order(summary: Summary) -> tuple[float, float]:
+    return _or_never(summary.percentiles_ms[_tail(summary)]), _or_never(summary.mean_ms)
+
+
+def _or_never(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
+def _tail(summary: Summary) -> str:
+    """The highest percentile that is known."""
+    known = [name for name, value in summary.percentiles_ms.items() if value is not None]
+    return known[-1] if known else "p50"
+
+
+def _point(case: Case, run: _Run, summaries: dict[_Run, Summary], extra: Extra) -> Point:
+    saturated = [other for other in summaries if other.saturated and other.policy == run.policy]
+    fastest = max(saturated or [run], key=lambda other: summaries[other].frames_per_s)
+    own = summaries[run]
+    tail = _tail(own)
+    return Point(
+        group=case.group,
+        x=case.x,
+        policy=run.policy,
+        frames=own.frames,
+        late=own.frames - own.done,
+        mean_ms=own.mean_ms,
+        tail=tail,
+        tail_ms=own.percentiles_ms[tail],
+        latency_parts=run.parts,
+        devices_per_frame=own.devices_per_frame,
+        frames_per_s=summaries[fastest].frames_per_s,
+        throughput_parts=fastest.parts,
+        extra=extra,
+    )
