@@ -91,6 +91,16 @@ Tick shortest_span(std::span<const Instruction> instructions, std::span<const Ti
   return shortest == kNever ? 0 : std::max<Tick>(shortest, 0);
 }
 
+Lot lot_of(const Instruction& instruction) { return {instruction.deadline, instruction.opcode}; }
+
+std::vector<Lot> lots_of(std::span<const Instruction> instructions) {
+  std::vector<Lot> lots;
+  for (const Instruction& each : instructions) lots.push_back(lot_of(each));
+  std::sort(lots.begin(), lots.end());
+  lots.erase(std::unique(lots.begin(), lots.end()), lots.end());
+  return lots;
+}
+
 std::vector<Timer> timers_of(const std::vector<Instruction>& instructions) {
   std::vector<Timer> timers;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
@@ -196,6 +206,10 @@ GraphResult GraphBuilder::build() const {
   graph.available_ = available_from(graph.instructions_);
   graph.shortest_span_ = shortest_span(graph.instructions_, graph.available_);
   graph.timers_ = timers_of(graph.instructions_);
+  graph.lots_ = lots_of(graph.instructions_);
+  for (const Instruction& each : graph.instructions_)
+    graph.lot_of_.push_back(static_cast<std::uint16_t>(
+        std::ranges::lower_bound(graph.lots_, lot_of(each)) - graph.lots_.begin()));
   return {std::move(graph), {}};
 }
 

@@ -1,6 +1,7 @@
 // The task graph: what must be done for one frame, in which order and by when. Knows no radio.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -56,6 +57,13 @@ struct Timer {
   std::uint16_t instruction = 0;
 };
 
+/// All instructions of one opcode and one deadline: what policies that look ahead count together.
+struct Lot {
+  Tick deadline = kNever;
+  std::uint16_t opcode = 0;
+  auto operator<=>(const Lot&) const = default;
+};
+
 /// Immutable; owns all that its spans refer to. Movable: the spans stay valid.
 class Graph {
  public:
@@ -73,6 +81,10 @@ class Graph {
   Tick shortest_span() const { return shortest_span_; }
   /// All finite releases, closes and deadlines of `drop_alone` instructions, by offset.
   std::span<const Timer> timers() const { return timers_; }
+  /// By deadline.
+  std::span<const Lot> lots() const { return lots_; }
+  /// The instruction's, as an index into lots().
+  std::uint16_t lot(std::uint16_t id) const { return lot_of_[id]; }
   /// One more than the highest opcode.
   std::uint16_t opcodes() const { return opcodes_; }
 
@@ -84,6 +96,8 @@ class Graph {
   std::vector<std::uint16_t> ranks_, order_;
   std::vector<Tick> available_;
   std::vector<Timer> timers_;
+  std::vector<Lot> lots_;
+  std::vector<std::uint16_t> lot_of_;
   Tick shortest_span_ = 0;
   std::uint16_t opcodes_ = 0;
 };

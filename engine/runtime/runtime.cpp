@@ -129,14 +129,12 @@ class Runtime::Implementation {
     return now >= next_timer.load(std::memory_order_relaxed);
   }
   bool pending(Tick now) const noexcept {
-    if (executor.pending()) return true;
-    for (const auto& cell : cells)
-      if (cell->requests.attention.load() != 0) return true;
-    return expired(now);
+    return executor.pending() || attention.load() != 0 || expired(now);
   }
   bool schedule(std::uint32_t worker, Tick now) noexcept;
   void ask(State& cell, std::uint16_t slot) noexcept {
     cell.requests.attention.fetch_or(std::uint64_t{1} << slot);
+    attention.fetch_or(std::uint64_t{1} << cell.number);
     schedule(kNobody, now());
   }
 
@@ -149,10 +147,11 @@ class Runtime::Implementation {
 
  private:
   void drain(Tick now) noexcept;
-  void end_finished(State& cell) noexcept;
   void attend(State& cell, std::uint16_t slot, Tick now) noexcept;
   void clear(State& cell, std::uint16_t slot) noexcept;
 
+  static_assert(kMaxCells <= 64);
+  alignas(kCacheLine) std::atomic<std::uint64_t> attention{0};  // a bit per cell: look at it
   alignas(kCacheLine) std::atomic<bool> token_{false};
 
  public:
@@ -186,15 +185,15 @@ bool Runtime::Implementation::schedule(std::uint32_t worker, Tick start) noexcep
 }
 
 void Runtime::Implementation::drain(Tick now) noexcept {
-  for (const auto& cell : cells) {
-    if (cell->requests.attention.load() == 0) continue;
-    std::uint64_t slots = cell->requests.attention.exchange(0);
+  for (std::uint64_t asking = attention.exchange(0); asking != 0; asking &= asking - 1) {
+    State& cell = *cells[static_cast<std::size_t>(std::countr_zero(asking))];
+    std::uint64_t slots = cell.requests.attention.exchange(0);
     for (; slots != 0; slots &= slots - 1) {
-      attend(*cell, static_cast<std::uint16_t>(std::countr_zero(slots)), now);
+      attend(cell, static_cast<std::uint16_t>(std::countr_zero(slots)), now);
     }
   }
   scheduler.step(now);
-  for (const auto& cell : cells) end_finished(*cell);
+  for (const FrameRef at : scheduler.finished()) cells[at.cell]->ring.end(at.slot);
   scheduler.publish();  // now the consumer may release what ended
   // Every worker reads these all the time: no needless writes.
   const auto update = [](std::atomic<Tick>& shared, Tick value) {
@@ -203,16 +202,7 @@ void Runtime::Implementation::drain(Tick now) noexcept {
     }
   };
   update(next_timer, scheduler.next_timer());
-  update(next_arrival, scheduler.next_arrival());
-}
-
-void Runtime::Implementation::end_finished(State& cell) noexcept {
-  for (std::uint16_t slot = 0; slot < cell.ring.size(); ++slot) {
-    const FrameStatus::State state = board.frame({cell.number, slot}).state;
-    if (state == FrameStatus::State::Finished && cell.ring.state(slot) == FrameRing::State::Live) {
-      cell.ring.end(slot);
-    }
-  }
+  update(next_arrival, scheduler.next_arrival(now));
 }
 
 void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) noexcept {

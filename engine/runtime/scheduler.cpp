@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <utility>
 
 namespace carillon::runtime {
 namespace {
@@ -29,12 +31,18 @@ Scheduler::Cell::Cell(const CellBoard& board)
 
 Scheduler::Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy,
                      Executor& executor)
-    : board_(board), arrivals_(arrivals), policy_(policy), executor_(executor) {
-  std::size_t most = 0, skipped = 0, missed = 0;
+    : board_(board),
+      arrivals_(arrivals),
+      policy_(policy),
+      executor_(executor),
+      timers_(board.cells().size(), kNever),
+      expected_(board.cells().size(), kNever) {
+  std::size_t most = 0, skipped = 0, missed = 0, frames = 0;
   for (const CellBoard& cell : board.cells()) {
     const Graph& graph = cell.graph();
     cells_.push_back(std::make_unique<Cell>(cell));
     most += std::size_t{cell.ring()} * graph.size();
+    frames += cell.ring();
     std::size_t edges = 0;
     for (const Instruction& instruction : graph.instructions()) {
       edges += instruction.successors.size();
@@ -46,13 +54,7 @@ Scheduler::Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& po
   planned_.reserve(most);
   skipped_.reserve(skipped);
   missed_.reserve(missed);
-}
-
-template <typename Visit>
-void Scheduler::for_each_frame(Visit&& visit) {
-  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
-    for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) visit(FrameRef{c, slot});
-  }
+  finished_.reserve(frames);
 }
 
 InstanceId Scheduler::identify(Ref ref) const {
@@ -64,10 +66,14 @@ void Scheduler::emit(FrameEvent::Kind kind, FrameRef at, std::uint16_t instructi
                      Tick now) {
   cells_[at.cell]->events.push(
       {kind, why, at.cell, instruction, at.slot, board_.frame(at).frame, now});
+  told_ |= std::uint64_t{1} << at.cell;
 }
 
-void Scheduler::publish() noexcept {
-  for (const auto& cell : cells_) cell->events.publish();
+std::uint64_t Scheduler::publish() noexcept {
+  for (std::uint64_t cells = told_; cells != 0; cells &= cells - 1)
+    cells_[static_cast<std::size_t>(std::countr_zero(cells))]->events.publish();
+  finished_.clear();
+  return std::exchange(told_, 0);
 }
 
 void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
@@ -101,9 +107,11 @@ void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const st
 // Executors tell of whole issues, which may be most of a frame's work.
 void Scheduler::look_at_progress() {
   for (const InstanceId& id : planned_) {
-    InstructionStatus& status = board_[id.cell].status(id.slot, id.instruction);
+    CellBoard& cell = board_[id.cell];
+    const InstructionStatus& status = cell.status(id.slot, id.instruction);
     if (status.state < State::Committed)
-      status.done = status.uncommitted - status.unissued - executor_.undone(id);
+      cell.progressed(id.slot, id.instruction, status.uncommitted,
+                      status.uncommitted - status.unissued - executor_.undone(id));
   }
 }
 
@@ -135,6 +143,8 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
     if (graph(at)[i].predecessors == 0) consider({at, i}, now);
   }
   settle(now);
+  look_at_timers(at.cell);
+  expected_[at.cell] = kAlways;
   return true;
 }
 
@@ -173,7 +183,11 @@ void Scheduler::release(FrameRef frame) { board_.frame(frame).state = FrameStatu
 
 void Scheduler::step(Tick now) {
   collect(now);
-  for_each_frame([&](FrameRef at) { expire(at, now); });
+  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+    if (timers_[c] > now) continue;
+    for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) expire({c, slot}, now);
+    look_at_timers(c);
+  }
   if (!ready_.empty() || policy_.pending()) decide(now);
   executor_.flush();
 }
@@ -201,8 +215,8 @@ void Scheduler::collect(Tick now) {
       board_[ref.frame.cell].measured(graph(ref.frame)[ref.instruction].opcode, end.count,
                                       end.busy);
       if (status.state < State::Committed) {
-        status.uncommitted -= end.count;
-        status.done = 0;
+        board_[ref.frame.cell].progressed(ref.frame.slot, ref.instruction,
+                                          status.uncommitted - end.count, 0);
         if (status.uncommitted == 0) {
           status.committed = end.at;
           if (board_[ref.frame.cell].has_profile())
@@ -233,7 +247,9 @@ void Scheduler::look_at_devices(Tick now) {
     for (const DeviceEvent& event : std::span(events).first(count)) {
       board_.device(event.device).up = event.up;
       policy_.changed(view(now), event.device);
-      if (!event.up) for_each_frame([&](FrameRef at) { revoke(at, now); });
+      if (event.up) continue;
+      for (std::uint16_t c = 0; c < cells_.size(); ++c)
+        for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) revoke({c, slot}, now);
     }
   }
 }
@@ -270,7 +286,8 @@ void Scheduler::revoke(FrameRef at, Tick now) {
         !executor_.lost(identify(ref)))
       continue;
     ++frame.open;
-    status.unissued = status.uncommitted = status.chunks;
+    status.unissued = status.chunks;
+    board_[at.cell].progressed(at.slot, i, status.chunks, 0);
     for (const std::uint16_t next : successors) {
       InstructionStatus& reader = this->status({at, next});
       ++reader.waiting;
@@ -362,7 +379,7 @@ void Scheduler::miss(Ref first, Reason why, Tick now) {
     const Instruction& instruction = graph(ref.frame)[ref.instruction];
     status.state = State::Missed;
     status.why = why;
-    status.uncommitted = status.done = 0;  // nobody waits for it
+    board_[ref.frame.cell].progressed(ref.frame.slot, ref.instruction, 0, 0);  // nobody waits
     status.committed = now;
     --board_.frame(ref.frame).open;
     if (issued) executor_.cancel(identify(ref));
@@ -388,6 +405,7 @@ void Scheduler::drop(FrameRef at, Reason why, Tick now) {
     if (issued) executor_.cancel(identify({at, i}));
   }
   forget_unready();
+  look_at_timers(at.cell);
   finish_if_over(at, now);
 }
 
@@ -398,6 +416,8 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
   if (!live && frame.state != FrameStatus::State::Draining) return;
   frame.state = FrameStatus::State::Finished;
   frame.finished = now;
+  finished_.push_back(at);
+  look_at_timers(at.cell);
   if (live || frame.why == Reason::Deadline) board_[at.cell].ended(live);
   if (live) board_[at.cell].completed(at.slot);
   policy_.ended(view(now), at);
@@ -440,39 +460,49 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
   return true;
 }
 
-Tick Scheduler::next_timer() const {
-  Tick next = policy_.next();
-  for (const CellBoard& cell : board_.cells()) {
-    const auto timers = cell.graph().timers();
-    for (const FrameStatus& frame : cell.frames()) {
-      if (frame.state != FrameStatus::State::Live) continue;
-      next = std::min(next, frame.deadline);
-      if (frame.next_timer < timers.size()) {
-        next = std::min(next, frame.air_start + timers[frame.next_timer].offset);
-      }
+void Scheduler::look_at_timers(std::uint16_t cell) {
+  const auto timers = board_[cell].graph().timers();
+  Tick next = kNever;
+  for (const FrameStatus& frame : std::as_const(board_)[cell].frames()) {
+    if (frame.state != FrameStatus::State::Live) continue;
+    next = std::min(next, frame.deadline);
+    if (frame.next_timer < timers.size())
+      next = std::min(next, frame.air_start + timers[frame.next_timer].offset);
+  }
+  timers_[cell] = next;
+}
+
+Tick Scheduler::next_timer() const { return std::min(policy_.next(), std::ranges::min(timers_)); }
+
+// When the cell's live frames expect their next item.
+Tick Scheduler::expected(std::uint16_t number) {
+  Cell& cell = *cells_[number];
+  Tick next = kNever;
+  for (std::uint16_t slot = 0; slot < board_[number].ring(); ++slot) {
+    const FrameStatus& frame = board_.frame({number, slot});
+    if (frame.state != FrameStatus::State::Live) continue;
+    std::uint32_t& cursor = cell.arrival_cursor[slot];
+    for (; cursor < cell.by_arrival.size(); ++cursor) {
+      const std::uint16_t id = cell.by_arrival[cursor];
+      const InstructionStatus& waiting = status({{number, slot}, id});
+      if (waiting.state >= State::Committed || arrivals_[number].taken(slot, id) >= waiting.chunks)
+        continue;
+      const Tick release = graph({number, slot})[id].release;
+      next = std::min(next, release == kAlways ? kAlways : frame.air_start + release);
+      break;
     }
   }
   return next;
 }
 
-Tick Scheduler::next_arrival() {
+// Items come without the scheduler's knowing, which can only make what was expected before later.
+Tick Scheduler::next_arrival(Tick now) {
   Tick next = kNever;
-  for_each_frame([&](FrameRef at) {
-    const FrameStatus& frame = board_.frame(at);
-    if (frame.state != FrameStatus::State::Live) return;
-    Cell& cell = *cells_[at.cell];
-    std::uint32_t& cursor = cell.arrival_cursor[at.slot];
-    for (; cursor < cell.by_arrival.size(); ++cursor) {
-      const std::uint16_t id = cell.by_arrival[cursor];
-      const InstructionStatus& waiting = status({at, id});
-      if (waiting.state >= State::Committed ||
-          arrivals_[at.cell].taken(at.slot, id) >= waiting.chunks)
-        continue;
-      const Tick release = graph(at)[id].release;
-      next = std::min(next, release == kAlways ? kAlways : frame.air_start + release);
-      break;
-    }
-  });
+  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+    if (expected_[c] <= now) expected_[c] = expected(c);
+    if (expected_[c] <= now) return expected_[c];
+    next = std::min(next, expected_[c]);
+  }
   return next;
 }
 

@@ -37,11 +37,14 @@ class Scheduler {
 
   /// When step() has something to do even if nothing else happens; kNever when never.
   Tick next_timer() const;
-  /// When the next item from outside is expected by a live frame; kNever when none is.
-  Tick next_arrival();
+  /// Frames that have finished since publish().
+  std::span<const FrameRef> finished() const { return finished_; }
+  /// When the next item from outside is expected by a live frame; kNever when none is, and what is
+  /// overdue when anything is.
+  Tick next_arrival(Tick now);
 
-  /// Lets poll() see the events of all calls up to now.
-  void publish() noexcept;
+  /// Lets poll() see the events of all calls up to now; the cells that have some, a bit each.
+  std::uint64_t publish() noexcept;
   /// Of one cell. One other thread for each cell may call it.
   std::size_t poll(std::uint16_t cell, std::span<FrameEvent> out) noexcept {
     return cells_[cell]->events.pop(out);
@@ -63,14 +66,14 @@ class Scheduler {
   InstructionStatus& status(Ref ref) {
     return board_[ref.frame.cell].status(ref.frame.slot, ref.instruction);
   }
-  template <typename Visit>
-  void for_each_frame(Visit&& visit);
   View view(Tick now) const { return {board_, ready_, planned_, now}; }
   InstanceId identify(Ref ref) const;
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
   void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
             Tick now);
   void refuse(FrameRef at, bool had_room, Tick now);
+  void look_at_timers(std::uint16_t cell);
+  Tick expected(std::uint16_t cell);
   void look_at_progress();
   void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);
@@ -96,6 +99,12 @@ class Scheduler {
   Policy& policy_;
   Executor& executor_;
   std::vector<std::unique_ptr<Cell>> cells_;
+  // By cell, so that what does not concern a cell costs it nothing but a look here: when its frames
+  // have something to do next, and a time before which none of them expects an item.
+  std::vector<Tick> timers_, expected_;
+  std::uint64_t told_ = 0;  // cells with events since publish(), a bit each
+  static_assert(kMaxCells <= 64);
+  std::vector<FrameRef> finished_;
   std::vector<InstanceId> ready_, planned_;
   std::array<Issue, 16> issues_;  // as the policy writes them
   std::vector<Ref> skipped_;      // without chunks, about to commit

@@ -48,7 +48,8 @@ CellBoard::CellBoard(const Graph& graph, std::uint32_t ring,
     : graph_(&graph),
       opcodes_(graph.opcodes()),
       frames_(ring),
-      instructions_(std::size_t{ring} * graph.size()) {
+      instructions_(std::size_t{ring} * graph.size()),
+      left_(std::size_t{ring} * graph.lots().size()) {
   for (std::size_t i = 0; i < opcodes_.size(); ++i) {
     if (i < opcodes.size()) opcodes_[i].name = opcodes[i];
     if (i < grain.size()) opcodes_[i].grain = grain[i];
@@ -74,6 +75,15 @@ void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) 
                                    std::memory_order_relaxed);
   info.window_chunks = 0;
   info.window_busy = 0;
+}
+
+void CellBoard::progressed(std::uint16_t slot, std::uint16_t instruction, std::uint32_t uncommitted,
+                           std::uint32_t done) {
+  InstructionStatus& status = this->status(slot, instruction);
+  left_[slot * graph_->lots().size() + graph_->lot(instruction)] +=
+      (uncommitted - done) - (status.uncommitted - status.done);
+  status.uncommitted = uncommitted;
+  status.done = done;
 }
 
 void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time) {
@@ -130,9 +140,12 @@ void CellBoard::offered(std::uint16_t slot) {
   }
   newest_ = frame.frame;
   newest_start_ = frame.air_start;
+  const std::span left(&left_[slot * graph_->lots().size()], graph_->lots().size());
+  std::ranges::fill(left, 0);
   for (OpcodeInfo& info : opcodes_) info.asked = 0;
   for (std::uint16_t i = 0; i < graph_->size(); ++i) {
     opcodes_[(*graph_)[i].opcode].asked += status(slot, i).chunks;
+    left[graph_->lot(i)] += status(slot, i).chunks;
   }
 }
 

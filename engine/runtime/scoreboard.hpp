@@ -33,7 +33,9 @@ class DeviceMask {
   constexpr std::uint32_t count() const {
     return static_cast<std::uint32_t>(std::popcount(words_[0]) + std::popcount(words_[1]));
   }
-  bool operator==(const DeviceMask&) const = default;
+  constexpr bool operator==(const DeviceMask& other) const {  // = default calls memcmp
+    return words_[0] == other.words_[0] && words_[1] == other.words_[1];
+  }
 
  private:
   std::array<std::uint64_t, kDevices / 64> words_{};
@@ -213,6 +215,12 @@ class CellBoard {
   std::span<const InstructionStatus> statuses(std::uint16_t slot) const {
     return {&instructions_[std::size_t{slot} * graph_->size()], graph_->size()};
   }
+  /// By lot of the graph, chunks that a live frame still has to do, as far as is known: what has
+  /// not committed, without what was done of it.
+  std::span<const std::uint32_t> left(std::uint16_t slot) const {
+    const std::size_t lots = graph_->lots().size();
+    return {&left_[slot * lots], lots};
+  }
   /// Empty rows unless the cell has a profile.
   const OnType& on(std::uint16_t opcode, std::uint16_t type) const {
     return on_type_[std::size_t{type} * graph_->opcodes() + opcode];
@@ -240,6 +248,9 @@ class CellBoard {
   }
   /// Adds an instruction's execution to its opcode's calibration window.
   void measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy);
+  /// Notes how many of an instruction's chunks have not committed, and are done of those.
+  void progressed(std::uint16_t slot, std::uint16_t instruction, std::uint32_t uncommitted,
+                  std::uint32_t done);
   /// Notes what a frame in its place asks for, and when.
   void offered(std::uint16_t slot);
   /// For a pool of devices: by type and opcode.
@@ -259,6 +270,7 @@ class CellBoard {
   std::vector<Average> symbol_time_;  // [step]
   std::vector<FrameStatus> frames_;
   std::vector<InstructionStatus> instructions_;
+  std::vector<std::uint32_t> left_;  // [slot][lot]
   Tick interval_ = kNever, newest_start_ = kNever;
   std::uint64_t newest_ = 0;
   std::uint32_t refused_ = 0, late_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace carillon::runtime {
 
@@ -124,8 +125,8 @@ void Simulation::tell(const FrameEvent& event) {
 bool Simulation::take_events() {
   std::array<FrameEvent, 16> events;
   bool any = false;
-  scheduler_.publish();
-  for (std::uint16_t cell = 0; cell < board_.cells().size(); ++cell) {
+  for (std::uint64_t cells = scheduler_.publish(); cells != 0; cells &= cells - 1) {
+    const auto cell = static_cast<std::uint16_t>(std::countr_zero(cells));
     while (const std::size_t count = scheduler_.poll(cell, events)) {
       any = true;
       for (const FrameEvent& event : std::span(events).first(count)) {

@@ -2,6 +2,7 @@
 // events and executions.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -193,6 +194,63 @@ TEST(Cells, NobodyIsRefusedWhereThereIsRoomForAll) {
   for (const Outcome& outcome : run(cells, *policy, 2)) {
     EXPECT_EQ(outcome.done, 400U);
     EXPECT_LE(outcome.latency, kFrame);
+  }
+}
+
+// Asks another policy, and holds the cells' sums of what is left against their instructions.
+class Recounting final : public Policy {
+ public:
+  explicit Recounting(std::string_view name, std::span<const DeviceMask> groups)
+      : policy_(make_policy(name, groups)) {}
+  Admission admit(const View& view, FrameRef frame) override {
+    recount(view);
+    return policy_->admit(view, frame);
+  }
+  std::size_t decide(const View& view, std::span<Issue> out) override {
+    recount(view);
+    return policy_->decide(view, out);
+  }
+  std::uint64_t looks = 0;
+
+ private:
+  void recount(const View& view) {
+    for (const CellBoard& cell : view.board.cells())
+      for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
+        if (cell.frame(slot).state != FrameStatus::State::Live) continue;
+        std::vector<std::uint32_t> left(cell.graph().lots().size());
+        for (std::uint16_t i = 0; i < cell.graph().size(); ++i) {
+          const InstructionStatus& status = cell.status(slot, i);
+          left[cell.graph().lot(i)] += status.uncommitted - status.done;
+        }
+        EXPECT_TRUE(std::ranges::equal(left, cell.left(slot)));
+        ++looks;
+      }
+  }
+  std::unique_ptr<Policy> policy_;
+};
+
+TEST(Cells, WhatIsLeftOfAFrameIsWhatItsInstructionsHaveLeft) {
+  std::mt19937 random(5);
+  for (const std::string_view name : policy_names()) {
+    const Graph lossy = random_graph(random, {.close = 9000, .deadline = 12000}),
+                brief = random_graph(random, {.arrivals = 0, .drop_alone = 0.4, .deadline = 7000});
+    for (std::uint16_t i = 0; i < lossy.size(); ++i)
+      EXPECT_TRUE(lossy.lots()[lossy.lot(i)] == (Lot{lossy[i].deadline, lossy[i].opcode}));
+    Recounting policy(name, std::array{cores(0, 2), cores(1, 2), cores(0, 1), cores(2, 1)});
+    const std::vector<Cost> costs = {{20, 100}, {10, 70}, {0, 310}, {5, 45}};
+    Simulation simulation({{lossy, 4, {}, costs}, {brief, 3, {}, costs}}, policy, 3);
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      const auto at = static_cast<Tick>(4000 * n);
+      simulation.begin(at, {n, 0}, at);
+      simulation.begin(at + 700, {n, 1}, at + 700);
+      if (n % 7 == 3) simulation.abandon(at + 2000, {n, 0});
+      for (std::uint16_t i = 0; i < lossy.size(); ++i)
+        for (std::uint32_t item = 0; lossy[i].feed == Feed::Arrivals && item < lossy[i].chunks;
+             ++item)
+          if (random() % 4 != 0) simulation.arrive(at + 10 * item, {n, 0}, i, item);
+    }
+    simulation.run();
+    EXPECT_GE(policy.looks, 50U);
   }
 }
 

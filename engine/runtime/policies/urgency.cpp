@@ -7,29 +7,28 @@
 namespace carillon::runtime {
 namespace {
 
-// When what an instruction has to do is wanted; not before all of the frames before it.
-Tick due_of(const CellBoard& cell, const FrameStatus& frame, std::uint16_t instruction) {
-  const Tick deadline = cell.graph()[instruction].deadline;
+// When what a frame has to do by `deadline` is wanted; not before all of the frames before it.
+Tick due_of(const FrameStatus& frame, Tick deadline) {
   return std::max(frame.queue, deadline == kNever ? kNever : frame.air_start + deadline);
 }
 
-// On one group, of the cell's live frames and wanted by `due`, in device time, as far as it has
-// been measured; `yielding`: also of those that yield.
-double remaining_work(const CellBoard& cell, const Groups& groups, const DeviceMask& group,
-                      Tick due, bool yielding) {
-  double work = 0;
-  const Graph& graph = cell.graph();
+// Visits the work that the cell's live frames leave on one group, with when it is wanted, in device
+// time, as far as it has been measured: of a frame in order of what is wanted first, until visit()
+// is false. `yielding`: also of frames that yield.
+template <typename Visit>
+void for_each_lot(const CellBoard& cell, const Groups& groups, const DeviceMask& group,
+                  bool yielding, Visit&& visit) {
+  const auto lots = cell.graph().lots();
   for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
     const FrameStatus& frame = cell.frame(slot);
     if (frame.state != FrameStatus::State::Live || (frame.yields && !yielding)) continue;
-    for (std::uint16_t i = 0; i < graph.size(); ++i) {
-      const std::uint16_t opcode = graph[i].opcode;
-      if (groups[opcode] != group || due_of(cell, frame, i) > due) continue;
-      const InstructionStatus& status = cell.status(slot, i);
-      work += (status.uncommitted - status.done) * cell.opcodes()[opcode].mean;
+    const auto left = cell.left(slot);
+    for (std::size_t l = 0; l < lots.size(); ++l) {
+      if (left[l] == 0 || groups[lots[l].opcode] != group) continue;
+      const double work = left[l] * cell.opcodes()[lots[l].opcode].mean;
+      if (!visit(slot, due_of(frame, lots[l].deadline), work)) break;
     }
   }
-  return work;
 }
 
 bool is_only_live_frame(const View& view) {
@@ -98,25 +97,48 @@ struct Shares {
   double equal = 0, fair = 0;
 };
 
-// Device time on a group that goes to other cells before what is wanted by `due`: to what they have
-// in flight, and to what they are entitled to of the frames that are still to come.
-double taken_by_others(const View& view, const Shares& shares, FrameRef at, const Groups& groups,
-                       const DeviceMask& group, Tick due) {
+// Instants at which a frame is looked at, ascending, with the device time on a group that goes to
+// other cells until then. So many at once, so that other cells are gone through but once.
+struct Checkpoints {
+  static constexpr std::size_t kMost = 16;
+  std::size_t count = 0;
+  std::array<Tick, kMost> at;
+  std::array<double, kMost> own;  // the frame's work until then
+  std::array<double, kMost> taken;
+};
+
+// What goes to other cells: what they have in flight, and what they are entitled to of the frames
+// that are still to come.
+void add_taken_by_others(const View& view, const Shares& shares, FrameRef at, const Groups& groups,
+                         const DeviceMask& group, Checkpoints& points) {
   const bool yields = shares.exceeds(at.cell);
-  double taken = 0;
+  std::array<double, Checkpoints::kMost> wanted{};  // since the checkpoint before
+  points.taken = {};
   for (std::uint16_t c = 0; c < shares.cells; ++c) {
     if (c == at.cell) continue;
     const CellBoard& cell = view.board[c];
     const bool first = yields && !shares.exceeds(c);  // whatever its deadlines
-    taken += remaining_work(cell, groups, group, first ? kNever : due, yields);
+    std::uint32_t frame = cell.ring();
+    std::size_t point = 0;
+    for_each_lot(cell, groups, group, yields, [&](std::uint16_t slot, Tick due, double work) {
+      if (slot != frame) point = 0;
+      frame = slot;
+      while (!first && point < points.count && points.at[point] < due) ++point;
+      if (point == points.count) return false;
+      wanted[point] += work;
+      return true;
+    });
     if (!yields && shares.exceeds(c)) continue;
     const Tick from = std::max(view.now, cell.next_start());
     const bool owed = first || shares.starves(c, cell);
-    const Tick until = owed ? due : due - cell.graph().shortest_span();
-    if (until > from)
-      taken += std::min(shares.wish[c], shares.fair) * static_cast<double>(until - from);
+    const double share = std::min(shares.wish[c], shares.fair);
+    for (std::size_t p = 0; p < points.count; ++p) {
+      const Tick until = owed ? points.at[p] : points.at[p] - cell.graph().shortest_span();
+      if (until > from) points.taken[p] += share * static_cast<double>(until - from);
+    }
   }
-  return taken;
+  double so_far = 0;
+  for (std::size_t p = 0; p < points.count; ++p) points.taken[p] += so_far += wanted[p];
 }
 
 // What one group has to do for a frame, in device time.
@@ -161,13 +183,18 @@ Tail tail_of(const Task& task) {
 }
 
 // Whether a frame that waits for `before` is done in time, and all of it that would be dropped
-// alone and can be in time at all. `others`: what goes to other cells until then.
-template <typename Others>
-bool in_time(const Task& task, Tick now, double before, const Others& others) {
+// alone and can be in time at all. `look` fills in what goes to other cells.
+template <typename Look>
+bool in_time(const Task& task, Tick now, double before, const Look& look) {
   const Graph& graph = task.cell.graph();
   const double devices = task.group.count();
   const auto until = [&](Tick offset) {
     return static_cast<double>(task.frame.air_start + offset - now);
+  };
+  Checkpoints points;
+  const auto fits = [&](std::size_t p) {
+    return before + points.own[p] + points.taken[p] <=
+           devices * static_cast<double>(points.at[p] - now);
   };
   double work = 0;
   for (std::uint16_t rank = 0; rank < graph.size(); ++rank) {
@@ -176,12 +203,21 @@ bool in_time(const Task& task, Tick now, double before, const Others& others) {
     if (!instruction.drop_alone || rank + 1 == graph.size()) continue;
     const auto next = static_cast<std::uint16_t>(rank + 1);
     if (graph[graph.by_rank(next)].deadline == instruction.deadline) continue;
-    const double most = devices * until(instruction.deadline);
-    if (work <= most && before + work + others(task.frame.air_start + instruction.deadline) > most)
-      return false;
+    if (work > devices * until(instruction.deadline)) continue;
+    points.at[points.count] = task.frame.air_start + instruction.deadline;
+    points.own[points.count] = work;
+    if (++points.count < Checkpoints::kMost) continue;
+    look(points);
+    for (; points.count > 0; --points.count)
+      if (!fits(points.count - 1)) return false;
   }
+  points.at[points.count++] = task.frame.deadline;
+  look(points);
+  const std::size_t last = points.count - 1;
+  for (std::size_t p = 0; p < last; ++p)
+    if (!fits(p)) return false;
   const Tail tail = tail_of(task);
-  const double busy = (before + work - tail.work + others(task.frame.deadline)) / devices;
+  const double busy = (before + work - tail.work + points.taken[last]) / devices;
   const double start = tail.available == kAlways ? 0 : until(tail.available);
   return std::max(busy, start) + std::max(tail.path, tail.work / devices) <=
          static_cast<double>(task.frame.deadline - now);
@@ -219,7 +255,7 @@ Priority priority_of(const View& view, const InstanceId& id) {
   const CellBoard& cell = view.board[id.cell];
   const FrameStatus& frame = cell.frame(id.slot);
   return {.yields = frame.yields,
-          .due = due_of(cell, frame, id.instruction),
+          .due = due_of(frame, cell.graph()[id.instruction].deadline),
           .frame = id.frame,
           .rank = cell.graph().rank(id.instruction),
           .cell = id.cell};
@@ -235,13 +271,15 @@ Admission admission(const View& view, FrameRef at, const Groups& groups) {
     const Shares shares(view, groups, group);
     if (shares.exceeds(at.cell)) verdict = std::min(verdict, Admission::Yield);
     const Task task{cell, frame, at.slot, groups, group};
-    double own = 0;
-    for (std::uint16_t i = 0; i < cell.graph().size(); ++i) own += task.work(i);
-    const double before = remaining_work(cell, groups, group, kNever, true) - own;
-    const auto others = [&](Tick due) {
-      return taken_by_others(view, shares, at, groups, group, due);
+    double before = 0;
+    for_each_lot(cell, groups, group, true, [&](std::uint16_t slot, Tick, double work) {
+      before += slot == at.slot ? 0 : work;
+      return true;
+    });
+    const auto look = [&](Checkpoints& points) {
+      add_taken_by_others(view, shares, at, groups, group, points);
     };
-    if (!in_time(task, view.now, before, others))
+    if (!in_time(task, view.now, before, look))
       verdict =
           std::min(verdict, is_worth_a_try(view, cell) ? Admission::Yield : Admission::Refuse);
   });
