@@ -97,6 +97,14 @@ def ended(folder: Path) -> list[dict[str, Any]]:
             "4: files.../x must be a file's name",
         ),
         (
+            "command: ['{a}']\ngrid: {a: [1]}\nresult: ../x",
+            "3: result is '../x' but must be a file in the run's own folder",
+        ),
+        (
+            "command: [x]\ngrid: {a: [b, /etc]}\nresult: '{a}/hosts'",
+            "3: result is '{a}/hosts' but must be a file in the run's own folder",
+        ),
+        (
             "command: ['{a}']\ngrid: {a: [1]}\ncolumns: [y]\nplot:\n  x: b\n  y: y",
             "5: plot.x is 'b' but must be a parameter: a",
         ),
@@ -222,6 +230,23 @@ def test_a_missing_program_and_a_missing_result_are_failures(tmp_path: Path) -> 
     assert ended(tmp_path)[0]["error"] == "/no/program: no such file or directory"
     assert not run(tmp_path, "command: ['true']\ngrid: {}\nresult: r.json")
     assert ended(tmp_path)[0]["error"] == "r.json: no such file or directory"
+
+
+def test_a_folder_that_cannot_be_emptied_costs_only_its_task(tmp_path: Path) -> None:
+    text = "command: [sh, -c, 'echo {n}']\ngrid: {n: [1, 2]}\n"
+    first, _ = grid.tasks(described(tmp_path, text), tmp_path / "out")
+    first.folder.parent.mkdir(parents=True)
+    first.folder.write_text("in the way")
+    assert not run(tmp_path, text)
+    assert [outcome["state"] for outcome in ended(tmp_path)] == ["failed", "ok"]
+    assert ended(tmp_path)[0]["error"] == f"{first.folder}: not a directory"
+
+
+def test_doubled_braces_are_literal_ones(tmp_path: Path) -> None:
+    text = "command: [sh, -c, 'cat {name}']\nfiles: {in: '[\"{{name}}\", \"{name}\", {n}]'}\n"
+    assert run(tmp_path, text + "grid: {name: [in], n: [5]}\n")
+    (row,) = rows(tmp_path)
+    assert [row["0"], row["1"], row["2"]] == ["{name}", "in", "5"]
 
 
 def test_an_accepted_status_is_no_failure(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def sweep(name: str, choice: Choice, folder: Path | None, *, fresh: bool, as_jso
     target.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=as_json, highlight=False, markup=False)
     with _alone(target), Interrupts() as interrupts:
-        if fresh:
-            shutil.rmtree(target / "tasks", ignore_errors=True)
+        if fresh and (target / "tasks").exists():
+            shutil.rmtree(target / "tasks")  # an error names what is in the way
         tasks = grid.tasks(described, target.absolute())
         outcomes = _known(tasks)
         if outcomes:
@@ -66,7 +66,7 @@ def sweep(name: str, choice: Choice, folder: Path | None, *, fresh: bool, as_jso
         table.write_csv(target / "results.csv", rows)
         drawn = _draw(target, described, rows)
     if as_json:
-        print(json.dumps({"rows": rows} | about, indent=2))
+        print(json.dumps({"rows": rows} | about, indent=2, ensure_ascii=False))
     _tell(console, described, rows)
     _tell_failures(console, tasks, outcomes)
     files = [target / name for name in ("results.csv", "sweep.json", *drawn)]

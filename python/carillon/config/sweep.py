@@ -43,7 +43,8 @@ class Sweep(Base):
     command: list[Word] = key(
         ...,
         "The words of the command, with `{parameter}` where a value goes; `{here}` is the folder "
-        "of this file, `{seed}` the repeat's seed. It runs in a folder of its own.",
+        "of this file, `{seed}` the repeat's seed, `{{word}}` a literal `{word}`. It runs in a "
+        "folder of its own.",
         allowed="a list, each a word or a number",
     )
     grid: dict[str, Any] = key(

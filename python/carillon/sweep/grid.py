@@ -24,7 +24,7 @@ from carillon.sweep.task import Scalar, Task
 
 MOST_TASKS = 100_000
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
+_PLACE = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{([A-Za-z_]\w*)\}")
 _RANGE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
 _OURS = ("here", "seed")  # placeholders that are no parameters of the grid
 
@@ -96,15 +96,12 @@ def _task(described: Described, folder: Path, parameters: Mapping[str, Scalar]) 
     known.setdefault("seed", str(sweep.seed))
     here = str(described.file.resolve().parent)
 
-    def fill(what: str, values: Mapping[str, str]) -> str:
-        return _PLACE.sub(lambda place: values.get(place[1], place[0]), what)
-
-    words, result = [text(word) for word in sweep.command], fill(sweep.result, known)
-    # {here} stays as it is: what lies elsewhere is the same result.
+    words, result = [text(word) for word in sweep.command], _fill(sweep.result, known)
+    # {here} stays as it is: what lies elsewhere is the same result. So does {{here}}.
     content = {
         "version": core.version,
-        "command": [fill(word, known) for word in words],
-        "files": {name: fill(body, known) for name, body in sweep.files.items()},
+        "command": [_fill(word, known) for word in words],
+        "files": {name: _fill(body, known) for name, body in sweep.files.items()},
         "result": result,
         "accept": sorted(sweep.accept),
         "parameters": dict(parameters),
@@ -117,12 +114,24 @@ def _task(described: Described, folder: Path, parameters: Mapping[str, Scalar]) 
         folder / "tasks" / f"{stem}-{key[:8]}",
         key,
         parameters,
-        tuple(fill(word, whole) for word in words),
-        {name: fill(body, whole) for name, body in sweep.files.items()},
-        result,
+        tuple(_literal(word, whole) for word in words),
+        {name: _literal(body, whole) for name, body in sweep.files.items()},
+        _literal(sweep.result, known),
         tuple(sweep.accept),
         sweep.timeout_s,
         folder / "stop",
+    )
+
+
+def _fill(what: str, values: Mapping[str, str]) -> str:
+    """With values for the placeholders that have one."""
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), what)
+
+
+def _literal(what: str, values: Mapping[str, str]) -> str:
+    """The same, and a literal `{word}` for each `{{word}}`."""
+    return _PLACE.sub(
+        lambda place: values.get(place[1], place[0]) if place[1] else place[0][1:-1], what
     )
 
 
@@ -174,7 +183,7 @@ def _places(sweep: Sweep) -> dict[str, Key]:
     ]
     found: dict[str, Key] = {}
     for key, what in texts:
-        for name in _PLACE.findall(what):
+        for name in filter(None, _PLACE.findall(what)):
             found.setdefault(name, key)
     return found
 
@@ -193,7 +202,25 @@ def _check(sweep: Sweep, axes: tuple[Axis, ...]) -> list[tuple[Key, str]]:
     for name in sweep.files:
         if Path(name).name != name or name in ("stdout", "stderr", "task.json"):
             wrong.append((("files", name), "must be a file's name, without a folder, not ours"))
+    if any(_leads_out(each) for each in [sweep.result, *_values_in(sweep.result, axes)]):
+        wrong.append(
+            (("result",), f"is {shown(sweep.result)} but must be a file in the run's own folder")
+        )
     return wrong
+
+
+def _leads_out(path: str) -> bool:
+    return Path(path).is_absolute() or ".." in Path(path).parts or path in ("", ".")
+
+
+def _values_in(what: str, axes: tuple[Axis, ...]) -> Iterator[str]:
+    """Values of the parameters that a text has places for."""
+    names = _PLACE.findall(what)
+    for axis in axes:
+        for row in axis.values:
+            yield from (
+                text(one) for name, one in zip(axis.names, row, strict=True) if name in names
+            )
 
 
 def _check_names(sweep: Sweep, names: list[str]) -> Iterator[tuple[Key, str]]:
@@ -201,7 +228,11 @@ def _check_names(sweep: Sweep, names: list[str]) -> Iterator[tuple[Key, str]]:
     for name, key in used.items():
         if name not in names and name not in _OURS:
             there = ", ".join([*names, *_OURS])
-            yield key, f"has {{{name}}}, which is no parameter; there are {there}"
+            yield (
+                key,
+                f"has {{{name}}}, which is no parameter; there are {there}; "
+                f"{{{{{name}}}}} is a literal one",
+            )
     for axis in sweep.grid:
         unused = [name.strip() for name in axis.split(",") if name.strip() not in used]
         if unused:

@@ -60,12 +60,19 @@ class Outcome:
 def perform(task: Task) -> Outcome:
     """Runs a task in an empty folder of its own, and writes there how it ended.
 
-    One that has ended already is not run again: its worker was lost before it could tell.
+    One that has ended already is not run again: its worker was lost before it could tell. One
+    whose folder cannot be emptied or written has failed.
     """
-    known = recorded(task)
-    if known is not None:
-        return known
-    shutil.rmtree(task.folder, ignore_errors=True)
+    try:
+        return recorded(task) or _perform(task)
+    except OSError as error:
+        about = f"{error.filename or task.folder}: {(error.strerror or str(error)).lower()}"
+        return Outcome("failed", about, None, 0.0, platform.node())
+
+
+def _perform(task: Task) -> Outcome:
+    if task.folder.exists():
+        shutil.rmtree(task.folder)
     task.folder.mkdir(parents=True)
     for name, text in task.files.items():
         (task.folder / name).write_text(text, encoding="utf-8")
