@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from carillon import calibration, cells, cli, memory_run, search, validation
+from carillon.commands import validate
 from carillon.config import Cell, ConfigError
 from carillon.config.load import parse_cell
 from carillon.machine import Machine
@@ -82,6 +83,27 @@ def test_the_command_measures_draws_and_tells(tmp_path: Path) -> None:
         assert 0 <= one["excess"] <= 0.05
     for name in ("latencies.png", "job-sizes.png"):
         assert (tmp_path / name).stat().st_size > 10_000
+
+
+def test_a_cell_that_fails_is_named_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Prediction("laptop-8x2", 1, "air", "D_UL", 1.02, 1.0, 0.9, 1.1, 100)
+
+    def predictions(cell: Cell, *_: object) -> tuple[list[Prediction], None]:
+        if cell.name == "lan-8x4":
+            raise calibration.CalibrationError("no claim of precode was measured")
+        return [kept], None
+
+    monkeypatch.setattr(validation, "predictions", predictions)
+    monkeypatch.setattr(validation, "grains", lambda *_: [])
+    words = ["laptop-8x2", "lan-8x4", "laptop-8x2"]
+    with pytest.raises(validate.ValidationError, match="lan-8x4: no claim of precode"):
+        validate.validate(words, 1, 0.1, tmp_path, as_json=True)
+    about = json.loads((tmp_path / "validation.json").read_text())
+    assert json.loads(capsys.readouterr().out) == about
+    assert [one["cell"] for one in about["latencies"]] == ["laptop-8x2", "laptop-8x2"]
+    assert about["failed"] == {"lan-8x4": "no claim of precode was measured"}
 
 
 # --- Search ---------------------------------------------------------------------------------------

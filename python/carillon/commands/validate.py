@@ -17,10 +17,15 @@ from carillon import cells, runfolder, validation
 from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
+from carillon.errors import CarillonError
 from carillon.validation import PACES, Grains, Prediction
 
 GOOD_LATENCY, GOOD_SIZES = 0.10, 0.05
 _MOST_MEMORY = 400e6  # bytes, of a cell that is tried when none is named
+
+
+class ValidationError(CarillonError):
+    """Cells that could not be measured."""
 
 
 def validate(
@@ -28,7 +33,8 @@ def validate(
 ) -> bool:
     """Measures, tells, and writes validation.json, latencies.png and job-sizes.png.
 
-    Raises KeyboardInterrupt when stopped, with what is known by then written.
+    Raises KeyboardInterrupt when stopped and ValidationError when cells failed, with what is known
+    by then written.
     """
     console = Console(stderr=as_json, highlight=False, markup=False)
     target = folder or Path("runs") / "validation"
@@ -36,6 +42,7 @@ def validate(
     some = [cells.load(name).cell for name in names] or _examples()
     found: list[Prediction] = []
     swept: list[Grains] = []
+    failed: dict[str, str] = {}
     stopped = False
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     hidden = not console.is_terminal
@@ -52,10 +59,13 @@ def validate(
 
         try:
             for cell in some:
-                _one(cell, workers, seconds, step, found, swept)
+                try:
+                    _one(cell, workers, seconds, step, found, swept)
+                except (CarillonError, OSError, RuntimeError, ValueError, MemoryError) as error:
+                    failed[cell.name] = str(error) or type(error).__name__
         except KeyboardInterrupt:
             stopped = True
-    about = _about(found, swept, workers, seconds)
+    about = _about(found, swept, workers, seconds) | {"failed": failed}
     text = json.dumps(about, indent=2, ensure_ascii=False)
     (target / "validation.json").write_text(text + "\n", encoding="utf-8")
     from carillon.plots import validation as plot
@@ -67,6 +77,9 @@ def validate(
         _tell(console, found, swept, target)
     if stopped:
         raise KeyboardInterrupt
+    if failed:
+        each = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise ValidationError(f"not all cells could be measured: {each}")
     return bool(about["latencies_good"] and about["job_sizes_good"])
 
 
