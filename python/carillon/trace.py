@@ -22,7 +22,7 @@ def write(file: Path, folder: RunFolder, telemetry: Telemetry) -> int:
     """Writes the last frames' events; returns how many."""
     events = sorted(_events(folder, telemetry), key=lambda event: event.get("ts", -1.0))
     tree = {"displayTimeUnit": "ms", "traceEvents": events}
-    file.write_text(json.dumps(tree, separators=(",", ":")), encoding="utf-8")
+    file.write_text(json.dumps(tree, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
     return len(events)
 
 

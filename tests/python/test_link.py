@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from carillon import cells, core, link
+from carillon import cells, cli, core, link
 from carillon.config import Run, parse_cell, plan_text
 from carillon.link import (
     CurveError,
@@ -24,6 +24,7 @@ from carillon.link import (
     write_csv,
 )
 from carillon.plots import link as link_plot
+from typer.testing import CliRunner
 
 
 def coin(snr_db: float, frames: int, seed: int) -> dict[str, Any]:
@@ -208,6 +209,16 @@ def test_the_uplink_is_the_same_through_samples() -> None:
     assert samples.ber == pytest.approx(subcarriers.ber, rel=0.1)
     assert samples.evm_percent == pytest.approx(subcarriers.evm_percent, rel=0.05)
     assert study_key(plan, Rules()) != study_key(plan, Rules(samples=True))
+
+
+def test_json_holds_names_as_they_are_written(tmp_path: Path) -> None:
+    cell = tmp_path / "one.yaml"
+    cell.write_text("name: Zürich 8×2\nantennas: 8\nusers: 2\n", encoding="utf-8")
+    words = ["link", str(cell), "--snr", "0", "--frames", "1", "--folder", str(tmp_path), "--json"]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0, result.output
+    for text in (result.stdout, (tmp_path / "link.json").read_text(encoding="utf-8")):
+        assert '"cell": "Zürich 8×2"' in text
 
 
 def test_a_stopped_command_lists_what_is_measured_and_goes_on(tmp_path: Path) -> None:

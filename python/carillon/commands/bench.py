@@ -50,7 +50,13 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
     if csv_file is not None:
         write_csv(rows, csv_file)
     if as_json:
-        print(json.dumps(circumstances() | program | {"rows": [asdict(r) for r in rows]}, indent=2))
+        print(
+            json.dumps(
+                circumstances() | program | {"rows": [asdict(r) for r in rows]},
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
     else:
         _show(rows, choice, program)
     if interrupts.count:
@@ -68,7 +74,13 @@ def bench_cell(name: str, choice: CellChoice, *, as_json: bool) -> bool:
         raise KeyboardInterrupt
     result = cell_result(cell, choice, rows)
     if as_json:
-        print(json.dumps(circumstances() | {"compiler": program["compiler"]} | result, indent=2))
+        print(
+            json.dumps(
+                circumstances() | {"compiler": program["compiler"]} | result,
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
     else:
         _show_cell(result)
     return all(one["blocks_failed"] == 0 < one["blocks"] for one in _ways(result))

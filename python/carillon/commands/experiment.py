@@ -42,7 +42,7 @@ def experiment(name: str, choice: Choice, folder: Path | None, *, as_json: bool)
 
         bottlenecks.draw(target, chosen, rows)
         if as_json:
-            print(json.dumps(about, indent=2))
+            print(json.dumps(about, indent=2, ensure_ascii=False))
         else:
             print_table(console, _table(rows))
             console.print(f"all points: {target / 'study.csv'}, {target}/study.png", soft_wrap=True)

@@ -77,11 +77,17 @@ def link(
     about = {"cell": loaded.cell.name, "rules": asdict(rules)}
     if curve.measured:
         # The files hold the whole curve as it is known, the answer only what was asked.
-        whole = json.dumps(about | {"points": [p.row() for p in curve.known()]}, indent=2)
+        whole = json.dumps(
+            about | {"points": [p.row() for p in curve.known()]}, indent=2, ensure_ascii=False
+        )
         (target / "link.json").write_text(whole + "\n", encoding="utf-8")
         link_plot.draw(target, loaded.cell, rules.direction, curve.known())
     if as_json:
-        print(json.dumps(about | {"points": [p.row() for p in curve.measured]}, indent=2))
+        print(
+            json.dumps(
+                about | {"points": [p.row() for p in curve.measured]}, indent=2, ensure_ascii=False
+            )
+        )
     elif curve.measured:
         print_table(console, _table(curve.measured))
         console.print(f"curve: {curve.file}, {target / 'link.png'}", soft_wrap=True)

@@ -52,7 +52,7 @@ def bench_policies(name: str, choice: Choice, *, as_json: bool) -> bool:
     found = comparison.result()
     if as_json:
         told = circumstances() | policies.about(comparison, found) | {"virtual": imagined}
-        print(json.dumps(told, indent=2))
+        print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         _show(console, found)
         if imagined:

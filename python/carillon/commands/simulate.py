@@ -50,7 +50,7 @@ def simulate(
         about = _about(described, feeds, summaries, whole=len(outcomes) == len(requests))
         files = _write(target, described, about, outcomes, summaries)
         if as_json:
-            print(json.dumps(about, indent=2))
+            print(json.dumps(about, indent=2, ensure_ascii=False))
         print_table(console, _table(summaries))
         console.print(f"simulated: {', '.join(map(str, files))}", soft_wrap=True)
     if len(outcomes) < len(requests):

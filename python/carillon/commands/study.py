@@ -48,7 +48,7 @@ def names(*, as_json: bool) -> None:
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
     every |= {figure.name: figure.title for figure in FIGURES.values()}
     if as_json:
-        print(json.dumps(every, indent=2))
+        print(json.dumps(every, indent=2, ensure_ascii=False))
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, title in every.items():
@@ -100,7 +100,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
     study_plot.draw(target, chosen, presets, rows)
     if as_json:
-        print(json.dumps(_about(chosen, choice, presets, rows), indent=2))
+        print(json.dumps(_about(chosen, choice, presets, rows), indent=2, ensure_ascii=False))
     else:
         print_table(console, _table(rows, presets))
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)

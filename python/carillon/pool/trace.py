@@ -35,7 +35,9 @@ def write(file: Path, described: Described) -> int:
         },
         "traceEvents": [*_names(described, tasks), *sorted(tasks, key=lambda task: task["ts"])],
     }
-    file.write_text(json.dumps(tree, separators=(",", ":")) + "\n", encoding="utf-8")
+    file.write_text(
+        json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     return len(tasks)
 
 
