@@ -121,15 +121,20 @@ void Baseband::load_payload(std::uint64_t frame) noexcept {
             pipeline_.slot(frame).downlink_payload.begin());
 }
 
-// Under the opening flag; the conductor settles it. Few frames can begin while it does not, so that
-// nearly all refusals are in a row.
+// Under the opening flag; the conductor settles it. At most a ring of frames can begin while it
+// does not, so that nearly all refusals follow each other. Half of the rows are kept for those that
+// do not: of the others none is lost, though it is no longer told apart of which something was
+// heard.
 void Baseband::refuse(std::uint64_t first, std::uint64_t count, Tick air_start,
                       bool heard) noexcept {
   Refusal* last = refusals_ == 0 ? nullptr : &refused_[refusals_ - 1];
-  if (last != nullptr && last->first + last->count == first && last->heard == heard)
+  const bool follows = last != nullptr && last->first + last->count == first;
+  if (follows && (last->heard == heard || refusals_ >= kRefused / 2)) {
     last->count += count;
-  else if (refusals_ < kRefused)
+    last->heard |= heard;
+  } else if (refusals_ < kRefused) {  // else the radio has restarted dozens of times meanwhile
     refused_[refusals_++] = {first, count, air_start, heard};
+  }
   any_refused_.store(true, std::memory_order_release);
 }
 

@@ -43,6 +43,20 @@ TEST(Overload, FramesAreNackedAndTheUnitRecovers) {
   test::expect_conservation(rig);
 }
 
+// Every other frame comes while the conductor stands still: no two refusals are alike in a row.
+TEST(Overload, NoRefusalIsLostHoweverManyThereAre) {
+  test::Rig rig(quick_plan());
+  rig.conducting.store(false);
+  rig.silence(1);
+  const Tick start = now();
+  for (std::uint64_t frame = 0; frame < 1200; frame += 2)
+    rig.baseband->open(frame, start + static_cast<Tick>(frame) * rig.frame.duration());
+  rig.finish();
+  EXPECT_EQ(rig.baseband->frames_ended(), 1199U);
+  EXPECT_GE(rig.store.counters().overload_nacks, 600U - 2 * rig.plan.cell.ring);
+  test::expect_conservation(rig);
+}
+
 TEST(Overload, AFrameThatCannotBeInTimeIsNackedWithAllItsBlocks) {
   auto plan = quick_plan();
   plan.cell.deadlines.uplink_budget_ms = 0.01;

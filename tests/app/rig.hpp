@@ -128,6 +128,7 @@ class Rig {
   void finish() {
     if (threads_.empty()) return;
     working.store(true);
+    conducting.store(true);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));  // what is on the wire
     baseband->stop_opening();
     for (const Tick begin = now(); !baseband->drained() && now() - begin < 20 * kSecond;)
@@ -169,7 +170,8 @@ class Rig {
   frame::Pipeline pipeline;
   app::Pool pool;
   std::unique_ptr<app::Baseband> baseband;
-  std::atomic<bool> working{true};  // false: the workers stand still, receivers go on
+  std::atomic<bool> working{true};     // false: the workers stand still, receivers go on
+  std::atomic<bool> conducting{true};  // false: nothing is announced, sent or ended
 
  private:
   static constexpr std::uint32_t kRadios = 4;  // one after another
@@ -193,7 +195,7 @@ class Rig {
       bool did = false;
       for (std::uint32_t r = worker; r < plan.fronthaul.receivers; r += workers)
         did |= baseband->receive(r);
-      if (worker == 0) did |= baseband->conduct();
+      if (worker == 0 && conducting.load()) did |= baseband->conduct();
       if (working.load()) did |= pool.runtime().work(worker);
       if (!did) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
