@@ -25,14 +25,15 @@ _DOWNLINK = ("encode", "precode", "ifft")
 
 
 def sizes(cell: Cell, cores: int) -> dict[str, list[int]]:
-    """Sizes that differ, by stage: no claim takes more than a core's share of an instruction."""
+    """Sizes to try, by stage, ascending: the last is a core's share of its largest instruction,
+    of which no claim takes more."""
     most: dict[str, int] = {}
     stage_of = {op: stage for stage, ops in STAGES.items() for op in ops}
     for op, chunks in core.work(plan_text(cell, Run()), cores)["instructions"]:
         stage = stage_of[op]
         most[stage] = max(most.get(stage, 1), math.ceil(chunks / cores))
     return {
-        stage: [1, *(size for size in SIZES[1:] if size < 2 * most[stage])]
+        stage: [*(size for size in SIZES if size < most[stage]), most[stage]]
         for stage in STAGES
         if stage in most
     }
@@ -61,7 +62,10 @@ def choose(
                 if _better(tried, best):
                     grain, best, changed = {**grain, stage: size}, tried, True
     own = simulate(cell, costs, cores)
-    return (cell.runtime.grain.model_dump(), own) if _better(own, best) else (grain, best)
+    if _better(own, best):
+        asked = cell.runtime.grain.model_dump()
+        return {stage: min(asked[stage], those[-1]) for stage, those in known.items()}, own
+    return grain, best
 
 
 def _better(one: Point, other: Point) -> bool:
@@ -77,8 +81,8 @@ class JobSize:
     """Why a stage's claims are of a size.
 
     chunks: of its largest instruction; claim_us, chunk_us: I and Δ of its costliest opcode;
-    claims_per_core: how many of that instruction a core gets; half_us, double_us: how much later a
-    frame is with claims of half or twice the size, None where there are none such.
+    claims_per_core: how many of that instruction a core gets; smaller_us, larger_us: how much later
+    a frame is with the next smaller or larger of the sizes, None where there is none.
     """
 
     stage: str
@@ -87,8 +91,8 @@ class JobSize:
     claim_us: float
     chunk_us: float
     claims_per_core: float
-    half_us: float | None
-    double_us: float | None
+    smaller_us: float | None
+    larger_us: float | None
 
 
 def explain(cell: Cell, costs: Costs, cores: int, point: Point) -> list[JobSize]:
@@ -108,12 +112,10 @@ def explain(cell: Cell, costs: Costs, cores: int, point: Point) -> list[JobSize]
         )
         size = min(size, those[-1])
 
-        def other(
-            chunks_each: int, stage: str = stage, those: Sequence[int] = those
-        ) -> float | None:
-            if chunks_each not in those:
+        def other(next_size: int | None, stage: str = stage) -> float | None:
+            if next_size is None:
                 return None
-            sized = with_grain(cell, {**cell.runtime.grain.model_dump(), stage: chunks_each})
+            sized = with_grain(cell, {**cell.runtime.grain.model_dump(), stage: next_size})
             return 1e3 * (simulate(sized, costs, cores).latency_ms - point.latency_ms)
 
         why.append(
@@ -124,8 +126,8 @@ def explain(cell: Cell, costs: Costs, cores: int, point: Point) -> list[JobSize]
                 table.claim_ns[names.index(op)] / 1e3,
                 table.chunk_ns[names.index(op)] / 1e3,
                 math.ceil(chunks / min(size, math.ceil(chunks / cores))) / cores,
-                other(size // 2),
-                other(size * 2),
+                other(max((one for one in those if one < size), default=None)),
+                other(min((one for one in those if one > size), default=None)),
             )
         )
     return why

@@ -23,8 +23,11 @@ def of(name: str) -> Cell:
 def test_sizes_end_where_a_core_has_its_share() -> None:
     sizes = job_sizes.sizes(LAN, 2)
     assert sizes["fft"] == [1, 2, 4]  # of 8 antennas
-    assert sizes["demodulate"] == [1, 2, 4, 8, 16, 32]  # of 38 tiles
+    assert sizes["demodulate"] == [1, 2, 4, 8, 16, 19]  # of 38 tiles
     assert job_sizes.sizes(LAN, 8)["fft"] == [1]
+    asked = with_grain(LAN, dict.fromkeys(sizes, 64))
+    chosen, _ = job_sizes.choose(asked, Costs(costs(), Machine.of_speed(2)), 2)
+    assert all(size <= sizes[stage][-1] for stage, size in chosen.items())
     assert "decode" in sizes
     assert "encode" in sizes
     assert "precode" not in job_sizes.sizes(of("thesis-16x8"), 2)
@@ -103,5 +106,5 @@ def test_it_says_what_other_sizes_would_cost() -> None:
     assert demodulate.chunk_us == pytest.approx(0.21)
     for one in why:
         assert one.claims_per_core >= 0.5
-        for later in (one.half_us, one.double_us):
+        for later in (one.smaller_us, one.larger_us):
             assert later is None or later > -0.002 * 1e3 * point.latency_ms

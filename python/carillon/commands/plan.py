@@ -189,12 +189,12 @@ def _tell_sizes(console: Console, found: Plan, swept: Sweep | None) -> None:
     console.print(f"job sizes (runtime.grain): {{{sizes}}}", soft_wrap=True)
     if found.why:
         table = _table(
-            "stage", "chunks a claim", "of", "I µs", "Δ µs", "claims a core", "half", "twice"
+            "stage", "chunks a claim", "of", "I µs", "Δ µs", "claims a core", "smaller", "larger"
         )
         for why in found.why:
             table.add_row(*_why(why))
         print_table(console, table)
-        console.print("half, twice: µs that a frame would be later with claims of that size")
+        console.print("smaller, larger: µs that a frame would be later with the next such size")
     if swept is not None:
         kind = "all" if swept.exhaustive else "all of the uplink's and all of the downlink's"
         console.print(
@@ -205,7 +205,7 @@ def _tell_sizes(console: Console, found: Plan, swept: Sweep | None) -> None:
 
 
 def _why(why: JobSize) -> list[str]:
-    later = ["–" if us is None else f"{us:+.1f}" for us in (why.half_us, why.double_us)]
+    later = ["–" if us is None else f"{us:+.1f}" for us in (why.smaller_us, why.larger_us)]
     return [
         why.stage,
         str(why.size),
