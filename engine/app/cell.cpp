@@ -61,9 +61,10 @@ void Cell::prepare(const std::atomic<bool>& stop,
 // Frames that the radio sends; 0: until it is stopped.
 std::uint64_t Cell::frames_due() const {
   const auto& run = plan_.run;
-  if (run.frames != 0) return run.frames;
   const double length = run.seconds * static_cast<double>(kSecond);
-  return static_cast<std::uint64_t>(std::ceil(length / static_cast<double>(frame_.duration())));
+  const auto in_time =
+      static_cast<std::uint64_t>(std::ceil(length / static_cast<double>(frame_.duration())));
+  return run.frames == 0 || in_time == 0 ? run.frames + in_time : std::min(run.frames, in_time);
 }
 
 bool Cell::over() const {

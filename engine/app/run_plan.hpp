@@ -40,8 +40,8 @@ struct RuntimeOptions {
 
 struct RunOptions {
   Role role = Role::Both;
-  std::uint64_t frames = 0;  // 0: by seconds
-  double seconds = 0;        // 0 with frames 0: until a signal
+  std::uint64_t frames = 0;  // until so many, or so many seconds, whichever comes first;
+  double seconds = 0;        // 0: no such limit
   std::string telemetry = "telemetry.bin";
   std::uint32_t record_frames = 65536;  // frame records kept
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 
 #include "base/cpu.hpp"
 #include "base/thread.hpp"
@@ -13,6 +14,7 @@ namespace {
 // What a datagram may cost in the kernel; duties send a symbol of all antennas in one step.
 constexpr Tick kDatagram = 5 * kMicrosecond;
 constexpr Tick kLooking = 20 * kMillisecond;  // how often the main thread looks after the run
+constexpr Tick kSilence = 10 * kSecond;       // after which frames are not waited for any longer
 
 void say(const std::string& text) { std::fprintf(stderr, "carillond: %s\n", text.c_str()); }
 
@@ -228,8 +230,31 @@ bool Station::over(Tick begun, const std::atomic<bool>& stop) const {
   if (std::all_of(cells_.begin(), cells_.end(), [](const auto& cell) { return cell->over(); }))
     return true;
   const double seconds = first_.run.seconds;
-  if (has_radio(first_) || first_.run.frames != 0 || seconds <= 0) return false;
+  if (has_radio(first_) || seconds <= 0) return false;
   return now() - begun > static_cast<Tick>(seconds * static_cast<double>(kSecond));
+}
+
+// Of cells that still wait for frames.
+std::uint64_t Station::packets_still_coming() const {
+  std::uint64_t packets = 0;
+  for (const auto& cell : cells_)
+    if (!cell->over()) packets += cell->store().counters().packets_received;
+  return packets;
+}
+
+// Whether a run that counts frames has heard nothing for long of the cells that still wait for
+// some.
+bool Station::fell_silent(Tick news) const {
+  return !has_radio(first_) && first_.run.frames != 0 && now() - news > kSilence;
+}
+
+void Station::tell_who_is_silent(bool all) const {
+  for (const auto& cell : cells_) {
+    if (cell->store().counters().packets_received != 0 && !(all && !cell->over())) continue;
+    say("cell-" + std::to_string(cell->plan().cell.cell_id) +
+        ": nothing comes from its radio unit; frames over: " +
+        std::to_string(cell->baseband()->frames_ended()));
+  }
 }
 
 void Station::set_phase(std::uint64_t phase) {
@@ -261,14 +286,19 @@ void Station::run(const std::atomic<bool>& stop) {
   launch();
   set_phase(1);
   if (!has_radio(first_)) say("waiting for the radio");
-  while (!over(begun, stop)) {
+  std::uint64_t packets = 0;
+  Tick news = begun;
+  while (!over(begun, stop) && !fell_silent(news)) {
     sleep_until(now() + kLooking);
     report();
+    const std::uint64_t before = std::exchange(packets, packets_still_coming());
     const bool heard = std::any_of(cells_.begin(), cells_.end(), [](const auto& cell) {
       return cell->store().counters().packets_received != 0;
     });
-    if (!has_radio(first_) && !heard) begun = now();
+    if (!heard) begun = now();
+    if (!heard || packets != before) news = now();
   }
+  if (!has_radio(first_) && !stop.load()) tell_who_is_silent(fell_silent(news));
   set_phase(2);
   drain();
   for (auto& loop : loops_) loop->stop();

@@ -34,6 +34,9 @@ class Station {
   bool prepare(const std::atomic<bool>& stop);
   void check_groups() const;
   bool over(Tick begun, const std::atomic<bool>& stop) const;
+  std::uint64_t packets_still_coming() const;
+  bool fell_silent(Tick news) const;
+  void tell_who_is_silent(bool all) const;
   void set_phase(std::uint64_t phase);
   void report();
   void drain();

@@ -54,8 +54,8 @@ def demo(
         float | None,
         typer.Option(
             min=0,
-            help="Stop after so many seconds on air; --frames goes before. 10 if neither is given; "
-            "0: no limit.",
+            help="Stop after so many seconds on air, or --frames if they come first; 0: no limit. "
+            "10 if neither is given.",
         ),
     ] = None,
     transport: TransportOption = None,

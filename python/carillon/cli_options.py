@@ -38,12 +38,16 @@ CellsArgument = Annotated[
     list[str], typer.Argument(help="YAML files, or names of examples.", metavar="CELL")
 ]
 FramesOption = Annotated[
-    int, typer.Option(min=0, help="Stop after so many frames; 0: no such limit.")
+    int,
+    typer.Option(
+        min=0, help="Stop after so many frames, or --seconds if they are over first; 0: no limit."
+    ),
 ]
 SecondsOption = Annotated[
     float,
     typer.Option(
-        min=0, help="Stop after so many seconds on air; --frames goes before. 0: no such limit."
+        min=0,
+        help="Stop after so many seconds on air, or --frames if they come first; 0: no limit.",
     ),
 ]
 TransportOption = Annotated[

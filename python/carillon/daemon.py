@@ -21,6 +21,7 @@ _POLL = 0.1
 _DRAIN_SECONDS = 15.0
 _PATIENCE = 3  # interrupts
 _ROUTINE = ("making the radio's frames", "stopped before the run began")
+_SILENT = "nothing comes from its radio unit"
 _THREAD = re.compile(r"(worker \d+( \+ radio)?|radio): ")
 
 
@@ -153,7 +154,16 @@ def _has_frames(folder: RunFolder) -> bool:
 def notes(folder: RunFolder) -> list[str]:
     """What carillond found wrong with this machine; once what it says of several threads."""
     said = (_THREAD.sub("", line, count=1) for line in _said(folder))
-    return [note for note in dict.fromkeys(said) if not note.startswith(_ROUTINE)]
+    return [
+        note
+        for note in dict.fromkeys(said)
+        if not note.startswith(_ROUTINE) and _SILENT not in note
+    ]
+
+
+def silent(folder: RunFolder) -> list[str]:
+    """The cells that carillond did not wait for any longer, or never heard of."""
+    return [line for line in _said(folder) if _SILENT in line]
 
 
 def _said(folder: RunFolder) -> list[str]:

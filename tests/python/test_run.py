@@ -195,3 +195,19 @@ def test_a_radio_that_nobody_answers_fails_with_its_report_written(tmp_path: Pat
     frames = json.loads(out)["frames"]
     assert frames["sent"] + frames["skipped"] == 200
     assert_complete(tmp_path / "radio")
+
+
+@pytest.mark.parametrize(
+    ("limits", "frames"),
+    [
+        (("--frames", "1000000", "--seconds", "0.4"), 400),
+        (("--frames", "300", "--seconds", "99"), 300),
+    ],
+)
+def test_a_run_ends_with_whichever_limit_comes_first(
+    tmp_path: Path, limits: tuple[str, ...], frames: int
+) -> None:
+    words = ["--cell", "laptop-8x2", *limits, "--json", "--folder", str(tmp_path / "run")]
+    out, err = end(start("demo", *words))
+    told = json.loads(out)["frames"]
+    assert told["sent"] + told["skipped"] == frames, err

@@ -42,9 +42,9 @@ def test_what_a_file_says_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "words"),
     [
-        ("cell_id: 0\n", "cell_id", "is 0, and so it is in a.yaml (cell 1)"),
-        ("fronthaul: {kind: udp, bbu_port: 8000}\n", "fronthaul.bbu_port", "a.yaml (cell 1)"),
-        ("runtime: {workers: 1}\n", "runtime.workers", "is 1 but 0 in a.yaml (cell 1)"),
+        ("cell_id: 0\n", "cell_id", "is 0, and so it is in a.yaml (cell-0)"),
+        ("fronthaul: {kind: udp, bbu_port: 8000}\n", "fronthaul.bbu_port", "a.yaml (cell-0)"),
+        ("runtime: {workers: 1}\n", "runtime.workers", "is 1 but 0 in a.yaml (cell-0)"),
     ],
 )
 def test_a_collision_names_files_and_key(text: str, key: str, words: str) -> None:
@@ -79,3 +79,37 @@ def test_each_cell_of_a_run_has_its_folder(tmp_path: Path) -> None:
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         assert result["packets"]["rejected_cell"] == 0
         assert result["frames"]["seen"] == row["frames"]
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+def test_a_cell_whose_radio_never_comes_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    port = 20000 + os.getpid() % 10000
+    files = []
+    for number in range(2):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(
+            "users: 2\nschedule: PPUUUUUUGDDDDD\ndeadlines: {downlink_lead_ms: 0.25}\n"
+            f"cell_id: {number}\nfronthaul: {{bbu_port: {port + number}, "
+            f"radio_port: {port + 20 + number}}}\n"
+        )
+        files.append(str(file))
+    program = [sys.executable, "-m", "carillon"]
+    bbu = subprocess.Popen(
+        [*program, "run", *files, "--frames", "100", "--folder", str(tmp_path / "bbu")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with bbu:
+        try:
+            words = ["radio", files[0], "--seconds", "2", "--folder", str(tmp_path / "radio")]
+            subprocess.run([*program, *words], capture_output=True, timeout=60, check=False)
+            _, err = bbu.communicate(timeout=60)
+        finally:
+            bbu.kill()
+    assert bbu.returncode == 1
+    assert "cell-1: nothing comes from its radio unit; frames over: 0\n" in err
+    assert "cell-0: nothing" not in err
+    assert "Is `carillon radio` running with the same cells" in err
+    assert (tmp_path / "bbu" / "cell-0" / "report.html").is_file()

@@ -85,8 +85,10 @@ def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Inte
             notes = _Notes(made[0], view.update)
             carry_out(made, interrupts, notes.watch)
     else:
-        length = f"{run.frames} frames" if run.frames else f"{run.seconds:g} s"
-        until = "until Ctrl-C" if not run.frames and not run.seconds else f"for {length}"
+        limits = [f"{run.frames} frames"] * bool(run.frames) + [f"{run.seconds:g} s"] * bool(
+            run.seconds
+        )
+        until = f"for {' or '.join(limits)}" if limits else "until Ctrl-C"
         names = " and ".join(folder.cell.name for folder in made)
         console.print(f"running {_SIDES[run.role]}{names} {until}", style="dim")
         notes = _Notes(made[0])
@@ -99,6 +101,11 @@ def _require_an_end(
 ) -> None:
     if not all(result.finished for result in results) and not interrupts.count:
         raise RunError(f"carillond ended before the run did; its log is {made.log_file}")
+    if silent := daemon.silent(made):
+        raise RunError(
+            "\n".join(silent) + "\nIs `carillon radio` running with the same cells in the same "
+            "order, and does fronthaul name this machine?"
+        )
     for result in results:
         _require_a_frame(result, interrupted=interrupts.count > 0)
 
@@ -213,5 +220,6 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
 
 def _expected_records(loaded: Loaded, run: Run) -> int:
     """Frame records to keep: all of the run, within reason."""
-    frames = run.frames or int(run.seconds * 1e3 / runfolder.describe(loaded.cell)["frame_ms"])
+    in_time = int(run.seconds * 1e3 / runfolder.describe(loaded.cell)["frame_ms"])
+    frames = min(run.frames, in_time) if run.frames and in_time else run.frames or in_time
     return min(max(frames, 1 << 16), 1 << 20)
