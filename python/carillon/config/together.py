@@ -21,7 +21,7 @@ def together(cells: Sequence[Loaded], run: Run) -> list[Loaded]:
     receivers = [loaded.cell.fronthaul.receivers for loaded in cells]
     own = [_numbered(loaded, n, sum(receivers[:n])) for n, loaded in enumerate(cells)]
     texts = [plan_text(loaded.cell, cell_run(run, loaded)) for loaded in own]
-    names = [f"{loaded.file} (cell {place})" for place, loaded in enumerate(own, 1)]
+    names = [f"{loaded.file} ({cell_folder(loaded)})" for loaded in own]
     clashes = core.validate_together(texts, names)
     if clashes:
         raise ConfigError(
