@@ -17,6 +17,7 @@
 #include "frame/pool_run.hpp"
 #include "milestones.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
+#include "runtime/policies/timed.hpp"
 
 namespace carillon::bindings {
 
@@ -135,7 +136,7 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
                        std::uint32_t zero_force_parts, double urgent_us, double degree,
                        const std::vector<double>& host_ns, std::pair<double, double> jitter,
                        const std::vector<Fault>& faults, const std::vector<Background>& background,
-                       bool keep, std::uint64_t seed,
+                       bool keep, bool timed, std::uint64_t seed,
                        const std::function<bool(std::uint64_t)>& progress) {
   const runtime::PoolModel model =
       model_of(nodes, devices, host_ns, jitter, faults, background, seed);
@@ -162,6 +163,11 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
   options.apart = ticks(apart_ms, 1e6, "apart_ms");
   options.late = ticks(late_us, 1e3, "late_us");
   options.keep = keep;
+  std::vector<double> decisions;
+  if (timed)
+    options.around = [&](std::unique_ptr<runtime::Policy> plain) {
+      return std::make_unique<runtime::TimedPolicy>(std::move(plain), decisions);
+    };
   constexpr std::uint64_t kOften = 256;  // frames between two calls
   if (progress)
     options.progress = [&](std::uint64_t ended) {
@@ -174,7 +180,9 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
     const nb::gil_scoped_release released;
     run = frame::run_on_pool(cells, model, options);
   }
-  return as_dict(run);
+  nb::dict result = as_dict(run);
+  result["decision_ns"] = array_of(std::move(decisions));
+  return result;
 }
 
 nb::list pool_graph(const std::string& plan_text, const std::string& profile,
@@ -272,7 +280,7 @@ void bind_pool(nb::module_& core) {
       nb::arg("host_ns") = std::vector<double>{0, 2000, 1000, 1000},
       nb::arg("jitter") = std::pair<double, double>{0, 0}, nb::arg("faults") = std::vector<Fault>{},
       nb::arg("background") = std::vector<Background>{}, nb::arg("keep") = false,
-      nb::arg("seed") = 1, nb::arg("progress") = nb::none(),
+      nb::arg("timed") = false, nb::arg("seed") = 1, nb::arg("progress") = nb::none(),
       nb::sig("def simulate_pool(plan_texts: collections.abc.Sequence[str], *, policy: str, "
               "nodes: collections.abc.Sequence[tuple[str, int, float, float]], "
               "devices: collections.abc.Sequence[tuple[str, int, int, int, int]], "
@@ -284,7 +292,8 @@ void bind_pool(nb::module_& core) {
               "faults: collections.abc.Sequence[tuple[float, int, str, float]] = (), "
               "background: collections.abc.Sequence[tuple[int, int, "
               "collections.abc.Sequence[int], float, float]] = (), keep: bool = False, "
-              "seed: int = 1, progress: collections.abc.Callable[[int], bool] | None = None) "
+              "timed: bool = False, seed: int = 1, "
+              "progress: collections.abc.Callable[[int], bool] | None = None) "
               "-> dict[str, typing.Any]"),
       "Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. "
       "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
@@ -301,8 +310,9 @@ void bind_pool(nb::module_& core) {
       "(see reasons()); share of each device's SM time, and the "
       "most bytes of its memory that results took; ms of kernels and transfers of a frame by "
       "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "
-      "instruction, device, queue, start and end in ms, why there and why then) if they are kept. "
-      "Raises ValueError on a "
+      "instruction, device, queue, start and end in ms, why there and why then) if they are kept; "
+      "where timed, what the policy took for each instruction, in ns of real time: these alone are "
+      "measured. Raises ValueError on a "
       "pool or cell that cannot be.");
 }
 

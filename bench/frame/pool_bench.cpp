@@ -8,6 +8,7 @@
 
 #include "frame/pool_run.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
+#include "runtime/policies/timed.hpp"
 #include "support/bench.hpp"
 
 namespace {
@@ -15,52 +16,6 @@ namespace {
 using namespace carillon;
 using namespace carillon::frame;
 using namespace carillon::runtime;
-
-/// Times what a policy is asked. An issue is charged its part of its frame's admission, of the
-/// decision that it came from and of all calls since the one before.
-class Timed final : public Policy {
- public:
-  Timed(std::unique_ptr<Policy> policy, std::vector<double>& per_issue)
-      : policy_(std::move(policy)), per_issue_(per_issue) {}
-
-  Admission admit(const View& view, FrameRef frame) override {
-    const Tick start = carillon::now();
-    const Admission verdict = policy_->admit(view, frame);
-    admission_ =
-        static_cast<double>(carillon::now() - start) / view.board[frame.cell].graph().size();
-    return verdict;
-  }
-  std::size_t decide(const View& view, std::span<Issue> out) override {
-    const Tick start = carillon::now();
-    const std::size_t count = policy_->decide(view, out);
-    since_ += carillon::now() - start;
-    if (count == 0) return 0;
-    const double each = static_cast<double>(since_) / static_cast<double>(count);
-    per_issue_.insert(per_issue_.end(), count, each + admission_);
-    since_ = 0;
-    return count;
-  }
-  bool pending() const override { return policy_->pending(); }
-  Tick next() const override { return policy_->next(); }
-  void committed(const View& view, const InstanceId& id) override {
-    const Tick start = carillon::now();
-    policy_->committed(view, id);
-    since_ += carillon::now() - start;
-  }
-  void returned(const View& view, const InstanceId& id) override { policy_->returned(view, id); }
-  void ended(const View& view, FrameRef frame) override {
-    const Tick start = carillon::now();
-    policy_->ended(view, frame);
-    since_ += carillon::now() - start;
-  }
-  void changed(const View& view, std::uint16_t device) override { policy_->changed(view, device); }
-
- private:
-  std::unique_ptr<Policy> policy_;
-  std::vector<double>& per_issue_;
-  double admission_ = 0;  // of the newest frame, per instruction
-  Tick since_ = 0;
-};
 
 FrameFormat cell() {
   FrameFormat f;
@@ -118,7 +73,7 @@ void run(bench::Bench& bench) {
                        (3.0 * static_cast<double>(whole.tasks)));
       std::vector<double> issues;
       options.around = [&](std::unique_ptr<Policy> plain) {
-        return std::make_unique<Timed>(std::move(plain), issues);
+        return std::make_unique<TimedPolicy>(std::move(plain), issues);
       };
       run_on_pool({&frame, &frame, &frame}, model, options);
       double sum = 0;

@@ -16,7 +16,7 @@ from carillon.pool.study import simulate
 from carillon.studies.claims import change, gain, overall, times
 from carillon.studies.figure import Case, Figure, Measured, Point, frames_in_all, measure
 from carillon.studies.granularity import SMS
-from carillon.studies.megastation import FIGURES, _timeline
+from carillon.studies.megastation import FIGURES, NAMED, _timeline
 from carillon.studies.verdicts import Verdict
 
 
@@ -190,6 +190,12 @@ def test_all_policies_of_a_case_meet_the_same_frames(name: str) -> None:
         assert 980 <= after[0] * units < 980 + units
         for own in {request.described.study.at_once: request for request in asked}.values():
             simulate(own.described, own.policy, own.seed, frames=0)  # else ValueError
+
+
+def test_twelve_cases_are_named_for_a_million_frames() -> None:
+    cases = FIGURES["megastation-cases"].cases
+    assert len(cases) == len(NAMED) == 12
+    assert all(case.saturated is None for case in cases)
 
 
 def test_two_gpus_have_between_them_the_sms_of_one() -> None:

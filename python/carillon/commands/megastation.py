@@ -13,7 +13,7 @@ from rich.table import Table
 
 from carillon import core
 from carillon.commands.simulate import WARNING, frames_bar, milliseconds
-from carillon.commands.tables import print_table
+from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.pool.running import Outcome, Request, run_all
 from carillon.pool.summary import written
@@ -112,15 +112,6 @@ def _write(target: Path, figure: Figure, about: dict[str, object], points: Seque
     picture.draw(target, figure, points)
 
 
-def _new_table(words: Sequence[str], numbers: Sequence[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in words:
-        table.add_column(name)
-    for name in numbers:
-        table.add_column(name, justify="right")
-    return table
-
-
 def place(x: str | float) -> str:
     """Of a case on its axis, as a person writes it."""
     return x.replace("x", "×") if isinstance(x, str) else f"{x:g}"
@@ -129,7 +120,7 @@ def place(x: str | float) -> str:
 def _points(points: Sequence[Point]) -> Table:
     """Every point. ZF: parts of zero-forcing that did best for latency and for throughput."""
     numbers = ("mean ms", written(points[0].tail), "late", "devices", "frames/s", "ZF")
-    table = _new_table(("", "", "policy"), numbers)
+    table = new_table(("", "", "policy"), numbers)
     for point in points:
         devices = point.devices_per_frame
         table.add_row(
@@ -147,7 +138,7 @@ def _points(points: Sequence[Point]) -> Table:
 
 
 def _claims(figure: Figure, points: Sequence[Point]) -> Table:
-    table = _new_table(("beside the paper",), ("simulated", "", "published"))
+    table = new_table(("beside the paper",), ("simulated", "", "published"))
     for claim in figure.claims:
         value, note = claim.simulated(points)
         simulated = "–" if value is None else f"{value:.1f} {claim.unit}"
@@ -158,7 +149,7 @@ def _claims(figure: Figure, points: Sequence[Point]) -> Table:
 def _verdicts(found: Sequence[Measured]) -> Table:
     """The interval is of the difference, in % of the best other."""
     numbers = ("its", "adaptive", "differs by %", "95 % interval", "as good")
-    table = _new_table(("", "", "", "best other"), numbers)
+    table = new_table(("", "", "", "best other"), numbers)
     for measured in found:
         for one in measured.verdicts:
             table.add_row(

@@ -24,6 +24,7 @@ from carillon.studies import (
     StudyError,
     VirtualTime,
     collect,
+    scheduling,
 )
 from carillon.studies.bottlenecks import EXPERIMENTS
 from carillon.studies.megastation import FIGURES
@@ -47,6 +48,7 @@ def names(*, as_json: bool) -> None:
     every = {study.name: study.title for study in STUDIES.values()}
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
     every |= {figure.name: figure.title for figure in FIGURES.values()}
+    every[scheduling.NAME] = scheduling.TITLE
     if as_json:
         print(json.dumps(every, indent=2, ensure_ascii=False))
         return
@@ -66,6 +68,11 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
         pool_study(FIGURES[name], choice.frames, folder, as_json=as_json)
         return
+    if name == scheduling.NAME:
+        from carillon.commands.scheduling import study as timed_study
+
+        timed_study(choice.frames, folder, as_json=as_json)
+        return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
         from carillon.commands.experiment import experiment
@@ -77,7 +84,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         experiment(name, measured, folder, as_json=as_json)
         return
     if name not in STUDIES:
-        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES))
+        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME))
         raise StudyError(f"there is no study '{name}'; the studies are {known}")
     chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]

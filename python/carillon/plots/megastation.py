@@ -34,7 +34,8 @@ def measures(figure: Figure, points: Sequence[Point]) -> Drawing:
     """A row for each measure, a column for each group."""
     groups = _groups(points)
     drawn = Drawing(figsize=(4.8 * max(len(groups), 1.4), 2.5 * len(figure.measures)))
-    grid = drawn.subplots(len(figure.measures), len(groups), sharey="row", squeeze=False)
+    rows, columns = len(figure.measures), len(groups)
+    grid = drawn.subplots(rows, columns, sharex="col", sharey="row", squeeze=False)
     panel = _lines if figure.picture == "lines" else _bars
     for row, name in zip(grid, figure.measures, strict=True):
         for axes, group in zip(row, groups, strict=True):
@@ -42,6 +43,11 @@ def measures(figure: Figure, points: Sequence[Point]) -> Drawing:
             what = written(points[0].tail) if name == "tail_ms" else _LABELS[name]
             axes.set_title(f"{group}, {what}, simulated")
         row[0].set_ylabel("frames per second" if name == "frames_per_s" else "ms")
+        known = [value for point in points if (value := _finite(getattr(point, name)))]
+        if name != "frames_per_s" and known and max(known) > 10 * min(known):
+            row[0].set_yscale("log")
+        else:
+            row[0].set_ylim(bottom=0)
     for axes in grid[-1]:
         axes.set_xlabel(figure.axis)
     return drawn
@@ -52,6 +58,7 @@ def _groups(points: Sequence[Point]) -> list[str]:
 
 
 def _bars(axes: Axes, points: Sequence[Point], name: str) -> None:
+    """A cross where too many frames were late."""
     places = list(dict.fromkeys(point.x for point in points))
     for place, (policy, colour) in enumerate(COLOURS.items()):
         own = {point.x: getattr(point, name) for point in points if point.policy == policy}
@@ -61,13 +68,15 @@ def _bars(axes: Axes, points: Sequence[Point], name: str) -> None:
         for at, value in zip(x, known, strict=True):
             if value == 0:
                 axes.plot(at, 0, "x", color=colour, ms=5, mew=1.5, clip_on=False)
-    labels = [str(each).replace("x", "×").replace(", ", "\n") for each in places]
+    labels = [
+        str(each).replace("x", "×").replace(", ", "\n").replace("+ ", "+\n") for each in places
+    ]
     axes.set_xticks(np.arange(len(places)), labels)
     axes.grid(visible=False, axis="x")
 
 
 def _finite(value: float | None) -> float:
-    """0, drawn as a cross, where too many frames were late."""
+    """0 where too many frames were late."""
     return 0.0 if value is None or math.isinf(value) else value
 
 
@@ -75,13 +84,9 @@ def _lines(axes: Axes, points: Sequence[Point], name: str) -> None:
     """A line ends where too many frames were late."""
     for policy, colour in COLOURS.items():
         own = [point for point in points if point.policy == policy]
-        values = [_finite(getattr(point, name)) or math.nan for point in own]
+        missing = 0.0 if name == "frames_per_s" else math.nan
+        values = [_finite(getattr(point, name)) or missing for point in own]
         axes.plot([point.x for point in own], values, "o-", ms=3.5, color=colour, label=policy)
-    finite = [value for point in points if (value := _finite(getattr(point, name)))]
-    if name != "frames_per_s" and finite and max(finite) > 10 * min(finite):
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
 
 
 def stages(figure: Figure, points: Sequence[Point]) -> Drawing:

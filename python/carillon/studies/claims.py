@@ -47,6 +47,16 @@ def _percent(name: str, ours: float, theirs: float) -> float:
     return 100 * (ours / theirs - 1 if name == "frames_per_s" else 1 - ours / theirs)
 
 
+def ahead(name: str, group: str, x: str | float, ours: str, theirs: str) -> Simulated:
+    """As gain(), at one x."""
+
+    def percent(points: Sequence[Point]) -> Found:
+        own, other = (value(find(points, group, x, one), name) for one in (ours, theirs))
+        return (_percent(name, own, other) if own and other else None), ""
+
+    return percent
+
+
 def overall(name: str, group: str, ours: str, theirs: str) -> Simulated:
     """Ours times theirs, of the sums over all x, however many frames were late."""
 

@@ -175,16 +175,21 @@ def _runs(case: Case) -> list[_Run]:
 
 def _described(name: str, case: Case, run: _Run, frames: int) -> Described:
     pool = case.saturated if run.saturated and case.saturated else case.pool
-    served = tuple(Served(_cell(units.cell), units.count) for units in pool.cells)
     all_cells = max(20, frames // ENDLESS) if run.saturated else frames
     warm_up = min(WARM_UP, all_cells // 10)
     own = {
         "policies": [run.policy],
-        "frames": -(-(all_cells - warm_up) // sum(one.count for one in served)) + warm_up,
+        "frames": -(-(all_cells - warm_up) // sum(units.count for units in pool.cells)) + warm_up,
         "warm_up": warm_up,
         "zero_force_parts": run.parts,
     }
-    return Described(pool.model_copy(update=own), served, name)
+    return describe(pool.model_copy(update=own), name)
+
+
+def describe(pool: PoolStudy, name: str) -> Described:
+    """With the cells that it serves, which are examples."""
+    served = tuple(Served(_cell(units.cell), units.count) for units in pool.cells)
+    return Described(pool, served, name)
 
 
 @cache

@@ -7,7 +7,8 @@ are four on one chassis, 25 GB/s to each and 64 GB/s to the host.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -149,7 +150,7 @@ def _toggled(shape: str, direction: str) -> Case:
         for device in (2, 3, 4)
     ]
     pool = _pool({f"{shape}-{direction}": 3}, {"a100": 5}, faults=faults)
-    return Case(direction, shape, pool, parts=(1,))
+    return Case(direction, shape, pool)
 
 
 def _timeline(case: Case, outcome: Outcome) -> Extra:
@@ -337,9 +338,42 @@ _OWN = (
 )
 
 
-FIGURES = {
-    figure.name: figure
-    for figure in sorted(
+# For 10⁶ frames each: figure, panel, place on its axis.
+NAMED: tuple[tuple[int, str, str | float], ...] = (
+    (8, "uplink", "64x32"),
+    (8, "uplink", "128x64"),
+    (8, "uplink", "256x128"),
+    (10, "uplink", 4.0),
+    (14, "uplink", 3.0),
+    (6, "uplink", 10.0),
+    (8, "downlink", "128x32"),
+    (8, "downlink", "128x64"),
+    (8, "downlink", "256x128"),
+    (10, "downlink", 6.0),
+    (16, "downlink", "64x16"),
+    (18, "downlink", "128x64, A100 + V100"),
+)
+
+
+def _named(figures: Mapping[str, Figure]) -> Figure:
+    cases = [
+        replace(case, x=f"{number}: {case.x}", saturated=None)
+        for number, group, x in NAMED
+        for case in figures[f"megastation-{number}"].cases
+        if (case.group, case.x) == (group, x)
+    ]
+    title = "twelve cases of the other figures (simulated), for a million frames each"
+    measures = ("mean_ms", "tail_ms")
+    return Figure("megastation-cases", title, "figure: case", cases, measures=measures)
+
+
+def _every() -> dict[str, Figure]:
+    numbered = sorted(
         (*granularity.FIGURES, *_OWN), key=lambda figure: int(figure.name.partition("-")[2])
     )
-}
+    figures = {figure.name: figure for figure in numbered}
+    named = _named(figures)
+    return figures | {named.name: named}
+
+
+FIGURES = _every()
