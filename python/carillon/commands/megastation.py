@@ -40,7 +40,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
         about = _about(figure, frames, found)
         _write(target, figure, about, points)
         if as_json:
-            print(json.dumps(about, indent=2))
+            print(json.dumps(about, indent=2, ensure_ascii=False))
         for table in (_points(points), _claims(figure, points), _verdicts(found)):
             if table.row_count:
                 print_table(console, table)

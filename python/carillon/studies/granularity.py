@@ -18,7 +18,7 @@ PARTIAL = (1.0, 10.0, 20.0, 40.0, 50.0, 60.0, 80.0, 100.0)  # % of the SMs that 
 FRAGMENTED = (0.0, 16.0, 30.0, 44.0, 70.0, 100.0)  # % that one GPU has of the other's SMs
 KERNELS = (0.0, 1.0, 10.0, 50.0, 100.0)
 _FULL = 8  # frames at once that fill a GPU
-_LATE_MS = 200.0
+_LATE_MS = 1000.0
 
 
 def _case(group: str, x: float, cell: str, devices: list[Devices], **other: object) -> Case:
