@@ -212,6 +212,7 @@ def test_after_the_devices_are_back_frames_are_lost_for_so_long() -> None:
     began = np.arange(0.0, 1400.0)
     latency = np.ones(1400)
     latency[(began >= 300) & (began < 603)] = math.inf
+    latency[began == 899] = math.inf  # with the devices that are lost at 900
     told = _timeline(case, outcome("scoreboard", list(began), list(latency)))
     assert told["again_ms"] == 2.0
     rates = told["rates"]

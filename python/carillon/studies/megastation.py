@@ -7,6 +7,7 @@ are four on one chassis, 25 GB/s to each and 64 GB/s to the host.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -155,17 +156,16 @@ def _toggled(shape: str, direction: str) -> Case:
 
 def _timeline(case: Case, outcome: Outcome) -> Extra:
     """rates: frames/s that ended in each bin. again_ms: how long after devices were back the last
-    frame began that was lost, at most; of those before the next loss.
+    frame began that was lost, at most; the next loss has no part in it.
     """
     ends = (outcome.began + outcome.latency)[outcome.done]
-    edges = np.arange(0.0, outcome.began.max() + BIN_MS, BIN_MS)
+    edges = np.arange(0.0, outcome.began.max(), BIN_MS)
     counts, _ = np.histogram(ends, edges)
     lost = outcome.began[~outcome.done]
-    until = (*LOST_MS[1:], float("inf"))
+    until = [at - case.pool.deadline_ms for at in (*LOST_MS[1:], math.inf)]
     again = [
-        float((own - back).max(initial=0.0))
+        float((lost[(lost >= back) & (lost < end)] - back).max(initial=0.0))
         for back, end in zip(BACK_MS, until, strict=True)
-        for own in (lost[(lost >= back) & (lost < end)],)
     ]
     return {"again_ms": max(again), "rates": (counts / BIN_MS * 1e3).tolist()}
 
