@@ -16,7 +16,8 @@ from carillon.pool.study import simulate
 from carillon.studies.claims import change, gain, overall, times
 from carillon.studies.figure import Case, Figure, Measured, Point, frames_in_all, measure
 from carillon.studies.granularity import SMS
-from carillon.studies.megastation import FIGURES, NAMED, _timeline
+from carillon.studies.megastation import FIGURES, NAMED
+from carillon.studies.scaling import timeline
 from carillon.studies.verdicts import Verdict
 
 
@@ -213,7 +214,7 @@ def test_after_the_devices_are_back_frames_are_lost_for_so_long() -> None:
     latency = np.ones(1400)
     latency[(began >= 300) & (began < 603)] = math.inf
     latency[began == 899] = math.inf  # with the devices that are lost at 900
-    told = _timeline(case, outcome("scoreboard", list(began), list(latency)))
+    told = timeline(case, outcome("scoreboard", list(began), list(latency)))
     assert told["again_ms"] == 2.0
     rates = told["rates"]
     assert isinstance(rates, list)

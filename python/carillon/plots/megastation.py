@@ -14,6 +14,7 @@ from carillon.plots import style
 from carillon.plots.pool import COLOURS
 from carillon.pool.summary import written
 from carillon.studies.figure import Figure, Point
+from carillon.studies.scaling import BIN_MS
 
 _WIDTH = 0.16
 _LABELS = {"mean_ms": "mean", "tail_ms": "tail", "frames_per_s": "throughput"}
@@ -118,7 +119,7 @@ def timeline(figure: Figure, points: Sequence[Point]) -> Drawing:
             rates = point.extra["rates"]
             if (point.x, point.group) == (x, group) and isinstance(rates, list):
                 colour = COLOURS[point.policy]
-                at = 10.0 * np.arange(len(rates))
+                at = BIN_MS * np.arange(len(rates))
                 axes.step(at, rates, where="post", color=colour, label=point.policy, lw=1.1)
         axes.set(title=f"{str(x).replace('x', '×')}, {group}, simulated", ylabel="frames/s")
         axes.set_ylim(bottom=0)
