@@ -47,9 +47,9 @@ QUICK = {
     "carillon study millipede-5.7\n": "carillon study millipede-5.7 --frames 4\n",
     "carillon study millipede-5.8\n": "carillon study millipede-5.8 --frames 4\n",
     "carillon study millipede-5.1\n": "carillon study millipede-5.1 --most-cores 4\n",
-    "carillon study megastation-5\n": "carillon study megastation-5 --frames 20\n",
     "carillon study megastation-8\n": "carillon study megastation-8 --frames 20\n",
     "carillon study megastation-16\n": "carillon study megastation-16 --frames 20\n",
+    "carillon study megastation-19\n": "carillon study megastation-19 --frames 20\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "> docs/configuration.md": "> configuration.md",
 }
