@@ -17,6 +17,7 @@ from typer.main import get_command
 
 PROGRAM = [sys.executable, "-m", "carillon"]
 COMMANDS = sorted(get_command(app).commands)  # type: ignore[attr-defined]
+ROOT = Path(__file__).parents[2]
 CONFIG_COMMANDS = sorted(get_command(app).commands["config"].commands)  # type: ignore[attr-defined]
 
 
@@ -35,6 +36,12 @@ def test_the_commands_are_all_there() -> None:
     expected += "sweep validate"
     assert expected.split() == COMMANDS
     assert CONFIG_COMMANDS == ["check", "example", "reference", "schema", "show"]
+
+
+def test_the_readme_names_every_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.split("## Where to go")[1]
+    assert not [command for command in COMMANDS if f"`{command}`" not in table]
 
 
 @pytest.mark.parametrize(

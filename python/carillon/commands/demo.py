@@ -11,7 +11,7 @@ from typing import Literal
 
 from carillon import cells, core, runfolder
 from carillon.bench import BenchError, Choice, command, measure
-from carillon.commands.start import Output, finish, start, start_cells
+from carillon.commands.start import Output, finish, start, start_all
 from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.result import Result
@@ -90,11 +90,8 @@ def demo_cells(
     output: Output,
 ) -> list[Result]:
     """Runs several cells on the cores that they share, both sides of each, without a trial."""
-    runfolder.require_free(folder)
     chosen = [with_transport(cells.load(name), transport) for name in names]
-    path = folder or runfolder.new_path(Path("runs"), cells.title(chosen))
-    with Interrupts() as interrupts:
-        return start_cells(chosen, run, path, output, interrupts)
+    return start_all(chosen, run, folder, cells.title(chosen), output)
 
 
 def choose(

@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from carillon import cells, runfolder
+from carillon import cells
 from carillon.commands.demo import with_transport
-from carillon.commands.start import Output, start, start_cells
+from carillon.commands.start import Output, start_all
 from carillon.config import Loaded, Run
-from carillon.daemon import Interrupts
 from carillon.result import Result
 
 
@@ -24,14 +23,9 @@ def run_side(
     output: Output,
 ) -> list[Result]:
     """Runs one side of each cell; UDP unless its file or the caller says otherwise."""
-    runfolder.require_free(folder)
     chosen = [_load(name, transport) for name in names]
-    run = replace(run, role=role)
-    path = folder or runfolder.new_path(Path("runs"), f"{cells.title(chosen)}-{role}")
-    with Interrupts() as interrupts:
-        if len(chosen) > 1:
-            return start_cells(chosen, run, path, output, interrupts)
-        return [start(chosen[0], run, path, output, interrupts)]
+    title = f"{cells.title(chosen)}-{role}"
+    return start_all(chosen, replace(run, role=role), folder, title, output)
 
 
 def _load(name: str, transport: Literal["shm", "udp"] | None) -> Loaded:

@@ -41,6 +41,18 @@ class Output:
         return self.live and self.console.is_terminal
 
 
+def start_all(
+    cells: Sequence[Loaded], run: Run, folder: Path | None, title: str, output: Output
+) -> list[Result]:
+    """start() or start_cells() in a folder, which is named by `title` and the time if not given."""
+    runfolder.require_free(folder)
+    path = folder or runfolder.new_path(Path("runs"), title)
+    with Interrupts() as interrupts:
+        if len(cells) > 1:
+            return start_cells(cells, run, path, output, interrupts)
+        return [start(cells[0], run, path, output, interrupts)]
+
+
 def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
     """Checks, runs, reports.
 
