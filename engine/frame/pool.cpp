@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/fields.hpp"
 #include "frame/graph.hpp"
 #include "phy/ldpc/base_graph.hpp"
 
@@ -86,6 +87,10 @@ constexpr std::array<PoolProfile, 2> kProfiles{{
      }}},
 }};
 
+std::string in_ms(Tick time) {
+  return detail::number_text(static_cast<double>(time) / kMillisecond) + " ms";
+}
+
 constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
   return (value + by - 1) / by;
 }
@@ -136,9 +141,8 @@ class Builder {
       if (const auto symbols = frame_.symbols_of(kind); !symbols.empty())
         last = std::max(last, frame_.symbol(symbols.back()).end);
     if (options_.deadline <= last)
-      throw std::invalid_argument("deadline is " + std::to_string(options_.deadline) +
-                                  " ns but the last symbol to receive ends after " +
-                                  std::to_string(last));
+      throw std::invalid_argument("deadline is " + in_ms(options_.deadline) +
+                                  " but the last symbol to receive ends after " + in_ms(last));
     if (options_.zero_force_parts == 0 || options_.zero_force_parts > groups())
       throw std::invalid_argument("zero_force_parts is " +
                                   std::to_string(options_.zero_force_parts) +

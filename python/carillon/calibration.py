@@ -176,7 +176,10 @@ def load(file: Path) -> Calibration:
     try:
         return _READER.validate_json(file.read_bytes())
     except OSError as error:
-        raise CalibrationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
+        reason = (error.strerror or str(error)).lower()
+        raise CalibrationError(
+            f"{file}: {reason}; `carillon calibrate --output` writes one"
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))

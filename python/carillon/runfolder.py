@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ FORMAT = 1
 
 
 class RunFolderError(CarillonError):
-    """A folder that holds no run."""
+    """A folder that holds no run, or can hold none."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,25 @@ def describe(cell: Cell) -> dict[str, Any]:
     return core.describe(plan_text(cell, Run()))
 
 
+def made(path: Path) -> Path:
+    """A folder for results, made if it is not there; to be called before there are any.
+
+    Raises RunFolderError when it cannot be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError as error:
+        reason = "it is a file" if path.is_file() else (error.strerror or str(error)).lower()
+        raise RunFolderError(
+            f"{path} cannot hold results: {reason}; name another --folder"
+        ) from error
+
+
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:
     """Makes the folder and writes what is known before the run."""
-    path.mkdir(parents=True, exist_ok=True)
+    made(path)
     text = plan_text(cell, run)
     folder = RunFolder(
         path,

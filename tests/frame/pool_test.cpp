@@ -372,7 +372,7 @@ TEST(PoolProfile, RooflineIsAThirdOfTheDevice) {
 
 TEST(PoolGraph, ErrorsNameTheOption) {
   EXPECT_EQ(error_of({}), "");
-  EXPECT_NE(error_of({.deadline = 100 * kMicrosecond}).find("deadline is 100000"),
+  EXPECT_NE(error_of({.deadline = 100 * kMicrosecond}).find("deadline is 0.1 ms but the last"),
             std::string::npos);
   EXPECT_NE(error_of({.zero_force_parts = 0}).find("zero_force_parts is 0"), std::string::npos);
   EXPECT_NE(error_of({.zero_force_parts = 77}).find("1 and the 76"), std::string::npos);

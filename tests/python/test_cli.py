@@ -172,7 +172,10 @@ def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> N
     words = ("link", "laptop-8x2", "--snr", "20", "--frames", "1", "--piece", "1")
     done = call(*words, "--folder", file / "curve")
     assert done.returncode == 1
-    assert done.stderr == f"carillon: {file / 'curve'}: Not a directory\n"
+    curve = file / "curve"
+    assert done.stderr == (
+        f"carillon: {curve} cannot hold results: not a directory; name another --folder\n"
+    )
 
 
 def test_an_instruction_set_that_is_not_there_is_told() -> None:

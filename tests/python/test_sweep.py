@@ -129,6 +129,12 @@ def test_a_mistake_is_told_with_file_line_and_key(tmp_path: Path, text: str, mes
     ), str(caught.value)
 
 
+def test_what_follows_from_a_mistake_is_not_another_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        described(tmp_path, "command: [x, '{n}']\ngrid: {n: 5:1:1}\n")
+    assert str(caught.value) == f"{tmp_path / 'my.yaml'}:2: grid.n '5:1:1' never reaches its stop"
+
+
 @pytest.mark.parametrize("name", examples.names("sweeps"))
 def test_an_example_is_a_valid_sweep(name: str) -> None:
     assert grid.load(examples.resolve("sweeps", name)).axes

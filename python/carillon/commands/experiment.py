@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from carillon import runfolder
 from carillon.commands.bench import circumstances
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
@@ -26,8 +27,7 @@ def experiment(name: str, choice: Choice, folder: Path | None, *, as_json: bool)
     When it is stopped, all that is known by then, and KeyboardInterrupt.
     """
     chosen = EXPERIMENTS[name]
-    target = folder or Path("runs") / f"study-{name}"
-    target.mkdir(parents=True, exist_ok=True)
+    target = runfolder.made(folder or Path("runs") / f"study-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
         rows = _collect(chosen, choice, console, interrupts)

@@ -66,8 +66,9 @@ def link(
     if runfolder.describe(loaded.cell)[rules.direction] is None:
         raise ConfigError([loaded.problem("schedule", f"has no {rules.direction} symbols")])
     suffix = "" if rules.direction == "uplink" else "-downlink"
-    target = folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
-    target.mkdir(parents=True, exist_ok=True)
+    target = runfolder.made(
+        folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
+    )
     curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db)
     console = Console(stderr=as_json, highlight=False, markup=False)
     if curve.measured:

@@ -49,9 +49,11 @@ class Choice:
 def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
     """Tells whether it fits, and writes plan.json and plan.png.
 
-    Raises KeyboardInterrupt, with nothing written, when stopped.
+    Raises KeyboardInterrupt, with an empty folder, when stopped.
     """
     loaded = cells.load(cell)
+    name = runfolder.file_name(loaded.cell.name)
+    target = runfolder.made(folder or Path("runs") / f"plan-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
         known = _calibration(loaded, choice, console, interrupts)
@@ -67,7 +69,6 @@ def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
             found = planning.plan(loaded.cell, known, machine, step)
             swept = _sweep(loaded, known, found, step) if choice.sweep else None
     about = found.about() | ({} if swept is None else {"sweep": asdict(swept)})
-    target = _target(folder, f"plan-{runfolder.file_name(loaded.cell.name)}")
     text = _write(target / "plan.json", about)
     from carillon.plots import plan as plot
 
@@ -105,12 +106,6 @@ def _sweep(loaded: Loaded, known: Calibration, found: Plan, step: planning.Step)
         lambda grain: virtual.simulate(with_grain(loaded.cell, grain), costs, cores).latency_ms,
         lambda done, of: step(f"job sizes, {done} of {of} combinations"),
     )
-
-
-def _target(folder: Path | None, name: str) -> Path:
-    target = folder or Path("runs") / name
-    target.mkdir(parents=True, exist_ok=True)
-    return target
 
 
 def _write(file: Path, about: dict[str, Any]) -> str:
@@ -243,6 +238,8 @@ def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
     """Tells which cells like this one fit, and writes search.json; whether any does."""
     loaded = cells.load(cell)
     search.check(loaded)
+    name = runfolder.file_name(loaded.cell.name)
+    target = runfolder.made(folder or Path("runs") / f"search-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
     with (
@@ -258,7 +255,6 @@ def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
 
         found = search.search(loaded.cell, choice.machine_of, choice.seconds, step)
     fitting = sorted((one for one in found if one.fits), key=lambda one: -one.rate_mbps)
-    target = _target(folder, f"search-{runfolder.file_name(loaded.cell.name)}")
     about = {
         "cell": loaded.cell.name,
         "best": asdict(fitting[0]) if fitting else None,

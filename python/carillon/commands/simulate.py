@@ -34,6 +34,9 @@ def simulate(
     """
     described = load(examples.resolve("pools", name), frames)
     feeds = bound(described)
+    target = runfolder.made(
+        folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
+    )
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(WARNING.format(profile=described.study.profile), soft_wrap=True)
     console.print(_fed(feeds), soft_wrap=True)
@@ -44,8 +47,6 @@ def simulate(
     with Interrupts() as interrupts:
         outcomes = _run(described.name, requests, workers, console, interrupts)
     if outcomes:
-        target = folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
-        target.mkdir(parents=True, exist_ok=True)
         summaries = summarize(described, outcomes)
         about = _about(described, feeds, summaries, whole=len(outcomes) == len(requests))
         files = _write(target, described, about, outcomes, summaries)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from carillon import runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.studies import (
@@ -90,8 +91,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
     sources: list[Source] = [Model(presets)]
     if choice.virtual:
         sources.append(VirtualTime(presets, _virtual_frames(choice)))
-    target = folder or Path("runs") / f"study-{name}"
-    target.mkdir(parents=True, exist_ok=True)
+    target = runfolder.made(folder or Path("runs") / f"study-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     requests = chosen.ask(choice.most_cores)
     with Interrupts() as interrupts:

@@ -46,8 +46,9 @@ def sweep(name: str, choice: Choice, folder: Path | None, *, fresh: bool, as_jso
     Raises KeyboardInterrupt after all that when it was stopped by one.
     """
     described = _described(name, choice)
-    target = folder or Path("runs") / f"sweep-{runfolder.file_name(described.file.stem)}"
-    target.mkdir(parents=True, exist_ok=True)
+    target = runfolder.made(
+        folder or Path("runs") / f"sweep-{runfolder.file_name(described.file.stem)}"
+    )
     console = Console(stderr=as_json, highlight=False, markup=False)
     with _alone(target), Interrupts() as interrupts:
         if fresh and (target / "tasks").exists():

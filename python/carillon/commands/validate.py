@@ -37,8 +37,7 @@ def validate(
     by then written.
     """
     console = Console(stderr=as_json, highlight=False, markup=False)
-    target = folder or Path("runs") / "validation"
-    target.mkdir(parents=True, exist_ok=True)
+    target = runfolder.made(folder or Path("runs") / "validation")
     some = [cells.load(name).cell for name in names] or _examples()
     found: list[Prediction] = []
     swept: list[Grains] = []

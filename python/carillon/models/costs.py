@@ -19,6 +19,13 @@ class CostError(CarillonError):
     """A cost table that cannot be read, or that lacks a stage."""
 
 
+def what_is_wrong(error: Exception) -> str:
+    """Of a file with costs, in words."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return f"it is not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
 @dataclass(frozen=True)
 class StageCost:
     """The marginal-cost model I + N·Δ of one opcode.
@@ -108,7 +115,7 @@ def read_costs(file: Path, workload: Workload) -> Costs:
     except OSError as error:
         raise CostError(f"{file}: {(error.strerror or str(error)).lower()}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CostError(f"{file} holds no costs of stages: {error!r}") from error
+        raise CostError(f"{file} holds no costs of stages: {what_is_wrong(error)}") from error
 
 
 def costs_of(text: Mapping[str, Any], workload: Workload, name: str) -> Costs:

@@ -11,7 +11,7 @@ from pathlib import Path
 from carillon.config import Cell
 from carillon.models import CostError, Costs, Workload, thesis
 from carillon.models.allocation import Goal
-from carillon.models.costs import costs_of
+from carillon.models.costs import costs_of, what_is_wrong
 
 RECORDED = "zen3-2-cores.json"
 
@@ -59,7 +59,9 @@ def read_preset(file: Path | None = None, *, coded: bool = True) -> Preset:
     except OSError as error:
         raise CostError(f"{file}: {(error.strerror or str(error)).lower()}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CostError(f"{file} holds no costs of the thesis's cells: {error!r}") from error
+        raise CostError(
+            f"{file} holds no costs of the thesis's cells: {what_is_wrong(error)}"
+        ) from error
     label = f"{text.get('name', file.stem)}, {'with' if coded else 'without'} LDPC"
     return Preset(label, cells, costs, thesis.LINK_GBPS)
 

@@ -190,7 +190,7 @@ def _places(sweep: Sweep) -> dict[str, Key]:
 
 def _check(sweep: Sweep, axes: tuple[Axis, ...]) -> list[tuple[Key, str]]:
     """What no single key tells."""
-    names = [name for axis in axes for name in axis.names]
+    names = [name.strip() for key in sweep.grid for name in key.split(",")]
     wrong = [*_check_names(sweep, names), *_check_plot(sweep, axes)]
     count = 1
     for axis in axes:
