@@ -1,5 +1,6 @@
 // Cells on a pool of devices in virtual time (engine/frame/pool_run.hpp).
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -7,6 +8,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,9 +29,10 @@ namespace {
 
 using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent, B/s, ns
 using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
-using Fault = std::tuple<double, std::uint16_t, std::string, double>;  // ms, device, what, ms
-using Background =
-    std::tuple<std::uint16_t, std::uint32_t, std::vector<std::uint32_t>, double, double>;
+using Server = std::pair<std::vector<Node>, std::vector<Device>>;
+using Fault = std::tuple<double, std::uint16_t, std::optional<std::uint16_t>, std::string, double>;
+using Background = std::tuple<std::uint16_t, std::uint16_t, std::uint32_t,
+                              std::vector<std::uint32_t>, double, double>;
 
 Tick ticks(double value, double unit, const char* what) {
   const double ns = value * unit;
@@ -45,10 +48,9 @@ runtime::Fault::Kind fault_kind(const std::string& name) {
   throw nb::value_error(("a fault is lost, hung or back, not " + name).c_str());
 }
 
-runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<Device>& devices,
-                            const std::vector<double>& host_ns, std::pair<double, double> jitter,
-                            const std::vector<Fault>& faults,
-                            const std::vector<Background>& background, std::uint64_t seed) {
+runtime::PoolModel model_of(const Server& server, const std::vector<double>& host_ns,
+                            std::pair<double, double> jitter, std::uint64_t seed) {
+  const auto& [nodes, devices] = server;
   std::vector<runtime::FabricNode> fabric;
   for (const auto& [name, parent, bandwidth, latency] : nodes)
     fabric.push_back({name, parent, bandwidth, ticks(latency, 1, "a latency")});
@@ -69,34 +71,55 @@ runtime::PoolModel model_of(const std::vector<Node>& nodes, const std::vector<De
   model.host = {ticks(host_ns[0], 1, "host_ns"), ticks(host_ns[1], 1, "host_ns"),
                 ticks(host_ns[2], 1, "host_ns"), ticks(host_ns[3], 1, "host_ns")};
   model.jitter = {jitter.first, jitter.second};
-  for (const auto& [at, device, what, noticed] : faults) {
-    if (device >= devices.size()) throw nb::value_error("a fault names a device that is not there");
-    model.faults.push_back(
-        {ticks(at, 1e6, "a fault"), device, fault_kind(what), ticks(noticed, 1e6, "a fault")});
-  }
-  for (const auto& [device, kernels, footprint, flops, bytes] : background) {
-    if (device >= devices.size() || footprint.size() != 4)
-      throw nb::value_error("background: device, kernels, footprint of four numbers, flops, bytes");
-    model.background.push_back(
-        {device,
-         kernels,
-         {.footprint = {footprint[0], footprint[1], footprint[2], footprint[3]},
-          .flops = flops,
-          .bytes = bytes}});
-  }
   model.seed = seed;
   return model;
 }
 
+runtime::PoolModel& server_of(frame::RackModel& rack, std::uint16_t server) {
+  if (server >= rack.servers.size())
+    throw nb::value_error("what names a server names one that is not there");
+  return rack.servers[server];
+}
+
+void add_faults(frame::RackModel& rack, const std::vector<Fault>& faults) {
+  for (const auto& [at_ms, server, device, what, noticed_ms] : faults) {
+    runtime::PoolModel& of = server_of(rack, server);
+    const Tick at = ticks(at_ms, 1e6, "a fault"), noticed = ticks(noticed_ms, 1e6, "a fault");
+    const auto kind = fault_kind(what);
+    if (!device && kind == runtime::Fault::Kind::Hung)
+      throw nb::value_error("a server is lost or back; only devices hang");
+    if (!device)
+      rack.faults.push_back({at, server, kind == runtime::Fault::Kind::Back, noticed});
+    else if (*device < of.devices.size())
+      of.faults.push_back({at, *device, kind, noticed});
+    else
+      throw nb::value_error("a fault names a device that is not there");
+  }
+}
+
+void add_background(frame::RackModel& rack, const std::vector<Background>& background) {
+  for (const auto& [server, device, kernels, footprint, flops, bytes] : background) {
+    runtime::PoolModel& of = server_of(rack, server);
+    if (device >= of.devices.size() || footprint.size() != 4)
+      throw nb::value_error("background: a device, kernels, footprint of four, flops, bytes");
+    of.background.push_back({device,
+                             kernels,
+                             {.footprint = {footprint[0], footprint[1], footprint[2], footprint[3]},
+                              .flops = flops,
+                              .bytes = bytes}});
+  }
+}
+
 nb::dict as_dict(const frame::PoolRun& run) {
   std::vector<double> began, latency;
-  std::vector<std::uint16_t> cell, devices;
+  std::vector<std::uint16_t> cell, devices, server;
   std::vector<std::uint8_t> done, why;
   for (const frame::PoolFrame& each : run.frames) {
     began.push_back(milliseconds(each.began));
     latency.push_back(milliseconds(each.latency));
     cell.push_back(each.cell);
     devices.push_back(each.devices);
+    server.push_back(each.server);
     done.push_back(each.done);
     why.push_back(static_cast<std::uint8_t>(each.why));
   }
@@ -105,10 +128,17 @@ nb::dict as_dict(const frame::PoolRun& run) {
   result["latency"] = array_of(std::move(latency));
   result["cell"] = array_of(std::move(cell));
   result["devices"] = array_of(std::move(devices));
+  result["server"] = array_of(std::move(server));
   result["done"] = array_of(std::move(done));
   result["why"] = array_of(std::move(why));
   result["busy"] = run.busy;
   result["memory"] = run.memory;
+  result["ports"] = run.ports;
+  nb::list moves;
+  for (const frame::Move& each : run.moves)
+    moves.append(nb::make_tuple(milliseconds(each.decided), milliseconds(each.served), each.cell,
+                                each.from, each.to, static_cast<std::uint8_t>(each.why)));
+  result["moves"] = moves;
   nb::dict stages;
   for (std::size_t op = 0; op < frame::kOps; ++op)
     if (run.of_opcode[op] != 0)
@@ -130,16 +160,29 @@ nb::dict as_dict(const frame::PoolRun& run) {
 }
 
 nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::string& policy,
-                       const std::vector<Node>& nodes, const std::vector<Device>& devices,
-                       const std::string& profile, std::uint64_t frames, std::uint32_t ring,
-                       std::uint32_t at_once, double apart_ms, double late_us, double deadline_ms,
-                       std::uint32_t zero_force_parts, double urgent_us, double degree,
-                       const std::vector<double>& host_ns, std::pair<double, double> jitter,
-                       const std::vector<Fault>& faults, const std::vector<Background>& background,
-                       bool keep, bool timed, std::uint64_t seed,
-                       const std::function<bool(std::uint64_t)>& progress) {
-  const runtime::PoolModel model =
-      model_of(nodes, devices, host_ns, jitter, faults, background, seed);
+                       const std::vector<Server>& servers, const std::string& profile,
+                       std::optional<std::pair<double, double>> fronthaul,
+                       const std::tuple<std::uint32_t, std::uint32_t, double, double>& moving,
+                       const std::vector<std::optional<std::uint16_t>>& homes, std::uint64_t frames,
+                       std::uint32_t ring, std::uint32_t at_once, double apart_ms, double late_us,
+                       double deadline_ms, std::uint32_t zero_force_parts, double urgent_us,
+                       double degree, const std::vector<double>& host_ns,
+                       std::pair<double, double> jitter, const std::vector<Fault>& faults,
+                       const std::vector<Background>& background, bool keep, bool timed,
+                       std::uint64_t seed, const std::function<bool(std::uint64_t)>& progress) {
+  frame::RackModel rack;
+  for (const Server& server : servers)
+    rack.servers.push_back(model_of(server, host_ns, jitter, seed));
+  if (servers.empty()) throw nb::value_error("a rack has at least one server");
+  if (fronthaul) rack.fronthaul = {fronthaul->first, ticks(fronthaul->second, 1, "fronthaul")};
+  add_faults(rack, faults);
+  add_background(rack, background);
+  for (const auto& home : homes)
+    if (home) server_of(rack, *home);
+  rack.homes = homes;
+  const auto [nacks, window, hold_ms, move_ms] = moving;
+  if (window < 1 || window > 64) throw nb::value_error("moving: a window is of 1 to 64 frames");
+  rack.moving = {nacks, window, ticks(hold_ms, 1e6, "moving"), ticks(move_ms, 1e6, "moving")};
   std::vector<std::unique_ptr<frame::Frame>> owned;
   std::vector<const frame::Frame*> cells;
   for (const std::string& text : plan_texts) {
@@ -178,7 +221,7 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
   frame::PoolRun run;
   {
     const nb::gil_scoped_release released;
-    run = frame::run_on_pool(cells, model, options);
+    run = frame::run_on_rack(cells, rack, options);
   }
   nb::dict result = as_dict(run);
   result["decision_ns"] = array_of(std::move(decisions));
@@ -273,42 +316,56 @@ void bind_pool(nb::module_& core) {
            "link and of its result, and the instructions it waits for.");
   core.def(
       "simulate_pool", &simulate_pool, nb::arg("plan_texts"), nb::kw_only(), nb::arg("policy"),
-      nb::arg("nodes"), nb::arg("devices"), nb::arg("profile") = "megastation",
-      nb::arg("frames") = 100, nb::arg("ring") = 8, nb::arg("at_once") = 0,
-      nb::arg("apart_ms") = 0.0, nb::arg("late_us") = 0.0, nb::arg("deadline_ms") = 4.0,
-      nb::arg("zero_force_parts") = 1, nb::arg("urgent_us") = 200.0, nb::arg("degree") = 0.2,
+      nb::arg("servers"), nb::arg("profile") = "megastation", nb::arg("fronthaul") = nb::none(),
+      nb::arg("moving") = std::tuple<std::uint32_t, std::uint32_t, double, double>{3, 50, 20, 1},
+      nb::arg("homes") = std::vector<std::optional<std::uint16_t>>{}, nb::arg("frames") = 100,
+      nb::arg("ring") = 8, nb::arg("at_once") = 0, nb::arg("apart_ms") = 0.0,
+      nb::arg("late_us") = 0.0, nb::arg("deadline_ms") = 4.0, nb::arg("zero_force_parts") = 1,
+      nb::arg("urgent_us") = 200.0, nb::arg("degree") = 0.2,
       nb::arg("host_ns") = std::vector<double>{0, 2000, 1000, 1000},
       nb::arg("jitter") = std::pair<double, double>{0, 0}, nb::arg("faults") = std::vector<Fault>{},
       nb::arg("background") = std::vector<Background>{}, nb::arg("keep") = false,
       nb::arg("timed") = false, nb::arg("seed") = 1, nb::arg("progress") = nb::none(),
       nb::sig("def simulate_pool(plan_texts: collections.abc.Sequence[str], *, policy: str, "
-              "nodes: collections.abc.Sequence[tuple[str, int, float, float]], "
-              "devices: collections.abc.Sequence[tuple[str, int, int, int, int]], "
-              "profile: str = 'megastation', frames: int = 100, ring: int = 8, at_once: int = 0, "
+              "servers: collections.abc.Sequence[tuple["
+              "collections.abc.Sequence[tuple[str, int, float, float]], "
+              "collections.abc.Sequence[tuple[str, int, int, int, int]]]], "
+              "profile: str = 'megastation', fronthaul: tuple[float, float] | None = None, "
+              "moving: tuple[int, int, float, float] = (3, 50, 20.0, 1.0), "
+              "homes: collections.abc.Sequence[int | None] = (), "
+              "frames: int = 100, ring: int = 8, at_once: int = 0, "
               "apart_ms: float = 0.0, late_us: float = 0.0, deadline_ms: float = 4.0, "
               "zero_force_parts: int = 1, urgent_us: float = 200.0, degree: float = 0.2, "
               "host_ns: collections.abc.Sequence[float] = ..., "
               "jitter: tuple[float, float] = (0.0, 0.0), "
-              "faults: collections.abc.Sequence[tuple[float, int, str, float]] = (), "
-              "background: collections.abc.Sequence[tuple[int, int, "
+              "faults: collections.abc.Sequence[tuple[float, int, int | None, str, float]] = (), "
+              "background: collections.abc.Sequence[tuple[int, int, int, "
               "collections.abc.Sequence[int], float, float]] = (), keep: bool = False, "
               "timed: bool = False, seed: int = 1, "
               "progress: collections.abc.Callable[[int], bool] | None = None) "
               "-> dict[str, typing.Any]"),
-      "Cells on a pool of imaginary devices in virtual time: nothing is computed or measured. "
+      "Cells on servers of imaginary devices in virtual time: nothing is computed or measured. "
+      "servers: of each its nodes and its devices. "
       "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
       "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, "
       "bytes for results (0: all of the type's). "
+      "fronthaul: bytes per second and latency in ns of the switch's port to each server; None: "
+      "samples are there at once. moving: NACKs among how many last frames that make a cell leave "
+      "its server, ms without such moves after one, ms that a move takes. homes: the server of "
+      "each cell, None: the roomiest. "
       "host_ns: "
       "per decision, per launch, until a kernel's end is known, between kernels of a stream. "
-      "jitter: coefficients of variation of kernels and launches. faults: ms, device, lost, "
-      "hung or back, ms until that is noticed. background: device, kernels always queued there, "
-      "their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames "
+      "jitter: coefficients of variation of kernels and launches. faults: ms, server, its device "
+      "or None for all of it, lost, hung or back, ms until that is noticed. background: server, "
+      "device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops "
+      "and bytes per CTA. at_once: 0, frames "
       "come at the pace of the air; else so many of each cell are always under way. progress: "
       "called now and then with the frames that have ended; false stops. Frames in the order in "
-      "which they ended: began and latency in ms, cell, devices that had part in it, done, why not "
-      "(see reasons()); share of each device's SM time, and the "
-      "most bytes of its memory that results took; ms of kernels and transfers of a frame by "
+      "which they ended: began and latency in ms, cell, devices that had part in it, server "
+      "(65535: none), done, why not (see reasons()); moves: ms when decided and when done, cell, "
+      "from, to, why; shares of each port's time and of each device's SM time, and the most bytes "
+      "of its memory that results took, devices of all servers in a row; "
+      "ms of kernels and transfers of a frame by "
       "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "
       "instruction, device, queue, start and end in ms, why there and why then) if they are kept; "
       "where timed, what the policy took for each instruction, in ns of real time: these alone are "

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -23,15 +25,80 @@ std::vector<PoolCell> with_graphs(const std::vector<const Frame*>& frames,
   return cells;
 }
 
+// Samples on their way through the switch. A port serves first come, first served.
+class Fronthaul {
+ public:
+  struct Samples {
+    Tick at;
+    FrameId frame;
+    std::uint16_t instruction, server;
+    std::uint32_t life;  // of the server, which they are for
+    std::uint64_t bytes;
+    bool operator<(const Samples& other) const {  // a heap's top is its largest
+      return order() > other.order();
+    }
+
+   private:
+    std::tuple<Tick, std::uint64_t, std::uint16_t, std::uint16_t> order() const {
+      return {at, frame.frame, frame.cell, instruction};
+    }
+  };
+
+  Fronthaul(const Switch& model, std::size_t servers) {
+    std::vector<FabricNode> nodes(1 + servers, {"port", 0, model.bytes_per_s, model.latency});
+    FabricResult built = Fabric::build(nodes);
+    if (!built.fabric) throw std::invalid_argument("fronthaul switch: " + built.error);
+    ports_ = std::move(*built.fabric);
+  }
+
+  void send(const Samples& samples) {
+    waiting_.push_back(samples);
+    std::push_heap(waiting_.begin(), waiting_.end());
+  }
+
+  // What is sent until then: calls deliver(samples, when its last byte is there).
+  template <typename Deliver>
+  void run(Tick until, Deliver&& deliver) {
+    while (!waiting_.empty() && waiting_.front().at <= until) {
+      std::pop_heap(waiting_.begin(), waiting_.end());
+      const Samples next = waiting_.back();
+      waiting_.pop_back();
+      deliver(next, ports_.transfer(0, port(next.server), next.bytes, next.at));
+    }
+  }
+
+  Tick busy(std::uint16_t server) const {
+    return ports_.use(port(server), LinkDirection::Down).busy;
+  }
+
+ private:
+  static std::uint16_t port(std::uint16_t server) { return static_cast<std::uint16_t>(server + 1); }
+  Fabric ports_;
+  std::vector<Samples> waiting_;  // a heap
+};
+
 class Run {
  public:
-  Run(const std::vector<const Frame*>& cells, const PoolModel& model, const PoolRunOptions& options)
+  Run(const std::vector<const Frame*>& cells, const RackModel& model, const PoolRunOptions& options)
       : cells_(with_graphs(cells, options)),
         model_(model),
         options_(options),
-        server_(cells_, model, options, [this](const PoolServer::Ended& frame) { take(frame); }),
+        servers_(make_servers()),
+        rack_(static_cast<std::uint16_t>(servers_.size()),
+              static_cast<std::uint16_t>(cells_.size()), model.homes, model.moving,
+              [this](std::uint16_t s, std::uint16_t c) { return servers_[s]->share(c); }),
         next_(cells.size()),
-        began_(cells.size() * options.ring) {}
+        began_(cells.size() * options.ring) {
+    if (options.at_once != 0 && servers_.size() > 1)
+      throw std::invalid_argument("at_once is of one server");
+    if (model.fronthaul) fronthaul_.emplace(*model.fronthaul, servers_.size());
+    for (const HostFault& fault : model.faults) {
+      hosts_.push_back({fault.at, fault.server, fault.up ? HostEvent::Back : HostEvent::Lost});
+      if (!fault.up) hosts_.push_back({fault.at + fault.noticed, fault.server, HostEvent::Noticed});
+    }
+    std::stable_sort(hosts_.begin(), hosts_.end(),
+                     [](const HostEvent& a, const HostEvent& b) { return a.at < b.at; });
+  }
 
   PoolRun run() {
     if (options_.at_once != 0) {
@@ -40,22 +107,45 @@ class Run {
     } else {
       pace();
     }
-    server_.run();
+    advance(kNever);
     summarize();
     return std::move(result_);
   }
 
  private:
-  // As frames start on air.
+  struct HostEvent {
+    enum Kind : std::uint8_t { Lost, Noticed, Back };
+    Tick at;
+    std::uint16_t server;
+    Kind kind;
+  };
+
+  std::vector<std::unique_ptr<PoolServer>> make_servers() {
+    std::vector<std::unique_ptr<PoolServer>> servers;
+    for (std::uint16_t s = 0; s < model_.servers.size(); ++s)
+      servers.push_back(std::make_unique<PoolServer>(
+          cells_, model_.servers[s], options_,
+          [this, s](const PoolServer::Ended& ended) { take(s, ended); }));
+    return servers;
+  }
+
+  // As frames start on air; what happens to hosts at the same instant comes first.
   void pace() {
+    auto host = hosts_.begin();
     while (!stopped_) {
       std::uint16_t first = 0;
       for (std::uint16_t c = 1; c < cells_.size(); ++c)
         if (order(c) < order(first)) first = c;
-      if (next_[first] == options_.frames) return;
-      const Tick at = on_air(first, next_[first]);
-      server_.run(at - 1);
-      begin(first, at);
+      const auto [over, at, number] = order(first);
+      if (host != hosts_.end() && (over || host->at <= at)) {
+        advance(host->at);
+        happen(*host++);
+      } else if (over) {
+        return;
+      } else {
+        advance(at);
+        begin(first, at);
+      }
     }
   }
 
@@ -68,30 +158,80 @@ class Run {
     return static_cast<Tick>(frame) * cells_[cell].frame.duration() + cell * options_.apart;
   }
 
+  // All that happens on servers before then. They meet only where frames begin, and in the switch.
+  void advance(Tick until) {
+    if (fronthaul_)
+      fronthaul_->run(until, [&](const Fronthaul::Samples& samples, Tick at) {
+        if (servers_[samples.server]->life() == samples.life && servers_[samples.server]->up())
+          servers_[samples.server]->arrive(at, samples.frame, samples.instruction);
+      });
+    for (const auto& server : servers_) server->run(until == kNever ? kNever : until - 1);
+  }
+
+  void happen(const HostEvent& event) {
+    PoolServer& server = *servers_[event.server];
+    switch (event.kind) {
+      case HostEvent::Lost:
+        if (!server.up()) break;
+        for (const FrameId& frame : server.lose(event.at))
+          lost(frame, event.server, Reason::HostLost, event.at);
+        break;
+      case HostEvent::Noticed:
+        if (!server.up()) rack_.changed(event.server, false, event.at);
+        break;
+      case HostEvent::Back:
+        if (server.up()) break;
+        server.start(event.at);
+        rack_.changed(event.server, true, event.at);
+        break;
+    }
+  }
+
   // The cell's next frame, and when its samples come.
   void begin(std::uint16_t cell, Tick at) {
     if (stopped_ || next_[cell] == options_.frames) return;
     const FrameId frame{next_[cell]++, cell};
-    const Frame& format = cells_[cell].frame;
     began_[cell * options_.ring + frame.frame % options_.ring] = at;
+    const std::uint16_t to = rack_.route(cell, at);
+    if (to == Rack::kNone) return lost(frame, to, Reason::Moving, at);
+    if (!servers_[to]->up()) return lost(frame, to, Reason::HostLost, at);
+    const Frame& format = cells_[cell].frame;
     // A frame with all its samples there has been on air before.
-    server_.begin(at, frame, options_.at_once != 0 ? at - format.duration() : at);
+    servers_[to]->begin(at, frame, options_.at_once != 0 ? at - format.duration() : at);
     const Graph& graph = cells_[cell].graph.graph;
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       if (graph[i].feed != Feed::Arrivals) continue;
       const Tick end = options_.at_once != 0 ? 0 : format.symbol(graph[i].step).end;
-      server_.arrive(at + end + lateness(frame, i), frame, i);
+      send({at + end + lateness(frame, i), frame, i, to, servers_[to]->life(),
+            cells_[cell].graph.work[i].moved});
     }
+  }
+
+  void send(const Fronthaul::Samples& samples) {
+    if (fronthaul_)
+      fronthaul_->send(samples);
+    else
+      servers_[samples.server]->arrive(samples.at, samples.frame, samples.instruction);
   }
 
   Tick lateness(FrameId frame, std::uint16_t instruction) const {
     if (options_.late == 0 || options_.at_once != 0) return 0;
-    Random random(model_.seed,
+    Random random(model_.servers.front().seed,
                   (frame.frame << 24) ^ (std::uint64_t{frame.cell} << 16) ^ instruction);
     return std::llround(-std::log(1 - random.uniform()) * static_cast<double>(options_.late));
   }
 
-  void take(const PoolServer::Ended& ended) {
+  void take(std::uint16_t server, const PoolServer::Ended& ended) {
+    rack_.ended(ended.frame.cell, server, ended.done);
+    record(ended, server);
+    if (options_.at_once != 0) begin(ended.frame.cell, ended.at);
+  }
+
+  void lost(FrameId frame, std::uint16_t server, Reason why, Tick now) {
+    record({.frame = frame, .at = now, .why = why}, server);
+  }
+
+  void record(const PoolServer::Ended& ended, std::uint16_t server) {
     const auto [number, cell] = ended.frame;
     const Tick began = options_.at_once != 0 ? began_[cell * options_.ring + number % options_.ring]
                                              : on_air(cell, number);
@@ -100,32 +240,47 @@ class Run {
                               .why = ended.why,
                               .began = began,
                               .latency = ended.at - began,
-                              .devices = ended.devices});
+                              .devices = ended.devices,
+                              .server = server});
     if (options_.progress && !options_.progress(result_.frames.size())) stopped_ = true;
-    if (options_.at_once != 0) begin(cell, ended.at);
   }
 
   void summarize() {
-    PoolUse use = server_.use();
-    result_.end = server_.now();
+    for (const auto& server : servers_) result_.end = std::max(result_.end, server->now());
     const double time = static_cast<double>(std::max<Tick>(result_.end, 1));
-    for (std::uint32_t d = 0; d < model_.devices.size(); ++d)
-      result_.busy.push_back(use.busy[d] / time / model_.devices[d].type->sms);
+    result_.of_opcode.resize(kOps);
+    for (std::uint16_t s = 0; s < servers_.size(); ++s) add(s, time);
     const auto done = std::count_if(result_.frames.begin(), result_.frames.end(),
                                     [](const PoolFrame& frame) { return frame.done; });
-    for (const double each : use.of_opcode)
-      result_.of_opcode.push_back(each / static_cast<double>(std::max<std::ptrdiff_t>(done, 1)));
-    result_.executions = std::move(use.executions);
-    result_.memory = std::move(use.memory);
-    result_.tasks = use.tasks;
-    result_.copies = use.copies;
-    result_.again = use.again;
+    for (double& each : result_.of_opcode)
+      each /= static_cast<double>(std::max<std::ptrdiff_t>(done, 1));
+    result_.moves.assign(rack_.moves().begin(), rack_.moves().end());
+  }
+
+  void add(std::uint16_t server, double time) {
+    const PoolUse use = servers_[server]->use();
+    const auto first = static_cast<std::uint32_t>(result_.busy.size());
+    for (std::size_t d = 0; d < use.busy.size(); ++d)
+      result_.busy.push_back(use.busy[d] / time / model_.servers[server].devices[d].type->sms);
+    for (Execution each : use.executions) {
+      each.device += first;
+      result_.executions.push_back(each);
+    }
+    result_.memory.insert(result_.memory.end(), use.memory.begin(), use.memory.end());
+    for (std::size_t op = 0; op < kOps; ++op) result_.of_opcode[op] += use.of_opcode[op];
+    if (fronthaul_) result_.ports.push_back(static_cast<double>(fronthaul_->busy(server)) / time);
+    result_.tasks += use.tasks;
+    result_.copies += use.copies;
+    result_.again += use.again;
   }
 
   const std::vector<PoolCell> cells_;
-  const PoolModel& model_;
+  const RackModel& model_;
   const PoolRunOptions& options_;
-  PoolServer server_;
+  std::vector<std::unique_ptr<PoolServer>> servers_;
+  Rack rack_;
+  std::optional<Fronthaul> fronthaul_;
+  std::vector<HostEvent> hosts_;     // in order of time
   std::vector<std::uint64_t> next_;  // [cell] frame
   std::vector<Tick> began_;          // [cell][slot]
   PoolRun result_;
@@ -134,9 +289,16 @@ class Run {
 
 }  // namespace
 
+PoolRun run_on_rack(const std::vector<const Frame*>& cells, const RackModel& rack,
+                    const PoolRunOptions& options) {
+  return Run(cells, rack, options).run();
+}
+
 PoolRun run_on_pool(const std::vector<const Frame*>& cells, const PoolModel& model,
                     const PoolRunOptions& options) {
-  return Run(cells, model, options).run();
+  RackModel rack;
+  rack.servers = {model};
+  return run_on_rack(cells, rack, options);
 }
 
 }  // namespace carillon::frame

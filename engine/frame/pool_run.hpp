@@ -1,13 +1,15 @@
-// Cells on a pool of imaginary devices in virtual time: their task graphs under a policy, samples
-// at the pace of the air or as fast as frames end. Nothing is computed or measured.
+// Cells on servers full of imaginary devices in virtual time: their task graphs under a policy,
+// samples at the pace of the air or as fast as frames end. Nothing is computed or measured.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/tick.hpp"
 #include "frame/pool_server.hpp"
+#include "frame/rack.hpp"
 
 namespace carillon::frame {
 
@@ -20,29 +22,62 @@ struct PoolRunOptions : PoolServerOptions {
   std::function<bool(std::uint64_t ended)> progress = {};  ///< false: stop
 };
 
+/// The fronthaul switch: a port to each server, which the radio units that are served there share.
+struct Switch {
+  double bytes_per_s = 0;
+  Tick latency = 0;  ///< of the first byte
+};
+
+/// A server dies, with all that it was doing, or starts again. A loss is noticed so much later; a
+/// server that starts says so.
+struct HostFault {
+  Tick at = 0;
+  std::uint16_t server = 0;
+  bool up = false;
+  Tick noticed = kMillisecond;
+};
+
+struct RackModel {
+  std::vector<runtime::PoolModel> servers;  ///< all with the same seed
+  std::optional<Switch> fronthaul;          ///< none: samples are where they have to be at once
+  std::vector<HostFault> faults;
+  std::vector<std::optional<std::uint16_t>> homes;  ///< as Rack has them
+  RackOptions moving;
+};
+
 /// What became of a frame. Ticks count from its start on air (at_once: from when it began).
 struct PoolFrame {
   std::uint16_t cell = 0;
   bool done = false;
-  runtime::Reason why = runtime::Reason::None;  ///< of a frame that was not
-  Tick began = 0;                               ///< its start, in virtual time
-  Tick latency = 0;           ///< until its last result was there, or it was given up
+  /// Of a frame that was not: HostLost and Moving are noise for the radio, the others a NACK.
+  runtime::Reason why = runtime::Reason::None;
+  Tick began = 0;             ///< its start, in virtual time
+  Tick latency = 0;           ///< until its last result was there, or it was given up or lost
   std::uint16_t devices = 0;  ///< that executed something of it
+  std::uint16_t server = 0;   ///< Rack::kNone: it went nowhere
 };
 
+/// Devices are numbered over all servers, in order.
 struct PoolRun {
   std::vector<PoolFrame> frames;  ///< in the order in which they ended
   std::vector<runtime::Execution> executions;
   std::vector<double> busy;           ///< [device] share of its SMs' time
   std::vector<std::uint64_t> memory;  ///< [device] bytes, the most that results took at once
   std::vector<double> of_opcode;      ///< [Op] ns of kernels and transfers, per frame that was done
-  std::uint64_t tasks = 0;            ///< instructions that committed
-  std::uint64_t copies = 0;           ///< between devices
-  std::uint64_t again = 0;            ///< instructions that had to be issued again
+  std::vector<double> ports;          ///< [server] share of the time that its port is busy
+  std::vector<Move> moves;
+  std::uint64_t tasks = 0;   ///< instructions that committed
+  std::uint64_t copies = 0;  ///< between devices
+  std::uint64_t again = 0;   ///< instructions that had to be issued again
   Tick end = 0;
 };
 
-/// Throws std::invalid_argument as PoolServer and build_pool_graph do.
+/// Throws std::invalid_argument as PoolServer and build_pool_graph do, or when several servers are
+/// to be saturated (at_once).
+PoolRun run_on_rack(const std::vector<const Frame*>& cells, const RackModel& rack,
+                    const PoolRunOptions& options);
+
+/// One server, whose cells' samples are there at once.
 PoolRun run_on_pool(const std::vector<const Frame*>& cells, const runtime::PoolModel& model,
                     const PoolRunOptions& options);
 

@@ -19,6 +19,14 @@ Tick transfer_alone(const Fabric& fabric, std::uint16_t from, std::uint16_t to,
   return idle.transfer(from, to, bytes, 0);
 }
 
+double sm_time(const DeviceType& type, const PoolGraph& cell) {
+  double time = 0;
+  for (const Work& work : cell.work)
+    if (work.footprint.ctas != 0)
+      time += static_cast<double>(alone(type, work)) * sms_needed(type, work.footprint);
+  return time;
+}
+
 void check_fit(const PoolGraph& cell, std::span<const DeviceType* const> types) {
   for (const DeviceType* type : types)
     for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
@@ -60,11 +68,19 @@ PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& mode
     check_fit(cell.graph, types_.types);
     check_memory(cell.graph, model);
   }
+  for (const DeviceType* type : types_.types) {
+    auto& of_type = asked_.emplace_back();
+    for (const PoolCell& cell : cells) of_type.push_back(sm_time(*type, cell.graph));
+  }
   use_.of_opcode.resize(kOps);
-  start();
+  use_.busy.resize(model.devices.size());
+  use_.memory.resize(model.devices.size());
+  start(0);
 }
 
-void PoolServer::start() {
+void PoolServer::start(Tick now) {
+  start_ = now;
+  ++life_;
   policy_ = make_pool_policy(options_.policy, options_.lroc);
   if (!policy_) throw std::invalid_argument("no policy for a pool is called " + options_.policy);
   if (options_.around) policy_ = options_.around(std::move(policy_));
@@ -81,13 +97,26 @@ void PoolServer::start() {
       board.device(d).type = types_.of_device[d];
       board.device(d).sms = model_.devices[d].type->sms;
     }
-    auto pool = std::make_unique<SimulatedPool>(board, model_, std::move(work), options_.keep);
+    auto pool =
+        std::make_unique<SimulatedPool>(board, model_since_start(), std::move(work), options_.keep);
     pool_ = pool.get();
     return pool;
   };
   simulation_ = std::make_unique<Simulation>(
       cells, *policy_, static_cast<std::uint32_t>(model_.devices.size()), make_pool);
   simulation_->watch([this](const FrameEvent& event) { take(event); });
+}
+
+// With devices in the state that faults have left them in.
+PoolModel PoolServer::model_since_start() const {
+  PoolModel model = model_;
+  std::stable_sort(model.faults.begin(), model.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  for (Fault& fault : model.faults) {
+    if (fault.at < start_) fault.noticed = 0;
+    fault.at = std::max<Tick>(fault.at - start_, 0);
+  }
+  return model;
 }
 
 // What is known of the cell's opcodes before anything has run: the longest of each on an idle pool.
@@ -113,18 +142,46 @@ std::vector<OnType> PoolServer::profile_of(const PoolGraph& cell) const {
 }
 
 void PoolServer::begin(Tick at, FrameId frame, Tick air_start) {
-  simulation_->begin(at, frame, air_start);
+  simulation_->begin(at - start_, frame, air_start - start_);
 }
 
 void PoolServer::arrive(Tick at, FrameId frame, std::uint16_t instruction) {
-  simulation_->arrive(at, frame, instruction, 0);
+  simulation_->arrive(at - start_, frame, instruction, 0);
+}
+
+void PoolServer::run(Tick until) {
+  if (up()) simulation_->run(until == kNever ? kNever : until - start_);
+}
+
+std::vector<FrameId> PoolServer::lose(Tick now) {
+  std::vector<FrameId> lost;
+  for (std::uint16_t c = 0; c < cells_.size(); ++c)
+    for (const FrameStatus& frame : simulation_->board(c).frames())
+      if (frame.state != FrameStatus::State::Empty) lost.emplace_back(frame.frame, c);
+  use_ = use();
+  end_ = now;
+  simulation_.reset();
+  return lost;
+}
+
+Tick PoolServer::now() const { return up() ? start_ + simulation_->now() : end_; }
+
+double PoolServer::share(std::uint16_t cell) const {
+  double frames = 0;  // that the devices can do in the time of one
+  for (std::size_t d = 0; d < model_.devices.size(); ++d) {
+    if (up() && !simulation_->devices()[d].up) continue;
+    const PoolDevice& device = model_.devices[d];
+    frames += static_cast<double>(cells_[cell].frame.duration()) *
+              (device.type->sms - device.reserved_sms) / asked_[types_.of_device[d]][cell];
+  }
+  return 1 / frames;
 }
 
 void PoolServer::take(const FrameEvent& event) {
   if (event.kind == FrameEvent::Kind::Committed || event.kind == FrameEvent::Kind::Missed) return;
   const bool held = event.kind != FrameEvent::Kind::Refused;
   ended_({.frame = {event.frame, event.cell},
-          .at = event.at,
+          .at = start_ + event.at,
           .done = event.kind == FrameEvent::Kind::Done,
           .why = event.why,
           .devices = held ? count(event) : std::uint16_t{0}});
@@ -148,13 +205,17 @@ std::uint16_t PoolServer::count(const FrameEvent& event) {
 
 PoolUse PoolServer::use() const {
   PoolUse use = use_;
+  if (!up()) return use;
   for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
-    use.busy.push_back(pool_->busy(d, now()));
-    use.memory.push_back(pool_->memory(d).most_in_use());
+    use.busy[d] += pool_->busy(d, simulation_->now());
+    use.memory[d] = std::max(use.memory[d], pool_->memory(d).most_in_use());
   }
-  use.copies = pool_->copies();
-  const auto executions = simulation_->executions();
-  use.executions.assign(executions.begin(), executions.end());
+  use.copies += pool_->copies();
+  for (Execution each : simulation_->executions()) {
+    each.start += start_;
+    each.end += start_;
+    use.executions.push_back(each);
+  }
   return use;
 }
 

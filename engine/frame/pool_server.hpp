@@ -67,9 +67,21 @@ class PoolServer {
   void begin(Tick at, runtime::FrameId frame, Tick air_start);
   void arrive(Tick at, runtime::FrameId frame, std::uint16_t instruction);
   /// Until then, or until nothing is left to come and no frame under way.
-  void run(Tick until = runtime::kNever) { simulation_->run(until); }
+  void run(Tick until = runtime::kNever);
 
-  Tick now() const { return simulation_->now(); }
+  /// The host dies, and all that it was told: returns the frames that were under way, whose end
+  /// nobody will hear of. Until it starts again, nothing may be begun.
+  std::vector<runtime::FrameId> lose(Tick now);
+  /// The host starts, and knows nothing of what was before. The constructor does so at zero.
+  void start(Tick now);
+  bool up() const { return simulation_ != nullptr; }
+  /// How often it has started.
+  std::uint32_t life() const { return life_; }
+
+  /// Of its devices, those that its scheduler sees up: the share that the cell's frames ask for.
+  double share(std::uint16_t cell) const;
+  /// Of the last event.
+  Tick now() const;
   /// Up to now.
   PoolUse use() const;
 
@@ -82,7 +94,7 @@ class PoolServer {
     std::vector<std::uint16_t> of_device;
   };
 
-  void start();
+  runtime::PoolModel model_since_start() const;
   std::vector<runtime::OnType> profile_of(const PoolGraph& cell) const;
   void take(const runtime::FrameEvent& event);
   std::uint16_t count(const runtime::FrameEvent& event);
@@ -95,7 +107,10 @@ class PoolServer {
   std::unique_ptr<runtime::Policy> policy_;
   std::unique_ptr<runtime::Simulation> simulation_;
   const runtime::SimulatedPool* pool_ = nullptr;
-  PoolUse use_;
+  std::vector<std::vector<double>> asked_;  // [type][cell] SM·ns of a frame
+  PoolUse use_;                             // of simulations that are over, and of frames
+  Tick start_ = 0, end_ = 0;                // of the simulation: its zero; of the one before
+  std::uint32_t life_ = 0;
 };
 
 /// ns that a kernel takes when it has the device to itself.

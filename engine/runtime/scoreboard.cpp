@@ -38,6 +38,9 @@ std::string_view to_string(Reason reason) {
     case Reason::Overcommitted: return "on what others leave";
     case Reason::Coalesced: return "behind its predecessor";
     case Reason::Returned: return "again, its device died";
+    case Reason::Overload: return "overload";
+    case Reason::HostLost: return "its server was lost";
+    case Reason::Moving: return "between two servers";
   }
   return "unknown";
 }

@@ -91,6 +91,9 @@ enum class Reason : std::uint8_t {
   Overcommitted,   ///< issued: to run on what others leave
   Coalesced,       ///< issued: behind its predecessor, whose room it inherits
   Returned,        ///< issued again: its device died
+  Overload,        ///< moved: too many of the radio unit's frames came too late or were refused
+  HostLost,        ///< lost, or moved: the server was
+  Moving,          ///< lost: the radio unit was between two servers
 };
 std::string_view to_string(Reason reason);
 

@@ -69,6 +69,7 @@ class Simulation {
   /// By Arrival: how many items met that fate.
   std::uint64_t arrivals(Arrival fate) const { return fates_[static_cast<std::size_t>(fate)]; }
   const CellBoard& board(std::uint16_t cell = 0) const { return board_[cell]; }
+  std::span<const DeviceStatus> devices() const { return board_.devices(); }
 
  private:
   struct Input {

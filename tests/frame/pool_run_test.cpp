@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "frame/pool_case.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "support/test.hpp"
 
@@ -11,62 +12,11 @@ using namespace carillon;
 using namespace carillon::frame;
 using namespace carillon::runtime;
 
-namespace {
-
-FrameFormat cell(std::uint32_t antennas, std::uint32_t users, char data) {
-  FrameFormat f;
-  f.antennas = antennas;
-  f.users = users;
-  f.numerology.fft_size = 2048;
-  f.numerology.subcarriers = 1216;
-  const std::uint32_t pilots = (users + 15) / 16;
-  f.schedule = std::string(pilots, 'P') + std::string(14 - pilots, data);
-  f.pilots.kind = PilotKind::Comb;
-  f.pilots.comb = 16;
-  f.combiner.group = 16;
-  f.uplink.block = BlockSpan::Symbol;
-  f.uplink.crc = false;
-  f.uplink.modulation = ModulationChoice::Qam64;
-  f.uplink.base_graph = 1;
-  f.uplink.lifting = 104;
-  f.downlink = f.uplink;
-  f.deadlines.precoder_age = 1;
-  return f;
-}
-
-PoolModel pool(std::uint32_t devices, double variation = 0) {
-  std::vector<FabricNode> nodes{{"host", 0, 0, 0}, {"chassis", 0, 64e9, 500}};
-  PoolModel model;
-  for (std::uint32_t d = 0; d < devices; ++d) {
-    model.devices.push_back(
-        {find_device_type("a100"), static_cast<std::uint16_t>(nodes.size()), 32, 0});
-    nodes.push_back({"gpu", 1, 25e9, 500});
-  }
-  model.fabric = *Fabric::build(nodes).fabric;
-  model.jitter = {variation, variation};
-  return model;
-}
-
-PoolRunOptions options(std::string_view policy, std::uint64_t frames) {
-  PoolRunOptions options;
-  options.policy = policy;
-  options.profile = find_pool_profile("megastation");
-  options.frames = frames;
-  return options;
-}
-
-std::size_t done(const PoolRun& run) {
-  return static_cast<std::size_t>(std::count_if(run.frames.begin(), run.frames.end(),
-                                                [](const PoolFrame& f) { return f.done; }));
-}
-
-}  // namespace
-
 TEST(PoolRun, EveryPolicyCompletesWhatThePoolCanCarry) {
   for (const char data : {'U', 'D'}) {
-    const Frame frame(cell(64, 32, data));
+    const Frame frame(pool_cell(64, 32, data));
     for (const std::string_view policy : pool_policy_names()) {
-      const PoolRun run = run_on_pool({&frame}, pool(3, 0.05), options(policy, 50));
+      const PoolRun run = run_on_pool({&frame}, a100s(3, 0.05), pool_options(policy, 50));
       EXPECT_EQ(run.frames.size(), 50U);
       EXPECT_EQ(done(run), 50U) << policy << ' ' << data;
     }
@@ -76,8 +26,8 @@ TEST(PoolRun, EveryPolicyCompletesWhatThePoolCanCarry) {
 // The last symbol's samples are there when the frame ends; then its transfer, its kernels and the
 // gaps between them, and what the host adds, and nothing else when the device is idle.
 TEST(PoolRun, AnIdleDeviceTakesTheTimeOfTheLastSymbol) {
-  const Frame frame(cell(64, 16, 'U'));
-  const PoolModel model = pool(1);
+  const Frame frame(pool_cell(64, 16, 'U'));
+  const PoolModel model = a100s(1);
   const PoolGraph graph = build_pool_graph(frame, {}, *find_pool_profile("megastation"));
   Fabric fabric = model.fabric;
   const HostCosts& host = model.host;
@@ -93,7 +43,7 @@ TEST(PoolRun, AnIdleDeviceTakesTheTimeOfTheLastSymbol) {
       else
         expected += fabric.transfer(2, 0, work.moved, 0) + host.notify;
     }
-  const PoolRun run = run_on_pool({&frame}, model, options("frame-level", 5));
+  const PoolRun run = run_on_pool({&frame}, model, pool_options("frame-level", 5));
   // A kernel that waits at the head of its queue starts without a gap.
   EXPECT_NEAR(static_cast<double>(run.frames.back().latency),
               static_cast<double>(expected + kernels - host.gap),
@@ -101,13 +51,14 @@ TEST(PoolRun, AnIdleDeviceTakesTheTimeOfTheLastSymbol) {
 }
 
 TEST(PoolRun, TheSameSeedGivesTheSameFrames) {
-  const Frame frame(cell(128, 32, 'U'));
+  const Frame frame(pool_cell(128, 32, 'U'));
   for (const std::string_view policy : pool_policy_names()) {
     const auto latencies = [&](std::uint64_t seed) {
-      PoolModel model = pool(2, 0.2);
+      PoolModel model = a100s(2, 0.2);
       model.seed = seed;
       std::vector<Tick> found;
-      for (const PoolFrame& f : run_on_pool({&frame, &frame}, model, options(policy, 30)).frames)
+      for (const PoolFrame& f :
+           run_on_pool({&frame, &frame}, model, pool_options(policy, 30)).frames)
         found.push_back(f.latency);
       return found;
     };
@@ -117,27 +68,27 @@ TEST(PoolRun, TheSameSeedGivesTheSameFrames) {
 }
 
 TEST(PoolRun, FramesSurviveADeviceThatDies) {
-  const Frame frame(cell(64, 32, 'U'));
+  const Frame frame(pool_cell(64, 32, 'U'));
   for (const std::string_view policy : pool_policy_names()) {
-    PoolModel model = pool(3, 0.05);
+    PoolModel model = a100s(3, 0.05);
     constexpr Tick kDies = 20 * kMillisecond + 600 * kMicrosecond;  // amid frames
     for (std::uint16_t device = 0; device < 2; ++device) {
       model.faults.push_back({kDies, device, Fault::Kind::Lost, 100 * kMicrosecond});
       model.faults.push_back({2 * kDies, device, Fault::Kind::Back, 0});
     }
-    const PoolRun run = run_on_pool({&frame, &frame}, model, options(policy, 60));
+    const PoolRun run = run_on_pool({&frame, &frame}, model, pool_options(policy, 60));
     EXPECT_EQ(done(run), 120U) << policy;
     EXPECT_GT(run.again, 0U) << policy;
   }
 }
 
 TEST(PoolRun, WithoutADeviceFramesAreRefusedUntilOneIsBack) {
-  const Frame frame(cell(32, 16, 'U'));
+  const Frame frame(pool_cell(32, 16, 'U'));
   for (const std::string_view policy : pool_policy_names()) {
-    PoolModel model = pool(1);
+    PoolModel model = a100s(1);
     model.faults = {{20 * kMillisecond, 0, Fault::Kind::Lost, 0},
                     {40 * kMillisecond, 0, Fault::Kind::Back, 0}};
-    const PoolRun run = run_on_pool({&frame}, model, options(policy, 60));
+    const PoolRun run = run_on_pool({&frame}, model, pool_options(policy, 60));
     EXPECT_EQ(run.frames.size(), 60U) << policy;
     EXPECT_GE(done(run), 38U) << policy;
     EXPECT_LE(done(run), 41U) << policy;
@@ -146,27 +97,29 @@ TEST(PoolRun, WithoutADeviceFramesAreRefusedUntilOneIsBack) {
 }
 
 TEST(PoolRun, SaturatedFramesFollowEachOther) {
-  const Frame frame(cell(64, 32, 'U'));
-  PoolRunOptions two = options("adaptive", 200);
+  const Frame frame(pool_cell(64, 32, 'U'));
+  PoolRunOptions two = pool_options("adaptive", 200);
   two.at_once = 4;
-  const PoolRun one = run_on_pool({&frame}, pool(1), two),
-                both = run_on_pool({&frame}, pool(2), two);
+  const PoolRun one = run_on_pool({&frame}, a100s(1), two),
+                both = run_on_pool({&frame}, a100s(2), two);
   EXPECT_EQ(done(one), 200U);
   EXPECT_EQ(done(both), 200U);
   EXPECT_GT(one.end, both.end + both.end / 2);
 }
 
 TEST(PoolRun, WhatCannotBeIsAnError) {
-  const Frame frame(cell(32, 16, 'U'));
-  EXPECT_THROW(run_on_pool({&frame}, pool(1), options("round-robin", 1)), std::invalid_argument);
+  const Frame frame(pool_cell(32, 16, 'U'));
+  EXPECT_THROW(run_on_pool({&frame}, a100s(1), pool_options("round-robin", 1)),
+               std::invalid_argument);
 }
 
 // Four cells' payloads are all there when their frames begin, their pilots are not: no stream may
 // wait for one that waits for it.
 TEST(PoolRun, DownlinkFramesOfManyCellsDoNotBlockEachOther) {
-  const Frame frame(cell(16, 8, 'D'));
+  const Frame frame(pool_cell(16, 8, 'D'));
   for (const std::string_view policy : pool_policy_names()) {
-    const PoolRun run = run_on_pool({&frame, &frame, &frame, &frame}, pool(1), options(policy, 20));
+    const PoolRun run =
+        run_on_pool({&frame, &frame, &frame, &frame}, a100s(1), pool_options(policy, 20));
     EXPECT_EQ(done(run), 80U) << policy;
   }
 }
@@ -174,17 +127,17 @@ TEST(PoolRun, DownlinkFramesOfManyCellsDoNotBlockEachOther) {
 // Five devices, two, five again, every 300 ms (MegaStation §5.6): the throughput is back at its
 // level within a frame's time of the last join.
 TEST(PoolRun, ThroughputReturnsWithTheDevices) {
-  const Frame frame(cell(64, 32, 'U'));
+  const Frame frame(pool_cell(64, 32, 'U'));
   constexpr Tick kEach = 300 * kMillisecond, kWindow = 20 * kMillisecond;
   for (const std::string_view policy : pool_policy_names()) {
-    PoolModel model = pool(5);
+    PoolModel model = a100s(5);
     for (std::uint16_t device = 2; device < 5; ++device) {
       model.faults.push_back({kEach, device, Fault::Kind::Lost, 100 * kMicrosecond});
       model.faults.push_back({2 * kEach, device, Fault::Kind::Back, 0});
     }
-    PoolRunOptions saturated = options(policy, 200);
+    PoolRunOptions saturated = pool_options(policy, 200);
     saturated.at_once = 4;
-    const Tick of_200 = run_on_pool({&frame, &frame}, pool(5), saturated).end;
+    const Tick of_200 = run_on_pool({&frame, &frame}, a100s(5), saturated).end;
     saturated.frames = static_cast<std::uint64_t>(200 * 4 * (kEach + kWindow) / of_200);
     std::vector<Tick> ends;
     for (const PoolFrame& f : run_on_pool({&frame, &frame}, model, saturated).frames)

@@ -54,12 +54,13 @@ def outcome(**columns: Any) -> running.Outcome:
     known: dict[str, Any] = {
         "cell": np.zeros(count, np.uint16),
         "devices": np.ones(count, np.uint16),
+        "server": np.zeros(count, np.uint16),
         "done": np.ones(count, bool),
         "why": np.zeros(count, np.uint8),
     }
     numbers: dict[str, Any] = {"tasks": 0, "copies": 0, "again": 0, "end": 0.0}
     named: dict[str, Any] = {"policy": "scoreboard", "seed": 1, "busy": [0.5], "stages": {}}
-    named["memory"] = [0]
+    named |= {"ports": [], "moves": [], "memory": [0]}
     return running.Outcome(**(named | numbers | known | columns))
 
 
@@ -135,7 +136,7 @@ def test_a_cell_may_lie_beside_the_study(tmp_path: Path) -> None:
 
 def test_chassis_hang_on_the_switch_and_devices_on_their_chassis(tmp_path: Path) -> None:
     text = SMALL.replace("count: 2", "chassis: 3}, {type: v100, chassis: 1")
-    nodes, devices = study.fabric(described(tmp_path, text).study)
+    nodes, devices = study.fabric(described(tmp_path, text).study.rack()[0])
     assert [(name, parent) for name, parent, _, _ in nodes] == [
         ("host", 0),
         ("switch", 0),

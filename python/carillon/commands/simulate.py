@@ -17,12 +17,14 @@ from carillon import core, examples, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool import trace
-from carillon.pool.running import Outcome, Request, run_all
-from carillon.pool.study import Bound, Described, bound, load
+from carillon.pool.economy import price
+from carillon.pool.running import NOWHERE, Outcome, Request, run_all
+from carillon.pool.study import Bound, Described, bound, devices, load
 from carillon.pool.summary import Summary, summarize
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 _COLUMNS = ("done", "NACKed", "mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
+_MOST_MOVES = 6  # that are printed of each policy
 
 
 def simulate(
@@ -53,6 +55,8 @@ def simulate(
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
         print_table(console, _table(summaries))
+        if study.servers:
+            _tell_of_servers(console, described, summaries)
         console.print(f"simulated: {', '.join(map(str, files))}", soft_wrap=True)
     if len(outcomes) < len(requests):
         what = "runs are missing" if outcomes else "no run is whole, nothing was written"
@@ -97,7 +101,7 @@ def _about(
     described: Described, feeds: Bound, summaries: Sequence[Summary], *, whole: bool
 ) -> dict[str, object]:
     study = described.study
-    used = {group.type for group in study.devices}
+    used = {device.type for _, _, device in devices(study)}
     return {
         "simulated": True,
         "about": WARNING.format(profile=study.profile),
@@ -112,6 +116,7 @@ def _about(
         ],
         "device_types": [kind for kind in core.device_types() if kind["name"] in used],
         "fabric_bound": vars(feeds),
+        "price": price(study),
         "policies": [summary.row() for summary in summaries],
     }
 
@@ -142,15 +147,16 @@ def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(
-            ["policy", "seed", "cell", "began_ms", "latency_ms", "done", "why", "devices"]
+            ["policy", "seed", "cell", "began_ms", "latency_ms", "done", "why", "devices", "server"]
         )
         for one in outcomes:
-            columns = (one.cell, one.began, one.latency, one.done, one.why, one.devices)
-            for cell, began, latency, done, why, devices in zip(
+            columns = (one.cell, one.began, one.latency, one.done, one.why, one.devices, one.server)
+            for cell, began, latency, done, why, used, server in zip(
                 *(column.tolist() for column in columns), strict=True
             ):
-                row = (cell, round(began, 6), latency, int(done), reasons[why], devices)
-                writer.writerow((one.policy, one.seed, *row))
+                row = (cell, round(began, 6), latency, int(done), reasons[why], used)
+                where = "" if server == NOWHERE else server
+                writer.writerow((one.policy, one.seed, *row, where))
 
 
 def _table(summaries: Sequence[Summary]) -> Table:
@@ -163,7 +169,7 @@ def _table(summaries: Sequence[Summary]) -> Table:
         table.add_row(
             one.policy,
             str(one.done),
-            str(one.frames - one.done),
+            str(sum(one.nacked.values())),
             *(milliseconds(value) for value in latencies),
             f"{one.frames_per_s:.0f}",
             "–" if one.devices_per_frame is None else f"{one.devices_per_frame:.2f}",
@@ -171,6 +177,45 @@ def _table(summaries: Sequence[Summary]) -> Table:
             f"{one.sm_share:.1%}",
         )
     return table
+
+
+def _tell_of_servers(console: Console, described: Described, summaries: Sequence[Summary]) -> None:
+    console.print()
+    print_table(console, _servers(summaries))
+    for one in summaries:
+        console.print(_moves(one), soft_wrap=True)
+    cost = price(described.study) / described.units
+    drawn = ", ".join(f"{one.policy} {one.watts / described.units:.0f} W" for one in summaries)
+    text = f"a radio unit's share, assumed (economy): {cost:.0f} of the price; {drawn}"
+    console.print(text, soft_wrap=True)
+
+
+def _servers(summaries: Sequence[Summary]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("policy")
+    for name in ("server", "frames", "done", "NACKed", "lost", "SM use", "port use"):
+        table.add_column(name, justify="right")
+    for one in summaries:
+        for own in one.servers:
+            counts = (own.server, own.frames, own.done, own.nacked, own.lost)
+            port = "–" if own.port_share is None else f"{own.port_share:.1%}"
+            table.add_row(one.policy, *map(str, counts), f"{own.sm_share:.1%}", port)
+        between = sum(one.lost.values()) - sum(own.lost for own in one.servers)
+        if between:
+            table.add_row(one.policy, "none", str(between), "0", "0", str(between))
+    return table
+
+
+def _moves(one: Summary) -> str:
+    """The first ones."""
+    text = f"{one.policy}: {len(one.moves)} moves"
+    told = [
+        f"unit {move.unit} {move.origin} → {move.target} at {move.decided_ms:g} ms ({move.why})"
+        for move in one.moves[:_MOST_MOVES]
+    ]
+    if len(one.moves) > len(told):
+        told.append("… (result.json)")
+    return f"{text}: {', '.join(told)}" if told else text
 
 
 def milliseconds(value: float | None) -> str:

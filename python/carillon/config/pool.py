@@ -47,6 +47,49 @@ class Links(Base):
     device: Link = Field(default=Link(), description="Between its chassis and each device.")
 
 
+class Server(Base):
+    """Servers with the same devices."""
+
+    devices: list[Devices] = key(..., "The devices of each.")
+    links: Links = Field(default_factory=Links, description="The fabric of each.")
+    count: int = key(1, "How many such servers.", ge=1, le=64)
+
+
+class Switch(Base):
+    """The fronthaul switch, and when it sends a radio unit to another server."""
+
+    gbytes_per_s: float = key(50.0, "Of the port to each server.", "GB/s", ge=1e-3, le=1e5)
+    latency_us: float = key(1.0, "Of the first byte.", "µs", ge=0, le=1e6)
+    move_ms: float = key(
+        1.0, "To change a unit's port; frames that start meanwhile are lost.", "ms", ge=0, le=1e6
+    )
+    nacks: int = key(3, "Of a unit's last frames: its server is overloaded.", ge=1, le=64)
+    window: int = key(50, "The last frames.", ge=1, le=64)
+    hold_ms: float = key(
+        20.0, "After a move, until an overload makes another unit leave there.", "ms", ge=0, le=1e9
+    )
+
+
+class Prices(Base):
+    """Assumed, in one currency."""
+
+    host: float = key(20_000.0, "A server without its devices.", ge=0)
+    v100: float = key(5_000.0, "A device.", ge=0)
+    a100: float = key(10_000.0, "A device.", ge=0)
+    h100: float = key(30_000.0, "A device.", ge=0)
+    h200: float = key(35_000.0, "A device.", ge=0)
+
+
+class Economy(Base):
+    """What servers draw and cost: assumed, but for the devices' published power limits."""
+
+    host_watts: float = key(700.0, "Of a server without its devices, always.", "W", ge=0)
+    idle_share: float = key(
+        0.2, "Of a device's power limit, when idle; the rest goes with its busy SMs.", ge=0, le=1
+    )
+    prices: Prices = Field(default_factory=Prices, description="What things cost.")
+
+
 class HostCosts(Base):
     """What scheduling and the driver cost on the host."""
 
@@ -67,10 +110,11 @@ class Jitter(Base):
 
 
 class Fault(Base):
-    """A device that is lost, stands still (hung), or comes back."""
+    """A device or a server that is lost, or comes back; a device may also stand still (hung)."""
 
     at_ms: float = key(..., "In virtual time.", "ms", ge=0, le=1e9)
-    device: int = key(..., "Its number, from 0 in the order of `devices`.", ge=0, le=63)
+    device: int | None = key(None, "Its number, from 0 over all servers in order.", ge=0, le=4095)
+    server: int | None = key(None, "Its number, from 0; it takes its devices along.", ge=0, le=63)
     event: Literal["lost", "hung", "back"] = key(..., "What happens to it.")
     noticed_ms: float = key(
         0.1,
@@ -84,7 +128,7 @@ class Fault(Base):
 class Background(Base):
     """Kernels of somebody else on one device."""
 
-    device: int = key(..., "Its number, from 0 in the order of `devices`.", ge=0, le=63)
+    device: int = key(..., "Its number, from 0 over all servers in order.", ge=0, le=4095)
     kernels: int = key(1, "How many are always in its queue.", ge=1, le=10000)
     ctas: int = key(..., "Of each kernel.", ge=1, le=1_000_000)
     warps: int = key(..., "Of a CTA.", ge=1, le=32)
@@ -99,6 +143,9 @@ class RadioUnits(Base):
 
     cell: str = key(..., "A cell's file, from this file's folder, or an example's name.")
     count: int = key(1, "How many radio units.", ge=1, le=64)
+    server: int | None = key(
+        None, "Where they are at first; left out: each where the most room is.", ge=0, le=63
+    )
 
 
 class Lroc(Base):
@@ -120,8 +167,11 @@ class Trace(Base):
 class PoolStudy(Base):
     """Policies beside each other on a pool of simulated devices."""
 
-    devices: list[Devices] = key(..., "The pool.")
-    links: Links = Field(default_factory=Links, description="The fabric.")
+    devices: list[Devices] = key([], "The pool, of one server.")
+    links: Links = Field(default_factory=Links, description="Its fabric.")
+    servers: list[Server] = key([], "Instead: several servers behind a switch.")
+    switch: Switch = Field(default_factory=Switch, description="The fronthaul of servers.")
+    economy: Economy = Field(default_factory=Economy, description="Of servers.")
     cells: list[RadioUnits] = key(..., "What it serves.")
     policies: Annotated[list[Policy], Field(min_length=1)] = key(
         list(POLICIES), "Each serves the same frames."
@@ -151,6 +201,11 @@ class PoolStudy(Base):
     scoreboard: Lroc = Field(default_factory=Lroc, description="Of policy scoreboard.")
     host: HostCosts = Field(default_factory=HostCosts, description="What the host costs.")
     jitter: Jitter = Field(default_factory=Jitter, description="What varies.")
-    faults: list[Fault] = key([], "Devices that are lost and come back.")
+    faults: list[Fault] = key([], "What is lost and comes back.")
     background: list[Background] = key([], "Load of somebody else.")
     trace: Trace = Field(default_factory=Trace, description="What trace.json shows.")
+
+    def rack(self) -> list[Server]:
+        """Every server, by number."""
+        alone = Server(devices=self.devices, links=self.links)
+        return [one for one in self.servers for _ in range(one.count)] or [alone]

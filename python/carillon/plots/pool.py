@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from carillon import core
 from carillon.plots import style
 from carillon.pool.running import Outcome
 from carillon.pool.study import Described
-from carillon.pool.summary import Summary, latencies, written
+from carillon.pool.summary import LOST, Summary, latencies, written
 from carillon.statistics import Values
 
 COLOURS = {
@@ -22,6 +24,7 @@ COLOURS = {
     "scoreboard": style.SECOND,
     "adaptive": style.ACCENT,
 }
+_SERVERS = [style.ACCENT, style.SECOND, *style.STAGES.values()]
 _MOST_POINTS = 600
 
 
@@ -31,11 +34,14 @@ def draw(
     outcomes: Sequence[Outcome],
     summaries: Sequence[Summary],
 ) -> list[str]:
-    """latency.png/.svg and policies.png/.svg; returns the names of the first of each."""
+    """latency, policies and, of several, servers, each .png and .svg; returns the first of each."""
     with style.applied():
-        _save(folder, "latency", tails(described, outcomes))
-        _save(folder, "policies", bars(summaries))
-    return ["latency.png", "policies.png"]
+        pictures = {"latency": tails(described, outcomes), "policies": bars(summaries)}
+        if len(described.study.rack()) > 1:
+            pictures["servers"] = servers(described, outcomes)
+        for name, figure in pictures.items():
+            _save(folder, name, figure)
+    return [f"{name}.png" for name in pictures]
 
 
 def _save(folder: Path, name: str, figure: Figure) -> None:
@@ -102,4 +108,26 @@ def bars(summaries: Sequence[Summary]) -> Figure:
     for axes in (times, rates):
         axes.set_xticks(places, policies, rotation=25, ha="right")
         axes.grid(visible=False, axis="x")
+    return figure
+
+
+def servers(described: Described, outcomes: Sequence[Outcome]) -> Figure:
+    """Which server had each radio unit's frames, and which frames were not done, of one policy."""
+    wanted = described.study.trace.policy
+    one = next((outcome for outcome in outcomes if outcome.policy == wanted), outcomes[0])
+    figure, axes = style.figure(height=1.6 + 0.22 * described.units)
+    for number in range(len(described.study.rack())):
+        own = one.done & (one.server == number)
+        colour = _SERVERS[number % len(_SERVERS)]
+        axes.plot(one.began[own], one.cell[own], "|", ms=7, mew=1.2, color=colour)
+        axes.plot([], [], "|", ms=7, mew=3, color=colour, label=f"server {number}")
+    lost = np.isin(one.why, [code for code, why in enumerate(core.reasons()) if why in LOST])
+    for label, which, mark in (("NACK", ~one.done & ~lost, "x"), ("lost", ~one.done & lost, "o")):
+        colour = style.ALARM if mark == "x" else style.INK
+        axes.plot(one.began[which], one.cell[which], mark, ms=3, color=colour, label=label)
+    axes.set(xlabel="start on air, ms, simulated", ylabel="radio unit")
+    axes.invert_yaxis()
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(f"Who serves whom: {one.policy}")
+    style.legend(figure, axes, columns=6)
     return figure

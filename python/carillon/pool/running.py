@@ -17,6 +17,7 @@ from carillon.pool.study import Described, simulate
 from carillon.statistics import Values
 from carillon.sweep.task import die_with_parent
 
+NOWHERE = 0xFFFF  # as a server
 _PAUSE = 0.2  # seconds
 
 
@@ -36,7 +37,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of every frame of a run, in the order in which they ended; times in ms."""
+    """What became of every frame of a run, in the order in which they ended; times in ms.
+
+    server: NOWHERE for a frame that started while its unit was moved. moves: decided and done, ms,
+    cell, from, to, why (as `why`). ports: share of the time that each server's port is busy.
+    """
 
     policy: str
     seed: int
@@ -44,10 +49,13 @@ class Outcome:
     latency: Values
     cell: npt.NDArray[np.uint16]
     devices: npt.NDArray[np.uint16]
+    server: npt.NDArray[np.uint16]
     done: npt.NDArray[np.bool_]
     why: npt.NDArray[np.uint8]
     busy: list[float]
     memory: list[int]
+    ports: list[float]
+    moves: list[tuple[float, float, int, int, int, int]]
     stages: dict[str, float]
     tasks: int
     copies: int
@@ -119,10 +127,13 @@ def _carry_out(place: int, request: Request) -> Outcome | None:
         latency=run["latency"],
         cell=run["cell"],
         devices=run["devices"],
+        server=run["server"],
         done=run["done"].astype(bool),
         why=run["why"],
         busy=run["busy"],
         memory=run["memory"],
+        ports=run["ports"],
+        moves=run["moves"],
         stages=run["stages"],
         tasks=run["tasks"],
         copies=run["copies"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from carillon.config import Cell, ConfigError, Problem, Run, load_cell, plan_tex
 from carillon.config.fields import Path as Key
 from carillon.config.fields import dotted
 from carillon.config.load import load_model
-from carillon.config.pool import Background, Link, PoolStudy
+from carillon.config.pool import Background, Devices, Fault, Link, PoolStudy, Server
 
 MOST = 64  # devices, and cells, of the engine
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
@@ -23,10 +24,11 @@ Finding = tuple[Key, str]
 
 @dataclass(frozen=True)
 class Served:
-    """A kind of radio unit that the pool serves, and how many there are."""
+    """A kind of radio unit that the pool serves, how many there are, and on which server first."""
 
     cell: Cell
     count: int
+    home: int | None = None
 
     @property
     def plan(self) -> str:
@@ -52,18 +54,29 @@ class Described:
 
     def names(self) -> list[str]:
         """Of the devices, by number."""
+        several = len(self.study.rack()) > 1
         return [
-            f"{group.type} {number}"
-            for number, group in enumerate(
-                group for group in self.study.devices for _ in range(group.count)
-            )
+            f"{device.type} {number}" + (f" of server {server}" if several else "")
+            for number, (server, _, device) in enumerate(devices(self.study))
         ]
+
+
+def devices(study: PoolStudy) -> list[tuple[int, int, Devices]]:
+    """Of all servers, by number: its server, its number there, and of which kind it is."""
+    return [
+        (number, place, device)
+        for number, server in enumerate(study.rack())
+        for place, device in enumerate(
+            group for group in server.devices for _ in range(group.count)
+        )
+    ]
 
 
 @dataclass(frozen=True)
 class Bound:
     """What the links that all radio units share can feed (MegaStation §5.4: S·RU/B < T).
 
+    gbytes_per_s: of all servers together, to the slowest of what leads to each one's devices.
     units: radio units stay below this number, of the kind that each entry names. load: what the
     study's own ask of those links.
     """
@@ -118,7 +131,7 @@ def _cells(study: PoolStudy, file: Path) -> tuple[tuple[Served, ...], list[Findi
             message = f"is '{units.cell}', neither a file nor an example; the examples are {there}"
             wrong.append((("cells", place, "cell"), message))
         else:
-            found.append(Served(load_cell(path).cell, units.count))
+            found.append(Served(load_cell(path).cell, units.count, units.server))
     return tuple(found), wrong
 
 
@@ -136,17 +149,18 @@ def find_cell(name: str, folder: Path) -> Path | None:
 
 def _check(study: PoolStudy) -> list[Finding]:
     """What crosses keys."""
-    return [*_check_counts(study), *_check_devices(study), *_check_places(study)]
+    return [
+        *_check_counts(study),
+        *_check_servers(study),
+        *_check_devices(study),
+        *_check_places(study),
+    ]
 
 
 def _check_counts(study: PoolStudy) -> Iterator[Finding]:
-    totals = {
-        "devices": sum(group.count for group in study.devices),
-        "cells": sum(units.count for units in study.cells),
-    }
-    for name, total in totals.items():
-        if not 1 <= total <= MOST:
-            yield (name,), f"are {total} in all but must be between 1 and {MOST}"
+    cells = sum(units.count for units in study.cells)
+    if not 1 <= cells <= MOST:
+        yield ("cells",), f"are {cells} in all but must be between 1 and {MOST}"
     if not study.seeds:
         yield ("seeds",), "is empty but must have a seed"
     for name in ("policies", "seeds"):
@@ -159,27 +173,58 @@ def _check_counts(study: PoolStudy) -> Iterator[Finding]:
         yield ("at_once",), f"is {study.at_once} but must be at most ring, {study.ring}"
 
 
+def _check_servers(study: PoolStudy) -> Iterator[Finding]:
+    count = len(study.rack())
+    if study.servers and study.model_fields_set & {"devices", "links"}:
+        yield ("servers",), "stand beside devices or links of one server; only one may be given"
+    if count > MOST:
+        yield ("servers",), f"are {count} in all but must be at most {MOST}"
+    if study.at_once and count > 1:
+        yield ("at_once",), "is for one server alone: several meet at the pace of the air"
+    for place, units in enumerate(study.cells):
+        if units.server is not None and units.server >= count:
+            message = f"is {units.server} but the servers are 0 to {count - 1}"
+            yield ("cells", place, "server"), message
+
+
+def _groups(study: PoolStudy) -> list[tuple[Key, list[Devices]]]:
+    """Where the file has devices of a server, and which."""
+    if not study.servers:
+        return [(("devices",), study.devices)]
+    return [(("servers", place, "devices"), one.devices) for place, one in enumerate(study.servers)]
+
+
 def _check_devices(study: PoolStudy) -> Iterator[Finding]:
     sms = {known["name"]: known["sms"] for known in core.device_types()}
-    for place, group in enumerate(study.devices):
-        if group.reserved_sms >= sms[group.type]:
-            key: Key = ("devices", place, "reserved_sms")
-            message = f"but must be less than the {sms[group.type]} SMs of a device, {group.type}"
-            yield key, f"is {group.reserved_sms} {message}"
+    for key, groups in _groups(study):
+        total = sum(group.count for group in groups)
+        if not 1 <= total <= MOST:
+            yield key, f"are {total} in all but must be between 1 and {MOST}"
+        for place, group in enumerate(groups):
+            if group.reserved_sms >= sms[group.type]:
+                message = f"must be less than the {sms[group.type]} SMs of a device, {group.type}"
+                yield (*key, place, "reserved_sms"), f"is {group.reserved_sms} but {message}"
 
 
 def _check_places(study: PoolStudy) -> Iterator[Finding]:
-    devices = sum(group.count for group in study.devices)
+    most = {"device": len(devices(study)) - 1, "server": len(study.rack()) - 1}
     for name in ("faults", "background"):
         for place, one in enumerate(getattr(study, name)):
-            if one.device >= devices:
-                message = f"is {one.device} but the devices are 0 to {devices - 1}"
-                yield (name, place, "device"), message
+            for what, last in most.items():
+                number = getattr(one, what, None)
+                if number is not None and number > last:
+                    message = f"is {number} but the {what}s are 0 to {last}"
+                    yield (name, place, what), message
+    for place, fault in enumerate(study.faults):
+        if (fault.device is None) == (fault.server is None):
+            yield ("faults", place), "must name either a device or a server"
+        elif fault.device is None and fault.event == "hung":
+            yield ("faults", place, "event"), "is hung but only devices hang; a server is lost"
     for place, kernel in enumerate(study.background):
         if not _fits(kernel):
-            most = _SM_REGISTERS // (kernel.warps * _WARP)
+            registers = _SM_REGISTERS // (kernel.warps * _WARP) // 8 * 8
             message = f"is {kernel.registers}: {kernel.warps} warps with so many fit no SM; at most"
-            yield ("background", place, "registers"), f"{message} {most // 8 * 8} would"
+            yield ("background", place, "registers"), f"{message} {registers} would"
 
 
 def _fits(kernel: Background) -> bool:
@@ -207,12 +252,17 @@ def simulate(
 def _arguments(described: Described) -> dict[str, Any]:
     """What core.simulate_pool is told besides cells, policy and seed."""
     study = described.study
-    nodes, devices = fabric(study)
+    places = [(server, number) for server, number, _ in devices(study)]
+    switch = study.switch
     host, jitter = study.host, study.jitter
     costs = (host.decision_us, host.launch_us, host.notify_us, host.gap_us)
     return {
-        "nodes": nodes,
-        "devices": devices,
+        "servers": [fabric(server) for server in study.rack()],
+        "fronthaul": (switch.gbytes_per_s * 1e9, switch.latency_us * 1e3)
+        if study.servers
+        else None,
+        "moving": (switch.nacks, switch.window, switch.hold_ms, switch.move_ms),
+        "homes": [served.home for served in described.served for _ in range(served.count)],
         "profile": study.profile,
         "frames": study.frames,
         "ring": study.ring,
@@ -226,9 +276,12 @@ def _arguments(described: Described) -> dict[str, Any]:
         "host_ns": [1e3 * cost for cost in costs],
         "jitter": (jitter.kernel, jitter.launch),
         "faults": [
-            (fault.at_ms, fault.device, fault.event, fault.noticed_ms) for fault in study.faults
+            (fault.at_ms, *_place(fault, places), fault.event, fault.noticed_ms)
+            for fault in study.faults
         ],
-        "background": [_background(kernel) for kernel in study.background],
+        "background": [
+            (*places[kernel.device], *_background(kernel)) for kernel in study.background
+        ],
     }
 
 
@@ -237,30 +290,38 @@ def _plans(served: Sequence[Served]) -> list[str]:
     return [one.plan for one in served for _ in range(one.count)]
 
 
-def _background(kernel: Background) -> tuple[int, int, list[int], float, float]:
+def _place(fault: Fault, places: Sequence[tuple[int, int]]) -> tuple[int, int | None]:
+    """Server, and its device unless it is all of it."""
+    if fault.device is not None:
+        return places[fault.device]
+    return fault.server or 0, None
+
+
+def _background(kernel: Background) -> tuple[int, list[int], float, float]:
     footprint = [kernel.ctas, kernel.warps, kernel.registers, kernel.shared_bytes]
-    return kernel.device, kernel.kernels, footprint, kernel.mflop * 1e6, kernel.kbytes * 1e3
+    return kernel.kernels, footprint, kernel.mflop * 1e6, kernel.kbytes * 1e3
 
 
 Node = tuple[str, int, float, float]
 Device = tuple[str, int, int, int, int]
 
 
-def fabric(study: PoolStudy) -> tuple[list[Node], list[Device]]:
+def fabric(server: Server) -> tuple[list[Node], list[Device]]:
     """Host, switch, chassis and devices as the engine has them: parents before children."""
-    nodes: list[Node] = [("host", 0, 0.0, 0.0), ("switch", 0, *_rates(study.links.host))]
+    links = server.links
+    nodes: list[Node] = [("host", 0, 0.0, 0.0), ("switch", 0, *_rates(links.host))]
     chassis = {}
-    for number in sorted({group.chassis for group in study.devices}):
+    for number in sorted({group.chassis for group in server.devices}):
         chassis[number] = len(nodes)
-        nodes.append((f"chassis {number}", 1, *_rates(study.links.chassis)))
-    devices: list[Device] = []
-    for group in study.devices:
+        nodes.append((f"chassis {number}", 1, *_rates(links.chassis)))
+    found: list[Device] = []
+    for group in server.devices:
         for _ in range(group.count):
             memory = round(1e9 * (group.memory_gbytes or 0))
-            devices.append((group.type, len(nodes), group.queues, group.reserved_sms, memory))
-            name = f"device {len(devices) - 1}"
-            nodes.append((name, chassis[group.chassis], *_rates(study.links.device)))
-    return nodes, devices
+            found.append((group.type, len(nodes), group.queues, group.reserved_sms, memory))
+            name = f"device {len(found) - 1}"
+            nodes.append((name, chassis[group.chassis], *_rates(links.device)))
+    return nodes, found
 
 
 def _rates(link: Link) -> tuple[float, float]:
@@ -268,23 +329,29 @@ def _rates(link: Link) -> tuple[float, float]:
 
 
 def bound(described: Described) -> Bound:
-    """Of the slowest link that all share."""
+    """Of the slowest link that all of a server's radio units share."""
     study = described.study
-    shared = [study.links.host.gbytes_per_s]
-    if len({group.chassis for group in study.devices}) == 1:
-        shared.append(study.links.chassis.gbytes_per_s)
-    if sum(group.count for group in study.devices) == 1:
-        shared.append(study.links.device.gbytes_per_s)
-    slowest = min(shared)
-    units, load = {}, {"Load": 0.0, "Store": 0.0}
+    port = study.switch.gbytes_per_s if study.servers else math.inf
+    rates = [_shared(server) for server in study.rack()]
+    carried = {"Load": sum(min(rate, port) for rate in rates), "Store": sum(rates)}
+    units, load = {}, dict.fromkeys(carried, 0.0)
     for served in described.served:
-        graph = core.pool_graph(served.plan, profile=study.profile)
-        moved = dict.fromkeys(load, 0.0)
-        for each in graph:
+        moved = dict.fromkeys(carried, 0.0)
+        for each in core.pool_graph(served.plan, profile=study.profile):
             if each["opcode"] in moved:
                 moved[each["opcode"]] += each["moved_bytes"]
-        carried = slowest * served.frame_ms * 1e6  # bytes in a frame's time
-        units[served.cell.name] = carried / max(moved.values())
+        of_frame = {way: rate * served.frame_ms * 1e6 for way, rate in carried.items()}  # bytes
+        units[served.cell.name] = min(of_frame[way] / moved[way] for way in moved if moved[way])
         for way in load:
-            load[way] += served.count * moved[way] / carried
-    return Bound(slowest, units, max(load.values()))
+            load[way] += served.count * moved[way] / of_frame[way]
+    return Bound(min(carried.values()), units, max(load.values()))
+
+
+def _shared(server: Server) -> float:
+    """GB/s of the slowest link on the way to every one of a server's devices."""
+    links = [server.links.host]
+    if len({group.chassis for group in server.devices}) == 1:
+        links.append(server.links.chassis)
+    if sum(group.count for group in server.devices) == 1:
+        links.append(server.links.device)
+    return min(link.gbytes_per_s for link in links)

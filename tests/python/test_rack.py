@@ -1,0 +1,143 @@
+"""Several servers behind a switch in `carillon simulate`."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from carillon import core
+from carillon.commands.simulate import simulate
+from carillon.config import ConfigError
+from carillon.pool import economy, study
+from carillon.pool.summary import LOST
+
+TWO = """servers: [{devices: [{type: a100}], count: 2}]
+cells: [{cell: 64x32-uplink, count: 2}]
+policies: [frame-level]
+frames: 60
+warm_up: 0
+jitter: {kernel: 0, launch: 0}
+"""
+
+
+def described(folder: Path, text: str = TWO) -> study.Described:
+    file = folder / "my.yaml"
+    file.write_text(text)
+    return study.load(file)
+
+
+def run(folder: Path, text: str) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The only policy's row of result.json, and frames.csv."""
+    file = folder / "my.yaml"
+    file.write_text(text)
+    simulate(str(file), None, 1, folder / "out", as_json=False)
+    told = json.loads((folder / "out" / "result.json").read_text())
+    with (folder / "out" / "frames.csv").open(newline="") as stream:
+        return told["policies"][0], list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("devices: [{type: a100}]", "my.yaml:1: servers stand beside devices or links"),
+        ("links: {}", "my.yaml:1: servers stand beside devices or links"),
+        ("at_once: 2", "my.yaml:7: at_once is for one server alone"),
+        (
+            "faults: [{at_ms: 1, server: 2, event: lost}]",
+            "my.yaml:7: faults[0].server is 2 but the servers are 0 to 1",
+        ),
+        (
+            "faults: [{at_ms: 1, device: 2, event: lost}]",
+            "my.yaml:7: faults[0].device is 2 but the devices are 0 to 1",
+        ),
+        (
+            "faults: [{at_ms: 1, event: lost}]",
+            "my.yaml:7: faults[0] must name either a device or a server",
+        ),
+        (
+            "faults: [{at_ms: 1, device: 0, server: 0, event: lost}]",
+            "my.yaml:7: faults[0] must name either a device or a server",
+        ),
+    ],
+)
+def test_an_impossible_rack_is_told_with_file_and_line(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        described(tmp_path, TWO + line)
+    assert str(error.value.problems[0]).replace(f"{tmp_path}/", "").startswith(said)
+
+
+def test_a_home_is_one_of_the_servers(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cells\[0\].server is 2 but the servers are 0 to 1"):
+        described(tmp_path, TWO.replace("count: 2}]\npol", "count: 2, server: 2}]\npol"))
+
+
+def test_devices_are_numbered_over_all_servers(tmp_path: Path) -> None:
+    text = TWO.replace("[{type: a100}], count: 2", "[{type: v100, count: 2}, {type: a100}]")
+    text = text.replace("}]\ncells", "}, {devices: [{type: h200}]}]\ncells")
+    found = study.devices(described(tmp_path, text).study)
+    assert [(server, place, device.type) for server, place, device in found] == [
+        (0, 0, "v100"),
+        (0, 1, "v100"),
+        (0, 2, "a100"),
+        (1, 0, "h200"),
+    ]
+
+
+def test_ports_bound_the_radio_units_that_a_rack_can_feed(tmp_path: Path) -> None:
+    """S·RU/B < T, of two ports of 5 GB/s that are slower than the links behind them."""
+    symbol = 64 * 2048 * 4
+    one = study.bound(described(tmp_path, TWO + "switch: {gbytes_per_s: 5}"))
+    assert one.units["pool-64x32-uplink"] == pytest.approx(2 * 5e9 * 1e-3 / (14 * symbol))
+    assert one.load == pytest.approx(2 / one.units["pool-64x32-uplink"])
+
+
+def test_power_and_price_are_what_the_file_assumes(tmp_path: Path) -> None:
+    """An A100 PCIe has a limit of 250 W."""
+    text = TWO + "economy: {host_watts: 500, idle_share: 0.1, prices: {host: 7, a100: 3}}"
+    own = described(tmp_path, text).study
+    assert economy.price(own) == 2 * (7 + 3)
+    assert economy.watts(own, [0, 0]) == pytest.approx(2 * (500 + 25))
+    assert economy.watts(own, [1, 0.5]) == pytest.approx(2 * 500 + 250 + 25 + 112.5)
+
+
+def test_what_is_lost_is_a_reason_of_the_engine() -> None:
+    assert set(LOST) <= set(core.reasons())
+
+
+def test_a_lost_server_costs_what_was_there_and_what_came_until_its_unit_moved(
+    tmp_path: Path,
+) -> None:
+    """It dies in frame 20; frame 21 still goes there; frame 22 starts during the move."""
+    text = TWO + (
+        "faults: [{at_ms: 20.3, server: 0, event: lost, noticed_ms: 1}]\n"
+        "switch: {move_ms: 1, gbytes_per_s: 100}\n"
+    )
+    row, frames = run(tmp_path, text)
+    assert row["lost"] == {"its server was lost": 2, "between two servers": 1}
+    assert row["nacked"] == {}
+    assert row["done"] == 117
+    (move,) = row["moves"]
+    assert (move["origin"], move["target"], move["why"]) == (0, 1, "its server was lost")
+    assert (move["decided_ms"], move["served_ms"]) == pytest.approx((21.3, 22.3))
+    lost = [(float(frame["began_ms"]), frame["server"]) for frame in frames if frame["done"] == "0"]
+    assert lost == [(20.0, "0"), (21.0, "0"), (22.0, "")]
+    assert {frame["server"] for frame in frames if float(frame["began_ms"]) > 22.5} == {"1"}
+    assert (tmp_path / "out" / "servers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_servers_have_their_part_of_every_figure(tmp_path: Path) -> None:
+    text = TWO.replace("count: 2}]\npol", "count: 6, server: 0}]\npol")
+    row, frames = run(tmp_path, text)
+    for server in row["servers"]:
+        own = [frame for frame in frames if frame["server"] == str(server["server"])]
+        assert server["frames"] == len(own)
+        assert server["done"] == sum(frame["done"] == "1" for frame in own)
+    between = sum(frame["server"] == "" for frame in frames)
+    assert sum(server["frames"] for server in row["servers"]) + between == row["frames"] == 360
+    assert row["moves"]
+    assert all(move["why"] == "overload" for move in row["moves"])
+    assert row["servers"][0]["sm_share"] > 0
+    assert 0 < row["servers"][1]["port_share"] < row["servers"][0]["port_share"] < 1
