@@ -224,6 +224,12 @@ def test_after_the_devices_are_back_frames_are_lost_for_so_long() -> None:
     assert rates[10] == 1000.0
     assert rates[40] == 0.0
     assert rates[70] == 1000.0
+    figure = FIGURES["megastation-11"]
+    claim = figure.claims[0]
+    assert claim.text == "scoreboard, 128x64, uplink: throughput with all GPUs back"
+    again, _ = claim.simulated([point("scoreboard", x="128x64", extra=told)])
+    assert again == pytest.approx(100.0, abs=1.0)
+    assert claim.simulated([]) == (None, "")
 
 
 @pytest.mark.parametrize("number", [5, 8, 9, 11])  # one of each kind of picture

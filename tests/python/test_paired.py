@@ -43,7 +43,7 @@ def test_student_s_t_is_that_of_the_batches() -> None:
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-4)
 
 
-@pytest.mark.parametrize(("frames", "least"), [(100_000, 0.88), (20_000, 0.70)])
+@pytest.mark.parametrize(("frames", "least"), [(100_000, 0.9), (20_000, 0.8)])
 def test_the_interval_of_p9999_holds_where_frames_suffice(frames: int, least: float) -> None:
     """Exponential latencies: p99.99 is ln(10⁴) times the mean."""
     rng = np.random.default_rng(10)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 
 from carillon.config.pool import Fault, Link, Links
 from carillon.pool.running import Outcome
-from carillon.studies.claims import overall, times
-from carillon.studies.figure import Case, Claim, Extra, Figure
+from carillon.studies.claims import Simulated, find, overall, times
+from carillon.studies.figure import Case, Claim, Extra, Figure, Found, Point
 from carillon.studies.granularity import DIRECTIONS
 from carillon.studies.granularity import GRANULARITIES as RIVALS
 from carillon.studies.shapes import pool_of
@@ -67,6 +69,21 @@ def timeline(case: Case, outcome: Outcome) -> Extra:
     return {"again_ms": max(again), "rates": (counts / BIN_MS * 1e3).tolist()}
 
 
+def _again(shape: str, direction: str) -> Simulated:
+    """scoreboard's frames/s after the last return, in % of those before the first loss."""
+
+    def percent(points: Sequence[Point]) -> Found:
+        point = find(points, direction, shape, "scoreboard")
+        rates = point.extra["rates"] if point else None
+        if not isinstance(rates, list):
+            return None, ""
+        before = rates[1 : int(LOST_MS[0] / BIN_MS)]  # the first bin has less than its frames
+        after = rates[int(BACK_MS[-1] / BIN_MS) + 1 :]
+        return (100 * fmean(after) / fmean(before) if after and any(before) else None), ""
+
+    return percent
+
+
 def _devices(direction: str, devices: int) -> Case:
     pool = pool_of({f"128x64-{direction}": 3}, {"a100": devices})
     full = pool.model_copy(update={"at_once": 2, "deadline_ms": 100.0})
@@ -106,6 +123,16 @@ FIGURES = (
         "from five A100s to two and back every 300 ms (simulated), three radio units",
         "ms",
         [_toggled(shape, direction) for shape in ("128x64", "128x32") for direction in DIRECTIONS],
+        [
+            Claim(
+                f"scoreboard, {shape}, {direction}: throughput with all GPUs back",
+                100,
+                "%",
+                _again(shape, direction),
+            )
+            for shape in ("128x64", "128x32")
+            for direction in DIRECTIONS
+        ],
         picture="timeline",
         extra=timeline,
         frames=4500,
