@@ -45,7 +45,8 @@ def measures(figure: Figure, points: Sequence[Point]) -> Drawing:
             axes.set_title(f"{group}, {what}, simulated")
         row[0].set_ylabel("frames per second" if name == "frames_per_s" else "ms")
         known = [value for point in points if (value := _finite(getattr(point, name)))]
-        if name != "frames_per_s" and known and max(known) > 10 * min(known):
+        times = name != "frames_per_s" and figure.picture == "lines"
+        if times and known and max(known) > 10 * min(known):
             row[0].set_yscale("log")
         else:
             row[0].set_ylim(bottom=0)
@@ -69,9 +70,9 @@ def _bars(axes: Axes, points: Sequence[Point], name: str) -> None:
         for at, value in zip(x, known, strict=True):
             if value == 0:
                 axes.plot(at, 0, "x", color=colour, ms=5, mew=1.5, clip_on=False)
-    labels = [
-        str(each).replace("x", "×").replace(", ", "\n").replace("+ ", "+\n") for each in places
-    ]
+    labels = [str(each).replace("x", "×") for each in places]
+    for where, broken in ((", ", "\n"), (": ", ":\n"), ("+ ", "+\n")):
+        labels = [label.replace(where, broken) for label in labels]
     axes.set_xticks(np.arange(len(places)), labels)
     axes.grid(visible=False, axis="x")
 

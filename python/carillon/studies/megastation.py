@@ -27,7 +27,11 @@ NAMED: tuple[tuple[int, str, str | float], ...] = (
 
 def _named(figures: Mapping[str, Figure]) -> Figure:
     cases = [
-        replace(case, x=f"{number}: {case.x}", saturated=None)
+        replace(
+            case,
+            x=f"{number}: {case.x:g}" if isinstance(case.x, float) else f"{number}: {case.x}",
+            saturated=None,
+        )
         for number, group, x in NAMED
         for case in figures[f"megastation-{number}"].cases
         if (case.group, case.x) == (group, x)
