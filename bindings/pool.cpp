@@ -61,8 +61,9 @@ runtime::PoolModel model_of(const Server& server, const std::vector<double>& hos
   for (const auto& [type, node, queues, reserved, memory] : devices) {
     const auto* known = runtime::find_device_type(type);
     if (known == nullptr) throw nb::value_error(("no device type is called " + type).c_str());
-    if (node == 0 || node >= nodes.size() || queues < 3)
-      throw nb::value_error("a device needs a node of its own and at least 3 queues");
+    if ((node == 0) != known->host || node >= nodes.size() || queues < 3)
+      throw nb::value_error(
+          "a device needs a node of its own, a host's cores node 0, and both at least 3 queues");
     model.devices.push_back({known, node, queues, reserved, memory});
   }
   if (devices.empty() || devices.size() > 64)
@@ -282,6 +283,7 @@ void bind_pool(nb::module_& core) {
         for (const auto& each : runtime::device_types()) {
           nb::dict type;
           type["name"] = std::string(each.name);
+          type["host"] = each.host;
           type["sms"] = each.sms;
           type["fp32_flops"] = each.fp32_flops;
           type["half_flops"] = each.half_flops;

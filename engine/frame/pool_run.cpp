@@ -224,7 +224,10 @@ class Run {
   void take(std::uint16_t server, const PoolServer::Ended& ended) {
     rack_.ended(ended.frame.cell, server, ended.done);
     record(ended, server);
-    if (options_.at_once != 0) begin(ended.frame.cell, ended.at);
+    if (options_.at_once == 0) return;
+    const bool refused = !ended.done && ended.devices == 0;
+    const Tick pause = refused ? cells_[ended.frame.cell].frame.duration() / options_.at_once : 0;
+    begin(ended.frame.cell, ended.at + pause);
   }
 
   void lost(FrameId frame, std::uint16_t server, Reason why, Tick now) {

@@ -15,8 +15,10 @@ namespace carillon::frame {
 
 struct PoolRunOptions : PoolServerOptions {
   std::uint64_t frames = 100;  ///< of each cell
-  std::uint32_t at_once = 0;   ///< 0: frames come at the pace of the air; else so many of each
-                               ///< cell are always under way, their samples all there
+  /// 0: frames come at the pace of the air; else so many of each cell are always under way, their
+  /// samples all there. After one that is refused, the next comes so many times sooner than the
+  /// air would have it.
+  std::uint32_t at_once = 0;
   Tick apart = 0;  ///< how much later the frames of each cell start than the one's before
   Tick late = 0;   ///< mean of what samples come late, exponentially distributed
   std::function<bool(std::uint64_t ended)> progress = {};  ///< false: stop

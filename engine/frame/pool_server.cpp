@@ -27,14 +27,19 @@ double sm_time(const DeviceType& type, const PoolGraph& cell) {
   return time;
 }
 
-void check_fit(const PoolGraph& cell, std::span<const DeviceType* const> types) {
-  for (const DeviceType* type : types)
+void check_fit(const PoolGraph& cell, const PoolModel& model) {
+  for (const PoolDevice& device : model.devices)
     for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
       const Footprint& footprint = cell.work[i].footprint;
-      if (footprint.ctas != 0 && ctas_per_sm(*type, footprint) == 0)
+      if (footprint.ctas != 0 && ctas_per_sm(*device.type, footprint) == 0)
         throw std::invalid_argument(std::string(kOpNames[cell.graph[i].opcode]) +
-                                    ": its kernel fits no SM of a " + std::string(type->name));
+                                    ": its kernel fits no SM of a " +
+                                    std::string(device.type->name));
     }
+}
+
+std::uint32_t sms_left(const PoolDevice& device) {
+  return device.type->sms - std::min(device.reserved_sms, device.type->sms - 1);
 }
 
 void check_memory(const PoolGraph& cell, const PoolModel& model) {
@@ -51,26 +56,26 @@ void check_memory(const PoolGraph& cell, const PoolModel& model) {
 
 }  // namespace
 
-PoolServer::Types::Types(const PoolModel& model) {
+PoolServer::Kinds::Kinds(const PoolModel& model) {
   for (const PoolDevice& device : model.devices) {
-    const auto known = std::find(types.begin(), types.end(), device.type);
-    of_device.push_back(static_cast<std::uint16_t>(known - types.begin()));
-    if (known != types.end()) continue;
-    types.push_back(device.type);
-    nodes.push_back(device.node);
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const PoolDevice* other) {
+      return other->type == device.type && other->reserved_sms == device.reserved_sms;
+    });
+    of_device.push_back(static_cast<std::uint16_t>(known - kinds.begin()));
+    if (known == kinds.end()) kinds.push_back(&device);
   }
 }
 
 PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& model,
                        const PoolServerOptions& options, std::function<void(const Ended&)> ended)
-    : cells_(cells), model_(model), options_(options), ended_(std::move(ended)), types_(model) {
+    : cells_(cells), model_(model), options_(options), ended_(std::move(ended)), kinds_(model) {
   for (const PoolCell& cell : cells) {
-    check_fit(cell.graph, types_.types);
+    check_fit(cell.graph, model);
     check_memory(cell.graph, model);
   }
-  for (const DeviceType* type : types_.types) {
-    auto& of_type = asked_.emplace_back();
-    for (const PoolCell& cell : cells) of_type.push_back(sm_time(*type, cell.graph));
+  for (const PoolDevice* kind : kinds_.kinds) {
+    auto& of_kind = asked_.emplace_back();
+    for (const PoolCell& cell : cells) of_kind.push_back(sm_time(*kind->type, cell.graph));
   }
   use_.of_opcode.resize(kOps);
   use_.busy.resize(model.devices.size());
@@ -94,8 +99,9 @@ void PoolServer::start(Tick now) {
                            static_cast<double>(cells_[c].frame.duration()));
     }
     for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
-      board.device(d).type = types_.of_device[d];
-      board.device(d).sms = model_.devices[d].type->sms;
+      board.device(d).type = kinds_.of_device[d];
+      board.device(d).sms = sms_left(model_.devices[d]);
+      board.device(d).spare = model_.devices[d].type->host;
     }
     auto pool =
         std::make_unique<SimulatedPool>(board, model_since_start(), std::move(work), options_.keep);
@@ -121,23 +127,28 @@ PoolModel PoolServer::model_since_start() const {
 
 // What is known of the cell's opcodes before anything has run: the longest of each on an idle pool.
 std::vector<OnType> PoolServer::profile_of(const PoolGraph& cell) const {
-  std::vector<OnType> profile(types_.types.size() * cell.graph.opcodes());
-  const std::uint16_t elsewhere = model_.devices.back().node;
-  for (std::uint16_t t = 0; t < types_.types.size(); ++t)
+  std::vector<OnType> profile(kinds_.kinds.size() * cell.graph.opcodes());
+  const auto is_gpu = [](const PoolDevice& device) { return !device.type->host; };
+  const auto other = std::find_if(model_.devices.rbegin(), model_.devices.rend(), is_gpu);
+  const std::uint16_t elsewhere = other != model_.devices.rend() ? other->node : 0;
+  for (std::uint16_t k = 0; k < kinds_.kinds.size(); ++k) {
+    const PoolDevice& kind = *kinds_.kinds[k];
     for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
       const Work& work = cell.work[i];
-      OnType& on = profile[std::size_t{t} * cell.graph.opcodes() + cell.graph[i].opcode];
+      OnType& on = profile[std::size_t{k} * cell.graph.opcodes() + cell.graph[i].opcode];
       const bool kernel = work.footprint.ctas != 0;
-      const Tick time = kernel ? alone(*types_.types[t], work)
-                               : transfer_alone(model_.fabric, 0, types_.nodes[t], work.moved);
+      const Tick time = kernel ? alone(*kind.type, work, kind.reserved_sms)
+                               : transfer_alone(model_.fabric, 0, kind.node, work.moved);
       if (static_cast<double>(time) < on.alone) continue;
       on.alone = static_cast<double>(time);
       on.time.start(static_cast<double>(time));
       on.footprint = work.footprint;
-      on.sms = kernel ? sms_needed(*types_.types[t], work.footprint) : 0;
+      on.sms = kernel ? std::min(sms_needed(*kind.type, work.footprint), sms_left(kind)) : 0;
+      on.trunk = model_.fabric.trunk_ns_per_byte() * static_cast<double>(work.moved);
       on.copy = static_cast<double>(
           transfer_alone(model_.fabric, model_.devices.front().node, elsewhere, work.output));
     }
+  }
   return profile;
 }
 
@@ -169,10 +180,10 @@ Tick PoolServer::now() const { return up() ? start_ + simulation_->now() : end_;
 double PoolServer::share(std::uint16_t cell) const {
   double frames = 0;  // that the devices can do in the time of one
   for (std::size_t d = 0; d < model_.devices.size(); ++d) {
-    if (up() && !simulation_->devices()[d].up) continue;
     const PoolDevice& device = model_.devices[d];
-    frames += static_cast<double>(cells_[cell].frame.duration()) *
-              (device.type->sms - device.reserved_sms) / asked_[types_.of_device[d]][cell];
+    if (device.type->host || (up() && !simulation_->devices()[d].up)) continue;
+    frames += static_cast<double>(cells_[cell].frame.duration()) * sms_left(device) /
+              asked_[kinds_.of_device[d]][cell];
   }
   return 1 / frames;
 }
@@ -219,8 +230,9 @@ PoolUse PoolServer::use() const {
   return use;
 }
 
-Tick alone(const DeviceType& type, const Work& work) {
+Tick alone(const DeviceType& type, const Work& work, std::uint32_t reserved_sms) {
   Gpu gpu({.sms = type.sms, .bytes_per_ns = type.memory_bytes_per_s * 1e-9});
+  gpu.reserve(reserved_sms, 0);
   gpu.submit(0, true, load_on(type, work), 1, 0, 0, 0);
   std::vector<Gpu::Ended> ended;
   while (ended.empty()) gpu.advance(gpu.next(), ended);

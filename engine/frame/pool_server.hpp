@@ -86,11 +86,11 @@ class PoolServer {
   PoolUse use() const;
 
  private:
-  // The types of a pool's devices, each once, and which of them each device is.
-  struct Types {
-    explicit Types(const runtime::PoolModel& model);
-    std::vector<const runtime::DeviceType*> types;
-    std::vector<std::uint16_t> nodes;  // of the first device of each
+  // The devices of a pool, one of each type with as many SMs left, and which of them each is like:
+  // what the scoreboard has a profile for.
+  struct Kinds {
+    explicit Kinds(const runtime::PoolModel& model);
+    std::vector<const runtime::PoolDevice*> kinds;
     std::vector<std::uint16_t> of_device;
   };
 
@@ -103,17 +103,18 @@ class PoolServer {
   const runtime::PoolModel& model_;
   const PoolServerOptions& options_;
   std::function<void(const Ended&)> ended_;
-  Types types_;
+  Kinds kinds_;
   std::unique_ptr<runtime::Policy> policy_;
   std::unique_ptr<runtime::Simulation> simulation_;
   const runtime::SimulatedPool* pool_ = nullptr;
-  std::vector<std::vector<double>> asked_;  // [type][cell] SM·ns of a frame
+  std::vector<std::vector<double>> asked_;  // [kind][cell] SM·ns of a frame
   PoolUse use_;                             // of simulations that are over, and of frames
   Tick start_ = 0, end_ = 0;                // of the simulation: its zero; of the one before
   std::uint32_t life_ = 0;
 };
 
-/// ns that a kernel takes when it has the device to itself.
-Tick alone(const runtime::DeviceType& type, const runtime::Work& work);
+/// ns that a kernel takes when it has the device to itself, but for SMs that are always busy.
+Tick alone(const runtime::DeviceType& type, const runtime::Work& work,
+           std::uint32_t reserved_sms = 0);
 
 }  // namespace carillon::frame

@@ -137,6 +137,7 @@ struct OnType {
   Average scheduling;     ///< T_sched in ns: exec − issue
   double alone = 0;       ///< ns when it has the device to itself
   double copy = 0;        ///< ns to bring its result to another device
+  double trunk = 0;       ///< ns that a transfer occupies the link that all devices share
 };
 
 /// Table 2: instruction status, per frame slot.
@@ -166,6 +167,7 @@ struct DeviceStatus {
   InstanceId what;
   Tick start = 0, estimated_end = 0;
   bool up = true;          ///< it can be used
+  bool spare = false;      ///< only while no other is up
   std::uint16_t type = 0;  ///< of a pool's types of devices
   std::uint32_t sms = 0;   ///< that it has
 };

@@ -69,7 +69,8 @@ def outcome(**columns: Any) -> running.Outcome:
 
 def test_the_file_knows_what_the_engine_knows() -> None:
     assert list(POLICIES) == core.pool_policies()
-    assert list(get_args(DeviceType)) == [kind["name"] for kind in core.device_types()]
+    known = core.device_types()
+    assert list(get_args(DeviceType)) == [kind["name"] for kind in known if not kind["host"]]
     profiles = PoolStudy.model_fields["profile"].annotation
     assert list(get_args(profiles)) == core.pool_profiles()
 
@@ -98,7 +99,7 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
         ),
         (
             "deadline_ms: 0.5",
-            "my.yaml:5: deadline_ms is 500000 ns but the last symbol to receive ends after 1000000",
+            "my.yaml:5: deadline_ms is 0.5 ms but the last symbol to receive ends after 1 ms",
         ),
         ("policies: [best]", "my.yaml:5: policies[0] is 'best' but must be frame-level, "),
     ],
@@ -266,6 +267,25 @@ def test_a_lost_device_costs_time_and_no_frames(tmp_path: Path) -> None:
     assert rows[0]["issued_again"] == 0
     assert rows[1]["issued_again"] > 0
     assert rows[1]["sm_share_by_device"][0] < rows[0]["sm_share_by_device"][0]
+
+
+def test_the_hosts_cores_serve_while_the_interconnect_is_lost(tmp_path: Path) -> None:
+    fault = (
+        "faults: [{at_ms: 20.5, device: all, event: lost}, {at_ms: 40, device: all, event: back}]"
+    )
+    text = SMALL.replace("64x32", "32x8") + "policies: [frame-level, adaptive]\n" + fault
+    rows = run(tmp_path, text)["policies"]
+    assert all(row["done"] < 40 for row in rows)
+    for row in run(tmp_path, text + "\nfallback_cores: 64")["policies"]:
+        assert row["done"] == 50
+        *devices, host = row["sm_share_by_device"]
+        assert host > 0
+        assert min(devices) > 0
+    with (tmp_path / "out" / "frames.csv").open() as stream:
+        meanwhile = [
+            frame for frame in csv.DictReader(stream) if 21 <= float(frame["began_ms"]) < 38
+        ]
+    assert [frame["done"] for frame in meanwhile] == 2 * 17 * ["1"]
 
 
 def test_a_saturated_pool_ends_more_frames(tmp_path: Path) -> None:

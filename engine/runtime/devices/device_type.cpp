@@ -65,6 +65,16 @@ constexpr DeviceType kDeviceTypes[] = {
      .memory_bytes = 141 * kGiB,
      .watts = 700,
      .source = "H200 SXM 141 GB: NVIDIA H200 datasheet; the GPU is that of the H100 SXM5"},
+    {.name = "epyc-7763",
+     .host = true,
+     .sms = 64,
+     .sm = {},
+     .fp32_flops = 64 * 2.45e9 * 32,  // base clock, two 256-bit multiply-adds per cycle
+     .half_flops = 64 * 2.45e9 * 32,
+     .memory_bytes_per_s = 204.8e9,
+     .memory_bytes = 256 * kGiB,
+     .watts = 280,
+     .source = "EPYC 7763: AMD EPYC 7003 datasheet; 256 GiB of memory is assumed"},
 };
 
 }  // namespace

@@ -26,21 +26,23 @@ struct SmLimits {
   std::uint32_t shared_reserved = 0;  ///< bytes of each CTA that the system keeps for itself
 };
 
-/// Peak rates are the published ones, at boost clock.
+/// Peak rates are the published ones, at boost clock. A host's cores can stand in for a device:
+/// each is an SM that runs one CTA at a time, without anything that limits what fits.
 struct DeviceType {
   std::string_view name;
+  bool host = false;
   std::uint32_t sms = 0;
   SmLimits sm;
   double fp32_flops = 0;  ///< per second; a multiply-add counts as two
   double half_flops = 0;  ///< per second, FP16 on the tensor cores, dense
   double memory_bytes_per_s = 0;
   std::uint64_t memory_bytes = 0;
-  double watts = 0;         ///< the board's power limit
+  double watts = 0;         ///< the power limit of the board, or the socket
   std::string_view source;  ///< the board meant, and where its figures are published
 };
 
-/// v100, a100, h100, h200. MegaStation's pool hangs on routable PCIe (§2.4, §5), so its V100 and
-/// A100 are the PCIe boards; H100 and H200 are the SXM ones.
+/// v100, a100, h100, h200, and epyc-7763, a host's. MegaStation's pool hangs on routable PCIe
+/// (§2.4, §5), so its V100 and A100 are the PCIe boards; H100 and H200 are the SXM ones.
 std::span<const DeviceType> device_types();
 
 /// Null when there is none of that name.

@@ -83,7 +83,6 @@ Tick Fabric::transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes,
   std::uint16_t top = from;
   for (std::uint16_t other = to; top != other;) {
     std::uint16_t& deeper = links_[top].depth >= links_[other].depth ? top : other;
-    if (!links_[deeper].up) return kNever;
     deeper = links_[deeper].parent;
   }
 
@@ -94,13 +93,14 @@ Tick Fabric::transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes,
   return std::llround(descend(top, to, bytes, at).last);
 }
 
-void Fabric::set_up(std::uint16_t node, bool up) {
-  assert(node > 0 && node < size());
-  Link& link = links_[node];
-  link.up = up;
-  if (!up) {
-    for (Lane& lane : link.lanes) lane.free_at = kFree;
+double Fabric::trunk_ns_per_byte() const {
+  double trunk = 0;
+  for (std::size_t node = 1; node < links_.size(); ++node) {
+    if (links_[node].parent != 0) continue;
+    if (trunk != 0) return 0;
+    trunk = links_[node].ns_per_byte;
   }
+  return trunk;
 }
 
 LinkUse Fabric::use(std::uint16_t node, LinkDirection direction) const {

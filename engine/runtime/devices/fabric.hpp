@@ -51,13 +51,12 @@ class Fabric {
   /// bandwidth that is not positive, a negative latency. No node at all is an error.
   static FabricResult build(std::span<const FabricNode> nodes);
 
-  /// When the last byte arrives if `from` may send at `now`; kNever when a link of the way is cut,
-  /// which then costs the other links nothing. To the node itself: at once. Call in order of `now`.
+  /// When the last byte arrives if `from` may send at `now`. To the node itself: at once. Call in
+  /// order of `now`.
   Tick transfer(std::uint16_t from, std::uint16_t to, std::uint64_t bytes, Tick now);
 
-  /// Cuts or restores the link above a node (not the host). Cutting loses what is queued on it; who
-  /// sent that must know, since transfer has already told when it would arrive.
-  void set_up(std::uint16_t node, bool up);
+  /// ns that a byte occupies the link next to the host, if all nodes are behind it; else 0.
+  double trunk_ns_per_byte() const;
 
   std::uint16_t size() const { return static_cast<std::uint16_t>(links_.size()); }
   /// The name of a node is that of its link.
@@ -77,7 +76,6 @@ class Fabric {
   struct Link {
     double ns_per_byte = 0, latency = 0;
     std::uint16_t parent = 0, depth = 0;
-    bool up = true;
     std::array<Lane, 2> lanes;  // [LinkDirection]
   };
   /// When a message's first and last bytes reach a node.

@@ -15,6 +15,7 @@ constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
 }  // namespace
 
 std::uint32_t ctas_per_sm(const DeviceType& device, const Footprint& kernel) {
+  if (device.host) return 1;
   const SmLimits& sm = device.sm;
   if (kernel.warps == 0 || kernel.warps > sm.cta_threads / kWarpThreads ||
       kernel.registers > sm.thread_registers || kernel.shared_bytes > sm.cta_shared_bytes) {

@@ -28,7 +28,8 @@ struct KernelLoad {
   double bytes = 0;               ///< of device memory, per CTA
 };
 
-/// `work` must fit the device: ctas_per_sm(type, work.footprint) > 0.
+/// `work` must fit the device: ctas_per_sm(type, work.footprint) > 0. On a host's cores the same
+/// operations take what kernels for CPUs do; the serial part is a GPU's.
 KernelLoad load_on(const DeviceType& type, const Work& work);
 
 }  // namespace carillon::runtime

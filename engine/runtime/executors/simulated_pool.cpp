@@ -257,7 +257,6 @@ void SimulatedPool::request(std::uint32_t index, std::uint16_t device, Tick now)
     if (place.there[from].from != kThere || dead(from)) continue;
     const Tick at = model_.fabric.transfer(model_.devices[from].node, model_.devices[device].node,
                                            work_[place.cell][place.instruction].output, now);
-    if (at == kNever) continue;
     take_block(place, device);
     place.there[device].from = static_cast<std::int16_t>(from);
     place.there[device].sequence = sequence_;
@@ -293,7 +292,7 @@ void SimulatedPool::transfer(std::uint32_t id, Tick now) {
   live.record.executed = now;
   const Tick at = model_.fabric.transfer(from_host ? kHost : device, from_host ? device : kHost,
                                          work(live.issue.what).moved, now);
-  if (at != kNever) push(at, Event::Kind::Transferred, id, live.sequence);
+  push(at, Event::Kind::Transferred, id, live.sequence);
 }
 
 void SimulatedPool::done(std::uint32_t id, Tick start, Tick end) {

@@ -19,7 +19,7 @@ from carillon.daemon import Interrupts
 from carillon.pool import trace
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, Outcome, Request, run_all
-from carillon.pool.study import Bound, Described, bound, devices, load
+from carillon.pool.study import Bound, Described, bound, hardware, load
 from carillon.pool.summary import Summary, summarize
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
@@ -101,7 +101,7 @@ def _about(
     described: Described, feeds: Bound, summaries: Sequence[Summary], *, whole: bool
 ) -> dict[str, object]:
     study = described.study
-    used = {device.type for _, _, device in devices(study)}
+    used = {kind for _, kind in hardware(study)}
     return {
         "simulated": True,
         "about": WARNING.format(profile=study.profile),

@@ -113,7 +113,9 @@ class Fault(Base):
     """A device or a server that is lost, or comes back; a device may also stand still (hung)."""
 
     at_ms: float = key(..., "In virtual time.", "ms", ge=0, le=1e9)
-    device: int | None = key(None, "Its number, from 0 over all servers in order.", ge=0, le=4095)
+    device: Annotated[int, Field(ge=0, le=4095)] | Literal["all"] | None = key(
+        None, "Its number, from 0 over all servers in order; all: the interconnect is lost."
+    )
     server: int | None = key(None, "Its number, from 0; it takes its devices along.", ge=0, le=63)
     event: Literal["lost", "hung", "back"] = key(..., "What happens to it.")
     noticed_ms: float = key(
@@ -172,6 +174,9 @@ class PoolStudy(Base):
     servers: list[Server] = key([], "Instead: several servers behind a switch.")
     switch: Switch = Field(default_factory=Switch, description="The fronthaul of servers.")
     economy: Economy = Field(default_factory=Economy, description="Of servers.")
+    fallback_cores: int = key(
+        0, "Of each host, an EPYC 7763: what serves while no device is up.", ge=0, le=64
+    )
     cells: list[RadioUnits] = key(..., "What it serves.")
     policies: Annotated[list[Policy], Field(min_length=1)] = key(
         list(POLICIES), "Each serves the same frames."

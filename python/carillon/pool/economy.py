@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from carillon import core
 from carillon.config.pool import PoolStudy
-from carillon.pool.study import devices
+from carillon.pool.study import HOST, devices, hardware
 
 
 def watts(study: PoolStudy, sm_shares: Sequence[float]) -> float:
@@ -14,8 +14,9 @@ def watts(study: PoolStudy, sm_shares: Sequence[float]) -> float:
     most = {known["name"]: float(known["watts"]) for known in core.device_types()}
     economy = study.economy
     drawn = sum(
-        most[device.type] * (economy.idle_share + (1 - economy.idle_share) * share)
-        for (_, _, device), share in zip(devices(study), sm_shares, strict=True)
+        most[kind] * (economy.idle_share + (1 - economy.idle_share) * share)
+        for (_, kind), share in zip(hardware(study), sm_shares, strict=True)
+        if kind != HOST  # its watts are host_watts
     )
     return drawn + economy.host_watts * len(study.rack())
 

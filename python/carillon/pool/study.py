@@ -16,6 +16,7 @@ from carillon.config.load import load_model
 from carillon.config.pool import Background, Devices, Fault, Link, PoolStudy, Server
 
 MOST = 64  # devices, and cells, of the engine
+HOST, _HOST_CORES, _HOST_QUEUES = "epyc-7763", 64, 32  # whose cores stand in for lost devices
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
 _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every type
 
@@ -56,8 +57,8 @@ class Described:
         """Of the devices, by number."""
         several = len(self.study.rack()) > 1
         return [
-            f"{device.type} {number}" + (f" of server {server}" if several else "")
-            for number, (server, _, device) in enumerate(devices(self.study))
+            f"{kind} {number}" + (f" of server {server}" if several else "")
+            for number, (server, kind) in enumerate(hardware(self.study))
         ]
 
 
@@ -69,6 +70,16 @@ def devices(study: PoolStudy) -> list[tuple[int, int, Devices]]:
         for place, device in enumerate(
             group for group in server.devices for _ in range(group.count)
         )
+    ]
+
+
+def hardware(study: PoolStudy) -> list[tuple[int, str]]:
+    """Server and type of all that computes, as the engine has them: hosts after their devices."""
+    fallback = [HOST] if study.fallback_cores else []
+    return [
+        (number, kind)
+        for number, server in enumerate(study.rack())
+        for kind in [group.type for group in server.devices for _ in range(group.count)] + fallback
     ]
 
 
@@ -198,8 +209,9 @@ def _check_devices(study: PoolStudy) -> Iterator[Finding]:
     sms = {known["name"]: known["sms"] for known in core.device_types()}
     for key, groups in _groups(study):
         total = sum(group.count for group in groups)
-        if not 1 <= total <= MOST:
-            yield key, f"are {total} in all but must be between 1 and {MOST}"
+        most = MOST - bool(study.fallback_cores)
+        if not 1 <= total <= most:
+            yield key, f"are {total} in all but must be between 1 and {most}"
         for place, group in enumerate(groups):
             if group.reserved_sms >= sms[group.type]:
                 message = f"must be less than the {sms[group.type]} SMs of a device, {group.type}"
@@ -212,7 +224,7 @@ def _check_places(study: PoolStudy) -> Iterator[Finding]:
         for place, one in enumerate(getattr(study, name)):
             for what, last in most.items():
                 number = getattr(one, what, None)
-                if number is not None and number > last:
+                if isinstance(number, int) and number > last:
                     message = f"is {number} but the {what}s are 0 to {last}"
                     yield (name, place, what), message
     for place, fault in enumerate(study.faults):
@@ -257,7 +269,7 @@ def _arguments(described: Described) -> dict[str, Any]:
     host, jitter = study.host, study.jitter
     costs = (host.decision_us, host.launch_us, host.notify_us, host.gap_us)
     return {
-        "servers": [fabric(server) for server in study.rack()],
+        "servers": [fabric(server, study.fallback_cores) for server in study.rack()],
         "fronthaul": (switch.gbytes_per_s * 1e9, switch.latency_us * 1e3)
         if study.servers
         else None,
@@ -276,8 +288,9 @@ def _arguments(described: Described) -> dict[str, Any]:
         "host_ns": [1e3 * cost for cost in costs],
         "jitter": (jitter.kernel, jitter.launch),
         "faults": [
-            (fault.at_ms, *_place(fault, places), fault.event, fault.noticed_ms)
+            (fault.at_ms, *place, fault.event, fault.noticed_ms)
             for fault in study.faults
+            for place in _places(fault, study)
         ],
         "background": [
             (*places[kernel.device], *_background(kernel)) for kernel in study.background
@@ -290,11 +303,13 @@ def _plans(served: Sequence[Served]) -> list[str]:
     return [one.plan for one in served for _ in range(one.count)]
 
 
-def _place(fault: Fault, places: Sequence[tuple[int, int]]) -> tuple[int, int | None]:
-    """Server, and its device unless it is all of it."""
-    if fault.device is not None:
-        return places[fault.device]
-    return fault.server or 0, None
+def _places(fault: Fault, study: PoolStudy) -> list[tuple[int, int | None]]:
+    """Servers, and the device there unless it is all of it."""
+    if fault.server is not None:
+        return [(fault.server, None)]
+    every = devices(study)
+    chosen = every if fault.device == "all" else [every[fault.device or 0]]
+    return [(server, place) for server, place, _ in chosen]
 
 
 def _background(kernel: Background) -> tuple[int, list[int], float, float]:
@@ -306,7 +321,7 @@ Node = tuple[str, int, float, float]
 Device = tuple[str, int, int, int, int]
 
 
-def fabric(server: Server) -> tuple[list[Node], list[Device]]:
+def fabric(server: Server, fallback_cores: int = 0) -> tuple[list[Node], list[Device]]:
     """Host, switch, chassis and devices as the engine has them: parents before children."""
     links = server.links
     nodes: list[Node] = [("host", 0, 0.0, 0.0), ("switch", 0, *_rates(links.host))]
@@ -321,6 +336,8 @@ def fabric(server: Server) -> tuple[list[Node], list[Device]]:
             found.append((group.type, len(nodes), group.queues, group.reserved_sms, memory))
             name = f"device {len(found) - 1}"
             nodes.append((name, chassis[group.chassis], *_rates(links.device)))
+    if fallback_cores:
+        found.append((HOST, 0, _HOST_QUEUES, _HOST_CORES - fallback_cores, 0))
     return nodes, found
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from carillon import core
 from carillon.pool.economy import watts
 from carillon.pool.running import Outcome
-from carillon.pool.study import Described, devices
+from carillon.pool.study import Described, hardware
 from carillon.statistics import Values, percentile
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
@@ -144,7 +144,7 @@ def _summary(outcomes: Sequence[Outcome], described: Described) -> Summary:
         copies_per_frame=sum(outcome.copies for outcome in outcomes) / every,
         issued_again=sum(outcome.again for outcome in outcomes),
         tasks=sum(outcome.tasks for outcome in outcomes),
-        sm_share=_weighted(busy, [device.type for _, _, device in devices(described.study)]),
+        sm_share=_weighted(busy, [kind for _, kind in hardware(described.study)]),
         sm_share_by_device=busy.tolist(),
         memory_bytes_by_device=np.max([outcome.memory for outcome in outcomes], axis=0).tolist(),
         stages_ms=outcomes[0].stages,
@@ -176,8 +176,8 @@ def _server(
     done = sum(int(run.done[kept].sum()) for run, kept in own)
     gone = sum(int(np.isin(run.why[kept & ~run.done], lost).sum()) for run, kept in own)
     types = {
-        place: device.type
-        for place, (server, _, device) in enumerate(devices(described.study))
+        place: kind
+        for place, (server, kind) in enumerate(hardware(described.study))
         if server == number
     }
     ports = [run.ports[number] for run, _ in pairs if run.ports]

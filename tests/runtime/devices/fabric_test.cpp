@@ -157,29 +157,6 @@ TEST(Fabric, BothDirectionsOfALinkCarryAtOnce) {
   }
 }
 
-TEST(Fabric, ACutLinkCarriesNothingAndChargesNobody) {
-  Fabric nodes = fabric(pool());
-  nodes.transfer(kHost, kA, kMessage, 0);
-  nodes.set_up(kNear, false);
-  EXPECT_EQ(nodes.transfer(kHost, kA, kMessage, 0), kNever);
-  EXPECT_EQ(nodes.transfer(kB, kC, kMessage, 0), kNever);
-  EXPECT_EQ(nodes.use(kSwitch, LinkDirection::Down).bytes, kMessage);
-  EXPECT_EQ(nodes.use(kB, LinkDirection::Up).bytes, 0U);
-  // Within the chassis and beside it all goes on.
-  EXPECT_EQ(nodes.transfer(kA, kB, kMessage, 0), 100 + 40'000);
-  EXPECT_NE(nodes.transfer(kHost, kC, kMessage, 0), kNever);
-  nodes.set_up(kNear, true);
-  EXPECT_EQ(nodes.transfer(kHost, kNear, kMessage, kSecond), kSecond + 300 + 50'000);
-}
-
-TEST(Fabric, CuttingALinkLosesWhatIsQueuedOnIt) {
-  Fabric link = one_link(0);
-  for (int i = 0; i < 100; ++i) link.transfer(kHost, 1, kMessage, 0);
-  link.set_up(1, false);
-  link.set_up(1, true);
-  EXPECT_EQ(link.transfer(kHost, 1, kMessage, 1000), 1000 + 100'000);
-}
-
 // What holds of any message on any tree: never faster than alone, never at a link more than its
 // bandwidth, every byte counted once on each link of the way.
 TEST(Fabric, OnRandomTreesNothingIsFasterThanAloneAndNothingIsLost) {

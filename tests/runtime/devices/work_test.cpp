@@ -28,5 +28,19 @@ TEST(Work, MatrixUnitsHaveAPeakOfTheirOwn) {
   EXPECT_DOUBLE_EQ(single / load_on(a100(), work).sm_time, a100().half_flops / a100().fp32_flops);
 }
 
+TEST(Work, ACoreOfTheHostRunsOneCtaAtATimeWhateverItAsksFor) {
+  const DeviceType& host = *find_device_type("epyc-7763");
+  const Work work{
+      .footprint = {.ctas = 130, .warps = 32, .registers = 255, .shared_bytes = 1 << 20},
+      .flops = 39.2e6,
+      .half = true,
+      .floor = 1000};
+  EXPECT_EQ(ctas_per_sm(host, work.footprint), 1U);
+  EXPECT_EQ(sms_needed(host, work.footprint), 64U);
+  const KernelLoad load = load_on(host, work);
+  EXPECT_EQ(load.floor, 0);
+  EXPECT_NEAR(load.sm_time, 1e6, 1);  // half of 78.4 GFLOP/s
+}
+
 }  // namespace
 }  // namespace carillon::runtime

@@ -9,6 +9,8 @@ namespace {
 // What more devices have to gain, lest a frame is spread for next to nothing.
 constexpr double kGain = 0.03;
 
+constexpr std::uint32_t kWhole = 1024;  // shares of a link
+
 // One of several instructions of the same opcode and step: a part of what could be one.
 bool is_part(const Graph& graph, std::uint16_t i) {
   const auto same = [&](std::size_t other) {
@@ -28,22 +30,26 @@ void Adaptive::prepare(const View& view) {
   for (const CellBoard& cell : view.board.cells())
     most = std::max<std::size_t>(most, cell.graph().size());
   order_.reserve(devices);
-  planned_.resize(devices);
-  queues_.resize(devices);
+  computes_.resize(devices);
+  late_.resize(devices);
+  links_.resize(2 * devices + 2);
+  lanes_.resize(links_.size());
   forecast_.resize(most);
   there_.resize(most * devices);
 }
 
 void Adaptive::order(const View& view) {
+  for (Outlook& each : links_) each.advance(view.now);
   order_.resize(view.board.devices().size());
   std::iota(order_.begin(), order_.end(), std::uint16_t{0});
-  std::erase_if(order_, [&](std::uint16_t d) { return !view.board.devices()[d].up; });
+  std::erase_if(order_, [&](std::uint16_t d) { return !usable(view, d); });
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::uint16_t a, std::uint16_t b) { return load(a) < load(b); });
 }
 
-void Adaptive::arrange(const View& view, FrameRef frame) {
+bool Adaptive::arrange(const View& view, FrameRef frame) {
   order(view);
+  sharers_ = 1 + coming(view, frame);
   std::uint32_t best = 1;
   Tick soonest = forecast(view, frame, 1);
   for (std::uint32_t devices = 2; devices <= order_.size(); ++devices) {
@@ -53,8 +59,20 @@ void Adaptive::arrange(const View& view, FrameRef frame) {
     soonest = done;
     best = devices;
   }
-  forecast(view, frame, best);
+  sharers_ = 1;
+  if (forecast(view, frame, best) + margin_ > view.board.frame(frame).deadline) return false;
   lay_out(view, frame, best == 1 ? Reason::Unit : Reason::Soonest);
+  return true;
+}
+
+// Cells whose next frames start soon: they are not planned yet, and will want their share.
+std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
+  std::uint32_t count = 0;
+  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c) {
+    const Tick start = view.board[c].next_start(), interval = view.board[c].interval(view.now);
+    count += c != frame.cell && start != kNever && start < view.now + interval / 2;
+  }
+  return count;
 }
 
 // When the frame would be done if its pilots were on the idlest device, and its data symbols on
@@ -62,7 +80,9 @@ void Adaptive::arrange(const View& view, FrameRef frame) {
 Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
-  queues_ = planned_;
+  std::fill(computes_.begin(), computes_.end(), kAlways);
+  std::fill(lanes_.begin(), lanes_.end(), kAlways);
+  messages_.clear();
   std::fill(there_.begin(), there_.end(), kNever);
   std::uint32_t turn = 0, part = 0;
   std::uint16_t step = pilots;
@@ -92,13 +112,13 @@ Tick Adaptive::after(const View& view, const InstanceId& id, std::uint16_t devic
   for (const std::uint16_t source : cell.graph()[id.instruction].sources) {
     if (cell.status(id.slot, source).chunks == 0) continue;
     const Step& its = forecast_[source];
-    Tick& there = there_[source * queues_.size() + device];
+    Tick& there = there_[source * computes_.size() + device];
     if (its.device == device) {
       there = its.end;
     } else if (there == kNever) {
       const double copy = copy_from(view, instance(view, id.place(), source), its.device);
-      Tick &sends = queues_[its.device].sends, &receives = queues_[device].receives;
-      there = sends = receives = std::max({its.end, sends, receives}) + static_cast<Tick>(copy);
+      there =
+          std::max(carry(sends(its.device), its.end, copy), carry(receives(device), its.end, copy));
     }
     wanted = std::max(wanted, there);
   }
@@ -109,30 +129,63 @@ Tick Adaptive::after(const View& view, const InstanceId& id, std::uint16_t devic
 // other frames leave.
 Tick Adaptive::run(const View& view, const InstanceId& id, std::uint16_t device, Tick wanted) {
   const double alone = alone_on(view, id, device);
-  const auto time = static_cast<Tick>(alone);
   const std::uint32_t sms = sms_on(view, id, device);
-  Queue& queue = queues_[device];
-  if (sms == 0) {  // it comes over the link, or goes
-    Tick& link = needs_samples(view, id) ? queue.receives : queue.sends;
-    return link = std::max(wanted, link) + time;
+  if (sms == 0) {  // it comes over the links, or goes
+    const auto trunk = static_cast<std::uint16_t>(computes_.size());
+    const bool comes = needs_samples(view, id);
+    return std::max(carry(comes ? receives(device) : sends(device), wanted, alone),
+                    carry(comes ? receives(trunk) : sends(trunk), wanted,
+                          sharers_ * trunk_for(view, id, device)));
   }
-  const Tick start = std::max(wanted, queue.computes);
-  queue.computes = outlook(device).done(start, sms * alone, view.board.devices()[device].sms);
-  return std::max(start + time, queue.computes);
+  const Tick late = load(device) > 0 ? late_[device] : 0;
+  const Tick start = std::max({wanted, computes_[device], view.now + late});
+  const std::uint32_t all = view.board.devices()[device].sms;
+  computes_[device] = outlook(device).done(start - late, sms * alone, all) + late;
+  return std::max(start + static_cast<Tick>(alone), computes_[device]);
+}
+
+// When a message of so many ns would be over a link: behind what the frame itself has there, on
+// what other frames leave.
+Tick Adaptive::carry(std::size_t link, Tick wanted, double ns) {
+  const Tick start = std::max(wanted, lanes_[link]);
+  lanes_[link] = links_[link].done(start, ns * kWhole, kWhole);
+  if (const Tick lasts = lanes_[link] - start; lasts > 0)
+    messages_.push_back({link, start, lanes_[link],
+                         static_cast<std::uint32_t>(ns * kWhole / static_cast<double>(lasts))});
+  return lanes_[link];
 }
 
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const CellBoard& cell = view.board[frame.cell];
-  for (std::size_t d = 0; d < planned_.size(); ++d) {
-    planned_[d].sends = queues_[d].sends;
-    planned_[d].receives = queues_[d].receives;
-  }
+  for (const Message& each : messages_) links_[each.link].add(each.start, each.end, each.share);
   for_each(view, frame, [&](const InstanceId& id) {
     const Step& step = forecast_[id.instruction];
     place(view, id, step.device, why);
     plan(view, id).stream = stream_of(view, frame, cell.graph()[id.instruction].step);
     expect(view, id, step.end - static_cast<Tick>(alone_on(view, id, step.device)), step.end);
   });
+}
+
+void Adaptive::committed(const View& view, const InstanceId& id) {
+  const Plan& mine = plan(view, id);
+  // What was moved from a device that died is in no plan.
+  if (mine.device != kNowhere && mine.end != 0 && sms_on(view, id, mine.device) != 0)
+    late_[mine.device] = std::max<Tick>(view.now - mine.end, 0);
+  Placement::committed(view, id);
+}
+
+// Frames that were admitted and late say that forecasts are too fair: in an overload more has to be
+// refused, lest all that is admitted is late.
+void Adaptive::ended(const View& view, FrameRef frame) {
+  const FrameStatus& status = view.board.frame(frame);
+  if (status.state == FrameStatus::State::Finished) {
+    if (status.why == Reason::Deadline)
+      margin_ += (status.deadline - status.air_start) / 16;
+    else
+      margin_ -= margin_ / 64;
+    margin_ = std::min(margin_, (status.deadline - status.air_start) / 2);
+  }
+  Placement::ended(view, frame);
 }
 
 void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {

@@ -3,7 +3,7 @@
 // link to it has planned and from what the frame's instructions and copies take; it is laid out on
 // as many as make it soonest, and on fewer when they are nearly as good. A symbol is issued as a
 // whole when its samples are there, so that neither the host nor the signal of a kernel's end is
-// waited for.
+// waited for. A frame that could not be in time is refused: what it would cost serves the others.
 #pragma once
 
 #include "runtime/policies/pool/placement.hpp"
@@ -11,15 +11,21 @@
 namespace carillon::runtime {
 
 class Adaptive final : public Placement {
+ public:
+  void committed(const View& view, const InstanceId& id) override;
+  void ended(const View& view, FrameRef frame) override;
+
  protected:
   void prepare(const View& view) override;
-  void arrange(const View& view, FrameRef frame) override;
+  bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
 
  private:
-  // A device and its link as a frame's forecast sees them: until when each is taken.
-  struct Queue {
-    Tick computes = 0, sends = 0, receives = 0;
+  // A frame's use of a link, in shares of it.
+  struct Message {
+    std::size_t link = 0;
+    Tick start = 0, end = 0;
+    std::uint32_t share = 0;
   };
   struct Step {
     Tick end = 0;
@@ -27,16 +33,27 @@ class Adaptive final : public Placement {
   };
 
   void order(const View& view);
+  static std::uint32_t coming(const View& view, FrameRef frame);
   Tick forecast(const View& view, FrameRef frame, std::uint32_t devices);
   Tick after(const View& view, const InstanceId& id, std::uint16_t device);
   Tick run(const View& view, const InstanceId& id, std::uint16_t device, Tick wanted);
+  Tick carry(std::size_t link, Tick wanted, double ns);
+  // A device's link to the others, each way; past the last device, the link that all share.
+  static std::size_t sends(std::uint16_t device) { return std::size_t{2} * device; }
+  static std::size_t receives(std::uint16_t device) { return std::size_t{2} * device + 1; }
   void lay_out(const View& view, FrameRef frame, Reason why);
 
   std::vector<std::uint16_t> order_;  // devices that are up, the idlest first
-  std::vector<Queue> planned_;        // [device], of the frames so far
-  std::vector<Queue> queues_;         // [device], of one forecast
-  std::vector<Step> forecast_;        // [instruction], of one forecast
-  std::vector<Tick> there_;           // [instruction][device] when its result is, of one forecast
+  std::vector<Tick> late_;            // [device] how far behind its plan
+  Tick margin_ = 0;                   // before the deadline, of what is admitted
+  std::uint32_t sharers_ = 1;         // of what all devices share, the frame among them
+  std::vector<Outlook> links_;        // [link] what frames have planned on it
+  // Of one forecast:
+  std::vector<Tick> computes_;  // [device] until when it works for the frame
+  std::vector<Tick> lanes_;     // [link] until when it carries the frame's messages
+  std::vector<Message> messages_;
+  std::vector<Step> forecast_;  // [instruction]
+  std::vector<Tick> there_;     // [instruction][device] when its result is
 };
 
 }  // namespace carillon::runtime

@@ -2,7 +2,7 @@
 
 namespace carillon::runtime {
 
-void FrameLevel::arrange(const View& view, FrameRef frame) {
+bool FrameLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t device = idlest(view);
   const std::uint16_t stream = stream_of(view, frame, 0);
   for_each(view, frame, [&](const InstanceId& id) {
@@ -10,6 +10,7 @@ void FrameLevel::arrange(const View& view, FrameRef frame) {
     plan(view, id).stream = stream;
     if (!needs_samples(view, id)) enqueue(view, id, Reason::Unit);
   });
+  return true;
 }
 
 void FrameLevel::ready(const View& view, std::span<const InstanceId> ids) {
@@ -21,7 +22,7 @@ std::uint16_t FrameLevel::refuge(const View& view, FrameRef frame, std::uint16_t
   std::uint16_t device = kNowhere;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t other = plan(view, id).device;
-    if (other != kNowhere && other != from && view.board.devices()[other].up) device = other;
+    if (other != kNowhere && other != from && usable(view, other)) device = other;
   });
   return device != kNowhere ? device : idlest(view);
 }

@@ -8,7 +8,7 @@ namespace carillon::runtime {
 
 class FrameLevel final : public Placement {
  protected:
-  void arrange(const View& view, FrameRef frame) override;
+  bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
   std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from) override;
 };

@@ -22,7 +22,7 @@ void Lroc::prepare(const View& view) {
   reordered_.reserve(instances());
 }
 
-void Lroc::arrange(const View& view, FrameRef frame) {
+bool Lroc::arrange(const View& view, FrameRef frame) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t any = idlest(view);
   for (std::uint16_t i = graph.size(); i-- > 0;) {
@@ -41,6 +41,7 @@ void Lroc::arrange(const View& view, FrameRef frame) {
     std::push_heap(by_slack_.begin(), by_slack_.end(), MoreSlack{});
   });
   delayed_ += delayed;
+  return true;
 }
 
 // When it has to start, the rest of its frame's longest path being what it is.
@@ -120,8 +121,7 @@ Lroc::Where Lroc::find_room(const View& view, Tick start, Tick end, std::uint16_
 
 std::uint32_t Lroc::room(const View& view, std::uint16_t device, Tick start, Tick end) const {
   const std::uint32_t all = view.board.devices()[device].sms;
-  return view.board.devices()[device].up ? all - std::min(all, outlook(device).most(start, end))
-                                         : 0;
+  return usable(view, device) ? all - std::min(all, outlook(device).most(start, end)) : 0;
 }
 
 // Devices in use come first: of two with as much room, the earlier.

@@ -30,7 +30,7 @@ class Lroc final : public Placement {
 
  protected:
   void prepare(const View& view) override;
-  void arrange(const View& view, FrameRef frame) override;
+  bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace carillon::runtime {
 
@@ -41,15 +42,12 @@ void Placement::prepare(const View& view) {
   outlook_.resize(view.board.devices().size());
 }
 
-// Only a frame that is late or has no device at all to go to is refused: whether it can make it is
-// known when its deadline has come.
 Admission Placement::admit(const View& view, FrameRef frame) {
   if (load_.empty()) prepare(view);
   if (idlest(view) == kNowhere || view.board.frame(frame).deadline <= view.now)
     return Admission::Refuse;
   for (Outlook& each : outlook_) each.advance(view.now);
-  arrange(view, frame);
-  return Admission::Admit;
+  return arrange(view, frame) ? Admission::Admit : Admission::Refuse;
 }
 
 std::size_t Placement::index(const View& view, const InstanceId& id) const {
@@ -83,6 +81,10 @@ double Placement::alone_on(const View& view, const InstanceId& id, std::uint16_t
   return on(view, id, device).alone;
 }
 
+double Placement::trunk_for(const View& view, const InstanceId& id, std::uint16_t device) {
+  return on(view, id, device).trunk;
+}
+
 double Placement::copy_from(const View& view, const InstanceId& id, std::uint16_t device) {
   return on(view, id, device).copy;
 }
@@ -102,10 +104,16 @@ std::uint32_t Placement::free_sms(const View& view, std::uint16_t device) const 
   return all - std::min(all, used_[device]);
 }
 
+bool Placement::usable(const View& view, std::uint16_t device) {
+  const std::span<const DeviceStatus> all = view.board.devices();
+  const auto better = [](const DeviceStatus& other) { return other.up && !other.spare; };
+  return all[device].up && (!all[device].spare || std::none_of(all.begin(), all.end(), better));
+}
+
 std::uint16_t Placement::idlest(const View& view) const {
   std::uint16_t best = kNowhere;
   for (std::uint16_t d = 0; d < load_.size(); ++d)
-    if (view.board.devices()[d].up && (best == kNowhere || load_[d] < load_[best])) best = d;
+    if (usable(view, d) && (best == kNowhere || load_[d] < load_[best])) best = d;
   return best;
 }
 
@@ -186,6 +194,11 @@ bool Placement::enqueue(const View& view, const InstanceId& id, Reason why) {
 std::size_t Placement::decide(const View& view, std::span<Issue> out) {
   seen_.assign(view.ready.begin(), view.ready.end());
   std::erase_if(seen_, [&](const InstanceId& id) { return plan(view, id).issued; });
+  const auto order = [&](const InstanceId& id) {
+    return std::tuple(view.board.frame(id.place()).deadline, id.cell, id.slot, id.instruction);
+  };
+  std::sort(seen_.begin(), seen_.end(),
+            [&](const InstanceId& a, const InstanceId& b) { return order(a) < order(b); });
   ready(view, seen_);
   std::size_t count = 0, taken = 0;
   for (; taken < queue_.size() && count < out.size(); ++taken) {

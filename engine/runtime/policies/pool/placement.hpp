@@ -49,9 +49,10 @@ class Placement : public Policy {
   /// Makes room for what is kept per device and instruction, once.
   virtual void prepare(const View& view);
   /// Says where a new frame's instances are meant to be, if that is known by now. At least one
-  /// device is up.
-  virtual void arrange(const View& view, FrameRef frame) = 0;
-  /// Called whenever something may be issued, with what is ready and has not been enqueued.
+  /// device is up. False: it cannot be in time.
+  virtual bool arrange(const View& view, FrameRef frame) = 0;
+  /// Called whenever something may be issued, with what is ready and has not been enqueued: the
+  /// earliest frame first, in its graph's order.
   virtual void ready(const View& view, std::span<const InstanceId> ids) = 0;
   /// A place for what has lost its own. `from`: the device that died.
   virtual std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from);
@@ -84,11 +85,15 @@ class Placement : public Policy {
   static double time_on(const View& view, const InstanceId& id, std::uint16_t device);
   /// ns when it has that device to itself.
   static double alone_on(const View& view, const InstanceId& id, std::uint16_t device);
+  /// ns that its transfer to or from that device occupies the link that all devices share.
+  static double trunk_for(const View& view, const InstanceId& id, std::uint16_t device);
   /// SMs that an instance occupies on that device when it has it to itself.
   static std::uint32_t sms_on(const View& view, const InstanceId& id, std::uint16_t device);
   /// SMs of a device that nothing issued occupies.
   std::uint32_t free_sms(const View& view, std::uint16_t device) const;
-  /// Of those that are up, the one with the least to do; kNowhere when none is.
+  /// Whether something new may be placed there.
+  static bool usable(const View& view, std::uint16_t device);
+  /// Of those that are usable, the one with the least to do; kNowhere when none is.
   std::uint16_t idlest(const View& view) const;
   /// Visits the frame's instances that are not committed or missed.
   template <typename Visit>

@@ -6,12 +6,12 @@ std::uint16_t SymbolLevel::after(const View& view, std::uint16_t device) const {
   const auto devices = static_cast<std::uint16_t>(view.board.devices().size());
   for (std::uint16_t next = 1; next <= devices; ++next) {
     const auto candidate = static_cast<std::uint16_t>((device + next) % devices);
-    if (view.board.devices()[candidate].up) return candidate;
+    if (usable(view, candidate)) return candidate;
   }
   return kNowhere;
 }
 
-void SymbolLevel::arrange(const View& view, FrameRef frame) {
+bool SymbolLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t home = idlest(view);
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
@@ -25,6 +25,7 @@ void SymbolLevel::arrange(const View& view, FrameRef frame) {
     place(view, id, own <= pilots ? home : device, Reason::Unit);
     plan(view, id).stream = stream_of(view, frame, own);
   });
+  return true;
 }
 
 // Its samples are there: the whole symbol is issued.

@@ -3,7 +3,7 @@
 namespace carillon::runtime {
 
 // What is ready is placed then.
-void TaskLevel::arrange(const View&, FrameRef) {}
+bool TaskLevel::arrange(const View&, FrameRef) { return true; }
 
 void TaskLevel::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids) {

@@ -8,7 +8,7 @@ namespace carillon::runtime {
 
 class TaskLevel final : public Placement {
  protected:
-  void arrange(const View& view, FrameRef frame) override;
+  bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
 
  private:
