@@ -50,6 +50,7 @@ QUICK = {
     "carillon study megastation-8\n": "carillon study megastation-8 --frames 20\n",
     "carillon study megastation-16\n": "carillon study megastation-16 --frames 20\n",
     "carillon study megastation-19\n": "carillon study megastation-19 --frames 20\n",
+    "carillon study rack\n": "carillon study rack --help\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "> docs/configuration.md": "> configuration.md",
 }

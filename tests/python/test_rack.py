@@ -1,17 +1,21 @@
 """Several servers behind a switch in `carillon simulate`."""
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from carillon import core
+from carillon.commands import rack as command
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
 from carillon.pool import economy, study
 from carillon.pool.summary import LOST
+from carillon.studies import rack
 
+KEYS = [field.name for field in dataclasses.fields(rack.Point)]
 TWO = """servers: [{devices: [{type: a100}], count: 2}]
 cells: [{cell: 64x32-uplink, count: 2}]
 policies: [frame-level]
@@ -141,3 +145,28 @@ def test_servers_have_their_part_of_every_figure(tmp_path: Path) -> None:
     assert all(move["why"] == "overload" for move in row["moves"])
     assert row["servers"][0]["sm_share"] > 0
     assert 0 < row["servers"][1]["port_share"] < row["servers"][0]["port_share"] < 1
+
+
+def test_a_rack_serves_as_many_units_as_miss_no_more_than_one_frame_in_a_thousand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked with ever more units until there are too many; then nobody asks again."""
+    for module in (rack, command):
+        monkeypatch.setattr(module, "POLICIES", ("task-level",))
+    command.study(30, tmp_path, as_json=False)
+    told = json.loads((tmp_path / "study.json").read_text())
+    assert told["simulated"] is True
+    points = [rack.Point(**{key: point[key] for key in KEYS}) for point in told["points"]]
+    found = {}
+    for name in rack.RACKS:
+        own = [point for point in points if point.rack == name]
+        assert [point.units for point in own] == list(range(1, len(own) + 1))
+        assert [point.served for point in own] == [True] * (len(own) - 1) + [False]
+        best = rack.most(points, name, "task-level")
+        assert best is own[-2]
+        assert best.price * best.units == 2 * (20_000 + 4 * 10_000)
+        found[name] = best.units
+    assert found["one of two lost"] < found["two servers"] <= found["faster links"]
+    with (tmp_path / "study.csv").open(newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == len(points)
+    assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")

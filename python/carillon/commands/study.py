@@ -25,6 +25,7 @@ from carillon.studies import (
     StudyError,
     VirtualTime,
     collect,
+    rack,
     scheduling,
 )
 from carillon.studies.bottlenecks import EXPERIMENTS
@@ -50,6 +51,7 @@ def names(*, as_json: bool) -> None:
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
     every |= {figure.name: figure.title for figure in FIGURES.values()}
     every[scheduling.NAME] = scheduling.TITLE
+    every[rack.NAME] = rack.TITLE
     if as_json:
         print(json.dumps(every, indent=2, ensure_ascii=False))
         return
@@ -74,6 +76,11 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
         timed_study(choice.frames, folder, as_json=as_json)
         return
+    if name == rack.NAME:
+        from carillon.commands.rack import study as rack_study
+
+        rack_study(choice.frames, folder, as_json=as_json)
+        return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
         from carillon.commands.experiment import experiment
@@ -85,7 +92,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         experiment(name, measured, folder, as_json=as_json)
         return
     if name not in STUDIES:
-        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME))
+        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME, rack.NAME))
         raise StudyError(f"there is no study '{name}'; the studies are {known}")
     chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]

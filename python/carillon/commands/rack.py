@@ -1,0 +1,109 @@
+"""`carillon study rack`: radio units that a rack serves, with what power and price, by policy."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from carillon import core
+from carillon.commands.simulate import WARNING, frames_bar, milliseconds
+from carillon.commands.tables import print_table
+from carillon.config.pool import POLICIES
+from carillon.daemon import Interrupts
+from carillon.pool.running import Outcome, Request, run_all
+from carillon.studies import rack
+from carillon.studies.rack import Point
+
+
+def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
+    """Makes the study: study.csv, study.json, study.png and study.svg in its folder.
+
+    When it is stopped, what is known by then, and KeyboardInterrupt.
+    """
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    console.print(WARNING.format(profile="megastation"), soft_wrap=True)
+    frames = frames or rack.FRAMES
+    with Interrupts() as interrupts:
+        points = _collect(frames, console, interrupts)
+    if points:
+        target = folder or Path("runs") / f"study-{rack.NAME}"
+        target.mkdir(parents=True, exist_ok=True)
+        about = _about(frames, points)
+        _write(target, about, points)
+        if as_json:
+            print(json.dumps(about, indent=2, ensure_ascii=False))
+        print_table(console, _table(points))
+        console.print("power and price are assumed: economy in docs/pool.md")
+        console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
+    if interrupts.count:
+        console.print("stopped early; points are missing", style="dim")
+        raise KeyboardInterrupt
+
+
+def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Point]:
+    with frames_bar(console) as progress:
+        bar = progress.add_task(rack.NAME, total=None)  # who knows when it is too many
+        before = 0
+
+        def carry_out(requests: list[Request]) -> list[Outcome | None]:
+            nonlocal before
+            outcomes = run_all(
+                requests,
+                0,
+                lambda ended: progress.update(bar, completed=before + ended),
+                lambda: interrupts.count > 0,
+            )
+            before += sum(request.frames for request in requests)
+            return outcomes
+
+        return [point for points in rack.measure(frames, carry_out) for point in points]
+
+
+def _about(frames: int, points: Sequence[Point]) -> dict[str, object]:
+    whole = rack.describe(POLICIES[0], 1, frames, rack.Rack())
+    return {
+        "study": rack.NAME,
+        "title": rack.TITLE,
+        "simulated": True,
+        "about": WARNING.format(profile="megastation"),
+        "criterion": f"at most {rack.MOST_MISSED:g} of the frames not done by their deadline",
+        "version": core.version,
+        "frames": frames,
+        "configuration": whole.study.model_dump(mode="json"),
+        "points": [point.row() for point in points],
+    }
+
+
+def _write(target: Path, about: dict[str, object], points: Sequence[Point]) -> None:
+    from carillon.plots import rack as picture  # with matplotlib, which takes its time
+
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    rows = [point.row() for point in points]
+    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    picture.draw(target, points)
+
+
+def _table(points: Sequence[Point]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("rack", "policy"):
+        table.add_column(name)
+    for name in ("units", "mean ms", "SM use", "W/unit", "price/unit"):
+        table.add_column(name, justify="right")
+    for name in dict.fromkeys(point.rack for point in points):
+        for policy in POLICIES:
+            best = rack.most(points, name, policy)
+            if best is None:
+                table.add_row(name, policy, "0", *4 * ("–",))
+                continue
+            figures = (f"{best.sm_share:.1%}", f"{best.watts:.0f}", f"{best.price:.0f}")
+            table.add_row(name, policy, str(best.units), milliseconds(best.mean_ms), *figures)
+    return table
