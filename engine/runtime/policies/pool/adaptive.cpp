@@ -180,9 +180,9 @@ void Adaptive::ended(const View& view, FrameRef frame) {
   const FrameStatus& status = view.board.frame(frame);
   if (status.state == FrameStatus::State::Finished) {
     if (status.why == Reason::Deadline)
-      margin_ += (status.deadline - status.air_start) / 16;
+      margin_ += (status.deadline - status.air_start) / 32;
     else
-      margin_ -= margin_ / 64;
+      margin_ -= margin_ / 256;
     margin_ = std::min(margin_, (status.deadline - status.air_start) / 2);
   }
   Placement::ended(view, frame);
