@@ -53,8 +53,9 @@ def _watts(axes: Axes, points: Sequence[Point], name: str) -> None:
     places = np.arange(len(COLOURS))
     axes.bar(places, values, 0.6, color=list(COLOURS.values()))
     for place, one in zip(places, best, strict=True):
+        units = one.units if one else 0
         axes.annotate(
-            f"{one.units if one else 0} units",
+            f"{units} unit{'' if units == 1 else 's'}",
             (place, one.watts if one else 0.0),
             xytext=(0, 2),
             textcoords="offset points",

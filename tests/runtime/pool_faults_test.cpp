@@ -1,0 +1,140 @@
+// What befalls the devices of a pool: losses, hangs, want of memory, and what has to run again.
+#include <vector>
+
+#include "runtime/pool_scenario.hpp"
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+// A symbol each of pilots and of data: Load → ZeroForce, which two data symbols read.
+Scenario two_symbols(std::uint32_t first, std::uint32_t second) {
+  GraphBuilder builder;
+  builder.add({.opcode = 0, .step = 0});
+  builder.add({.opcode = 1, .step = 0});
+  builder.add({.opcode = 0, .step = 1});
+  builder.add({.opcode = 2, .step = 1});
+  builder.add({.opcode = 0, .step = 2});
+  builder.add({.opcode = 2, .step = 2});
+  const std::pair<std::uint16_t, std::uint16_t> edges[] = {{0, 1}, {1, 3}, {2, 3}, {1, 5}, {4, 5}};
+  for (const auto& [from, to] : edges) builder.depend(from, to);
+  const Work load{.moved = 1, .output = 1};
+  Scenario scenario;
+  scenario.cells.push_back(
+      {std::move(*builder.build().graph),
+       {load, full_kernel(1), load, full_kernel(first), load, full_kernel(second)}});
+  scenario.model = bare_pool(2);
+  scenario.frames = {{0, {0, 0}}};
+  return scenario;
+}
+
+// symbol-level puts the first symbol where the pilots are, the second on the other device.
+TEST(Pool, OnlyWhatIsNowhereElseRunsAgain) {
+  struct Expected {
+    std::uint32_t first, second;
+    std::uint16_t dies;
+    std::vector<std::uint16_t> runs;
+  };
+  const Expected cases[] = {
+      // ZeroForce was copied to the second device: only the first symbol is lost.
+      {10, 10, 0, {0, 0, 1, 1, 0, 0}},
+      // It is still on the first: only the second symbol is lost.
+      {10, 10, 1, {0, 0, 0, 0, 1, 1}},
+      // The first symbol is done, and the second has its copy.
+      {1, 10, 0, {0, 0, 0, 0, 0, 0}},
+  };
+  for (const Expected& expected : cases) {
+    Scenario scenario = two_symbols(expected.first, expected.second);
+    scenario.model.faults = {{5 * kUnit, expected.dies, Fault::Kind::Lost, kUnit / 10}};
+    const Course course(scenario, "symbol-level");
+    EXPECT_EQ(course.count(Kind::Done), 1U);
+    EXPECT_TRUE(course.runs() == expected.runs) << "device " << expected.dies;
+  }
+}
+
+TEST(Pool, WhatDiedWithItsOnlyDeviceRunsAgainWhenThatIsBack) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(10, 10);
+    scenario.model.devices.resize(1);
+    scenario.model.faults = {{5 * kUnit, 0, Fault::Kind::Lost, kUnit},
+                             {8 * kUnit, 0, Fault::Kind::Back, 0}};
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(course.runs()[1], 1U) << policy;  // both symbols still read it
+    EXPECT_GE(course.simulation().now(), 8 * kUnit + 21 * kUnit) << policy;
+  }
+}
+
+// A device that stands still for a unit, and is waited for, costs a unit and nothing else; one that
+// is given up costs what was on it.
+TEST(Pool, AHungDeviceGoesOnUnlessItIsGivenUp) {
+  for (const std::string_view policy : pool_policy_names()) {
+    const auto one_device = [](std::vector<Fault> faults) {
+      Scenario scenario = two_symbols(10, 10);
+      scenario.model.devices.resize(1);
+      scenario.model.faults = std::move(faults);
+      return scenario;
+    };
+    const Fault back{6 * kUnit, 0, Fault::Kind::Back, 0};
+    const Scenario whole = one_device({});
+    const Scenario waited = one_device({{5 * kUnit, 0, Fault::Kind::Hung, 2 * kUnit}, back});
+    const Scenario lost = one_device({{5 * kUnit, 0, Fault::Kind::Hung, kUnit / 2}, back});
+    const Tick without = Course(whole, policy).simulation().now();
+    const Course patient(waited, policy), impatient(lost, policy);
+    EXPECT_EQ(patient.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(patient.simulation().now(), without + kUnit) << policy;
+    EXPECT_EQ(patient.runs()[1] + patient.runs()[3] + patient.runs()[5], 0) << policy;
+    EXPECT_EQ(impatient.count(Kind::Done), 1U) << policy;
+    EXPECT_EQ(impatient.runs()[1], 1U) << policy;
+    EXPECT_GE(impatient.simulation().now(), 6 * kUnit + 21 * kUnit) << policy;
+  }
+}
+
+// Nobody misses a device that hangs while nothing is asked of it.
+TEST(Pool, AnIdleDeviceThatHangsIsNotGivenUp) {
+  Scenario scenario = two_symbols(1, 1);
+  scenario.frames = {{10 * kUnit, {0, 0}}};
+  scenario.model.faults = {{kUnit, 0, Fault::Kind::Hung, kUnit},
+                           {9 * kUnit, 0, Fault::Kind::Back, 0}};
+  const Course course(scenario, "frame-level");
+  EXPECT_EQ(course.count(Kind::Done), 1U);
+  for (const Execution& each : course.log()) EXPECT_EQ(each.device, 0U);
+}
+
+// A frame of two_symbols holds 512 bytes of loads and 3 KiB of results on each device.
+TEST(Pool, WithoutMemoryAFrameIsRefusedAndLeavesTheOthersAlone) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(10, 10);
+    scenario.ring = 4;
+    scenario.frames = {{0, {0, 0}}, {0, {1, 0}}, {0, {2, 0}}, {60 * kUnit, {3, 0}}};
+    for (PoolDevice& device : scenario.model.devices) device.memory = 8 * 1024;
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 3U) << policy;
+    EXPECT_EQ(course.count(Kind::Refused), 1U) << policy;
+    for (const FrameEvent& event : course.ended())
+      EXPECT_TRUE(event.kind != Kind::Refused || (event.why == Reason::Memory && event.frame == 2));
+    expect_nothing_left(course);
+  }
+}
+
+TEST(Pool, ADeviceThatIsBackIsUsedAgain) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Scenario scenario = two_symbols(3, 3);
+    scenario.frames.clear();
+    for (std::uint32_t f = 0; f < 20; ++f) scenario.frames.push_back({f * 4 * kUnit, {f, 0}});
+    scenario.ring = 20;
+    const Tick back = 40 * kUnit;
+    scenario.model.faults = {{4 * kUnit, 1, Fault::Kind::Lost, 0}, {back, 1, Fault::Kind::Back, 0}};
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 20U) << policy;
+    bool used = false;
+    for (const Execution& each : course.log()) {
+      EXPECT_FALSE(each.device == 1 && each.end > 4 * kUnit && each.start < back) << policy;
+      used |= each.device == 1 && each.start >= back && each.start < back + 6 * kUnit;
+    }
+    EXPECT_TRUE(used) << policy;
+  }
+}
+
+}  // namespace
+}  // namespace carillon::runtime
