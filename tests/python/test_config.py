@@ -283,12 +283,14 @@ def test_every_example_cell_for_a_pool_is_what_its_name_says(file: Path) -> None
     derived = core.describe(plan_text(cell, Run()))
     assert derived["frame_ms"] == 1.0
     pilots = -(-cell.users // cell.pilots.comb)
-    assert cell.schedule == "P" * pilots + direction[0].upper() * (14 - pilots)
+    half, rest = ("uplink", "downlink") if direction == "mixed" else (direction, direction)
+    letters = half[0].upper() * ((14 - pilots) // 2)
+    assert cell.schedule == "P" * pilots + letters + rest[0].upper() * (14 - pilots - len(letters))
     assert cell.combiner.group == 16
-    side = derived[direction]
-    # The first D symbol carries references only.
-    carrying = 14 - pilots - (direction == "downlink")
-    assert side["code_blocks"] == side["blocks"] == cell.users * carrying
+    for side in {half, rest}:
+        # The first D symbol carries references only.
+        carrying = cell.schedule.count(side[0].upper()) - (side == "downlink")
+        assert derived[side]["code_blocks"] == derived[side]["blocks"] == cell.users * carrying
 
 
 def test_an_example_of_a_family_has_a_name_too() -> None:
