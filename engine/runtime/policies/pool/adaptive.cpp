@@ -174,6 +174,12 @@ void Adaptive::committed(const View& view, const InstanceId& id) {
   Placement::committed(view, id);
 }
 
+// How far it was behind when it died says nothing of when it is back.
+void Adaptive::changed(const View& view, std::uint16_t device) {
+  if (device < late_.size()) late_[device] = 0;
+  Placement::changed(view, device);
+}
+
 // Frames that were admitted and late say that forecasts are too fair: in an overload more has to be
 // refused, lest all that is admitted is late.
 void Adaptive::ended(const View& view, FrameRef frame) {

@@ -14,6 +14,7 @@ class Adaptive final : public Placement {
  public:
   void committed(const View& view, const InstanceId& id) override;
   void ended(const View& view, FrameRef frame) override;
+  void changed(const View& view, std::uint16_t device) override;
 
  protected:
   void prepare(const View& view) override;
