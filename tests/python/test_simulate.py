@@ -248,6 +248,14 @@ def test_without_memory_frames_are_refused(tmp_path: Path) -> None:
     assert all(0 < taken <= 0.05e9 for taken in row["memory_bytes_by_device"])
 
 
+def test_a_key_that_may_be_null_says_what_else_it_may_be(tmp_path: Path) -> None:
+    (message,) = complaints(tmp_path, SMALL.replace("count: 2}", "memory_gbytes: -1}", 1))
+    assert "memory_gbytes is -1 but must be a number between 1e-06 and 10000 or null" in message
+    fault = "faults: [{at_ms: 1, device: any, event: lost}]"
+    found = complaints(tmp_path, SMALL + fault)
+    assert all("faults[0].device is 'any' but must be" in message for message in found)
+
+
 def test_memory_that_holds_no_frame_is_an_error(tmp_path: Path) -> None:
     text = SMALL.replace("count: 2}", "count: 2, memory_gbytes: 0.0001}", 1)
     (message,) = complaints(tmp_path, text)

@@ -97,6 +97,8 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
         return " or ".join(", ".join(map(str, args)).rsplit(", ", 1))
     if origin in (Union, types.UnionType):
         return " or ".join(_allowed(branch, metadata) for branch in args)
+    if annotation is types.NoneType:
+        return "null"
     if section_model(annotation) is not None:
         model = section_model(annotation)
         assert model is not None
