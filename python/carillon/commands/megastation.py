@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core
+from carillon import core, runfolder
 from carillon.commands.simulate import WARNING, frames_bar, milliseconds
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
@@ -28,6 +28,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
 
     When it is stopped, the cases that are whole by then, and KeyboardInterrupt.
     """
+    target = runfolder.made(folder or Path("runs") / f"study-{figure.name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(WARNING.format(profile="megastation"), soft_wrap=True)
     frames = frames or figure.frames
@@ -35,8 +36,6 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
         found = _collect(figure, frames, console, interrupts)
     if found:
         points = [point for case in found for point in case.points]
-        target = folder or Path("runs") / f"study-{figure.name}"
-        target.mkdir(parents=True, exist_ok=True)
         about = _about(figure, frames, found)
         _write(target, figure, about, points)
         if as_json:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core
+from carillon import core, runfolder
 from carillon.commands.simulate import WARNING, frames_bar, milliseconds
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
@@ -25,14 +25,13 @@ def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
 
     When it is stopped, what is known by then, and KeyboardInterrupt.
     """
+    target = runfolder.made(folder or Path("runs") / f"study-{rack.NAME}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(WARNING.format(profile="megastation"), soft_wrap=True)
     frames = frames or rack.FRAMES
     with Interrupts() as interrupts:
         points = _collect(frames, console, interrupts)
     if points:
-        target = folder or Path("runs") / f"study-{rack.NAME}"
-        target.mkdir(parents=True, exist_ok=True)
         about = _about(frames, points)
         _write(target, about, points)
         if as_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from carillon import core
+from carillon import core, runfolder
 from carillon.commands.simulate import frames_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.config.pool import POLICIES
@@ -25,13 +25,12 @@ def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
 
     When it is stopped, the policies that are whole by then, and KeyboardInterrupt.
     """
+    target = runfolder.made(folder or Path("runs") / f"study-{scheduling.NAME}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(ABOUT, soft_wrap=True)
     with Interrupts() as interrupts:
         timings = _collect(frames or scheduling.FRAMES, console, interrupts)
     if timings:
-        target = folder or Path("runs") / f"study-{scheduling.NAME}"
-        target.mkdir(parents=True, exist_ok=True)
         kernels = scheduling.simulated()
         about = _write(target, timings, kernels)
         if as_json:
