@@ -174,6 +174,10 @@ void Adaptive::committed(const View& view, const InstanceId& id) {
   Placement::committed(view, id);
 }
 
+std::uint16_t Adaptive::refuge(const View& view, FrameRef frame, std::uint16_t from) {
+  return with_frame(view, frame, from);
+}
+
 // How far it was behind when it died says nothing of when it is back.
 void Adaptive::changed(const View& view, std::uint16_t device) {
   if (device < late_.size()) late_[device] = 0;

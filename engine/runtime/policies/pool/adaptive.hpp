@@ -20,6 +20,7 @@ class Adaptive final : public Placement {
   void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
+  std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from) override;
 
  private:
   // A frame's use of a link, in shares of it.

@@ -17,14 +17,8 @@ void FrameLevel::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids) enqueue(view, id, Reason::Unit);
 }
 
-// The frame stays one unit: all goes where the first of it went.
 std::uint16_t FrameLevel::refuge(const View& view, FrameRef frame, std::uint16_t from) {
-  std::uint16_t device = kNowhere;
-  for_each(view, frame, [&](const InstanceId& id) {
-    const std::uint16_t other = plan(view, id).device;
-    if (other != kNowhere && other != from && usable(view, other)) device = other;
-  });
-  return device != kNowhere ? device : idlest(view);
+  return with_frame(view, frame, from);
 }
 
 }  // namespace carillon::runtime

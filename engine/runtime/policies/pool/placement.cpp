@@ -238,6 +238,16 @@ void Placement::returned(const View& view, const InstanceId& id) {
 
 std::uint16_t Placement::refuge(const View& view, FrameRef, std::uint16_t) { return idlest(view); }
 
+// It stays together: all goes where the first of it went.
+std::uint16_t Placement::with_frame(const View& view, FrameRef frame, std::uint16_t from) {
+  std::uint16_t device = kNowhere;
+  for_each(view, frame, [&](const InstanceId& id) {
+    const std::uint16_t other = plan(view, id).device;
+    if (other != kNowhere && other != from && usable(view, other)) device = other;
+  });
+  return device != kNowhere ? device : idlest(view);
+}
+
 void Placement::ended(const View& view, FrameRef frame) {
   for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i)
     forget(plan(view, instance(view, frame, i)));

@@ -57,6 +57,9 @@ class Placement : public Policy {
   /// A place for what has lost its own. `from`: the device that died.
   virtual std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from);
 
+  /// Such a place where something of the frame is, or the idlest.
+  std::uint16_t with_frame(const View& view, FrameRef frame, std::uint16_t from);
+
   Plan& plan(const View& view, const InstanceId& id) { return plans_[index(view, id)]; }
   /// Its place among all of [cell][slot][instruction], and how many those are.
   std::size_t index(const View& view, const InstanceId& id) const;
