@@ -34,12 +34,17 @@ pytestmark = [
 
 
 def start(*words: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        ["env", "--block-signal=INT", *PROGRAM, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """As ./carillon starts it: SIGINT is held back, and not ignored, from the first moment."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return subprocess.Popen(
+            ["env", "--default-signal=INT", "--block-signal=INT", *PROGRAM, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end(process: subprocess.Popen[str], seconds: float = 120) -> tuple[str, str]:
