@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from carillon import core, runfolder
-from carillon.commands.simulate import WARNING, frames_bar, milliseconds
+from carillon.commands.simulate import WARNING, milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
-from carillon.pool.running import Outcome, Request, run_all
 from carillon.pool.summary import written
 from carillon.studies.figure import Figure, Measured, Point, frames_in_all, measure, never
 from carillon.studies.verdicts import Verdict
@@ -53,21 +52,8 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
 def _collect(
     figure: Figure, frames: int, console: Console, interrupts: Interrupts
 ) -> list[Measured]:
-    with frames_bar(console) as progress:
-        bar = progress.add_task(figure.name, total=frames_in_all(figure, frames))
-        before = 0
-
-        def carry_out(requests: list[Request]) -> list[Outcome | None]:
-            nonlocal before
-            outcomes = run_all(
-                requests,
-                0,
-                lambda ended: progress.update(bar, completed=before + ended),
-                lambda: interrupts.count > 0,
-            )
-            before += sum(request.frames for request in requests)
-            return outcomes
-
+    total = frames_in_all(figure, frames)
+    with runs_with_bar(figure.name, total, console, interrupts) as carry_out:
         return list(measure(figure, frames, carry_out))
 
 

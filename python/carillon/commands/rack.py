@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from carillon import core, runfolder
-from carillon.commands.simulate import WARNING, frames_bar, milliseconds
+from carillon.commands.simulate import WARNING, milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
-from carillon.pool.running import Outcome, Request, run_all
 from carillon.studies import rack
 from carillon.studies.rack import Point
 
@@ -45,21 +44,8 @@ def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
 
 
 def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Point]:
-    with frames_bar(console) as progress:
-        bar = progress.add_task(rack.NAME, total=None)  # who knows when it is too many
-        before = 0
-
-        def carry_out(requests: list[Request]) -> list[Outcome | None]:
-            nonlocal before
-            outcomes = run_all(
-                requests,
-                0,
-                lambda ended: progress.update(bar, completed=before + ended),
-                lambda: interrupts.count > 0,
-            )
-            before += sum(request.frames for request in requests)
-            return outcomes
-
+    # Who knows when it is too many?
+    with runs_with_bar(rack.NAME, None, console, interrupts) as carry_out:
         return [point for points in rack.measure(frames, carry_out) for point in points]
 
 

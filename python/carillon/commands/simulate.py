@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -87,6 +88,29 @@ def frames_bar(console: Console) -> Progress:
     """Of frames that have ended."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def runs_with_bar(
+    title: str, frames: int | None, console: Console, interrupts: Interrupts
+) -> Iterator[Callable[[list[Request]], list[Outcome | None]]]:
+    """What carries out one list of requests after another under a bar of `frames` in all."""
+    with frames_bar(console) as progress:
+        bar = progress.add_task(title, total=frames)
+        before = 0
+
+        def carry_out(requests: list[Request]) -> list[Outcome | None]:
+            nonlocal before
+            outcomes = run_all(
+                requests,
+                0,
+                lambda ended: progress.update(bar, completed=before + ended),
+                lambda: interrupts.count > 0,
+            )
+            before += sum(request.frames for request in requests)
+            return outcomes
+
+        yield carry_out
 
 
 def _fed(feeds: Bound) -> str:
