@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "frame/pool_case.hpp"
 #include "frame/pool_run.hpp"
 #include "frame/random_format.hpp"
 #include "support/test.hpp"
@@ -15,23 +16,9 @@ using namespace carillon::frame;
 namespace {
 
 FrameFormat cell(std::uint32_t antennas, std::uint32_t users, const std::string& schedule) {
-  FrameFormat f;
-  f.antennas = antennas;
-  f.users = users;
-  f.numerology.fft_size = 2048;
-  f.numerology.subcarriers = 1216;
+  FrameFormat f = pool_cell(antennas, users, 'U');
   f.schedule = schedule;
-  f.pilots.kind = PilotKind::Comb;
-  f.pilots.comb = 16;
-  f.combiner.group = 16;
-  f.uplink.block = BlockSpan::Symbol;
-  f.uplink.crc = false;
-  f.uplink.modulation = ModulationChoice::Qam64;
-  f.uplink.base_graph = 1;
-  f.uplink.lifting = 104;
-  f.uplink.iterations = 5;
-  f.downlink = f.uplink;
-  f.deadlines.precoder_age = 1;
+  f.uplink.iterations = f.downlink.iterations = 5;
   return f;
 }
 
