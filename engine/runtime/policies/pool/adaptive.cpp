@@ -36,6 +36,7 @@ void Adaptive::prepare(const View& view) {
   lanes_.resize(links_.size());
   forecast_.resize(most);
   there_.resize(most * devices);
+  messages_.reserve(2 * most * devices);  // for each result, to every device
 }
 
 void Adaptive::order(const View& view) {

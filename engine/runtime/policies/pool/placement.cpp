@@ -238,7 +238,7 @@ void Placement::returned(const View& view, const InstanceId& id) {
 
 std::uint16_t Placement::refuge(const View& view, FrameRef, std::uint16_t) { return idlest(view); }
 
-// It stays together: all goes where the first of it went.
+// It stays together: all goes where the last of it is.
 std::uint16_t Placement::with_frame(const View& view, FrameRef frame, std::uint16_t from) {
   std::uint16_t device = kNowhere;
   for_each(view, frame, [&](const InstanceId& id) {
