@@ -7,12 +7,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from carillon.errors import CarillonError
 from carillon.pool.study import Described, simulate
 from carillon.statistics import Values
 from carillon.sweep.task import die_with_parent
@@ -84,7 +86,19 @@ def run_all(
                 stop.value = 1
                 for future in futures:
                     future.cancel()
-    return [None if future.cancelled() else future.result() for future in futures]
+    return [_result(future, stopped) for future in futures]
+
+
+def _result(future: Future[Outcome | None], stopped: Callable[[], bool]) -> Outcome | None:
+    """None, too, when what stops this process has killed the one that was at work."""
+    if future.cancelled():
+        return None
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        if stopped():
+            return None
+        raise CarillonError("a process of the simulation was killed: is memory short?") from error
 
 
 def _until_done(futures: Sequence[Future[Outcome | None]]) -> Iterator[None]:
