@@ -325,7 +325,10 @@ def study(
         str | None, typer.Argument(help="One of the studies that --list shows.", metavar="NAME")
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="Only name what there is.")] = False,
-    most_cores: Annotated[int, typer.Option(min=1, max=128, help="Up to so many cores.")] = 30,
+    most_cores: Annotated[
+        int | None,
+        typer.Option(min=1, max=128, help="Of a model: up to so many cores; 30 if not given."),
+    ] = None,
     virtual: Annotated[
         bool,
         typer.Option("--virtual", help="Beside the model, the engine's policies in virtual time."),

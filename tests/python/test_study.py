@@ -243,6 +243,25 @@ def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
     assert 4 <= len(rows) < len(STUDIES["millipede-5.1"].ask(128))
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rack", "--costs", "mine.yaml"), "rack has no --costs"),
+        (("megastation-15", "--virtual"), "megastation-15 has no --virtual"),
+        (("megastation-8", "--most-cores", "8"), "megastation-8 has no --most-cores"),
+        (("millipede-5.7", "--virtual"), "millipede-5.7 has no --virtual"),
+        (("millipede-5.1", "--frames", "8"), "millipede-5.1 has --frames only with --virtual"),
+    ],
+)
+def test_an_option_that_a_study_does_not_have_is_refused(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = subprocess.run(carillon(*words), capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     done = subprocess.run(carillon("millipede-9"), capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from rich.console import Console
@@ -39,7 +39,7 @@ from carillon.studies.study import write_rows
 class Choice:
     """How a study is to be made."""
 
-    most_cores: int = 30
+    most_cores: int | None = None  # None: 30
     virtual: bool = False  # beside the model
     frames: int | None = None  # of a point; None: what suits it
     costs: Path | None = None  # of our own kernels; those that come with Carillon if not given
@@ -66,6 +66,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
     When it is stopped, all that is known by then, and KeyboardInterrupt.
     """
+    _check(name, choice)
     if name in FIGURES:
         from carillon.commands.megastation import study as pool_study
 
@@ -91,16 +92,13 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         measured = bottlenecks.Choice(frames, presets=modelled)
         experiment(name, measured, folder, as_json=as_json)
         return
-    if name not in STUDIES:
-        known = ", ".join((*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME, rack.NAME))
-        raise StudyError(f"there is no study '{name}'; the studies are {known}")
     chosen = STUDIES[name]
     sources: list[Source] = [Model(presets)]
     if choice.virtual:
         sources.append(VirtualTime(presets, _virtual_frames(choice)))
     target = runfolder.made(folder or Path("runs") / f"study-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
-    requests = chosen.ask(choice.most_cores)
+    requests = chosen.ask(choice.most_cores or 30)
     with Interrupts() as interrupts:
         rows = _sorted(
             row
@@ -121,6 +119,23 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
     if interrupts.count:
         console.print("stopped early; points are missing", style="dim")
         raise KeyboardInterrupt
+
+
+def _check(name: str, choice: Choice) -> None:
+    """StudyError of a study that there is not, or of an option that it does not have."""
+    every = (*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME, rack.NAME)
+    if name not in every:
+        raise StudyError(f"there is no study '{name}'; the studies are {', '.join(every)}")
+    has = {"frames"}
+    if name in EXPERIMENTS:
+        has = {"frames", "costs"}
+    elif name in STUDIES:
+        has = {option.name for option in fields(choice)}
+    for option in fields(choice):
+        if option.name not in has and getattr(choice, option.name) != option.default:
+            raise StudyError(f"{name} has no --{option.name.replace('_', '-')}")
+    if name in STUDIES and choice.frames and not choice.virtual:
+        raise StudyError(f"{name} has --frames only with --virtual: a model has none")
 
 
 def _virtual_frames(choice: Choice) -> int:

@@ -169,5 +169,30 @@ TEST(Occupancy, NeverExceedsAnyLimitAndFallsWithEachResource) {
   }
 }
 
+// So that first fit by SMs is first fit by the four resources (MegaStation §4.4).
+TEST(Occupancy, WhatFitsByItsSmsFitsInEveryResource) {
+  Random random(2);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::uint32_t>(random.next() % n); };
+  for (int i = 0; i < 2'000; ++i) {
+    for (const DeviceType& type : gpu_types()) {
+      std::uint64_t sms = 0, ctas = 0, warps = 0, registers = 0, shared_bytes = 0;
+      while (sms < type.sms) {
+        const Footprint k = {1 + below(2'000), 1 + below(16), below(128), below(60 * 1024)};
+        const std::uint32_t each = ctas_per_sm(type, k);
+        if (each == 0 || k.ctas > each * (type.sms - sms)) break;
+        sms += sms_needed(type, k);
+        ctas += k.ctas;
+        warps += std::uint64_t{k.ctas} * k.warps;
+        registers += std::uint64_t{k.ctas} * k.warps * k.registers * kWarpThreads;
+        shared_bytes += std::uint64_t{k.ctas} * k.shared_bytes;
+      }
+      EXPECT_LE(ctas, std::uint64_t{type.sm.ctas} * type.sms);
+      EXPECT_LE(warps, std::uint64_t{type.sm.warps} * type.sms);
+      EXPECT_LE(registers, std::uint64_t{type.sm.registers} * type.sms);
+      EXPECT_LE(shared_bytes, std::uint64_t{type.sm.shared_bytes} * type.sms);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carillon::runtime

@@ -5,6 +5,11 @@
 // rest reordered by the room they need (then by slack), over-committed to what others leave,
 // coalesced behind their predecessors.
 //
+// First fit holds four resources of a device against its limits (CTAs or SMs, warps, registers,
+// shared memory). An executor's SM use comes from its occupancy, which keeps to all four on every
+// SM: executors whose SMs fit together fit in each of them (occupancy_test), so that SMs are
+// enough.
+//
 // Where the paper leaves a choice: a task that needs more SMs than are free is issued all the same
 // when more than the degree α of all are, since that is what structural analysis calls partial
 // parallelism; coalescing looks at an instruction when its predecessor is issued.
