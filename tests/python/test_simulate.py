@@ -213,7 +213,7 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> Non
 
 
 def test_the_trace_shows_every_task_where_it_ran(tmp_path: Path) -> None:
-    run(tmp_path, SMALL + "trace: {policy: task-level, frames: 3}")
+    run(tmp_path, SMALL + "trace: {policy: task-level, frames: 3}\n")
     tree = json.loads((tmp_path / "out" / "trace.json").read_text())
     assert tree["otherData"]["simulated"] is True
     tasks = [event for event in tree["traceEvents"] if event["ph"] == "X"]
@@ -221,12 +221,28 @@ def test_the_trace_shows_every_task_where_it_ran(tmp_path: Path) -> None:
     assert len(tasks) == 3 * len(graph)
     assert {task["pid"] for task in tasks} == {1, 2}
     assert {task["args"]["placed"] for task in tasks} == {"on the idlest device"}
+    one_after_the_other(tree)
+
+
+def one_after_the_other(tree: dict[str, Any]) -> None:
     ends: dict[tuple[int, int], float] = {}
-    for task in sorted(tasks, key=lambda task: task["ts"]):
-        track = (task["pid"], task["tid"])
-        if task["cat"] == "kernel":
-            assert task["ts"] >= ends.get(track, 0)  # kernels of a queue follow each other
-            ends[track] = task["ts"] + task["dur"]
+    for event in tree["traceEvents"]:
+        track = (event["pid"], event["tid"])
+        if event["ph"] == "X":
+            assert event["ts"] >= ends[track]
+            ends[track] = event["ts"] + event["dur"]
+        elif event["name"] == "thread_name":
+            ends[track] = 0
+
+
+def test_in_a_trace_what_overlaps_has_tracks_of_its_own(tmp_path: Path) -> None:
+    fault = "faults: [{at_ms: 20.5, device: 0, event: lost}]"
+    run(tmp_path, SMALL + "trace: {policy: adaptive, frames: 30}\n" + fault)
+    tree = json.loads((tmp_path / "out" / "trace.json").read_text())
+    one_after_the_other(tree)
+    names = {event["args"]["name"] for event in tree["traceEvents"] if event["ph"] == "M"}
+    assert "queue 30" in names
+    assert "queue 30 (2)" in names  # issued again, each in a stream of its own
 
 
 def test_a_deadline_that_cannot_be_met_refuses_every_frame(tmp_path: Path) -> None:
@@ -338,16 +354,21 @@ def test_json_alone_is_on_standard_output(tmp_path: Path) -> None:
     assert "nothing is measured" in done.stderr
 
 
-def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
-    (tmp_path / "my.yaml").write_text(re.sub("frames: 60", "frames: 5000000", SMALL))
+def begin_long_run(folder: Path) -> subprocess.Popen[str]:
+    (folder / "my.yaml").write_text(re.sub("frames: 60", "frames: 5000000", SMALL))
     words = [sys.executable, "-m", "carillon", "simulate", "my.yaml", "--folder", "out"]
     process = subprocess.Popen(
-        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert "simulated" in process.stdout.readline()
     assert "radio units" in process.stdout.readline()
     time.sleep(1)  # until its processes are at work
+    return process
+
+
+def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
+    process = begin_long_run(tmp_path)
     begin = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -356,3 +377,18 @@ def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> Non
     assert err == "carillon: stopped\n"
     assert time.monotonic() - begin < 30
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_killed_process_of_it_is_told_in_words(tmp_path: Path) -> None:
+    process = begin_long_run(tmp_path)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    at_work = [child for child in children if b"spawn_main" in _command(child)]
+    assert at_work
+    os.kill(int(at_work[0]), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err == "carillon: a process of the simulation was killed: is memory short?\n"
+
+
+def _command(process: str) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()

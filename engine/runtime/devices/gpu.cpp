@@ -37,19 +37,19 @@ Gpu::KernelId Gpu::submit(std::uint32_t queue, bool urgent, const KernelLoad& lo
                   .factor = factor,
                   .tag = tag,
                   .sequence = sequence_++,
-                  .queue = queue % options_.queues,
+                  .queue = queue == kOwn ? kOwn : queue % options_.queues,
                   .gates = gates,
                   .waiting = load.ctas,
                   .urgent = urgent};
-  Queue& behind = queues_[kernels_[id].queue];
-  if (behind.head == kNone) {
-    behind.head = behind.tail = id;
-    consider(id, now);
-    dispatch(now);
-  } else {
-    kernels_[behind.tail].next = id;
-    behind.tail = id;
+  Queue* const behind = queue == kOwn ? nullptr : &queues_[kernels_[id].queue];
+  if (behind != nullptr && behind->head != kNone) {
+    kernels_[behind->tail].next = id;
+    behind->tail = id;
+    return id;
   }
+  if (behind != nullptr) behind->head = behind->tail = id;
+  consider(id, now);
+  dispatch(now);
   return id;
 }
 
@@ -70,14 +70,21 @@ void Gpu::cancel(KernelId id, Tick now) {
   dispatch(now);
 }
 
+// From when on its queue lets it start.
+Tick Gpu::may_start(std::uint32_t id) const {
+  if (kernels_[id].queue == kOwn) return kAlways;
+  const Queue& queue = queues_[kernels_[id].queue];
+  return queue.head == id ? queue.open : kNever;
+}
+
 // Lets a kernel start if it is at the head of its queue and nothing holds it back.
 void Gpu::consider(std::uint32_t id, Tick now) {
   Kernel& kernel = kernels_[id];
-  const Queue& queue = queues_[kernel.queue];
-  if (queue.head != id || kernel.gates != 0 || kernel.started || kernel.called) return;
-  if (queue.open > now || kernel.cancelled) {
+  const Tick from = may_start(id);
+  if (from == kNever || kernel.gates != 0 || kernel.started || kernel.called) return;
+  if (from > now || kernel.cancelled) {
     kernel.called = true;
-    return push(std::max(queue.open, now), id, 0, 0);
+    return push(std::max(from, now), id, 0, 0);
   }
   const auto place = std::find_if(active_.begin(), active_.end(), [&](std::uint32_t other) {
     const Kernel& second = kernels_[other];
@@ -157,10 +164,11 @@ void Gpu::advance(Tick now, std::vector<Ended>& ended) {
 void Gpu::finish(std::uint32_t id, Tick now) {
   const Kernel& kernel = kernels_[id];
   ended_.push_back({kernel.tag, kernel.start, now, kernel.started});
+  free_.push_back(id);
+  if (kernel.queue == kOwn) return;
   Queue& queue = queues_[kernel.queue];
   queue.head = kernel.next;
   if (kernel.started) queue.open = now + options_.gap;
-  free_.push_back(id);
   if (queue.head == kNone)
     queue.tail = kNone;
   else

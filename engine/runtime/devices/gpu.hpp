@@ -34,6 +34,9 @@ class Gpu {
 
   explicit Gpu(const Options& options);
 
+  /// In place of a queue: of a stream of its own, so that it waits for its gates and nothing else.
+  static constexpr std::uint32_t kOwn = ~0U;
+
   /// Behind what the queue holds. Starts when open() has been called `gates` times. `factor`: how
   /// much longer than its load says it takes.
   KernelId submit(std::uint32_t queue, bool urgent, const KernelLoad& load, double factor,
@@ -88,6 +91,7 @@ class Gpu {
   bool hung() const { return hung_since_ != kNever; }
   void push(Tick at, std::uint32_t kernel, std::uint32_t ctas, double bytes);
   void consider(std::uint32_t kernel, Tick now);
+  Tick may_start(std::uint32_t kernel) const;
   void dispatch(Tick now);
   void start(std::uint32_t kernel, std::uint32_t ctas, Tick now);
   Tick duration(const Kernel& kernel) const;

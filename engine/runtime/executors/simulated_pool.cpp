@@ -236,13 +236,15 @@ void SimulatedPool::submit(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   const InstanceId& what = live.issue.what;
   live.state = Live::State::Queued;
-  live.kernel = gpus_[live.device].submit(
-      queue_of(live), !live.issue.background, loads_[live.device][what.cell][what.instruction],
-      factor(what, model_.jitter.kernel, 0), live.gates, id, now);
+  const bool own = live.issue.stream == Issue::kFree && !live.issue.background;
+  live.kernel =
+      gpus_[live.device].submit(own ? Gpu::kOwn : queue_of(live), !live.issue.background,
+                                loads_[live.device][what.cell][what.instruction],
+                                factor(what, model_.jitter.kernel, 0), live.gates, id, now);
 }
 
-// The last two hardware queues are for what must not wait behind anything and for what may wait
-// behind everything; the other streams share the rest.
+// The last two hardware queues are for streams of one ready kernel each, which do not wait for each
+// other, and for what may wait behind everything; the other streams share the rest.
 std::uint32_t SimulatedPool::queue_of(const Live& live) const {
   const std::uint32_t shared = model_.devices[live.device].queues - 2;
   if (live.issue.background) return shared + 1;

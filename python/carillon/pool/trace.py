@@ -12,6 +12,8 @@ from carillon.pool.study import Described, simulate
 
 Event = dict[str, Any]
 
+_TRACKS = 1000  # of a device, before those of tasks that overlap
+
 
 def write(file: Path, described: Described) -> int:
     """Runs the frames that the study asks for, writes their tasks, returns how many."""
@@ -25,6 +27,8 @@ def write(file: Path, described: Described) -> int:
     ]
     reasons = core.reasons()
     tasks = [_task(execution, graphs, reasons) for execution in run["executions"]]
+    tasks.sort(key=lambda task: task["ts"])
+    _set_apart(tasks)
     tree = {
         "displayTimeUnit": "ms",
         "otherData": {
@@ -33,12 +37,24 @@ def write(file: Path, described: Described) -> int:
             "profile": study.profile,
             "policy": study.trace.policy,
         },
-        "traceEvents": [*_names(described, tasks), *sorted(tasks, key=lambda task: task["ts"])],
+        "traceEvents": [*_names(described, tasks), *tasks],
     }
     file.write_text(
         json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8"
     )
     return len(tasks)
+
+
+def _set_apart(tasks: Sequence[Event]) -> None:
+    """Gives tasks of one queue that overlap tracks of their own: its transfers, and kernels of
+    streams of their own. In order of their beginnings."""
+    ends: dict[tuple[int, int], list[float]] = {}
+    for task in tasks:
+        tracks = ends.setdefault((task["pid"], task["tid"]), [])
+        free = (n for n, end in enumerate(tracks) if end <= task["ts"])
+        track = next(free, len(tracks))
+        tracks[track : track + 1] = [task["ts"] + task["dur"]]
+        task["tid"] += track * _TRACKS
 
 
 def _task(
@@ -72,7 +88,9 @@ def _names(described: Described, tasks: Sequence[Event]) -> Iterator[Event]:
     for number, name in enumerate(described.names()):
         yield _meta("process_name", number + 1, 0, f"{name}, simulated, {policy}")
     for device, queue in sorted({(task["pid"], task["tid"]) for task in tasks}):
-        yield _meta("thread_name", device, queue, f"queue {queue - 1}")
+        again, first = divmod(queue, _TRACKS)
+        name = f"queue {first - 1}" + (f" ({again + 1})" if again else "")
+        yield _meta("thread_name", device, queue, name)
 
 
 def _meta(kind: str, device: int, queue: int, name: str) -> Event:

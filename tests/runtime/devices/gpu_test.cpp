@@ -70,6 +70,19 @@ TEST(Gpu, KernelsOfAQueueFollowEachOther) {
   }
 }
 
+TEST(Gpu, KernelsOfTheirOwnStreamsDoNotWaitForEachOther) {
+  Gpu gpu({.sms = 100, .bytes_per_ns = 1e9, .gap = kMicrosecond});
+  for (std::uint64_t i = 0; i < 5; ++i) gpu.submit(Gpu::kOwn, true, serial(10, 1), 1, 0, i, 0);
+  const Gpu::KernelId gated = gpu.submit(Gpu::kOwn, true, serial(10, 1), 1, 1, 5, 0);
+  const Gpu::KernelId never = gpu.submit(Gpu::kOwn, true, serial(10, 1), 1, 1, 6, 0);
+  gpu.open(gated, 3 * kMicrosecond);
+  gpu.cancel(never, 4 * kMicrosecond);
+  const auto ended = run(gpu);
+  for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(ended.at(i).end, kCta);
+  EXPECT_EQ(ended.at(5).end, 3 * kMicrosecond + kCta);
+  EXPECT_FALSE(ended.at(6).executed);
+}
+
 TEST(Gpu, WhatAKernelLeavesIsForTheNext) {
   Gpu gpu(options());
   gpu.submit(0, true, serial(60, 1), 1, 0, 0, 0);  // 60 SMs

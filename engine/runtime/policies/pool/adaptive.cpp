@@ -39,6 +39,10 @@ void Adaptive::prepare(const View& view) {
   messages_.reserve(2 * most * devices);  // for each result, to every device
 }
 
+bool Adaptive::up(const View& view, std::uint16_t device) {
+  return view.board.devices()[device].up;
+}
+
 void Adaptive::order(const View& view) {
   for (Outlook& each : links_) each.advance(view.now);
   order_.resize(view.board.devices().size());
@@ -49,7 +53,16 @@ void Adaptive::order(const View& view) {
 }
 
 bool Adaptive::arrange(const View& view, FrameRef frame) {
+  rescue_ = {};
   order(view);
+  const std::uint32_t devices = most_useful(view, frame);
+  if (forecast(view, frame, devices) + margin_ > view.board.frame(frame).deadline) return false;
+  lay_out(view, frame, devices == 1 ? Reason::Unit : Reason::Soonest);
+  return true;
+}
+
+// On how many devices it would be done soonest, but for a gain that is too small.
+std::uint32_t Adaptive::most_useful(const View& view, FrameRef frame) {
   sharers_ = 1 + coming(view, frame);
   std::uint32_t best = 1;
   Tick soonest = forecast(view, frame, 1);
@@ -61,9 +74,7 @@ bool Adaptive::arrange(const View& view, FrameRef frame) {
     best = devices;
   }
   sharers_ = 1;
-  if (forecast(view, frame, best) + margin_ > view.board.frame(frame).deadline) return false;
-  lay_out(view, frame, best == 1 ? Reason::Unit : Reason::Soonest);
-  return true;
+  return best;
 }
 
 // Cells whose next frames start soon: they are not planned yet, and will want their share.
@@ -77,7 +88,7 @@ std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
 }
 
 // When the frame would be done if its pilots were on the idlest device, and its data symbols on
-// the idlest so many in turn.
+// the idlest so many in turn. What has a device that is up, stays there.
 Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
@@ -90,7 +101,15 @@ Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices)
   Tick done = view.now;
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     const Instruction& instruction = graph[i];
-    if (view.board[frame.cell].status(frame.slot, i).chunks == 0) continue;
+    const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
+    if (status.chunks == 0) continue;
+    const InstanceId id = instance(view, frame, i);
+    if (const Plan& mine = plan(view, id); mine.device != kNowhere && up(view, mine.device)) {
+      const bool over = status.state >= InstructionStatus::State::Committed;
+      forecast_[i] = {over ? view.now : std::max(mine.end, view.now), mine.device};
+      done = std::max(done, forecast_[i].end);
+      continue;
+    }
     std::uint16_t device = order_[0];
     if (instruction.step > pilots) {
       if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % devices;
@@ -99,7 +118,6 @@ Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices)
     } else if (instruction.sources.size() > 1 || is_part(graph, i)) {
       device = order_[part++ % devices];
     }
-    const InstanceId id = instance(view, frame, i);
     forecast_[i] = {run(view, id, device, after(view, id, device)), device};
     done = std::max(done, forecast_[i].end);
   }
@@ -158,13 +176,21 @@ Tick Adaptive::carry(std::size_t link, Tick wanted, double ns) {
 
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const CellBoard& cell = view.board[frame.cell];
-  for (const Message& each : messages_) links_[each.link].add(each.start, each.end, each.share);
+  plan_messages();
   for_each(view, frame, [&](const InstanceId& id) {
-    const Step& step = forecast_[id.instruction];
-    place(view, id, step.device, why);
+    place(view, id, forecast_[id.instruction].device, why);
     plan(view, id).stream = stream_of(view, frame, cell.graph()[id.instruction].step);
-    expect(view, id, step.end - static_cast<Tick>(alone_on(view, id, step.device)), step.end);
+    expect_forecast(view, id);
   });
+}
+
+void Adaptive::plan_messages() {
+  for (const Message& each : messages_) links_[each.link].add(each.start, each.end, each.share);
+}
+
+void Adaptive::expect_forecast(const View& view, const InstanceId& id) {
+  const Step& step = forecast_[id.instruction];
+  expect(view, id, step.end - static_cast<Tick>(alone_on(view, id, step.device)), step.end);
 }
 
 void Adaptive::committed(const View& view, const InstanceId& id) {
@@ -175,9 +201,20 @@ void Adaptive::committed(const View& view, const InstanceId& id) {
   Placement::committed(view, id);
 }
 
-std::uint16_t Adaptive::refuge(const View& view, FrameRef frame, std::uint16_t from) {
-  return with_frame(view, frame, from);
+// What is left of a frame is forecast anew, around what need not move.
+std::uint16_t Adaptive::refuge(const View& view, const InstanceId& id, std::uint16_t from) {
+  const Rescue rescue{view.now, id.cell, id.slot, from};
+  if (rescue != rescue_) {
+    order(view);
+    rescue_ = order_.empty() ? Rescue{} : rescue;
+    if (order_.empty()) return kNowhere;
+    forecast(view, id.place(), most_useful(view, id.place()));
+    plan_messages();
+  }
+  return forecast_[id.instruction].device;
 }
+
+void Adaptive::moved(const View& view, const InstanceId& id) { expect_forecast(view, id); }
 
 // How far it was behind when it died says nothing of when it is back.
 void Adaptive::changed(const View& view, std::uint16_t device) {

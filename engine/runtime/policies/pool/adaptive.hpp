@@ -20,7 +20,8 @@ class Adaptive final : public Placement {
   void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
-  std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from) override;
+  std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from) override;
+  void moved(const View& view, const InstanceId& id) override;
 
  private:
   // A frame's use of a link, in shares of it.
@@ -29,12 +30,20 @@ class Adaptive final : public Placement {
     Tick start = 0, end = 0;
     std::uint32_t share = 0;
   };
+  // A frame that has lost a device.
+  struct Rescue {
+    Tick now = kNever;
+    std::uint16_t cell = 0, slot = 0, from = 0;
+    bool operator==(const Rescue&) const = default;
+  };
   struct Step {
     Tick end = 0;
     std::uint16_t device = kNowhere;
   };
 
   void order(const View& view);
+  static bool up(const View& view, std::uint16_t device);
+  std::uint32_t most_useful(const View& view, FrameRef frame);
   static std::uint32_t coming(const View& view, FrameRef frame);
   Tick forecast(const View& view, FrameRef frame, std::uint32_t devices);
   Tick after(const View& view, const InstanceId& id, std::uint16_t device);
@@ -43,6 +52,8 @@ class Adaptive final : public Placement {
   // A device's link to the others, each way; past the last device, the link that all share.
   static std::size_t sends(std::uint16_t device) { return std::size_t{2} * device; }
   static std::size_t receives(std::uint16_t device) { return std::size_t{2} * device + 1; }
+  void plan_messages();
+  void expect_forecast(const View& view, const InstanceId& id);
   void lay_out(const View& view, FrameRef frame, Reason why);
 
   std::vector<std::uint16_t> order_;  // devices that are up, the idlest first
@@ -56,6 +67,7 @@ class Adaptive final : public Placement {
   std::vector<Message> messages_;
   std::vector<Step> forecast_;  // [instruction]
   std::vector<Tick> there_;     // [instruction][device] when its result is
+  Rescue rescue_;               // that it was made for
 };
 
 }  // namespace carillon::runtime

@@ -10,7 +10,7 @@ class FrameLevel final : public Placement {
  protected:
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
-  std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from) override;
+  std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from) override;
 };
 
 }  // namespace carillon::runtime

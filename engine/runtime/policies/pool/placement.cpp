@@ -231,21 +231,14 @@ void Placement::committed(const View& view, const InstanceId& id) { settle(plan(
 void Placement::returned(const View& view, const InstanceId& id) {
   Plan& mine = plan(view, id);
   const bool stays = mine.device != kNowhere && view.board.devices()[mine.device].up;
-  const std::uint16_t device = stays ? mine.device : refuge(view, id.place(), mine.device);
+  const std::uint16_t device = stays ? mine.device : refuge(view, id, mine.device);
   if (device == kNowhere) return strand(mine);
   place(view, id, device, Reason::Returned);
+  if (!stays) moved(view, id);
 }
 
-std::uint16_t Placement::refuge(const View& view, FrameRef, std::uint16_t) { return idlest(view); }
-
-// It stays together: all goes where the last of it is.
-std::uint16_t Placement::with_frame(const View& view, FrameRef frame, std::uint16_t from) {
-  std::uint16_t device = kNowhere;
-  for_each(view, frame, [&](const InstanceId& id) {
-    const std::uint16_t other = plan(view, id).device;
-    if (other != kNowhere && other != from && usable(view, other)) device = other;
-  });
-  return device != kNowhere ? device : idlest(view);
+std::uint16_t Placement::refuge(const View& view, const InstanceId&, std::uint16_t) {
+  return idlest(view);
 }
 
 void Placement::ended(const View& view, FrameRef frame) {
@@ -264,9 +257,10 @@ void Placement::changed(const View& view, std::uint16_t device) {
       for_each(view, frame, [&](const InstanceId& id) {
         const Plan before = plan(view, id);
         if (up ? !before.stranded : before.device != device) return;
-        const std::uint16_t other = refuge(view, frame, device);
+        const std::uint16_t other = refuge(view, id, device);
         if (other == kNowhere) return strand(plan(view, id));
         place(view, id, other, Reason::Returned);
+        moved(view, id);
         Plan& mine = plan(view, id);
         mine.asked = before.asked;
         mine.issued = before.issued;

@@ -55,10 +55,9 @@ class Placement : public Policy {
   /// earliest frame first, in its graph's order.
   virtual void ready(const View& view, std::span<const InstanceId> ids) = 0;
   /// A place for what has lost its own. `from`: the device that died.
-  virtual std::uint16_t refuge(const View& view, FrameRef frame, std::uint16_t from);
-
-  /// Such a place where something of the frame is, or the idlest.
-  std::uint16_t with_frame(const View& view, FrameRef frame, std::uint16_t from);
+  virtual std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from);
+  /// Called when it has been placed there.
+  virtual void moved(const View& /*view*/, const InstanceId& /*id*/) {}
 
   Plan& plan(const View& view, const InstanceId& id) { return plans_[index(view, id)]; }
   /// Its place among all of [cell][slot][instruction], and how many those are.
