@@ -1,8 +1,37 @@
 #include "support/test.hpp"
 
+#include <cstring>
+#include <iostream>
+
+#include "base/cuda/device.hpp"
+#include "support/place.hpp"
+
+namespace {
+
+// Takes --device out of the words. False: it was there, and there is no device.
+bool choose_places(int& argc, char** argv) {
+  using namespace carillon;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--device") != 0) continue;
+    for (int j = i; j + 1 < argc; ++j) argv[j] = argv[j + 1];
+    --argc;
+    test::wheres() = {test::Where::Device};
+    const cuda::Machine machine = cuda::look();
+    if (machine.devices.empty()) {
+      std::cout << "skipped: " << machine.why << "\n";
+      return false;
+    }
+    std::cout << "on " << machine.devices[0].name << "\n";
+  }
+  return true;
+}
+
+}  // namespace
+
 #ifdef CARILLON_HAVE_GTEST
 
 int main(int argc, char** argv) {
+  if (!choose_places(argc, argv)) return carillon::test::kSkipped;
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
@@ -34,6 +63,9 @@ int minitest::run(int argc, char** argv) {
   return failed == 0 && passed + skipped_count > 0 ? 0 : 1;
 }
 
-int main(int argc, char** argv) { return minitest::run(argc, argv); }
+int main(int argc, char** argv) {
+  if (!choose_places(argc, argv)) return carillon::test::kSkipped;
+  return minitest::run(argc, argv);
+}
 
 #endif

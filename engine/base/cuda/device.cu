@@ -1,0 +1,93 @@
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "base/cuda/device.hpp"
+
+namespace carillon::cuda {
+namespace {
+
+Device describe(int index, const cudaDeviceProp& of) {
+  Device device;
+  device.index = static_cast<std::uint32_t>(index);
+  device.name = of.name;
+  device.major = static_cast<std::uint32_t>(of.major);
+  device.minor = static_cast<std::uint32_t>(of.minor);
+  device.sms = static_cast<std::uint32_t>(of.multiProcessorCount);
+  device.memory_bytes = of.totalGlobalMem;
+  device.shared_bytes = static_cast<std::uint32_t>(of.sharedMemPerBlockOptin);
+  return device;
+}
+
+std::string why_none(cudaError_t error, const Machine& machine) {
+  if (error == cudaErrorInsufficientDriver && machine.driver == 0)
+    return "no NVIDIA driver; install one of version 580 or newer to use a GPU";
+  if (error == cudaErrorInsufficientDriver)
+    return "the NVIDIA driver is too old for CUDA 13.0; install version 580 or newer";
+  if (error == cudaErrorNoDevice) return "an NVIDIA driver, but no device";
+  if (error != cudaSuccess) return Status(error).text();
+  if (!machine.devices.empty()) return "";
+  if (machine.too_old.empty()) return "an NVIDIA driver, but no device";
+  return machine.too_old[0].name + " is too old: compute capability 8.0 (A100) or newer is needed";
+}
+
+}  // namespace
+
+std::string Status::text() const {
+  const auto error = static_cast<cudaError_t>(code_);
+  return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+}
+
+Machine look() {
+  Machine machine;
+  machine.built = true;
+  (void)cudaDriverGetVersion(&machine.driver);
+  (void)cudaRuntimeGetVersion(&machine.runtime);
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  for (int i = 0; i < count && error == cudaSuccess; ++i) {
+    cudaDeviceProp properties;
+    error = cudaGetDeviceProperties(&properties, i);
+    if (error != cudaSuccess) break;
+    Device device = describe(i, properties);
+    (device.major < kLeastMajor ? machine.too_old : machine.devices).push_back(std::move(device));
+  }
+  (void)cudaGetLastError();  // what has been told is over
+  machine.why = why_none(error, machine);
+  return machine;
+}
+
+Memory::Memory(std::size_t bytes) : bytes_(bytes) {
+  if (bytes != 0) status_ = Status(cudaMalloc(&data_, bytes));
+  if (!status_.ok()) data_ = nullptr;
+}
+
+Memory::Memory(Memory&& other) noexcept { *this = std::move(other); }
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+Memory::~Memory() {
+  if (data_ != nullptr) (void)cudaFree(data_);
+}
+
+Status copy_in(void* to, const void* from, std::size_t bytes) {
+  return Status(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+}
+
+Status copy_out(void* to, const void* from, std::size_t bytes) {
+  return Status(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+}
+
+LastLaunch& last_launch() {
+  thread_local LastLaunch last;
+  return last;
+}
+
+Status finish() { return Status(cudaDeviceSynchronize()); }
+
+}  // namespace carillon::cuda

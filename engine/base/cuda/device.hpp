@@ -1,0 +1,72 @@
+// The CUDA devices of this machine, and their memory. Built without nvcc there are none; that a
+// machine has no driver or no device is an ordinary state, never an error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/cuda/status.hpp"
+
+namespace carillon::cuda {
+
+struct Device {
+  std::uint32_t index = 0;
+  std::string name;
+  std::uint32_t major = 0, minor = 0;  ///< compute capability
+  std::uint32_t sms = 0;
+  std::size_t memory_bytes = 0;
+  std::uint32_t shared_bytes = 0;  ///< most of one block
+};
+
+/// Compute capability 8.0: what our kernels need.
+inline constexpr std::uint32_t kLeastMajor = 8;
+
+struct Machine {
+  bool built = false;           ///< with nvcc
+  int driver = 0, runtime = 0;  ///< 13000: CUDA 13.0; driver 0: there is none
+  std::vector<Device> devices;  ///< that our kernels run on
+  std::vector<Device> too_old;
+  std::string why;  ///< there are no devices: in words, and what to do; else empty
+};
+
+/// Asks the driver, and starts nothing on a device.
+Machine look();
+
+/// Memory of the current device. Status says what went wrong, and then it is null.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::size_t bytes);
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+  ~Memory();
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  const Status& status() const { return status_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  Status status_;
+};
+
+/// From the host's memory and back, when all that was launched before has ended.
+Status copy_in(void* to, const void* from, std::size_t bytes);
+Status copy_out(void* to, const void* from, std::size_t bytes);
+
+/// What this thread launched last: for measurements, which ask the driver about it.
+struct LastLaunch {
+  const void* kernel = nullptr;
+  std::uint32_t threads = 0, shared_bytes = 0;
+};
+LastLaunch& last_launch();
+
+/// Waits until all that was launched has ended, and says how.
+Status finish();
+
+}  // namespace carillon::cuda

@@ -1,0 +1,36 @@
+// Without nvcc: no device, in words, and nothing that could be asked of one succeeds. device.cu
+// takes its place where there is nvcc.
+#include <utility>
+
+#include "base/cuda/device.hpp"
+
+namespace carillon::cuda {
+namespace {
+
+constexpr char kWhy[] = "built without CUDA; ./carillon --with-cuda setup builds with it";
+
+}  // namespace
+
+std::string Status::text() const { return kWhy; }
+
+Machine look() {
+  Machine machine;
+  machine.why = kWhy;
+  return machine;
+}
+
+Memory::Memory(std::size_t bytes) : bytes_(bytes), status_(kNotBuilt) {}
+Memory::Memory(Memory&& other) noexcept { *this = std::move(other); }
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+Memory::~Memory() = default;
+
+Status copy_in(void*, const void*, std::size_t) { return kNotBuilt; }
+Status copy_out(void*, const void*, std::size_t) { return kNotBuilt; }
+Status finish() { return kNotBuilt; }
+
+}  // namespace carillon::cuda

@@ -1,0 +1,65 @@
+// OFDM on a GPU: all antennas of some symbols at once, from int16 samples to subcarrier tiles and
+// back. Shapes, units and scales are those of ofdm.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/cuda/status.hpp"
+#include "phy/ofdm/ofdm.hpp"
+#include "phy/simt/simt.hpp"
+
+namespace carillon::phy::cuda {
+
+using carillon::cuda::Status;
+using carillon::cuda::Stream;
+
+/// exp(-j2πi/size) for i < size.
+std::vector<Complex> fft_roots(std::uint32_t size);
+
+/// An OfdmPlan as kernels see it. roots: fft_roots() in the device's memory.
+struct OfdmView {
+  std::uint32_t fft_size, subcarriers;
+  bool dc_hole;
+  std::uint32_t noise_first, noise_bins;
+  const Complex* roots;
+};
+OfdmView view(const OfdmPlan& plan, const Complex* roots);
+
+/// Samples of `antennas` × `symbols`, each symbol's right after its prefix: symbol s of antenna a
+/// at iq + 2 * (s * iq_symbol + a * iq_antenna), 4-byte aligned.
+struct ReceiveTask {
+  OfdmView plan;
+  std::uint32_t antennas, symbols;
+  const std::int16_t* iq;
+  std::size_t iq_symbol, iq_antenna;  ///< samples from one to the next
+  Tile* tiles;                        ///< or null
+  HalfTile* half;                     ///< or null; times kHalfScale
+  std::size_t symbol_stride, antenna_stride, tile_stride;
+  const Tile* pilot;  ///< [symbol][tile] conj(p)/|p|² where a pilot was sent, 0 elsewhere; or null
+  float* noise;       ///< [symbol][antenna] mean power per unused bin, 0 if there is none; or null
+};
+
+/// Tiles at tiles[s * symbol_stride + a * antenna_stride + t * tile_stride], tail lanes zero →
+/// gain times the inverse transform, `prefix` samples in front, laid out as ReceiveTask's.
+struct TransmitTask {
+  OfdmView plan;
+  std::uint32_t antennas, symbols;
+  const Tile* tiles;
+  std::size_t symbol_stride, antenna_stride, tile_stride;
+  float gain;
+  std::uint32_t prefix;
+  std::int16_t* iq;
+  std::size_t iq_symbol, iq_antenna;
+  std::uint32_t* saturated;  ///< [symbol][antenna] components that were cut
+};
+
+simt::Launch launch_of(const ReceiveTask&);
+simt::Launch launch_of(const TransmitTask&);
+
+/// In order on the stream; what they point to is on its device.
+Status receive(const ReceiveTask&, Stream);
+Status transmit(const TransmitTask&, Stream);
+
+}  // namespace carillon::phy::cuda

@@ -1,0 +1,93 @@
+// The Cta of simt.hpp on a GPU, and how its kernels are launched.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <mma.h>
+
+#include "base/cuda/device.hpp"
+#include "phy/simt/simt.hpp"
+
+namespace carillon::phy::simt {
+
+class Cta {
+ public:
+  template <typename T>
+  class Own {
+   public:
+    __device__ explicit Own(const Cta&) {}
+    __device__ T& operator[](std::uint32_t) { return value_; }
+
+   private:
+    T value_;
+  };
+
+  /// Of a warp: C += A·B, 16×16 each, A and B row by row in shared memory as binary16.
+  class Product {
+   public:
+    __device__ Product() { nvcuda::wmma::fill_fragment(sum_, 0.0F); }
+    __device__ void add(const std::uint16_t* a, std::uint32_t a_stride, const std::uint16_t* b,
+                        std::uint32_t b_stride) {
+      using namespace nvcuda::wmma;
+      fragment<matrix_a, 16, 16, 16, __half, row_major> left;
+      fragment<matrix_b, 16, 16, 16, __half, row_major> right;
+      load_matrix_sync(left, reinterpret_cast<const __half*>(a), a_stride);
+      load_matrix_sync(right, reinterpret_cast<const __half*>(b), b_stride);
+      mma_sync(sum_, left, right, sum_);
+    }
+    __device__ void store(float* to, std::uint32_t stride) const {
+      nvcuda::wmma::store_matrix_sync(to, sum_, stride, nvcuda::wmma::mem_row_major);
+    }
+
+   private:
+    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sum_;
+  };
+
+  __device__ std::uint32_t x() const { return blockIdx.x; }
+  __device__ std::uint32_t y() const { return blockIdx.y; }
+  __device__ std::uint32_t z() const { return blockIdx.z; }
+  __device__ std::uint32_t threads() const { return blockDim.x; }
+
+  template <typename T>
+  __device__ T* shared(std::uint32_t offset = 0) const {
+    extern __shared__ __align__(16) unsigned char carillon_shared[];
+    return reinterpret_cast<T*>(carillon_shared + offset);
+  }
+  template <typename F>
+  __device__ void each(std::uint32_t n, F&& f) const {
+    for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) f(i);
+    __syncthreads();
+  }
+  template <typename F>
+  __device__ void each_thread(F&& f) const {
+    f(threadIdx.x);
+    __syncthreads();
+  }
+  template <typename F>
+  __device__ void each_warp(F&& f) const {
+    f(threadIdx.x / kWarp);
+    __syncthreads();
+  }
+  template <typename T>
+  __device__ static void add(T* to, T value) {
+    atomicAdd(to, value);
+  }
+};
+
+/// Puts a kernel on a stream. Shared memory above 48 KB is asked for each time; that costs the
+/// driver nothing that launching does not.
+template <typename... Parameters, typename... Arguments>
+carillon::cuda::Status put_on(carillon::cuda::Stream stream, const Launch& launch,
+                              void (*kernel)(Parameters...), Arguments&&... arguments) {
+  if (launch.shared_bytes > 48 * 1024) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes));
+    if (error != cudaSuccess) return carillon::cuda::Status(error);
+  }
+  carillon::cuda::last_launch() = {reinterpret_cast<const void*>(kernel), launch.threads,
+                                   launch.shared_bytes};
+  kernel<<<dim3(launch.x, launch.y, launch.z), launch.threads, launch.shared_bytes, stream>>>(
+      static_cast<Arguments&&>(arguments)...);
+  return carillon::cuda::Status(cudaGetLastError());
+}
+
+}  // namespace carillon::phy::simt

@@ -1,0 +1,11 @@
+// Without nvcc: launches of kernels, none of which succeeds.
+#include "phy/ofdm/cuda.hpp"
+
+namespace carillon::phy::cuda {
+
+using carillon::cuda::kNotBuilt;
+
+Status receive(const ReceiveTask&, Stream) { return kNotBuilt; }
+Status transmit(const TransmitTask&, Stream) { return kNotBuilt; }
+
+}  // namespace carillon::phy::cuda

@@ -1,0 +1,103 @@
+// The Cta of phy/simt/simt.hpp on the host: the threads of a phase one after the other.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "phy/simt/simt.hpp"
+
+namespace carillon::test {
+
+/// In which order the threads of a phase run: a result that depends on it is a race.
+enum class Order : std::uint8_t { Rising, Falling };
+
+class EmulatedCta {
+ public:
+  template <typename T>
+  class Own {
+   public:
+    explicit Own(const EmulatedCta& cta) : values_(cta.threads()) {}
+    T& operator[](std::uint32_t thread) { return values_[thread]; }
+
+   private:
+    std::vector<T> values_;
+  };
+
+  class Product {
+   public:
+    void add(const std::uint16_t* a, std::uint32_t a_stride, const std::uint16_t* b,
+             std::uint32_t b_stride) {
+      for (std::uint32_t row = 0; row < 16; ++row)
+        for (std::uint32_t column = 0; column < 16; ++column)
+          for (std::uint32_t k = 0; k < 16; ++k)
+            sum_[row][column] += phy::simt::from_half(a[row * a_stride + k]) *
+                                 phy::simt::from_half(b[k * b_stride + column]);
+    }
+    void store(float* to, std::uint32_t stride) const {
+      for (std::uint32_t row = 0; row < 16; ++row)
+        for (std::uint32_t column = 0; column < 16; ++column)
+          to[row * stride + column] = sum_[row][column];
+    }
+
+   private:
+    float sum_[16][16] = {};
+  };
+
+  EmulatedCta(const phy::simt::Launch& launch, Order order)
+      : launch_(launch), order_(order), shared_(launch.shared_bytes) {}
+
+  /// As at the start of a block, when nobody knows what is in its shared memory.
+  void begin(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+    x_ = x;
+    y_ = y;
+    z_ = z;
+    if (!shared_.empty()) std::memset(shared_.data(), 0xcd, shared_.size());
+  }
+
+  std::uint32_t x() const { return x_; }
+  std::uint32_t y() const { return y_; }
+  std::uint32_t z() const { return z_; }
+  std::uint32_t threads() const { return launch_.threads; }
+  template <typename T>
+  T* shared(std::uint32_t offset = 0) {
+    return reinterpret_cast<T*>(shared_.data() + offset);
+  }
+
+  template <typename F>
+  void each(std::uint32_t n, F&& f) {
+    for (std::uint32_t i = 0; i < n; ++i) f(order_ == Order::Rising ? i : n - 1 - i);
+  }
+  template <typename F>
+  void each_thread(F&& f) {
+    each(threads(), f);
+  }
+  template <typename F>
+  void each_warp(F&& f) {
+    each(threads() / phy::simt::kWarp, f);
+  }
+  template <typename T>
+  static void add(T* to, T value) {
+    *to = static_cast<T>(*to + value);
+  }
+
+ private:
+  phy::simt::Launch launch_;
+  Order order_;
+  std::uint32_t x_ = 0, y_ = 0, z_ = 0;
+  std::vector<unsigned char> shared_;
+};
+
+/// Runs body(cta) for all blocks of a launch.
+template <typename Body>
+void emulate(const phy::simt::Launch& launch, Order order, Body&& body) {
+  EmulatedCta cta(launch, order);
+  for (std::uint32_t z = 0; z < launch.z; ++z)
+    for (std::uint32_t y = 0; y < launch.y; ++y)
+      for (std::uint32_t x = 0; x < launch.x; ++x) {
+        cta.begin(x, y, z);
+        body(cta);
+      }
+}
+
+}  // namespace carillon::test
