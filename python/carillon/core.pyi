@@ -19,6 +19,11 @@ def active_isa() -> str:
     The tier in use: the highest available one, or the one that CARILLON_ISA names.
     """
 
+def cuda_machine() -> dict[str, Any]:
+    """
+    built: with nvcc; driver, runtime: 13000 is CUDA 13.0, 0: none; devices and too_old: index, name, major, minor, sms, memory_bytes; why: there are no devices.
+    """
+
 def validate(plan_text: str) -> list[tuple[str, str]]:
     """
     What is wrong with a run plan: (key, message) each; empty when it can be run.

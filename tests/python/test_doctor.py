@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from carillon import core, doctor
-from carillon.doctor import Finding, Machine, processor, system
+from carillon.doctor import Finding, Machine, gpu, processor, system
 from carillon.doctor.machine import cpu_list, parse_cpus, whole
 from doctor_machine import CPU, cpus, machine
 from hypothesis import HealthCheck, given, settings
@@ -172,7 +173,8 @@ def test_a_check_reads_the_machine(
 def test_every_check_is_tried_with_each_outcome_it_has() -> None:
     tried = {check: {level for of, _, level, _ in CASES if of is check} for check, *_ in CASES}
     read_elsewhere: set[Check] = {processor.instruction_set, system.privileges}
-    assert set(tried) | read_elsewhere == {*processor.CHECKS, *system.CHECKS}
+    read_elsewhere |= {*gpu.CHECKS}
+    assert set(tried) | read_elsewhere == {*processor.CHECKS, *system.CHECKS, *gpu.CHECKS}
     assert all("pass" in levels and levels & {"warn", "fail"} for levels in tried.values())
 
 
@@ -187,6 +189,22 @@ def test_the_widest_instruction_set_is_said_once(monkeypatch: pytest.MonkeyPatch
     assert (held.level, held.fact) == ("warn", "AVX2, though this CPU has AVX-512")
     monkeypatch.setattr(core, "available_isas", list)
     assert processor.instruction_set(Machine()).level == "fail"
+
+
+def test_gpus_are_named_or_why_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gpu.gpus(Machine()).level in ("pass", "skip", "warn")
+    new = {"name": "NVIDIA H200", "major": 9, "minor": 0, "sms": 132}
+    old = {"name": "Tesla V100", "major": 7, "minor": 0, "sms": 80}
+    known: dict[str, Any] = {"devices": [new], "too_old": [old], "driver": 13000, "why": ""}
+    monkeypatch.setattr(core, "cuda_machine", lambda: known)
+    found = gpu.gpus(Machine())
+    assert found.level == "pass"
+    assert found.fact.startswith("NVIDIA H200 (132 SMs, compute capability 9.0); driver of CUDA 13")
+    known["devices"] = []
+    assert (gpu.gpus(Machine()).level, "too old" in gpu.gpus(Machine()).fact) == ("warn", True)
+    known |= {"too_old": [], "why": "no NVIDIA driver; install one"}
+    assert gpu.gpus(Machine()).level == "skip"
+    assert gpu.gpus(Machine()).fact == "no NVIDIA driver; install one"
 
 
 def test_refused_real_time_priority_names_the_one_who_may_grant_it(tmp_path: Path) -> None:

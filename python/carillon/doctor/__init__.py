@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from carillon.doctor import network, processor, stalls, system
+from carillon.doctor import gpu, network, processor, stalls, system
 from carillon.doctor.finding import Change, Finding, Level
 from carillon.doctor.machine import CPU, Machine
 from carillon.doctor.stalls import CpuStalls
@@ -23,7 +23,7 @@ class Done:
 
 def examine(machine: Machine, interfaces: Sequence[str]) -> list[Finding]:
     """What can be read at once, in the order in which a report lists it."""
-    found = [check(machine) for check in [*processor.CHECKS, *system.CHECKS]]
+    found = [check(machine) for check in [*processor.CHECKS, *system.CHECKS, *gpu.CHECKS]]
     for name in interfaces:
         own = network.LOOPBACK_CHECKS if network.is_loopback(machine, name) else network.CHECKS
         found += [check(machine, name) for check in own]
