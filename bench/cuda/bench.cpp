@@ -1,0 +1,153 @@
+#include "cuda/bench.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace carillon::bench {
+namespace {
+
+constexpr std::uint32_t kGraphs = 15;
+
+double clock_mhz(const cuda::Device& device) {
+  int khz = 0;
+  require(cuda::Status(
+      cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, static_cast<int>(device.index))));
+  return khz * 1e-3;
+}
+
+}  // namespace
+
+void require(const cuda::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "carillon-cuda-bench: %s\n", status.text().c_str());
+  std::exit(1);
+}
+
+GpuBench::GpuBench(const cuda::Device& device) {
+  require(cuda::Status(cudaSetDevice(static_cast<int>(device.index))));
+  require(cuda::Status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
+  // CUDA C++ Programming Guide, "Arithmetic instructions": fp32 multiply-adds of an SM in a cycle;
+  // data sheets: those of its tensor cores in half precision, dense.
+  const double lanes = device.major == 8 && device.minor == 0 ? 64 : 128;
+  const double tensor = device.major >= 9 ? 2048 : device.minor == 0 ? 1024 : 512;
+  const double cycles = clock_mhz(device) * device.sms;  // of all SMs in a µs
+  peaks_.flops_per_us = 2 * lanes * cycles;
+  peaks_.half_flops_per_us = 2 * tensor * cycles;
+
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  const OnDevice<std::byte> from(kBytes), to(kBytes);
+  const double us = measure(
+      [&](cuda::Stream stream) {
+        return cuda::Status(
+            cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, stream));
+      },
+      4);
+  if (us > 0) peaks_.bytes_per_us = 2.0 * kBytes / us;
+  std::printf("copy %.0f GB/s measured; %.1f TFLOP/s fp32, %.0f half by %.0f MHz × %u SMs\n",
+              peaks_.bytes_per_us * 1e-3, peaks_.flops_per_us * 1e-6,
+              peaks_.half_flops_per_us * 1e-6, clock_mhz(device), device.sms);
+}
+
+double GpuBench::measure(const Enqueue& enqueue, std::uint32_t launches) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaEvent_t begin = nullptr, end = nullptr;
+  cuda::Status worst;
+  const auto check = [&](cudaError_t error) {
+    if (worst.ok()) worst = cuda::Status(error);
+    return worst.ok();
+  };
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+  for (std::uint32_t i = 0; i < launches && worst.ok(); ++i) worst = enqueue(stream_);
+  const cudaError_t captured = cudaStreamEndCapture(stream_, &graph);
+  std::vector<double> times;
+  if (check(captured) && check(cudaGraphInstantiate(&executable, graph, 0)) &&
+      check(cudaEventCreate(&begin)) && check(cudaEventCreate(&end))) {
+    for (std::uint32_t i = 0; i < kGraphs && worst.ok(); ++i) {
+      check(cudaEventRecord(begin, stream_));
+      check(cudaGraphLaunch(executable, stream_));
+      check(cudaEventRecord(end, stream_));
+      check(cudaStreamSynchronize(stream_));
+      float milliseconds = 0;
+      if (check(cudaEventElapsedTime(&milliseconds, begin, end)))
+        times.push_back(1e3 * milliseconds / launches);
+    }
+  }
+  if (executable != nullptr) check(cudaGraphExecDestroy(executable));
+  if (graph != nullptr) check(cudaGraphDestroy(graph));
+  if (begin != nullptr) check(cudaEventDestroy(begin));
+  if (end != nullptr) check(cudaEventDestroy(end));
+  if (!worst.ok() || times.empty()) {
+    std::printf("failed: %s\n", worst.text().c_str());
+    return 0;
+  }
+  std::nth_element(times.begin(), times.begin() + kGraphs / 2, times.end());
+  return times[kGraphs / 2];
+}
+
+double GpuBench::bound(const GpuWork& work) const {
+  return std::max({work.bytes / peaks_.bytes_per_us, work.flops / peaks_.flops_per_us,
+                   work.half_flops / peaks_.half_flops_per_us});
+}
+
+// Of the kernel that was launched last.
+void GpuBench::describe(GpuRow& row) const {
+  const cuda::LastLaunch& last = cuda::last_launch();
+  cudaFuncAttributes attributes{};
+  int blocks = 0, device = 0, warps = 0;
+  if (cudaFuncGetAttributes(&attributes, last.kernel) != cudaSuccess ||
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+          &blocks, last.kernel, static_cast<int>(last.threads), last.shared_bytes) != cudaSuccess ||
+      cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&warps, cudaDevAttrMaxThreadsPerMultiProcessor, device) != cudaSuccess)
+    return;
+  row.registers = attributes.numRegs;
+  row.local_bytes = static_cast<int>(attributes.localSizeBytes);
+  row.threads = last.threads;
+  row.shared_bytes = last.shared_bytes + static_cast<std::uint32_t>(attributes.sharedSizeBytes);
+  row.occupancy = static_cast<double>(blocks) * last.threads / warps;
+}
+
+void GpuBench::report(const GpuRow& row) {
+  failed_ |= row.us == 0;
+  std::printf("%-28s %-10s %9.1f µs %5.0f %% of the bound", row.kernel.c_str(), row.shape.c_str(),
+              row.us, row.us > 0 ? 100 * row.bound_us / row.us : 0);
+  if (row.registers != 0)
+    std::printf("  %3d registers %6u B shared %3.0f %% occupancy", row.registers, row.shared_bytes,
+                100 * row.occupancy);
+  if (row.work.bits > 0) std::printf("  %.1f Gb/s", row.work.bits / row.us * 1e-3);
+  if (row.peer_us > 0)
+    std::printf("  %s %.1f µs (%.2f×)", row.peer.c_str(), row.peer_us, row.peer_us / row.us);
+  std::printf("\n");
+  std::fflush(stdout);
+  rows_.push_back(row);
+}
+
+void GpuBench::time(const std::string& kernel, const std::string& shape, const GpuWork& work,
+                    const Enqueue& enqueue, const std::string& peer, const Enqueue& rival) {
+  GpuRow row;
+  row.kernel = kernel;
+  row.shape = shape;
+  row.work = work;
+  row.bound_us = bound(work);
+  row.us = measure(enqueue, 20);
+  describe(row);
+  if (rival) {
+    row.peer = peer;
+    row.peer_us = measure(rival, 20);
+  }
+  report(row);
+}
+
+void GpuBench::time_chain(const std::string& name, const std::string& shape, double bound_us,
+                          const Enqueue& enqueue) {
+  GpuRow row;
+  row.kernel = name;
+  row.shape = shape;
+  row.bound_us = bound_us;
+  row.us = measure(enqueue, 5);
+  report(row);
+}
+
+}  // namespace carillon::bench

@@ -1,0 +1,97 @@
+// How CUDA kernels are measured: launches back to back in a CUDA graph, so that the host's part is
+// left out, timed by events on the device. What a kernel reads may be in the L2 cache from the
+// launch before, as it is in a frame, where the stage before has just written it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/cuda/device.hpp"
+
+namespace carillon::bench {
+
+/// What a launch amounts to.
+struct GpuWork {
+  double bytes = 0;       ///< of device memory, read and written once
+  double flops = 0;       ///< fp32
+  double half_flops = 0;  ///< fp16 on tensor cores
+  double bits = 0;        ///< of information, where that is what counts
+};
+
+/// What the device can do: memory by a copy that was just measured, arithmetic by its clock.
+struct GpuPeaks {
+  double bytes_per_us = 0, flops_per_us = 0, half_flops_per_us = 0;
+};
+
+/// A launch on a stream; whoever measures it looks at the status.
+using Enqueue = std::function<cuda::Status(cuda::Stream)>;
+
+struct GpuRow {
+  std::string kernel, shape, peer;
+  GpuWork work;
+  double us = 0, bound_us = 0, peer_us = 0;
+  int registers = 0, local_bytes = 0;
+  std::uint32_t threads = 0, shared_bytes = 0;
+  double occupancy = 0;  ///< of the warps that an SM can hold
+};
+
+class GpuBench {
+ public:
+  explicit GpuBench(const cuda::Device& device);
+
+  const GpuPeaks& peaks() const { return peaks_; }
+  const std::vector<GpuRow>& rows() const { return rows_; }
+  bool failed() const { return failed_; }
+
+  /// Measures one kernel and, where there is one, the same by a library; prints the row.
+  void time(const std::string& kernel, const std::string& shape, const GpuWork& work,
+            const Enqueue& enqueue, const std::string& peer = "", const Enqueue& rival = {});
+  /// The same of many launches, whose attributes say nothing.
+  void time_chain(const std::string& name, const std::string& shape, double bound_us,
+                  const Enqueue& enqueue);
+
+  /// µs of a launch: the median over graphs of so many launches. 0, after saying why: it failed.
+  double measure(const Enqueue& enqueue, std::uint32_t launches);
+
+ private:
+  double bound(const GpuWork& work) const;
+  void describe(GpuRow& row) const;
+  void report(const GpuRow& row);
+
+  GpuPeaks peaks_;
+  cudaStream_t stream_ = nullptr;
+  std::vector<GpuRow> rows_;
+  bool failed_ = false;
+};
+
+/// Device memory of so many T, zeroed; ends the program when there is none.
+template <typename T>
+class OnDevice {
+ public:
+  explicit OnDevice(std::size_t count) : memory_(count * sizeof(T)) { require(memory_.status()); }
+  explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) {
+    require(cuda::copy_in(memory_.data(), values.data(), values.size() * sizeof(T)));
+  }
+  T* data() const { return static_cast<T*>(memory_.data()); }
+
+ private:
+  static void require(const cuda::Status& status);
+  cuda::Memory memory_;
+};
+
+/// Ends the program, saying why, unless all is well.
+void require(const cuda::Status& status);
+
+template <typename T>
+void OnDevice<T>::require(const cuda::Status& status) {
+  carillon::bench::require(status);
+}
+
+/// The cases: kernels one by one, and whole frames.
+void measure_ofdm(GpuBench& bench);
+
+}  // namespace carillon::bench
