@@ -128,6 +128,15 @@ std::vector<std::uint32_t> counts_of(const Graph& graph, const Course& course,
   return counts;
 }
 
+// Whoever begins a frame may be kept from it half-way, and then others cannot hold it yet.
+Runtime::Cell::Hold hold(Runtime::Cell cell, const World& world, std::uint32_t frame) {
+  for (;;) {
+    Runtime::Cell::Hold held = cell.hold(frame);
+    if (held || world.over[frame].load()) return held;
+    std::this_thread::yield();
+  }
+}
+
 // One receiver: sends its share of each frame's items, some twice, some never.
 void receive(Runtime::Cell cell, World& world, const Course& course, std::uint32_t id) {
   std::mt19937 random(id + 77);
@@ -143,7 +152,7 @@ void receive(Runtime::Cell cell, World& world, const Course& course, std::uint32
       if (graph[i].feed != Feed::Arrivals) continue;
       for (std::uint32_t item = id; item < counts[i]; item += course.receivers) {
         if (uniform(random) < course.loss) continue;
-        Runtime::Cell::Hold held = cell.hold(frame);
+        const Runtime::Cell::Hold held = hold(cell, world, frame);
         if (!held) break;
         world.sample(cell.board().slot(frame), i, item) = frame + 1;
         held.arrive(i, item);
