@@ -72,7 +72,10 @@ class GpuBench {
 template <typename T>
 class OnDevice {
  public:
-  explicit OnDevice(std::size_t count) : memory_(count * sizeof(T)) { require(memory_.status()); }
+  explicit OnDevice(std::size_t count) : memory_(count * sizeof(T)) {
+    require(memory_.status());
+    require(memory_.clear());
+  }
   explicit OnDevice(const std::vector<T>& values) : OnDevice(values.size()) {
     require(cuda::copy_in(memory_.data(), values.data(), values.size() * sizeof(T)));
   }

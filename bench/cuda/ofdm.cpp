@@ -23,6 +23,7 @@ void measure_ofdm(GpuBench& bench) {
     const std::size_t count = std::size_t{plan.tiles()} * antennas * kSymbols;
     const OnDevice<Tile> tiles(count);
     const OnDevice<phy::HalfTile> half(count);
+    const OnDevice<float> gain(std::vector<float>{1});
     const OnDevice<std::uint32_t> saturated(std::size_t{antennas} * kSymbols);
 
     phy::cuda::ReceiveTask in{};
@@ -58,7 +59,7 @@ void measure_ofdm(GpuBench& bench) {
     out.symbol_stride = in.symbol_stride;
     out.antenna_stride = in.antenna_stride;
     out.tile_stride = in.tile_stride;
-    out.gain = 1;
+    out.gain = gain.data();
     out.iq = iq.data();
     out.iq_antenna = in.iq_antenna;
     out.iq_symbol = in.iq_symbol;

@@ -13,8 +13,8 @@ void* Place::allocate(std::size_t bytes) {
   if (where_ != Where::Device) return host_.emplace_back(bytes).data();
   void* const memory = device_.emplace_back(bytes).data();
   EXPECT_TRUE(memory != nullptr) << device_.back().status().text();
-  const std::vector<std::byte> zeros(bytes);
-  write(memory, zeros.data(), bytes);
+  const cuda::Status cleared = device_.back().clear();
+  EXPECT_TRUE(cleared.ok()) << cleared.text();
   return memory;
 }
 

@@ -75,6 +75,8 @@ Memory::~Memory() {
   if (data_ != nullptr) (void)cudaFree(data_);
 }
 
+Status Memory::clear() { return Status(cudaMemset(data_, 0, bytes_)); }
+
 Status copy_in(void* to, const void* from, std::size_t bytes) {
   return Status(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
 }

@@ -48,6 +48,8 @@ class Memory {
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   const Status& status() const { return status_; }
+  /// All of it to zero.
+  Status clear();
 
  private:
   void* data_ = nullptr;

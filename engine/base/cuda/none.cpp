@@ -28,6 +28,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   return *this;
 }
 Memory::~Memory() = default;
+Status Memory::clear() { return kNotBuilt; }
 
 Status copy_in(void*, const void*, std::size_t) { return kNotBuilt; }
 Status copy_out(void*, const void*, std::size_t) { return kNotBuilt; }

@@ -39,16 +39,19 @@ struct ReceiveTask {
   std::size_t symbol_stride, antenna_stride, tile_stride;
   const Tile* pilot;  ///< [symbol][tile] conj(p)/|p|² where a pilot was sent, 0 elsewhere; or null
   float* noise;       ///< [symbol][antenna] mean power per unused bin, 0 if there is none; or null
+  /// [symbol][antenna] 1: these samples did not come. They count as zeros and measure no noise,
+  /// which is then -1. Or null.
+  const std::uint8_t* missing;
 };
 
 /// Tiles at tiles[s * symbol_stride + a * antenna_stride + t * tile_stride], tail lanes zero →
-/// gain times the inverse transform, `prefix` samples in front, laid out as ReceiveTask's.
+/// *gain times the inverse transform, `prefix` samples in front, laid out as ReceiveTask's.
 struct TransmitTask {
   OfdmView plan;
   std::uint32_t antennas, symbols;
   const Tile* tiles;
   std::size_t symbol_stride, antenna_stride, tile_stride;
-  float gain;
+  const float* gain;
   std::uint32_t prefix;
   std::int16_t* iq;
   std::size_t iq_symbol, iq_antenna;

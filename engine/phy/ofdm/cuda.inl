@@ -178,6 +178,11 @@ CARILLON_GPU void pick(Cta& cta, const ReceiveTask& task, Out* out, float scale)
   });
 }
 
+CARILLON_GPU inline bool is_missing(const ReceiveTask& task, std::uint32_t symbol,
+                                    std::uint32_t antenna) {
+  return task.missing != nullptr && task.missing[symbol * task.antennas + antenna] != 0;
+}
+
 /// Mean power of the bins that nobody uses, in the order of OfdmPlan. One thread each: there are
 /// few, and only for pilots.
 template <typename Cta>
@@ -202,9 +207,12 @@ CARILLON_GPU void measure_noise(Cta& cta, const ReceiveTask& task, float scale) 
   cta.each(each, [&](std::uint32_t which) {
     const std::uint32_t antenna = cta.x() * each + which;
     if (antenna >= task.antennas) return;
-    const float sum = plan.noise_bins == 0 ? 0 : power_at(which, 0).re;
-    task.noise[cta.y() * task.antennas + antenna] =
-        plan.noise_bins == 0 ? 0 : scale * scale * sum / static_cast<float>(plan.noise_bins);
+    float noise = 0;
+    if (is_missing(task, cta.y(), antenna))
+      noise = -1;
+    else if (plan.noise_bins != 0)
+      noise = scale * scale * power_at(which, 0).re / static_cast<float>(plan.noise_bins);
+    task.noise[cta.y() * task.antennas + antenna] = noise;
   });
 }
 
@@ -214,7 +222,7 @@ CARILLON_GPU void receive_block(Cta& cta, const ReceiveTask& task) {
   const std::uint32_t each = transforms_per_block(plan.fft_size);
   const auto samples = [&](std::uint32_t which, std::uint32_t point) {
     const std::uint32_t antenna = cta.x() * each + which;
-    if (antenna >= task.antennas) return Complex{0, 0};
+    if (antenna >= task.antennas || is_missing(task, cta.y(), antenna)) return Complex{0, 0};
     const std::int16_t* const at =
         task.iq + 2 * (cta.y() * task.iq_symbol + antenna * task.iq_antenna + point);
     return Complex{static_cast<float>(at[0]), static_cast<float>(at[1])};
@@ -248,7 +256,7 @@ CARILLON_GPU void transmit_block(Cta& cta, const TransmitTask& task) {
     if (antenna < task.antennas) task.saturated[cta.y() * task.antennas + antenna] = 0;
   });
   transform<-1>(cta, plan, bins);
-  const float scale = 32768 * task.gain / std::sqrt(static_cast<float>(plan.fft_size));
+  const float scale = 32768 * *task.gain / std::sqrt(static_cast<float>(plan.fft_size));
   const Complex* const shared = cta.template shared<Complex>();
   cta.each(each * plan.fft_size, [&](std::uint32_t i) {
     const std::uint32_t which = i / plan.fft_size, n = i % plan.fft_size;

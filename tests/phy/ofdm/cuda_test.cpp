@@ -108,12 +108,21 @@ GPU_TEST(CudaOfdm, DividesByPilotsAndMeasuresNoise) {
     task.tiles = place.room<Tile>(kSymbols * task.symbol_stride);
     task.pilot = place.put(pilot);
     task.noise = place.room<float>(kSymbols * kAntennas);
+    std::vector<std::uint8_t> missing(kSymbols * kAntennas);
+    missing[1] = missing[kAntennas] = 1;
+    task.missing = place.put(missing);
     place.run(task, kReceive, receive);
     const std::vector<Tile> found = place.get(task.tiles, kSymbols * task.symbol_stride);
     const std::vector<float> noise = place.get(task.noise, kSymbols * kAntennas);
     OfdmScratch scratch(plan);
     std::vector<Tile> expected(plan.tiles());
     for (std::size_t row = 0; row < kSymbols * kAntennas; ++row) {
+      if (missing[row] != 0) {
+        EXPECT_EQ(noise[row], -1.0F);
+        const std::vector<Tile> zeros(plan.tiles());
+        EXPECT_EQ(distance(&found[row * plan.tiles()], zeros.data(), plan.tiles()), 0.0);
+        continue;
+      }
       const float power = ofdm_kernels().receive_pilot(plan, &iq[2 * row * shape.fft_size],
                                                        &pilot[row / kAntennas * plan.tiles()],
                                                        expected.data(), scratch);
@@ -136,7 +145,8 @@ GPU_TEST(CudaOfdm, TransmitsWhatTheCpuDoes) {
     task.symbol_stride = std::size_t{kAntennas} * plan.tiles();
     task.antenna_stride = plan.tiles();
     task.tile_stride = 1;
-    task.gain = 4;  // so that some saturate
+    const float gain = 4;  // so that some saturate
+    task.gain = place.put(std::vector<float>{gain});
     task.prefix = kPrefix;
     task.iq = place.room<std::int16_t>(2 * length * kAntennas * kSymbols);
     task.iq_symbol = length * kAntennas;
@@ -149,7 +159,7 @@ GPU_TEST(CudaOfdm, TransmitsWhatTheCpuDoes) {
     std::vector<std::int16_t> expected(2 * length);
     std::uint32_t all = 0, off = 0;
     for (std::size_t row = 0; row < kSymbols * kAntennas; ++row) {
-      const std::uint32_t cut = ofdm_kernels().transmit(plan, &in[row * plan.tiles()], 1, task.gain,
+      const std::uint32_t cut = ofdm_kernels().transmit(plan, &in[row * plan.tiles()], 1, gain,
                                                         kPrefix, expected.data(), scratch);
       EXPECT_LE(std::abs(static_cast<int>(cut) - static_cast<int>(saturated[row])), 1);
       all += cut;
