@@ -81,6 +81,38 @@ class EmulatedCta {
     *to = static_cast<T>(*to + value);
   }
 
+  template <std::uint32_t kDown, std::uint32_t kAcross>
+  class Products {
+   public:
+    void add(const std::uint16_t* a, std::uint32_t a_stride, const std::uint16_t* b,
+             std::uint32_t b_stride) {
+      float left[16], right[16][16 * kAcross];
+      for (std::uint32_t k = 0; k < 16; ++k)
+        for (std::uint32_t column = 0; column < 16 * kAcross; ++column)
+          right[k][column] = phy::simt::from_half(b[k * b_stride + column]);
+      for (std::uint32_t row = 0; row < 16 * kDown; ++row) {
+        for (std::uint32_t k = 0; k < 16; ++k)
+          left[k] = phy::simt::from_half(a[row * a_stride + k]);
+        for (std::uint32_t k = 0; k < 16; ++k)
+          for (std::uint32_t column = 0; column < 16 * kAcross; ++column)
+            sums_[row][column] += left[k] * right[k][column];
+      }
+    }
+    template <typename Where>
+    void store(Where&& where, std::uint32_t stride, float factor = 1) {
+      for (std::uint32_t i = 0; i < kDown; ++i) {
+        float* const to = where(i);
+        if (to == nullptr) continue;
+        for (std::uint32_t row = 0; row < 16; ++row)
+          for (std::uint32_t column = 0; column < 16 * kAcross; ++column)
+            to[row * stride + column] = factor * sums_[16 * i + row][column];
+      }
+    }
+
+   private:
+    float sums_[16 * kDown][16 * kAcross] = {};
+  };
+
  private:
   phy::simt::Launch launch_;
   Order order_;

@@ -44,6 +44,8 @@ class Place {
     return values;
   }
 
+  void write(void* to, const void* from, std::size_t bytes);
+
   /// body(cta, task) emulated, or launch(task, stream) on the device, to its end.
   template <typename Task, typename Body>
   void run(const Task& task, Body&& body, cuda::Status (*launch)(const Task&, cuda::Stream)) {
@@ -63,7 +65,6 @@ class Place {
 
  private:
   void* allocate(std::size_t bytes);
-  void write(void* to, const void* from, std::size_t bytes);
   void read(void* to, const void* from, std::size_t bytes);
 
   Where where_;

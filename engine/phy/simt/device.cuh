@@ -71,6 +71,54 @@ class Cta {
   __device__ static void add(T* to, T value) {
     atomicAdd(to, value);
   }
+
+  /// Of a warp: kDown × kAcross products next to each other. A row of A's blocks meets a row of
+  /// B's, and each is loaded once: 2 × 2 of them read half as much as four of Product.
+  template <std::uint32_t kDown, std::uint32_t kAcross>
+  class Products {
+   public:
+    __device__ Products() {
+#pragma unroll
+      for (auto& row : sums_)
+#pragma unroll
+        for (auto& sum : row) nvcuda::wmma::fill_fragment(sum, 0.0F);
+    }
+    __device__ void add(const std::uint16_t* a, std::uint32_t a_stride, const std::uint16_t* b,
+                        std::uint32_t b_stride) {
+      using namespace nvcuda::wmma;
+      fragment<matrix_b, 16, 16, 16, __half, row_major> right[kAcross];
+#pragma unroll
+      for (std::uint32_t j = 0; j < kAcross; ++j)
+        load_matrix_sync(right[j], reinterpret_cast<const __half*>(b + 16 * j), b_stride);
+#pragma unroll
+      for (std::uint32_t i = 0; i < kDown; ++i) {
+        fragment<matrix_a, 16, 16, 16, __half, row_major> left;
+        load_matrix_sync(left, reinterpret_cast<const __half*>(a + 16 * i * a_stride), a_stride);
+#pragma unroll
+        for (std::uint32_t j = 0; j < kAcross; ++j)
+          mma_sync(sums_[i][j], left, right[j], sums_[i][j]);
+      }
+    }
+    /// `factor` times the 16 rows of block i, to where(i); nowhere if that is null.
+    template <typename Where>
+    __device__ void store(Where&& where, std::uint32_t stride, float factor = 1) {
+#pragma unroll
+      for (std::uint32_t i = 0; i < kDown; ++i) {
+        float* const to = where(i);
+        if (to == nullptr) continue;
+#pragma unroll
+        for (std::uint32_t j = 0; j < kAcross; ++j) {
+#pragma unroll
+          for (std::uint32_t n = 0; n < sums_[i][j].num_elements; ++n) sums_[i][j].x[n] *= factor;
+          nvcuda::wmma::store_matrix_sync(to + 16 * j, sums_[i][j], stride,
+                                          nvcuda::wmma::mem_row_major);
+        }
+      }
+    }
+
+   private:
+    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums_[kDown][kAcross];
+  };
 };
 
 /// Puts a kernel on a stream. Shared memory above 48 KB is asked for each time; that costs the
