@@ -1,0 +1,18 @@
+#include "phy/estimate/cuda.inl"
+#include "phy/simt/device.cuh"
+
+namespace carillon::phy::cuda {
+namespace {
+
+__global__ void __launch_bounds__(kEstimateUsers* simt::kWarp) estimate_kernel(EstimateTask task) {
+  simt::Cta cta;
+  estimate_block(cta, task);
+}
+
+}  // namespace
+
+Status estimate(const EstimateTask& task, Stream stream) {
+  return simt::put_on(stream, launch_of(task), estimate_kernel, task);
+}
+
+}  // namespace carillon::phy::cuda

@@ -1,0 +1,61 @@
+// What of channel estimation on a GPU is the host's.
+#include <algorithm>
+#include <map>
+
+#include "phy/estimate/cuda.hpp"
+#include "phy/estimate/cuda.inl"
+
+namespace carillon::phy::cuda {
+namespace {
+
+using Shares = std::map<std::uint32_t, double>;  // of each pilot
+
+Shares shares_of(const EstimatePlan& plan, std::uint32_t lane) {
+  const std::uint32_t first = lane * plan.group();
+  const std::uint32_t end = std::min(plan.subcarriers(), first + plan.group());
+  Shares shares;
+  for (std::uint32_t k = first; k < end; ++k) {
+    const Interpolation& pattern = plan.interpolation(k / kTileLanes);
+    const std::uint32_t start = k / kTileLanes * kTileLanes, at = k % kTileLanes;
+    const auto add = [&](std::int32_t pilot, float weight) {
+      if (weight != 0)
+        shares[start + static_cast<std::uint32_t>(pilot)] += double{weight} / (end - first);
+    };
+    add(pattern.left_lane[at], pattern.left[at]);
+    add(pattern.right_lane[at], pattern.right[at]);
+  }
+  return shares;
+}
+
+}  // namespace
+
+EstimateTaps taps_of(const std::vector<EstimatePlan>& plans) {
+  EstimateTaps result;
+  if (plans.empty()) return result;
+  result.tiles = csi_tiles(plans[0].subcarriers(), plans[0].group());
+  const std::uint32_t lanes = result.tiles * kTileLanes;
+  std::vector<Shares> all;
+  for (const EstimatePlan& plan : plans)
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      all.push_back(shares_of(plan, lane));
+      result.count = std::max(result.count, static_cast<std::uint32_t>(all.back().size()));
+    }
+  result.taps.resize(plans.size() * result.count * lanes);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Tap* to = &result.taps[i / lanes * result.count * lanes + i % lanes];
+    for (const auto& [pilot, weight] : all[i]) {
+      *to = {pilot, static_cast<float>(weight)};
+      to += lanes;
+    }
+  }
+  return result;
+}
+
+simt::Launch launch_of(const EstimateTask& task) {
+  return {.x = task.tiles,
+          .y = simt::divide_up(task.users, kEstimateUsers),
+          .z = simt::divide_up(task.antennas, kEstimateAntennas),
+          .threads = kEstimateUsers * simt::kWarp};
+}
+
+}  // namespace carillon::phy::cuda
