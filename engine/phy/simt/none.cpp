@@ -1,6 +1,7 @@
 // Without nvcc: launches of kernels, none of which succeeds.
 #include "phy/estimate/cuda.hpp"
 #include "phy/ofdm/cuda.hpp"
+#include "phy/zeroforce/cuda.hpp"
 
 namespace carillon::phy::cuda {
 
@@ -9,5 +10,11 @@ using carillon::cuda::kNotBuilt;
 Status receive(const ReceiveTask&, Stream) { return kNotBuilt; }
 Status transmit(const TransmitTask&, Stream) { return kNotBuilt; }
 Status estimate(const EstimateTask&, Stream) { return kNotBuilt; }
+Status gram(const GramTask&, Stream) { return kNotBuilt; }
+Status factor(const FactorTask&, Stream) { return kNotBuilt; }
+Status weigh(const WeighTask&, Stream) { return kNotBuilt; }
+Status expand(const ExpandTask&, Stream) { return kNotBuilt; }
+Status antenna_power(const AntennaPowerTask&, Stream) { return kNotBuilt; }
+Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
 
 }  // namespace carillon::phy::cuda
