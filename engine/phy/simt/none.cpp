@@ -1,4 +1,6 @@
 // Without nvcc: launches of kernels, none of which succeeds.
+#include "phy/demap/cuda.hpp"
+#include "phy/equalize/cuda.hpp"
 #include "phy/estimate/cuda.hpp"
 #include "phy/ofdm/cuda.hpp"
 #include "phy/zeroforce/cuda.hpp"
@@ -16,5 +18,7 @@ Status weigh(const WeighTask&, Stream) { return kNotBuilt; }
 Status expand(const ExpandTask&, Stream) { return kNotBuilt; }
 Status antenna_power(const AntennaPowerTask&, Stream) { return kNotBuilt; }
 Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
+Status equalize(const EqualizeTask&, Stream) { return kNotBuilt; }
+Status recover(const RecoverTask&, Stream) { return kNotBuilt; }
 
 }  // namespace carillon::phy::cuda
