@@ -3,6 +3,7 @@
 #include "phy/equalize/cuda.hpp"
 #include "phy/estimate/cuda.hpp"
 #include "phy/ofdm/cuda.hpp"
+#include "phy/precode/cuda.hpp"
 #include "phy/zeroforce/cuda.hpp"
 
 namespace carillon::phy::cuda {
@@ -20,5 +21,6 @@ Status antenna_power(const AntennaPowerTask&, Stream) { return kNotBuilt; }
 Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
 Status equalize(const EqualizeTask&, Stream) { return kNotBuilt; }
 Status recover(const RecoverTask&, Stream) { return kNotBuilt; }
+Status precode(const PrecodeTask&, Stream) { return kNotBuilt; }
 
 }  // namespace carillon::phy::cuda
