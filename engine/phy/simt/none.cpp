@@ -2,8 +2,10 @@
 #include "phy/demap/cuda.hpp"
 #include "phy/equalize/cuda.hpp"
 #include "phy/estimate/cuda.hpp"
+#include "phy/ldpc/cuda.hpp"
 #include "phy/ofdm/cuda.hpp"
 #include "phy/precode/cuda.hpp"
+#include "phy/transport/cuda.hpp"
 #include "phy/zeroforce/cuda.hpp"
 
 namespace carillon::phy::cuda {
@@ -21,6 +23,10 @@ Status antenna_power(const AntennaPowerTask&, Stream) { return kNotBuilt; }
 Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
 Status equalize(const EqualizeTask&, Stream) { return kNotBuilt; }
 Status recover(const RecoverTask&, Stream) { return kNotBuilt; }
+Status decode(const DecodeTask&, Stream) { return kNotBuilt; }
+Status judge(const JudgeTask&, Stream) { return kNotBuilt; }
+Status desegment(const DesegmentTask&, Stream) { return kNotBuilt; }
+Status encode(const EncodeTask&, Stream) { return kNotBuilt; }
 Status precode(const PrecodeTask&, Stream) { return kNotBuilt; }
 
 }  // namespace carillon::phy::cuda

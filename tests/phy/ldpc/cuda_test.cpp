@@ -1,0 +1,270 @@
+// The decoder against the CPU's, bit by bit; ldpc_test.cpp holds that one against references.
+#include "phy/ldpc/cuda.hpp"
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "phy/ldpc/cuda.inl"
+#include "phy/modulation.hpp"
+#include "support/place.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::phy;
+using namespace carillon::phy::cuda;
+using test::Place;
+
+using Bytes = std::vector<std::uint8_t>;
+using Soft = std::vector<std::int8_t>;
+
+constexpr auto kDecode = [](auto& cta, const DecodeTask& task) { decode_block(cta, task); };
+
+std::vector<LdpcCode> all_codes() {
+  std::vector<LdpcCode> codes;
+  for (const std::uint8_t graph : {std::uint8_t{1}, std::uint8_t{2}})
+    for (const std::uint16_t z : kLiftingSizes) codes.push_back({graph, z});
+  return codes;
+}
+
+// Random information that ends in its CRC, then fillers.
+Bytes checked_info(LdpcCode code, std::uint32_t fillers, Crc kind, std::mt19937& random) {
+  Bytes info((code.info_bits() + 7) / 8);
+  const std::uint32_t bits = crc_bits(kind), first = code.info_bits() - fillers - bits;
+  const auto put = [&](std::uint32_t n, std::uint32_t bit) {
+    info[n / 8] = static_cast<std::uint8_t>(info[n / 8] | (bit & 1) << (7 - n % 8));
+  };
+  for (std::uint32_t n = 0; n < first; ++n) put(n, static_cast<std::uint32_t>(random()));
+  const std::uint32_t parity = crc(kind, info.data(), first);
+  for (std::uint32_t n = 0; n < bits; ++n) put(first + n, parity >> (bits - 1 - n));
+  return info;
+}
+
+// A code block over white noise; places from `sent` on and fillers are zero.
+Soft received(LdpcCode code, const Bytes& info, std::uint32_t fillers, std::uint32_t sent,
+              float sigma, std::mt19937& random) {
+  LdpcScratch scratch;
+  Bytes codeword((code.length() + 7) / 8);
+  ldpc_kernels().encode(code, info.data(), codeword.data(), scratch);
+  std::normal_distribution<float> noise(0, sigma);
+  const std::uint32_t known = code.info_bits() - fillers - 2U * code.lifting;
+  Soft soft(code.length());
+  for (std::uint32_t n = 0; n < sent; ++n) {
+    if (n >= known && n < known + fillers) continue;
+    const float y =
+        1.0F - 2.0F * static_cast<float>(codeword[n / 8] >> (n % 8) & 1) + noise(random);
+    const float llr = std::nearbyint(kLlrScale * 2.0F * y / (sigma * sigma));
+    soft[n] = static_cast<std::int8_t>(std::fmax(-127.0F, std::fmin(127.0F, llr)));
+  }
+  return soft;
+}
+
+// What became of blocks: iterations, and of how many which check held.
+struct Outcomes {
+  std::map<std::uint32_t, std::uint32_t> after;
+  std::uint32_t parity = 0, crc = 0, neither = 0;
+};
+
+// Decodes blocks on the device and, one by one, on the CPU.
+void compare(Place& place, LdpcCode code, const DecodeOptions& options,
+             const std::vector<Soft>& blocks, bool listed, Outcomes& outcomes) {
+  const auto count = static_cast<std::uint32_t>(blocks.size());
+  DecodeTask task = decode_task(code, options, count);
+  const std::size_t soft_stride = code.length() + 3;  // nothing is aligned
+  Soft soft(soft_stride * count);
+  for (std::uint32_t b = 0; b < count; ++b)
+    std::copy(blocks[b].begin(), blocks[b].end(), &soft[soft_stride * b]);
+  const std::int8_t* const at = place.put(soft);
+  if (listed) {
+    std::vector<const std::int8_t*> list(count);
+    for (std::uint32_t b = 0; b < count; ++b) list[b] = at + soft_stride * b;
+    task.soft_list = place.put(list);
+  } else {
+    task.soft = at;
+    task.soft_stride = soft_stride;
+  }
+  const std::size_t bytes = (code.info_bits() + 7) / 8;
+  task.info_stride = bytes + 1;
+  std::uint8_t* const decided = place.put(Bytes(task.info_stride * count, 0xee));
+  if (listed) {
+    std::vector<std::uint8_t*> list(count);
+    for (std::uint32_t b = 0; b < count; ++b) list[b] = decided + task.info_stride * b;
+    task.info_list = place.put(list);
+  } else {
+    task.info = decided;
+  }
+  task.results = place.room<DecodeResult>(count);
+  place.run(task, kDecode, decode);
+  const Bytes info = place.get(decided, task.info_stride * count);
+  const std::vector<DecodeResult> results = place.get(task.results, count);
+
+  LdpcScratch scratch;
+  for (std::uint32_t b = 0; b < count; ++b) {
+    Bytes expected(bytes);
+    DecodeBlock block{blocks[b].data(), expected.data()};
+    ldpc_kernels().decode(code, {&block, 1}, options, scratch);
+    const Bytes found(&info[task.info_stride * b], &info[task.info_stride * b] + bytes);
+    EXPECT_TRUE(found == expected && results[b].iterations == block.result.iterations &&
+                results[b].parity == block.result.parity && results[b].crc == block.result.crc)
+        << "BG" << int{code.base_graph} << " Z=" << code.lifting << " block " << b << " of "
+        << count << ": " << results[b].iterations << results[b].parity << results[b].crc << ", not "
+        << block.result.iterations << block.result.parity << block.result.crc;
+    EXPECT_EQ(int{info[task.info_stride * b + bytes]}, 0xee);
+    ++outcomes.after[results[b].iterations];
+    outcomes.parity += results[b].parity;
+    outcomes.crc += results[b].crc;
+    outcomes.neither += !results[b].parity && !results[b].crc;
+  }
+}
+
+// How many blocks make two thread blocks, the second one partly filled; few of the large ones.
+std::uint32_t blocks_of(LdpcCode code) {
+  return code.lifting >= 208 ? 1 : code.lifting >= 64 ? 2 : code.lifting % 4 != 0 ? 5 : 3;
+}
+
+GPU_TEST(CudaLdpc, DecodesEverySizeAsTheCpuDoes) {
+  std::mt19937 random(1);
+  Outcomes outcomes;
+  for (const LdpcCode code : all_codes())
+    for (std::uint32_t which = 0; which < 4; ++which) {
+      const std::uint32_t fillers = which == 2 ? 0 : code.lifting + code.lifting / 3;
+      const std::uint32_t sent = which == 0   ? code.length()
+                                 : which == 1 ? code.length() - 13U * code.lifting / 2
+                                              : code.length() / 2 + 1;
+      std::vector<Soft> blocks;
+      for (std::uint32_t b = 0; b < blocks_of(code); ++b)
+        blocks.push_back(received(code, checked_info(code, fillers, Crc::Crc16, random), fillers,
+                                  sent, 0.3F + 0.2F * static_cast<float>((which + b) % 4), random));
+      DecodeOptions options = {.fillers = fillers, .sent = sent, .max_iterations = 4};
+      options.crc = which % 2 == 0 ? Crc::None : Crc::Crc16;
+      options.crc_span = code.info_bits() - fillers;
+      options.early_stop = which != 1;
+      compare(place, code, options, blocks, which == 3, outcomes);
+    }
+  // Otherwise it says nothing of blocks that stop and of those that fail.
+  for (std::uint32_t i = 1; i <= 4; ++i) EXPECT_GT(outcomes.after[i], 5U) << i;
+  EXPECT_GT(outcomes.parity, 50U);
+  EXPECT_GT(outcomes.crc, 50U);
+  EXPECT_GT(outcomes.neither, 50U);
+}
+
+// So many that thread blocks have several groups and the last is partly filled.
+GPU_TEST(CudaLdpc, BlocksThatShareThreadsAreDecodedAsIfEachWereAlone) {
+  std::mt19937 random(2);
+  Outcomes outcomes;
+  for (const LdpcCode code : {LdpcCode{1, 2}, LdpcCode{2, 3}, LdpcCode{2, 4}, LdpcCode{1, 8},
+                              LdpcCode{2, 30}, LdpcCode{2, 52}}) {
+    const std::uint32_t fillers = code.lifting / 2, sent = code.length() - code.lifting / 2;
+    const std::uint32_t count = code.lifting < 30 ? 150 : 22;
+    std::vector<Soft> blocks;
+    for (std::uint32_t b = 0; b < count; ++b) {
+      blocks.push_back(received(code, checked_info(code, fillers, Crc::Crc16, random), fillers,
+                                sent, 0.4F + 0.2F * static_cast<float>(b % 5), random));
+      if (b == 3)
+        for (std::uint32_t n = 30U * code.lifting; n < sent; ++n) blocks[b][n] = 0;
+      if (b == 4) blocks[b].assign(code.length(), 0);
+    }
+    DecodeOptions options = {.fillers = fillers, .sent = sent, .max_iterations = 6};
+    options.crc = Crc::Crc16;
+    options.crc_span = code.info_bits() - fillers;
+    compare(place, code, options, blocks, false, outcomes);
+  }
+  for (std::uint32_t i = 1; i <= 6; ++i) EXPECT_GT(outcomes.after[i], 3U) << i;
+}
+
+// Any bytes at all, -128 too, and none but the largest.
+GPU_TEST(CudaLdpc, SaturatesAsTheCpuDoes) {
+  std::mt19937 random(3);
+  Outcomes outcomes;
+  for (const LdpcCode code : {LdpcCode{1, 7}, LdpcCode{1, 36}, LdpcCode{2, 15}, LdpcCode{2, 80}}) {
+    std::vector<Soft> blocks(6, Soft(code.length()));
+    for (auto& value : blocks[0]) value = static_cast<std::int8_t>(random());
+    for (auto& value : blocks[1]) value = random() % 2 == 0 ? -128 : 127;
+    for (auto& value : blocks[2]) value = random() % 64 == 0 ? 100 : -128;
+    for (auto& value : blocks[3]) value = -128;
+    for (auto& value : blocks[4]) value = static_cast<std::int8_t>(random() % 5 * 31);
+    for (auto& value : blocks[5]) value = static_cast<std::int8_t>(random() % 7) - 3;
+    for (const bool early_stop : {false, true})
+      compare(place, code, {.max_iterations = 7, .early_stop = early_stop}, blocks, false,
+              outcomes);
+  }
+}
+
+GPU_TEST(CudaLdpc, HighRatesAndEveryChoiceOfOptions) {
+  std::mt19937 random(4);
+  Outcomes outcomes;
+  for (const LdpcCode code : {LdpcCode{1, 104}, LdpcCode{2, 22}, LdpcCode{1, 384}}) {
+    const std::uint32_t z = code.lifting, k = code.info_bits();
+    for (const std::uint32_t sent : {k + z, k + 3 * z + 1, 0U})
+      for (const std::uint32_t fillers : {0U, k - 2 * z, k - z / 2}) {
+        if (z == 384 && (sent == 0 || fillers != 0)) continue;
+        const std::uint32_t kept = std::min(fillers, k - 3 * z);
+        const Bytes info = checked_info(code, kept, Crc::Crc24A, random);
+        const std::vector<Soft> blocks(
+            2, received(code, info, kept, std::min(sent, code.length()), 0.45F, random));
+        DecodeOptions options = {.fillers = fillers, .sent = sent, .max_iterations = 4};
+        options.crc = Crc::Crc24A;
+        for (const std::uint32_t span : {k - kept, 24U, 0U}) {
+          options.crc_span = span;
+          compare(place, code, options, blocks, true, outcomes);
+        }
+      }
+  }
+}
+
+TEST(CudaLdpc, FlagsOfARowHavePlacesOfTheirOwnAboveItsMagnitudes) {
+  for (std::uint32_t degree = 2; degree <= kMaxDegree; ++degree) {
+    std::vector<std::uint32_t> words(record_words(degree));
+    words[0] = words[1] = 0x1f;
+    for (std::uint32_t flag = 0; flag < 2 * degree; ++flag) {
+      EXPECT_LT(flag_word(flag), words.size());
+      EXPECT_LT(flag_bit(flag), 8U);
+      EXPECT_EQ(words.at(flag_word(flag)) >> flag_bit(flag) & 1, 0U);
+      words.at(flag_word(flag)) |= 1U << flag_bit(flag);
+    }
+    EXPECT_NE(words.back(), 0U);
+  }
+}
+
+TEST(CudaLdpc, EveryBatchOfEveryCodeFitsADevice) {
+  for (const LdpcCode code : all_codes())
+    for (const std::uint32_t count : {1U, 5U, 30U, 208U, 700U, 3000U, 100000U}) {
+      const DecodeTask task = decode_task(code, {}, count);
+      const simt::Launch launch = launch_of(task);
+      const std::uint32_t each = task.shape.groups * task.shape.blocks;
+      EXPECT_LE(launch.shared_bytes, simt::kMostSharedBytes);
+      EXPECT_LE(launch.threads, kDecodeThreads);
+      EXPECT_LE(task.shape.groups * task.shape.words, launch.threads);
+      EXPECT_GE(launch.x * each, count);
+      EXPECT_LT((launch.x - 1) * each, count);
+      // Large batches leave few lanes idle.
+      if (count == 100000) {
+        EXPECT_GE(task.shape.groups * task.shape.words * 10, launch.threads * 8);
+      }
+    }
+}
+
+TEST(CudaLdpc, EveryEdgeOfEveryCodeLeadsToItsBit) {
+  for (const LdpcCode code : all_codes()) {
+    const BaseGraph graph = base_graph(code);
+    const DecodeTask task = decode_task(code, {}, 100000);
+    const DecodeShape& shape = task.shape;
+    for (std::uint32_t e = 0; e < graph.row_begin[graph.rows]; ++e) {
+      if (graph.column[e] >= task.info_columns + kCoreRows) continue;  // extension columns
+      const std::uint32_t start = task.edges[e].start / 4 - graph.column[e] * column_words(shape);
+      for (std::uint32_t i = 0; i < code.lifting; ++i) {
+        const std::uint32_t place = i % shape.words, lane = i / shape.words;
+        const bool back = place >= task.edges[e].limit_and_turn >> 16;
+        const std::uint32_t word = place + start - (back ? shape.words : 0);
+        const std::uint32_t turned = (task.edges[e].limit_and_turn & 0xffff) / 8 + (back ? 1U : 0U);
+        const std::uint32_t found =
+            shape.blocks == 4 ? word : word + (lane + turned) % 4 * shape.words;
+        EXPECT_EQ(found, (i + graph.shift[e]) % code.lifting);
+      }
+    }
+  }
+}
+
+}  // namespace
