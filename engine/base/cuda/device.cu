@@ -85,6 +85,39 @@ Status copy_out(void* to, const void* from, std::size_t bytes) {
   return Status(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
 }
 
+Graph::Graph(const std::function<Status(Stream)>& launches) {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  const auto keep = [&](Status status) {
+    if (status_.ok()) status_ = status;
+    return status.ok();
+  };
+  if (!keep(Status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)))) return;
+  if (keep(Status(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)))) {
+    keep(launches(stream));
+    if (keep(Status(cudaStreamEndCapture(stream, &graph))) && status_.ok())
+      keep(Status(cudaGraphInstantiate(&executable_, graph, 0)));
+  }
+  if (graph != nullptr) keep(Status(cudaGraphDestroy(graph)));
+  keep(Status(cudaStreamDestroy(stream)));
+}
+
+Graph::Graph(Graph&& other) noexcept { *this = std::move(other); }
+
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(executable_, other.executable_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+Graph::~Graph() {
+  if (executable_ != nullptr) (void)cudaGraphExecDestroy(executable_);
+}
+
+Status Graph::launch(Stream stream) const {
+  return status_.ok() ? Status(cudaGraphLaunch(executable_, stream)) : status_;
+}
+
 LastLaunch& last_launch() {
   thread_local LastLaunch last;
   return last;

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/cuda/status.hpp"
+
+struct CUgraphExec_st;
 
 namespace carillon::cuda {
 
@@ -60,6 +63,27 @@ class Memory {
 /// From the host's memory and back, when all that was launched before has ended.
 Status copy_in(void* to, const void* from, std::size_t bytes);
 Status copy_out(void* to, const void* from, std::size_t bytes);
+
+/// Launches that are given to a device as one: a symbol's kernels, or a frame's.
+class Graph {
+ public:
+  Graph() = default;
+  /// What `launches` puts on its stream, in order. Nothing runs yet.
+  explicit Graph(const std::function<Status(Stream)>& launches);
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  Graph(Graph&& other) noexcept;
+  Graph& operator=(Graph&& other) noexcept;
+  ~Graph();
+
+  /// What went wrong when it was made; then it cannot be launched.
+  const Status& status() const { return status_; }
+  Status launch(Stream stream) const;
+
+ private:
+  CUgraphExec_st* executable_ = nullptr;
+  Status status_;
+};
 
 /// What this thread launched last: for measurements, which ask the driver about it.
 struct LastLaunch {

@@ -30,6 +30,16 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() = default;
 Status Memory::clear() { return kNotBuilt; }
 
+Graph::Graph(const std::function<Status(Stream)>&) : status_(kNotBuilt) {}
+Graph::Graph(Graph&& other) noexcept { *this = std::move(other); }
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(executable_, other.executable_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+Graph::~Graph() = default;
+Status Graph::launch(Stream) const { return status_; }
+
 Status copy_in(void*, const void*, std::size_t) { return kNotBuilt; }
 Status copy_out(void*, const void*, std::size_t) { return kNotBuilt; }
 Status finish() { return kNotBuilt; }

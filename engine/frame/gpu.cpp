@@ -1,0 +1,134 @@
+#include "frame/gpu.hpp"
+
+#include <stdexcept>
+
+#include "frame/gpu_arrays.hpp"
+#include "frame/pipeline.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using namespace phy::cuda;
+
+void demand(const cuda::Status& status) {
+  if (!status.ok()) throw std::runtime_error("GPU memory: " + status.text());
+}
+
+struct Launcher {
+  cuda::Stream stream;
+  cuda::Status operator()(const ReceiveTask& t) const { return receive(t, stream); }
+  cuda::Status operator()(const EstimateTask& t) const { return estimate(t, stream); }
+  cuda::Status operator()(const GramTask& t) const { return gram(t, stream); }
+  cuda::Status operator()(const FactorTask& t) const { return factor(t, stream); }
+  cuda::Status operator()(const WeighTask& t) const { return weigh(t, stream); }
+  cuda::Status operator()(const ExpandTask& t) const { return expand(t, stream); }
+  cuda::Status operator()(const AntennaPowerTask& t) const { return antenna_power(t, stream); }
+  cuda::Status operator()(const GainTask& t) const { return choose_gain(t, stream); }
+  cuda::Status operator()(const EqualizeTask& t) const { return equalize(t, stream); }
+  cuda::Status operator()(const RecoverTask& t) const { return recover(t, stream); }
+  cuda::Status operator()(const DecodeTask& t) const { return decode(t, stream); }
+  cuda::Status operator()(const JudgeTask& t) const { return judge(t, stream); }
+  cuda::Status operator()(const DesegmentTask& t) const { return desegment(t, stream); }
+  cuda::Status operator()(const EncodeTask& t) const { return encode(t, stream); }
+  cuda::Status operator()(const PrecodeTask& t) const { return precode(t, stream); }
+  cuda::Status operator()(const TransmitTask& t) const { return transmit(t, stream); }
+};
+
+}  // namespace
+
+void* DeviceMemory::room(std::size_t bytes) {
+  cuda::Memory& piece = pieces_.emplace_back(bytes);
+  demand(piece.status());
+  demand(piece.clear());
+  return piece.data();
+}
+
+void DeviceMemory::write(void* to, const void* from, std::size_t bytes) {
+  demand(cuda::copy_in(to, from, bytes));
+}
+
+cuda::Status launch(const GpuTask& task, cuda::Stream stream) {
+  return std::visit(Launcher{stream}, task);
+}
+
+phy::Runs put_runs(const Frame& frame, Direction direction, GpuMemory& memory,
+                   const std::vector<std::vector<std::size_t>>& buffers) {
+  const bool up = direction == Direction::Uplink;
+  phy::RunTable table(up ? phy::RunTable::Order::Decoder : phy::RunTable::Order::Sent);
+  for (const auto symbol : frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink))
+    for (const Allocation& a : frame.allocations(symbol)) {
+      if (a.count == 0) {
+        table.add({});
+        continue;
+      }
+      table.add({.plan = &frame.plan(frame.transport_blocks(direction)[a.transport_block]),
+                 .first_subcarrier = a.first_subcarrier,
+                 .count = a.count,
+                 .first_re = a.first_re,
+                 .signs = static_cast<std::uint32_t>(a.signs),
+                 .buffers = buffers[a.transport_block]});
+    }
+  const std::vector<std::uint16_t> signs(frame.signs().begin(), frame.signs().end());
+  return {put(memory, table.runs()), put(memory, table.first()), put(memory, table.places()),
+          put(memory, signs)};
+}
+
+struct GpuFrame::Arrays {
+  Arrays(const Frame& frame, GpuMemory& memory)
+      : frame(frame), uplink(frame, memory), downlink(frame, memory, uplink.combiners()) {}
+
+  const Frame& frame;
+  GpuUplink uplink;
+  GpuDownlink downlink;
+};
+
+GpuFrame::GpuFrame(const Frame& frame, GpuMemory& memory)
+    : arrays_(std::make_unique<Arrays>(frame, memory)) {}
+GpuFrame::~GpuFrame() = default;
+
+std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t count) const {
+  const Ordinals symbols{first, count};
+  switch (op) {
+    case Op::PilotFft: return arrays_->uplink.pilot_fft(symbols);
+    case Op::UplinkFft: return arrays_->uplink.uplink_fft(symbols);
+    case Op::ZeroForce: return arrays_->uplink.zero_force();
+    case Op::EqualizeDemodulate: return arrays_->uplink.equalize_demodulate(symbols);
+    case Op::Decode: return arrays_->uplink.decode(symbols);
+    case Op::Store: return arrays_->uplink.store(symbols);
+    case Op::Encode: return arrays_->downlink.encode(symbols);
+    case Op::Precode: return arrays_->downlink.precode(symbols);
+    case Op::Ifft: return arrays_->downlink.ifft(symbols);
+    case Op::Load:
+    case Op::Modulate: break;
+  }
+  return {};
+}
+
+std::int16_t* GpuFrame::samples(std::uint32_t symbol, std::uint32_t antenna) const {
+  const Symbol& of = arrays_->frame.symbol(symbol);
+  const GpuSamples& all = of.kind == SymbolKind::Pilot    ? arrays_->uplink.pilot_samples
+                          : of.kind == SymbolKind::Uplink ? arrays_->uplink.samples
+                                                          : arrays_->downlink.samples;
+  return all.at(of.ordinal) + 2 * (std::size_t{antenna} * all.length) - 2 * of.prefix;
+}
+
+std::uint8_t* GpuFrame::missing(SymbolKind kind) const {
+  return kind == SymbolKind::Pilot ? arrays_->uplink.pilot_missing : arrays_->uplink.missing;
+}
+
+std::uint8_t* GpuFrame::payload(Direction direction) const {
+  return direction == Direction::Uplink ? arrays_->uplink.payload : arrays_->downlink.payload;
+}
+
+const std::uint8_t* GpuFrame::good() const { return arrays_->uplink.good; }
+const std::uint8_t* GpuFrame::judged() const { return arrays_->uplink.judged; }
+const phy::DecodeResult* GpuFrame::results() const { return arrays_->uplink.results; }
+std::uint32_t GpuFrame::good_place(std::uint32_t transport_block) const {
+  return arrays_->uplink.transport_blocks().place(transport_block);
+}
+std::uint32_t GpuFrame::result_place(std::uint32_t code_block) const {
+  return arrays_->uplink.code_blocks().place(code_block);
+}
+const float* GpuFrame::gain() const { return arrays_->uplink.combiners().gain; }
+
+}  // namespace carillon::frame

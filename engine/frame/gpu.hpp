@@ -1,0 +1,96 @@
+// What a frame's opcodes are on a GPU: its arrays in a device's memory, and the kernels that each
+// opcode launches, for one symbol or for many. The CPU's counterpart is pipeline.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/cuda/device.hpp"
+#include "frame/frame.hpp"
+#include "frame/opcodes.hpp"
+#include "phy/demap/cuda.hpp"
+#include "phy/equalize/cuda.hpp"
+#include "phy/estimate/cuda.hpp"
+#include "phy/ldpc/cuda.hpp"
+#include "phy/ofdm/cuda.hpp"
+#include "phy/precode/cuda.hpp"
+#include "phy/transport/cuda.hpp"
+#include "phy/zeroforce/cuda.hpp"
+
+namespace carillon::frame {
+
+/// Where a frame's arrays lie: on a device, or in tests on the host.
+class GpuMemory {
+ public:
+  virtual ~GpuMemory() = default;
+  /// Zeros, kept as long as this. Throws std::runtime_error when there are not so many bytes.
+  virtual void* room(std::size_t bytes) = 0;
+  /// From the host's memory. Throws std::runtime_error when the device fails.
+  virtual void write(void* to, const void* from, std::size_t bytes) = 0;
+};
+
+/// Of the current device.
+class DeviceMemory final : public GpuMemory {
+ public:
+  void* room(std::size_t bytes) override;
+  void write(void* to, const void* from, std::size_t bytes) override;
+
+ private:
+  std::vector<cuda::Memory> pieces_;
+};
+
+/// A kernel and all that it is launched with.
+using GpuTask = std::variant<phy::cuda::ReceiveTask, phy::cuda::EstimateTask, phy::cuda::GramTask,
+                             phy::cuda::FactorTask, phy::cuda::WeighTask, phy::cuda::ExpandTask,
+                             phy::cuda::AntennaPowerTask, phy::cuda::GainTask,
+                             phy::cuda::EqualizeTask, phy::cuda::RecoverTask, phy::cuda::DecodeTask,
+                             phy::cuda::JudgeTask, phy::cuda::DesegmentTask, phy::cuda::EncodeTask,
+                             phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
+
+/// In order on the stream, on the device that the task's arrays are on.
+cuda::Status launch(const GpuTask& task, cuda::Stream stream);
+
+/// One frame in flight. Tasks only name its arrays: they may be asked for once and launched for
+/// every frame.
+class GpuFrame {
+ public:
+  /// Both outlive this. Throws what `memory` throws.
+  GpuFrame(const Frame& frame, GpuMemory& memory);
+  ~GpuFrame();
+
+  /// What an opcode does for `count` symbols of its kind (P: PilotFft, U: UplinkFft,
+  /// EqualizeDemodulate, Decode, Store, D: Encode, Precode, Ifft) from the first-th on, in this
+  /// order; for all of them in as few launches as for one. ZeroForce has none of its own: all its
+  /// tasks come with any count. Modulate is part of Precode, and Load is whoever copies samples.
+  /// A transport block is encoded where it begins, whole.
+  std::vector<GpuTask> tasks(Op op, std::uint32_t first, std::uint32_t count) const;
+
+  /// Samples of an antenna in a symbol (P, U or D), prefix first; those that came to nothing are
+  /// marked in `missing` [symbol ordinal][antenna] of their kind.
+  std::int16_t* samples(std::uint32_t symbol, std::uint32_t antenna) const;
+  std::uint8_t* missing(SymbolKind kind) const;
+  /// Payloads at TransportBlock::payload_offset.
+  std::uint8_t* payload(Direction direction) const;
+  /// A byte for each uplink transport block, at good_place(block): its own CRC holds; and for each
+  /// code block, at result_place(block): it is what was sent, as far as the code can tell. A
+  /// transport block is good when all of these are 1.
+  const std::uint8_t* good() const;
+  const std::uint8_t* judged() const;
+  const phy::DecodeResult* results() const;
+  std::uint32_t good_place(std::uint32_t transport_block) const;
+  std::uint32_t result_place(std::uint32_t code_block) const;
+  /// The precoder's gain, after ZeroForce.
+  const float* gain() const;
+
+ private:
+  struct Uplink;
+  struct Downlink;
+  struct Arrays;
+
+  std::unique_ptr<Arrays> arrays_;
+};
+
+}  // namespace carillon::frame

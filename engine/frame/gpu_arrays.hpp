@@ -1,0 +1,202 @@
+// What both directions of a frame on a GPU are made with.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "frame/gpu.hpp"
+
+namespace carillon::frame {
+
+template <typename T>
+T* room(GpuMemory& memory, std::size_t count) {
+  return static_cast<T*>(memory.room(std::max<std::size_t>(count, 1) * sizeof(T)));
+}
+
+template <typename T>
+T* put(GpuMemory& memory, const std::vector<T>& values) {
+  T* const to = room<T>(memory, values.size());
+  if (!values.empty()) memory.write(to, values.data(), values.size() * sizeof(T));
+  return to;
+}
+
+/// Symbols of a kind: ordinals [first, first + count).
+struct Ordinals {
+  std::uint32_t first, count;
+};
+
+/// Blocks by plan, and those of a plan by symbol, so that one launch can work on many: those of a
+/// plan in consecutive symbols follow each other.
+class BlockOrder {
+ public:
+  struct Block {
+    std::uint32_t plan, ordinal, index;
+    auto operator<=>(const Block&) const = default;
+  };
+  BlockOrder() = default;
+  explicit BlockOrder(std::vector<Block> blocks) : blocks_(std::move(blocks)) {
+    std::ranges::sort(blocks_);
+    places_.resize(blocks_.size());
+    for (std::uint32_t i = 0; i < blocks_.size(); ++i) places_[blocks_[i].index] = i;
+  }
+
+  std::span<const Block> blocks() const { return blocks_; }
+  std::uint32_t place(std::uint32_t index) const { return places_[index]; }
+
+  /// visit(place of the first, blocks of one plan in those symbols), for each plan that has some.
+  template <typename Visit>
+  void for_plans(Ordinals symbols, Visit&& visit) const {
+    for (auto begin = blocks_.begin(); begin != blocks_.end();) {
+      const auto end =
+          std::find_if(begin, blocks_.end(), [&](const Block& b) { return b.plan != begin->plan; });
+      const auto before = [&](std::uint32_t ordinal) {
+        return std::partition_point(begin, end,
+                                    [&](const Block& b) { return b.ordinal < ordinal; });
+      };
+      const auto from = before(symbols.first), to = before(symbols.first + symbols.count);
+      if (from != to)
+        visit(static_cast<std::uint32_t>(from - blocks_.begin()), std::span(from, to));
+      begin = end;
+    }
+  }
+
+ private:
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> places_;  // [index]
+};
+
+/// Where two things of a block lie.
+struct Offsets {
+  std::size_t a, b;
+};
+
+/// Cuts blocks into stretches in which the offsets of both grow evenly: visit(first, count, offsets
+/// of the first, step).
+template <typename OffsetsOf, typename Visit>
+void for_stretches(std::span<const BlockOrder::Block> blocks, OffsetsOf&& offsets_of,
+                   Visit&& visit) {
+  for (std::uint32_t first = 0, count = 0; first < blocks.size(); first += count) {
+    const Offsets at = offsets_of(blocks[first].index);
+    Offsets step{0, 0};
+    for (count = 1; first + count < blocks.size(); ++count) {
+      const Offsets next = offsets_of(blocks[first + count].index);
+      if (count == 1) step = {next.a - at.a, next.b - at.b};
+      if (next.a - at.a != count * step.a || next.b - at.b != count * step.b) break;
+    }
+    visit(first, count, at, step);
+  }
+}
+
+/// Combiners as ZeroForce leaves them and others read them; null: not kept so.
+struct GpuCombiners {
+  phy::Tile* tiles = nullptr;
+  phy::Complex* scalars = nullptr;
+  phy::HalfTile* half_tiles = nullptr;
+  phy::HalfComplex* half_scalars = nullptr;
+  float* half_scale = nullptr;
+  float* post_noise = nullptr;
+  float* gain = nullptr;
+};
+
+/// Of one kind of symbol: [ordinal][antenna], each as long as the frame's longest symbol, so that
+/// all transforms begin at the same place.
+struct GpuSamples {
+  GpuSamples(const Frame& frame, SymbolKind kind, GpuMemory& memory)
+      : length(frame.most_samples()),
+        prefix(length - frame.ofdm().shape().fft_size),
+        antennas(frame.format().antennas),
+        iq(room<std::int16_t>(memory, 2 * frame.symbols_of(kind).size() * antennas * length)) {}
+
+  /// Where transforms of the symbol begin.
+  std::int16_t* at(std::uint32_t ordinal) const {
+    return iq + 2 * (std::size_t{ordinal} * antennas * length + prefix);
+  }
+
+  std::uint32_t length, prefix, antennas;
+  std::int16_t* iq;
+};
+
+class GpuUplink {
+ public:
+  GpuUplink(const Frame& frame, GpuMemory& memory);
+
+  std::vector<GpuTask> pilot_fft(Ordinals symbols) const;
+  std::vector<GpuTask> uplink_fft(Ordinals symbols) const;
+  std::vector<GpuTask> zero_force() const;
+  std::vector<GpuTask> equalize_demodulate(Ordinals symbols) const;
+  std::vector<GpuTask> decode(Ordinals symbols) const;
+  std::vector<GpuTask> store(Ordinals symbols) const;
+
+  const GpuCombiners& combiners() const { return combiners_; }
+  const BlockOrder& code_blocks() const { return code_blocks_; }
+  const BlockOrder& transport_blocks() const { return transport_blocks_; }
+
+  GpuSamples pilot_samples, samples;
+  std::uint8_t *pilot_missing, *missing;
+  std::uint8_t* payload;
+  std::uint8_t *good, *judged;
+  phy::DecodeResult* results;
+
+ private:
+  void lay_out_estimates(GpuMemory& memory);
+  void lay_out_combiners(GpuMemory& memory);
+  void lay_out_grid(GpuMemory& memory);
+  void lay_out_blocks(GpuMemory& memory);
+  void desegment(Ordinals symbols, bool several, std::vector<GpuTask>& tasks) const;
+  std::size_t row() const { return std::size_t{frame_.tiles()} * frame_.array().antenna_stride; }
+
+  const Frame& frame_;
+  bool half_, single_;
+  phy::cuda::OfdmView ofdm_{};
+  phy::Tile *pilot_division_ = nullptr, *pilot_rows_ = nullptr, *csi_ = nullptr;
+  float* noise_ = nullptr;
+  phy::cuda::EstimateTask estimate_{};
+  phy::cuda::CombineTask combine_{};
+  phy::cuda::ExpandTask expand_{};
+  float* power_ = nullptr;
+  GpuCombiners combiners_;
+  phy::Tile* grid_ = nullptr;
+  phy::HalfTile* half_grid_ = nullptr;
+  phy::Runs runs_{};
+  std::int8_t *soft_ = nullptr, *recovered_ = nullptr;
+  std::uint8_t* info_ = nullptr;
+  BlockOrder code_blocks_, transport_blocks_;
+  // [place]
+  const std::int8_t** soft_list_ = nullptr;
+  std::uint8_t** info_list_ = nullptr;
+  phy::cuda::Recovery* recoveries_ = nullptr;
+};
+
+class GpuDownlink {
+ public:
+  GpuDownlink(const Frame& frame, GpuMemory& memory, const GpuCombiners& combiners);
+
+  std::vector<GpuTask> encode(Ordinals symbols) const;
+  std::vector<GpuTask> precode(Ordinals symbols) const;
+  std::vector<GpuTask> ifft(Ordinals symbols) const;
+
+  GpuSamples samples;
+  std::uint8_t* payload;
+
+ private:
+  void lay_out_blocks(GpuMemory& memory);
+
+  const Frame& frame_;
+  const GpuCombiners& combiners_;
+  phy::cuda::OfdmView ofdm_{};
+  phy::Runs runs_{};
+  phy::Tile *reference_ = nullptr, *grid_ = nullptr;
+  std::uint32_t *coded_ = nullptr, *saturated_ = nullptr;
+  std::vector<std::size_t> coded_at_;  // words, [transport block]
+  BlockOrder transport_blocks_;
+};
+
+/// The tables of who has which subcarriers in the symbols of a direction; buffers_of(transport
+/// block) → bytes of each of its code blocks' buffers.
+phy::Runs put_runs(const Frame& frame, Direction direction, GpuMemory& memory,
+                   const std::vector<std::vector<std::size_t>>& buffers);
+
+}  // namespace carillon::frame

@@ -1,0 +1,338 @@
+// The uplink on a GPU, one function for each opcode.
+#include <algorithm>
+#include <numeric>
+
+#include "frame/gpu_arrays.hpp"
+#include "frame/pipeline.hpp"
+#include "frame/transmit.hpp"
+
+namespace carillon::frame {
+namespace {
+
+using phy::kTileLanes;
+
+std::size_t symbols_of(const Frame& frame, SymbolKind kind) {
+  return frame.symbols_of(kind).size();
+}
+
+// The same rule as on a CPU that multiplies in half precision.
+bool in_half(const Frame& frame) { return Pipeline::uses_half(frame, Isa::Avx512Fp16); }
+
+phy::cuda::ReceiveTask receive_of(const GpuSamples& samples, const phy::cuda::OfdmView& ofdm,
+                                  const std::uint8_t* missing, Ordinals symbols) {
+  phy::cuda::ReceiveTask task{};
+  task.plan = ofdm;
+  task.antennas = samples.antennas;
+  task.symbols = symbols.count;
+  task.iq = samples.at(symbols.first);
+  task.iq_antenna = samples.length;
+  task.iq_symbol = std::size_t{samples.antennas} * samples.length;
+  task.missing = missing + std::size_t{symbols.first} * samples.antennas;
+  return task;
+}
+
+}  // namespace
+
+GpuUplink::GpuUplink(const Frame& frame, GpuMemory& memory)
+    : pilot_samples(frame, SymbolKind::Pilot, memory),
+      samples(frame, SymbolKind::Uplink, memory),
+      frame_(frame),
+      half_(in_half(frame)),
+      single_(!half_ || symbols_of(frame, SymbolKind::Downlink) != 0) {
+  const std::size_t antennas = frame.format().antennas;
+  ofdm_ = phy::cuda::view(frame.ofdm(),
+                          put(memory, phy::cuda::fft_roots(frame.ofdm().shape().fft_size)));
+  pilot_missing = room<std::uint8_t>(memory, symbols_of(frame, SymbolKind::Pilot) * antennas);
+  missing = room<std::uint8_t>(memory, symbols_of(frame, SymbolKind::Uplink) * antennas);
+  lay_out_estimates(memory);
+  lay_out_combiners(memory);
+  lay_out_grid(memory);
+  lay_out_blocks(memory);
+}
+
+void GpuUplink::lay_out_estimates(GpuMemory& memory) {
+  const FrameFormat& f = frame_.format();
+  const std::size_t pilots = symbols_of(frame_, SymbolKind::Pilot), tiles = frame_.tiles();
+  std::vector<phy::Tile> division;
+  for (std::size_t p = 0; p < pilots; ++p)
+    division.insert(division.end(), frame_.pilot_division().begin(), frame_.pilot_division().end());
+  pilot_division_ = put(memory, division);
+  pilot_rows_ = room<phy::Tile>(memory, pilots * f.antennas * tiles);
+  noise_ = room<float>(memory, pilots * f.antennas);
+
+  std::vector<phy::EstimatePlan> plans;
+  for (std::uint32_t offset = 0; offset < frame_.comb(); ++offset)
+    plans.emplace_back(f.numerology.subcarriers, frame_.comb(), offset, f.combiner.group);
+  const phy::cuda::EstimateTaps taps = phy::cuda::taps_of(plans);
+  std::vector<phy::cuda::EstimateUser> users;
+  combine_.noise_gain = 1;
+  for (std::uint32_t u = 0; u < f.users; ++u) {
+    users.push_back({frame_.pilot_symbol_of(u), u % frame_.comb()});
+    // The errors of all users' estimates come with their unit-energy symbols: noise like the other.
+    combine_.noise_gain += plans[u % frame_.comb()].noise_gain();
+  }
+  estimate_.tiles = taps.tiles;
+  estimate_.tap_count = taps.count;
+  estimate_.taps = put(memory, taps.taps);
+  estimate_.antennas = f.antennas;
+  estimate_.of = put(memory, users);
+  estimate_.rows = pilot_rows_;
+  estimate_.row_stride = f.antennas * tiles;
+  estimate_.antenna_stride = tiles;
+  estimate_.tile_stride = 1;
+  estimate_.csi_user_stride = frame_.array().antenna_stride;
+  estimate_.csi_tile_stride = std::size_t{f.users} * frame_.array().antenna_stride;
+  csi_ = room<phy::Tile>(memory, taps.tiles * estimate_.csi_tile_stride);
+}
+
+void GpuUplink::lay_out_combiners(GpuMemory& memory) {
+  const FrameFormat& f = frame_.format();
+  const std::size_t lanes = std::size_t{estimate_.tiles} * kTileLanes;
+  const std::uint32_t blocks = phy::cuda::triangle(phy::cuda::user_blocks(f.users));
+  combine_.detector = f.combiner.kind;
+  combine_.antennas = f.antennas;
+  combine_.users = f.users;
+  combine_.tiles = estimate_.tiles;
+  combine_.csi = csi_;
+  combine_.tile_stride = estimate_.csi_tile_stride;
+  combine_.user_stride = estimate_.csi_user_stride;
+  combine_.w = room<phy::Tile>(memory, combine_.tiles * combine_.tile_stride);
+  combine_.noise = noise_;
+  combine_.noise_count =
+      static_cast<std::uint32_t>(symbols_of(frame_, SymbolKind::Pilot)) * f.antennas;
+  combine_.slices = phy::cuda::slices_for(f.antennas, f.users, combine_.tiles);
+  combine_.squares = room<phy::cuda::SquareBlock>(memory, lanes * combine_.slices * blocks);
+  combine_.gains = room<float>(memory, lanes * f.users);
+  combine_.mean_noise = room<float>(memory, 1);
+  combine_.variances = room<float>(memory, lanes * f.users);
+  combine_.flags = room<std::uint32_t>(memory, lanes);
+
+  const std::uint32_t group = f.combiner.group;
+  const std::size_t users = std::size_t{frame_.tiles()} * f.users;
+  const std::size_t weights = users * frame_.array().antenna_stride;
+  if (group == 16) {
+    if (single_) combiners_.scalars = room<phy::Complex>(memory, weights);
+    if (half_) combiners_.half_scalars = room<phy::HalfComplex>(memory, weights);
+  } else {
+    if (single_) combiners_.tiles = group == 1 ? combine_.w : room<phy::Tile>(memory, weights);
+    if (half_) combiners_.half_tiles = room<phy::HalfTile>(memory, weights);
+  }
+  if (half_) combiners_.half_scale = room<float>(memory, users);
+  combiners_.post_noise = room<float>(memory, users * kTileLanes);
+  combiners_.gain = room<float>(memory, 1);
+  power_ = room<float>(memory, std::size_t{combine_.tiles} * f.antennas);
+
+  expand_.of = combine_;
+  expand_.group = group;
+  expand_.subcarriers = f.numerology.subcarriers;
+  expand_.tiles = group == 1 ? nullptr : combiners_.tiles;
+  expand_.half = combiners_.half_tiles;
+  expand_.scalars = combiners_.scalars;
+  expand_.half_scalars = combiners_.half_scalars;
+  expand_.user_stride = frame_.array().antenna_stride;
+  expand_.tile_stride = f.users * expand_.user_stride;
+  expand_.half_scale = combiners_.half_scale;
+  expand_.post_noise = combiners_.post_noise;
+}
+
+void GpuUplink::lay_out_grid(GpuMemory& memory) {
+  const std::size_t tiles = symbols_of(frame_, SymbolKind::Uplink) * row();
+  if (half_)
+    half_grid_ = room<phy::HalfTile>(memory, tiles);
+  else
+    grid_ = room<phy::Tile>(memory, tiles);
+}
+
+void GpuUplink::lay_out_blocks(GpuMemory& memory) {
+  const auto blocks = frame_.transport_blocks(Direction::Uplink);
+  const auto places = frame_.code_blocks(Direction::Uplink);
+  const auto ordinal = [&](std::uint16_t symbol) -> std::uint32_t {
+    return frame_.symbol(symbol).ordinal;
+  };
+  std::vector<BlockOrder::Block> coded, whole;
+  std::vector<std::vector<std::size_t>> buffers(blocks.size());
+  for (std::uint32_t b = 0; b < blocks.size(); ++b)
+    whole.push_back({blocks[b].plan, ordinal(blocks[b].last_symbol), b});
+  for (std::uint32_t c = 0; c < places.size(); ++c) {
+    const std::uint32_t b = places[c].transport_block;
+    coded.push_back({blocks[b].plan, ordinal(places[c].last_symbol), c});
+    buffers[b].push_back(places[c].coded_offset);
+  }
+  transport_blocks_ = BlockOrder(std::move(whole));
+  code_blocks_ = BlockOrder(std::move(coded));
+  runs_ = put_runs(frame_, Direction::Uplink, memory, buffers);
+  soft_ = room<std::int8_t>(memory, frame_.coded_bytes(Direction::Uplink));
+  info_ = room<std::uint8_t>(memory, frame_.info_bytes(Direction::Uplink));
+  payload = room<std::uint8_t>(memory, frame_.payload_bytes(Direction::Uplink));
+  good = room<std::uint8_t>(memory, blocks.size());
+  judged = room<std::uint8_t>(memory, places.size());
+  results = room<phy::DecodeResult>(memory, places.size());
+
+  std::vector<phy::cuda::Recovery> recoveries;
+  std::vector<std::size_t> recovered_at;
+  std::size_t recovered = 0;
+  for (const auto& each : code_blocks_.blocks()) {
+    const phy::CodeBlock& block = frame_.code_block(Direction::Uplink, places[each.index]);
+    recovered_at.push_back(recovered);
+    recoveries.push_back(
+        phy::cuda::recovery(block.map, places[each.index].coded_offset, recovered));
+    if (!block.map.direct) recovered += block.map.N;
+  }
+  recoveries_ = put(memory, recoveries);
+  recovered_ = room<std::int8_t>(memory, recovered);
+  std::vector<const std::int8_t*> softs;
+  std::vector<std::uint8_t*> infos;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const CodeBlockPlace& place = places[code_blocks_.blocks()[i].index];
+    const bool direct = frame_.code_block(Direction::Uplink, place).map.direct;
+    softs.push_back(direct ? soft_ + place.coded_offset : recovered_ + recovered_at[i]);
+    infos.push_back(info_ + place.info_offset);
+  }
+  soft_list_ = put(memory, softs);
+  info_list_ = put(memory, infos);
+}
+
+std::vector<GpuTask> GpuUplink::pilot_fft(Ordinals symbols) const {
+  const FrameFormat& f = frame_.format();
+  phy::cuda::ReceiveTask pilots = receive_of(pilot_samples, ofdm_, pilot_missing, symbols);
+  pilots.symbol_stride = estimate_.row_stride;
+  pilots.antenna_stride = estimate_.antenna_stride;
+  pilots.tile_stride = estimate_.tile_stride;
+  pilots.tiles = pilot_rows_ + symbols.first * pilots.symbol_stride;
+  pilots.pilot = pilot_division_;
+  pilots.noise = noise_ + std::size_t{symbols.first} * f.antennas;
+
+  const std::uint32_t first = std::min(f.users, symbols.first * frame_.comb());
+  const std::uint32_t end = std::min(f.users, (symbols.first + symbols.count) * frame_.comb());
+  if (first == end) return {pilots};
+  phy::cuda::EstimateTask estimate = estimate_;
+  estimate.users = end - first;
+  estimate.of += first;
+  estimate.csi = csi_ + first * estimate.csi_user_stride;
+  return {pilots, estimate};
+}
+
+std::vector<GpuTask> GpuUplink::uplink_fft(Ordinals symbols) const {
+  phy::cuda::ReceiveTask task = receive_of(samples, ofdm_, missing, symbols);
+  task.symbol_stride = row();
+  task.antenna_stride = 1;
+  task.tile_stride = frame_.array().antenna_stride;
+  const std::size_t first = symbols.first * row();
+  if (half_)
+    task.half = half_grid_ + first;
+  else
+    task.tiles = grid_ + first;
+  return {task};
+}
+
+std::vector<GpuTask> GpuUplink::zero_force() const {
+  std::vector<GpuTask> tasks = {phy::cuda::GramTask{combine_}, phy::cuda::FactorTask{combine_},
+                                phy::cuda::WeighTask{combine_}, expand_};
+  if (symbols_of(frame_, SymbolKind::Downlink) == 0) return tasks;
+  tasks.push_back(
+      phy::cuda::AntennaPowerTask{combine_, expand_.group, expand_.subcarriers, power_});
+  const auto bins = static_cast<float>(frame_.ofdm().shape().fft_size);
+  tasks.push_back(phy::cuda::GainTask{power_, combine_.tiles, combine_.antennas,
+                                      kTransmitPower * bins, combiners_.gain});
+  return tasks;
+}
+
+std::vector<GpuTask> GpuUplink::equalize_demodulate(Ordinals symbols) const {
+  const std::size_t stride = frame_.array().antenna_stride;
+  phy::cuda::EqualizeTask task{};
+  task.shape = frame_.array();
+  task.tiles = frame_.tiles();
+  task.symbols = symbols.count;
+  task.w_tile = frame_.format().users * stride;
+  task.y_tile = stride;
+  task.y_symbol = row();
+  const std::size_t first = symbols.first * row();
+  if (half_) {
+    task.half_w_tiles = combiners_.half_tiles;
+    task.half_w_scalars = combiners_.half_scalars;
+    task.scale = combiners_.half_scale;
+    task.half_y = half_grid_ + first;
+  } else {
+    task.w_tiles = combiners_.tiles;
+    task.w_scalars = combiners_.scalars;
+    task.y = grid_ + first;
+  }
+  task.noise = combiners_.post_noise;
+  task.runs = runs_;
+  task.runs.first += std::size_t{symbols.first} * frame_.format().users;
+  task.soft = soft_;
+  return {task};
+}
+
+std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {
+  std::vector<GpuTask> tasks;
+  code_blocks_.for_plans(symbols, [&](std::uint32_t place, auto blocks) {
+    const auto count = static_cast<std::uint32_t>(blocks.size());
+    const auto& first = frame_.code_blocks(Direction::Uplink)[blocks[0].index];
+    const phy::TransportPlan& plan =
+        frame_.plan(frame_.transport_blocks(Direction::Uplink)[first.transport_block]);
+    const auto& code = frame_.coding(Direction::Uplink);
+    if (!plan.blocks()[0].map.direct)
+      tasks.push_back(
+          phy::cuda::RecoverTask{recoveries_ + place, count, plan.N(), soft_, recovered_});
+    phy::DecodeOptions options;
+    options.fillers = plan.fillers();
+    options.sent = 0;
+    for (const phy::CodeBlock& block : plan.blocks())
+      options.sent = std::max(options.sent, block.last_position);
+    options.max_iterations = code.iterations;
+    options.early_stop = code.early_stop;
+    options.crc = plan.decoder_crc();
+    options.crc_span = plan.Kprime();
+    phy::cuda::DecodeTask task = phy::cuda::decode_task(plan.code(), options, count);
+    task.soft_list = soft_list_ + place;
+    task.info_list = info_list_ + place;
+    task.results = results + place;
+    tasks.push_back(task);
+    tasks.push_back(phy::cuda::JudgeTask{.results = results + place,
+                                         .soft = soft_list_ + place,
+                                         .info = info_list_ + place,
+                                         .count = count,
+                                         .soft_bytes = plan.N(),
+                                         .info_bytes = (plan.K() + 7) / 8,
+                                         .has_crc = options.crc != phy::Crc::None,
+                                         .judged = judged + place});
+  });
+  desegment(symbols, false, tasks);
+  return tasks;
+}
+
+std::vector<GpuTask> GpuUplink::store(Ordinals symbols) const {
+  std::vector<GpuTask> tasks;
+  desegment(symbols, true, tasks);
+  return tasks;
+}
+
+// Of the transport blocks that end in these symbols: those of one code block, or of several.
+void GpuUplink::desegment(Ordinals symbols, bool several, std::vector<GpuTask>& tasks) const {
+  const auto all = frame_.transport_blocks(Direction::Uplink);
+  const auto places = frame_.code_blocks(Direction::Uplink);
+  transport_blocks_.for_plans(symbols, [&](std::uint32_t place, auto blocks) {
+    const phy::TransportPlan& plan = frame_.plan(all[blocks[0].index]);
+    if ((plan.C() > 1) != several) return;
+    const auto offsets = [&](std::uint32_t block) -> Offsets {
+      return {places[all[block].first_code_block].info_offset, all[block].payload_offset};
+    };
+    for_stretches(blocks, offsets,
+                  [&](std::uint32_t first, std::uint32_t count, Offsets at, Offsets step) {
+                    phy::cuda::DesegmentTask task{};
+                    task.plan = phy::cuda::view(plan);
+                    task.count = count;
+                    task.info = info_ + at.a;
+                    task.info_stride = step.a;
+                    const std::uint32_t code = all[blocks[first].index].first_code_block;
+                    task.info_block = several ? places[code + 1].info_offset - at.a : 0;
+                    task.payload = payload + at.b;
+                    task.payload_stride = step.b;
+                    task.good = good + place + first;
+                    tasks.push_back(task);
+                  });
+  });
+}
+
+}  // namespace carillon::frame

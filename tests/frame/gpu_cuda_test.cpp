@@ -1,0 +1,234 @@
+// Whole frames on a GPU against the CPU's pipeline and against what the users sent.
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "frame/cell.hpp"
+#include "frame/gpu.hpp"
+#include "phy/demap/cuda.inl"
+#include "phy/equalize/cuda.inl"
+#include "phy/estimate/cuda.inl"
+#include "phy/ldpc/cuda.inl"
+#include "phy/ofdm/cuda.inl"
+#include "phy/precode/cuda.inl"
+#include "phy/transport/cuda.inl"
+#include "phy/zeroforce/cuda.inl"
+#include "support/place.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::frame;
+using namespace carillon::phy::cuda;
+using test::Cell;
+using test::clear_air;
+using test::Place;
+using test::small_format;
+
+class PlaceMemory final : public GpuMemory {
+ public:
+  explicit PlaceMemory(Place& place) : place_(place) {}
+  void* room(std::size_t bytes) override { return place_.room<std::byte>(bytes); }
+  void write(void* to, const void* from, std::size_t bytes) override {
+    place_.write(to, from, bytes);
+  }
+
+ private:
+  Place& place_;
+};
+
+// A kernel's text, by its task.
+struct Body {
+  template <typename Cta, typename Task>
+  void operator()(Cta& cta, const Task& task) const {
+    using namespace phy::cuda::zeroforce;
+    if constexpr (std::is_same_v<Task, ReceiveTask>) receive_block(cta, task);
+    if constexpr (std::is_same_v<Task, EstimateTask>) estimate_block(cta, task);
+    if constexpr (std::is_same_v<Task, GramTask>) gram_block(cta, task);
+    if constexpr (std::is_same_v<Task, FactorTask>) factor_block(cta, task);
+    if constexpr (std::is_same_v<Task, WeighTask>) weigh_block(cta, task);
+    if constexpr (std::is_same_v<Task, ExpandTask>) expand_block(cta, task);
+    if constexpr (std::is_same_v<Task, AntennaPowerTask>) antenna_power_block(cta, task);
+    if constexpr (std::is_same_v<Task, GainTask>) gain_block(cta, task);
+    if constexpr (std::is_same_v<Task, EqualizeTask>) equalize_block(cta, task);
+    if constexpr (std::is_same_v<Task, RecoverTask>) recover_block(cta, task);
+    if constexpr (std::is_same_v<Task, DecodeTask>) decode_block(cta, task);
+    if constexpr (std::is_same_v<Task, JudgeTask>) judge_block(cta, task);
+    if constexpr (std::is_same_v<Task, DesegmentTask>) desegment_block(cta, task);
+    if constexpr (std::is_same_v<Task, EncodeTask>) encode_block(cta, task);
+    if constexpr (std::is_same_v<Task, PrecodeTask>) precode_block(cta, task);
+    if constexpr (std::is_same_v<Task, TransmitTask>) transmit_block(cta, task);
+  }
+};
+
+void run(Place& place, const std::vector<GpuTask>& tasks) {
+  for (const GpuTask& task : tasks)
+    std::visit(
+        [&]<typename Task>(const Task& each) {
+          place.run(
+              each, Body{}, +[](const Task& t, cuda::Stream stream) { return launch(t, stream); });
+        },
+        task);
+}
+
+// By symbol, as they come, or all symbols of a kind at once.
+void run_frame(Place& place, const Frame& frame, const GpuFrame& gpu, bool by_symbol) {
+  const auto each = [&](SymbolKind kind, std::initializer_list<Op> ops) {
+    const auto count = static_cast<std::uint32_t>(frame.symbols_of(kind).size());
+    const std::uint32_t step = by_symbol ? 1 : count;
+    for (std::uint32_t first = 0; first < count; first += step)
+      for (const Op op : ops) run(place, gpu.tasks(op, first, step));
+  };
+  each(SymbolKind::Pilot, {Op::PilotFft});
+  run(place, gpu.tasks(Op::ZeroForce, 0, 1));
+  each(SymbolKind::Uplink, {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store});
+  each(SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft});
+}
+
+// What the cell's pipeline has just received, too.
+void put_samples(Place& place, Cell& cell, const GpuFrame& gpu, std::uint64_t index) {
+  const std::uint32_t antennas = cell.frame.format().antennas;
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink}) {
+    std::vector<std::uint8_t> missing;
+    for (const auto s : cell.frame.symbols_of(kind))
+      for (std::uint32_t a = 0; a < antennas; ++a) {
+        const auto* from = cell.pipeline.slot(index).samples[std::size_t{s} * antennas + a];
+        missing.push_back(from == nullptr ? 1 : 0);
+        if (from == nullptr) continue;
+        place.write(gpu.samples(s, a), from, std::size_t{cell.frame.symbol(s).samples} * 4);
+      }
+    place.write(gpu.missing(kind), missing.data(), missing.size());
+  }
+}
+
+// Blocks that both call good have the same bits; how many differ otherwise.
+std::size_t compare_uplink(Place& place, Cell& cell, const GpuFrame& gpu, std::uint64_t index,
+                           const std::string& what) {
+  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  const auto good = place.get(gpu.good(), blocks.size());
+  const auto judged = place.get(gpu.judged(), cell.frame.code_blocks(Direction::Uplink).size());
+  const auto payload =
+      place.get(gpu.payload(Direction::Uplink), cell.frame.payload_bytes(Direction::Uplink));
+  std::size_t differ = 0;
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    bool all = good[gpu.good_place(b)] != 0;
+    for (std::uint32_t r = 0; r < cell.frame.plan(blocks[b]).C(); ++r)
+      all = all && judged[gpu.result_place(blocks[b].first_code_block + r)] != 0;
+    differ += all != (cell.pipeline.slot(index).good[b] != 0);
+    if (!all) continue;
+    EXPECT_EQ(std::memcmp(&payload[blocks[b].payload_offset],
+                          cell.generator.payload().data() + blocks[b].payload_offset,
+                          (cell.frame.plan(blocks[b]).A() + 7) / 8),
+              0)
+        << what << " block " << b;
+  }
+  return differ;
+}
+
+// Samples on air: those of the CPU but for rounding.
+void compare_downlink(Place& place, Cell& cell, const GpuFrame& gpu, std::uint64_t index,
+                      const std::string& what) {
+  const std::uint64_t slot = index % cell.pipeline.ring();
+  double error = 0, power = 0;
+  for (const auto s : cell.frame.symbols_of(SymbolKind::Downlink))
+    for (std::uint32_t a = 0; a < cell.frame.format().antennas; ++a) {
+      const std::size_t numbers = 2 * std::size_t{cell.frame.symbol(s).samples};
+      const auto found = place.get(gpu.samples(s, a), numbers);
+      const auto* expected = cell.samples_of(slot, cell.frame.symbol(s).ordinal, a);
+      for (std::size_t i = 0; i < numbers; ++i) {
+        const double wanted = expected[i], off = found[i] - wanted;
+        error += off * off;
+        power += wanted * wanted;
+      }
+    }
+  EXPECT_GT(power, 0.0) << what;
+  // An int16's rounding, which either may decide the other way, or binary16's of the combiners.
+  EXPECT_LE(error, 1e-5 * power) << what;
+}
+
+void compare(Place& place, const FrameFormat& format, const std::string& what,
+             const Cell::Lost& lost = {}, double snr_db = 30) {
+  Cell cell(format, clear_air(snr_db));
+  PlaceMemory memory(place);
+  std::mt19937 random(1);
+  const GpuFrame gpu(cell.frame, memory);
+  for (std::uint64_t index = 0; index < 2; ++index) {
+    auto& payload = cell.pipeline.slot(index).downlink_payload;
+    for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
+    cell.run(index, lost);
+    put_samples(place, cell, gpu, index);
+    place.write(gpu.payload(Direction::Downlink), payload.data(), payload.size());
+    run_frame(place, cell.frame, gpu, index == 0);
+    const std::size_t differ = compare_uplink(place, cell, gpu, index, what);
+    if (!lost && snr_db > 20) {
+      EXPECT_EQ(cell.wrong_blocks(index), 0U) << what;
+      EXPECT_EQ(differ, 0U) << what;
+    } else {  // near what can be decoded, rounding decides
+      EXPECT_LE(differ, 1 + cell.pipeline.slot(index).good.size() / 10) << what;
+    }
+    if (!cell.frame.symbols_of(SymbolKind::Downlink).empty())
+      compare_downlink(place, cell, gpu, index, what);
+  }
+}
+
+template <typename Change>
+FrameFormat changed(Change&& change) {
+  FrameFormat format = small_format();
+  change(format);
+  return format;
+}
+
+GPU_TEST(GpuFrame, DecodesWhatTheCpuDoes) {
+  for (const std::uint32_t group : {1U, 3U, 16U})
+    for (const Precision precision : {Precision::Fp32, Precision::Fp16})
+      compare(place, changed([&](FrameFormat& f) {
+                f.combiner.group = group;
+                f.combiner.precision = precision;
+              }),
+              "group " + std::to_string(group));
+}
+
+GPU_TEST(GpuFrame, KnowsEveryKindOfBlock) {
+  const auto of = [&](auto&& change, const char* what) { compare(place, changed(change), what); };
+  of([](FrameFormat& f) { f.uplink.block = BlockSpan::Symbol; }, "a block for each symbol");
+  of([](FrameFormat& f) { f.uplink.crc = false; }, "no CRC");
+  of([](FrameFormat& f) { f.uplink.rate = 0.12; }, "bits that repeat");
+  of([](FrameFormat& f) { f.uplink.base_graph = 2, f.uplink.lifting = 7; }, "many code blocks");
+  of([](FrameFormat& f) { f.grants.kind = GrantKind::RoundRobin; }, "shares of the band");
+  of(
+      [](FrameFormat& f) {
+        f.pilots = {.kind = PilotKind::Comb, .comb = 2};
+        f.schedule = "PUUU";
+        f.combiner.kind = phy::Detector::Mmse;
+      },
+      "combs");
+}
+
+GPU_TEST(GpuFrame, ServesBothDirections) {
+  const auto both = [](FrameFormat& f) {
+    f.schedule = "PPUUGGGGGGGGGGDDD";
+    f.symbols_per_slot = 17;
+  };
+  compare(place, changed(both), "downlink");
+  compare(place, changed([&](FrameFormat& f) {
+            both(f);
+            f.combiner.group = 2;
+            f.downlink.block = BlockSpan::Symbol;
+            f.grants.kind = GrantKind::RoundRobin;
+          }),
+          "downlink in shares");
+}
+
+GPU_TEST(GpuFrame, LosesWhatTheCpuLoses) {
+  const FrameFormat format = small_format();
+  compare(place, format, "a pilot and some antennas",
+          [](std::uint32_t symbol, std::uint32_t antenna) {
+            return (symbol == 0 && antenna == 2) || (symbol == 3 && antenna < 3);
+          });
+  compare(place, format, "nothing came",
+          [](std::uint32_t symbol, std::uint32_t) { return symbol > 1; });
+  compare(place, format, "noise", {}, 2);
+}
+
+}  // namespace
