@@ -50,40 +50,39 @@ GpuBench::GpuBench(const cuda::Device& device) {
 }
 
 double GpuBench::measure(const Enqueue& enqueue, std::uint32_t launches) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
+  const cuda::Graph graph([&](cuda::Stream stream) {
+    cuda::Status worst;
+    for (std::uint32_t i = 0; i < launches && worst.ok(); ++i) worst = enqueue(stream);
+    return worst;
+  });
   cudaEvent_t begin = nullptr, end = nullptr;
-  cuda::Status worst;
-  const auto check = [&](cudaError_t error) {
-    if (worst.ok()) worst = cuda::Status(error);
+  cuda::Status worst = graph.status();
+  const auto check = [&](const cuda::Status& status) {
+    if (worst.ok()) worst = status;
     return worst.ok();
   };
-  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-  for (std::uint32_t i = 0; i < launches && worst.ok(); ++i) worst = enqueue(stream_);
-  const cudaError_t captured = cudaStreamEndCapture(stream_, &graph);
   std::vector<double> times;
-  if (check(captured) && check(cudaGraphInstantiate(&executable, graph, 0)) &&
-      check(cudaEventCreate(&begin)) && check(cudaEventCreate(&end))) {
+  if (worst.ok() && check(cuda::Status(cudaEventCreate(&begin))) &&
+      check(cuda::Status(cudaEventCreate(&end)))) {
     for (std::uint32_t i = 0; i < kGraphs && worst.ok(); ++i) {
-      check(cudaEventRecord(begin, stream_));
-      check(cudaGraphLaunch(executable, stream_));
-      check(cudaEventRecord(end, stream_));
-      check(cudaStreamSynchronize(stream_));
+      check(cuda::Status(cudaEventRecord(begin, stream_)));
+      check(graph.launch(stream_));
+      check(cuda::Status(cudaEventRecord(end, stream_)));
+      check(cuda::Status(cudaStreamSynchronize(stream_)));
       float milliseconds = 0;
-      if (check(cudaEventElapsedTime(&milliseconds, begin, end)))
+      if (check(cuda::Status(cudaEventElapsedTime(&milliseconds, begin, end))))
         times.push_back(1e3 * milliseconds / launches);
     }
   }
-  if (executable != nullptr) check(cudaGraphExecDestroy(executable));
-  if (graph != nullptr) check(cudaGraphDestroy(graph));
-  if (begin != nullptr) check(cudaEventDestroy(begin));
-  if (end != nullptr) check(cudaEventDestroy(end));
+  if (begin != nullptr) check(cuda::Status(cudaEventDestroy(begin)));
+  if (end != nullptr) check(cuda::Status(cudaEventDestroy(end)));
   if (!worst.ok() || times.empty()) {
     std::printf("failed: %s\n", worst.text().c_str());
     return 0;
   }
-  std::nth_element(times.begin(), times.begin() + kGraphs / 2, times.end());
-  return times[kGraphs / 2];
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 double GpuBench::bound(const GpuWork& work) const {

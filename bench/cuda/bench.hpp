@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/cuda/device.hpp"
+#include "phy/ldpc/ldpc.hpp"
 
 namespace carillon::bench {
 
@@ -56,9 +57,10 @@ class GpuBench {
 
   /// µs of a launch: the median over graphs of so many launches. 0, after saying why: it failed.
   double measure(const Enqueue& enqueue, std::uint32_t launches);
+  /// µs that the device needs at least.
+  double bound(const GpuWork& work) const;
 
  private:
-  double bound(const GpuWork& work) const;
   void describe(GpuRow& row) const;
   void report(const GpuRow& row);
 
@@ -96,5 +98,14 @@ void OnDevice<T>::require(const cuda::Status& status) {
 
 /// The cases: kernels one by one, and whole frames.
 void measure_ofdm(GpuBench& bench);
+void measure_estimate(GpuBench& bench);
+void measure_zeroforce(GpuBench& bench);
+void measure_equalize(GpuBench& bench);
+void measure_ldpc(GpuBench& bench);
+void measure_precode(GpuBench& bench);
+void measure_frame(GpuBench& bench);
+
+/// µs of one code block at R=1/3 and five iterations, when the device is full of them.
+double decode_bound(const GpuBench& bench, phy::LdpcCode code);
 
 }  // namespace carillon::bench

@@ -42,7 +42,10 @@ int main(int argc, char** argv) {
   }
   std::printf("%s\n", machine.devices[0].name.c_str());
   bench::GpuBench bench(machine.devices[0]);
-  for (void (*const group)(bench::GpuBench&) : {bench::measure_ofdm}) {
+  for (void (*const group)(bench::GpuBench&) :
+       {bench::measure_frame, bench::measure_ofdm, bench::measure_estimate,
+        bench::measure_zeroforce, bench::measure_equalize, bench::measure_ldpc,
+        bench::measure_precode}) {
     group(bench);
     if (argc > 1) write(argv[1], machine, bench);
   }
