@@ -1,5 +1,6 @@
 """The gates that guard the code can fail."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -91,3 +92,43 @@ def test_the_stub_describes_the_compiled_module(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     committed = ROOT / "python" / "carillon" / "core.pyi"
     assert stub.read_text() == committed.read_text(), "run scripts/write-stub"
+
+
+SASS = """
+arch = sm_90
+ Function _ZN8carillon3phy4cuda11tile_kernelEv:
+  REG:127 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:384
+	code for sm_90
+		Function : _ZN8carillon3phy4cuda11tile_kernelEv
+        /*0000*/                   LDC R1, c[0x0][0x28] ;   /* 0x00000a00ff017b82 */
+        /*0010*/              @!P0 FFMA R2, R3, R4, R5 ;    /* 0x000ff00000000800 */
+        /*0020*/                   HMMA.16816.F32 R8, R2 ;  /* 0x000ff00000000800 */
+        /*0030*/               @P1 STG.E [R2.64], R8 ;      /* 0x000ff00000000800 */
+"""
+
+
+@pytest.mark.parametrize(
+    ("listing", "problem"),
+    [
+        (SASS, ""),
+        (SASS.replace("STG.E", "STL"), "has 1 STL"),
+        (SASS.replace("HMMA.16816.F32", "IMAD"), "has no HMMA"),
+        (SASS.replace("FFMA", "DFMA"), "has 1 DFMA"),
+        ("", "0 kernels"),
+    ],
+)
+def test_a_kernel_has_the_instructions_it_is_there_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: str, problem: str
+) -> None:
+    tool = write(tmp_path / "bin" / "cuobjdump", f"#!/bin/sh\ncat <<'END'\n{listing}\nEND\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    write(tmp_path / "engine/CMakeFiles/carillon.dir/phy/equalize/cuda.cu.o", "")
+    result = run("check-sass", tmp_path)
+    assert result.returncode == (1 if problem else 0), result.stdout + result.stderr
+    assert problem in result.stdout
+    assert not listing or "127 registers      4 instructions" in result.stdout
+
+
+def test_without_kernels_there_is_nothing_to_check(tmp_path: Path) -> None:
+    assert run("check-sass", tmp_path).returncode == 77
