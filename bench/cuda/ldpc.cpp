@@ -118,6 +118,7 @@ void measure_encoder(GpuBench& bench, std::uint16_t lifting, std::uint32_t block
   in.payload = payload.data();
   in.payload_stride = out.payload_stride;
   in.good = good.data();
+  in.good_stride = 1;
   bench.time("desegment", shape,
              {.bytes = count * double(in.info_stride + in.payload_stride),
               .bits = double(count) * plan->A()},

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "frame/gpu_arrays.hpp"
-#include "frame/pipeline.hpp"
 
 namespace carillon::frame {
 namespace {
@@ -123,9 +122,6 @@ std::uint8_t* GpuFrame::payload(Direction direction) const {
 const std::uint8_t* GpuFrame::good() const { return arrays_->uplink.good; }
 const std::uint8_t* GpuFrame::judged() const { return arrays_->uplink.judged; }
 const phy::DecodeResult* GpuFrame::results() const { return arrays_->uplink.results; }
-std::uint32_t GpuFrame::good_place(std::uint32_t transport_block) const {
-  return arrays_->uplink.transport_blocks().place(transport_block);
-}
 std::uint32_t GpuFrame::result_place(std::uint32_t code_block) const {
   return arrays_->uplink.code_blocks().place(code_block);
 }

@@ -74,13 +74,12 @@ class GpuFrame {
   std::uint8_t* missing(SymbolKind kind) const;
   /// Payloads at TransportBlock::payload_offset.
   std::uint8_t* payload(Direction direction) const;
-  /// A byte for each uplink transport block, at good_place(block): its own CRC holds; and for each
-  /// code block, at result_place(block): it is what was sent, as far as the code can tell. A
-  /// transport block is good when all of these are 1.
+  /// [uplink transport block] 1: its own CRC holds.
   const std::uint8_t* good() const;
-  const std::uint8_t* judged() const;
+  /// For each uplink code block, at result_place(block): what its decoder says, and 1 if it is what
+  /// was sent as far as its own checks can tell. A transport block is good when all of these are.
   const phy::DecodeResult* results() const;
-  std::uint32_t good_place(std::uint32_t transport_block) const;
+  const std::uint8_t* judged() const;
   std::uint32_t result_place(std::uint32_t code_block) const;
   /// The precoder's gain, after ZeroForce.
   const float* gain() const;

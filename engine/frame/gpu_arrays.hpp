@@ -68,25 +68,29 @@ class BlockOrder {
   std::vector<std::uint32_t> places_;  // [index]
 };
 
-/// Where two things of a block lie.
+/// A block, and where two things of it lie.
 struct Offsets {
-  std::size_t a, b;
+  std::size_t block, a, b;
+
+  friend Offsets operator-(const Offsets& x, const Offsets& y) {
+    return {x.block - y.block, x.a - y.a, x.b - y.b};
+  }
+  bool operator==(const Offsets&) const = default;
 };
 
-/// Cuts blocks into stretches in which the offsets of both grow evenly: visit(first, count, offsets
-/// of the first, step).
+/// Cuts blocks into stretches in which all of this grows evenly: visit(offsets of the first, step,
+/// count).
 template <typename OffsetsOf, typename Visit>
 void for_stretches(std::span<const BlockOrder::Block> blocks, OffsetsOf&& offsets_of,
                    Visit&& visit) {
-  for (std::uint32_t first = 0, count = 0; first < blocks.size(); first += count) {
-    const Offsets at = offsets_of(blocks[first].index);
-    Offsets step{0, 0};
-    for (count = 1; first + count < blocks.size(); ++count) {
-      const Offsets next = offsets_of(blocks[first + count].index);
-      if (count == 1) step = {next.a - at.a, next.b - at.b};
-      if (next.a - at.a != count * step.a || next.b - at.b != count * step.b) break;
-    }
-    visit(first, count, at, step);
+  std::vector<Offsets> all;
+  for (const auto& block : blocks) all.push_back(offsets_of(block.index));
+  std::ranges::sort(all, {}, &Offsets::block);
+  for (std::uint32_t first = 0, count = 0; first < all.size(); first += count) {
+    const Offsets step = first + 1 < all.size() ? all[first + 1] - all[first] : Offsets{};
+    for (count = 1; first + count < all.size(); ++count)
+      if (all[first + count] - all[first + count - 1] != step) break;
+    visit(all[first], step, count);
   }
 }
 
@@ -132,7 +136,6 @@ class GpuUplink {
 
   const GpuCombiners& combiners() const { return combiners_; }
   const BlockOrder& code_blocks() const { return code_blocks_; }
-  const BlockOrder& transport_blocks() const { return transport_blocks_; }
 
   GpuSamples pilot_samples, samples;
   std::uint8_t *pilot_missing, *missing;

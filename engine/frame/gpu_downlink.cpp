@@ -48,10 +48,10 @@ std::vector<GpuTask> GpuDownlink::encode(Ordinals symbols) const {
   std::vector<GpuTask> tasks;
   transport_blocks_.for_plans(symbols, [&](std::uint32_t, auto blocks) {
     const auto offsets = [&](std::uint32_t block) -> Offsets {
-      return {all[block].payload_offset, coded_at_[block]};
+      return {block, all[block].payload_offset, coded_at_[block]};
     };
     for_stretches(
-        blocks, offsets, [&](std::uint32_t, std::uint32_t count, Offsets at, Offsets step) {
+        blocks, offsets, [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
           phy::cuda::EncodeTask task = phy::cuda::encode_task(frame_.plan(all[blocks[0].index]));
           task.count = count;
           task.payload = payload + at.a;

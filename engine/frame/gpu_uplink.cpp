@@ -1,9 +1,7 @@
 // The uplink on a GPU, one function for each opcode.
 #include <algorithm>
-#include <numeric>
 
 #include "frame/gpu_arrays.hpp"
-#include "frame/pipeline.hpp"
 #include "frame/transmit.hpp"
 
 namespace carillon::frame {
@@ -15,8 +13,16 @@ std::size_t symbols_of(const Frame& frame, SymbolKind kind) {
   return frame.symbols_of(kind).size();
 }
 
-// The same rule as on a CPU that multiplies in half precision.
-bool in_half(const Frame& frame) { return Pipeline::uses_half(frame, Isa::Avx512Fp16); }
+// Tensor cores multiply in half precision and sum in single.
+bool in_half(const Frame& frame) {
+  const FrameFormat& f = frame.format();
+  if (f.combiner.precision != Precision::Fastest) return f.combiner.precision == Precision::Fp16;
+  const auto blocks = frame.transport_blocks(Direction::Uplink);
+  return std::all_of(blocks.begin(), blocks.end(), [&](const TransportBlock& block) {
+    return phy::half_suffices(f.antennas, f.users, frame.plan(block).modulation(),
+                              phy::HalfSums::Single);
+  });
+}
 
 phy::cuda::ReceiveTask receive_of(const GpuSamples& samples, const phy::cuda::OfdmView& ofdm,
                                   const std::uint8_t* missing, Ordinals symbols) {
@@ -312,26 +318,27 @@ std::vector<GpuTask> GpuUplink::store(Ordinals symbols) const {
 void GpuUplink::desegment(Ordinals symbols, bool several, std::vector<GpuTask>& tasks) const {
   const auto all = frame_.transport_blocks(Direction::Uplink);
   const auto places = frame_.code_blocks(Direction::Uplink);
-  transport_blocks_.for_plans(symbols, [&](std::uint32_t place, auto blocks) {
+  transport_blocks_.for_plans(symbols, [&](std::uint32_t, auto blocks) {
     const phy::TransportPlan& plan = frame_.plan(all[blocks[0].index]);
     if ((plan.C() > 1) != several) return;
     const auto offsets = [&](std::uint32_t block) -> Offsets {
-      return {places[all[block].first_code_block].info_offset, all[block].payload_offset};
+      return {block, places[all[block].first_code_block].info_offset, all[block].payload_offset};
     };
-    for_stretches(blocks, offsets,
-                  [&](std::uint32_t first, std::uint32_t count, Offsets at, Offsets step) {
-                    phy::cuda::DesegmentTask task{};
-                    task.plan = phy::cuda::view(plan);
-                    task.count = count;
-                    task.info = info_ + at.a;
-                    task.info_stride = step.a;
-                    const std::uint32_t code = all[blocks[first].index].first_code_block;
-                    task.info_block = several ? places[code + 1].info_offset - at.a : 0;
-                    task.payload = payload + at.b;
-                    task.payload_stride = step.b;
-                    task.good = good + place + first;
-                    tasks.push_back(task);
-                  });
+    for_stretches(
+        blocks, offsets, [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
+          phy::cuda::DesegmentTask task{};
+          task.plan = phy::cuda::view(plan);
+          task.count = count;
+          task.info = info_ + at.a;
+          task.info_stride = step.a;
+          if (several)
+            task.info_block = places[all[at.block].first_code_block + 1].info_offset - at.a;
+          task.payload = payload + at.b;
+          task.payload_stride = step.b;
+          task.good = good + at.block;
+          task.good_stride = step.block;
+          tasks.push_back(task);
+        });
   });
 }
 

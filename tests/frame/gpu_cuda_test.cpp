@@ -112,7 +112,7 @@ std::size_t compare_uplink(Place& place, Cell& cell, const GpuFrame& gpu, std::u
       place.get(gpu.payload(Direction::Uplink), cell.frame.payload_bytes(Direction::Uplink));
   std::size_t differ = 0;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    bool all = good[gpu.good_place(b)] != 0;
+    bool all = good[b] != 0;
     for (std::uint32_t r = 0; r < cell.frame.plan(blocks[b]).C(); ++r)
       all = all && judged[gpu.result_place(blocks[b].first_code_block + r)] != 0;
     differ += all != (cell.pipeline.slot(index).good[b] != 0);
@@ -218,6 +218,15 @@ GPU_TEST(GpuFrame, ServesBothDirections) {
             f.grants.kind = GrantKind::RoundRobin;
           }),
           "downlink in shares");
+}
+
+GPU_TEST(GpuFrame, NeedsAsFewLaunchesForAllSymbolsAsForOne) {
+  PlaceMemory memory(place);
+  const Frame frame(changed([](FrameFormat& f) { f.uplink.block = BlockSpan::Symbol; }));
+  const GpuFrame gpu(frame, memory);
+  EXPECT_EQ(gpu.tasks(Op::PilotFft, 0, 1).size(), gpu.tasks(Op::PilotFft, 0, 2).size());
+  for (const Op op : {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode})
+    EXPECT_EQ(gpu.tasks(op, 0, 1).size(), gpu.tasks(op, 0, 4).size());
 }
 
 GPU_TEST(GpuFrame, LosesWhatTheCpuLoses) {

@@ -22,9 +22,10 @@ const EqualizeKernels& equalize_kernels(Isa isa) {
 
 // Rounding strong users' sums errs in proportion to their energy, and a weak user's combiner has
 // the more gain, the fewer antennas there are beyond the users: by measurement its error is at most
-// kError · K/(M - K) of its symbols' energy.
-bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation) noexcept {
-  constexpr float kError = 5.5e-4F;
+// `error` · K/(M - K) of its symbols' energy.
+bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation,
+                   HalfSums sums) noexcept {
+  const float error = sums == HalfSums::Half ? 5.5e-4F : 8.3e-5F;
   constexpr float kTenthOfDecibel = 0.0233F;  // of the noise
   const float noise = [&] {                   // that the modulation's highest rate bears
     switch (modulation) {
@@ -35,7 +36,7 @@ bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modul
     }
     return 0.0F;
   }();
-  return kError * static_cast<float>(users) <
+  return error * static_cast<float>(users) <
          kTenthOfDecibel * noise * static_cast<float>(antennas - users);
 }
 

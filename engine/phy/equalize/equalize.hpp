@@ -26,8 +26,13 @@ struct EqualizeKernels {
 
 const EqualizeKernels& equalize_kernels(Isa isa = active_isa());
 
+/// What products of half-precision numbers are summed in: as AVX-512-FP16 does it
+/// (EqualizeKernels), or in single precision alone, as tensor cores do.
+enum class HalfSums : std::uint8_t { Half, Single };
+
 /// Whether half precision costs less than 0.1 dB of noise at a block error rate of 1 %, even where
 /// half of the users are received 30 dB below the others. docs/performance.md derives it.
-bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation) noexcept;
+bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation,
+                   HalfSums sums = HalfSums::Half) noexcept;
 
 }  // namespace carillon::phy

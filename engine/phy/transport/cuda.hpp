@@ -56,7 +56,8 @@ struct DesegmentTask {
   std::size_t info_block;    ///< bytes
   std::uint8_t* payload;     ///< A bits rounded up to bytes with zeros, t's at + t * payload_stride
   std::size_t payload_stride;  ///< bytes
-  std::uint8_t* good;          ///< [transport block] 1: its CRC holds, or it has none; else 0
+  std::uint8_t* good;  ///< good[t * good_stride] 1: its CRC holds, or it has none; else 0
+  std::size_t good_stride;
 };
 
 /// What a decoder says of so many code blocks, and whether to believe it: zeros, which are what

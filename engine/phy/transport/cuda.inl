@@ -174,7 +174,7 @@ CARILLON_GPU void desegment_block(Cta& cta, const DesegmentTask& task) {
       received = received << 8 | joined_bits(task, info, plan.A + i);
     const bool good =
         plan.transport_crc.width == 0 || received == crc_parity(plan.transport_crc, sums[0]);
-    task.good[cta.x()] = good ? 1 : 0;
+    task.good[cta.x() * task.good_stride] = good ? 1 : 0;
   });
 }
 

@@ -201,7 +201,8 @@ struct Air {
 double decibels(double ratio) { return 10 * std::log10(ratio); }
 
 struct Error {
-  double single_db, half_db;  // of the worst user
+  double single_db, half_db,
+      exact_db;  // of the worst user; exact: sums of half precision's products
 };
 
 // Without noise, a user's symbols differ from what it sent by rounding only.
@@ -215,9 +216,9 @@ Error worst_error(const Air& air) {
   equalize_kernels().per_subcarrier(shape, w.data(), air.y.data(), s.data());
   const HalfCombiner half(shape, w);
   const HalfTiles y = halves(air.y, kHalfScale);
-  double worst_single = 0, worst_half = 0;
+  double worst_single = 0, worst_half = 0, worst_exact = 0;
   for (std::uint32_t k = 0; k < shape.users; ++k) {
-    double single_error = 0, half_error = 0;
+    double single_error = 0, half_error = 0, exact_error = 0;
     for (std::uint32_t n = 0; n < kSubcarriers; ++n) {
       const auto row = [&](std::uint32_t a) {
         return half.tiles[k * shape.antenna_stride + a].at[n];
@@ -226,11 +227,15 @@ Error worst_error(const Air& air) {
                       half.scale[k] * product(shape, row, y, n, true));
       half_error += std::norm(got - get(air.sent[k], n));
       single_error += std::norm(get(s[k], n) - get(air.sent[k], n));
+      double magnitude = 0;
+      const Value exact = exact_product(shape, row, y, n, magnitude);
+      exact_error += std::norm(static_cast<double>(half.scale[k]) * exact - get(air.sent[k], n));
     }
     worst_half = std::max(worst_half, half_error / kSubcarriers);
     worst_single = std::max(worst_single, single_error / kSubcarriers);
+    worst_exact = std::max(worst_exact, exact_error / kSubcarriers);
   }
-  return {decibels(worst_single), decibels(worst_half)};
+  return {decibels(worst_single), decibels(worst_half), decibels(worst_exact)};
 }
 
 // What error at this level adds to noise at that level.
@@ -262,6 +267,9 @@ TEST(EqualizeHalf, SufficesTheLessTheMoreUsersThereAreForTheAntennas) {
   EXPECT_TRUE(half_suffices(256, 128, Modulation::Qam16));
   EXPECT_FALSE(half_suffices(64, 16, Modulation::Qam256));
   EXPECT_FALSE(half_suffices(8, 8, Modulation::Qpsk));
+  EXPECT_TRUE(half_suffices(256, 128, Modulation::Qam64, HalfSums::Single));
+  EXPECT_TRUE(half_suffices(64, 16, Modulation::Qam256, HalfSums::Single));
+  EXPECT_FALSE(half_suffices(64, 48, Modulation::Qam64, HalfSums::Single));
 }
 
 TEST(EqualizeHalf, CostsLessThanATenthOfADecibelWhereItSuffices) {
@@ -274,11 +282,17 @@ TEST(EqualizeHalf, CostsLessThanATenthOfADecibelWhereItSuffices) {
         const auto power_db = far ? near_far(shape.users) : std::vector<double>(shape.users, 0);
         const Error error = worst_error(Air(shape, power_db, m.points_per_axis));
         const double cost = cost_db(error.half_db, -m.snr_db);
-        std::printf("%ux%u%s, %s: error %.1f dB in single precision, %.1f dB in half: %.3f dB\n",
-                    shape.antennas, shape.users, far ? ", half of the users 30 dB below" : "",
-                    m.name, error.single_db, error.half_db, cost);
+        std::printf(
+            "%ux%u%s, %s: error %.1f dB in single precision, %.1f dB in half: %.3f dB; "
+            "%.1f dB with exact sums\n",
+            shape.antennas, shape.users, far ? ", half of the users 30 dB below" : "", m.name,
+            error.single_db, error.half_db, cost, error.exact_db);
         if (half_suffices(shape.antennas, shape.users, m.modulation)) {
           EXPECT_LT(cost, 0.1) << shape.antennas << "x" << shape.users << m.name;
+        }
+        if (half_suffices(shape.antennas, shape.users, m.modulation, HalfSums::Single)) {
+          EXPECT_LT(cost_db(error.exact_db, -m.snr_db), 0.1)
+              << shape.antennas << "x" << shape.users << m.name;
         }
       }
 }

@@ -102,15 +102,17 @@ void expect_same_payloads(Place& place, const TransportPlan& plan, std::mt19937&
   task.info_stride = block * plan.C();
   task.payload_stride = bytes + 2;
   task.payload = place.put(Bytes(kCount * task.payload_stride, 0xee));
-  task.good = place.room<std::uint8_t>(kCount);
+  task.good_stride = 3;
+  task.good = place.put(Bytes(kCount * task.good_stride, 7));
   place.run(task, kDesegment, desegment);
   const Bytes found = place.get(task.payload, kCount * task.payload_stride);
-  const Bytes good = place.get(task.good, kCount);
+  const Bytes good = place.get(task.good, kCount * task.good_stride);
   for (std::uint32_t t = 0; t < kCount; ++t) {
     Bytes expected(bytes);
     const bool holds = desegment(plan, &infos[t * task.info_stride], block, expected.data());
     EXPECT_EQ(holds, t == 0 || plan.transport_crc() == Crc::None);
-    EXPECT_EQ(int{good[t]}, int{holds}) << "A " << plan.A() << " C " << plan.C();
+    EXPECT_EQ(int{good[t * task.good_stride + 1]}, 7);
+    EXPECT_EQ(int{good[t * task.good_stride]}, int{holds}) << "A " << plan.A() << " C " << plan.C();
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), &found[t * task.payload_stride]))
         << "A " << plan.A() << " C " << plan.C();
     EXPECT_EQ(int{found[t * task.payload_stride + bytes]}, 0xee);
