@@ -26,7 +26,6 @@ struct Launcher {
   cuda::Status operator()(const EqualizeTask& t) const { return equalize(t, stream); }
   cuda::Status operator()(const RecoverTask& t) const { return recover(t, stream); }
   cuda::Status operator()(const DecodeTask& t) const { return decode(t, stream); }
-  cuda::Status operator()(const JudgeTask& t) const { return judge(t, stream); }
   cuda::Status operator()(const DesegmentTask& t) const { return desegment(t, stream); }
   cuda::Status operator()(const EncodeTask& t) const { return encode(t, stream); }
   cuda::Status operator()(const PrecodeTask& t) const { return precode(t, stream); }

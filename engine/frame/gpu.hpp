@@ -43,12 +43,12 @@ class DeviceMemory final : public GpuMemory {
 };
 
 /// A kernel and all that it is launched with.
-using GpuTask = std::variant<phy::cuda::ReceiveTask, phy::cuda::EstimateTask, phy::cuda::GramTask,
-                             phy::cuda::FactorTask, phy::cuda::WeighTask, phy::cuda::ExpandTask,
-                             phy::cuda::AntennaPowerTask, phy::cuda::GainTask,
-                             phy::cuda::EqualizeTask, phy::cuda::RecoverTask, phy::cuda::DecodeTask,
-                             phy::cuda::JudgeTask, phy::cuda::DesegmentTask, phy::cuda::EncodeTask,
-                             phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
+using GpuTask =
+    std::variant<phy::cuda::ReceiveTask, phy::cuda::EstimateTask, phy::cuda::GramTask,
+                 phy::cuda::FactorTask, phy::cuda::WeighTask, phy::cuda::ExpandTask,
+                 phy::cuda::AntennaPowerTask, phy::cuda::GainTask, phy::cuda::EqualizeTask,
+                 phy::cuda::RecoverTask, phy::cuda::DecodeTask, phy::cuda::DesegmentTask,
+                 phy::cuda::EncodeTask, phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
 
 /// In order on the stream, on the device that the task's arrays are on.
 cuda::Status launch(const GpuTask& task, cuda::Stream stream);
@@ -74,7 +74,7 @@ class GpuFrame {
   std::uint8_t* missing(SymbolKind kind) const;
   /// Payloads at TransportBlock::payload_offset.
   std::uint8_t* payload(Direction direction) const;
-  /// [uplink transport block] 1: its own CRC holds.
+  /// [uplink transport block] 1: its own CRC holds, or it is a single code block.
   const std::uint8_t* good() const;
   /// For each uplink code block, at result_place(block): what its decoder says, and 1 if it is what
   /// was sent as far as its own checks can tell. A transport block is good when all of these are.

@@ -148,7 +148,6 @@ class GpuUplink {
   void lay_out_combiners(GpuMemory& memory);
   void lay_out_grid(GpuMemory& memory);
   void lay_out_blocks(GpuMemory& memory);
-  void desegment(Ordinals symbols, bool several, std::vector<GpuTask>& tasks) const;
   std::size_t row() const { return std::size_t{frame_.tiles()} * frame_.array().antenna_stride; }
 
   const Frame& frame_;
@@ -169,7 +168,7 @@ class GpuUplink {
   BlockOrder code_blocks_, transport_blocks_;
   // [place]
   const std::int8_t** soft_list_ = nullptr;
-  std::uint8_t** info_list_ = nullptr;
+  std::uint8_t **info_list_ = nullptr, **payload_list_ = nullptr;
   phy::cuda::Recovery* recoveries_ = nullptr;
 };
 

@@ -170,7 +170,9 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   soft_ = room<std::int8_t>(memory, frame_.coded_bytes(Direction::Uplink));
   info_ = room<std::uint8_t>(memory, frame_.info_bytes(Direction::Uplink));
   payload = room<std::uint8_t>(memory, frame_.payload_bytes(Direction::Uplink));
-  good = room<std::uint8_t>(memory, blocks.size());
+  std::vector<std::uint8_t> single;
+  for (const TransportBlock& block : blocks) single.push_back(frame_.plan(block).C() == 1 ? 1 : 0);
+  good = put(memory, single);
   judged = room<std::uint8_t>(memory, places.size());
   results = room<phy::DecodeResult>(memory, places.size());
 
@@ -187,15 +189,17 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   recoveries_ = put(memory, recoveries);
   recovered_ = room<std::int8_t>(memory, recovered);
   std::vector<const std::int8_t*> softs;
-  std::vector<std::uint8_t*> infos;
+  std::vector<std::uint8_t*> infos, payloads;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const CodeBlockPlace& place = places[code_blocks_.blocks()[i].index];
     const bool direct = frame_.code_block(Direction::Uplink, place).map.direct;
     softs.push_back(direct ? soft_ + place.coded_offset : recovered_ + recovered_at[i]);
     infos.push_back(info_ + place.info_offset);
+    payloads.push_back(payload + blocks[place.transport_block].payload_offset);
   }
   soft_list_ = put(memory, softs);
   info_list_ = put(memory, infos);
+  payload_list_ = put(memory, payloads);
 }
 
 std::vector<GpuTask> GpuUplink::pilot_fft(Ordinals symbols) const {
@@ -294,52 +298,43 @@ std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {
     task.soft_list = soft_list_ + place;
     task.info_list = info_list_ + place;
     task.results = results + place;
+    task.judged = judged + place;
+    if (plan.C() == 1) {
+      task.payload_list = payload_list_ + place;
+      task.payload_bits = plan.A();
+    }
     tasks.push_back(task);
-    tasks.push_back(phy::cuda::JudgeTask{.results = results + place,
-                                         .soft = soft_list_ + place,
-                                         .info = info_list_ + place,
-                                         .count = count,
-                                         .soft_bytes = plan.N(),
-                                         .info_bytes = (plan.K() + 7) / 8,
-                                         .has_crc = options.crc != phy::Crc::None,
-                                         .judged = judged + place});
   });
-  desegment(symbols, false, tasks);
   return tasks;
 }
 
+// Those of one code block have been handed out by the decoder.
 std::vector<GpuTask> GpuUplink::store(Ordinals symbols) const {
-  std::vector<GpuTask> tasks;
-  desegment(symbols, true, tasks);
-  return tasks;
-}
-
-// Of the transport blocks that end in these symbols: those of one code block, or of several.
-void GpuUplink::desegment(Ordinals symbols, bool several, std::vector<GpuTask>& tasks) const {
   const auto all = frame_.transport_blocks(Direction::Uplink);
   const auto places = frame_.code_blocks(Direction::Uplink);
+  std::vector<GpuTask> tasks;
   transport_blocks_.for_plans(symbols, [&](std::uint32_t, auto blocks) {
     const phy::TransportPlan& plan = frame_.plan(all[blocks[0].index]);
-    if ((plan.C() > 1) != several) return;
+    if (plan.C() == 1) return;
     const auto offsets = [&](std::uint32_t block) -> Offsets {
       return {block, places[all[block].first_code_block].info_offset, all[block].payload_offset};
     };
-    for_stretches(
-        blocks, offsets, [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
-          phy::cuda::DesegmentTask task{};
-          task.plan = phy::cuda::view(plan);
-          task.count = count;
-          task.info = info_ + at.a;
-          task.info_stride = step.a;
-          if (several)
-            task.info_block = places[all[at.block].first_code_block + 1].info_offset - at.a;
-          task.payload = payload + at.b;
-          task.payload_stride = step.b;
-          task.good = good + at.block;
-          task.good_stride = step.block;
-          tasks.push_back(task);
-        });
+    for_stretches(blocks, offsets,
+                  [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
+                    phy::cuda::DesegmentTask task{};
+                    task.plan = phy::cuda::view(plan);
+                    task.count = count;
+                    task.info = info_ + at.a;
+                    task.info_stride = step.a;
+                    task.info_block = places[all[at.block].first_code_block + 1].info_offset - at.a;
+                    task.payload = payload + at.b;
+                    task.payload_stride = step.b;
+                    task.good = good + at.block;
+                    task.good_stride = step.block;
+                    tasks.push_back(task);
+                  });
   });
+  return tasks;
 }
 
 }  // namespace carillon::frame

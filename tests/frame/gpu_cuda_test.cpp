@@ -54,7 +54,6 @@ struct Body {
     if constexpr (std::is_same_v<Task, EqualizeTask>) equalize_block(cta, task);
     if constexpr (std::is_same_v<Task, RecoverTask>) recover_block(cta, task);
     if constexpr (std::is_same_v<Task, DecodeTask>) decode_block(cta, task);
-    if constexpr (std::is_same_v<Task, JudgeTask>) judge_block(cta, task);
     if constexpr (std::is_same_v<Task, DesegmentTask>) desegment_block(cta, task);
     if constexpr (std::is_same_v<Task, EncodeTask>) encode_block(cta, task);
     if constexpr (std::is_same_v<Task, PrecodeTask>) precode_block(cta, task);

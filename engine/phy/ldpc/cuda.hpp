@@ -48,7 +48,15 @@ struct DecodeTask {
   std::size_t info_stride;         ///< bytes
   std::uint8_t* const* info_list;  ///< or null; then block b's are at info_list[b]
   DecodeResult* results;           ///< [block]
-  std::uint32_t count;             ///< code blocks
+  /// [block] 1: it is what was sent, as far as its CRC (without one: its parity checks) can tell.
+  /// Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the code
+  /// has to hold too, on something that was received. Or null.
+  std::uint8_t* judged;
+  /// With `judged`, or null: block b's first payload_bits, rounded up to bytes with zeros, go to
+  /// payload_list[b] too.
+  std::uint8_t* const* payload_list;
+  std::uint32_t payload_bits;
+  std::uint32_t count;  ///< code blocks
 
   std::uint8_t base_graph;
   bool early_stop, try_crc;

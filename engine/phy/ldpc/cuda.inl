@@ -119,6 +119,11 @@ CARILLON_BOTH constexpr std::uint32_t decode_shared_bytes(const DecodeTask& task
          task.shape.groups * task.shape.blocks * static_cast<std::uint32_t>(sizeof(DecodeState));
 }
 
+/// LLRs of a block.
+CARILLON_BOTH constexpr std::uint32_t code_length(const DecodeTask& task) {
+  return (task.base_graph == 1 ? 66U : 50U) * task.lifting;
+}
+
 template <typename Cta>
 class Decoder {
  public:
@@ -153,6 +158,7 @@ class Decoder {
       for (std::uint32_t i = 0; i < rows; ++i) extension<kGraph>(all_->row[i], first);
       end_iteration(iteration);
     }
+    if (task_.judged != nullptr) conclude();
   }
 
  private:
@@ -445,6 +451,50 @@ class Decoder {
       for (std::uint32_t b = first; b < first + task_.shape.blocks; ++b)
         own.active |= states_[b].running;
     });
+  }
+
+  /// Hands payloads out, and says which blocks to believe. The states are free for counts: `ripe`
+  /// of information that is not zero, `broken` of soft bits that are not.
+  CARILLON_GPU void conclude() {
+    cta_.each(blocks_, [&](std::uint32_t b) { states_[b].ripe = states_[b].broken = 0; });
+    cta_.each_thread([&](std::uint32_t thread) {
+      for (std::uint32_t b = 0; b < blocks_ && block_of(b) < task_.count; ++b)
+        if (hand_out(b, thread)) cta_.add(&states_[b].ripe, 1U);
+    });
+    cta_.each_thread([&](std::uint32_t thread) {
+      for (std::uint32_t b = 0; b < blocks_ && block_of(b) < task_.count; ++b)
+        if (states_[b].ripe == 0 && any_received(b, thread)) cta_.add(&states_[b].broken, 1U);
+    });
+    cta_.each(blocks_, [&](std::uint32_t b) {
+      if (block_of(b) >= task_.count) return;
+      const DecodeResult& result = task_.results[block_of(b)];
+      const bool holds = task_.try_crc ? result.crc : result.parity;
+      const bool believed = states_[b].ripe != 0 || (result.parity && states_[b].broken != 0);
+      task_.judged[block_of(b)] = holds && believed ? 1 : 0;
+    });
+  }
+
+  /// A thread's part of a block's payload; whether any of its part of the information is not zero.
+  CARILLON_GPU bool hand_out(std::uint32_t b, std::uint32_t thread) const {
+    const std::uint32_t bytes = simt::divide_up(task_.info_columns * task_.lifting, 8);
+    const std::uint8_t* const info = info_of(b);
+    bool any = false;
+    for (std::uint32_t i = thread; i < bytes; i += task_.shape.threads) {
+      const std::uint32_t byte = info[i];
+      any |= byte != 0;
+      if (task_.payload_list == nullptr || i * 8 >= task_.payload_bits) continue;
+      const std::uint32_t left = task_.payload_bits - i * 8, spare = left < 8 ? 8 - left : 0;
+      task_.payload_list[block_of(b)][i] = static_cast<std::uint8_t>(byte >> spare << spare);
+    }
+    return any;
+  }
+
+  CARILLON_GPU bool any_received(std::uint32_t b, std::uint32_t thread) const {
+    const std::int8_t* const soft = soft_of(block_of(b));
+    const std::uint32_t length = code_length(task_);
+    for (std::uint32_t i = thread; i < length; i += task_.shape.threads)
+      if (soft[i] != 0) return true;
+    return false;
   }
 
   /// Eight information bits of a block.

@@ -24,7 +24,6 @@ Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
 Status equalize(const EqualizeTask&, Stream) { return kNotBuilt; }
 Status recover(const RecoverTask&, Stream) { return kNotBuilt; }
 Status decode(const DecodeTask&, Stream) { return kNotBuilt; }
-Status judge(const JudgeTask&, Stream) { return kNotBuilt; }
 Status desegment(const DesegmentTask&, Stream) { return kNotBuilt; }
 Status encode(const EncodeTask&, Stream) { return kNotBuilt; }
 Status precode(const PrecodeTask&, Stream) { return kNotBuilt; }

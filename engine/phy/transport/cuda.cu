@@ -16,11 +16,6 @@ __global__ void __launch_bounds__(kDesegmentThreads)
   desegment_block(cta, task);
 }
 
-__global__ void __launch_bounds__(kJudgeThreads) judge_kernel(JudgeTask task) {
-  simt::Cta cta;
-  judge_block(cta, task);
-}
-
 }  // namespace
 
 Status encode(const EncodeTask& task, Stream stream) {
@@ -29,10 +24,6 @@ Status encode(const EncodeTask& task, Stream stream) {
 
 Status desegment(const DesegmentTask& task, Stream stream) {
   return simt::put_on(stream, launch_of(task), desegment_kernel, task);
-}
-
-Status judge(const JudgeTask& task, Stream stream) {
-  return simt::put_on(stream, launch_of(task), judge_kernel, task);
 }
 
 }  // namespace carillon::phy::cuda

@@ -56,29 +56,15 @@ struct DesegmentTask {
   std::size_t info_block;    ///< bytes
   std::uint8_t* payload;     ///< A bits rounded up to bytes with zeros, t's at + t * payload_stride
   std::size_t payload_stride;  ///< bytes
-  std::uint8_t* good;  ///< good[t * good_stride] 1: its CRC holds, or it has none; else 0
+  std::uint8_t* good;          ///< good[t * good_stride] 1: its CRC holds, or it has none; else 0
   std::size_t good_stride;
-};
-
-/// What a decoder says of so many code blocks, and whether to believe it: zeros, which are what
-/// becomes of bits that were not received, satisfy every CRC. Then the code has to hold too, on
-/// something that was received.
-struct JudgeTask {
-  const DecodeResult* results;     ///< [block]
-  const std::int8_t* const* soft;  ///< [block] what was decoded, soft_bytes of it
-  std::uint8_t* const* info;       ///< [block] what was decided, info_bytes of it
-  std::uint32_t count, soft_bytes, info_bytes;
-  bool has_crc;          ///< else the parity checks tell
-  std::uint8_t* judged;  ///< [block] 1: good
 };
 
 simt::Launch launch_of(const EncodeTask&);
 simt::Launch launch_of(const DesegmentTask&);
-simt::Launch launch_of(const JudgeTask&);
 
 /// In order on the stream; what they point to is on its device.
 Status encode(const EncodeTask&, Stream);
 Status desegment(const DesegmentTask&, Stream);
-Status judge(const JudgeTask&, Stream);
 
 }  // namespace carillon::phy::cuda

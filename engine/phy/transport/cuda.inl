@@ -10,7 +10,7 @@
 
 namespace carillon::phy::cuda {
 
-inline constexpr std::uint32_t kEncodeThreads = 128, kDesegmentThreads = 256, kJudgeThreads = 64;
+inline constexpr std::uint32_t kEncodeThreads = 128, kDesegmentThreads = 256;
 
 /// Bits n … n+31 of `bits` packed ones, MSB first, the first highest; zeros past the last byte.
 CARILLON_GPU inline std::uint32_t packed_bits(const std::uint8_t* from, std::uint32_t bits,
@@ -175,32 +175,6 @@ CARILLON_GPU void desegment_block(Cta& cta, const DesegmentTask& task) {
     const bool good =
         plan.transport_crc.width == 0 || received == crc_parity(plan.transport_crc, sums[0]);
     task.good[cta.x() * task.good_stride] = good ? 1 : 0;
-  });
-}
-
-/// Adds 1 to `sum` when any of so many bytes is not zero.
-template <typename Cta, typename Byte>
-CARILLON_GPU void count_nonzero(Cta& cta, const Byte* bytes, std::uint32_t count,
-                                std::uint32_t* sum) {
-  cta.each_thread([&](std::uint32_t thread) {
-    bool any = false;
-    for (std::uint32_t i = thread; i < count && !any; i += kJudgeThreads) any = bytes[i] != 0;
-    if (any) cta.add(sum, 1U);
-  });
-}
-
-template <typename Cta>
-CARILLON_GPU void judge_block(Cta& cta, const JudgeTask& task) {
-  const std::uint32_t block = cta.x();
-  const DecodeResult& result = task.results[block];
-  std::uint32_t* const nonzero = cta.template shared<std::uint32_t>();  // of info, of soft
-  cta.each(2, [&](std::uint32_t i) { nonzero[i] = 0; });
-  count_nonzero(cta, task.info[block], task.info_bytes, nonzero);
-  if (nonzero[0] == 0) count_nonzero(cta, task.soft[block], task.soft_bytes, nonzero + 1);
-  cta.each(1, [&](std::uint32_t) {
-    const bool holds = task.has_crc ? result.crc : result.parity;
-    const bool believed = nonzero[0] != 0 || (result.parity && nonzero[1] != 0);
-    task.judged[block] = holds && believed ? 1 : 0;
   });
 }
 

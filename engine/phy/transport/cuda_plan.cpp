@@ -62,8 +62,4 @@ simt::Launch launch_of(const DesegmentTask& task) {
           .shared_bytes = std::max(task.plan.transport_crc.chunks, 1U) * 4};
 }
 
-simt::Launch launch_of(const JudgeTask& task) {
-  return {.x = task.count, .threads = kJudgeThreads, .shared_bytes = 2 * sizeof(std::uint32_t)};
-}
-
 }  // namespace carillon::phy::cuda

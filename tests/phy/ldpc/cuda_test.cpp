@@ -67,6 +67,14 @@ struct Outcomes {
   std::uint32_t parity = 0, crc = 0, neither = 0;
 };
 
+// What decode_blocks() of frame/receive.cpp calls good.
+bool believable(const Soft& soft, const Bytes& info, const DecodeResult& result, Crc crc) {
+  if (!(crc == Crc::None ? result.parity : result.crc)) return false;
+  const auto is_zero = [](auto each) { return each == 0; };
+  if (!std::all_of(info.begin(), info.end(), is_zero)) return true;
+  return result.parity && !std::all_of(soft.begin(), soft.end(), is_zero);
+}
+
 // Decodes blocks on the device and, one by one, on the CPU.
 void compare(Place& place, LdpcCode code, const DecodeOptions& options,
              const std::vector<Soft>& blocks, bool listed, Outcomes& outcomes) {
@@ -96,7 +104,17 @@ void compare(Place& place, LdpcCode code, const DecodeOptions& options,
     task.info = decided;
   }
   task.results = place.room<DecodeResult>(count);
+  const std::uint32_t payload_bits = code.info_bits() - 5;
+  std::uint8_t* const payloads = place.put(Bytes(bytes * count, 0xee));
+  if (listed) {
+    std::vector<std::uint8_t*> list(count);
+    for (std::uint32_t b = 0; b < count; ++b) list[b] = payloads + bytes * b;
+    task.payload_list = place.put(list);
+    task.payload_bits = payload_bits;
+  }
+  task.judged = place.room<std::uint8_t>(count);
   place.run(task, kDecode, decode);
+  const Bytes judged = place.get(task.judged, count), handed = place.get(payloads, bytes * count);
   const Bytes info = place.get(decided, task.info_stride * count);
   const std::vector<DecodeResult> results = place.get(task.results, count);
 
@@ -112,6 +130,14 @@ void compare(Place& place, LdpcCode code, const DecodeOptions& options,
         << count << ": " << results[b].iterations << results[b].parity << results[b].crc << ", not "
         << block.result.iterations << block.result.parity << block.result.crc;
     EXPECT_EQ(int{info[task.info_stride * b + bytes]}, 0xee);
+    EXPECT_EQ(judged[b] != 0, believable(blocks[b], expected, block.result, options.crc));
+    if (listed) {
+      Bytes payload(expected.begin(), expected.begin() + (payload_bits + 7) / 8);
+      if (payload_bits % 8 != 0)
+        payload.back() = static_cast<std::uint8_t>(payload.back() & 0xff00 >> payload_bits % 8);
+      EXPECT_TRUE(std::equal(payload.begin(), payload.end(), &handed[bytes * b]));
+      EXPECT_TRUE(payload.size() == bytes || handed[bytes * b + payload.size()] == 0xee);
+    }
     ++outcomes.after[results[b].iterations];
     outcomes.parity += results[b].parity;
     outcomes.crc += results[b].crc;
@@ -179,16 +205,21 @@ GPU_TEST(CudaLdpc, SaturatesAsTheCpuDoes) {
   std::mt19937 random(3);
   Outcomes outcomes;
   for (const LdpcCode code : {LdpcCode{1, 7}, LdpcCode{1, 36}, LdpcCode{2, 15}, LdpcCode{2, 80}}) {
-    std::vector<Soft> blocks(6, Soft(code.length()));
+    std::vector<Soft> blocks(8, Soft(code.length()));  // the last: nothing was received
     for (auto& value : blocks[0]) value = static_cast<std::int8_t>(random());
     for (auto& value : blocks[1]) value = random() % 2 == 0 ? -128 : 127;
     for (auto& value : blocks[2]) value = random() % 64 == 0 ? 100 : -128;
     for (auto& value : blocks[3]) value = -128;
     for (auto& value : blocks[4]) value = static_cast<std::int8_t>(random() % 5 * 31);
     for (auto& value : blocks[5]) value = static_cast<std::int8_t>(random() % 7) - 3;
+    for (auto& value : blocks[6]) value = 90;  // zeros were sent
     for (const bool early_stop : {false, true})
-      compare(place, code, {.max_iterations = 7, .early_stop = early_stop}, blocks, false,
-              outcomes);
+      for (const Crc crc : {Crc::None, Crc::Crc16}) {
+        DecodeOptions options = {.max_iterations = 7, .early_stop = early_stop};
+        options.crc = crc;
+        options.crc_span = code.info_bits();
+        compare(place, code, options, blocks, false, outcomes);
+      }
   }
 }
 

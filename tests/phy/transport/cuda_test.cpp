@@ -214,41 +214,4 @@ TEST(CudaTransport, ChunksOfEveryLengthAddUpToTheCrc) {
       }
 }
 
-constexpr auto kJudge = [](auto& cta, const JudgeTask& task) { judge_block(cta, task); };
-
-// [info has a one, soft has something, parity holds, CRC holds, there is a CRC] against what
-// decode_blocks() of frame/receive.cpp calls good.
-GPU_TEST(CudaTransport, BelievesZerosOnlyOfWhatWasReceived) {
-  constexpr std::uint32_t kCases = 16, kInfo = 77, kSoft = 501;
-  std::vector<DecodeResult> results;
-  std::vector<const std::int8_t*> soft;
-  std::vector<std::uint8_t*> info;
-  for (std::uint32_t i = 0; i < kCases; ++i) {
-    Bytes bits(kInfo);
-    std::vector<std::int8_t> received(kSoft);
-    if ((i & 1) != 0) bits[i * 5 % kInfo] = 4;
-    if ((i & 2) != 0) received[kSoft - 1 - i] = -3;
-    results.push_back({.iterations = 1, .parity = (i & 4) != 0, .crc = (i & 8) != 0});
-    info.push_back(place.put(bits));
-    soft.push_back(place.put(received));
-  }
-  for (const bool has_crc : {false, true}) {
-    JudgeTask task{place.put(results),
-                   place.put(soft),
-                   place.put(info),
-                   kCases,
-                   kSoft,
-                   kInfo,
-                   has_crc,
-                   place.room<std::uint8_t>(kCases)};
-    place.run(task, kJudge, judge);
-    const auto judged = place.get(task.judged, kCases);
-    for (std::uint32_t i = 0; i < kCases; ++i) {
-      const bool nonzero = (i & 1) != 0, something = (i & 2) != 0, parity = (i & 4) != 0;
-      const bool holds = has_crc ? (i & 8) != 0 : parity;
-      EXPECT_EQ(judged[i] != 0, holds && (nonzero || (parity && something))) << i;
-    }
-  }
-}
-
 }  // namespace
