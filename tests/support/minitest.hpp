@@ -105,6 +105,7 @@ int run(int argc, char** argv);
   "expected " #a " " #op " " #b "; they are " + minitest::show(a) + " and " + minitest::show(b) + \
       ":"
 
+#define ADD_FAILURE() minitest::Failure(__FILE__, __LINE__, "failed:")
 #define EXPECT_TRUE(x) MINITEST_CHECK((x), "expected " #x ":")
 #define EXPECT_FALSE(x) MINITEST_CHECK(!(x), "expected not " #x ":")
 #define EXPECT_EQ(a, b) MINITEST_CHECK((a) == (b), MINITEST_COMPARE(a, ==, b))
