@@ -72,17 +72,22 @@ void run(Place& place, const std::vector<GpuTask>& tasks) {
 }
 
 // By symbol, as they come, or all symbols of a kind at once.
-void run_frame(Place& place, const Frame& frame, const GpuFrame& gpu, bool by_symbol) {
+std::vector<GpuTask> tasks_of(const Frame& frame, const GpuFrame& gpu, bool by_symbol) {
+  std::vector<GpuTask> all;
+  const auto add = [&](Op op, std::uint32_t first, std::uint32_t count) {
+    for (GpuTask& task : gpu.tasks(op, first, count)) all.push_back(std::move(task));
+  };
   const auto each = [&](SymbolKind kind, std::initializer_list<Op> ops) {
     const auto count = static_cast<std::uint32_t>(frame.symbols_of(kind).size());
     const std::uint32_t step = by_symbol ? 1 : count;
     for (std::uint32_t first = 0; first < count; first += step)
-      for (const Op op : ops) run(place, gpu.tasks(op, first, step));
+      for (const Op op : ops) add(op, first, step);
   };
   each(SymbolKind::Pilot, {Op::PilotFft});
-  run(place, gpu.tasks(Op::ZeroForce, 0, 1));
+  add(Op::ZeroForce, 0, 1);
   each(SymbolKind::Uplink, {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store});
   each(SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft});
+  return all;
 }
 
 // What the cell's pipeline has just received, too.
@@ -158,7 +163,7 @@ void compare(Place& place, const FrameFormat& format, const std::string& what,
     cell.run(index, lost);
     put_samples(place, cell, gpu, index);
     place.write(gpu.payload(Direction::Downlink), payload.data(), payload.size());
-    run_frame(place, cell.frame, gpu, index == 0);
+    run(place, tasks_of(cell.frame, gpu, index == 0));
     const std::size_t differ = compare_uplink(place, cell, gpu, index, what);
     if (!lost && snr_db > 20) {
       EXPECT_EQ(cell.wrong_blocks(index), 0U) << what;
@@ -226,6 +231,24 @@ GPU_TEST(GpuFrame, NeedsAsFewLaunchesForAllSymbolsAsForOne) {
   EXPECT_EQ(gpu.tasks(Op::PilotFft, 0, 1).size(), gpu.tasks(Op::PilotFft, 0, 2).size());
   for (const Op op : {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode})
     EXPECT_EQ(gpu.tasks(op, 0, 1).size(), gpu.tasks(op, 0, 4).size());
+}
+
+// Captured, a frame is one launch. Nothing can be captured without a device.
+GPU_TEST(GpuFrame, FitsIntoAGraph) {
+  if (!place.on_device()) return;
+  Cell cell(small_format());
+  PlaceMemory memory(place);
+  const GpuFrame gpu(cell.frame, memory);
+  cell.run(0);
+  put_samples(place, cell, gpu, 0);
+  const cuda::Graph graph([&](cuda::Stream stream) {
+    for (const GpuTask& task : tasks_of(cell.frame, gpu, true))
+      if (const cuda::Status status = launch(task, stream); !status.ok()) return status;
+    return cuda::Status();
+  });
+  for (const cuda::Status& status : {graph.launch(nullptr), cuda::finish()})
+    EXPECT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(compare_uplink(place, cell, gpu, 0, "graph"), 0U);
 }
 
 GPU_TEST(GpuFrame, LosesWhatTheCpuLoses) {

@@ -25,6 +25,7 @@ inline constexpr int kSkipped = 77;
 class Place {
  public:
   explicit Place(Where where) : where_(where) {}
+  bool on_device() const { return where_ == Where::Device; }
 
   /// Copies of host memory, zeros, and back; kept until the place is gone.
   template <typename T>
