@@ -54,6 +54,9 @@ class Place {
     EXPECT_LE(shape.shared_bytes, phy::simt::kMostSharedBytes);
     EXPECT_LE(shape.threads, phy::simt::kMostThreads);
     EXPECT_EQ(shape.threads % phy::simt::kWarp, 0U);
+    EXPECT_LE(shape.y, phy::simt::kMostBlocks);
+    EXPECT_LE(shape.z, phy::simt::kMostBlocks);
+    EXPECT_TRUE(shape.x > 0 && shape.y > 0 && shape.z > 0 && shape.threads > 0);
     if (where_ == Where::Device) {
       const cuda::Status launched = launch(task, nullptr), done = cuda::finish();
       EXPECT_TRUE(launched.ok()) << launched.text();

@@ -95,13 +95,14 @@ CARILLON_BOTH constexpr std::uint32_t coded_bit_at(const Recovery& map, std::uin
   return map.lap;
 }
 
-/// One thread for each place: neighbours read and write neighbouring bytes. In grid row y block y.
+/// One thread for each place: neighbours read and write neighbouring bytes. Grid: blocks, of which a
+/// frame may have more than the 65535 that other directions hold; places.
 template <typename Cta>
 CARILLON_GPU void recover_block(Cta& cta, const RecoverTask& task) {
-  const Recovery& map = task.blocks[cta.y()];
+  const Recovery& map = task.blocks[cta.x()];
   cta.each_thread([&](std::uint32_t thread) {
     constexpr int kLimit = static_cast<int>(kLlrLimit);
-    const std::uint32_t d = cta.x() * kRecoverThreads + thread;
+    const std::uint32_t d = cta.y() * kRecoverThreads + thread;
     if (d >= map.N) return;
     int sum = 0;
     const std::uint32_t first = coded_bit_at(map, d);

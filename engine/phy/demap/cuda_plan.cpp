@@ -15,8 +15,8 @@ Recovery recovery(const SoftMap& map, std::size_t e, std::size_t d) {
 }
 
 simt::Launch launch_of(const RecoverTask& task) {
-  return {.x = simt::divide_up(task.most_places, kRecoverThreads),
-          .y = task.count,
+  return {.x = task.count,
+          .y = simt::divide_up(task.most_places, kRecoverThreads),
           .threads = kRecoverThreads};
 }
 

@@ -54,6 +54,8 @@ struct Launch {
 
 /// Of a block: what every GPU from sm_80 on has, and of one thread.
 inline constexpr std::uint32_t kWarp = 32, kMostThreads = 1024, kMostSharedBytes = 163 * 1024;
+/// Of a grid, in y and in z; x takes 2³¹ - 1.
+inline constexpr std::uint32_t kMostBlocks = 65535;
 
 CARILLON_BOTH constexpr std::uint32_t divide_up(std::uint32_t value, std::uint32_t by) {
   return (value + by - 1) / by;

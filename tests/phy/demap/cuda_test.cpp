@@ -138,4 +138,14 @@ GPU_TEST(CudaDemap, AddsRepetitions) {
   EXPECT_TRUE(place.get(task.d, d_bytes) == expected);
 }
 
+TEST(CudaDemap, AsManyBlocksAsAFrameMayHaveFitAGrid) {
+  RecoverTask task{};
+  task.count = 1 << 18;
+  task.most_places = 66 * 384;
+  const simt::Launch launch = launch_of(task);
+  EXPECT_EQ(launch.x, 1U << 18);
+  EXPECT_LE(launch.y, simt::kMostBlocks);
+  EXPECT_GE(launch.y * launch.threads, 66U * 384);
+}
+
 }  // namespace
