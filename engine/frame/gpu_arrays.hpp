@@ -169,7 +169,8 @@ class GpuUplink {
   // [place]
   const std::int8_t** soft_list_ = nullptr;
   std::uint8_t **info_list_ = nullptr, **payload_list_ = nullptr;
-  phy::cuda::Recovery* recoveries_ = nullptr;
+  phy::cuda::Recovery* recoveries_ = nullptr;  // of the blocks whose bits repeat
+  std::vector<std::uint32_t> recoveries_at_;   // [place] how many of the places before have one
 };
 
 class GpuDownlink {

@@ -182,10 +182,13 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   for (const auto& each : code_blocks_.blocks()) {
     const phy::CodeBlock& block = frame_.code_block(Direction::Uplink, places[each.index]);
     recovered_at.push_back(recovered);
+    recoveries_at_.push_back(static_cast<std::uint32_t>(recoveries.size()));
+    if (block.map.direct) continue;
     recoveries.push_back(
         phy::cuda::recovery(block.map, places[each.index].coded_offset, recovered));
-    if (!block.map.direct) recovered += block.map.N;
+    recovered += block.map.N;
   }
+  recoveries_at_.push_back(static_cast<std::uint32_t>(recoveries.size()));
   recoveries_ = put(memory, recoveries);
   recovered_ = room<std::int8_t>(memory, recovered);
   std::vector<const std::int8_t*> softs;
@@ -282,9 +285,11 @@ std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {
     const phy::TransportPlan& plan =
         frame_.plan(frame_.transport_blocks(Direction::Uplink)[first.transport_block]);
     const auto& code = frame_.coding(Direction::Uplink);
-    if (!plan.blocks()[0].map.direct)
+    // Of a transport block's, the last may have more bits than the first, and alone repeat some.
+    const std::uint32_t repeat = recoveries_at_[place], end = recoveries_at_[place + count];
+    if (repeat != end)
       tasks.push_back(
-          phy::cuda::RecoverTask{recoveries_ + place, count, plan.N(), soft_, recovered_});
+          phy::cuda::RecoverTask{recoveries_ + repeat, end - repeat, plan.N(), soft_, recovered_});
     phy::DecodeOptions options;
     options.fillers = plan.fillers();
     options.sent = 0;

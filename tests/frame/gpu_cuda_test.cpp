@@ -198,6 +198,15 @@ GPU_TEST(GpuFrame, KnowsEveryKindOfBlock) {
   of([](FrameFormat& f) { f.uplink.block = BlockSpan::Symbol; }, "a block for each symbol");
   of([](FrameFormat& f) { f.uplink.crc = false; }, "no CRC");
   of([](FrameFormat& f) { f.uplink.rate = 0.12; }, "bits that repeat");
+  of(
+      [](FrameFormat& f) {
+        f.numerology.subcarriers = 39;
+        f.schedule = "PPUUU";
+        f.uplink.rate = 0.2;
+        f.uplink.lifting = 7;
+        f.uplink.modulation = ModulationChoice::Qam64;
+      },
+      "bits that repeat in the last code block only");
   of([](FrameFormat& f) { f.uplink.base_graph = 2, f.uplink.lifting = 7; }, "many code blocks");
   of([](FrameFormat& f) { f.grants.kind = GrantKind::RoundRobin; }, "shares of the band");
   of(
