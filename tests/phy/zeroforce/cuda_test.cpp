@@ -269,7 +269,8 @@ double variance_of(const Matrix& w, const Matrix& h, double noise, std::uint32_t
   return sum;
 }
 
-// What rounding adds to the Gram matrix counts as much as that much loading: some percent differ.
+// What rounding adds to the Gram matrix counts as much as that much loading: some percent differ,
+// and twice as many of a variance. A GPU's rsqrtf alone, within 2^-22.9, makes it a fifth of these.
 void expect_loaded(Place& place, const Inseparable& of, Detector detector, float noise) {
   constexpr double kTolerance = 0.15;  // 0.6 dB
   constexpr std::uint32_t kStep = 5;   // between the lanes that are spoiled
@@ -285,7 +286,7 @@ void expect_loaded(Place& place, const Inseparable& of, Detector detector, float
         << of.name;
     for (std::uint32_t k = 0; k < c.shape.users; ++k) {
       const double variance = variance_of(wanted, h, noise, k);
-      EXPECT_NEAR(noise_of(found, c, k, lane), variance, kTolerance * variance + 1e-7)
+      EXPECT_NEAR(noise_of(found, c, k, lane), variance, 2 * kTolerance * variance + 1e-7)
           << of.name << ", user " << k;
     }
   }
