@@ -122,7 +122,7 @@ class Cta {
 };
 
 /// Puts a kernel on a stream. Shared memory above 48 KB is asked for each time; that costs the
-/// driver nothing that launching does not.
+/// driver nothing that launching does not. Errors of other calls are told where they are made.
 template <typename... Parameters, typename... Arguments>
 carillon::cuda::Status put_on(carillon::cuda::Stream stream, const Launch& launch,
                               void (*kernel)(Parameters...), Arguments&&... arguments) {
@@ -133,6 +133,7 @@ carillon::cuda::Status put_on(carillon::cuda::Stream stream, const Launch& launc
   }
   carillon::cuda::last_launch() = {reinterpret_cast<const void*>(kernel), launch.threads,
                                    launch.shared_bytes};
+  (void)cudaGetLastError();
   kernel<<<dim3(launch.x, launch.y, launch.z), launch.threads, launch.shared_bytes, stream>>>(
       static_cast<Arguments&&>(arguments)...);
   return carillon::cuda::Status(cudaGetLastError());
