@@ -75,13 +75,22 @@ Memory::~Memory() {
   if (data_ != nullptr) (void)cudaFree(data_);
 }
 
-Status Memory::clear() { return Status(cudaMemset(data_, 0, bytes_)); }
+// The default stream's calls may return before the device is done, and neither wait for streams
+// that do not block nor make them wait.
+Status Memory::clear() {
+  if (const Status status(cudaMemset(data_, 0, bytes_)); !status.ok()) return status;
+  return finish();
+}
 
 Status copy_in(void* to, const void* from, std::size_t bytes) {
-  return Status(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+  if (const Status before = finish(); !before.ok()) return before;
+  if (const Status status(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice)); !status.ok())
+    return status;
+  return finish();
 }
 
 Status copy_out(void* to, const void* from, std::size_t bytes) {
+  if (const Status before = finish(); !before.ok()) return before;
   return Status(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
 }
 

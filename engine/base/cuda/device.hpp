@@ -51,7 +51,7 @@ class Memory {
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   const Status& status() const { return status_; }
-  /// All of it to zero.
+  /// All of it to zero; done when it returns, for every stream.
   Status clear();
 
  private:
@@ -60,7 +60,8 @@ class Memory {
   Status status_;
 };
 
-/// From the host's memory and back, when all that was launched before has ended.
+/// From the host's memory and back, when all that was launched before has ended; there when they
+/// return, for every stream.
 Status copy_in(void* to, const void* from, std::size_t bytes);
 Status copy_out(void* to, const void* from, std::size_t bytes);
 
