@@ -121,16 +121,27 @@ class Cta {
   };
 };
 
+/// Allows a kernel as much shared memory as any launch may ask for, always the same: it holds for
+/// the function, so also for other threads' launches and for those of a graph in the making.
+template <typename Kernel>
+cudaError_t allow_shared(Kernel* kernel) {
+  int device = 0, most = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error != cudaSuccess) return error;
+  if (most > static_cast<int>(kMostSharedBytes)) most = static_cast<int>(kMostSharedBytes);
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+}
+
 /// Puts a kernel on a stream. Shared memory above 48 KB is asked for each time; that costs the
 /// driver nothing that launching does not. Errors of other calls are told where they are made.
 template <typename... Parameters, typename... Arguments>
 carillon::cuda::Status put_on(carillon::cuda::Stream stream, const Launch& launch,
                               void (*kernel)(Parameters...), Arguments&&... arguments) {
-  if (launch.shared_bytes > 48 * 1024) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes));
-    if (error != cudaSuccess) return carillon::cuda::Status(error);
-  }
+  if (launch.shared_bytes > 48 * 1024)
+    if (const cudaError_t error = allow_shared(kernel); error != cudaSuccess)
+      return carillon::cuda::Status(error);
   carillon::cuda::last_launch() = {reinterpret_cast<const void*>(kernel), launch.threads,
                                    launch.shared_bytes};
   (void)cudaGetLastError();
