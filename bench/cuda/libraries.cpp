@@ -1,5 +1,6 @@
 #include "cuda/libraries.hpp"
 
+#include <random>
 #include <type_traits>
 
 #ifdef CARILLON_HAS_CUFFT
@@ -109,12 +110,31 @@ Enqueue ProductPeer::enqueue() { return {}; }
 
 #if defined(CARILLON_HAS_CUBLAS) && defined(CARILLON_HAS_CUSOLVER)
 
+namespace {
+
+// Of zeros there is no Cholesky factor, and looking for one ends at once. The same numbers again
+// and again: drawing 10⁸ takes a minute.
+std::vector<cuComplex> channels_of(std::size_t count) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<cuComplex> numbers(9973), all(count);
+  for (cuComplex& each : numbers) {
+    const float re = normal(random);
+    each = {re, normal(random)};
+  }
+  for (std::size_t i = 0; i < count; ++i) all[i] = numbers[i % numbers.size()];
+  return all;
+}
+
+}  // namespace
+
+// Leaves H(HᴴH)⁻¹ in H's place, of which the next time makes H again.
 struct InversePeer::State {
   State(std::uint32_t of_antennas, std::uint32_t of_users, std::uint32_t of_count)
       : antennas(static_cast<int>(of_antennas)),
         users(static_cast<int>(of_users)),
         count(static_cast<int>(of_count)),
-        h(std::size_t{of_antennas} * of_users * of_count),
+        h(channels_of(std::size_t{of_antennas} * of_users * of_count)),
         gram(std::size_t{of_users} * of_users * of_count),
         grams(of_count),
         channels(of_count),
