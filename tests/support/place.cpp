@@ -5,7 +5,11 @@
 namespace carillon::test {
 
 std::vector<Where>& wheres() {
+#ifdef __SANITIZE_THREAD__
+  static std::vector<Where> all = {Where::Rising};  // threads share the work, in any order
+#else
   static std::vector<Where> all = {Where::Rising, Where::Falling};
+#endif
   return all;
 }
 

@@ -235,7 +235,7 @@ class Decoder {
       const DecodeThread& own = threads_[thread];
       if (own.active == 0) return;
       for (std::uint32_t r = kCoreRows; r < task_.row_end; ++r)
-        if (received(own, task_.info_columns + r - 2) != 0) all_->received[r] = 1;
+        if (received(own, task_.info_columns + r - 2) != 0) cta_.add(&all_->received[r], 1U);
     });
     cta_.each(1, [&](std::uint32_t) {
       all_->rows = 0;

@@ -145,7 +145,7 @@ CARILLON_GPU void find_lost(Cta& cta, const CombineTask& task) {
     const bool usable = power > kLeastPower && power < kMostPower;
     at.power[user] = usable ? power : 0;
     at.loading[user] = 0;
-    if (!usable) *at.lost = 1;
+    if (!usable) cta.add(at.lost, 1U);
   });
 }
 
@@ -307,7 +307,7 @@ CARILLON_GPU bool load_inseparable(Cta& cta, const CombineTask& task) {
   const float noise = added_noise(task);
   each_user(cta, task, [&](std::size_t, std::uint32_t user, const FactorShared& at) {
     const bool separable = at.own[user] * (at.power[user] + noise) < 1 / kLoading;
-    if (!separable) *at.singular = 1;
+    if (!separable) cta.add(at.singular, 1U);
   });
   each_user(cta, task, [&](std::size_t, std::uint32_t user, const FactorShared& at) {
     if (*at.singular != 0) at.loading[user] = at.power[user] * kLoading;
