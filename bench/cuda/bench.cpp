@@ -25,7 +25,7 @@ void require(const cuda::Status& status) {
 }
 
 GpuBench::GpuBench(const cuda::Device& device) {
-  require(cuda::Status(cudaSetDevice(static_cast<int>(device.index))));
+  require(cuda::use(device));
   require(cuda::Status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
   // CUDA C++ Programming Guide, "Arithmetic instructions": fp32 multiply-adds of an SM in a cycle;
   // data sheets: those of its tensor cores in half precision, dense.

@@ -1,5 +1,6 @@
 #include "support/test.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 
@@ -20,6 +21,10 @@ bool choose_places(int& argc, char** argv) {
     if (machine.devices.empty()) {
       std::cout << "skipped: " << machine.why << "\n";
       return false;
+    }
+    if (const cuda::Status status = cuda::use(machine.devices[0]); !status.ok()) {
+      std::cout << machine.devices[0].name << ": " << status.text() << "\n";
+      std::exit(1);
     }
     std::cout << "on " << machine.devices[0].name << "\n";
   }

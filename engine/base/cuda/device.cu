@@ -57,6 +57,8 @@ Machine look() {
   return machine;
 }
 
+Status use(const Device& device) { return Status(cudaSetDevice(static_cast<int>(device.index))); }
+
 Memory::Memory(std::size_t bytes) : bytes_(bytes) {
   if (bytes != 0) status_ = Status(cudaMalloc(&data_, bytes));
   if (!status_.ok()) data_ = nullptr;
@@ -78,6 +80,7 @@ Memory::~Memory() {
 // The default stream's calls may return before the device is done, and neither wait for streams
 // that do not block nor make them wait.
 Status Memory::clear() {
+  if (bytes_ == 0) return {};
   if (const Status status(cudaMemset(data_, 0, bytes_)); !status.ok()) return status;
   return finish();
 }

@@ -37,6 +37,9 @@ struct Machine {
 /// Asks the driver, and starts nothing on a device.
 Machine look();
 
+/// Makes it the current device of this thread.
+Status use(const Device& device);
+
 /// Memory of the current device. Status says what went wrong, and then it is null.
 class Memory {
  public:

@@ -19,6 +19,8 @@ Machine look() {
   return machine;
 }
 
+Status use(const Device&) { return kNotBuilt; }
+
 Memory::Memory(std::size_t bytes) : bytes_(bytes), status_(kNotBuilt) {}
 Memory::Memory(Memory&& other) noexcept { *this = std::move(other); }
 Memory& Memory::operator=(Memory&& other) noexcept {

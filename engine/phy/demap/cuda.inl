@@ -95,8 +95,8 @@ CARILLON_BOTH constexpr std::uint32_t coded_bit_at(const Recovery& map, std::uin
   return map.lap;
 }
 
-/// One thread for each place: neighbours read and write neighbouring bytes. Grid: blocks, of which a
-/// frame may have more than the 65535 that other directions hold; places.
+/// One thread for each place: neighbours read and write neighbouring bytes. Grid: blocks, of which
+/// a frame may have more than the 65535 that other directions hold; places.
 template <typename Cta>
 CARILLON_GPU void recover_block(Cta& cta, const RecoverTask& task) {
   const Recovery& map = task.blocks[cta.x()];

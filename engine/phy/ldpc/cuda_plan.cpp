@@ -15,7 +15,7 @@ double filled(std::uint32_t threads) {
   return static_cast<double>(threads) / simt::round_up(threads, simt::kWarp);
 }
 
-DecodeShape shape_for(std::uint32_t z, std::uint32_t count) {
+DecodeShape shape_for(std::uint32_t z, std::uint32_t count, std::uint32_t most_threads) {
   DecodeShape shape{};
   shape.blocks = z % 4 == 0 ? 1 : 4;
   shape.words = z / (shape.blocks == 1 ? 4 : 1);
@@ -23,15 +23,14 @@ DecodeShape shape_for(std::uint32_t z, std::uint32_t count) {
   const std::uint32_t least = std::max(1U, simt::kWarp / shape.words);
   const std::uint32_t most = std::min(all, std::max(least, all / kWorthwhileBlocks));
   shape.groups = std::min(least, most);
-  for (std::uint32_t g = shape.groups; g <= most && g * shape.words <= kDecodeThreads; ++g)
+  for (std::uint32_t g = shape.groups; g <= most && g * shape.words <= most_threads; ++g)
     if (filled(g * shape.words) > filled(shape.groups * shape.words) + 0.02) shape.groups = g;
   shape.threads = simt::round_up(shape.groups * shape.words, simt::kWarp);
   return shape;
 }
 
-}  // namespace
-
-DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count) {
+DecodeTask make_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count,
+                     std::uint32_t most_threads) {
   const BaseGraph graph = base_graph(code);
   DecodeTask task{};
   task.count = count;
@@ -46,7 +45,7 @@ DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_
   task.known = code.info_bits() - std::min(options.fillers, code.info_bits());
   task.max_iterations = std::max(options.max_iterations, 1U);
   task.tolerated = code.lifting / 8U;
-  task.shape = shape_for(code.lifting, count);
+  task.shape = shape_for(code.lifting, count, most_threads);
   task.info_stride = simt::divide_up(code.info_bits(), 8);
   task.soft_stride = code.length();
   if (options.crc_span > crc_bits(options.crc) && options.crc != Crc::None)
@@ -69,6 +68,15 @@ DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_
     }
   }
   return task;
+}
+
+}  // namespace
+
+DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count) {
+  for (std::uint32_t most = kDecodeThreads;; most -= simt::kWarp) {
+    const DecodeTask task = make_task(code, options, count, most);
+    if (decode_shared_bytes(task) <= simt::kMostSharedBytes || most == simt::kWarp) return task;
+  }
 }
 
 EncodeTable encode_table(LdpcCode code, std::uint32_t sent) {

@@ -53,7 +53,7 @@ struct Launch {
 };
 
 /// Of a block: what every GPU from sm_80 on has, and of one thread.
-inline constexpr std::uint32_t kWarp = 32, kMostThreads = 1024, kMostSharedBytes = 163 * 1024;
+inline constexpr std::uint32_t kWarp = 32, kMostThreads = 1024, kMostSharedBytes = 99 * 1024;
 /// Of a grid, in y and in z; x takes 2³¹ - 1.
 inline constexpr std::uint32_t kMostBlocks = 65535;
 
