@@ -89,7 +89,7 @@ double bound_of(const GpuBench& bench, const frame::Frame& frame) {
   double sum =
       transforms(pilots, 8) + bench.bound({.bytes = pilots * m * subcarriers * 8 + csi}) +
       bench.bound({.bytes = 2 * csi,
-                   .flops = groups * 8 * (m * k * (k + 1) / 2 + k * k * k / 6 + m * k * k)});
+                   .flops = groups * 8 * (m * k * (k + 1) / 2 + k * k * k / 2 + m * k * k)});
   sum += transforms(up, 4) + products(up, 4 * m + 6 * k) + up * k * decode_bound(bench, {1, 104});
   sum += transforms(down, 8) + products(down, 8 * m + 0.75 * k);
   return sum;

@@ -1,5 +1,6 @@
 #include "frame/gpu.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "frame/gpu_arrays.hpp"
@@ -47,6 +48,16 @@ void DeviceMemory::write(void* to, const void* from, std::size_t bytes) {
 
 cuda::Status launch(const GpuTask& task, cuda::Stream stream) {
   return std::visit(Launcher{stream}, task);
+}
+
+bool in_half(const Frame& frame, Direction direction) {
+  const FrameFormat& f = frame.format();
+  if (f.combiner.precision != Precision::Fastest) return f.combiner.precision == Precision::Fp16;
+  const auto blocks = frame.transport_blocks(direction);
+  return !blocks.empty() && std::ranges::all_of(blocks, [&](const TransportBlock& block) {
+    return phy::half_suffices(f.antennas, f.users, frame.plan(block).modulation(),
+                              phy::HalfSums::Single);
+  });
 }
 
 phy::Runs put_runs(const Frame& frame, Direction direction, GpuMemory& memory,

@@ -63,9 +63,9 @@ class GpuFrame {
 
   /// What an opcode does for `count` symbols of its kind (P: PilotFft, U: UplinkFft,
   /// EqualizeDemodulate, Decode, Store, D: Encode, Precode, Ifft) from the first-th on, in this
-  /// order; for all of them in as few launches as for one. ZeroForce has none of its own: all its
-  /// tasks come with any count. Modulate is part of Precode, and Load is whoever copies samples.
-  /// A transport block is encoded where it begins, whole.
+  /// order; of blocks that are coded alike, for all of them in as few launches as for one.
+  /// ZeroForce has none of its own: all its tasks come with any count. Modulate is part of Precode,
+  /// and Load is whoever copies samples. A transport block is encoded where it begins, whole.
   std::vector<GpuTask> tasks(Op op, std::uint32_t first, std::uint32_t count) const;
 
   /// Samples of an antenna in a symbol (P, U or D), prefix first; those that came to nothing are

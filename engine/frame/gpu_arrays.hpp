@@ -94,6 +94,9 @@ void for_stretches(std::span<const BlockOrder::Block> blocks, OffsetsOf&& offset
   }
 }
 
+/// Whether a direction's products are in half precision, which tensor cores sum in single.
+bool in_half(const Frame& frame, Direction direction);
+
 /// Combiners as ZeroForce leaves them and others read them; null: not kept so.
 struct GpuCombiners {
   phy::Tile* tiles = nullptr;

@@ -70,7 +70,7 @@ std::vector<GpuTask> GpuDownlink::precode(Ordinals symbols) const {
   task.shape = frame_.array();
   task.tiles = frame_.tiles();
   task.symbols = symbols.count;
-  if (combiners_.half_scalars != nullptr) {
+  if (combiners_.half_scalars != nullptr && in_half(frame_, kDown)) {
     task.half_w_scalars = combiners_.half_scalars;
     task.scale = combiners_.half_scale;
   } else {

@@ -13,17 +13,6 @@ std::size_t symbols_of(const Frame& frame, SymbolKind kind) {
   return frame.symbols_of(kind).size();
 }
 
-// Tensor cores multiply in half precision and sum in single.
-bool in_half(const Frame& frame) {
-  const FrameFormat& f = frame.format();
-  if (f.combiner.precision != Precision::Fastest) return f.combiner.precision == Precision::Fp16;
-  const auto blocks = frame.transport_blocks(Direction::Uplink);
-  return std::all_of(blocks.begin(), blocks.end(), [&](const TransportBlock& block) {
-    return phy::half_suffices(f.antennas, f.users, frame.plan(block).modulation(),
-                              phy::HalfSums::Single);
-  });
-}
-
 phy::cuda::ReceiveTask receive_of(const GpuSamples& samples, const phy::cuda::OfdmView& ofdm,
                                   const std::uint8_t* missing, Ordinals symbols) {
   phy::cuda::ReceiveTask task{};
@@ -43,7 +32,7 @@ GpuUplink::GpuUplink(const Frame& frame, GpuMemory& memory)
     : pilot_samples(frame, SymbolKind::Pilot, memory),
       samples(frame, SymbolKind::Uplink, memory),
       frame_(frame),
-      half_(in_half(frame)),
+      half_(in_half(frame, Direction::Uplink)),
       single_(!half_ || symbols_of(frame, SymbolKind::Downlink) != 0) {
   const std::size_t antennas = frame.format().antennas;
   ofdm_ = phy::cuda::view(frame.ofdm(),

@@ -242,6 +242,21 @@ GPU_TEST(GpuFrame, NeedsAsFewLaunchesForAllSymbolsAsForOne) {
     EXPECT_EQ(gpu.tasks(op, 0, 1).size(), gpu.tasks(op, 0, 4).size());
 }
 
+GPU_TEST(GpuFrame, PrecodesInHalfPrecisionWhereThatSuffices) {
+  const auto halved = [&](ModulationChoice modulation) {
+    PlaceMemory memory(place);
+    const Frame frame(changed([&](FrameFormat& f) {
+      f.schedule = "PPUUGGGGGGGGGGDDD";
+      f.symbols_per_slot = 17;
+      f.downlink.modulation = modulation;
+    }));
+    const GpuFrame gpu(frame, memory);
+    return std::get<PrecodeTask>(gpu.tasks(Op::Precode, 0, 1).front()).half_w_scalars != nullptr;
+  };
+  EXPECT_TRUE(halved(ModulationChoice::Qam64));
+  EXPECT_FALSE(halved(ModulationChoice::Qam256));
+}
+
 // Captured, a frame is one launch. Nothing can be captured without a device.
 GPU_TEST(GpuFrame, FitsIntoAGraph) {
   if (!place.on_device()) return;

@@ -113,6 +113,8 @@ arch = sm_90
         (SASS, ""),
         (SASS.replace("STG.E", "STL"), "has 1 STL"),
         (SASS.replace("HMMA.16816.F32", "IMAD"), "has no HMMA"),
+        (SASS.replace("11tile_kernel", "11tilekernels"), "equalize has no tile_kernel any more"),
+        (SASS.replace("STG.E", "LDL"), "has 1 LDL"),
         (SASS.replace("FFMA", "DFMA"), "has 1 DFMA"),
         ("", "0 kernels"),
     ],
@@ -131,4 +133,19 @@ def test_a_kernel_has_the_instructions_it_is_there_for(
 
 
 def test_without_kernels_there_is_nothing_to_check(tmp_path: Path) -> None:
-    assert run("check-sass", tmp_path).returncode == 77
+    result = run("check-sass", tmp_path)
+    assert result.returncode == 77
+    assert "no CUDA kernels" in result.stdout
+
+
+def test_a_gpu_check_that_cannot_build_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = write(tmp_path / "bin" / "cmake", "#!/bin/sh\necho 'no compiler for GPUs'\nexit 3\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    result = run("gpu-check", "--folder", tmp_path / "out")
+    assert result.returncode == 1
+    assert "no compiler for GPUs" in result.stdout
+    assert '"status": 3' in (tmp_path / "out" / "check.json").read_text()
+    assert run("gpu-check", "--folder", tool).returncode == 2  # it is a file
