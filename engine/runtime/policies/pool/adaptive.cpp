@@ -236,10 +236,26 @@ void Adaptive::ended(const View& view, FrameRef frame) {
   Placement::ended(view, frame);
 }
 
+// Of all symbols first what waits for no other symbol, then the rest: where others have a device
+// busy, more is ready then to take each gap that they leave.
 void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {
+  const auto issue = [&](const InstanceId& id) { enqueue(view, id, plan(view, id).placed); };
   for (const InstanceId& id : ids)
-    for_each_of_symbol(
-        view, id, [&](const InstanceId& each) { enqueue(view, each, plan(view, each).placed); });
+    for_each_of_symbol(view, id, [&](const InstanceId& each) {
+      if (needs_no_other_symbol(view, each)) issue(each);
+    });
+  for (const InstanceId& id : ids) for_each_of_symbol(view, id, issue);
+}
+
+// And all that it does need is issued.
+bool Adaptive::needs_no_other_symbol(const View& view, const InstanceId& id) {
+  const Graph& graph = view.board[id.cell].graph();
+  const Instruction& instruction = graph[id.instruction];
+  return std::all_of(instruction.sources.begin(), instruction.sources.end(),
+                     [&](std::uint16_t source) {
+                       return graph[source].step == instruction.step &&
+                              plan(view, instance(view, id.place(), source)).issued;
+                     });
 }
 
 }  // namespace carillon::runtime

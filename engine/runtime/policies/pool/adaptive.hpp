@@ -42,6 +42,7 @@ class Adaptive final : public Placement {
   };
 
   void order(const View& view);
+  bool needs_no_other_symbol(const View& view, const InstanceId& id);
   static bool up(const View& view, std::uint16_t device);
   std::uint32_t most_useful(const View& view, FrameRef frame);
   static std::uint32_t coming(const View& view, FrameRef frame);
