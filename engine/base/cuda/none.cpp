@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/cuda/device.hpp"
+#include "base/cuda/driver.hpp"
 
 namespace carillon::cuda {
 namespace {
@@ -45,5 +46,11 @@ Status Graph::launch(Stream) const { return status_; }
 Status copy_in(void*, const void*, std::size_t) { return kNotBuilt; }
 Status copy_out(void*, const void*, std::size_t) { return kNotBuilt; }
 Status finish() { return kNotBuilt; }
+
+std::unique_ptr<Driver> make_driver(const std::vector<Device>&, const DriverOptions&,
+                                    Status& status) {
+  status = kNotBuilt;
+  return nullptr;
+}
 
 }  // namespace carillon::cuda

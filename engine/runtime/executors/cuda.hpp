@@ -1,0 +1,147 @@
+// Issues on real devices. The host only gives orders: an issue's kernels go into one of its
+// device's streams as soon as the orders for all that they read have been given, and a word in the
+// host's own memory tells when they are done. Within a device, streams wait for each other by
+// events; a result that is needed elsewhere is copied once, behind the word of whoever makes it.
+//
+// A device that refuses an order, or has told nothing for too long while it had something to do,
+// has failed: what it had, and what elsewhere waited for copies from it, has to be issued again.
+// It is back when recover() finds that it answers.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/cuda/driver.hpp"
+#include "runtime/executor.hpp"
+
+namespace carillon::runtime {
+
+/// What instructions are on a device: the radio's part.
+class DeviceWork {
+ public:
+  virtual ~DeviceWork() = default;
+  /// An order to fetch from the host, one for kernels, or one to bring a result to the host.
+  enum class Kind : std::uint8_t { Fetch, Kernels, Bring };
+  virtual Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept = 0;
+  /// On a stream of the device, which is the thread's current one.
+  virtual cuda::Status launch(const InstanceId& what, std::uint16_t device,
+                              cuda::Stream stream) noexcept = 0;
+  /// The result, as another device has it, on a stream of the one that needs it.
+  virtual cuda::Status copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
+                            cuda::Stream stream) noexcept = 0;
+  /// Sets memory aside for a frame on every device, and takes it back. False: there is not so much.
+  virtual bool admit(FrameRef frame) noexcept = 0;
+  virtual void over(FrameRef frame) noexcept = 0;
+};
+
+class CudaExecutor final : public Executor {
+ public:
+  // A device's streams: what comes from the host, from other devices, and goes to the host; of what
+  // is ready and may wait behind nothing; those that policies name; and for what others leave.
+  static constexpr std::uint32_t kFetch = 0, kCopies = 1, kBring = 2, kBringStreams = 4,
+                                 kOwn = kBring + kBringStreams, kOwnStreams = 8,
+                                 kOrdered = kOwn + kOwnStreams, kOrderedStreams = 16,
+                                 kBackground = kOrdered + kOrderedStreams;
+  /// What the driver has to have for a scoreboard's cells.
+  static cuda::DriverOptions needs(const Scoreboard& board);
+
+  struct Options {
+    Tick patience = 50 * kMillisecond;  ///< for a device that has something to do and tells nothing
+  };
+
+  /// The board's devices are the driver's. All outlive it.
+  CudaExecutor(const Scoreboard& board, cuda::Driver& driver, DeviceWork& work,
+               const Options& options);
+
+  std::size_t room() const noexcept override { return free_.size(); }
+  void issue(const Issue& issue, Tick now) noexcept override;
+  void flush() noexcept override;
+  std::size_t poll(std::span<Finished> out) noexcept override;
+  std::uint32_t undone(const InstanceId& what) const noexcept override;
+  void cancel(const InstanceId& what) noexcept override;
+  bool admit(FrameRef frame) noexcept override { return work_.admit(frame); }
+  void over(FrameRef frame) noexcept override { work_.over(frame); }
+  std::size_t poll(std::span<DeviceEvent> out) noexcept override;
+  bool lost(const InstanceId& what) const noexcept override;
+
+  /// Asks devices that have failed whether they answer. For a thread that has time.
+  void recover() noexcept;
+  /// Copies from device to device so far.
+  std::uint64_t copies() const { return copied_; }
+
+ private:
+  static constexpr std::uint32_t kLives = 1024;
+  static constexpr std::uint32_t kNone = ~0U;
+
+  // An issue that is not finished.
+  struct Live {
+    Issue issue;
+    std::uint16_t device = 0;
+    std::uint32_t stream = 0, place = 0, ticket = 0;
+    bool submitted = false, spoiled = false, cancelled = false;
+    Tick given = 0;  // when it was submitted
+  };
+  // Where an instance's result is. Copies: from which device, and whether that has been seen done.
+  struct There {
+    bool here = false, copied = false, sure = false;
+    std::uint16_t from = 0;
+    std::uint32_t stream = 0;
+  };
+  struct Place {
+    std::uint32_t generation = 0, live = kNone, ticket = 0;
+  };
+  enum class Health : std::uint8_t { Up, Down, Answers };
+  struct Gpu {
+    std::atomic<Health> health{Health::Up};
+    std::uint32_t busy = 0;  // issues submitted and not finished
+    std::uint32_t turn = 0;  // of its streams that nobody names
+    Tick told = 0;           // when it last told something, or had nothing to do
+  };
+
+  bool up(std::uint16_t device) const {
+    return gpus_[device]->health.load(std::memory_order_relaxed) == Health::Up;
+  }
+  std::uint32_t index(const InstanceId& what, std::uint16_t instruction) const;
+  There& there(std::uint32_t place, std::uint16_t device) {
+    return there_[std::size_t{place} * gpus_.size() + device];
+  }
+  std::uint32_t place_of(const InstanceId& what, std::uint16_t instruction);
+  std::span<const std::uint16_t> sources(const InstanceId& what) const;
+  bool has_chunks(const InstanceId& what, std::uint16_t instruction) const;
+  std::uint32_t stream_for(const Issue& issue, std::uint16_t device);
+
+  bool can_submit(const Live& live);
+  void submit_waiting() noexcept;
+  void submit(std::uint32_t id, Tick now) noexcept;
+  cuda::Status order(const Live& live);
+  cuda::Status bring_here(const Live& live, std::uint16_t instruction);
+  std::uint16_t holder(std::uint32_t place) const;
+
+  void look(Tick now) noexcept;
+  void done(std::uint32_t id, Tick now) noexcept;
+  void finish(std::uint32_t id, Tick now, bool failed) noexcept;
+  void fail(std::uint16_t device, Tick now) noexcept;
+  void spoil_readers(std::uint16_t dead) noexcept;
+
+  const Scoreboard& board_;
+  cuda::Driver& driver_;
+  DeviceWork& work_;
+  Options options_;
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<std::uint32_t> first_place_;  // [cell]
+  std::vector<Place> places_;               // [cell][slot][instruction]
+  std::vector<There> there_;                // [place][device]
+  std::vector<Live> lives_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> waiting_, given_;  // not submitted, in order; submitted, in order
+  std::vector<Finished> finished_;
+  std::vector<DeviceEvent> events_;
+  std::uint32_t ticket_ = 0;
+  std::uint64_t copied_ = 0;
+};
+
+}  // namespace carillon::runtime
