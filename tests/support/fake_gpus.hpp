@@ -2,6 +2,7 @@
 // any order that real ones could have. They fail, hang and come back when a test says so.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -94,6 +95,9 @@ class FakeGpus final : public cuda::Driver {
   void release(std::uint16_t device, std::uint32_t word, std::uint32_t value) noexcept override {
     gpus_[device].words[word] = value;
   }
+  cuda::Status answers(std::uint16_t device) noexcept override {
+    return gpus_[device].lost ? cuda::Status(kGone) : cuda::Status();
+  }
   cuda::Status revive(std::uint16_t device) noexcept override {
     Gpu& gpu = gpus_[device];
     if (gpu.hung || (gpu.lost && !gpu.mended)) return cuda::Status(kGone);
@@ -143,7 +147,11 @@ class FakeGpus final : public cuda::Driver {
   static void carry_out(Gpu& gpu, const Order& order) {
     switch (order.kind) {
       case Order::Kind::Work: order.work(); break;
-      case Order::Kind::Mark: gpu.marks[order.index].reached = order.value; break;
+      case Order::Kind::Mark: {
+        std::uint64_t& reached = gpu.marks[order.index].reached;
+        reached = std::max(reached, order.value);
+        break;
+      }
       case Order::Kind::Tell:
         gpu.words[order.index] = static_cast<std::uint32_t>(order.value);
         break;

@@ -86,6 +86,10 @@ class RealDriver final : public Driver {
     std::atomic_ref(gpus_[device].told[word * kApart]).store(value, std::memory_order_release);
   }
 
+  Status answers(std::uint16_t device) noexcept override {
+    const cudaError_t error = cudaStreamQuery(gpus_[device].streams.front());
+    return error == cudaErrorNotReady ? Status() : Status(error);
+  }
   Status revive(std::uint16_t device) noexcept override {
     if (const Status used = use(device); !used.ok()) return used;
     return finish();

@@ -40,6 +40,8 @@ class Driver {
   /// Tells in the stead of a device that no longer can, so that nobody awaits it for ever.
   virtual void release(std::uint16_t device, std::uint32_t word, std::uint32_t value) noexcept = 0;
 
+  /// Whether the device still takes orders, as far as the host knows without waiting for it.
+  virtual Status answers(std::uint16_t device) noexcept = 0;
   /// Whether the device answers again, and is done with all that it was ever given. Takes its time;
   /// for a thread that has some. Other calls may go on meanwhile, for other devices.
   virtual Status revive(std::uint16_t device) noexcept = 0;

@@ -166,7 +166,7 @@ cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instructio
     InstanceId what = live.issue.what;
     what.instruction = instruction;
     cuda::Status status;
-    // A copy whose maker has it no longer is known to be whole.
+    // A copy is known to be whole.
     if (!there(place, from).copied)
       status = driver_.await(live.device, kCopies, from, place, places_[place].ticket);
     if (status.ok())
@@ -180,13 +180,16 @@ cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instructio
                                     : driver_.wait(live.device, live.stream, place);
 }
 
-// The device to have a result from: rather who made it than who has a copy; all of them: nobody.
+// The device to have a result from: rather who makes it than who has a copy, and that only if it is
+// known to be whole; all of them: nobody.
 std::uint16_t CudaExecutor::holder(std::uint32_t place) const {
   const auto all = static_cast<std::uint16_t>(gpus_.size());
   std::uint16_t found = all;
   for (std::uint16_t d = 0; d < all; ++d) {
     const There& at = there_[std::size_t{place} * all + d];
-    if (at.here && (found == all || !at.copied)) found = d;
+    if (!at.here || !at.sure) continue;
+    if (!at.copied) return d;
+    found = d;
   }
   return found;
 }
@@ -256,13 +259,22 @@ bool CudaExecutor::lost(const InstanceId& what) const noexcept {
          holder(index(what, what.instruction)) == gpus_.size();
 }
 
+// It may have failed because another one did that it was reading from.
 void CudaExecutor::fail(std::uint16_t device, Tick now) noexcept {
   if (!up(device)) return;
+  for (std::uint16_t other = 0; other < gpus_.size(); ++other)
+    if (other == device || (up(other) && !driver_.answers(other).ok())) give_up(other, now);
+}
+
+void CudaExecutor::give_up(std::uint16_t device, Tick now) noexcept {
   gpus_[device]->health.store(Health::Down, std::memory_order_release);
   gpus_[device]->busy = 0;
   events_.push_back({device, false});
-  for (std::uint32_t place = 0; place < places_.size(); ++place) there(place, device).here = false;
+  for (std::uint32_t place = 0; place < places_.size(); ++place) there(place, device) = {};
   spoil_readers(device);
+  // What it has just done, and the scheduler has not heard of.
+  for (Finished& each : finished_)
+    each.failed |= each.device == device && each.count != 0 && lost(each.what);
   const auto here = [&](std::uint32_t id) { return lives_[id].device == device; };
   for (std::vector<std::uint32_t>* const list : {&waiting_, &given_}) {
     for (const std::uint32_t id : *list)
@@ -291,10 +303,11 @@ void CudaExecutor::spoil_readers(std::uint16_t dead) noexcept {
   }
 }
 
-// The scheduler asks this first: it hears of a device's end before it hears of what that was doing.
+// The scheduler asks this first: it hears of a device's end before it hears of what that was doing,
+// and that it is back when it has heard of all that.
 std::size_t CudaExecutor::poll(std::span<DeviceEvent> out) noexcept {
   look(now());
-  for (std::uint16_t d = 0; d < gpus_.size(); ++d) {
+  for (std::uint16_t d = 0; d < gpus_.size() && finished_.empty() && events_.empty(); ++d) {
     Health answers = Health::Answers;
     if (gpus_[d]->health.compare_exchange_strong(answers, Health::Up)) events_.push_back({d, true});
   }

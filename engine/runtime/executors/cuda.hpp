@@ -125,6 +125,7 @@ class CudaExecutor final : public Executor {
   void done(std::uint32_t id, Tick now) noexcept;
   void finish(std::uint32_t id, Tick now, bool failed) noexcept;
   void fail(std::uint16_t device, Tick now) noexcept;
+  void give_up(std::uint16_t device, Tick now) noexcept;
   void spoil_readers(std::uint16_t dead) noexcept;
 
   const Scoreboard& board_;

@@ -151,7 +151,9 @@ void Lroc::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : reordered_) {
     Plan& mine = plan(view, id);
     const std::uint64_t bit = std::uint64_t{1} << (mine.device % 64);
-    if (enough(view, mine.device, sms(id))) {
+    if (view.board[id.cell].status(id.slot, id.instruction).runs != 0) {
+      issue(view, id, Reason::Returned);  // its readers may have the room, and wait for it
+    } else if (enough(view, mine.device, sms(id))) {
       issue(view, id, Reason::Reordered);
     } else if (estimate(view, id).delayed && (over & bit) == 0) {
       over |= bit;
