@@ -4,7 +4,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "base/cuda/device.hpp"
+#include "base/cuda/partition.hpp"
 #include "support/place.hpp"
 
 namespace {
@@ -17,6 +17,7 @@ bool choose_places(int& argc, char** argv) {
     for (int j = i; j + 1 < argc; ++j) argv[j] = argv[j + 1];
     --argc;
     test::wheres() = {test::Where::Device};
+    cuda::use_all_queues();
     const cuda::Machine machine = cuda::look();
     if (machine.devices.empty()) {
       std::cout << "skipped: " << machine.why << "\n";

@@ -97,21 +97,22 @@ Status copy_out(void* to, const void* from, std::size_t bytes) {
   return Status(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
 }
 
-Graph::Graph(const std::function<Status(Stream)>& launches) {
-  cudaStream_t stream = nullptr;
+Graph::Graph(const std::function<Status(Stream)>& launches, Stream on) {
+  cudaStream_t stream = on;
   cudaGraph_t graph = nullptr;
   const auto keep = [&](Status status) {
     if (status_.ok()) status_ = status;
     return status.ok();
   };
-  if (!keep(Status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)))) return;
+  if (on == nullptr && !keep(Status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking))))
+    return;
   if (keep(Status(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)))) {
     keep(launches(stream));
     if (keep(Status(cudaStreamEndCapture(stream, &graph))) && status_.ok())
       keep(Status(cudaGraphInstantiate(&executable_, graph, 0)));
   }
   if (graph != nullptr) keep(Status(cudaGraphDestroy(graph)));
-  keep(Status(cudaStreamDestroy(stream)));
+  if (on == nullptr) keep(Status(cudaStreamDestroy(stream)));
 }
 
 Graph::Graph(Graph&& other) noexcept { *this = std::move(other); }

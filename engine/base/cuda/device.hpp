@@ -72,8 +72,9 @@ Status copy_out(void* to, const void* from, std::size_t bytes);
 class Graph {
  public:
   Graph() = default;
-  /// What `launches` puts on its stream, in order. Nothing runs yet.
-  explicit Graph(const std::function<Status(Stream)>& launches);
+  /// What `launches` puts on its stream, in order. Nothing runs yet. `on`: the stream whose SMs the
+  /// kernels will run on, of a partition; where a graph is launched does not decide that.
+  explicit Graph(const std::function<Status(Stream)>& launches, Stream on = nullptr);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
   Graph(Graph&& other) noexcept;

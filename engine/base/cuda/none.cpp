@@ -33,7 +33,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() = default;
 Status Memory::clear() { return kNotBuilt; }
 
-Graph::Graph(const std::function<Status(Stream)>&) : status_(kNotBuilt) {}
+Graph::Graph(const std::function<Status(Stream)>&, Stream) : status_(kNotBuilt) {}
 Graph::Graph(Graph&& other) noexcept { *this = std::move(other); }
 Graph& Graph::operator=(Graph&& other) noexcept {
   std::swap(executable_, other.executable_);
