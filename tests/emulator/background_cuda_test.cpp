@@ -1,0 +1,141 @@
+// Partitions of a card, and the loads of somebody else on it. All of it is hardware's doing, so
+// without --device there is little to see: that it says so.
+#include "emulator/background/background.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "base/cuda/partition.hpp"
+#include "support/place.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::emulator;
+
+using Sms = std::vector<std::uint32_t>;
+
+bool on_device() { return test::wheres()[0] == test::Where::Device; }
+cuda::Device device() { return cuda::look().devices[0]; }
+
+Sms see(cuda::SmProbe& probe, cuda::Stream stream) {
+  Sms sms;
+  const cuda::Status seen = probe.see(stream, sms);
+  EXPECT_TRUE(seen.ok()) << seen.text();
+  return sms;
+}
+
+Sms common(const Sms& a, const Sms& b) {
+  Sms both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+void expect_true_partitions(std::uint32_t parts) {
+  const cuda::Partitions partitions(device(), parts);
+  ASSERT_EQ(partitions.why(), "");
+  ASSERT_EQ(partitions.parts(), parts);
+  cuda::SmProbe probe(2 * device().sms);
+  std::vector<Sms> seen;
+  Sms promised;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    promised.push_back(partitions.sms(part));
+    seen.push_back(see(probe, partitions.stream(part)));
+    EXPECT_EQ(seen[part].size(), promised[part]) << "partition " << part << " of " << parts;
+    EXPECT_TRUE(see(probe, partitions.stream(part, true)) == seen[part]) << "urgent";
+  }
+  EXPECT_EQ(cuda::compare(seen, promised), "");
+}
+
+TEST(Partitions, HaveSmsOfTheirOwn) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  for (const std::uint32_t parts : {2U, 4U, 8U}) expect_true_partitions(parts);
+}
+
+TEST(Partitions, MoreThanThereCanBeAreRefusedInWords) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  const cuda::Partitions none(device(), device().sms + 1);
+  EXPECT_NE(none.why(), "");
+  EXPECT_EQ(none.parts(), 0U);
+}
+
+TEST(Partitions, AGraphRunsWhereItWasCaptured) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  const cuda::Partitions partitions(device(), 2);
+  ASSERT_EQ(partitions.why(), "");
+  cuda::SmProbe probe(2 * device().sms);
+  const Sms first = see(probe, partitions.stream(0)), second = see(probe, partitions.stream(1));
+  EXPECT_TRUE(common(first, second).empty());
+  cuda::SmProbe captured(2 * device().sms);
+  const cuda::Graph graph([&](cuda::Stream stream) { return captured.launch(stream); },
+                          partitions.stream(0));
+  ASSERT_TRUE(graph.status().ok()) << graph.status().text();
+  const cuda::Status launched = graph.launch(partitions.stream(1));
+  ASSERT_TRUE(launched.ok()) << launched.text();
+  see(probe, partitions.stream(1));  // which waits for the graph
+  EXPECT_TRUE(captured.sms() == first);
+}
+
+TEST(Spinners, NobodyElseRunsOnTheirSms) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  const std::uint32_t all = device().sms;
+  cuda::SmProbe probe(2 * all);
+  EXPECT_EQ(see(probe, nullptr).size(), all);
+  for (const std::uint32_t taken : {1U, all / 2, all * 4 / 5, all - 1}) {
+    Spinners spinners(taken);
+    ASSERT_EQ(spinners.why(), "");
+    EXPECT_EQ(spinners.sms().size(), taken);
+    const Sms left = see(probe, nullptr);
+    EXPECT_EQ(left.size(), all - taken);
+    EXPECT_TRUE(common(left, spinners.sms()).empty()) << taken << " are taken";
+    EXPECT_TRUE(spinners.spinning());
+    const cuda::Status stopped = spinners.stop();
+    EXPECT_TRUE(stopped.ok()) << stopped.text();
+    EXPECT_FALSE(spinners.spinning());
+  }
+  EXPECT_EQ(see(probe, nullptr).size(), all);
+}
+
+TEST(Spinners, TakeSmsOfOnePartitionOnly) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  const cuda::Partitions partitions(device(), 2);
+  ASSERT_EQ(partitions.why(), "");
+  cuda::SmProbe probe(2 * device().sms);
+  const Sms first = see(probe, partitions.stream(0)), second = see(probe, partitions.stream(1));
+  Spinners spinners(partitions.sms(0) - 1, partitions.stream(0));
+  ASSERT_EQ(spinners.why(), "");
+  EXPECT_TRUE(common(spinners.sms(), second).empty());
+  EXPECT_EQ(see(probe, partitions.stream(0, true)).size(), 1U);
+  EXPECT_TRUE(see(probe, partitions.stream(1)) == second);
+  EXPECT_TRUE(spinners.spinning());
+}
+
+TEST(Gemms, SoManyAreAlwaysQueued) {
+  if (!on_device()) GTEST_SKIP() << "needs --device";
+  Gemms gemms(10);
+  ASSERT_TRUE(gemms.status().ok()) << gemms.status().text();
+  const auto most = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (gemms.ended() < 100 && std::chrono::steady_clock::now() < most)
+    ASSERT_TRUE(gemms.refill().ok()) << gemms.status().text();
+  EXPECT_GE(gemms.ended(), 100U);
+  const cuda::Status drained = gemms.drain();
+  EXPECT_TRUE(drained.ok()) << drained.text();
+  const std::uint64_t before = gemms.ended();
+  (void)gemms.refill();  // sees that all of those are over
+  EXPECT_GE(gemms.ended(), before + 10);
+}
+
+TEST(Background, WithoutADeviceItSaysWhatIsMissing) {
+  if (!cuda::look().devices.empty()) GTEST_SKIP() << "there is a device";
+  Spinners spinners(4);
+  EXPECT_NE(spinners.why(), "");
+  EXPECT_FALSE(spinners.spinning());
+  EXPECT_TRUE(spinners.sms().empty());
+  Gemms gemms(3);
+  EXPECT_FALSE(gemms.status().ok());
+  EXPECT_FALSE(gemms.refill().ok());
+  EXPECT_EQ(gemms.ended(), 0U);
+}
+
+}  // namespace
