@@ -24,7 +24,7 @@ void require(const cuda::Status& status) {
   std::exit(1);
 }
 
-GpuBench::GpuBench(const cuda::Device& device) {
+GpuBench::GpuBench(const cuda::Device& device) : device_(device) {
   require(cuda::use(device));
   require(cuda::Status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
   // CUDA C++ Programming Guide, "Arithmetic instructions": fp32 multiply-adds of an SM in a cycle;
@@ -121,6 +121,11 @@ void GpuBench::report(const GpuRow& row) {
   std::printf("\n");
   std::fflush(stdout);
   rows_.push_back(row);
+}
+
+void GpuBench::fail(const std::string& why) {
+  failed_ = true;
+  std::printf("failed: %s\n", why.c_str());
 }
 
 void GpuBench::time(const std::string& kernel, const std::string& shape, const GpuWork& work,

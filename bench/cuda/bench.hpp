@@ -44,6 +44,7 @@ class GpuBench {
  public:
   explicit GpuBench(const cuda::Device& device);
 
+  const cuda::Device& device() const { return device_; }
   const GpuPeaks& peaks() const { return peaks_; }
   const std::vector<GpuRow>& rows() const { return rows_; }
   bool failed() const { return failed_; }
@@ -60,10 +61,15 @@ class GpuBench {
   /// µs that the device needs at least.
   double bound(const GpuWork& work) const;
 
+  /// Prints a row that was measured in some other way, and keeps it.
+  void report(const GpuRow& row);
+  /// Prints why something could not be measured.
+  void fail(const std::string& why);
+
  private:
   void describe(GpuRow& row) const;
-  void report(const GpuRow& row);
 
+  cuda::Device device_;
   GpuPeaks peaks_;
   cudaStream_t stream_ = nullptr;
   std::vector<GpuRow> rows_;
@@ -96,7 +102,7 @@ void OnDevice<T>::require(const cuda::Status& status) {
   carillon::bench::require(status);
 }
 
-/// The cases: kernels one by one, and whole frames.
+/// The cases: kernels one by one, whole frames, and frames on part of the device.
 void measure_ofdm(GpuBench& bench);
 void measure_estimate(GpuBench& bench);
 void measure_zeroforce(GpuBench& bench);
@@ -104,6 +110,7 @@ void measure_equalize(GpuBench& bench);
 void measure_ldpc(GpuBench& bench);
 void measure_precode(GpuBench& bench);
 void measure_frame(GpuBench& bench);
+void measure_partitions(GpuBench& bench);
 
 /// µs of one code block at R=1/3 and five iterations, when the device is full of them.
 double decode_bound(const GpuBench& bench, phy::LdpcCode code);

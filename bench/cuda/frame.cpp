@@ -1,11 +1,10 @@
 // Whole frames, kernels back to back: in as few launches as the stages allow, and symbol by symbol
 // as they come from the air.
-#include "frame/gpu.hpp"
-
 #include <cmath>
 #include <random>
+#include <utility>
 
-#include "cuda/bench.hpp"
+#include "cuda/frames.hpp"
 
 namespace carillon::bench {
 namespace {
@@ -14,14 +13,9 @@ using frame::GpuTask;
 using frame::Op;
 using frame::SymbolKind;
 
-struct Shape {
-  std::uint32_t antennas, users;
-};
-constexpr Shape kShapes[] = {{64, 16}, {128, 32}, {128, 64}, {256, 128}};
+constexpr FrameShape kShapes[] = {{64, 16}, {128, 32}, {128, 64}, {256, 128}};
 
-// 1200 subcarriers of 2048, a combiner for 16 of them, combs of 16 users; 64QAM, R=1/3, a code
-// block for each user and symbol, five iterations. 14 symbols: pilots, then all of one direction.
-frame::FrameFormat format_of(const Shape& shape, char kind) {
+frame::FrameFormat format_of(const FrameShape& shape, char kind) {
   frame::FrameFormat f;
   f.antennas = shape.antennas;
   f.users = shape.users;
@@ -58,17 +52,6 @@ void add(std::vector<GpuTask>& all, const frame::Frame& frame, const frame::GpuF
     for (const Op op : ops) add(all, gpu.tasks(op, first, step));
 }
 
-std::vector<GpuTask> tasks_of(const frame::Frame& frame, const frame::GpuFrame& gpu,
-                              bool by_symbol) {
-  std::vector<GpuTask> all;
-  add(all, frame, gpu, SymbolKind::Pilot, {Op::PilotFft}, by_symbol);
-  add(all, gpu.tasks(Op::ZeroForce, 0, 1));
-  add(all, frame, gpu, SymbolKind::Uplink,
-      {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store}, by_symbol);
-  add(all, frame, gpu, SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft}, by_symbol);
-  return all;
-}
-
 // What every stage at its own bound comes to: the transforms and their samples, the combiners, the
 // products, and for uplinks the decoder's arithmetic as in cuda/ldpc.cpp.
 double bound_of(const GpuBench& bench, const frame::Frame& frame) {
@@ -95,37 +78,60 @@ double bound_of(const GpuBench& bench, const frame::Frame& frame) {
   return sum;
 }
 
-void measure(GpuBench& bench, const Shape& shape, char kind) {
-  const frame::Frame frame(format_of(shape, kind));
-  frame::DeviceMemory memory;
-  const frame::GpuFrame gpu(frame, memory);
-  std::mt19937 random(1);
-  std::vector<std::int16_t> noise(std::size_t{2} * frame.most_samples());
-  for (auto& each : noise) each = static_cast<std::int16_t>(random() % 8192);
-  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
-    for (std::uint32_t a = 0; a < shape.antennas; ++a)
-      memory.write(gpu.samples(s, a), noise.data(), std::size_t{frame.symbol(s).samples} * 4);
+void measure(GpuBench& bench, const FrameShape& shape, char kind) {
+  const DeviceFrame frame(shape, kind);
   for (const bool by_symbol : {false, true}) {
-    const std::vector<GpuTask> tasks = tasks_of(frame, gpu, by_symbol);
-    const std::string name = std::string(kind == 'U' ? "uplink" : "downlink") + " frame" +
-                             (by_symbol ? " by symbol" : "");
-    bench.time_chain(name,
-                     std::to_string(shape.antennas) + "x" + std::to_string(shape.users) + ", " +
-                         std::to_string(tasks.size()) + " launches",
-                     bound_of(bench, frame), [&](cuda::Stream stream) {
-                       for (const GpuTask& task : tasks)
-                         if (const cuda::Status status = frame::launch(task, stream); !status.ok())
-                           return status;
-                       return cuda::Status();
-                     });
+    std::vector<GpuTask> tasks = frame.tasks(by_symbol);
+    const std::string launches = ", " + std::to_string(tasks.size()) + " launches";
+    bench.time_chain(name_of(kind, by_symbol), name_of(shape) + launches, frame.bound(bench),
+                     enqueue(std::move(tasks)));
   }
 }
 
 }  // namespace
 
+DeviceFrame::DeviceFrame(const FrameShape& shape, char kind)
+    : frame_(format_of(shape, kind)), gpu_(frame_, memory_) {
+  std::mt19937 random(1);
+  std::vector<std::int16_t> noise(std::size_t{2} * frame_.most_samples());
+  for (auto& each : noise) each = static_cast<std::int16_t>(random() % 8192);
+  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s)
+    for (std::uint32_t a = 0; a < shape.antennas; ++a)
+      memory_.write(gpu_.samples(s, a), noise.data(), std::size_t{frame_.symbol(s).samples} * 4);
+}
+
+std::vector<GpuTask> DeviceFrame::tasks(bool by_symbol) const {
+  std::vector<GpuTask> all;
+  add(all, frame_, gpu_, SymbolKind::Pilot, {Op::PilotFft}, by_symbol);
+  add(all, gpu_.tasks(Op::ZeroForce, 0, 1));
+  add(all, frame_, gpu_, SymbolKind::Uplink,
+      {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store}, by_symbol);
+  add(all, frame_, gpu_, SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft}, by_symbol);
+  return all;
+}
+
+double DeviceFrame::bound(const GpuBench& bench) const { return bound_of(bench, frame_); }
+
+std::string name_of(char kind, bool by_symbol) {
+  return std::string(kind == 'U' ? "uplink" : "downlink") + " frame" +
+         (by_symbol ? " by symbol" : "");
+}
+
+std::string name_of(const FrameShape& shape) {
+  return std::to_string(shape.antennas) + "x" + std::to_string(shape.users);
+}
+
+Enqueue enqueue(std::vector<GpuTask> tasks) {
+  return [tasks = std::move(tasks)](cuda::Stream stream) {
+    for (const GpuTask& task : tasks)
+      if (const cuda::Status status = frame::launch(task, stream); !status.ok()) return status;
+    return cuda::Status();
+  };
+}
+
 void measure_frame(GpuBench& bench) {
   for (const char kind : {'U', 'D'})
-    for (const Shape& shape : kShapes) measure(bench, shape, kind);
+    for (const FrameShape& shape : kShapes) measure(bench, shape, kind);
 }
 
 }  // namespace carillon::bench

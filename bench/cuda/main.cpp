@@ -1,8 +1,9 @@
 // carillon-cuda-bench [RESULTS.json]: every CUDA kernel against what the device can do and against
-// NVIDIA's libraries. Status 77: there is no device.
+// NVIDIA's libraries, and frames on parts of it. Status 77: there is no device.
 #include <cstdio>
 #include <fstream>
 
+#include "base/cuda/partition.hpp"
 #include "cuda/bench.hpp"
 
 namespace {
@@ -35,6 +36,7 @@ void write(const char* file, const cuda::Machine& machine, const bench::GpuBench
 }  // namespace
 
 int main(int argc, char** argv) {
+  cuda::use_all_queues();
   const cuda::Machine machine = cuda::look();
   if (machine.devices.empty()) {
     std::printf("carillon-cuda-bench: nothing to measure: %s\n", machine.why.c_str());
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
   for (void (*const group)(bench::GpuBench&) :
        {bench::measure_frame, bench::measure_ofdm, bench::measure_estimate,
         bench::measure_zeroforce, bench::measure_equalize, bench::measure_ldpc,
-        bench::measure_precode}) {
+        bench::measure_precode, bench::measure_partitions}) {
     group(bench);
     if (argc > 1) write(argv[1], machine, bench);
   }

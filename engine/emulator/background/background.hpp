@@ -22,7 +22,7 @@ namespace carillon::emulator {
 class Spinners {
  public:
   /// They end by themselves then, so that a program that fails leaves no card occupied.
-  static constexpr std::uint32_t kMostSeconds = 60;
+  static constexpr std::uint32_t kMostSeconds = 20;
 
   /// They spin when this returns, or why() says what is in the way. `stream`: of the partition
   /// whose SMs they take; null: of the whole current device.
