@@ -148,7 +148,7 @@ void measure_spun(Rows& rows, Frames& frames, double free_us) {
 
 void measure_behind(Rows& rows, Frames& frames, double free_us) {
   for (const std::uint32_t kernels : {1U, 10U, 50U, 100U}) {
-    const std::string what = "beside " + std::to_string(kernels) + " GEMMs";
+    const std::string what = std::to_string(kernels) + " GEMMs queued";
     emulator::Gemms gemms(kernels);
     const double us = measure(frames, [&] { (void)gemms.refill(); });
     if (const cuda::Status ended = gemms.drain(); ended.ok())

@@ -1,6 +1,7 @@
 #include "base/cuda/partition.hpp"
 
 #include <cstdlib>
+#include <functional>
 #include <utility>
 
 #include "support/test.hpp"
@@ -74,6 +75,34 @@ TEST(Partition, OfEverySplitAllSmsAreAccountedFor) {
         EXPECT_EQ(found.sms % step, 0U);
         EXPECT_LT(found.rest, parts * step);  // none could have been larger
       }
+}
+
+// Of drivers, by the sizes of what a chip keeps together and the unit that they round up to.
+std::function<std::uint32_t(std::uint32_t)> driver(const std::vector<std::uint32_t>& clusters,
+                                                   std::uint32_t unit) {
+  return [=](std::uint32_t least) {
+    std::uint32_t units = 0;
+    for (const std::uint32_t sms : clusters) units += sms / unit;
+    return units / ((least + unit - 1) / unit);
+  };
+}
+
+TEST(Partition, WhatTheDriverRoundsUpIsFoundByAsking) {
+  const std::vector<std::uint32_t> hopper = {16, 16, 16, 16, 16, 16, 18, 18};  // 132
+  const SmUnits told = {132, 8, 2};  // it tells less than it rounds to
+  EXPECT_EQ(split(told, 2).sms, 66U);
+  EXPECT_EQ(most_sms(split(told, 2), told, driver(hopper, 8)), 64U);
+  EXPECT_EQ(most_sms(split(told, 4), told, driver(hopper, 8)), 32U);
+  EXPECT_EQ(most_sms(split(told, 8), told, driver(hopper, 8)), 16U);
+  EXPECT_EQ(most_sms(split({132, 8, 8}, 8), {132, 8, 8}, driver(hopper, 8)), 16U);
+}
+
+TEST(Partition, AChipInUnevenPiecesGivesSmallerPartitions) {
+  const std::vector<std::uint32_t> pieces = {14, 14, 14, 12, 12, 12};  // 78: 6 units of 8
+  const SmUnits card = {78, 8, 8};
+  EXPECT_EQ(most_sms(split(card, 2), card, driver(pieces, 8)), 24U);
+  EXPECT_EQ(most_sms(split(card, 4), card, driver(pieces, 8)), 8U);
+  EXPECT_EQ(most_sms(split(card, 8), card, driver(pieces, 8)), 0U);  // arithmetic said 8×8
 }
 
 TEST(Partition, DisjointPartitionsOnNoMoreSmsThanTheyHavePass) {

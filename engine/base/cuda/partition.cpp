@@ -39,6 +39,13 @@ Split split(const SmUnits& card, std::uint32_t parts) {
   return found;
 }
 
+std::uint32_t most_sms(const Split& wanted, const SmUnits& card,
+                       const std::function<std::uint32_t(std::uint32_t)>& groups_of) {
+  for (std::uint32_t sms = wanted.sms; sms >= std::max(card.least, 1U); --sms)
+    if (groups_of(sms) >= wanted.parts) return sms;
+  return 0;
+}
+
 std::string compare(std::span<const std::vector<std::uint32_t>> seen,
                     std::span<const std::uint32_t> promised) {
   if (seen.size() != promised.size())

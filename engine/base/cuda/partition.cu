@@ -48,23 +48,21 @@ cudaError_t find(Driver& driver) {
   return error;
 }
 
-/// Of as many SMs as there can be. What the driver makes of a number is its own: it rounds it up,
-/// and a partition does not straddle what the chip keeps together; so it is asked.
-CUresult divide(const Driver& driver, const CUdevResource& card, const Split& wanted,
-                std::uint32_t least, std::vector<CUdevResource>& parts) {
-  for (std::uint32_t sms = wanted.sms; sms >= std::max(least, 1U); --sms) {
+CUresult divide(const Driver& driver, const CUdevResource& card, const SmUnits& units,
+                const Split& wanted, std::vector<CUdevResource>& parts) {
+  CUresult result = CUDA_SUCCESS;
+  const std::uint32_t sms = most_sms(wanted, units, [&](std::uint32_t least) {
     unsigned groups = 0;
-    CUresult result = driver.split(nullptr, &groups, &card, nullptr, 0, sms);
-    if (result != CUDA_SUCCESS) return result;
-    if (groups < wanted.parts) continue;
-    parts.resize(wanted.parts);
-    groups = wanted.parts;
-    result = driver.split(parts.data(), &groups, &card, nullptr, 0, sms);
-    return result == CUDA_SUCCESS && groups != wanted.parts
-               ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
-               : result;
-  }
-  return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    const CUresult asked = driver.split(nullptr, &groups, &card, nullptr, 0, least);
+    if (asked != CUDA_SUCCESS) result = asked;
+    return asked == CUDA_SUCCESS ? groups : 0;
+  });
+  if (sms == 0) return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION : result;
+  parts.resize(wanted.parts);
+  unsigned groups = wanted.parts;
+  result = driver.split(parts.data(), &groups, &card, nullptr, 0, sms);
+  if (result != CUDA_SUCCESS) return result;
+  return groups == wanted.parts ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 }
 
 }  // namespace
@@ -111,7 +109,8 @@ CUresult Partitions::State::make(Part& part, CUdevResource& resource, CUdevice d
 }
 
 std::string Partitions::State::make(const Device& of, std::uint32_t count) {
-  if (const Status found(find(driver)); !found.ok()) return found.text();
+  if (const Status found(find(driver)); !found.ok())
+    return of.name + ": no green contexts, which need a driver of version 580: " + found.text();
   CUdevice device = 0;
   CUdevResource card{};
   CUresult result = driver.device(&device, static_cast<int>(of.index));
@@ -125,7 +124,7 @@ std::string Partitions::State::make(const Device& of, std::uint32_t count) {
   const Split wanted = split(units, count);
   if (!wanted.why.empty()) return of.name + ": " + wanted.why;
   std::vector<CUdevResource> resources;
-  result = divide(driver, card, wanted, units.least, resources);
+  result = divide(driver, card, units, wanted, resources);
   if (result != CUDA_SUCCESS)
     return told(std::to_string(count) + " partitions of " + std::to_string(units.sms) + " SMs");
   parts.resize(count);

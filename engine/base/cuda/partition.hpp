@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,13 @@ struct Split {
 
 /// The largest ones that the units allow: 132 SMs in units of 8 are 2×64, 4×32 or 8×16, and 4 more.
 Split split(const SmUnits& card, std::uint32_t parts);
+
+/// What a driver makes of it. It rounds a number of SMs up, by units that need not be those that it
+/// tells, and a partition does not straddle what the chip keeps together. So it is asked:
+/// groups_of(n) is how many partitions of at least n SMs it would make. The most SMs for which
+/// these are enough; 0: for none.
+std::uint32_t most_sms(const Split& wanted, const SmUnits& card,
+                       const std::function<std::uint32_t(std::uint32_t)>& groups_of);
 
 /// What kernels in each partition saw, the SMs that they ran on, beside the SMs that each was
 /// promised: in words what is not as it should be; else empty. Partitions have no SM in common, and
