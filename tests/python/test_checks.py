@@ -1,6 +1,8 @@
 """The gates that guard the code can fail."""
 
 import os
+import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -149,3 +151,12 @@ def test_a_gpu_check_that_cannot_build_says_why(
     assert "no compiler for GPUs" in result.stdout
     assert '"status": 3' in (tmp_path / "out" / "check.json").read_text()
     assert run("gpu-check", "--folder", tool).returncode == 2  # it is a file
+
+
+def test_what_the_sanitizer_is_spared_is_a_test() -> None:
+    sources = (ROOT / "tests").rglob("*_cuda_test.cpp")
+    paths = [str(source.relative_to(ROOT / "tests")) for source in sources]
+    names = {"test-" + re.sub("[/_]", "-", path).removesuffix("-test.cpp") for path in paths}
+    endless = set(runpy.run_path(str(ROOT / "scripts" / "gpu-check"))["ENDLESS"])
+    assert endless
+    assert endless < names

@@ -72,7 +72,7 @@ class Partitions {
   /// There are none: in words, and what would be possible; else empty.
   const std::string& why() const { return why_; }
   std::uint32_t parts() const;
-  /// What the driver gave, which is never more than split() says.
+  /// What the driver gave, which is never more than split() says. part < parts(), here and below.
   std::uint32_t sms(std::uint32_t part) const;
   /// Urgent work goes before the other, where both wait. It interrupts nothing.
   Stream stream(std::uint32_t part, bool urgent = false) const;
