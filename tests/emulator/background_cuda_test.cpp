@@ -1,5 +1,5 @@
-// Partitions of a card, and the loads of somebody else on it. All of it is hardware's doing, so
-// without --device there is little to see: that it says so.
+// The loads of somebody else on a card. All of it is hardware's doing, so without --device there is
+// little to see: that it says so.
 #include "emulator/background/background.hpp"
 
 #include <algorithm>
@@ -30,52 +30,6 @@ Sms common(const Sms& a, const Sms& b) {
   Sms both;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
   return both;
-}
-
-void expect_true_partitions(std::uint32_t parts) {
-  const cuda::Partitions partitions(device(), parts);
-  ASSERT_EQ(partitions.why(), "");
-  ASSERT_EQ(partitions.parts(), parts);
-  cuda::SmProbe probe(2 * device().sms);
-  std::vector<Sms> seen;
-  Sms promised;
-  for (std::uint32_t part = 0; part < parts; ++part) {
-    promised.push_back(partitions.sms(part));
-    seen.push_back(see(probe, partitions.stream(part)));
-    EXPECT_EQ(seen[part].size(), promised[part]) << "partition " << part << " of " << parts;
-    EXPECT_TRUE(see(probe, partitions.stream(part, true)) == seen[part]) << "urgent";
-  }
-  EXPECT_EQ(cuda::compare(seen, promised), "");
-}
-
-TEST(Partitions, HaveSmsOfTheirOwn) {
-  if (!on_device()) GTEST_SKIP() << "needs --device";
-  for (const std::uint32_t parts : {2U, 4U, 8U})
-    if (device().sms >= 8 * parts) expect_true_partitions(parts);
-}
-
-TEST(Partitions, MoreThanThereCanBeAreRefusedInWords) {
-  if (!on_device()) GTEST_SKIP() << "needs --device";
-  const cuda::Partitions none(device(), device().sms + 1);
-  EXPECT_NE(none.why(), "");
-  EXPECT_EQ(none.parts(), 0U);
-}
-
-TEST(Partitions, AGraphRunsWhereItWasCaptured) {
-  if (!on_device()) GTEST_SKIP() << "needs --device";
-  const cuda::Partitions partitions(device(), 2);
-  ASSERT_EQ(partitions.why(), "");
-  cuda::SmProbe probe(2 * device().sms);
-  const Sms first = see(probe, partitions.stream(0)), second = see(probe, partitions.stream(1));
-  EXPECT_TRUE(common(first, second).empty());
-  cuda::SmProbe captured(2 * device().sms);
-  const cuda::Graph graph([&](cuda::Stream stream) { return captured.launch(stream); },
-                          partitions.stream(0));
-  ASSERT_TRUE(graph.status().ok()) << graph.status().text();
-  const cuda::Status launched = graph.launch(partitions.stream(1));
-  ASSERT_TRUE(launched.ok()) << launched.text();
-  see(probe, partitions.stream(1));  // which waits for the graph
-  EXPECT_TRUE(captured.sms() == first);
 }
 
 TEST(Spinners, NobodyElseRunsOnTheirSms) {

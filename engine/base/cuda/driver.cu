@@ -30,7 +30,10 @@ Status of(CUresult result) {
 
 class RealDriver final : public Driver {
  public:
-  RealDriver(const std::vector<Device>& devices, const DriverOptions& options, Status& status) {
+  /// As many devices as partitions, where there are any: all of them the same card.
+  RealDriver(Partitions partitions, const std::vector<Device>& devices,
+             const DriverOptions& options, Status& status)
+      : partitions_(std::move(partitions)) {
     const auto keep = [&](Status each) {
       if (status.ok()) status = each;
       return status.ok();
@@ -92,7 +95,10 @@ class RealDriver final : public Driver {
   }
   Status revive(std::uint16_t device) noexcept override {
     if (const Status used = use(device); !used.ok()) return used;
-    return finish();
+    if (partitions_.parts() == 0) return finish();
+    for (const cudaStream_t stream : gpus_[device].streams)  // the others go on
+      if (const Status ended(cudaStreamSynchronize(stream)); !ended.ok()) return ended;
+    return {};
   }
 
  private:
@@ -105,6 +111,12 @@ class RealDriver final : public Driver {
     std::uint32_t* told = nullptr;
   };
 
+  Status make_stream(std::uint32_t part, int priority, cudaStream_t& stream) const {
+    if (partitions_.parts() > 0) return partitions_.make_stream(part, priority, stream);
+    return Status(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+  }
+
+  // The last of gpus_.
   Status set_up(Gpu& gpu, const DriverOptions& options) const {
     if (const Status used = cuda::use(gpu.device); !used.ok()) return used;
     int least = 0, greatest = 0;
@@ -113,7 +125,8 @@ class RealDriver final : public Driver {
     for (std::uint32_t s = 0; s < options.urgent + options.background; ++s) {
       cudaStream_t stream = nullptr;
       const int priority = s < options.urgent ? greatest : least;
-      const Status made(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+      const auto part = static_cast<std::uint32_t>(gpus_.size() - 1);
+      const Status made = make_stream(part, priority, stream);
       if (!made.ok()) return made;
       gpu.streams.push_back(stream);
     }
@@ -147,6 +160,7 @@ class RealDriver final : public Driver {
       }
   }
 
+  Partitions partitions_;
   std::vector<Gpu> gpus_;
   CUresult (*write_)(CUstream, CUdeviceptr, cuuint32_t, unsigned int) = nullptr;
   CUresult (*wait_)(CUstream, CUdeviceptr, cuuint32_t, unsigned int) = nullptr;
@@ -156,7 +170,16 @@ class RealDriver final : public Driver {
 
 std::unique_ptr<Driver> make_driver(const std::vector<Device>& devices,
                                     const DriverOptions& options, Status& status) {
-  auto driver = std::make_unique<RealDriver>(devices, options, status);
+  auto driver = std::make_unique<RealDriver>(Partitions(), devices, options, status);
+  if (!status.ok()) return nullptr;
+  return driver;
+}
+
+std::unique_ptr<Driver> make_driver(Partitions partitions, const Device& card,
+                                    const DriverOptions& options, Status& status) {
+  const std::vector<Device> devices(partitions.parts(), card);
+  if (devices.empty()) status = Status(cudaErrorInvalidValue);  // partitions.why() says it
+  auto driver = std::make_unique<RealDriver>(std::move(partitions), devices, options, status);
   if (!status.ok()) return nullptr;
   return driver;
 }

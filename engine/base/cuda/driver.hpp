@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/cuda/device.hpp"
+#include "base/cuda/partition.hpp"
 
 namespace carillon::cuda {
 
@@ -55,6 +56,10 @@ struct DriverOptions {
 
 /// This machine's devices of those numbers. Status says what went wrong, and then it is null.
 std::unique_ptr<Driver> make_driver(const std::vector<Device>& devices,
+                                    const DriverOptions& options, Status& status);
+/// One card's partitions as devices, for whom SMs are all that they do not share: a failure of the
+/// card is that of all of them.
+std::unique_ptr<Driver> make_driver(Partitions partitions, const Device& card,
                                     const DriverOptions& options, Status& status);
 
 }  // namespace carillon::cuda

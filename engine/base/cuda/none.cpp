@@ -53,4 +53,10 @@ std::unique_ptr<Driver> make_driver(const std::vector<Device>&, const DriverOpti
   return nullptr;
 }
 
+std::unique_ptr<Driver> make_driver(Partitions, const Device&, const DriverOptions&,
+                                    Status& status) {
+  status = kNotBuilt;
+  return nullptr;
+}
+
 }  // namespace carillon::cuda

@@ -11,7 +11,7 @@ namespace carillon::cuda {
 namespace {
 
 /// The driver's functions, found when the program runs: it starts where there is no driver.
-struct Driver {
+struct GreenContexts {
   decltype(&cuDeviceGet) device = nullptr;
   decltype(&cuDeviceGetDevResource) resource = nullptr;
   decltype(&cuDevSmResourceSplitByCount) split = nullptr;
@@ -33,7 +33,7 @@ cudaError_t find(const char* name, Function& function) {
   return found == cudaDriverEntryPointSuccess ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
-cudaError_t find(Driver& driver) {
+cudaError_t find(GreenContexts& driver) {
   cudaError_t error = find("cuDeviceGet", driver.device);
   const auto next = [&](const char* name, auto& function) {
     if (error == cudaSuccess) error = find(name, function);
@@ -48,7 +48,7 @@ cudaError_t find(Driver& driver) {
   return error;
 }
 
-CUresult divide(const Driver& driver, const CUdevResource& card, const SmUnits& units,
+CUresult divide(const GreenContexts& driver, const CUdevResource& card, const SmUnits& units,
                 const Split& wanted, std::vector<CUdevResource>& parts) {
   CUresult result = CUDA_SUCCESS;
   const std::uint32_t sms = most_sms(wanted, units, [&](std::uint32_t least) {
@@ -88,7 +88,7 @@ struct Partitions::State {
   std::string make(const Device& of, std::uint32_t count);
   CUresult make(Part& part, CUdevResource& resource, CUdevice device) const;
 
-  Driver driver;
+  GreenContexts driver;
   std::vector<Part> parts;
 };
 
@@ -155,6 +155,11 @@ std::uint32_t Partitions::sms(std::uint32_t part) const { return state_->parts[p
 
 Stream Partitions::stream(std::uint32_t part, bool urgent) const {
   return state_->parts[part].streams[urgent];
+}
+
+Status Partitions::make_stream(std::uint32_t part, int priority, Stream& stream) const {
+  return Status(static_cast<int>(state_->driver.stream(&stream, state_->parts[part].context,
+                                                       CU_STREAM_NON_BLOCKING, priority)));
 }
 
 namespace {

@@ -76,6 +76,9 @@ class Partitions {
   std::uint32_t sms(std::uint32_t part) const;
   /// Urgent work goes before the other, where both wait. It interrupts nothing.
   Stream stream(std::uint32_t part, bool urgent = false) const;
+  /// One more, of that priority (cudaDeviceGetStreamPriorityRange), for whoever asks to destroy
+  /// (cudaStreamDestroy) before these partitions go.
+  Status make_stream(std::uint32_t part, int priority, Stream& stream) const;
 
  private:
   struct State;

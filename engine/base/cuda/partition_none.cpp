@@ -26,6 +26,7 @@ Partitions::~Partitions() = default;
 std::uint32_t Partitions::parts() const { return 0; }
 std::uint32_t Partitions::sms(std::uint32_t) const { return 0; }
 Stream Partitions::stream(std::uint32_t, bool) const { return nullptr; }
+Status Partitions::make_stream(std::uint32_t, int, Stream&) const { return kNotBuilt; }
 
 SmProbe::SmProbe(std::uint32_t) : seen_(0) {}
 Status SmProbe::launch(Stream) { return kNotBuilt; }
