@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "base/cuda/device.hpp"
@@ -16,6 +17,10 @@ Device describe(int index, const cudaDeviceProp& of) {
   device.sms = static_cast<std::uint32_t>(of.multiProcessorCount);
   device.memory_bytes = of.totalGlobalMem;
   device.shared_bytes = static_cast<std::uint32_t>(of.sharedMemPerBlockOptin);
+  char address[32];
+  std::snprintf(address, sizeof address, "%04x:%02x:%02x.0", static_cast<unsigned>(of.pciDomainID),
+                static_cast<unsigned>(of.pciBusID), static_cast<unsigned>(of.pciDeviceID));
+  device.address = address;
   return device;
 }
 

@@ -21,6 +21,7 @@ struct Device {
   std::uint32_t sms = 0;
   std::size_t memory_bytes = 0;
   std::uint32_t shared_bytes = 0;  ///< most of one block
+  std::string address;             ///< on PCI, as sysfs has it: 0000:3b:00.0
 };
 
 /// Compute capability 8.0: what our kernels need.
