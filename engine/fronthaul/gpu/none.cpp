@@ -1,0 +1,21 @@
+// Without nvcc: no check runs on a device, and none can be given blocks.
+#include "fronthaul/gpu/check.hpp"
+#include "fronthaul/gpu/direct.hpp"
+#include "fronthaul/gpu/target.hpp"
+
+namespace carillon::fronthaul::gpu {
+
+using carillon::cuda::kNotBuilt;
+
+Status inspect(const InspectTask&, Stream) { return kNotBuilt; }
+Status stamp(const StampTask&, Stream) { return kNotBuilt; }
+
+std::unique_ptr<Target> make_device_target(const cuda::Device&, BlockRing&, Access,
+                                           Status& status) {
+  status = kNotBuilt;
+  return nullptr;
+}
+
+std::string try_direct(const cuda::Device&, Export, const std::string&) { return kNotBuilt.text(); }
+
+}  // namespace carillon::fronthaul::gpu

@@ -1,0 +1,117 @@
+#include "fronthaul/gpu/paths.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+namespace carillon::fronthaul::gpu {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kNeedsGpu[] =
+    "an NVIDIA GPU of compute capability 8.0 (A100) or newer with driver 580 or newer";
+constexpr char kNeedsDmaBuf[] =
+    "that GPU with the open kernel modules (nvidia-open), Linux 5.12 or newer, a ConnectX-5 or "
+    "newer "
+    "NIC below the same root complex, and rdma-core 34 or newer";
+constexpr char kNeedsPeermem[] =
+    "that GPU and NIC with the module nvidia-peermem loaded (modprobe nvidia-peermem)";
+constexpr char kNeedsGpudev[] =
+    "that GPU and NIC with DPDK 21.11 or newer built where CUDA's headers are, for its driver "
+    "librte_gpu_cuda";
+// Said where all that can be tried has been, and succeeded.
+constexpr char kNoSender[] =
+    "; Carillon registers the memory, but has no RDMA receiver yet that would fill it";
+
+// DPDK's drivers lie in LIB/dpdk/pmds-VERSION or LIB/ARCHITECTURE/dpdk/pmds-VERSION.
+bool has_gpudev(const fs::path& root) {
+  const auto drivers_in = [](const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder / "dpdk", error), end; !error && at != end;
+         at.increment(error)) {
+      std::error_code inner;
+      for (fs::directory_iterator file(at->path(), inner); !inner && file != end;
+           file.increment(inner))
+        if (file->path().filename().string().starts_with("librte_gpu_cuda.so")) return true;
+    }
+    return false;
+  };
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"usr/lib", "usr/lib64", "usr/local/lib", "usr/local/lib64",
+                                         "usr/lib/x86_64-linux-gnu",
+                                         "usr/local/lib/x86_64-linux-gnu"},
+      [&](const char* folder) { return drivers_in(root / folder); });
+}
+
+// Of what every direct path needs, the first thing missing.
+std::string direct_lacks(const Surroundings& around, const pci::Device* gpu,
+                         const pci::Device* peer) {
+  if (around.cuda.devices.empty()) return around.cuda.why;
+  if (around.verbs.devices.empty()) return around.verbs.why;
+  if (gpu == nullptr) return "sysfs does not show where the GPU is";
+  if (peer == nullptr) return "sysfs shows no network device that has RDMA verbs";
+  if (!pci::share_root(*gpu, *peer))
+    return peer->rdma[0] + " (" + peer->address + ", " + peer->root + ") and the GPU (" +
+           gpu->address + ", " + gpu->root + ") do not share a root complex";
+  return "";
+}
+
+}  // namespace
+
+Surroundings look_around(const fs::path& root) {
+  Surroundings around;
+  around.cuda = cuda::look();
+  around.pci = pci::devices(root);
+  around.verbs = look_for_verbs();
+  std::error_code error;
+  around.peermem = fs::exists(root / "sys/module/nvidia_peermem", error);
+  around.gpudev = has_gpudev(root);
+  around.try_direct = try_direct;
+  return around;
+}
+
+const pci::Device* find_gpu(const Surroundings& around) {
+  if (around.cuda.devices.empty()) return nullptr;
+  const std::string& address = around.cuda.devices[0].address;
+  const auto found = std::ranges::find(around.pci, address, &pci::Device::address);
+  return found == around.pci.end() ? nullptr : &*found;
+}
+
+const pci::Device* find_peer(const Surroundings& around, const pci::Device* gpu) {
+  const pci::Device* best = nullptr;
+  for (const pci::Device& device : around.pci) {
+    if (device.rdma.empty()) continue;
+    const bool near = gpu != nullptr && pci::share_root(device, *gpu);
+    if (best == nullptr || (near && !pci::share_root(*best, *gpu))) best = &device;
+  }
+  return best;
+}
+
+std::vector<PathState> paths_of(const Surroundings& around) {
+  std::vector<PathState> paths;
+  const bool device = !around.cuda.devices.empty();
+  for (const char* const name : {"staged", "pinned-copy", "pinned-read"})
+    paths.push_back({name, device, around.cuda.why, kNeedsGpu});
+
+  const pci::Device* const gpu = find_gpu(around);
+  const pci::Device* const peer = find_peer(around, gpu);
+  const std::string lacks = direct_lacks(around, gpu, peer);
+  const auto tried = [&](Export by) {
+    const std::string why = around.try_direct(around.cuda.devices[0], by, peer->rdma[0]);
+    return why.empty() ? peer->rdma[0] + " may write into GPU memory" + kNoSender : why;
+  };
+  paths.push_back({"dma-buf", false, lacks.empty() ? tried(Export::DmaBuf) : lacks, kNeedsDmaBuf});
+  const std::string module =
+      lacks.empty() && !around.peermem ? "the module nvidia-peermem is not loaded" : lacks;
+  paths.push_back(
+      {"peermem", false, module.empty() ? tried(Export::Peermem) : module, kNeedsPeermem});
+  std::string dpdk = lacks;
+  if (dpdk.empty())
+    dpdk = around.gpudev ? "DPDK's driver for CUDA is installed, but Carillon does not use it yet"
+                         : "no DPDK driver librte_gpu_cuda is installed";
+  paths.push_back({"gpudev", false, dpdk, kNeedsGpudev});
+  return paths;
+}
+
+}  // namespace carillon::fronthaul::gpu
