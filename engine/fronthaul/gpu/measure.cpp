@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -49,25 +50,27 @@ class Run {
       : plan_(plan),
         result_(result),
         ring_(slots_for(plan.block_bytes), plan.block_bytes),
-        pageable_(staged(plan.path) ? plan.block_bytes : 0),
-        source_({plan.channels, plan.block_bytes / kSampleBytes, plan.msps}) {
+        pageable_(staged(plan.path) ? plan.block_bytes : 0) {
     result.slots = ring_.slots();
   }
 
   BlockRing& ring() { return ring_; }
-  const Source& source() const { return source_; }
-  void send_to(Target& target, bool sums) {
+
+  /// Starts a source and takes blocks of all channels in turn, until so many have come and so long
+  /// has passed and all are checked. `sums`: the target makes them.
+  bool go(Target& target, bool sums, std::uint64_t least, double seconds) {
     target_ = &target;
     sums_ = sums;
-  }
-
-  /// Blocks of all channels in turn until so many have come and so long has passed.
-  bool go(std::uint64_t least, double seconds) {
+    source_.emplace(SourcePlan{plan_.channels, plan_.block_bytes / kSampleBytes, plan_.msps});
+    const double cpu = thread_cpu_seconds();
     const Clock::time_point start = Clock::now();
-    for (std::uint64_t done = 0; done < least || since(start) < seconds; done += plan_.channels)
-      for (std::uint32_t channel = 0; channel < plan_.channels; ++channel)
-        if (!take(channel)) return false;
-    return drain();
+    if (!take_all(least, seconds, start) || !drain()) return false;
+    result_.seconds = since(start);
+    result_.cpu_seconds = thread_cpu_seconds() - cpu;
+    result_.source_cpu_seconds = source_->cpu_seconds();
+    result_.dropped = source_->dropped();
+    result_.bytes = result_.blocks * plan_.block_bytes;
+    return true;
   }
 
   /// Of the blocks that are still in the ring, sums on the host.
@@ -81,9 +84,14 @@ class Run {
     }
   }
 
-  std::uint64_t blocks() const { return blocks_; }
-
  private:
+  bool take_all(std::uint64_t least, double seconds, Clock::time_point start) {
+    while (result_.blocks < least || since(start) < seconds)
+      for (std::uint32_t channel = 0; channel < plan_.channels; ++channel)
+        if (!take(channel)) return false;
+    return true;
+  }
+
   bool take(std::uint32_t channel) {
     std::optional<std::uint32_t> slot = ring_.claim();
     while (!slot) {
@@ -92,11 +100,11 @@ class Run {
     }
     std::byte* const payload = ring_.payload(*slot);
     std::byte* const first = staged(plan_.path) ? pageable_.data() : payload;
-    if (!receive_block(source_.socket(channel), &ring_.meta()[*slot], first, plan_.block_bytes))
+    if (!receive_block(source_->socket(channel), &ring_.meta()[*slot], first, plan_.block_bytes))
       return fail("the source ended");
     if (first != payload) std::copy_n(first, plan_.block_bytes, payload);
     ring_.publish();
-    ++blocks_;
+    ++result_.blocks;
     if (const Status status = target_->take(*slot); !status.ok()) return fail(status.text());
     return true;
   }
@@ -121,7 +129,7 @@ class Run {
 
   void judge_sums(std::uint32_t slot, const BlockCheck& found) {
     const BlockMeta& meta = ring_.meta()[slot];
-    const BlockCheck& sent = source_.expected(meta.sequence, meta.channel);
+    const BlockCheck& sent = source_->expected(meta.sequence, meta.channel);
     ++result_.checked;
     if (meta.samples != plan_.block_bytes / kSampleBytes || found.sum_i != sent.sum_i ||
         found.sum_q != sent.sum_q || found.plain != sent.plain || found.placed != sent.placed)
@@ -137,55 +145,51 @@ class Run {
   IngestResult& result_;
   BlockRing ring_;
   AlignedArray<std::byte> pageable_;
-  Source source_;  // stops first
+  std::optional<Source> source_;  // stops first
   Target* target_ = nullptr;
   bool sums_ = false;
-  std::uint64_t blocks_ = 0;
 };
 
-// What a first pass is for: sums are compared where that would take the time of what is measured,
-// memory is touched, a device wakes.
-bool first_pass(Run& run, Target& target) {
-  run.send_to(target, true);
-  return run.go(2 * std::uint64_t{run.ring().slots()}, 0);
+std::unique_ptr<Target> target_for(const IngestPlan& plan, const cuda::Device* device, Run& run,
+                                   bool sums, IngestResult& result) {
+  if (on_host(plan.path)) return make_host_target(run.ring(), sums);
+  const Access access = plan.path == Path::PinnedRead ? Access::Read : Access::Copy;
+  Status status;
+  auto target = make_device_target(*device, run.ring(), access, status);
+  if (target == nullptr) result.error = status.text();
+  return target;
 }
 
-bool timed_pass(Run& run, Target& target, bool sums, const IngestPlan& plan, IngestResult& result) {
-  run.send_to(target, sums);
-  result.lost_samples = result.out_of_order = 0;
-  const std::uint64_t before = run.blocks(), dropped = run.source().dropped();
-  const double cpu = thread_cpu_seconds(), source_cpu = run.source().cpu_seconds();
-  const Clock::time_point start = Clock::now();
-  const bool ended = run.go(plan.channels, plan.seconds);
-  result.seconds = since(start);
-  result.cpu_seconds = thread_cpu_seconds() - cpu;
-  result.source_cpu_seconds = run.source().cpu_seconds() - source_cpu;
-  result.blocks = run.blocks() - before;
-  result.bytes = result.blocks * plan.block_bytes;
-  result.dropped = run.source().dropped() - dropped;
-  return ended;
+// Sums are compared here where that would take the time of what is measured; and a device wakes.
+IngestResult first_pass(const IngestPlan& plan, const cuda::Device* device) {
+  IngestResult result;
+  Run run(plan, result);
+  const auto target = target_for(plan, device, run, true, result);
+  if (target != nullptr) run.go(*target, true, 2 * std::uint64_t{result.slots}, 0);
+  return result;
+}
+
+IngestResult timed_pass(const IngestPlan& plan, const cuda::Device* device) {
+  IngestResult result;
+  Run run(plan, result);
+  const bool sums = !on_host(plan.path);
+  const auto target = target_for(plan, device, run, sums, result);
+  if (target != nullptr && run.go(*target, sums, plan.channels, plan.seconds) && !sums)
+    run.check_what_lies_there();
+  return result;
 }
 
 }  // namespace
 
 IngestResult measure(const IngestPlan& plan, const cuda::Device* device) {
   check_plan(plan, device);
-  IngestResult result;
-  Run run(plan, result);
-  if (on_host(plan.path)) {
-    const auto all = make_host_target(run.ring(), true),
-               stamps = make_host_target(run.ring(), false);
-    if (first_pass(run, *all) && timed_pass(run, *stamps, false, plan, result))
-      run.check_what_lies_there();
-    return result;
-  }
-  const Access access = plan.path == Path::PinnedRead ? Access::Read : Access::Copy;
-  Status status;
-  const auto target = make_device_target(*device, run.ring(), access, status);
-  if (target == nullptr)
-    result.error = status.text();
-  else if (first_pass(run, *target))
-    timed_pass(run, *target, true, plan, result);
+  IngestPlan unpaced = plan;
+  unpaced.msps = 0;
+  const IngestResult first = first_pass(unpaced, device);
+  if (!first.error.empty()) return first;
+  IngestResult result = timed_pass(plan, device);
+  result.checked += first.checked;
+  result.wrong += first.wrong;
   return result;
 }
 

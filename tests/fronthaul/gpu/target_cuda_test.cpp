@@ -3,6 +3,7 @@
 #include "fronthaul/gpu/target.hpp"
 
 #include <cstring>
+#include <iostream>
 
 #include "fronthaul/gpu/measure.hpp"
 #include "support/place.hpp"
@@ -11,6 +12,9 @@ namespace {
 
 using namespace carillon;
 using namespace carillon::fronthaul::gpu;
+
+constexpr const char* kNames[] = {"staged-host", "pinned-host", "staged", "pinned-copy",
+                                  "pinned-read"};
 
 TEST(DeviceTarget, WithoutADeviceSaysWhy) {
   if (test::wheres()[0] == test::Where::Device) return;
@@ -28,13 +32,16 @@ GPU_TEST(DeviceTarget, EveryBlockArrivesWholeByEveryPath) {
   const cuda::Machine machine = cuda::look();
   for (const Path path : {Path::Staged, Path::PinnedCopy, Path::PinnedRead})
     for (const std::uint32_t channels : {1U, 8U})
-      for (const std::uint32_t bytes : {64U, 4096U, 1U << 20}) {
+      for (const std::uint32_t bytes : {64U, 4096U, 1U << 20, 16U << 20}) {
         const IngestResult result = measure({path, channels, bytes, 0.05, 0}, &machine.devices[0]);
         EXPECT_EQ(result.error, "");
-        EXPECT_EQ(result.checked, result.blocks + 2 * std::uint64_t{result.slots});
+        EXPECT_GE(result.checked, result.blocks + 2 * std::uint64_t{result.slots});
         EXPECT_EQ(result.wrong, 0U) << bytes;
         EXPECT_EQ(result.lost_samples, 0U);
         EXPECT_EQ(result.out_of_order, 0U);
+        std::cout << kNames[static_cast<std::size_t>(path)] << ", " << channels << " x " << bytes
+                  << " B: " << static_cast<double>(result.bytes) / result.seconds / 1e6 << " MB/s, "
+                  << result.cpu_seconds / result.seconds << " cores\n";
       }
 }
 
