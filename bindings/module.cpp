@@ -10,4 +10,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_virtual_run(core);
   carillon::bindings::bind_calibration(core);
   carillon::bindings::bind_pool(core);
+  carillon::bindings::bind_ingest(core);
 }

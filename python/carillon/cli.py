@@ -11,6 +11,7 @@ import typer
 
 from carillon.cli_bench import bench_app
 from carillon.cli_config import config_app
+from carillon.cli_ingest import ingest_app
 from carillon.cli_options import (
     CellArgument,
     CellsArgument,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.add_typer(config_app, name="config")
 app.add_typer(bench_app, name="bench")
+app.add_typer(ingest_app, name="ingest")
 
 
 @app.command(

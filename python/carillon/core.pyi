@@ -300,3 +300,23 @@ def simulate_pool(
     """
     Cells on servers of imaginary devices in virtual time: nothing is computed or measured. servers: of each its nodes and its devices. nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, bytes for results (0: all of the type's). fronthaul: bytes per second and latency in ns of the switch's port to each server; None: samples are there at once. moving: NACKs among how many last frames that make a cell leave its server, ms without such moves after one, ms that a move takes. homes: the server of each cell, None: the roomiest. host_ns: per decision, per launch, until a kernel's end is known, between kernels of a stream. jitter: coefficients of variation of kernels and launches. faults: ms, server, its device or None for all of it, lost, hung or back, ms until that is noticed. background: server, device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames come at the pace of the air; else so many of each cell are always under way. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, server (65535: none), done, why not (see reasons()); moves: ms when decided and when done, cell, from, to, why; shares of each port's time and of each device's SM time, and the most bytes of its memory that results took, devices of all servers in a row; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms, why there and why then) if they are kept; where timed, what the policy took for each instruction, in ns of real time: these alone are measured. Raises ValueError on a pool or cell that cannot be.
     """
+
+def link_limit(generation: int, lanes: int) -> float:
+    """
+    MB/s of payload that a PCI Express link carries in a direction: its rate less its coding, of that 85 %. 0: there is no such link.
+    """
+
+def ingest_surroundings(root: str = "/") -> dict[str, Any]:
+    """
+    paths: name, ready, why not, what it needs; devices: GPUs and network cards with their links; gpu and peer: addresses of the first CUDA device and of the card nearest to it; share_root: whether both are below one root complex. sysfs is read below root.
+    """
+
+def ingest_measure(
+    path: str, *, channels: int, block_bytes: int, seconds: float, msps: float = 0.0
+) -> dict[str, Any]:
+    """
+    Moves known blocks along a path and checks them: staged-host and pinned-host end in this machine's memory; staged, pinned-copy and pinned-read in the first CUDA device. Raises ValueError on what cannot be. Does not hold the GIL.
+    """
+
+def ingest_descriptor_ns() -> float:
+    """ns of a core that a block's descriptor takes, whatever its size."""

@@ -32,7 +32,9 @@ def call(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[
 
 
 def test_the_commands_are_all_there() -> None:
-    expected = "bench calibrate config demo doctor link plan radio report run simulate study "
+    expected = (
+        "bench calibrate config demo doctor ingest link plan radio report run simulate study "
+    )
     expected += "sweep validate"
     assert expected.split() == COMMANDS
     assert CONFIG_COMMANDS == ["check", "example", "reference", "schema", "show"]

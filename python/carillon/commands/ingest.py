@@ -1,0 +1,172 @@
+"""`carillon ingest bench`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from carillon import core, ingest, runfolder
+from carillon.commands.bench import circumstances
+from carillon.commands.tables import new_table, print_table
+from carillon.daemon import Interrupts
+from carillon.ingest import Row
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is measured: sizes in bytes; numbers of channels, or radios by name."""
+
+    sizes: tuple[int, ...]
+    channels: tuple[int, ...]
+    presets: tuple[str, ...]
+    seconds: float
+
+    def cases(self, paths: Sequence[str]) -> list[ingest.Case]:
+        if self.presets:
+            return ingest.preset_cases(paths, self.sizes, self.presets)
+        return ingest.cases(paths, self.sizes, self.channels)
+
+
+def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
+    """Measures, writes ingest.json, .csv, .png and .svg; whether every block arrived whole.
+
+    When stopped, what is known by then, and KeyboardInterrupt.
+    """
+    target = runfolder.made(folder or runfolder.new_path(Path("runs"), "ingest"))
+    about = circumstances()
+    with Interrupts() as interrupts:
+        around = core.ingest_surroundings()
+        measured = _collect(choice.cases(ingest.ready_paths(around)), choice.seconds, interrupts)
+        around = core.ingest_surroundings()  # a GPU that has just worked has its link at full speed
+    rows = ingest.with_limit(measured, ingest.limit_mbps(around))
+    result = {
+        **about,
+        "version": core.version,
+        **around,
+        "descriptor_ns": core.ingest_descriptor_ns(),
+        "warnings": ingest.warnings(around, rows),
+        "published": [each.row() for each in ingest.PUBLISHED],
+        "rows": [asdict(row) for row in [*rows, *ingest.missing(around)]],
+    }
+    _write(target, result, rows)
+    if as_json:
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+    _show(Console(stderr=as_json, highlight=False, markup=False), result, rows, target)
+    if interrupts.count:
+        raise KeyboardInterrupt
+    return not any(row.wrong or row.out_of_order or row.why for row in rows)
+
+
+def _collect(cases: list[ingest.Case], seconds: float, interrupts: Interrupts) -> list[Row]:
+    rows = []
+    columns = (
+        TextColumn("{task.description:<36}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("measuring", total=len(cases))
+        for row in ingest.measure(cases, seconds, lambda: interrupts.count > 0):
+            rows.append(row)
+            what = f"{row.path} {row.channels} x {ingest.size_name(row.block_bytes or 0)}"
+            progress.update(task, advance=1, description=what)
+    return rows
+
+
+def _write(target: Path, result: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    (target / "ingest.json").write_text(text + "\n", encoding="utf-8")
+    with (target / "ingest.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(Row.__dataclass_fields__))
+        writer.writeheader()
+        writer.writerows(result["rows"])
+    if any(row.mbps for row in rows):
+        from carillon.plots import ingest as picture  # with matplotlib, which takes its time
+
+        picture.draw(target, rows)
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+def _show(console: Console, result: Mapping[str, Any], rows: Sequence[Row], target: Path) -> None:
+    console.print(f"Known blocks of I/Q on {result['machine']['cpu']}.")
+    _show_devices(console, result)
+    console.print()
+    _show_rows(console, rows)
+    console.print(
+        "staged-host and pinned-host end in this machine's memory: no bus is crossed, nothing is "
+        f"a GPU's figure. A descriptor alone takes {result['descriptor_ns']:.0f} ns of a core.",
+        soft_wrap=True,
+    )
+    _show_missing(console, result)
+    _show_published(console, result)
+    for warning in result["warnings"]:
+        console.print(f"warning: {warning}", soft_wrap=True)
+    console.print(f"results: {target / 'ingest.json'}, .csv, .png", soft_wrap=True)
+
+
+def _show_devices(console: Console, result: Mapping[str, Any]) -> None:
+    for device in result["devices"]:
+        kind = "GPU" if device["gpu"] else "network card"
+        link = ingest.link_name(device["narrowest"])
+        console.print(f"{kind} {device['address']} below {device['root'] or '?'}: {link}")
+
+
+def _show_rows(console: Console, rows: Sequence[Row]) -> None:
+    numbers = ("channels", "block", "MB/s", "Gsamples/s", "cores", "ns/block", "ns/sample")
+    table = new_table(("path", "radio"), (*numbers, "of the link", "checked", "wrong", "dropped"))
+    for row in rows:
+        shape = (str(row.channels), ingest.size_name(row.block_bytes or 0))
+        if row.mbps is None:
+            table.add_row(row.path, row.preset, *shape, *8 * ("",), row.why)
+            continue
+        table.add_row(
+            row.path,
+            row.preset,
+            *shape,
+            f"{row.mbps:.0f}",
+            f"{row.gsps:.3f}",
+            f"{row.cores:.2f}",
+            f"{row.cpu_ns_per_block:.0f}",
+            f"{row.cpu_ns_per_sample:.3f}",
+            "" if row.of_limit is None else f"{row.of_limit:.0%}",
+            str(row.checked),
+            str(row.wrong),
+            str(row.dropped),
+        )
+    print_table(console, table)
+
+
+def _show_missing(console: Console, result: Mapping[str, Any]) -> None:
+    absent = [path for path in result["paths"] if not path["ready"]]
+    if not absent:
+        return
+    console.print("\nNot measured here:")
+    for path in absent:
+        console.print(f"  {path['name']}: {path['why']}", soft_wrap=True)
+    for needs in dict.fromkeys(path["needs"] for path in absent):
+        names = ", ".join(path["name"] for path in absent if path["needs"] == needs)
+        console.print(f"  needed for {names}: {needs}", soft_wrap=True)
+
+
+def _show_published(console: Console, result: Mapping[str, Any]) -> None:
+    console.print("\nPublished, not measured here (Orlando, GRCon 2019), MB/s:")
+    table = new_table(("platform",), ("staged", "direct", "gain", "its link's limit"))
+    for each in result["published"]:
+        table.add_row(
+            each["platform"],
+            f"{each['staged_mbps']:.0f}",
+            f"{each['direct_mbps']:.0f}",
+            f"{each['gain']:+.0%}",
+            "" if each["limit_mbps"] is None else f"{each['limit_mbps']:.0f}",
+        )
+    print_table(console, table)
