@@ -52,6 +52,7 @@ QUICK = {
     "carillon study megastation-19\n": "carillon study megastation-19 --frames 20\n",
     "carillon study rack\n": "carillon study rack --help\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
+    "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

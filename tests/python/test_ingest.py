@@ -1,0 +1,270 @@
+"""`carillon ingest bench`: what it measures here, and what it says of what is not here."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from carillon import core, ingest
+from carillon.cli import app
+from carillon.ingest import Case, Row
+from typer.testing import CliRunner
+
+RUNNER = CliRunner()
+GPU, NIC = "0000:3b:00.0", "0000:3c:00.0"
+
+
+def call(folder: Path, *words: str) -> dict[str, Any]:
+    done = RUNNER.invoke(
+        app, ["ingest", "bench", *words, "--seconds", "0.01", "--folder", str(folder), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def link(generation: int, lanes: int) -> dict[str, Any]:
+    limit = core.link_limit(generation, lanes)
+    return {"generation": generation, "lanes": lanes, "limit_mbps": limit}
+
+
+def around(now: dict[str, Any], *, root: str = "pci0000:3a") -> dict[str, Any]:
+    """A machine with a GPU and a card, whose links could all be Gen4 x16."""
+    devices = [
+        {
+            "address": address,
+            "root": below,
+            "gpu": address == GPU,
+            "link": now,
+            "narrowest": now,
+            "most": link(4, 16),
+        }
+        for address, below in ((GPU, "pci0000:3a"), (NIC, root))
+    ]
+    paths = [
+        {"name": "staged", "ready": True, "why": "", "needs": "a GPU"},
+        {"name": "dma-buf", "ready": False, "why": "no card", "needs": "a card"},
+    ]
+    return {
+        "devices": devices,
+        "paths": paths,
+        "gpu": GPU,
+        "peer": NIC,
+        "share_root": root == "pci0000:3a",
+    }
+
+
+def measured(path: str, mbps: float, **more: Any) -> Row:
+    ends_in = "host" if path in ingest.ON_HOST else "device"
+    return Row(path, ends_in, channels=1, block_bytes=4096, mbps=mbps, **more)
+
+
+def counted(**more: Any) -> dict[str, Any]:
+    """What the engine says of 1000 blocks of 4 KB in a millisecond."""
+    return {
+        "error": "",
+        "seconds": 1e-3,
+        "blocks": 1000,
+        "bytes": 4_096_000,
+        "cpu_seconds": 5e-4,
+        "source_cpu_seconds": 1e-4,
+        "slots": 8,
+        "checked": 1000,
+        "wrong": 0,
+        "lost_samples": 0,
+        "out_of_order": 0,
+        "dropped": 0,
+    } | more
+
+
+def test_the_slides_link_carries_1700_megabytes() -> None:
+    assert core.link_limit(2, 4) == pytest.approx(1700)
+    assert core.link_limit(0, 4) == 0.0
+
+
+def test_the_published_gains_are_those_of_the_slides() -> None:
+    gains = [f"{each.row()['gain']:.0%}" for each in ingest.PUBLISHED]
+    assert gains == ["1%", "45%", "46%"]
+    assert ingest.PUBLISHED[0].row()["limit_mbps"] == pytest.approx(1700)
+    assert ingest.PUBLISHED[2].row()["limit_mbps"] is None
+
+
+def test_everything_asked_for_is_measured_and_every_block_is_whole(tmp_path: Path) -> None:
+    told = call(tmp_path, "--sizes", "4K,64K", "--channels", "1,3")
+    rows = [row for row in told["rows"] if row["ends_in"] == "host"]
+    shapes = [(row["path"], row["channels"], row["block_bytes"]) for row in rows]
+    expected = [(p, c, b) for c in (1, 3) for b in (4096, 65536) for p in ingest.ON_HOST]
+    assert shapes == expected
+    for row in rows:
+        assert row["mbps"] > 0
+        assert row["gsps"] == pytest.approx(row["mbps"] / 4000)
+        assert row["checked"] >= 4
+        assert row["wrong"] == row["lost_samples"] == row["out_of_order"] == 0
+        assert row["of_limit"] is None  # no bus was crossed
+    assert told["descriptor_ns"] > 0
+
+
+def test_a_path_that_is_missing_has_a_row_with_reason_and_remedy(tmp_path: Path) -> None:
+    told = call(tmp_path, "--sizes", "64", "--channels", "1")
+    ready = {path["name"] for path in told["paths"] if path["ready"]}
+    assert {path["name"] for path in told["paths"]} == {
+        *("staged", "pinned-copy", "pinned-read"),
+        *("dma-buf", "peermem", "gpudev"),
+    }
+    missing = [row for row in told["rows"] if row["mbps"] is None]
+    assert {row["path"] for row in missing} == {p["name"] for p in told["paths"]} - ready
+    assert all(row["why"] and row["needs"] and row["ends_in"] == "" for row in missing)
+    if not core.cuda_machine()["devices"]:
+        assert not ready
+
+
+def test_results_are_files_too(tmp_path: Path) -> None:
+    told = call(tmp_path, "--sizes", "64,4K", "--channels", "2")
+    assert json.loads((tmp_path / "ingest.json").read_text(encoding="utf-8")) == told
+    with (tmp_path / "ingest.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["path"] for row in rows] == [row["path"] for row in told["rows"]]
+    assert (tmp_path / "ingest.png").stat().st_size > 10_000
+    assert (tmp_path / "ingest.svg").is_file()
+
+
+def test_the_table_says_what_was_not_measured(tmp_path: Path) -> None:
+    words = ["--sizes", "64", "--channels", "1", "--seconds", "0.01", "--folder", str(tmp_path)]
+    done = RUNNER.invoke(app, ["ingest", "bench", *words])
+    assert done.exit_code == 0
+    for part in ("pinned-host", "no bus is crossed", "Not measured here", "Published", "+45%"):
+        assert part in done.output
+
+
+@pytest.mark.parametrize("preset", ingest.PRESETS)
+def test_a_preset_is_a_radios_channels_and_rate(preset: str) -> None:
+    found = ingest.preset_cases(["pinned-host"], [4096], [preset])
+    radio = ingest.PRESETS[preset]
+    assert found == [Case("pinned-host", radio.channels, 4096, radio.msps, preset)]
+
+
+def test_the_slowest_radio_is_followed_at_its_rate(tmp_path: Path) -> None:
+    told = call(tmp_path, "--preset", "1x61.44", "--sizes", "64K")
+    row = next(row for row in told["rows"] if row["path"] == "pinned-host")
+    assert (row["preset"], row["channels"]) == ("1x61.44", 1)
+    assert row["in_time"] is (row["dropped"] == 0)
+    assert row["mbps"] < 4 * 245.76  # it does not go as fast as it can
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "why"),
+    [
+        (["--sizes", "4Q"], "--sizes", "'4Q' is no size"),
+        (["--sizes", "4K,100"], "--sizes", "'100' is not a multiple of 64"),
+        (["--sizes", "128M"], "--sizes", "'128M'"),
+        (["--channels", "9"], "--channels", "'9' is no number of channels from 1 to 8"),
+        (["--channels", "0"], "--channels", "'0'"),
+        (["--channels", "1", "--preset", "2x491"], "--channels", "its own channels"),
+        (["--preset", "3x7"], "--preset", "3x7"),
+        (["--seconds", "0"], "--seconds", "0.01"),
+    ],
+)
+def test_an_error_names_the_option_and_the_value(words: list[str], key: str, why: str) -> None:
+    done = RUNNER.invoke(app, ["ingest", "bench", *words], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert key in done.output
+    assert why in done.output
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = RUNNER.invoke(app, ["ingest", "bench", "--folder", str(file)])
+    assert str(file) in str(done.exception)
+    assert done.exit_code == 1
+
+
+def test_sizes_are_read_in_powers_of_1024() -> None:
+    assert ingest.parse_sizes("64M, 4K,4KB,64,1MiB") == [64, 4096, 1 << 20, 64 << 20]
+    assert [ingest.size_name(size) for size in (64, 4096, 64 << 20)] == ["64 B", "4 KB", "64 MB"]
+
+
+def test_the_engine_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(ValueError, match="no path teleport"):
+        core.ingest_measure("teleport", channels=1, block_bytes=64, seconds=0)
+    with pytest.raises(ValueError, match="channels"):
+        core.ingest_measure("pinned-host", channels=0, block_bytes=64, seconds=0)
+    with pytest.raises(ValueError, match="block_bytes"):
+        core.ingest_measure("pinned-host", channels=1, block_bytes=65, seconds=0)
+
+
+def test_a_machine_without_sysfs_has_no_links(tmp_path: Path) -> None:
+    found = core.ingest_surroundings(str(tmp_path))
+    assert (found["devices"], found["gpu"], found["peer"]) == ([], None, None)
+
+
+def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
+    row = ingest.row_of(Case("staged", 2, 4096), counted())
+    assert row.ends_in == "device"
+    assert row.mbps == pytest.approx(4096)
+    assert row.gsps == pytest.approx(1.024)
+    assert row.cores == pytest.approx(0.5)
+    assert row.cpu_ns_per_block == pytest.approx(500)
+    assert row.cpu_ns_per_sample == pytest.approx(500 / 1024)
+    assert row.in_time is None
+    paced = Case("staged", 2, 4096, 245.76, "2x491")
+    assert ingest.row_of(paced, counted()).in_time is True
+    assert ingest.row_of(paced, counted(dropped=1)).in_time is False
+
+
+def test_a_devices_failure_is_told_in_its_row() -> None:
+    row = ingest.row_of(Case("staged", 1, 4096), counted(error="out of memory"))
+    assert (row.why, row.mbps, row.ends_in) == ("out of memory", None, "")
+
+
+def test_only_what_crossed_the_link_has_a_share_of_it() -> None:
+    rows = [measured("staged", 850), measured("staged-host", 850)]
+    shares = [row.of_limit for row in ingest.with_limit(rows, 1700)]
+    assert shares == [pytest.approx(0.5), None]
+    assert ingest.with_limit(rows, None) == rows
+
+
+def test_a_link_that_hides_the_path_is_warned_of() -> None:
+    slow, fast = around(link(2, 4)), around(link(4, 16))
+    assert ingest.limit_mbps(slow) == pytest.approx(1700)
+    rows = [measured("staged", 1690), measured("pinned-copy", 1700)]
+    hidden = [text for text in ingest.warnings(slow, rows) if "hides" in text]
+    assert len(hidden) == 1
+    assert "1700 MB/s" in hidden[0]
+    assert "1690" in hidden[0]
+    assert not ingest.warnings(fast, rows)
+    assert not [
+        text for text in ingest.warnings(slow, [measured("staged", 900)]) if "hides" in text
+    ]
+
+
+def test_a_link_narrower_than_it_could_be_is_warned_of() -> None:
+    found = ingest.warnings(around(link(3, 8)), [])
+    assert [text.split(" ")[0] for text in found] == [GPU, NIC]
+    assert "could have Gen4 x16" in found[0]
+    assert "has Gen3 x8 (6695 MB/s)" in found[0]
+
+
+def test_peers_of_two_root_complexes_are_warned_of() -> None:
+    (warning,) = ingest.warnings(around(link(4, 16), root="pci0000:00"), [])
+    assert GPU in warning
+    assert NIC in warning
+    assert "do not share a root complex" in warning
+
+
+def test_damage_is_warned_of() -> None:
+    rows = [measured("staged", 1, wrong=2, out_of_order=0, lost_samples=0)]
+    assert "2 blocks damaged" in ingest.warnings(around(link(4, 16)), rows)[0]
+
+
+def test_stopping_keeps_what_is_measured() -> None:
+    cases = ingest.cases(["staged-host", "pinned-host"], [64], [1])
+    done: list[str] = []
+
+    def run(path: str, **_: Any) -> dict[str, Any]:
+        done.append(path)
+        return counted()
+
+    rows = list(ingest.measure(cases, 0.1, lambda: len(done) == 1, run))
+    assert [row.path for row in rows] == ["staged-host"]
