@@ -57,8 +57,8 @@ def bench(
     """Measure every way for samples into a GPU, or as far towards one as this machine goes.
 
     Known blocks are received, moved and checked. Ways that the machine lacks are listed with the
-    reason and what they need. Exit status 1 when a block arrived damaged. Ctrl-C keeps what is
-    measured.
+    reason and what they need. Exit status 1 when a block arrived damaged or a device
+    failed. Ctrl-C keeps what is measured.
     """
     from carillon import ingest
     from carillon.commands.ingest import Choice

@@ -95,6 +95,7 @@ class Row:
     mbps: float | None = None
     gsps: float | None = None
     cores: float | None = None
+    source_cores: float | None = None  # of the thread that stands for the radio
     cpu_ns_per_block: float | None = None
     cpu_ns_per_sample: float | None = None
     of_limit: float | None = None  # of the GPU's link
@@ -210,6 +211,7 @@ def row_of(case: Case, found: Mapping[str, Any]) -> Row:
         mbps=mbps,
         gsps=mbps / SAMPLE_BYTES / 1e3,
         cores=found["cpu_seconds"] / found["seconds"],
+        source_cores=found["source_cpu_seconds"] / found["seconds"],
         cpu_ns_per_block=found["cpu_seconds"] * 1e9 / found["blocks"],
         cpu_ns_per_sample=found["cpu_seconds"] * 1e9 / samples,
         in_time=found["dropped"] == found["lost_samples"] == 0 if case.preset else None,

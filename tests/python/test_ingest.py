@@ -2,6 +2,10 @@
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +209,7 @@ def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
     assert row.mbps == pytest.approx(4096)
     assert row.gsps == pytest.approx(1.024)
     assert row.cores == pytest.approx(0.5)
+    assert row.source_cores == pytest.approx(0.1)
     assert row.cpu_ns_per_block == pytest.approx(500)
     assert row.cpu_ns_per_sample == pytest.approx(500 / 1024)
     assert row.in_time is None
@@ -256,6 +261,26 @@ def test_peers_of_two_root_complexes_are_warned_of() -> None:
 def test_damage_is_warned_of() -> None:
     rows = [measured("staged", 1, wrong=2, out_of_order=0, lost_samples=0)]
     assert "2 blocks damaged" in ingest.warnings(around(link(4, 16)), rows)[0]
+
+
+def test_ctrl_c_leaves_the_results_of_what_is_measured(tmp_path: Path) -> None:
+    folder = tmp_path / "made-when-it-begins"
+    words = ["ingest", "bench", "--sizes", "64", "--seconds", "1", "--folder", str(folder)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "carillon", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not folder.exists() and process.poll() is None:
+            time.sleep(0.1)
+        time.sleep(1.5)  # of eight seconds
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.endswith("carillon: stopped\n")
+    told = json.loads((folder / "ingest.json").read_text(encoding="utf-8"))
+    assert len([row for row in told["rows"] if row["ends_in"] == "host"]) < 8
 
 
 def test_stopping_keeps_what_is_measured() -> None:

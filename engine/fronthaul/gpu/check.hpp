@@ -47,4 +47,7 @@ void stamp_on_host(const StampTask&);
 /// A block's sums, plainly: what the kernels are held against.
 BlockCheck sums_of(std::span<const std::uint32_t> samples);
 
+/// Whether two blocks have the same sums, whatever their time stamps say.
+bool same_sums(const BlockCheck& a, const BlockCheck& b);
+
 }  // namespace carillon::fronthaul::gpu

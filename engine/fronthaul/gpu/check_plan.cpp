@@ -37,4 +37,8 @@ BlockCheck sums_of(std::span<const std::uint32_t> samples) {
   return sums;
 }
 
+bool same_sums(const BlockCheck& a, const BlockCheck& b) {
+  return a.sum_i == b.sum_i && a.sum_q == b.sum_q && a.plain == b.plain && a.placed == b.placed;
+}
+
 }  // namespace carillon::fronthaul::gpu

@@ -163,6 +163,19 @@ GPU_TEST(CudaStamp, AnyLossOfAnyChannelIsCountedToTheSampleAcrossTheRingsEnd) {
   }
 }
 
+TEST(HostCheck, SumsDifferWhereAnyOfThemDoes) {
+  const BlockCheck sums = sums_of(random_samples(64, 2));
+  BlockCheck stamped = sums;
+  stamped.stamp = Stamp::Gap;
+  EXPECT_TRUE(same_sums(sums, stamped));
+  BlockCheck other[4] = {sums, sums, sums, sums};
+  ++other[0].sum_i;
+  ++other[1].sum_q;
+  ++other[2].plain;
+  ++other[3].placed;
+  for (const BlockCheck& each : other) EXPECT_FALSE(same_sums(sums, each));
+}
+
 TEST(HostCheck, RunsTheSameText) {
   const auto samples = random_samples(8208, 1);
   const BlockMeta meta[2] = {{.first_sample = 32, .channel = 1, .samples = 8208, .gain = 2},

@@ -1,7 +1,9 @@
 // Each path that a machine lacks, with the first thing that is missing.
 #include "fronthaul/gpu/paths.hpp"
 
-#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "support/test.hpp"
@@ -104,6 +106,23 @@ TEST(IngestPaths, TheFirstThingMissingIsNamed) {
   around.pci.clear();
   around.pci = {device("0000:3b:00.0", "pci0000:3a", 0x030200)};
   EXPECT_TRUE(says(path(around, "dma-buf"), "no network device"));
+}
+
+TEST(IngestPaths, AModuleAndDpdksDriverAreFoundByTheirFiles) {
+  namespace fs = std::filesystem;
+  std::string name = (fs::temp_directory_path() / "carillon-paths-XXXXXX").string();
+  const fs::path root = ::mkdtemp(name.data());
+  const fs::path drivers = root / "usr/lib/x86_64-linux-gnu/dpdk/pmds-23.0";
+  fs::create_directories(root / "sys/module/nvidia_peermem");
+  fs::create_directories(drivers);
+  std::ofstream(drivers / "librte_net_mlx5.so.23");
+  Surroundings around = look_around(root);
+  EXPECT_TRUE(around.peermem);
+  EXPECT_FALSE(around.gpudev);
+  std::ofstream(drivers / "librte_gpu_cuda.so.23");
+  around = look_around(root);
+  EXPECT_TRUE(around.gpudev);
+  fs::remove_all(root);
 }
 
 TEST(IngestPaths, ThisMachineIsLookedAtWithoutHarm) {
