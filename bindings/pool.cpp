@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -31,6 +32,9 @@ using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent,
 using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
 using Server = std::pair<std::vector<Node>, std::vector<Device>>;
 using Fault = std::tuple<double, std::uint16_t, std::optional<std::uint16_t>, std::string, double>;
+// Opcode, footprint (CTAs, warps, registers, shared bytes), µs alone, bytes.
+using Kernel = std::tuple<std::string, std::vector<std::uint32_t>, double, double>;
+using Measured = std::pair<std::string, std::vector<Kernel>>;  // type of the device
 using Background = std::tuple<std::uint16_t, std::uint16_t, std::uint32_t,
                               std::vector<std::uint32_t>, double, double>;
 
@@ -48,6 +52,12 @@ runtime::Fault::Kind fault_kind(const std::string& name) {
   throw nb::value_error(("a fault is lost, hung or back, not " + name).c_str());
 }
 
+const runtime::DeviceType& known_type(const std::string& name) {
+  const auto* type = runtime::find_device_type(name);
+  if (type == nullptr) throw nb::value_error(("no device type is called " + name).c_str());
+  return *type;
+}
+
 runtime::PoolModel model_of(const Server& server, const std::vector<double>& host_ns,
                             std::pair<double, double> jitter, std::uint64_t seed) {
   const auto& [nodes, devices] = server;
@@ -59,8 +69,7 @@ runtime::PoolModel model_of(const Server& server, const std::vector<double>& hos
   runtime::PoolModel model;
   model.fabric = *built.fabric;
   for (const auto& [type, node, queues, reserved, memory] : devices) {
-    const auto* known = runtime::find_device_type(type);
-    if (known == nullptr) throw nb::value_error(("no device type is called " + type).c_str());
+    const auto* known = &known_type(type);
     if ((node == 0) != known->host || node >= nodes.size() || queues < 3)
       throw nb::value_error(
           "a device needs a node of its own, a host's cores node 0, and both at least 3 queues");
@@ -109,6 +118,28 @@ void add_background(frame::RackModel& rack, const std::vector<Background>& backg
                               .flops = flops,
                               .bytes = bytes}});
   }
+}
+
+const frame::PoolProfile& known_profile(const std::string& name) {
+  const auto* profile = frame::find_pool_profile(name);
+  if (profile == nullptr)
+    throw nb::value_error(("no profile of kernels is called " + name).c_str());
+  return *profile;
+}
+
+// `base` says how large a symbol is between two kernels.
+frame::PoolProfile with_kernels(frame::PoolProfile base, const Measured& measured) {
+  base.device = &known_type(measured.first);
+  for (const auto& [opcode, footprint, us, bytes] : measured.second) {
+    const auto op = std::ranges::find(frame::kOpNames, opcode);
+    if (op == frame::kOpNames.end() || footprint.size() != 4 || !(bytes >= 0))
+      throw nb::value_error("measured: an opcode, its footprint of four, µs and bytes");
+    base.measured[static_cast<std::size_t>(op - frame::kOpNames.begin())] = {
+        {footprint[0], footprint[1], footprint[2], footprint[3]},
+        ticks(us, 1e3, "a kernel's time"),
+        bytes};
+  }
+  return base;
 }
 
 nb::dict as_dict(const frame::PoolRun& run) {
@@ -162,6 +193,7 @@ nb::dict as_dict(const frame::PoolRun& run) {
 
 nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::string& policy,
                        const std::vector<Server>& servers, const std::string& profile,
+                       const std::vector<Measured>& measured,
                        std::optional<std::pair<double, double>> fronthaul,
                        const std::tuple<std::uint32_t, std::uint32_t, double, double>& moving,
                        const std::vector<std::optional<std::uint16_t>>& homes, std::uint64_t frames,
@@ -196,9 +228,11 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
     throw nb::value_error("ring must be between 1 and 64, and at_once at most as many");
   frame::PoolRunOptions options;
   options.policy = policy;
-  options.profile = frame::find_pool_profile(profile);
-  if (options.profile == nullptr)
-    throw nb::value_error(("no profile of kernels is called " + profile).c_str());
+  options.profile = &known_profile(profile);
+  if (!measured.empty() && measured.size() != cells.size())
+    throw nb::value_error("measured: kernels of every cell, or of none");
+  for (const Measured& of_cell : measured)
+    options.of_cells.push_back(with_kernels(*options.profile, of_cell));
   options.lroc = {ticks(urgent_us, 1e3, "urgent_us"), degree};
   options.graph = {ticks(deadline_ms, 1e6, "deadline_ms"), zero_force_parts};
   options.frames = frames;
@@ -230,14 +264,13 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
 }
 
 nb::list pool_graph(const std::string& plan_text, const std::string& profile,
-                    const std::string& device_type, std::uint32_t zero_force_parts) {
+                    const std::string& device_type, std::uint32_t zero_force_parts,
+                    const std::optional<Measured>& measured) {
   const frame::Frame frame(checked_plan(plan_text).cell);
-  const auto* known = frame::find_pool_profile(profile);
-  const auto* type = runtime::find_device_type(device_type);
-  if (known == nullptr)
-    throw nb::value_error(("no profile of kernels is called " + profile).c_str());
-  if (type == nullptr) throw nb::value_error(("no device type is called " + device_type).c_str());
-  const auto graph = frame::build_pool_graph(frame, {.zero_force_parts = zero_force_parts}, *known);
+  const runtime::DeviceType& type = known_type(device_type);
+  frame::PoolProfile known = known_profile(profile);
+  if (measured) known = with_kernels(known, *measured);
+  const auto graph = frame::build_pool_graph(frame, {.zero_force_parts = zero_force_parts}, known);
   nb::list result;
   for (std::uint16_t i = 0; i < graph.graph.size(); ++i) {
     const runtime::Work& work = graph.work[i];
@@ -246,9 +279,9 @@ nb::list pool_graph(const std::string& plan_text, const std::string& profile,
                              frame::kOpNames[graph.graph[i].opcode].size());
     each["symbol"] = graph.graph[i].step;
     each["ctas"] = work.footprint.ctas;
-    each["sms"] = runtime::sms_needed(*type, work.footprint);
+    each["sms"] = runtime::sms_needed(type, work.footprint);
     each["alone_us"] =
-        work.footprint.ctas == 0 ? 0.0 : static_cast<double>(frame::alone(*type, work)) / 1e3;
+        work.footprint.ctas == 0 ? 0.0 : static_cast<double>(frame::alone(type, work)) / 1e3;
     each["moved_bytes"] = work.moved;
     each["output_bytes"] = work.output;
     const auto sources = graph.graph[i].sources;
@@ -309,16 +342,20 @@ void bind_pool(nb::module_& core) {
       "What the numbers mean that say why.");
   core.def("pool_graph", &pool_graph, nb::arg("plan_text"), nb::kw_only(),
            nb::arg("profile") = "megastation", nb::arg("device_type") = "a100",
-           nb::arg("zero_force_parts") = 1,
+           nb::arg("zero_force_parts") = 1, nb::arg("measured") = nb::none(),
            nb::sig("def pool_graph(plan_text: str, *, profile: str = 'megastation', "
-                   "device_type: str = 'a100', zero_force_parts: int = 1) "
+                   "device_type: str = 'a100', zero_force_parts: int = 1, "
+                   "measured: tuple[str, collections.abc.Sequence[tuple[str, "
+                   "collections.abc.Sequence[int], float, float]]] | None = None) "
                    "-> list[dict[str, typing.Any]]"),
            "A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device "
-           "of that type (as the profile assumes it, not measured), bytes moved over the host's "
+           "of that type (as the profile assumes it, or as `measured` of simulate_pool has it), "
+           "bytes moved over the host's "
            "link and of its result, and the instructions it waits for.");
   core.def(
       "simulate_pool", &simulate_pool, nb::arg("plan_texts"), nb::kw_only(), nb::arg("policy"),
-      nb::arg("servers"), nb::arg("profile") = "megastation", nb::arg("fronthaul") = nb::none(),
+      nb::arg("servers"), nb::arg("profile") = "megastation",
+      nb::arg("measured") = std::vector<Measured>{}, nb::arg("fronthaul") = nb::none(),
       nb::arg("moving") = std::tuple<std::uint32_t, std::uint32_t, double, double>{3, 50, 20, 1},
       nb::arg("homes") = std::vector<std::optional<std::uint16_t>>{}, nb::arg("frames") = 100,
       nb::arg("ring") = 8, nb::arg("at_once") = 0, nb::arg("apart_ms") = 0.0,
@@ -332,7 +369,10 @@ void bind_pool(nb::module_& core) {
               "servers: collections.abc.Sequence[tuple["
               "collections.abc.Sequence[tuple[str, int, float, float]], "
               "collections.abc.Sequence[tuple[str, int, int, int, int]]]], "
-              "profile: str = 'megastation', fronthaul: tuple[float, float] | None = None, "
+              "profile: str = 'megastation', "
+              "measured: collections.abc.Sequence[tuple[str, collections.abc.Sequence[tuple[str, "
+              "collections.abc.Sequence[int], float, float]]]] = (), "
+              "fronthaul: tuple[float, float] | None = None, "
               "moving: tuple[int, int, float, float] = (3, 50, 20.0, 1.0), "
               "homes: collections.abc.Sequence[int | None] = (), "
               "frames: int = 100, ring: int = 8, at_once: int = 0, "
@@ -351,6 +391,8 @@ void bind_pool(nb::module_& core) {
       "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
       "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, "
       "bytes for results (0: all of the type's). "
+      "measured: of each cell, or of none, a device type and what an opcode of a symbol took there "
+      "alone: its name, CTAs, warps, registers and shared bytes, µs, bytes of device memory. "
       "fronthaul: bytes per second and latency in ns of the switch's port to each server; None: "
       "samples are there at once. moving: NACKs among how many last frames that make a cell leave "
       "its server, ms without such moves after one, ms that a move takes. homes: the server of "

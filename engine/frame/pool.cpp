@@ -111,7 +111,32 @@ struct Cost {
   double flops = 0;
   std::uint64_t read = 0, output = 0;  // bytes
   std::uint32_t terms = 0;             // of the sums that each thread adds up
+  double share = 1;                    // of what an opcode does at once
 };
+
+// How often a CTA's time passes until a kernel that is alone has ended: waves of CTAs, which share
+// an SM's time.
+double turns(const runtime::DeviceType& type, const Footprint& footprint) {
+  const std::uint32_t per_sm = std::max(ctas_per_sm(type, footprint), 1U);
+  const std::uint32_t room = per_sm * type.sms, rest = footprint.ctas % room;
+  const double last = rest == 0 ? 0 : std::max(1.0, static_cast<double>(rest) / type.sms);
+  return static_cast<double>(footprint.ctas / room) * per_sm + last;
+}
+
+// `flops` are what a host's cores would have to do instead. Memory is never what bounds it alone:
+// that is in the time.
+Work measured_work(const MeasuredKernel& kernel, const runtime::DeviceType& type,
+                   const Cost& cost) {
+  const double all = kernel.footprint.ctas;
+  const double cta_ns = static_cast<double>(kernel.time) / turns(type, kernel.footprint);
+  const double peak = type.fp32_flops / type.sms * 1e-9;  // of an SM in a ns
+  Work work{.footprint = kernel.footprint, .output = cost.output};
+  work.footprint.ctas = static_cast<std::uint32_t>(std::ceil(all * cost.share));
+  work.flops = std::max(cost.flops, 1.0) / (all * cost.share);
+  work.efficiency = work.flops / (peak * cta_ns);
+  work.bytes = std::min(kernel.bytes / all, type.memory_bytes_per_s * 1e-9 * cta_ns / type.sms);
+  return work;
+}
 
 class Builder {
  public:
@@ -189,6 +214,21 @@ class Builder {
   }
 
   std::uint16_t kernel(Op op, std::uint16_t symbol, const Cost& cost, const Sources& sources) {
+    const Instruction instruction{.opcode = static_cast<std::uint16_t>(op), .step = symbol};
+    return add(instruction, profile_.device != nullptr ? measured(op, cost) : assumed(op, cost),
+               sources);
+  }
+
+  Work measured(Op op, const Cost& cost) const {
+    const auto index = static_cast<std::size_t>(op);
+    const MeasuredKernel& kernel = profile_.measured[index];
+    if (kernel.time <= 0 || kernel.footprint.ctas == 0)
+      throw std::invalid_argument("the device profile has no time of " +
+                                  std::string(kOpNames[index]));
+    return measured_work(kernel, *profile_.device, cost);
+  }
+
+  Work assumed(Op op, const Cost& cost) const {
     const auto index = static_cast<std::size_t>(op);
     const KernelProfile& profile = profile_.kernels[index];
     Work work{.footprint = kFootprints[index],
@@ -201,7 +241,7 @@ class Builder {
     work.flops = cost.flops / static_cast<double>(ctas);
     work.bytes =
         profile.traffic * static_cast<double>(cost.read + cost.output) / static_cast<double>(ctas);
-    return add({.opcode = static_cast<std::uint16_t>(op), .step = symbol}, work, sources);
+    return work;
   }
 
   std::uint64_t outputs(const Sources& sources) const {
@@ -245,8 +285,12 @@ class Builder {
       const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
                                   groups() * part / options_.zero_force_parts;
       const std::uint64_t rows = count * format_.combiner.group * users();
-      const Cost cost{divide_up(rows, kRowsPerCta), flops * static_cast<double>(count),
-                      combiner_bytes(count), combiner_bytes(count)};
+      const Cost cost{divide_up(rows, kRowsPerCta),
+                      flops * static_cast<double>(count),
+                      combiner_bytes(count),
+                      combiner_bytes(count),
+                      0,
+                      static_cast<double>(count) / static_cast<double>(groups())};
       combiner_.push_back(kernel(Op::ZeroForce, pilots.back(), cost, channels));
     }
   }
@@ -305,7 +349,7 @@ class Builder {
       encode_[s] = kernel(Op::Encode, s, cost, {load({.release = 0}, s, cost.read)});
     }
     Sources symbols;
-    if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) symbols.push_back(modulate(s));
+    if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) symbols = modulated(s);
     const auto sources = with_combiner(symbols);
     const auto precoded =
         kernel(Op::Precode, s,
@@ -316,9 +360,16 @@ class Builder {
     store(s, kernel(Op::Ifft, s, inverse, {precoded}));
   }
 
-  std::uint16_t modulate(std::uint16_t s) {
+  // What Precode waits for: Modulate, or where Precode does its work, Encode.
+  Sources modulated(std::uint16_t s) {
     Sources sources;
     for (const auto first : frame_.first_symbols_of_blocks_in(s)) sources.push_back(encode_[first]);
+    const bool merged = profile_.device != nullptr &&
+                        profile_.measured[static_cast<std::size_t>(Op::Modulate)].time == 0;
+    return merged ? sources : Sources{modulate(s, sources)};
+  }
+
+  std::uint16_t modulate(std::uint16_t s, const Sources& sources) {
     const std::uint64_t bits = coded_bits(s, Direction::Downlink);
     return kernel(
         Op::Modulate, s,

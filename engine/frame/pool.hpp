@@ -1,5 +1,5 @@
 // A frame's task graph for a pool of devices (MegaStation §4.2, §4.4), and what each of its
-// instructions costs. How well kernels fare on a device is assumed for simulation, not measured.
+// instructions costs: assumed, or as a device profile has it, which says what was measured.
 #pragma once
 
 #include <array>
@@ -10,12 +10,13 @@
 
 #include "frame/frame.hpp"
 #include "frame/opcodes.hpp"
+#include "runtime/devices/device_type.hpp"
 #include "runtime/devices/work.hpp"
 #include "runtime/graph.hpp"
 
 namespace carillon::frame {
 
-/// How an opcode's kernel fares, see runtime::Work.
+/// How an opcode's kernel is assumed to fare, see runtime::Work.
 struct KernelProfile {
   double efficiency = 1;
   bool half = false;
@@ -24,10 +25,21 @@ struct KernelProfile {
   Tick term = 0;  ///< of serial time per term of the sums that a thread adds up
 };
 
+/// An opcode of one symbol (ZeroForce: of the frame) as a device was seen to run it alone; where it
+/// is several kernels, the footprint is that of the longest, time and bytes are of all.
+struct MeasuredKernel {
+  runtime::Footprint footprint;
+  Tick time = 0;
+  double bytes = 0;  ///< of device memory
+};
+
 struct PoolProfile {
   std::string_view name;
   std::uint32_t symbol_bytes = 8;             ///< a complex symbol between two kernels
   std::array<KernelProfile, kOps> kernels{};  ///< [Op]
+  /// What the cell's opcodes took on it counts instead of `kernels`; null: nothing is known.
+  const runtime::DeviceType* device = nullptr;
+  std::array<MeasuredKernel, kOps> measured{};  ///< [Op]; time 0: of Modulate, Precode does it too
 };
 
 /// `megastation`: library kernels, as MegaStation's figures imply them for an A100, 1216
@@ -71,7 +83,11 @@ struct PoolGraph {
 /// MegaStation's table 1, CTAs in proportion to antennas (FFTs), CSI groups × users (ZeroForce),
 /// subcarriers × users or antennas, or code blocks.
 ///
-/// Throws std::invalid_argument naming the option that is impossible.
+/// With a profile that was measured, a kernel that has such a device to itself takes the time
+/// measured, and its CTAs share an SM's time; without Modulate in it, Precode waits for Encode.
+///
+/// Throws std::invalid_argument naming the option that is impossible, or the opcode that a measured
+/// profile does not have.
 PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile);
 

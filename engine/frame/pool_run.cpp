@@ -20,7 +20,9 @@ std::vector<PoolCell> with_graphs(const std::vector<const Frame*>& frames,
   for (const Frame* frame : frames) {
     PoolGraphOptions graph = options.graph;
     if (options.at_once != 0) graph.deadline += frame->duration();
-    cells.push_back({*frame, build_pool_graph(*frame, graph, *options.profile)});
+    const PoolProfile& profile =
+        options.of_cells.empty() ? *options.profile : options.of_cells.at(cells.size());
+    cells.push_back({*frame, build_pool_graph(*frame, graph, profile)});
   }
   return cells;
 }

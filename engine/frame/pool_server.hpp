@@ -22,6 +22,7 @@ struct PoolServerOptions {
   runtime::Lroc::Options lroc;
   PoolGraphOptions graph;
   const PoolProfile* profile = nullptr;
+  std::vector<PoolProfile> of_cells = {};  ///< [cell], instead of `profile`, which may be null
   std::uint32_t ring = 8;  ///< frames of a cell that can be under way
   bool keep = false;       ///< executions
   /// What asks the policy in its stead, to watch it.

@@ -357,6 +357,77 @@ TEST(PoolProfile, RooflineIsAThirdOfTheDevice) {
   EXPECT_NEAR(microseconds(h200, first(pool, Op::EqualizeDemodulate)), 3 * product, 0.03 * product);
 }
 
+// Made up: kernels of all kinds, of half a wave to several, one of them wanting more memory than
+// there is in its time.
+PoolProfile made_up_profile() {
+  PoolProfile profile = *find_pool_profile("roofline");
+  profile.device = runtime::find_device_type("h200");
+  const auto set = [&](Op op, const MeasuredKernel& kernel) {
+    profile.measured[static_cast<std::size_t>(op)] = kernel;
+  };
+  set(Op::PilotFft, {{64, 8, 40, 18432}, 3700, 1e6});
+  set(Op::UplinkFft, {{64, 8, 40, 18432}, 3300, 1e12});
+  set(Op::ZeroForce, {{1280, 8, 32, 0}, 14400, 2e6});
+  set(Op::EqualizeDemodulate, {{45, 4, 128, 53760}, 6100, 1e6});
+  set(Op::Decode, {{1728, 8, 64, 22016}, 31900, 1e6});
+  set(Op::Encode, {{48, 4, 32, 3316}, 2100, 1e6});
+  set(Op::Precode, {{300, 8, 126, 38976}, 5200, 1e6});
+  set(Op::Ifft, {{64, 8, 40, 18432}, 3500, 1e6});
+  return profile;
+}
+
+TEST(PoolProfile, AMeasuredKernelAloneTakesTheTimeMeasured) {
+  const PoolProfile profile = made_up_profile();
+  const runtime::DeviceType& h200 = *profile.device;
+  for (const std::string schedule : {"PUUUUUUUUUUUUU", "PDDDDDDDDDDDDD"}) {
+    const PoolGraph pool = build_pool_graph(Frame(cell(64, 16, schedule)), {}, profile);
+    std::size_t kernels = 0;
+    for (std::uint16_t id = 0; id < pool.graph.size(); ++id) {
+      const runtime::Work& work = pool.work[id];
+      if (work.footprint.ctas == 0) continue;
+      const MeasuredKernel& kernel = profile.measured[pool.graph[id].opcode];
+      const auto measured = static_cast<double>(kernel.time);
+      EXPECT_NEAR(static_cast<double>(alone(h200, work)), measured, 0.002 * measured)
+          << kOpNames[pool.graph[id].opcode];
+      EXPECT_EQ(work.footprint.ctas, kernel.footprint.ctas);
+      ++kernels;
+    }
+    EXPECT_GT(kernels, 26U);
+  }
+}
+
+TEST(PoolProfile, PartsOfAMeasuredKernelShareItsBlocksAndItsTime) {
+  const PoolProfile profile = made_up_profile();
+  const Frame frame(cell(64, 16, "PUUUUUUUUUUUUU"));
+  const PoolGraph pool = build_pool_graph(frame, {.zero_force_parts = 4}, profile);
+  EXPECT_EQ(all(pool, Op::ZeroForce).size(), 4U);
+  const runtime::Work& quarter = first(pool, Op::ZeroForce);
+  EXPECT_EQ(quarter.footprint.ctas, 320U);
+  // 1280 blocks fill 132 SMs with 8 each once, and then 1.7: 9.7 turns; 320 blocks take 2.4.
+  const double part = 14400 * (320.0 / 132) / (8 + 224.0 / 132);
+  EXPECT_NEAR(static_cast<double>(alone(*profile.device, quarter)), part, 0.01 * part);
+}
+
+TEST(PoolProfile, WhatPrecodeDoesTooIsNoInstruction) {
+  const PoolGraph pool =
+      build_pool_graph(Frame(cell(64, 16, "PDDDDDDDDDDDDD")), {}, made_up_profile());
+  EXPECT_TRUE(all(pool, Op::Modulate).empty());
+  EXPECT_TRUE(waits_for(pool, {Op::Precode, 2}) ==
+              (std::multiset<Place>{{Op::Encode, 2}, {Op::ZeroForce, 0}}));
+}
+
+TEST(PoolProfile, AnOpcodeThatWasNotMeasuredIsNamed) {
+  PoolProfile profile = made_up_profile();
+  profile.measured[static_cast<std::size_t>(Op::Decode)] = {};
+  std::string error;
+  try {
+    build_pool_graph(Frame(cell(64, 16, "PUUUUUUUUUUUUU")), {}, profile);
+  } catch (const std::invalid_argument& thrown) {
+    error = thrown.what();
+  }
+  EXPECT_EQ(error, "the device profile has no time of Decode");
+}
+
 TEST(PoolGraph, ErrorsNameTheOption) {
   EXPECT_EQ(error_of({}), "");
   EXPECT_NE(error_of({.deadline = 100 * kMicrosecond}).find("deadline is 0.1 ms but the last"),
