@@ -1,19 +1,42 @@
 // carillon-cuda-bench [RESULTS.json]: every CUDA kernel against what the device can do and against
 // NVIDIA's libraries, and frames on parts of it. Status 77: there is no device.
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <string>
 
 #include "base/cuda/partition.hpp"
 #include "cuda/bench.hpp"
+#include "cuda/cells.hpp"
 
 namespace {
 
 using namespace carillon;
 
-void write(const char* file, const cuda::Machine& machine, const bench::GpuBench& bench) {
+int attribute(const cuda::Device& device, cudaDeviceAttr which) {
+  int value = 0;
+  bench::require(
+      cuda::Status(cudaDeviceGetAttribute(&value, which, static_cast<int>(device.index))));
+  return value;
+}
+
+std::string today() {
+  const std::chrono::year_month_day day(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
+  char text[16];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(day.year()),
+                static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+  return text;
+}
+
+void write(const char* file, const cuda::Machine& machine, const bench::GpuBench& bench,
+           const bench::Cells& cells) {
   std::ofstream out(file);
   const cuda::Device& device = machine.devices[0];
-  out << "{\"device\": \"" << device.name << "\", \"sms\": " << device.sms
+  out << "{\"source\": \"measured\", \"date\": \"" << today() << "\",\n \"device\": \""
+      << device.name << "\", \"sms\": " << device.sms
+      << ", \"sm_mhz\": " << attribute(device, cudaDevAttrClockRate) / 1000
+      << ", \"memory_mhz\": " << attribute(device, cudaDevAttrMemoryClockRate) / 1000
       << ", \"driver\": " << machine.driver << ", \"runtime\": " << machine.runtime
       << ",\n \"measured_copy_gbytes_per_s\": " << bench.peaks().bytes_per_us * 1e-3
       << ", \"fp32_tflops\": " << bench.peaks().flops_per_us * 1e-6
@@ -30,7 +53,9 @@ void write(const char* file, const cuda::Machine& machine, const bench::GpuBench
         << "\", \"peer_us\": " << row.peer_us << "}";
     between = ",\n";
   }
-  out << "\n]}\n";
+  out << "\n],\n ";
+  write_cells(out, cells);
+  out << "}\n";
 }
 
 }  // namespace
@@ -44,12 +69,16 @@ int main(int argc, char** argv) {
   }
   std::printf("%s\n", machine.devices[0].name.c_str());
   bench::GpuBench bench(machine.devices[0]);
-  for (void (*const group)(bench::GpuBench&) :
-       {bench::measure_frame, bench::measure_ofdm, bench::measure_estimate,
-        bench::measure_zeroforce, bench::measure_equalize, bench::measure_ldpc,
-        bench::measure_precode, bench::measure_partitions}) {
-    group(bench);
-    if (argc > 1) write(argv[1], machine, bench);
-  }
+  bench::Cells cells;
+  const auto group = [&](void (*measure)(bench::GpuBench&)) {
+    measure(bench);
+    if (argc > 1) write(argv[1], machine, bench, cells);
+  };
+  group(bench::measure_frame);
+  bench::measure_cells(bench, cells);
+  for (const auto measure : {bench::measure_ofdm, bench::measure_estimate, bench::measure_zeroforce,
+                             bench::measure_equalize, bench::measure_ldpc, bench::measure_precode,
+                             bench::measure_partitions})
+    group(measure);
   return bench.failed() ? 1 : 0;
 }
