@@ -32,8 +32,9 @@ using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent,
 using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
 using Server = std::pair<std::vector<Node>, std::vector<Device>>;
 using Fault = std::tuple<double, std::uint16_t, std::optional<std::uint16_t>, std::string, double>;
-// Opcode, footprint (CTAs, warps, registers, shared bytes), µs alone, bytes.
-using Kernel = std::tuple<std::string, std::vector<std::uint32_t>, double, double>;
+// Opcode, footprint (CTAs, warps, registers, shared bytes), µs alone, bytes, CTAs and µs of many.
+using Kernel =
+    std::tuple<std::string, std::vector<std::uint32_t>, double, double, std::uint32_t, double>;
 using Measured = std::pair<std::string, std::vector<Kernel>>;  // type of the device
 using Background = std::tuple<std::uint16_t, std::uint16_t, std::uint32_t,
                               std::vector<std::uint32_t>, double, double>;
@@ -130,14 +131,16 @@ const frame::PoolProfile& known_profile(const std::string& name) {
 // `base` says how large a symbol is between two kernels.
 frame::PoolProfile with_kernels(frame::PoolProfile base, const Measured& measured) {
   base.device = &known_type(measured.first);
-  for (const auto& [opcode, footprint, us, bytes] : measured.second) {
+  for (const auto& [opcode, footprint, us, bytes, full_ctas, full_us] : measured.second) {
     const auto op = std::ranges::find(frame::kOpNames, opcode);
     if (op == frame::kOpNames.end() || footprint.size() != 4 || !(bytes >= 0))
       throw nb::value_error("measured: an opcode, its footprint of four, µs and bytes");
     base.measured[static_cast<std::size_t>(op - frame::kOpNames.begin())] = {
         {footprint[0], footprint[1], footprint[2], footprint[3]},
         ticks(us, 1e3, "a kernel's time"),
-        bytes};
+        bytes,
+        full_ctas,
+        ticks(full_us, 1e3, "a kernel's time")};
   }
   return base;
 }
@@ -346,7 +349,7 @@ void bind_pool(nb::module_& core) {
            nb::sig("def pool_graph(plan_text: str, *, profile: str = 'megastation', "
                    "device_type: str = 'a100', zero_force_parts: int = 1, "
                    "measured: tuple[str, collections.abc.Sequence[tuple[str, "
-                   "collections.abc.Sequence[int], float, float]]] | None = None) "
+                   "collections.abc.Sequence[int], float, float, int, float]]] | None = None) "
                    "-> list[dict[str, typing.Any]]"),
            "A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device "
            "of that type (as the profile assumes it, or as `measured` of simulate_pool has it), "
@@ -371,7 +374,7 @@ void bind_pool(nb::module_& core) {
               "collections.abc.Sequence[tuple[str, int, int, int, int]]]], "
               "profile: str = 'megastation', "
               "measured: collections.abc.Sequence[tuple[str, collections.abc.Sequence[tuple[str, "
-              "collections.abc.Sequence[int], float, float]]]] = (), "
+              "collections.abc.Sequence[int], float, float, int, float]]]] = (), "
               "fronthaul: tuple[float, float] | None = None, "
               "moving: tuple[int, int, float, float] = (3, 50, 20.0, 1.0), "
               "homes: collections.abc.Sequence[int | None] = (), "
@@ -382,7 +385,7 @@ void bind_pool(nb::module_& core) {
               "jitter: tuple[float, float] = (0.0, 0.0), "
               "faults: collections.abc.Sequence[tuple[float, int, int | None, str, float]] = (), "
               "background: collections.abc.Sequence[tuple[int, int, int, "
-              "collections.abc.Sequence[int], float, float]] = (), keep: bool = False, "
+              "collections.abc.Sequence[int], float, float, int, float]] = (), keep: bool = False, "
               "timed: bool = False, seed: int = 1, "
               "progress: collections.abc.Callable[[int], bool] | None = None) "
               "-> dict[str, typing.Any]"),
@@ -392,7 +395,8 @@ void bind_pool(nb::module_& core) {
       "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, "
       "bytes for results (0: all of the type's). "
       "measured: of each cell, or of none, a device type and what an opcode of a symbol took there "
-      "alone: its name, CTAs, warps, registers and shared bytes, µs, bytes of device memory. "
+      "alone: its name, CTAs, warps, registers and shared bytes, µs, bytes of device memory, and "
+      "CTAs and µs of a launch of many symbols (0: not known). "
       "fronthaul: bytes per second and latency in ns of the switch's port to each server; None: "
       "samples are there at once. moving: NACKs among how many last frames that make a cell leave "
       "its server, ms without such moves after one, ms that a move takes. homes: the server of "

@@ -62,11 +62,20 @@ double CellGraph::bytes(std::uint16_t id) const {
 
 std::vector<GpuTask> CellGraph::tasks(std::uint16_t id) const {
   if (pool_.work[id].footprint.ctas == 0 || op(id) == Op::Modulate) return {};
-  const std::uint32_t ordinal =
-      op(id) == Op::ZeroForce ? 0 : std::uint32_t{frame_.symbol(pool_.graph[id].step).ordinal};
-  std::vector<GpuTask> all = gpu_.tasks(op(id), ordinal, 1);
-  if (op(id) == Op::Decode)
-    for (const GpuTask& task : gpu_.tasks(Op::Store, ordinal, 1)) all.push_back(task);
+  const std::uint32_t ordinal = frame_.symbol(pool_.graph[id].step).ordinal;
+  return tasks(op(id), op(id) == Op::ZeroForce ? 0 : ordinal, 1);
+}
+
+std::vector<GpuTask> CellGraph::tasks_of_all(std::uint16_t id) const {
+  if (op(id) == Op::ZeroForce) return {};
+  const SymbolKind kind = frame_.symbol(pool_.graph[id].step).kind;
+  return tasks(op(id), 0, static_cast<std::uint32_t>(frame_.symbols_of(kind).size()));
+}
+
+std::vector<GpuTask> CellGraph::tasks(Op op, std::uint32_t first, std::uint32_t count) const {
+  std::vector<GpuTask> all = gpu_.tasks(op, first, count);
+  if (op == Op::Decode)
+    for (const GpuTask& task : gpu_.tasks(Op::Store, first, count)) all.push_back(task);
   return all;
 }
 

@@ -28,12 +28,15 @@ class CellGraph {
   double bytes(std::uint16_t id) const;
   /// What it launches; nothing for Load, Store and Modulate.
   std::vector<frame::GpuTask> tasks(std::uint16_t id) const;
+  /// The same for all symbols of its kind; nothing for ZeroForce, which has no symbol.
+  std::vector<frame::GpuTask> tasks_of_all(std::uint16_t id) const;
   /// Its kernels, or its copy.
   cuda::Status enqueue(std::uint16_t id, cuda::Stream stream);
   /// All of them; `origin` is being captured.
   cuda::Status enqueue_frame(cuda::Stream origin);
 
  private:
+  std::vector<frame::GpuTask> tasks(frame::Op op, std::uint32_t first, std::uint32_t count) const;
   cuda::Status copy(std::uint16_t id, cuda::Stream stream);
   cudaStream_t stream_of(std::uint16_t id) const;
 

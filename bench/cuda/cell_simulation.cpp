@@ -20,7 +20,9 @@ frame::MeasuredKernel as_one(const CellOpcode& row, double byte_scale) {
            .registers = longest->registers,
            .shared_bytes = longest->shared_bytes},
           std::llround(row.us * 1e3),
-          row.bytes * byte_scale};
+          row.bytes * byte_scale,
+          row.full_ctas,
+          std::llround(row.full_us * 1e3)};
 }
 
 // Of the copies that move most: samples, there or back.

@@ -106,6 +106,25 @@ std::vector<CellKernel> launches_of(const Enqueue& enqueue, cuda::Stream stream)
   return found;
 }
 
+// Of all symbols at once, where that is as many launches as of one.
+void add_full(GpuBench& bench, CellGraph& cell, std::uint16_t id, cuda::Stream stream,
+              CellOpcode& row) {
+  const std::vector<frame::GpuTask> tasks = cell.tasks_of_all(id);
+  if (tasks.size() != row.kernels.size()) return;
+  const auto longest = std::ranges::max_element(row.kernels, {}, &CellKernel::us);
+  const auto which = static_cast<std::size_t>(longest - row.kernels.begin());
+  const auto one = [&](cuda::Stream on) { return frame::launch(tasks[which], on); };
+  const std::vector<CellKernel> launched = launches_of(one, stream);
+  row.full_ctas = std::ranges::max_element(launched, {}, &CellKernel::ctas)->ctas;
+  row.full_us = bench.measure(
+      [&](cuda::Stream on) {
+        for (const frame::GpuTask& task : tasks)
+          if (const cuda::Status status = frame::launch(task, on); !status.ok()) return status;
+        return cuda::Status();
+      },
+      kRepeats);
+}
+
 CellOpcode opcode_row(GpuBench& bench, CellGraph& cell, std::uint16_t id, cuda::Stream stream) {
   const Op op = cell.op(id);
   CellOpcode row;
@@ -121,6 +140,7 @@ CellOpcode opcode_row(GpuBench& bench, CellGraph& cell, std::uint16_t id, cuda::
     most.us = bench.measure(one, kRepeats);
     row.kernels.push_back(most);
   }
+  if (!row.kernels.empty()) add_full(bench, cell, id, stream, row);
   return row;
 }
 
@@ -175,7 +195,7 @@ void write(std::ostream& out, const CellOpcode& row) {
         << ", \"us\": " << each.us << "}";
     between = ", ";
   }
-  out << "]}";
+  out << "], \"full_ctas\": " << row.full_ctas << ", \"full_us\": " << row.full_us << "}";
 }
 
 void write(std::ostream& out, const CellRow& row) {

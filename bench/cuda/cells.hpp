@@ -26,6 +26,10 @@ struct CellOpcode {
   double us = 0;     ///< all its kernels, or its copy
   double bytes = 0;  ///< of operands and result, each once; of a copy, what it moves
   std::vector<CellKernel> kernels;
+  /// The same for all symbols of its kind at once; 0: it has none. CTAs are those of the kernel
+  /// that is the longest for one symbol.
+  std::uint32_t full_ctas = 0;
+  double full_us = 0;
 };
 
 /// Frames one after the other, by the host's clock: from the launch of a frame's graph, its samples

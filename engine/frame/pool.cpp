@@ -114,27 +114,57 @@ struct Cost {
   double share = 1;                    // of what an opcode does at once
 };
 
-// How often a CTA's time passes until a kernel that is alone has ended: waves of CTAs, which share
-// an SM's time.
-double turns(const runtime::DeviceType& type, const Footprint& footprint) {
-  const std::uint32_t per_sm = std::max(ctas_per_sm(type, footprint), 1U);
-  const std::uint32_t room = per_sm * type.sms, rest = footprint.ctas % room;
-  const double last = rest == 0 ? 0 : std::max(1.0, static_cast<double>(rest) / type.sms);
-  return static_cast<double>(footprint.ctas / room) * per_sm + last;
+// A kernel alone, in waves of CTAs that have room together: it takes waves × a CTA's serial part +
+// turns × what a CTA needs of an SM.
+struct Waves {
+  Waves(const runtime::DeviceType& type, const Footprint& footprint, std::uint32_t ctas) {
+    const std::uint32_t per_sm = std::max(ctas_per_sm(type, footprint), 1U);
+    const std::uint32_t room = per_sm * type.sms, rest = ctas % room;
+    count = static_cast<double>(ctas / room) + (rest != 0 ? 1 : 0);
+    widest = std::min(ctas, room);
+    turns = static_cast<double>(ctas / room) * per_sm + (rest != 0 ? of_wave(type, rest) : 0);
+  }
+  static double of_wave(const runtime::DeviceType& type, std::uint32_t ctas) {
+    return std::max(1.0, static_cast<double>(ctas) / type.sms);
+  }
+
+  double count = 0, turns = 0;
+  std::uint32_t widest = 0;  // CTAs
+};
+
+// ns of a CTA.
+struct CtaTime {
+  double serial = 0, of_sm = 0;
+};
+
+CtaTime cta_time(const MeasuredKernel& kernel, const runtime::DeviceType& type) {
+  const Waves one(type, kernel.footprint, kernel.footprint.ctas);
+  const auto time = static_cast<double>(kernel.time);
+  double of_sm = time / one.turns;
+  if (kernel.full_ctas != 0) {
+    const Waves full(type, kernel.footprint, kernel.full_ctas);
+    const double apart = one.count * full.turns - full.count * one.turns;
+    const double both = one.count * static_cast<double>(kernel.full_time) - full.count * time;
+    if (apart > 0) of_sm = std::clamp(both / apart, 0.0, of_sm);
+  }
+  return {(time - one.turns * of_sm) / one.count, of_sm};
 }
 
-// `flops` are what a host's cores would have to do instead. Memory is never what bounds it alone:
-// that is in the time.
+// `flops` are what a host's cores would have to do instead. Memory is never what bounds a kernel
+// alone: that is in its time.
 Work measured_work(const MeasuredKernel& kernel, const runtime::DeviceType& type,
                    const Cost& cost) {
   const double all = kernel.footprint.ctas;
-  const double cta_ns = static_cast<double>(kernel.time) / turns(type, kernel.footprint);
+  const CtaTime time = cta_time(kernel, type);
+  const std::uint32_t widest = Waves(type, kernel.footprint, kernel.footprint.ctas).widest;
+  const double wave = time.serial + time.of_sm * Waves::of_wave(type, widest);
   const double peak = type.fp32_flops / type.sms * 1e-9;  // of an SM in a ns
-  Work work{.footprint = kernel.footprint, .output = cost.output};
+  Work work{
+      .footprint = kernel.footprint, .floor = std::llround(time.serial), .output = cost.output};
   work.footprint.ctas = static_cast<std::uint32_t>(std::ceil(all * cost.share));
   work.flops = std::max(cost.flops, 1.0) / (all * cost.share);
-  work.efficiency = work.flops / (peak * cta_ns);
-  work.bytes = std::min(kernel.bytes / all, type.memory_bytes_per_s * 1e-9 * cta_ns / type.sms);
+  work.efficiency = work.flops / (peak * std::max(time.of_sm, 1e-3));
+  work.bytes = std::min(kernel.bytes / all, type.memory_bytes_per_s * 1e-9 * wave / widest);
   return work;
 }
 

@@ -31,6 +31,10 @@ struct MeasuredKernel {
   runtime::Footprint footprint;
   Tick time = 0;
   double bytes = 0;  ///< of device memory
+  /// The same of many symbols in one launch of so many CTAs: which part of the time CTAs on an SM
+  /// share. 0: not known, and they share all of it.
+  std::uint32_t full_ctas = 0;
+  Tick full_time = 0;
 };
 
 struct PoolProfile {
@@ -84,7 +88,8 @@ struct PoolGraph {
 /// subcarriers × users or antennas, or code blocks.
 ///
 /// With a profile that was measured, a kernel that has such a device to itself takes the time
-/// measured, and its CTAs share an SM's time; without Modulate in it, Precode waits for Encode.
+/// measured, and as many CTAs as were measured together take theirs; without Modulate in it,
+/// Precode waits for Encode.
 ///
 /// Throws std::invalid_argument naming the option that is impossible, or the opcode that a measured
 /// profile does not have.

@@ -193,15 +193,28 @@ def link(
     run_link(cell, points, rules, workers, folder, as_json=json)
 
 
-@app.command(epilog="Example:  carillon calibrate lan-8x4")
+@app.command(
+    epilog="Example:  carillon calibrate lan-8x4      "
+    "carillon calibrate --gpu results/kernels.json --output h200.json"
+)
 def calibrate(
-    cell: CellArgument,
+    cell: Annotated[
+        str | None,
+        typer.Argument(help="A cell's YAML file, or the name of an example.", metavar="CELL"),
+    ] = None,
     seconds: Annotated[
         float, typer.Option(min=0.1, max=3600, help="How long to measure, at least three rounds.")
     ] = 10.0,
     output: Annotated[
         Path | None,
-        typer.Option(help="Where to keep it; by default where `plan` looks, for each cell one."),
+        typer.Option(
+            help="Where to keep it; by default where `plan` looks, for each cell one; of --gpu, "
+            "device-profile.json beside it."
+        ),
+    ] = None,
+    gpu: Annotated[
+        Path | None,
+        typer.Option(help="Instead of a cell: kernels.json of scripts/gpu-check, for a profile."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -209,10 +222,22 @@ def calibrate(
 
     Stages run in place, in whole frames from memory, with claims of every size in turn. `!` marks a
     stage whose cost is not a line; `sizes` in the file tells what it is.
-    """
-    from carillon.commands.calibrate import calibrate as run_calibrate
 
-    run_calibrate(cell, seconds, output, as_json=json)
+    --gpu makes what was measured of a GPU a device profile that `carillon simulate` loads, and
+    holds simulated frames against measured ones. Status 1: one is off by more than 10 %, or none
+    was measured.
+    """
+    if (cell is None) == (gpu is None):
+        raise typer.BadParameter("name a cell, or --gpu and a file", param_hint="CELL")
+    if gpu is not None:
+        from carillon.commands.device_profile import calibrate as run_gpu
+
+        if not run_gpu(gpu, output, as_json=json):
+            raise typer.Exit(1)
+    elif cell is not None:
+        from carillon.commands.calibrate import calibrate as run_calibrate
+
+        run_calibrate(cell, seconds, output, as_json=json)
 
 
 @app.command(

@@ -365,14 +365,14 @@ PoolProfile made_up_profile() {
   const auto set = [&](Op op, const MeasuredKernel& kernel) {
     profile.measured[static_cast<std::size_t>(op)] = kernel;
   };
-  set(Op::PilotFft, {{64, 8, 40, 18432}, 3700, 1e6});
-  set(Op::UplinkFft, {{64, 8, 40, 18432}, 3300, 1e12});
-  set(Op::ZeroForce, {{1280, 8, 32, 0}, 14400, 2e6});
-  set(Op::EqualizeDemodulate, {{45, 4, 128, 53760}, 6100, 1e6});
-  set(Op::Decode, {{1728, 8, 64, 22016}, 31900, 1e6});
-  set(Op::Encode, {{48, 4, 32, 3316}, 2100, 1e6});
-  set(Op::Precode, {{300, 8, 126, 38976}, 5200, 1e6});
-  set(Op::Ifft, {{64, 8, 40, 18432}, 3500, 1e6});
+  set(Op::PilotFft, {{64, 8, 40, 18432}, 3700, 1e6, 0, 0});
+  set(Op::UplinkFft, {{64, 8, 40, 18432}, 3300, 1e12, 640, 9000});
+  set(Op::ZeroForce, {{1280, 8, 32, 0}, 14400, 2e6, 0, 0});
+  set(Op::EqualizeDemodulate, {{45, 4, 128, 53760}, 6100, 1e6, 450, 6100});
+  set(Op::Decode, {{1728, 8, 64, 22016}, 31900, 1e6, 17280, 280000});
+  set(Op::Encode, {{48, 4, 32, 3316}, 2100, 1e6, 480, 90000});
+  set(Op::Precode, {{300, 8, 126, 38976}, 5200, 1e6, 300, 5200});
+  set(Op::Ifft, {{64, 8, 40, 18432}, 3500, 1e6, 640, 7000});
   return profile;
 }
 
@@ -393,6 +393,22 @@ TEST(PoolProfile, AMeasuredKernelAloneTakesTheTimeMeasured) {
       ++kernels;
     }
     EXPECT_GT(kernels, 26U);
+  }
+}
+
+// So two kernels beside each other take no longer than what one of twice the CTAs was seen to.
+TEST(PoolProfile, ManyBlocksTogetherTakeTheTimeMeasuredOfThem) {
+  const PoolProfile profile = made_up_profile();
+  const Frame frame(cell(64, 16, "PUUUUUUUUUUUUU"));
+  const PoolGraph pool = build_pool_graph(frame, {}, profile);
+  for (const Op op : {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode}) {
+    const MeasuredKernel& kernel = profile.measured[static_cast<std::size_t>(op)];
+    runtime::Work many = first(pool, op);
+    many.footprint.ctas = kernel.full_ctas;
+    many.bytes = 0;
+    const auto measured = static_cast<double>(kernel.full_time);
+    EXPECT_NEAR(static_cast<double>(alone(*profile.device, many)), measured, 0.01 * measured)
+        << kOpNames[static_cast<std::size_t>(op)];
   }
 }
 

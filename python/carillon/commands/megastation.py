@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from carillon import core, runfolder
-from carillon.commands.simulate import WARNING, milliseconds, runs_with_bar
+from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
+from carillon.pool.study import WARNING
 from carillon.pool.summary import written
 from carillon.studies.figure import Figure, Measured, Point, frames_in_all, measure, never
 from carillon.studies.verdicts import Verdict

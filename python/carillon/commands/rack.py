@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from carillon import core, runfolder
-from carillon.commands.simulate import WARNING, milliseconds, runs_with_bar
+from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
+from carillon.pool.study import WARNING
 from carillon.studies import rack
 from carillon.studies.rack import Point
 

@@ -17,13 +17,13 @@ from rich.table import Table
 from carillon import core, examples, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
+from carillon.pool import profile as profiles
 from carillon.pool import trace
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, Outcome, Request, run_all
 from carillon.pool.study import Bound, Described, bound, hardware, load
 from carillon.pool.summary import Summary, summarize
 
-WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 _COLUMNS = ("done", "NACKed", "mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
 _MOST_MOVES = 6  # that are printed of each policy
 
@@ -41,7 +41,7 @@ def simulate(
         folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
     )
     console = Console(stderr=as_json, highlight=False, markup=False)
-    console.print(WARNING.format(profile=described.study.profile), soft_wrap=True)
+    console.print(described.about, soft_wrap=True)
     console.print(_fed(feeds), soft_wrap=True)
     study = described.study
     requests = [
@@ -128,7 +128,8 @@ def _about(
     used = {kind for _, kind in hardware(study)}
     return {
         "simulated": True,
-        "about": WARNING.format(profile=study.profile),
+        "about": described.about,
+        "device_profile": described.profile and profiles.described(described.profile),
         "name": described.name,
         "version": core.version,
         "written": datetime.now(UTC).isoformat("T", "seconds"),

@@ -17,6 +17,9 @@ POLICIES: tuple[Policy, ...] = (
 )
 
 
+PROFILES = ("megastation", "roofline")  # what is assumed where nothing is measured
+
+
 class Devices(Base):
     """Devices of one type on one chassis."""
 
@@ -181,8 +184,9 @@ class PoolStudy(Base):
     policies: Annotated[list[Policy], Field(min_length=1)] = key(
         list(POLICIES), "Each serves the same frames."
     )
-    profile: Literal["megastation", "roofline"] = key(
-        "megastation", "What is assumed of the kernels' times."
+    profile: str = key(
+        "megastation",
+        "What is assumed of the kernels' times: megastation, roofline, or a device profile's file.",
     )
     frames: int = key(2000, "Of each cell and seed.", ge=1, le=10_000_000)
     warm_up: int = key(20, "First frames of each cell that no statistics have.", ge=0, le=100_000)

@@ -10,15 +10,30 @@ from typing import Any
 
 from carillon import core, examples, runfolder
 from carillon.config import Cell, ConfigError, Problem, Run, load_cell, plan_text
+from carillon.config.device_profile import DeviceProfile
 from carillon.config.fields import Path as Key
 from carillon.config.fields import dotted
 from carillon.config.load import load_model
-from carillon.config.pool import Background, Devices, Fault, Link, PoolStudy, Server
+from carillon.config.pool import (
+    PROFILES,
+    Background,
+    Devices,
+    Fault,
+    HostCosts,
+    Link,
+    Links,
+    PoolStudy,
+    Server,
+)
+from carillon.pool import profile as profiles
 
 MOST = 64  # devices, and cells, of the engine
 HOST, _HOST_CORES, _HOST_QUEUES = "epyc-7763", 64, 32  # whose cores stand in for lost devices
+_MOST_NAMED = 4  # keys in which a cell differs
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
 _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every type
+
+WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 
 Finding = tuple[Key, str]
 
@@ -47,6 +62,35 @@ class Described:
     study: PoolStudy
     served: tuple[Served, ...]
     name: str
+    profile: DeviceProfile | None = None  # that study.profile names
+
+    @property
+    def about(self) -> str:
+        """What is simulated here, and where its kernels' times are from."""
+        if self.profile is None:
+            return WARNING.format(profile=self.study.profile)
+        return f"simulated in virtual time, {profiles.label(self.profile)}"
+
+    @property
+    def base(self) -> str:
+        """Which of the engine's profiles goes with it."""
+        return self.study.profile if self.profile is None else profiles.BASE
+
+    def measured(self, served: Served) -> profiles.Measured | None:
+        """What the device profile has of a cell; None: times are assumed."""
+        if self.profile is None:
+            return None
+        cell = profiles.cell_of(self.profile, served.plan)
+        if cell is None:
+            raise ValueError(f"{self.study.profile} has nothing of {served.cell.name}")
+        return profiles.measured(self.profile, cell)
+
+    def graph(self, served: Served, **other: Any) -> list[dict[str, Any]]:
+        """A frame's instructions, see core.pool_graph."""
+        if self.profile is not None:
+            other |= {"device_type": self.profile.type}
+        known = self.measured(served)
+        return core.pool_graph(served.plan, profile=self.base, measured=known, **other)
 
     @property
     def units(self) -> int:
@@ -105,12 +149,64 @@ def load(file: Path, frames: int | None = None) -> Described:
         study = study.model_copy(update={"frames": frames, "warm_up": warm_up})
     cells, wrong = _cells(study, file)
     wrong += _check(study)
+    profile = None
+    if study.profile not in PROFILES:
+        try:
+            profile = profiles.load(file.parent / study.profile)
+        except FileNotFoundError:
+            message = f"is '{study.profile}', neither {' nor '.join(PROFILES)} nor a file"
+            wrong.append((("profile",), message))
+        else:
+            wrong += _check_profile(study, cells, profile)
+            study = _with_costs(study, profile)
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
-    described = Described(study, cells, file.stem)
+    described = Described(study, cells, file.stem, profile)
     if refusal := _refusal(described):
         raise ConfigError([_problem(file, lines, *refusal)])
     return described
+
+
+def _check_profile(
+    study: PoolStudy, served: Sequence[Served], profile: DeviceProfile
+) -> Iterator[Finding]:
+    """Whether the profile is of the pool's devices and cells."""
+    for key, groups in _groups(study):
+        for place, group in enumerate(groups):
+            if group.type != profile.type:
+                message = f"is {group.type} but {study.profile} is of a {profile.type}"
+                yield (*key, place, "type"), message
+    for place, one in enumerate(served):
+        if profiles.cell_of(profile, one.plan) is None:
+            nearest = min(profile.cells, key=lambda cell: len(profiles.differences(cell, one.plan)))
+            message = f"is in no shape that {study.profile} has; of its {len(profile.cells)}, "
+            message += f"{profiles.name_of(nearest)} differs in "
+            message += ", ".join(profiles.differences(nearest, one.plan)[:_MOST_NAMED])
+            yield ("cells", place, "cell"), message
+
+
+def _with_costs(study: PoolStudy, profile: DeviceProfile) -> PoolStudy:
+    """With what the profile knows of the bus and the host, where the file does not say it.
+
+    Opcodes' times have the gaps between launches in them.
+    """
+    changed: dict[str, Any] = {}
+    if "host" not in study.model_fields_set:
+        costs = profile.host
+        changed["host"] = HostCosts(
+            launch_us=costs.launch_us, notify_us=costs.notify_us, gap_us=0.0
+        )
+    if profile.link is not None:
+        rates = profile.link
+        slower = min(rates.to_device_gbytes_per_s, rates.from_device_gbytes_per_s)
+        links = Links(device=Link(gbytes_per_s=slower))
+        if "links" not in study.model_fields_set:
+            changed["links"] = links
+        changed["servers"] = [
+            one if "links" in one.model_fields_set else one.model_copy(update={"links": links})
+            for one in study.servers
+        ]
+    return study.model_copy(update=changed)
 
 
 def _refusal(described: Described) -> Finding | None:
@@ -275,7 +371,13 @@ def _arguments(described: Described) -> dict[str, Any]:
         else None,
         "moving": (switch.nacks, switch.window, switch.hold_ms, switch.move_ms),
         "homes": [served.home for served in described.served for _ in range(served.count)],
-        "profile": study.profile,
+        "profile": described.base,
+        "measured": [
+            known
+            for served in described.served
+            for _ in range(served.count)
+            if (known := described.measured(served)) is not None
+        ],
         "frames": study.frames,
         "ring": study.ring,
         "at_once": study.at_once,
@@ -354,7 +456,7 @@ def bound(described: Described) -> Bound:
     units, load = {}, dict.fromkeys(carried, 0.0)
     for served in described.served:
         moved = dict.fromkeys(carried, 0.0)
-        for each in core.pool_graph(served.plan, profile=study.profile):
+        for each in described.graph(served):
             if each["opcode"] in moved:
                 moved[each["opcode"]] += each["moved_bytes"]
         of_frame = {way: rate * served.frame_ms * 1e6 for way, rate in carried.items()}  # bytes

@@ -21,7 +21,7 @@ def write(file: Path, described: Described) -> int:
     frames = min(study.trace.frames, study.frames)
     run = simulate(described, study.trace.policy, study.seeds[0], frames=frames, keep=True)
     graphs = [
-        core.pool_graph(one.plan, profile=study.profile, zero_force_parts=study.zero_force_parts)
+        described.graph(one, zero_force_parts=study.zero_force_parts)
         for one in described.served
         for _ in range(one.count)
     ]
@@ -33,7 +33,7 @@ def write(file: Path, described: Described) -> int:
         "displayTimeUnit": "ms",
         "otherData": {
             "simulated": True,
-            "about": "virtual time on simulated devices; kernel times are assumed",
+            "about": described.about,
             "profile": study.profile,
             "policy": study.trace.policy,
         },

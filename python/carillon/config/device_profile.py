@@ -1,0 +1,131 @@
+"""A device profile, and the part of a benchmark's `kernels.json` that it is made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from carillon.config.pool import DeviceType
+from carillon.config.units import Base, key
+
+FORMAT: Literal[1] = 1
+Source = Literal["measured", "synthetic"]
+
+
+class Kernel(Base):
+    """What a kernel was launched with, and what the compiler gave it."""
+
+    ctas: int = key(..., "Blocks of the launch.", ge=1)
+    threads: int = key(..., "Of a block.", ge=1, le=1024)
+    registers: int = key(..., "Of a thread.", ge=0, le=255)
+    shared_bytes: int = key(..., "Of a block.", ge=0)
+    us: float = key(..., "Alone, launches back to back.", "µs", ge=0)
+
+
+class Opcode(Base):
+    """An opcode of one symbol, of ZeroForce of the frame; a copy has no kernels."""
+
+    opcode: str = key(..., "Its name.")
+    us: float = key(..., "All its kernels alone, or the copy.", "µs", ge=1e-3, le=1e6)
+    bytes: float = key(..., "Of device memory, each once; of a copy, what it moves.", ge=0)
+    kernels: list[Kernel] = key([], "In order.")
+    full_ctas: int = key(0, "Of all symbols at once, of the longest kernel; 0: not known.", ge=0)
+    full_us: float = key(0.0, "All kernels, of all symbols at once.", "µs", ge=0, le=1e6)
+
+
+class FrameTimes(Base):
+    """Whole frames one after the other, copies with them, by the host's clock."""
+
+    frames: int = key(..., "How many.", ge=1)
+    mean: float = key(..., "Of all.", "µs", ge=0)
+    p50: float = key(..., "The median.", "µs", ge=0)
+    p99: float = key(..., "The 99th percentile.", "µs", ge=0)
+    p9999: float | None = key(None, "99.99th; null below 20 000 frames.", "µs", ge=0)
+
+
+class Host(Base):
+    """What handing over a CUDA graph takes."""
+
+    launch_us: float = key(..., "Of the call.", "µs", ge=0)
+    notify_us: float = key(..., "From there until the end is known.", "µs", ge=0)
+
+
+class ProfileCell(Base):
+    """A cell's shape and what was measured in it."""
+
+    format: dict[str, str] = key(..., "The cell's keys as the engine writes them.")
+    opcodes: Annotated[list[Opcode], Field(min_length=1)] = key(..., "Each opcode of the cell.")
+    frame_us: FrameTimes | None = key(None, "Whole frames, where they were measured.")
+
+
+class Clocks(Base):
+    """The most that they go, as the driver says."""
+
+    sm_mhz: int = key(..., "Of the SMs.", "MHz", ge=1)
+    memory_mhz: int = key(..., "Of the memory.", "MHz", ge=1)
+
+
+class CopyRates(Base):
+    """Of a symbol's samples, from and to pinned host memory."""
+
+    to_device_gbytes_per_s: float = key(..., "From the host.", "GB/s", ge=1e-3, le=1e5)
+    from_device_gbytes_per_s: float = key(..., "To the host.", "GB/s", ge=1e-3, le=1e5)
+
+
+class DeviceProfile(Base):
+    """What a simulated pool needs to know of a device; measured only if `source` says so."""
+
+    kind: Literal["carillon-device-profile"] = key(..., "What the file is.")
+    format: Literal[1] = key(..., "Its version.")
+    source: Source = key(..., "Whether a device was measured, or somebody made it up.")
+    date: str = key(..., "When.")
+    device: str = key(..., "As the driver names it.")
+    type: DeviceType = key(..., "What a pool calls it.")
+    driver: str = key(..., "Its version.")
+    clocks: Clocks = key(..., "Of the device.")
+    sms: int = key(..., "Of the device.", ge=1, le=1024)
+    memory_gbytes_per_s: float = key(..., "Of a copy within it, read and write.", "GB/s", ge=1)
+    link: CopyRates | None = key(None, "Of its bus; null: no copy was measured.")
+    host: Host = key(..., "What the host takes.")
+    cells: Annotated[list[ProfileCell], Field(min_length=1)] = key(..., "What was measured in.")
+
+
+class _Open(Base):
+    """Of a benchmark's file, which has more."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class BenchCell(_Open):
+    """A cell in `kernels.json`; `format` has a `key = value` line for each key."""
+
+    format: str = key(..., "The cell's keys.")
+    opcodes: Annotated[list[Opcode], Field(min_length=1)] = key(..., "Each opcode of the cell.")
+    frame_us: FrameTimes | None = key(None, "Whole frames, where they were measured.")
+
+
+class BenchRow(_Open):
+    """A kernel by itself, or frames without copies; `us` 0: it failed."""
+
+    kernel: str = key(..., "Which.")
+    shape: str = key(..., "Of what.")
+    us: float = key(..., "Of a launch.", "µs", ge=0)
+    bound_us: float = key(0.0, "That the device needs at least.", "µs", ge=0)
+    occupancy: float = key(0.0, "Of the warps that an SM can hold.", ge=0, le=1)
+
+
+class Bench(_Open):
+    """`kernels.json` of `carillon-cuda-bench`."""
+
+    source: Source = key(..., "Whether a device was measured, or somebody made it up.")
+    date: str = key(..., "When.")
+    device: str = key(..., "As the driver names it.")
+    sms: int = key(..., "Of the device.", ge=1, le=1024)
+    sm_mhz: int = key(..., "Clock of the SMs.", "MHz", ge=1)
+    memory_mhz: int = key(..., "Clock of the memory.", "MHz", ge=1)
+    driver: int = key(..., "13000: one for CUDA 13.0.", ge=1)
+    measured_copy_gbytes_per_s: float = key(..., "Within the device.", "GB/s", ge=1)
+    host: Host = key(..., "What the host takes.")
+    cells: Annotated[list[BenchCell], Field(min_length=1)] = key(..., "Each cell.")
+    rows: list[BenchRow] = key([], "Kernels by themselves, and frames without copies.")

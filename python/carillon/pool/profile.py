@@ -1,0 +1,286 @@
+"""Device profiles: from a benchmark's file, to what the engine is asked, and what they foretell."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from carillon import core
+from carillon.config import ConfigError, Problem
+from carillon.config.device_profile import (
+    FORMAT,
+    Bench,
+    Clocks,
+    CopyRates,
+    DeviceProfile,
+    Opcode,
+    ProfileCell,
+)
+from carillon.config.errors import explain
+from carillon.config.fields import dotted
+from carillon.config.pool import DeviceType
+
+BASE = "roofline"  # which says how large a symbol is between our kernels
+NEAR = 0.1  # of the measured latency, that the simulated one may be off
+_COPIES = ("Load", "Store")
+_WARP = 32
+_ENDLESS_MS = 1e4
+# What takes the same whatever the value is, and what the other direction has.
+_INDIFFERENT = ("cell.cell_id", "cell.ring", "cell.deadlines.", "cell.pilots.root")
+_MOST_BYTES = 1 << 24
+
+M = TypeVar("M", bound=BaseModel)
+Kernels = list[tuple[str, list[int], float, float, int, float]]
+Measured = tuple[str, Kernels]  # as core.simulate_pool takes it
+
+
+def read(model: type[M], file: Path) -> M:
+    """Reads and checks a JSON file; raises ConfigError with the file and the key at fault."""
+    try:
+        data = file.read_bytes()[: _MOST_BYTES + 1]
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError([Problem(str(file), 0, "", f"cannot be read: {reason}")]) from error
+    if len(data) > _MOST_BYTES:
+        raise ConfigError([Problem(str(file), 0, "", f"is larger than {_MOST_BYTES >> 20} MiB")])
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError([Problem(str(file), 0, "", f"is not JSON: {error}")]) from error
+    try:
+        return model.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(
+            [Problem(str(file), 0, dotted(path), what) for path, what in explain(model, error)]
+        ) from None
+
+
+def load(file: Path) -> DeviceProfile:
+    """A device profile; raises ConfigError, and FileNotFoundError where there is no file."""
+    if not file.exists():
+        raise FileNotFoundError(file)
+    profile = read(DeviceProfile, file)
+    _check(profile, file)
+    return profile
+
+
+def save(profile: DeviceProfile, file: Path) -> None:
+    """Writes it whole or not at all."""
+    text = json.dumps(profile.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+    beside = file.with_name(f"{file.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(file)
+
+
+def of_bench(file: Path) -> DeviceProfile:
+    """The profile that a benchmark's kernels.json amounts to; raises ConfigError."""
+    bench = read(Bench, file)
+    device_type = next((t for t in get_args(DeviceType) if t.upper() in bench.device.upper()), None)
+    if device_type is None:
+        known = ", ".join(get_args(DeviceType))
+        message = f"is '{bench.device}' but the devices that a pool can have are {known}"
+        raise ConfigError([Problem(str(file), 0, "device", message)])
+    profile = DeviceProfile(
+        kind="carillon-device-profile",
+        format=FORMAT,
+        source=bench.source,
+        date=bench.date,
+        device=bench.device,
+        type=device_type,
+        driver=f"CUDA {bench.driver // 1000}.{bench.driver % 1000 // 10}",
+        clocks=Clocks(sm_mhz=bench.sm_mhz, memory_mhz=bench.memory_mhz),
+        sms=bench.sms,
+        memory_gbytes_per_s=bench.measured_copy_gbytes_per_s,
+        link=_link([opcode for cell in bench.cells for opcode in cell.opcodes]),
+        host=bench.host,
+        cells=[
+            ProfileCell(format=_keys(cell.format), opcodes=cell.opcodes, frame_us=cell.frame_us)
+            for cell in bench.cells
+        ],
+    )
+    _check(profile, file)
+    return profile
+
+
+def _link(opcodes: list[Opcode]) -> CopyRates | None:
+    """Of the largest copy each way: of small ones most is the time to begin."""
+    rates = []
+    for name in _COPIES:
+        own = [opcode for opcode in opcodes if opcode.opcode == name and opcode.bytes]
+        if not own:
+            return None
+        most = max(own, key=lambda opcode: opcode.bytes)
+        rates.append(most.bytes / most.us / 1e3)
+    return CopyRates(to_device_gbytes_per_s=rates[0], from_device_gbytes_per_s=rates[1])
+
+
+def _check(profile: DeviceProfile, file: Path) -> None:
+    """What crosses keys; raises ConfigError."""
+    known = {kind["name"]: kind["sms"] for kind in core.device_types()}
+    wrong = []
+    if profile.sms != known[profile.type]:
+        message = f"is {profile.sms} but a pool's {profile.type} has {known[profile.type]}"
+        wrong.append(Problem(str(file), 0, "sms", message))
+    names = set(core.opcodes())
+    for place, cell in enumerate(profile.cells):
+        for number, opcode in enumerate(cell.opcodes):
+            at = f"cells.{place}.opcodes.{number}"
+            if opcode.opcode not in names:
+                message = f"is '{opcode.opcode}', which is no opcode"
+                wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
+            elif opcode.opcode not in _COPIES and not opcode.kernels:
+                message = f"is empty but {opcode.opcode} is no copy"
+                wrong.append(Problem(str(file), 0, f"{at}.kernels", message))
+    if wrong:
+        raise ConfigError(wrong)
+
+
+def _keys(text: str) -> dict[str, str]:
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def cell_of(profile: DeviceProfile, plan: str) -> ProfileCell | None:
+    """The cell that was measured in the shape that an engine's plan has; None: there is none."""
+    wanted = _shape(_keys(plan))
+    return next((cell for cell in profile.cells if _shape(cell.format) == wanted), None)
+
+
+def differences(cell: ProfileCell, plan: str) -> list[str]:
+    """The keys in which the plan's shape is another."""
+    own, wanted = _shape(cell.format), _shape(_keys(plan))
+    return sorted(
+        name.removeprefix("cell.")
+        for name in own.keys() | wanted.keys()
+        if own.get(name) != wanted.get(name)
+    )
+
+
+def _shape(keys: Mapping[str, str]) -> dict[str, float | str]:
+    """What kernels' times depend on."""
+    schedule = keys.get("cell.schedule", "")
+    other = [
+        f"cell.{way}link." for way, kind in (("up", "U"), ("down", "D")) if kind not in schedule
+    ]
+    ignored = (*_INDIFFERENT, *other)
+    return {
+        name: _value(value)
+        for name, value in keys.items()
+        if name.startswith("cell.") and not name.startswith(ignored)
+    }
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def measured(profile: DeviceProfile, cell: ProfileCell) -> Measured:
+    """What core.simulate_pool and core.pool_graph are told of a cell's opcodes.
+
+    An opcode of several kernels is one with the footprint of the longest. Bytes are so many that
+    a device with the type's published bandwidth is as busy with them as the real one was.
+    """
+    published = {kind["name"]: float(kind["memory_bytes_per_s"]) for kind in core.device_types()}
+    scale = published[profile.type] / (profile.memory_gbytes_per_s * 1e9)
+    kernels: Kernels = []
+    for opcode in cell.opcodes:
+        if not opcode.kernels:
+            continue
+        most = max(opcode.kernels, key=lambda kernel: kernel.us)
+        footprint = [most.ctas, -(-most.threads // _WARP), most.registers, most.shared_bytes]
+        full = opcode.full_ctas, opcode.full_us
+        kernels.append((opcode.opcode, footprint, opcode.us, opcode.bytes * scale, *full))
+    return profile.type, kernels
+
+
+def label(profile: DeviceProfile) -> str:
+    """What outputs say of their kernel times."""
+    if profile.source == "measured":
+        return f"kernel times measured on {profile.device}, {profile.date}"
+    return f"kernel times synthetic (of no device, called {profile.device}): nothing is measured"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A frame alone on the device, samples in host memory: simulated, and as measured. µs."""
+
+    name: str
+    simulated: float
+    frames: int
+    mean: float | None
+    p9999: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Of the simulated latency, as a share of the measured mean."""
+        return None if self.mean is None else self.simulated / self.mean - 1
+
+    @property
+    def near(self) -> bool | None:
+        """Whether that is at most a tenth."""
+        return None if self.error is None else abs(self.error) <= NEAR
+
+
+def forecasts(profile: DeviceProfile) -> list[Forecast]:
+    """Of every cell, by a frame that has the simulated device for itself.
+
+    Opcodes' times have the gaps between launches in them, and the frame that was measured is one
+    launch: so it costs the host one launch and one notice.
+    """
+    return [_forecast(profile, cell) for cell in profile.cells]
+
+
+def _forecast(profile: DeviceProfile, cell: ProfileCell) -> Forecast:
+    simulated = frame_us(profile, cell) + profile.host.launch_us + profile.host.notify_us
+    times = cell.frame_us
+    return Forecast(
+        name=name_of(cell),
+        simulated=simulated,
+        frames=times.frames if times else 0,
+        mean=times.mean if times else None,
+        p9999=times.p9999 if times else None,
+    )
+
+
+def frame_us(profile: DeviceProfile, cell: ProfileCell) -> float:
+    """A frame alone, nothing of it the host's."""
+    plan = "".join(f"{name} = {value}\n" for name, value in cell.format.items())
+    copies = [opcode for opcode in cell.opcodes if not opcode.kernels and opcode.bytes]
+    most = max(copies, key=lambda opcode: opcode.bytes, default=None)
+    rate = most.bytes / most.us * 1e6 if most else 1e15
+    nodes = [("host", 0, 0.0, 0.0), ("device", 0, rate, 0.0)]
+    run = core.simulate_pool(
+        [plan],
+        policy="symbol-level",
+        servers=[(nodes, [(profile.type, 1, 32, 0, 0)])],
+        profile=BASE,
+        measured=[measured(profile, cell)],
+        frames=2,
+        at_once=1,
+        deadline_ms=_ENDLESS_MS,
+        host_ns=[0.0] * 4,
+    )
+    return 1e3 * float(run["latency"][-1])
+
+
+def name_of(cell: ProfileCell) -> str:
+    """64×16 uplink."""
+    keys = cell.format
+    schedule = keys.get("cell.schedule", "")
+    ways = [word for word, kind in (("uplink", "U"), ("downlink", "D")) if kind in schedule]
+    shape = f"{keys.get('cell.antennas', '?')}×{keys.get('cell.users', '?')}"
+    return f"{shape} {' and '.join(ways)}"
+
+
+def described(profile: DeviceProfile) -> dict[str, Any]:
+    """For result files: all but the cells."""
+    return profile.model_dump(mode="json", exclude={"cells"})
