@@ -372,6 +372,12 @@ def study(
     costs: Annotated[
         Path | None, typer.Option(help="What our kernels cost, instead of what was recorded.")
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Of gpu-*: what scripts/gpu-check left, instead of docs/measurements."
+        ),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Where the points go; runs/study-NAME if not given.")
     ] = None,
@@ -380,7 +386,8 @@ def study(
     """Ask a published experiment again, and show the published values beside ours.
 
     Every point says whether it is published, the model's, of virtual time, simulated on a pool of
-    GPUs, measured here, or counted on a model of a processor.
+    GPUs, measured here or there, or counted on a model of a processor. Status 77, of gpu-*: no GPU
+    was measured; published values and CPUs' are shown all the same.
     """
     from carillon.commands.study import Choice, names
     from carillon.commands.study import study as run_study
@@ -390,7 +397,7 @@ def study(
     elif name is None:
         raise typer.BadParameter("which study? carillon study --list names them", param_hint="NAME")
     else:
-        run_study(name, Choice(most_cores, virtual, frames, costs), folder, as_json=json)
+        run_study(name, Choice(most_cores, virtual, frames, costs, measured), folder, as_json=json)
 
 
 @app.command(

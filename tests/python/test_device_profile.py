@@ -42,7 +42,7 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (known.type, known.source, known.driver) == ("h200", "synthetic", "CUDA 13.0")
     assert known.link is not None
     assert known.link.to_device_gbytes_per_s == pytest.approx(gpu.LINK)
-    assert profile.name_of(known.cells[0]) == "64×16 uplink"
+    assert profile.name_of(known.cells[0].format) == "64×16 uplink"
 
 
 def test_a_simulated_frame_alone_takes_the_sum_along_its_critical_path(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from carillon.studies import (
     scheduling,
 )
 from carillon.studies.bottlenecks import EXPERIMENTS
+from carillon.studies.gpu import GPU_STUDIES
 from carillon.studies.megastation import FIGURES
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import Preset, read_preset, thesis_preset
@@ -43,6 +44,10 @@ class Choice:
     virtual: bool = False  # beside the model
     frames: int | None = None  # of a point; None: what suits it
     costs: Path | None = None  # of our own kernels; those that come with Carillon if not given
+    measured: Path | None = None  # folder of a GPU's measurement; None: docs/measurements
+
+
+_OPTIONS = {"most_cores": "most-cores", "measured": "from"}
 
 
 def names(*, as_json: bool) -> None:
@@ -50,6 +55,7 @@ def names(*, as_json: bool) -> None:
     every = {study.name: study.title for study in STUDIES.values()}
     every |= {measured.name: measured.title for measured in EXPERIMENTS.values()}
     every |= {figure.name: figure.title for figure in FIGURES.values()}
+    every |= {measured.name: measured.title for measured in GPU_STUDIES.values()}
     every[scheduling.NAME] = scheduling.TITLE
     every[rack.NAME] = rack.TITLE
     if as_json:
@@ -71,6 +77,11 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         from carillon.commands.megastation import study as pool_study
 
         pool_study(FIGURES[name], choice.frames, folder, as_json=as_json)
+        return
+    if name in GPU_STUDIES:
+        from carillon.commands.gpu_studies import study as gpu_study
+
+        gpu_study(GPU_STUDIES[name], choice.measured, folder, as_json=as_json)
         return
     if name == scheduling.NAME:
         from carillon.commands.scheduling import study as timed_study
@@ -123,17 +134,19 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
 def _check(name: str, choice: Choice) -> None:
     """StudyError of a study that there is not, or of an option that it does not have."""
-    every = (*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME, rack.NAME)
+    every = (*STUDIES, *EXPERIMENTS, *FIGURES, *GPU_STUDIES, scheduling.NAME, rack.NAME)
     if name not in every:
         raise StudyError(f"there is no study '{name}'; the studies are {', '.join(every)}")
     has = {"frames"}
     if name in EXPERIMENTS:
         has = {"frames", "costs"}
     elif name in STUDIES:
-        has = {option.name for option in fields(choice)}
+        has = {option.name for option in fields(choice)} - {"measured"}
+    elif name in GPU_STUDIES:
+        has = {"measured"}
     for option in fields(choice):
         if option.name not in has and getattr(choice, option.name) != option.default:
-            raise StudyError(f"{name} has no --{option.name.replace('_', '-')}")
+            raise StudyError(f"{name} has no --{_OPTIONS.get(option.name, option.name)}")
     if name in STUDIES and choice.frames and not choice.virtual:
         raise StudyError(f"{name} has --frames only with --virtual: a model has none")
 

@@ -111,8 +111,8 @@ class BenchRow(_Open):
     kernel: str = key(..., "Which.")
     shape: str = key(..., "Of what.")
     us: float = key(..., "Of a launch.", "µs", ge=0)
-    bound_us: float = key(0.0, "That the device needs at least.", "µs", ge=0)
-    occupancy: float = key(0.0, "Of the warps that an SM can hold.", ge=0, le=1)
+    peer: str = key("", "What it is held against.")
+    peer_us: float = key(0.0, "Of that.", "µs", ge=0)
 
 
 class Bench(_Open):

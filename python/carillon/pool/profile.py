@@ -100,7 +100,7 @@ def of_bench(file: Path) -> DeviceProfile:
         link=_link([opcode for cell in bench.cells for opcode in cell.opcodes]),
         host=bench.host,
         cells=[
-            ProfileCell(format=_keys(cell.format), opcodes=cell.opcodes, frame_us=cell.frame_us)
+            ProfileCell(format=keys_of(cell.format), opcodes=cell.opcodes, frame_us=cell.frame_us)
             for cell in bench.cells
         ],
     )
@@ -141,20 +141,21 @@ def _check(profile: DeviceProfile, file: Path) -> None:
         raise ConfigError(wrong)
 
 
-def _keys(text: str) -> dict[str, str]:
+def keys_of(text: str) -> dict[str, str]:
+    """A cell's keys, of lines as the engine writes them."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def cell_of(profile: DeviceProfile, plan: str) -> ProfileCell | None:
     """The cell that was measured in the shape that an engine's plan has; None: there is none."""
-    wanted = _shape(_keys(plan))
+    wanted = _shape(keys_of(plan))
     return next((cell for cell in profile.cells if _shape(cell.format) == wanted), None)
 
 
 def differences(cell: ProfileCell, plan: str) -> list[str]:
     """The keys in which the plan's shape is another."""
-    own, wanted = _shape(cell.format), _shape(_keys(plan))
+    own, wanted = _shape(cell.format), _shape(keys_of(plan))
     return sorted(
         name.removeprefix("cell.")
         for name in own.keys() | wanted.keys()
@@ -243,7 +244,7 @@ def _forecast(profile: DeviceProfile, cell: ProfileCell) -> Forecast:
     simulated = frame_us(profile, cell) + profile.host.launch_us + profile.host.notify_us
     times = cell.frame_us
     return Forecast(
-        name=name_of(cell),
+        name=name_of(cell.format),
         simulated=simulated,
         frames=times.frames if times else 0,
         mean=times.mean if times else None,
@@ -272,9 +273,8 @@ def frame_us(profile: DeviceProfile, cell: ProfileCell) -> float:
     return 1e3 * float(run["latency"][-1])
 
 
-def name_of(cell: ProfileCell) -> str:
-    """64×16 uplink."""
-    keys = cell.format
+def name_of(keys: Mapping[str, str]) -> str:
+    """Of a cell's keys: 64×16 uplink."""
     schedule = keys.get("cell.schedule", "")
     ways = [word for word, kind in (("uplink", "U"), ("downlink", "D")) if kind in schedule]
     shape = f"{keys.get('cell.antennas', '?')}×{keys.get('cell.users', '?')}"

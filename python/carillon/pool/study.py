@@ -180,7 +180,7 @@ def _check_profile(
         if profiles.cell_of(profile, one.plan) is None:
             nearest = min(profile.cells, key=lambda cell: len(profiles.differences(cell, one.plan)))
             message = f"is in no shape that {study.profile} has; of its {len(profile.cells)}, "
-            message += f"{profiles.name_of(nearest)} differs in "
+            message += f"{profiles.name_of(nearest.format)} differs in "
             message += ", ".join(profiles.differences(nearest, one.plan)[:_MOST_NAMED])
             yield ("cells", place, "cell"), message
 

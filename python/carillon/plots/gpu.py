@@ -1,0 +1,52 @@
+"""What was measured on GPUs: bars, a panel for each unit, coloured by where they are from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from carillon.plots import style
+from carillon.studies.gpu import Row
+
+_COLOURS = {"measured": style.ACCENT, "published": style.SECOND, "synthetic": style.QUIET}
+_BAR, _AROUND = 0.22, 0.9  # inches
+
+
+def draw(folder: Path, rows: Sequence[Row]) -> None:
+    """study.png and study.svg."""
+    with style.applied():
+        drawn = panels(rows)
+        drawn.savefig(folder / "study.png", dpi=160)
+        drawn.savefig(folder / "study.svg", metadata={"Date": None})
+
+
+def panels(rows: Sequence[Row]) -> Figure:
+    """A panel for each unit."""
+    units = list(dict.fromkeys(row.unit for row in rows))
+    groups = [[row for row in rows if row.unit == unit] for unit in units]
+    heights = [_AROUND + _BAR * len(group) for group in groups]
+    drawn = Figure(figsize=(8.4, sum(heights) + 0.4))
+    grid = drawn.subplots(len(groups), 1, squeeze=False, height_ratios=heights)
+    for axes, group in zip(grid[:, 0], groups, strict=True):
+        _bars(axes, group)
+    known = [source for source in _COLOURS if any(row.source == source for row in rows)]
+    handles = [Patch(color=_COLOURS[source], label=source) for source in known]
+    drawn.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return drawn
+
+
+def _bars(axes: Axes, rows: Sequence[Row]) -> None:
+    places = range(len(rows))
+    axes.barh(places, [row.value for row in rows], color=[_COLOURS[row.source] for row in rows])
+    axes.set_yticks(places, [_label(row) for row in rows], fontsize=7)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(rows[0].unit)
+
+
+def _label(row: Row) -> str:
+    return f"{row.what}, {row.measure}" + (f" ({row.device})" if row.device else "")

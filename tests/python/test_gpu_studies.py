@@ -1,0 +1,117 @@
+"""`carillon study gpu-*`: only what a file says was measured is called so. Times here are made up."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_gpu as gpu
+from carillon.studies import gpu as studies
+from test_cli import call
+
+NAMES = ("gpu-stages", "gpu-shapes", "gpu-partitions", "gpu-ingest")
+FRAMES = [
+    {"kernel": "uplink frame", "shape": "64x16, 10 launches", "us": 50.0},
+    {"kernel": "uplink frame, 4 partitions of 32 SMs of 132", "shape": "128x32", "us": 80.0}
+    | {"peer": "whole card", "peer_us": 40.0},
+    {"kernel": "uplink frame, beside 8 GEMMs", "shape": "128x32", "us": 0.0},
+]
+
+
+def results(folder: Path, **other: Any) -> Path:
+    """A folder as gpu-check leaves one, of a synthetic device."""
+    cells = [gpu.cell("64x16-uplink", 300.0), gpu.cell("128x32-uplink", 700.0)]
+    gpu.write(folder / "kernels.json", gpu.bench(*cells) | {"rows": FRAMES} | other)
+    told = {"device": {"name": gpu.NAME, "driver_version": "580.0"}}
+    gpu.write(folder / "check.json", told)
+    return folder
+
+
+def made(name: str, folder: Path, source: Path) -> list[dict[str, str]]:
+    """The rows of study.csv."""
+    result = call("study", name, "--from", source, "--folder", folder)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (folder / "study.png").is_file()
+    with (folder / "study.csv").open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_measurement_a_study_says_what_to_run(name: str, tmp_path: Path) -> None:
+    result = call("study", name, "--from", tmp_path, "--folder", tmp_path / "out")
+    assert result.returncode == 77
+    assert f"no GPU was measured ({tmp_path} has no kernels.json)" in result.stderr
+    assert f"`carillon study {name} --from results`" in result.stderr
+    rows = json.loads((tmp_path / "out" / "study.json").read_text())["rows"]
+    assert rows
+    assert all(row["source"] == "published" or "one core" in row["device"] for row in rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_synthetic_is_never_called_measured(name: str, tmp_path: Path) -> None:
+    rows = made(name, tmp_path / "out", results(tmp_path / "in"))
+    own = [row for row in rows if row["device"] == gpu.NAME]
+    assert own
+    assert {row["source"] for row in own} == {"synthetic"}
+    for row in own:
+        assert (row["date"], row["driver"]) == ("2026-01-01", "580.0, CUDA 13.0")
+        assert row["clocks"] == "SM 1980 MHz, memory 3201 MHz at most"
+
+
+def test_stages_are_of_the_whole_frame_beside_the_cpus(tmp_path: Path) -> None:
+    rows = made("gpu-stages", tmp_path / "out", results(tmp_path / "in"))
+    own = {row["measure"]: row for row in rows if row["device"] == gpu.NAME}
+    assert float(own["Decode"]["value"]) == pytest.approx(13 * gpu.TIMES["Decode"])
+    assert float(own["ZeroForce"]["value"]) == pytest.approx(gpu.TIMES["ZeroForce"])
+    assert float(own["frame"]["value"]) == 300.0
+    cpu = {row["measure"]: row for row in rows if "one core" in row["device"]}
+    assert cpu["Decode"]["source"] == "measured"
+    cores = float(cpu["frame"]["value"]) / 300
+    assert float(own["as many of our cores"]["value"]) == pytest.approx(cores)
+    (published,) = [row for row in rows if row["source"] == "published"]
+    assert (published["value"], published["unit"]) == ("10", "times")
+
+
+def test_shapes_are_megastations_five(tmp_path: Path) -> None:
+    rows = made("gpu-shapes", tmp_path / "out", results(tmp_path / "in"))
+    own = [(row["what"], row["measure"]) for row in rows if row["device"] == gpu.NAME]
+    assert own == [("128×32 uplink", "mean"), ("128×32 uplink", "p99")]  # too few for p99.99
+
+
+def test_partitions_are_the_rows_that_say_on_what(tmp_path: Path) -> None:
+    rows = made("gpu-partitions", tmp_path / "out", results(tmp_path / "in"))
+    own = [row for row in rows if row["device"] == gpu.NAME]
+    assert [row["measure"] for row in own] == ["4 partitions of 32 SMs of 132"]  # one failed
+    assert own[0]["note"] == "2.00 × whole card"
+
+
+def test_ingest_is_the_rate_of_copies(tmp_path: Path) -> None:
+    rows = made("gpu-ingest", tmp_path / "out", results(tmp_path / "in"))
+    rates = [row for row in rows if row["unit"] == "GB/s" and row["device"] == gpu.NAME]
+    assert [float(row["value"]) for row in rates] == pytest.approx([gpu.LINK] * 2)
+
+
+def test_a_measurement_without_what_a_study_needs_is_told(tmp_path: Path) -> None:
+    source = results(tmp_path / "in", rows=[])
+    result = call("study", "gpu-partitions", "--from", source, "--folder", tmp_path / "out")
+    assert result.returncode == 77
+    assert "measured, but nothing of gpu-partitions" in result.stderr
+
+
+def test_a_wrong_file_is_told_with_its_key(tmp_path: Path) -> None:
+    source = results(tmp_path / "in", sms="many")
+    result = call("study", "gpu-stages", "--from", source, "--folder", tmp_path / "out")
+    assert result.returncode == 2
+    assert "kernels.json: sms is 'many' but must be" in result.stderr
+
+
+def test_only_gpu_studies_read_a_measurement(tmp_path: Path) -> None:
+    result = call("study", "megastation-8", "--from", tmp_path)
+    assert result.returncode != 0
+    assert "megastation-8 has no --from" in result.stderr
+
+
+def test_what_is_stored_says_that_it_was_measured() -> None:
+    for one in studies.measurements(None):
+        assert one.bench.source == "measured", one.folder
