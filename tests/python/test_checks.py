@@ -1,12 +1,18 @@
 """The gates that guard the code can fail."""
 
+import json
 import os
 import re
 import runpy
 import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from typing import Any
 
 import pytest
+import synthetic_gpu
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,3 +166,46 @@ def test_what_the_sanitizer_is_spared_is_a_test() -> None:
     endless = set(runpy.run_path(str(ROOT / "scripts" / "gpu-check"))["ENDLESS"])
     assert endless
     assert endless < names
+
+
+def gpu_check(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script as a module."""
+    loader = SourceFileLoader("gpu_check", str(ROOT / "scripts" / "gpu-check"))
+    spec = spec_from_loader("gpu_check", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setitem(sys.modules, "gpu_check", module)
+    loader.exec_module(module)
+    return module
+
+
+def test_a_gpu_check_leaves_a_folder_for_the_measurements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = gpu_check(monkeypatch)
+    program = write(tmp_path / "bin" / "carillon", "#!/bin/sh\necho '{}' > \"$5\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    check = module.Check(tmp_path / "out")
+    synthetic_gpu.write(check.folder / "kernels.json", synthetic_gpu.bench())
+    line = "64x16 up, frames with their copies: 9; simulated from its opcodes 1 µs, within 10 %"
+    write(check.folder / "kernels.log", f"other\n{line}\n")
+    module.profile(check)
+    module.keep(check)
+    assert f"  {line}\n" in capsys.readouterr().out
+    date = check.about["date"]
+    kept = check.folder / f"{date}-synthetic-h200-that-was-never-measured"
+    assert sorted(file.name for file in kept.iterdir()) == sorted(module.RESULTS)
+    assert json.loads((kept / "check.json").read_text())["steps"][0]["name"] == "profile"
+
+
+def test_without_a_benchmark_a_gpu_check_leaves_no_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = gpu_check(monkeypatch)
+    check = module.Check(tmp_path / "out")
+    module.profile(check)
+    module.keep(check)
+    assert [file.name for file in check.folder.iterdir()] == ["check.json"]
+    assert "has left no kernels.json" in (check.folder / "check.json").read_text()

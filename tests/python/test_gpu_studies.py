@@ -1,4 +1,4 @@
-"""`carillon study gpu-*`: only what a file says was measured is called so. Times here are made up."""
+"""`carillon study gpu-*`: only what a file says was measured is called so. All here is made up."""
 
 import csv
 import json

@@ -14,6 +14,7 @@ from carillon.studies.gpu import Row
 
 _COLOURS = {"measured": style.ACCENT, "published": style.SECOND, "synthetic": style.QUIET}
 _BAR, _AROUND = 0.22, 0.9  # inches
+_LEAST_BARS = 3  # that there is room for
 
 
 def draw(folder: Path, rows: Sequence[Row]) -> None:
@@ -28,7 +29,7 @@ def panels(rows: Sequence[Row]) -> Figure:
     """A panel for each unit."""
     units = list(dict.fromkeys(row.unit for row in rows))
     groups = [[row for row in rows if row.unit == unit] for unit in units]
-    heights = [_AROUND + _BAR * len(group) for group in groups]
+    heights = [_AROUND + _BAR * max(len(group), _LEAST_BARS) for group in groups]
     drawn = Figure(figsize=(8.4, sum(heights) + 0.4))
     grid = drawn.subplots(len(groups), 1, squeeze=False, height_ratios=heights)
     for axes, group in zip(grid[:, 0], groups, strict=True):
@@ -43,7 +44,7 @@ def _bars(axes: Axes, rows: Sequence[Row]) -> None:
     places = range(len(rows))
     axes.barh(places, [row.value for row in rows], color=[_COLOURS[row.source] for row in rows])
     axes.set_yticks(places, [_label(row) for row in rows], fontsize=7)
-    axes.invert_yaxis()
+    axes.set_ylim(max(len(rows), _LEAST_BARS) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(rows[0].unit)
 
