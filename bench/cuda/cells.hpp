@@ -23,7 +23,7 @@ struct CellKernel {
 /// memory and the device; what Store computes is part of Decode, and Modulate of Precode.
 struct CellOpcode {
   frame::Op op = frame::Op::Load;
-  double us = 0;     ///< all its kernels, or its copy
+  double us = 0;     ///< all its kernels, or its copy; 0: it failed
   double bytes = 0;  ///< of operands and result, each once; of a copy, what it moves
   std::vector<CellKernel> kernels;
   /// The same for all symbols of its kind at once; 0: it has none. CTAs are those of the kernel
@@ -44,7 +44,7 @@ struct CellRow {
   std::string format;  ///< as FrameFormat's fields are written
   std::vector<CellOpcode> opcodes;
   CellLatency latency;
-  double simulated = 0;  ///< µs that such a frame takes by its opcodes; 0: nobody knows the device
+  double simulated = 0;  ///< µs that such a frame takes by its opcodes; 0: not known
 };
 
 /// What the host needs: to hand over a graph that does nearly nothing, and then until it knows of

@@ -70,15 +70,18 @@ int main(int argc, char** argv) {
   std::printf("%s\n", machine.devices[0].name.c_str());
   bench::GpuBench bench(machine.devices[0]);
   bench::Cells cells;
-  const auto group = [&](void (*measure)(bench::GpuBench&)) {
-    measure(bench);
+  const auto save = [&] {
     if (argc > 1) write(argv[1], machine, bench, cells);
   };
-  group(bench::measure_frame);
+  bench::measure_frame(bench);
+  save();
   bench::measure_cells(bench, cells);
+  save();
   for (const auto measure : {bench::measure_ofdm, bench::measure_estimate, bench::measure_zeroforce,
                              bench::measure_equalize, bench::measure_ldpc, bench::measure_precode,
-                             bench::measure_partitions})
-    group(measure);
+                             bench::measure_partitions}) {
+    measure(bench);
+    save();
+  }
   return bench.failed() ? 1 : 0;
 }

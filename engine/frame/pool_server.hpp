@@ -23,8 +23,8 @@ struct PoolServerOptions {
   PoolGraphOptions graph;
   const PoolProfile* profile = nullptr;
   std::vector<PoolProfile> of_cells = {};  ///< [cell], instead of `profile`, which may be null
-  std::uint32_t ring = 8;  ///< frames of a cell that can be under way
-  bool keep = false;       ///< executions
+  std::uint32_t ring = 8;                  ///< frames of a cell that can be under way
+  bool keep = false;                       ///< executions
   /// What asks the policy in its stead, to watch it.
   std::function<std::unique_ptr<runtime::Policy>(std::unique_ptr<runtime::Policy>)> around = {};
 };

@@ -147,6 +147,18 @@ def test_an_opcode_that_was_not_measured_is_named(tmp_path: Path) -> None:
     assert "the device profile has no time of Decode" in complaint(tmp_path, STUDY)
 
 
+def test_an_opcode_that_failed_on_the_device_is_named(tmp_path: Path) -> None:
+    tree = gpu.bench(gpu.cell("64x16-uplink", None, gpu.TIMES | {"Decode": 0.0}))
+    with pytest.raises(ConfigError, match=r"cells\[0\].opcodes\[5\].us is 0: Decode failed"):
+        profile.of_bench(gpu.write(tmp_path / "kernels.json", tree))
+
+
+def test_no_profile_is_made_of_a_benchmark_that_ended_early(tmp_path: Path) -> None:
+    file = gpu.write(tmp_path / "kernels.json", gpu.bench() | {"cells": []})
+    with pytest.raises(ConfigError, match="cells is empty: the benchmark ended before"):
+        profile.of_bench(file)
+
+
 def test_no_profile_is_made_of_a_device_that_no_pool_knows(tmp_path: Path) -> None:
     file = gpu.write(tmp_path / "kernels.json", gpu.bench() | {"device": "Abacus"})
     with pytest.raises(

@@ -50,6 +50,9 @@ QUICK = {
     "carillon study megastation-8\n": "carillon study megastation-8 --frames 20\n",
     "carillon study megastation-16\n": "carillon study megastation-16 --frames 20\n",
     "carillon study megastation-19\n": "carillon study megastation-19 --frames 20\n",
+    # Status 77: no GPU was measured.
+    "carillon study gpu-stages\n": "carillon study gpu-stages || test $? -eq 77\n",
+    "gpu-shapes --from results\n": "gpu-shapes --from results || test $? -eq 77\n",
     "carillon study rack\n": "carillon study rack --help\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",

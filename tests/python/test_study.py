@@ -19,6 +19,7 @@ from carillon.models.allocation import Goal
 from carillon.plots.study import picture
 from carillon.studies import STUDIES, Model, Request, VirtualTime, collect, read_preset, scheduling
 from carillon.studies.bottlenecks import EXPERIMENTS
+from carillon.studies.gpu import GPU_STUDIES
 from carillon.studies.megastation import FIGURES
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import recorded, thesis_preset
@@ -268,7 +269,7 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     assert "there is no study 'millipede-9'; the studies are millipede-5.1, " in done.stderr
     assert list(tmp_path.iterdir()) == []
     listed = subprocess.run(carillon("--list"), capture_output=True, text=True, check=True)
-    every = [*STUDIES, *EXPERIMENTS, *FIGURES, scheduling.NAME, "rack"]
+    every = [*STUDIES, *EXPERIMENTS, *FIGURES, *GPU_STUDIES, scheduling.NAME, "rack"]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == every
     which = subprocess.run(carillon(), capture_output=True, text=True)
     assert which.returncode == 2

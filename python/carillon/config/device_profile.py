@@ -27,7 +27,7 @@ class Opcode(Base):
     """An opcode of one symbol, of ZeroForce of the frame; a copy has no kernels."""
 
     opcode: str = key(..., "Its name.")
-    us: float = key(..., "All its kernels alone, or the copy.", "µs", ge=1e-3, le=1e6)
+    us: float = key(..., "All its kernels alone, or the copy; 0: it failed.", "µs", ge=0, le=1e6)
     bytes: float = key(..., "Of device memory, each once; of a copy, what it moves.", ge=0)
     kernels: list[Kernel] = key([], "In order.")
     full_ctas: int = key(0, "Of all symbols at once, of the longest kernel; 0: not known.", ge=0)
@@ -127,5 +127,5 @@ class Bench(_Open):
     driver: int = key(..., "13000: one for CUDA 13.0.", ge=1)
     measured_copy_gbytes_per_s: float = key(..., "Within the device.", "GB/s", ge=1)
     host: Host = key(..., "What the host takes.")
-    cells: Annotated[list[BenchCell], Field(min_length=1)] = key(..., "Each cell.")
+    cells: list[BenchCell] = key(..., "Each cell; none where it ended before.")
     rows: list[BenchRow] = key([], "Kernels by themselves, and frames without copies.")

@@ -81,6 +81,9 @@ def save(profile: DeviceProfile, file: Path) -> None:
 def of_bench(file: Path) -> DeviceProfile:
     """The profile that a benchmark's kernels.json amounts to; raises ConfigError."""
     bench = read(Bench, file)
+    if not bench.cells:
+        message = "is empty: the benchmark ended before it had measured a cell"
+        raise ConfigError([Problem(str(file), 0, "cells", message)])
     device_type = next((t for t in get_args(DeviceType) if t.upper() in bench.device.upper()), None)
     if device_type is None:
         known = ", ".join(get_args(DeviceType))
@@ -112,7 +115,7 @@ def _link(opcodes: list[Opcode]) -> CopyRates | None:
     """Of the largest copy each way: of small ones most is the time to begin."""
     rates = []
     for name in _COPIES:
-        own = [opcode for opcode in opcodes if opcode.opcode == name and opcode.bytes]
+        own = [opcode for opcode in opcodes if opcode.opcode == name and opcode.us]
         if not own:
             return None
         most = max(own, key=lambda opcode: opcode.bytes)
@@ -130,10 +133,13 @@ def _check(profile: DeviceProfile, file: Path) -> None:
     names = set(core.opcodes())
     for place, cell in enumerate(profile.cells):
         for number, opcode in enumerate(cell.opcodes):
-            at = f"cells.{place}.opcodes.{number}"
+            at = f"cells[{place}].opcodes[{number}]"
             if opcode.opcode not in names:
                 message = f"is '{opcode.opcode}', which is no opcode"
                 wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
+            elif opcode.us == 0:
+                message = f"is 0: {opcode.opcode} failed on the device"
+                wrong.append(Problem(str(file), 0, f"{at}.us", message))
             elif opcode.opcode not in _COPIES and not opcode.kernels:
                 message = f"is empty but {opcode.opcode} is no copy"
                 wrong.append(Problem(str(file), 0, f"{at}.kernels", message))

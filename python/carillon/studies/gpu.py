@@ -132,7 +132,7 @@ def _stages(measurement: Measurement) -> Iterator[Row]:
             continue
         schedule = _schedule(cell)
         for opcode in cell.opcodes:
-            if opcode.kernels:
+            if opcode.kernels and opcode.us:
                 times = schedule.count(_KINDS[opcode.opcode]) if opcode.opcode in _KINDS else 1
                 note = f"{times} × {opcode.us:.2f} µs alone" if times > 1 else "alone"
                 yield measurement.row(name, opcode.opcode, times * opcode.us, "µs/frame", note)
@@ -237,7 +237,7 @@ def _beside_partitions(measured: Sequence[Row]) -> Iterator[Row]:
 def _ingest(measurement: Measurement) -> Iterator[Row]:
     for cell in measurement.bench.cells:
         load = next((one for one in cell.opcodes if one.opcode == "Load"), None)
-        if load is None or "U" not in _schedule(cell):
+        if load is None or load.us == 0 or "U" not in _schedule(cell):
             continue
         schedule = _schedule(cell)
         symbols = schedule.count("P") + schedule.count("U")
