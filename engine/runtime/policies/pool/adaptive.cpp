@@ -236,14 +236,19 @@ void Adaptive::ended(const View& view, FrameRef frame) {
   Placement::ended(view, frame);
 }
 
-// Of all symbols first what waits for no other symbol, then the rest: where others have a device
-// busy, more is ready then to take each gap that they leave.
+// Of received symbols that are together on one device, first what waits for no other symbol: where
+// others keep the device busy, more is ready then to take each gap that they leave.
 void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {
   const auto issue = [&](const InstanceId& id) { enqueue(view, id, plan(view, id).placed); };
-  for (const InstanceId& id : ids)
+  const auto received = [&](const InstanceId& id) {
+    return view.board[id.cell].graph()[id.instruction].feed == Feed::Arrivals;
+  };
+  for (const InstanceId& id : ids) {
+    if (!received(id) || plan(view, id).placed != Reason::Unit) continue;
     for_each_of_symbol(view, id, [&](const InstanceId& each) {
       if (needs_no_other_symbol(view, each)) issue(each);
     });
+  }
   for (const InstanceId& id : ids) for_each_of_symbol(view, id, issue);
 }
 
