@@ -113,6 +113,26 @@ std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t c
   return {};
 }
 
+std::vector<GpuPiece> GpuFrame::results(Op op, SymbolKind kind, std::uint32_t ordinal) const {
+  const bool down = kind == SymbolKind::Downlink;
+  switch (op) {
+    case Op::Load:
+      return down ? arrays_->downlink.loaded(ordinal) : arrays_->uplink.loaded(kind, ordinal);
+    case Op::Store:
+      return down ? arrays_->downlink.transmitted(ordinal) : arrays_->uplink.stored(ordinal);
+    case Op::PilotFft: return arrays_->uplink.estimates(ordinal);
+    case Op::ZeroForce: return arrays_->uplink.combiner();
+    case Op::UplinkFft: return arrays_->uplink.received(ordinal);
+    case Op::EqualizeDemodulate: return arrays_->uplink.soft_bits(ordinal);
+    case Op::Decode: return arrays_->uplink.decoded(ordinal);
+    case Op::Encode: return arrays_->downlink.encoded(ordinal);
+    case Op::Modulate: return arrays_->downlink.modulated(ordinal);
+    case Op::Precode: return arrays_->downlink.precoded(ordinal);
+    case Op::Ifft: return arrays_->downlink.transmitted(ordinal);
+  }
+  return {};
+}
+
 std::int16_t* GpuFrame::samples(std::uint32_t symbol, std::uint32_t antenna) const {
   const Symbol& of = arrays_->frame.symbol(symbol);
   const GpuSamples& all = of.kind == SymbolKind::Pilot    ? arrays_->uplink.pilot_samples

@@ -22,6 +22,9 @@
 
 namespace carillon::frame {
 
+/// Whether every uplink code block begins and ends in the same symbol.
+bool blocks_within_symbols(const Frame& frame);
+
 /// Where a frame's arrays lie: on a device, or in tests on the host.
 class GpuMemory {
  public:
@@ -53,6 +56,12 @@ using GpuTask =
 /// In order on the stream, on the device that the task's arrays are on.
 cuda::Status launch(const GpuTask& task, cuda::Stream stream);
 
+/// Memory that tasks leave for others: rows of bytes, their starts a pitch apart.
+struct GpuPiece {
+  void* at = nullptr;
+  std::size_t bytes = 0, pitch = 0, rows = 1;
+};
+
 /// One frame in flight. Tasks only name its arrays: they may be asked for once and launched for
 /// every frame.
 class GpuFrame {
@@ -67,6 +76,12 @@ class GpuFrame {
   /// ZeroForce has none of its own: all its tasks come with any count. Modulate is part of Precode,
   /// and Load is whoever copies samples. A transport block is encoded where it begins, whole.
   std::vector<GpuTask> tasks(Op op, std::uint32_t first, std::uint32_t count) const;
+
+  /// What an opcode leaves of one symbol (its ordinal) for the opcodes that follow it: as many and
+  /// as large pieces in every GpuFrame of the frame. Load: what it brings of a symbol of that kind;
+  /// Store: what it takes to the host. Soft bits are pieces by code block, which others must not
+  /// add to at the same time elsewhere: see blocks_within_symbols().
+  std::vector<GpuPiece> results(Op op, SymbolKind kind, std::uint32_t ordinal) const;
 
   /// Samples of an antenna in a symbol (P, U or D), prefix first; those that came to nothing are
   /// marked in `missing` [symbol ordinal][antenna] of their kind.

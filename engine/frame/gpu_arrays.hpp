@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "frame/gpu.hpp"
@@ -14,6 +15,11 @@ namespace carillon::frame {
 template <typename T>
 T* room(GpuMemory& memory, std::size_t count) {
   return static_cast<T*>(memory.room(std::max<std::size_t>(count, 1) * sizeof(T)));
+}
+
+template <typename T>
+GpuPiece piece(T* at, std::size_t count) {
+  return {const_cast<std::remove_const_t<T>*>(at), count * sizeof(T)};
 }
 
 template <typename T>
@@ -122,6 +128,12 @@ struct GpuSamples {
     return iq + 2 * (std::size_t{ordinal} * antennas * length + prefix);
   }
 
+  /// Of all antennas in a symbol.
+  GpuPiece symbol(std::uint32_t ordinal) const {
+    const std::size_t samples = std::size_t{antennas} * length;
+    return {iq + 2 * ordinal * samples, samples * 4};
+  }
+
   std::uint32_t length, prefix, antennas;
   std::int16_t* iq;
 };
@@ -136,6 +148,14 @@ class GpuUplink {
   std::vector<GpuTask> equalize_demodulate(Ordinals symbols) const;
   std::vector<GpuTask> decode(Ordinals symbols) const;
   std::vector<GpuTask> store(Ordinals symbols) const;
+
+  std::vector<GpuPiece> loaded(SymbolKind kind, std::uint32_t ordinal) const;
+  std::vector<GpuPiece> estimates(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> combiner() const;
+  std::vector<GpuPiece> received(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> soft_bits(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> decoded(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> stored(std::uint32_t ordinal) const;
 
   const GpuCombiners& combiners() const { return combiners_; }
   const BlockOrder& code_blocks() const { return code_blocks_; }
@@ -184,6 +204,12 @@ class GpuDownlink {
   std::vector<GpuTask> precode(Ordinals symbols) const;
   std::vector<GpuTask> ifft(Ordinals symbols) const;
 
+  std::vector<GpuPiece> loaded(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> encoded(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> modulated(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> precoded(std::uint32_t ordinal) const;
+  std::vector<GpuPiece> transmitted(std::uint32_t ordinal) const;
+
   GpuSamples samples;
   std::uint8_t* payload;
 
@@ -196,6 +222,8 @@ class GpuDownlink {
   phy::Runs runs_{};
   phy::Tile *reference_ = nullptr, *grid_ = nullptr;
   std::uint32_t *coded_ = nullptr, *saturated_ = nullptr;
+  GpuPiece coded_of(std::uint32_t transport_block) const;
+
   std::vector<std::size_t> coded_at_;  // words, [transport block]
   BlockOrder transport_blocks_;
 };

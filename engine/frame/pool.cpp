@@ -176,6 +176,7 @@ class Builder {
         options_(options),
         profile_(profile),
         equalize_(frame.symbols().size(), kNoInstruction),
+        decode_(frame.symbols().size(), kNoInstruction),
         encode_(frame.symbols().size(), kNoInstruction) {}
 
   PoolGraph build() {
@@ -291,9 +292,10 @@ class Builder {
                 samples_bytes());
   }
 
-  void store(std::uint16_t symbol, std::uint16_t source) {
+  // Moves what the last of the sources yields.
+  void store(std::uint16_t symbol, const Sources& sources) {
     add({.opcode = static_cast<std::uint16_t>(Op::Store), .step = symbol, .notify = true},
-        {.moved = result_.work[source].output}, {source});
+        {.moved = result_.work[sources.back()].output}, sources);
   }
 
   // 5·N·log2(N) for each antenna.
@@ -351,7 +353,22 @@ class Builder {
     Sources sources;
     for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
       if (equalize_[t] != kNoInstruction) sources.push_back(equalize_[t]);
-    store(s, kernel(Op::Decode, s, cost, sources));
+    decode_[s] = kernel(Op::Decode, s, cost, sources);
+    store(s, decoded_for(s));
+  }
+
+  // The Decodes of all code blocks of the transport blocks that end in a symbol, its own last.
+  Sources decoded_for(std::uint16_t s) const {
+    Sources sources = {decode_[s]};
+    for (const auto b : frame_.assemblies_at(s)) {
+      const auto& block = frame_.transport_blocks(Direction::Uplink)[b];
+      for (std::uint32_t r = 0; r < frame_.plan(block).C(); ++r)
+        sources.push_back(
+            decode_[frame_.code_blocks(Direction::Uplink)[block.first_code_block + r].last_symbol]);
+    }
+    std::ranges::sort(sources);
+    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+    return sources;
   }
 
   // Of the code blocks that begin (downlink) or end (uplink) in a symbol, from information bits to
@@ -387,7 +404,7 @@ class Builder {
                 outputs(sources), symbol_bytes(antennas()), format_.users},
                sources);
     const Cost inverse = fft(symbol_bytes(antennas()), samples_bytes());
-    store(s, kernel(Op::Ifft, s, inverse, {precoded}));
+    store(s, {kernel(Op::Ifft, s, inverse, {precoded})});
   }
 
   // What Precode waits for: Modulate, or where Precode does its work, Encode.
@@ -414,8 +431,8 @@ class Builder {
   const PoolProfile& profile_;
   runtime::GraphBuilder builder_;
   PoolGraph result_;
-  Sources combiner_;                              // ZeroForce's parts
-  std::vector<std::uint16_t> equalize_, encode_;  // [symbol]
+  Sources combiner_;                                       // ZeroForce's parts
+  std::vector<std::uint16_t> equalize_, decode_, encode_;  // [symbol]
 };
 
 }  // namespace

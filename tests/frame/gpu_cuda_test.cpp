@@ -6,14 +6,7 @@
 
 #include "frame/cell.hpp"
 #include "frame/gpu.hpp"
-#include "phy/demap/cuda.inl"
-#include "phy/equalize/cuda.inl"
-#include "phy/estimate/cuda.inl"
-#include "phy/ldpc/cuda.inl"
-#include "phy/ofdm/cuda.inl"
-#include "phy/precode/cuda.inl"
-#include "phy/transport/cuda.inl"
-#include "phy/zeroforce/cuda.inl"
+#include "frame/gpu_body.hpp"
 #include "support/place.hpp"
 
 namespace {
@@ -38,35 +31,13 @@ class PlaceMemory final : public GpuMemory {
   Place& place_;
 };
 
-// A kernel's text, by its task.
-struct Body {
-  template <typename Cta, typename Task>
-  void operator()(Cta& cta, const Task& task) const {
-    using namespace phy::cuda::zeroforce;
-    if constexpr (std::is_same_v<Task, ReceiveTask>) receive_block(cta, task);
-    if constexpr (std::is_same_v<Task, EstimateTask>) estimate_block(cta, task);
-    if constexpr (std::is_same_v<Task, GramTask>) gram_block(cta, task);
-    if constexpr (std::is_same_v<Task, FactorTask>) factor_block(cta, task);
-    if constexpr (std::is_same_v<Task, WeighTask>) weigh_block(cta, task);
-    if constexpr (std::is_same_v<Task, ExpandTask>) expand_block(cta, task);
-    if constexpr (std::is_same_v<Task, AntennaPowerTask>) antenna_power_block(cta, task);
-    if constexpr (std::is_same_v<Task, GainTask>) gain_block(cta, task);
-    if constexpr (std::is_same_v<Task, EqualizeTask>) equalize_block(cta, task);
-    if constexpr (std::is_same_v<Task, RecoverTask>) recover_block(cta, task);
-    if constexpr (std::is_same_v<Task, DecodeTask>) decode_block(cta, task);
-    if constexpr (std::is_same_v<Task, DesegmentTask>) desegment_block(cta, task);
-    if constexpr (std::is_same_v<Task, EncodeTask>) encode_block(cta, task);
-    if constexpr (std::is_same_v<Task, PrecodeTask>) precode_block(cta, task);
-    if constexpr (std::is_same_v<Task, TransmitTask>) transmit_block(cta, task);
-  }
-};
-
 void run(Place& place, const std::vector<GpuTask>& tasks) {
   for (const GpuTask& task : tasks)
     std::visit(
         [&]<typename Task>(const Task& each) {
           place.run(
-              each, Body{}, +[](const Task& t, cuda::Stream stream) { return launch(t, stream); });
+              each, test::KernelBody{},
+              +[](const Task& t, cuda::Stream stream) { return launch(t, stream); });
         },
         task);
 }

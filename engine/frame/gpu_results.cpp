@@ -1,0 +1,166 @@
+// What each opcode leaves on a GPU for those that follow it, where they may run on another.
+#include <algorithm>
+
+#include "frame/gpu_arrays.hpp"
+
+namespace carillon::frame {
+namespace {
+
+constexpr Direction kUp = Direction::Uplink, kDown = Direction::Downlink;
+
+std::size_t payload_bytes(const Frame& frame, const TransportBlock& block) {
+  return (frame.plan(block).A() + 7) / 8;
+}
+
+// Bytes of a code block's place: until the next one's, or the end.
+std::size_t room_at(std::span<const CodeBlockPlace> places, std::uint32_t index,
+                    std::size_t CodeBlockPlace::*offset, std::size_t all) {
+  const std::size_t end = index + 1 < places.size() ? places[index + 1].*offset : all;
+  return end - places[index].*offset;
+}
+
+}  // namespace
+
+bool blocks_within_symbols(const Frame& frame) {
+  return std::ranges::all_of(frame.code_blocks(kUp), [](const CodeBlockPlace& place) {
+    return place.first_symbol == place.last_symbol;
+  });
+}
+
+std::vector<GpuPiece> GpuUplink::loaded(SymbolKind kind, std::uint32_t ordinal) const {
+  const bool pilot = kind == SymbolKind::Pilot;
+  const GpuSamples& all = pilot ? pilot_samples : samples;
+  std::uint8_t* const flags = pilot ? pilot_missing : missing;
+  return {all.symbol(ordinal), piece(flags + ordinal * all.antennas, all.antennas)};
+}
+
+// Of the users that have their pilots in the symbol, and what noise came with them.
+std::vector<GpuPiece> GpuUplink::estimates(std::uint32_t ordinal) const {
+  const FrameFormat& f = frame_.format();
+  const std::uint32_t first = std::min(f.users, ordinal * frame_.comb());
+  const std::uint32_t end = std::min(f.users, (ordinal + 1) * frame_.comb());
+  std::vector<GpuPiece> pieces = {piece(noise_ + std::size_t{ordinal} * f.antennas, f.antennas)};
+  if (first == end) return pieces;
+  pieces.push_back({.at = csi_ + first * estimate_.csi_user_stride,
+                    .bytes = (end - first) * estimate_.csi_user_stride * sizeof(phy::Tile),
+                    .pitch = estimate_.csi_tile_stride * sizeof(phy::Tile),
+                    .rows = estimate_.tiles});
+  return pieces;
+}
+
+std::vector<GpuPiece> GpuUplink::combiner() const {
+  const std::size_t users = std::size_t{frame_.tiles()} * frame_.format().users;
+  const std::size_t weights = users * frame_.array().antenna_stride;
+  const bool own = combiners_.tiles == combine_.w;  // a combiner for each subcarrier
+  std::vector<GpuPiece> pieces = {piece(combiners_.post_noise, users * phy::kTileLanes),
+                                  piece(combiners_.gain, 1)};
+  const auto add = [&](auto* at, std::size_t count) {
+    if (at != nullptr) pieces.push_back(piece(at, count));
+  };
+  add(combiners_.tiles, own ? combine_.tiles * combine_.tile_stride : weights);
+  add(combiners_.scalars, weights);
+  add(combiners_.half_tiles, weights);
+  add(combiners_.half_scalars, weights);
+  add(combiners_.half_scale, users);
+  return pieces;
+}
+
+std::vector<GpuPiece> GpuUplink::received(std::uint32_t ordinal) const {
+  if (half_) return {piece(half_grid_ + ordinal * row(), row())};
+  return {piece(grid_ + ordinal * row(), row())};
+}
+
+std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {
+  const auto places = frame_.code_blocks(kUp);
+  std::vector<GpuPiece> pieces;
+  for (const std::uint32_t c :
+       frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
+    pieces.push_back(
+        piece(soft_ + places[c].coded_offset,
+              room_at(places, c, &CodeBlockPlace::coded_offset, frame_.coded_bytes(kUp))));
+  return pieces;
+}
+
+std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
+  const auto blocks = frame_.transport_blocks(kUp);
+  const auto places = frame_.code_blocks(kUp);
+  std::vector<GpuPiece> pieces;
+  for (const std::uint32_t c :
+       frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal])) {
+    const TransportBlock& block = blocks[places[c].transport_block];
+    const std::uint32_t place = code_blocks_.place(c);
+    pieces.push_back(piece(judged + place, 1));
+    pieces.push_back(piece(results + place, 1));
+    if (frame_.plan(block).C() == 1)
+      pieces.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+    else
+      pieces.push_back(
+          piece(info_ + places[c].info_offset,
+                room_at(places, c, &CodeBlockPlace::info_offset, frame_.info_bytes(kUp))));
+  }
+  return pieces;
+}
+
+// Judgements of code blocks, and the transport blocks that are whole.
+std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
+  const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Uplink)[ordinal];
+  const auto blocks = frame_.transport_blocks(kUp);
+  std::vector<GpuPiece> pieces;
+  for (const std::uint32_t c : frame_.code_blocks_at(symbol)) {
+    pieces.push_back(piece(judged + code_blocks_.place(c), 1));
+    pieces.push_back(piece(results + code_blocks_.place(c), 1));
+  }
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].last_symbol != symbol) continue;
+    pieces.push_back(piece(good + b, 1));
+    pieces.push_back(piece(payload + blocks[b].payload_offset, payload_bytes(frame_, blocks[b])));
+  }
+  return pieces;
+}
+
+std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
+  const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
+  std::vector<GpuPiece> pieces;
+  for (const TransportBlock& block : frame_.transport_blocks(kDown))
+    if (block.first_symbol == symbol)
+      pieces.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+  return pieces;
+}
+
+GpuPiece GpuDownlink::coded_of(std::uint32_t transport_block) const {
+  const auto blocks = frame_.transport_blocks(kDown);
+  const std::size_t words =
+      phy::cuda::encode_task(frame_.plan(blocks[transport_block])).coded_stride;
+  return piece(coded_ + coded_at_[transport_block], words);
+}
+
+std::vector<GpuPiece> GpuDownlink::encoded(std::uint32_t ordinal) const {
+  const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
+  const auto blocks = frame_.transport_blocks(kDown);
+  std::vector<GpuPiece> pieces;
+  for (std::uint32_t b = 0; b < blocks.size(); ++b)
+    if (blocks[b].first_symbol == symbol) pieces.push_back(coded_of(b));
+  return pieces;
+}
+
+// Precode reads coded bits, of all blocks that have some in the symbol.
+std::vector<GpuPiece> GpuDownlink::modulated(std::uint32_t ordinal) const {
+  std::vector<GpuPiece> pieces;
+  const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
+  for (const Allocation& each : frame_.allocations(symbol))
+    if (each.count != 0) pieces.push_back(coded_of(each.transport_block));
+  return pieces;
+}
+
+// With the gain, which Ifft has from nobody else.
+std::vector<GpuPiece> GpuDownlink::precoded(std::uint32_t ordinal) const {
+  const std::size_t row = std::size_t{frame_.tiles()} * frame_.array().antenna_stride;
+  return {piece(grid_ + ordinal * row, row), piece(combiners_.gain, 1)};
+}
+
+std::vector<GpuPiece> GpuDownlink::transmitted(std::uint32_t ordinal) const {
+  const std::uint32_t antennas = frame_.format().antennas;
+  return {samples.symbol(ordinal), piece(saturated_ + std::size_t{ordinal} * antennas, antennas)};
+}
+
+}  // namespace carillon::frame

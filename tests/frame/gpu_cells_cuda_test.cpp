@@ -1,0 +1,317 @@
+// Cells on a pool of GPUs, from samples to the users' bits and back, under every policy: imaginary
+// devices carry out the kernels' own text. Where there is a device, on that too.
+#include <array>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "frame/cell.hpp"
+#include "frame/gpu_body.hpp"
+#include "frame/gpu_cells.hpp"
+#include "runtime/policies/pool/pool_policies.hpp"
+#include "runtime/scheduler.hpp"
+#include "support/fake_gpus.hpp"
+#include "support/place.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::frame;
+using runtime::CudaExecutor;
+using runtime::FrameEvent;
+using runtime::FrameRef;
+using test::Cell;
+using test::FakeGpus;
+
+// Arrays of the host; every device's begin as garbage.
+class ImaginaryPlace final : public GpuPlace {
+ public:
+  ImaginaryPlace(FakeGpus& gpus, std::uint16_t devices) : gpus_(gpus) {
+    for (std::uint16_t d = 0; d < devices; ++d) memories_.push_back(std::make_unique<Memory>());
+  }
+  GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
+  std::byte* host_room(std::size_t bytes) override { return host_.emplace_back(bytes).data(); }
+  cuda::Status launch(const GpuTask& task, cuda::Stream stream) noexcept override {
+    gpus_.add(stream, [task] {
+      std::visit(
+          [](const auto& each) {
+            test::emulate(launch_of(each), test::Order::Rising,
+                          [&](test::EmulatedCta& cta) { test::KernelBody{}(cta, each); });
+          },
+          task);
+    });
+    return {};
+  }
+  cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
+                    cuda::Stream stream) noexcept override {
+    const std::uint16_t reads = from_device == kHost ? FakeGpus::kNobody : from_device;
+    gpus_.add(
+        stream,
+        [to, from] {
+          for (std::size_t row = 0; row < to.rows; ++row)
+            std::memcpy(static_cast<std::byte*>(to.at) + row * to.pitch,
+                        static_cast<const std::byte*>(from.at) + row * from.pitch, to.bytes);
+        },
+        reads);
+    return {};
+  }
+  /// What was in the arrays of a device that died. Tables, which no kernel writes, are put back
+  /// when it is set up anew.
+  void forget(std::uint16_t device) { memories_[device]->spoil(); }
+
+ private:
+  class Memory final : public GpuMemory {
+   public:
+    void* room(std::size_t bytes) override {
+      return pieces_.emplace_back(Piece{AlignedArray<std::byte>(bytes), false}).bytes.data();
+    }
+    void write(void* to, const void* from, std::size_t bytes) override {
+      for (Piece& piece : pieces_) piece.table |= piece.bytes.data() == to;
+      std::memcpy(to, from, bytes);
+    }
+    void spoil() {
+      for (Piece& piece : pieces_)
+        if (!piece.table) std::memset(piece.bytes.data(), 0x5a, piece.bytes.size());
+    }
+
+   private:
+    struct Piece {
+      AlignedArray<std::byte> bytes;
+      bool table;
+    };
+    std::list<Piece> pieces_;
+  };
+  FakeGpus& gpus_;
+  std::vector<std::unique_ptr<Memory>> memories_;
+  std::list<AlignedArray<std::byte>> host_;
+};
+
+constexpr std::uint32_t kRing = 3;
+
+// One cell's frames through scheduler, policy and executor.
+class Station {
+ public:
+  Station(Cell& cell, std::string_view policy, std::uint16_t devices, std::uint64_t seed)
+      : cell_(cell),
+        graph_(build_pool_graph(cell.frame, {.deadline = 1000 * kSecond},
+                                *find_pool_profile("roofline"))),
+        board_(boards(), devices),
+        policy_(runtime::make_pool_policy(policy)),
+        gpus_(devices, CudaExecutor::needs(board_), seed),
+        place_(gpus_, devices),
+        cells_({{cell.frame, graph_, kRing, kRing}}, devices, place_),
+        executor_(board_, gpus_, cells_, {.patience = 100 * kMillisecond}),
+        arrivals_(arrivals()),
+        scheduler_(board_, arrivals_, *policy_, executor_),
+        random_(seed) {
+    std::vector<runtime::OnType> profile(graph_.graph.opcodes());
+    for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
+      runtime::OnType& on = profile[graph_.graph[i].opcode];
+      on.sms = graph_.work[i].footprint.ctas != 0 ? 20 : 0;
+      on.alone = 10'000;
+      on.time.start(10'000);
+      on.copy = 5'000;
+    }
+    board_[0].set_profile(std::move(profile), 1e6);
+    for (std::uint16_t d = 0; d < devices; ++d) {
+      board_.device(d).sms = 132;
+      place_.forget(d);
+    }
+  }
+
+  /// Frame `index`, which the cell's pipeline has just received too. Fails until it is done.
+  void run(std::uint64_t index, const Cell::Lost& lost = {}) {
+    const FrameRef at{0, board_[0].slot(index)};
+    arrivals_[0].clear(at.slot);
+    const std::vector<std::uint32_t> chunks(graph_.graph.size(), 1);
+    ASSERT_TRUE(scheduler_.admit({index, 0}, now(), chunks, now()));
+    bring(at, index, lost);
+    const Tick late = now() + 60 * kSecond;
+    for (done_ = false; !done_ && now() < late;) {
+      disturb();
+      for (std::uint64_t n = random_.next() % 30; n > 0 && gpus_.step(); --n) {
+      }
+      scheduler_.step(now());
+      scheduler_.publish();
+      take_events();
+    }
+    EXPECT_TRUE(done_);
+  }
+  void release(std::uint64_t index) { scheduler_.release({0, board_[0].slot(index)}); }
+
+  double faults = 0;  // chance of one, now and then
+  std::uint64_t again() const { return again_; }
+  std::uint64_t copies() const { return executor_.copies(); }
+  const GpuCells& cells() const { return cells_; }
+  /// Which device brought what a symbol yielded.
+  std::uint16_t brought(std::uint64_t index, std::uint32_t symbol) const {
+    for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
+      if (graph_.graph[i].opcode == static_cast<std::uint16_t>(Op::Store) &&
+          graph_.graph[i].step == symbol)
+        return board_[0].status(board_[0].slot(index), i).device;
+    return 0;
+  }
+
+ private:
+  std::vector<runtime::Arrivals> arrivals() const {
+    std::vector<runtime::Arrivals> arrivals;
+    arrivals.emplace_back(graph_.graph, kRing);
+    return arrivals;
+  }
+  std::vector<runtime::CellBoard> boards() const {
+    std::vector<runtime::CellBoard> boards;
+    boards.emplace_back(graph_.graph, kRing, kOpNames, std::vector<std::uint32_t>{});
+    return boards;
+  }
+
+  void bring(FrameRef at, std::uint64_t index, const Cell::Lost& lost) {
+    const std::uint32_t antennas = cell_.frame.format().antennas;
+    for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+      for (const std::uint16_t s : cell_.frame.symbols_of(kind))
+        for (std::uint32_t a = 0; a < antennas; ++a) {
+          cells_.missing(at, s, a) = lost && lost(s, a) ? 1 : 0;
+          const auto* from = cell_.pipeline.slot(index).samples[std::size_t{s} * antennas + a];
+          if (from != nullptr)
+            std::memcpy(cells_.samples(at, s, a), from,
+                        std::size_t{cell_.frame.symbol(s).samples} * 4);
+        }
+    const auto& payload = cell_.pipeline.slot(index).downlink_payload;
+    if (payload.size() != 0)
+      std::memcpy(cells_.downlink_payload(at), payload.data(),
+                  cell_.frame.payload_bytes(Direction::Downlink));
+    for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
+      if (graph_.graph[i].feed == runtime::Feed::Arrivals) {
+        arrivals_[0].add(at.slot, i, 0, 1);
+        scheduler_.fed(at, i, now());
+      }
+  }
+
+  void disturb() {
+    const auto device = static_cast<std::uint16_t>(random_.next() % gpus_.devices());
+    if (random_.uniform() < faults) {
+      gpus_.lose(device);
+      place_.forget(device);
+    }
+    if (random_.uniform() < 0.2) {
+      gpus_.mend(device);
+      executor_.recover();
+    }
+  }
+
+  void take_events() {
+    std::array<FrameEvent, 16> events;
+    while (const std::size_t count = scheduler_.poll(0, events))
+      for (const FrameEvent& event : std::span(events).first(count)) {
+        if (event.kind != FrameEvent::Kind::Done) continue;
+        done_ = true;
+        for (const auto& status : board_[0].statuses(event.slot)) again_ += status.runs;
+      }
+  }
+
+  Cell& cell_;
+  PoolGraph graph_;
+  runtime::Scoreboard board_;
+  std::unique_ptr<runtime::Policy> policy_;
+  FakeGpus gpus_;
+  ImaginaryPlace place_;
+  GpuCells cells_;
+  CudaExecutor executor_;
+  std::vector<runtime::Arrivals> arrivals_;
+  runtime::Scheduler scheduler_;
+  Random random_;
+  bool done_ = false;
+  std::uint64_t again_ = 0;
+};
+
+// What the users sent is what comes out, and what goes on air is what the CPU sends but for
+// rounding.
+void compare(Station& station, Cell& cell, std::uint64_t index, const std::string& what) {
+  const FrameRef at{0, static_cast<std::uint16_t>(index % kRing)};
+  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    const std::uint16_t device = station.brought(index, blocks[b].last_symbol);
+    EXPECT_TRUE(station.cells().good(at, device, b)) << what << ", block " << b;
+    EXPECT_EQ(std::memcmp(station.cells().payload(at, device) + blocks[b].payload_offset,
+                          cell.generator.payload().data() + blocks[b].payload_offset,
+                          (cell.frame.plan(blocks[b]).A() + 7) / 8),
+              0)
+        << what << ", block " << b;
+  }
+  double error = 0, power = 0;
+  for (const std::uint16_t s : cell.frame.symbols_of(SymbolKind::Downlink)) {
+    const std::uint16_t device = station.brought(index, s);
+    for (std::uint32_t a = 0; a < cell.frame.format().antennas; ++a) {
+      const std::int16_t* const ours = station.cells().radiated(at, device, s, a);
+      const std::int16_t* const its =
+          cell.samples_of(index % cell.pipeline.ring(), cell.frame.symbol(s).ordinal, a);
+      for (std::uint32_t i = 0; i < 2 * cell.frame.symbol(s).samples; ++i) {
+        error += (ours[i] - its[i]) * (ours[i] - its[i]);
+        power += its[i] * its[i];
+      }
+    }
+  }
+  if (power > 0) {
+    EXPECT_LT(error, 1e-5 * power) << what;
+  }
+}
+
+FrameFormat both_directions() {
+  FrameFormat format = test::small_format();
+  format.schedule = "PPUUUGGGGGGGGGGDDD";
+  format.symbols_per_slot = 18;
+  format.uplink.block = BlockSpan::Symbol;
+  format.downlink.block = BlockSpan::Symbol;
+  return format;
+}
+
+void serve(const FrameFormat& format, std::string_view policy, std::uint16_t devices, double faults,
+           std::uint64_t& copies, std::uint64_t& again) {
+  Cell cell(format);
+  Station station(cell, policy, devices, devices + 10);
+  station.faults = faults;
+  for (std::uint64_t index = 0; index < 4; ++index) {
+    cell.run(index);
+    station.run(index);
+    compare(station, cell, index, std::string(policy));
+    station.release(index);
+  }
+  copies += station.copies();
+  again += station.again();
+}
+
+TEST(GpuCells, ReceiveAndSendUnderEveryPolicyOnAnyDevices) {
+  for (const std::string_view policy : runtime::pool_policy_names()) {
+    std::uint64_t copies = 0, again = 0;
+    for (const std::uint16_t devices : std::array<std::uint16_t, 2>{1, 3})
+      serve(both_directions(), policy, devices, 0, copies, again);
+    EXPECT_EQ(again, 0U);
+    if (policy == "task-level") {
+      EXPECT_GT(copies, 20U);
+    }
+  }
+}
+
+TEST(GpuCells, ServeBlocksThatSpanSymbolsOnOneDevice) {
+  FrameFormat format = test::small_format();
+  format.uplink.base_graph = 2;
+  format.uplink.lifting = 7;  // many code blocks
+  std::uint64_t copies = 0, again = 0;
+  serve(format, "adaptive", 1, 0, copies, again);
+  Cell cell(format);
+  EXPECT_THROW(Station(cell, "adaptive", 2, 1), std::invalid_argument);
+}
+
+TEST(GpuCells, LoseNothingWithTheirDevices) {
+  std::uint64_t again = 0;
+  for (const std::string_view policy : runtime::pool_policy_names()) {
+    std::uint64_t copies = 0;
+    for (const std::uint16_t devices : std::array<std::uint16_t, 2>{1, 3})
+      serve(both_directions(), policy, devices, 0.05, copies, again);
+  }
+  EXPECT_GT(again, 20U);
+}
+
+}  // namespace
