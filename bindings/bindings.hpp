@@ -17,6 +17,7 @@ void bind_virtual_run(nanobind::module_& core);
 void bind_calibration(nanobind::module_& core);
 void bind_pool(nanobind::module_& core);
 void bind_ingest(nanobind::module_& core);
+void bind_gpu_run(nanobind::module_& core);
 
 /// Throws ValueError with the first problem.
 app::RunPlan checked_plan(const std::string& text);

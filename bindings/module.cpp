@@ -11,4 +11,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_calibration(core);
   carillon::bindings::bind_pool(core);
   carillon::bindings::bind_ingest(core);
+  carillon::bindings::bind_gpu_run(core);
 }

@@ -56,11 +56,8 @@ using GpuTask =
 /// In order on the stream, on the device that the task's arrays are on.
 cuda::Status launch(const GpuTask& task, cuda::Stream stream);
 
-/// Memory that tasks leave for others: rows of bytes, their starts a pitch apart.
-struct GpuPiece {
-  void* at = nullptr;
-  std::size_t bytes = 0, pitch = 0, rows = 1;
-};
+/// Memory that tasks leave for others.
+using GpuPiece = cuda::Rows;
 
 /// One frame in flight. Tasks only name its arrays: they may be asked for once and launched for
 /// every frame.

@@ -15,6 +15,7 @@ from carillon.cli_ingest import ingest_app
 from carillon.cli_options import (
     CellArgument,
     CellsArgument,
+    Device,
     Engine,
     FolderOption,
     FramesOption,
@@ -41,7 +42,7 @@ app.add_typer(ingest_app, name="ingest")
 
 @app.command(
     epilog="Example:  carillon demo --seconds 20      carillon demo --cell lan-8x4 --transport udp"
-    "      carillon demo --cell laptop-8x2 --cell laptop-8x2"
+    "      carillon demo --cell laptop-8x2 --cell laptop-8x2      carillon demo --device cuda"
 )
 def demo(
     cell: Annotated[
@@ -61,6 +62,13 @@ def demo(
         ),
     ] = None,
     transport: TransportOption = None,
+    device: Annotated[
+        Device,
+        typer.Option(help="cuda: one cell on this machine's GPUs, its samples from pinned memory."),
+    ] = Device.cpu,
+    partitions: Annotated[
+        int, typer.Option(min=1, max=64, help="Of the first GPU's SMs, as so many devices.")
+    ] = 1,
     folder: FolderOption = None,
     live: LiveOption = True,
     json: JsonOption = False,
@@ -77,7 +85,14 @@ def demo(
     if seconds is None:
         seconds = 0.0 if frames else 10.0
     run, output = Run(frames=frames, seconds=seconds), Output(live, json)
-    if cell and len(cell) > 1:
+    if device is Device.cuda:
+        from carillon.commands.gpu_demo import demo as run_gpu_demo
+
+        if cell and len(cell) > 1:
+            raise typer.BadParameter("one cell at a time", param_hint="'--cell'")
+        if not run_gpu_demo(cell[0] if cell else None, run, partitions, folder, as_json=json):
+            raise typer.Exit(1)
+    elif cell and len(cell) > 1:
         demo_cells(cell, _kind(transport), run, folder, output)
     else:
         run_demo(cell[0] if cell else None, _kind(transport), run, folder, output)

@@ -23,6 +23,13 @@ class Transport(StrEnum):
     udp = "udp"
 
 
+class Device(StrEnum):
+    """What frames are received on."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 class Engine(StrEnum):
     """Who runs the commands of a sweep."""
 

@@ -2,15 +2,14 @@
 // devices carry out the kernels' own text. Where there is a device, on that too.
 #include <array>
 #include <cstring>
-#include <list>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "base/random.hpp"
 #include "frame/cell.hpp"
-#include "frame/gpu_body.hpp"
 #include "frame/gpu_cells.hpp"
+#include "frame/imaginary_place.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/scheduler.hpp"
 #include "support/fake_gpus.hpp"
@@ -25,69 +24,7 @@ using runtime::FrameEvent;
 using runtime::FrameRef;
 using test::Cell;
 using test::FakeGpus;
-
-// Arrays of the host; every device's begin as garbage.
-class ImaginaryPlace final : public GpuPlace {
- public:
-  ImaginaryPlace(FakeGpus& gpus, std::uint16_t devices) : gpus_(gpus) {
-    for (std::uint16_t d = 0; d < devices; ++d) memories_.push_back(std::make_unique<Memory>());
-  }
-  GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
-  std::byte* host_room(std::size_t bytes) override { return host_.emplace_back(bytes).data(); }
-  cuda::Status launch(const GpuTask& task, cuda::Stream stream) noexcept override {
-    gpus_.add(stream, [task] {
-      std::visit(
-          [](const auto& each) {
-            test::emulate(launch_of(each), test::Order::Rising,
-                          [&](test::EmulatedCta& cta) { test::KernelBody{}(cta, each); });
-          },
-          task);
-    });
-    return {};
-  }
-  cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
-                    cuda::Stream stream) noexcept override {
-    const std::uint16_t reads = from_device == kHost ? FakeGpus::kNobody : from_device;
-    gpus_.add(
-        stream,
-        [to, from] {
-          for (std::size_t row = 0; row < to.rows; ++row)
-            std::memcpy(static_cast<std::byte*>(to.at) + row * to.pitch,
-                        static_cast<const std::byte*>(from.at) + row * from.pitch, to.bytes);
-        },
-        reads);
-    return {};
-  }
-  /// What was in the arrays of a device that died. Tables, which no kernel writes, are put back
-  /// when it is set up anew.
-  void forget(std::uint16_t device) { memories_[device]->spoil(); }
-
- private:
-  class Memory final : public GpuMemory {
-   public:
-    void* room(std::size_t bytes) override {
-      return pieces_.emplace_back(Piece{AlignedArray<std::byte>(bytes), false}).bytes.data();
-    }
-    void write(void* to, const void* from, std::size_t bytes) override {
-      for (Piece& piece : pieces_) piece.table |= piece.bytes.data() == to;
-      std::memcpy(to, from, bytes);
-    }
-    void spoil() {
-      for (Piece& piece : pieces_)
-        if (!piece.table) std::memset(piece.bytes.data(), 0x5a, piece.bytes.size());
-    }
-
-   private:
-    struct Piece {
-      AlignedArray<std::byte> bytes;
-      bool table;
-    };
-    std::list<Piece> pieces_;
-  };
-  FakeGpus& gpus_;
-  std::vector<std::unique_ptr<Memory>> memories_;
-  std::list<AlignedArray<std::byte>> host_;
-};
+using test::ImaginaryPlace;
 
 constexpr std::uint32_t kRing = 3;
 

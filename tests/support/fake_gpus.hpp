@@ -14,7 +14,7 @@
 
 namespace carillon::test {
 
-class FakeGpus final : public cuda::Driver {
+class FakeGpus : public cuda::Driver {
  public:
   FakeGpus(std::uint16_t devices, const cuda::DriverOptions& options, std::uint64_t seed)
       : random_(seed), gpus_(devices) {

@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "base/cuda/device.hpp"
@@ -88,6 +89,34 @@ Status Memory::clear() {
   if (bytes_ == 0) return {};
   if (const Status status(cudaMemset(data_, 0, bytes_)); !status.ok()) return status;
   return finish();
+}
+
+HostMemory::HostMemory(std::size_t bytes) {
+  void* data = nullptr;
+  if (bytes != 0)
+    status_ = Status(cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+  if (!status_.ok()) return;
+  data_ = static_cast<std::byte*>(data);
+  if (data_ != nullptr) std::memset(data_, 0, bytes);
+}
+
+HostMemory::HostMemory(HostMemory&& other) noexcept { *this = std::move(other); }
+
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+HostMemory::~HostMemory() {
+  if (data_ != nullptr) (void)cudaFreeHost(data_);
+}
+
+Status copy(const Rows& to, const Rows& from, Stream stream) {
+  if (to.rows == 1)
+    return Status(cudaMemcpyAsync(to.at, from.at, to.bytes, cudaMemcpyDefault, stream));
+  return Status(cudaMemcpy2DAsync(to.at, to.pitch, from.at, from.pitch, to.bytes, to.rows,
+                                  cudaMemcpyDefault, stream));
 }
 
 Status copy_in(void* to, const void* from, std::size_t bytes) {

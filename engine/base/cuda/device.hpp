@@ -64,6 +64,35 @@ class Memory {
   Status status_;
 };
 
+/// Memory of the host that every device reaches, zeros. Status as of Memory.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  explicit HostMemory(std::size_t bytes);
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  HostMemory(HostMemory&& other) noexcept;
+  HostMemory& operator=(HostMemory&& other) noexcept;
+  ~HostMemory();
+
+  std::byte* data() const { return data_; }
+  const Status& status() const { return status_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  Status status_;
+};
+
+/// Rows of bytes, their starts a pitch apart.
+struct Rows {
+  void* at = nullptr;
+  std::size_t bytes = 0, pitch = 0, rows = 1;
+};
+
+/// From any memory of a device or of HostMemory to any, in order on the stream. Both have as many
+/// rows of as many bytes.
+Status copy(const Rows& to, const Rows& from, Stream stream);
+
 /// From the host's memory and back, when all that was launched before has ended; there when they
 /// return, for every stream.
 Status copy_in(void* to, const void* from, std::size_t bytes);

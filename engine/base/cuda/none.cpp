@@ -33,6 +33,17 @@ Memory& Memory::operator=(Memory&& other) noexcept {
 Memory::~Memory() = default;
 Status Memory::clear() { return kNotBuilt; }
 
+HostMemory::HostMemory(std::size_t) : status_(kNotBuilt) {}
+HostMemory::HostMemory(HostMemory&& other) noexcept { *this = std::move(other); }
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+HostMemory::~HostMemory() = default;
+
+Status copy(const Rows&, const Rows&, Stream) { return kNotBuilt; }
+
 Graph::Graph(const std::function<Status(Stream)>&, Stream) : status_(kNotBuilt) {}
 Graph::Graph(Graph&& other) noexcept { *this = std::move(other); }
 Graph& Graph::operator=(Graph&& other) noexcept {

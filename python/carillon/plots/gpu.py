@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -23,6 +24,19 @@ def draw(folder: Path, rows: Sequence[Row]) -> None:
         drawn = panels(rows)
         drawn.savefig(folder / "study.png", dpi=160)
         drawn.savefig(folder / "study.svg", metadata={"Date": None})
+
+
+def draw_latency(folder: Path, latencies_us: Sequence[float], device: str) -> None:
+    """gpu.png and gpu.svg: which share of the frames took longer."""
+    values = np.sort(np.asarray(latencies_us))
+    with style.applied():
+        drawn, axes = style.figure(height=3.8)
+        axes.step(values, 1 - np.arange(len(values)) / len(values), color=style.ACCENT)
+        axes.set_yscale("log")
+        axes.set_xlabel(f"latency of a frame from its last sample, µs, measured on {device}")
+        axes.set_ylabel("share of frames that took longer")
+        drawn.savefig(folder / "gpu.png", dpi=160)
+        drawn.savefig(folder / "gpu.svg", metadata={"Date": None})
 
 
 def panels(rows: Sequence[Row]) -> Figure:

@@ -1,0 +1,61 @@
+// A cell in real time on a pool of GPUs, without a network: samples from pinned memory at the pace
+// of the air, or a frame at a time. One thread schedules; nothing of it is simulated.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/cuda/driver.hpp"
+#include "base/tick.hpp"
+#include "emulator/radio_plan.hpp"
+#include "frame/gpu_cells.hpp"
+
+namespace carillon::emulator {
+
+struct GpuRunOptions {
+  std::uint64_t frames = 1000;
+  std::string policy = "adaptive";
+  /// Each frame by itself, its samples all there when it begins; else at the pace of the air.
+  bool at_once = false;
+  Tick deadline = 4 * kMillisecond;  ///< from a frame's start on air
+  Tick patience = 50 * kMillisecond;
+  /// Now and then; false: stop.
+  std::function<bool(std::uint64_t ended)> progress = {};
+};
+
+/// What became of a frame.
+struct GpuFrameRecord {
+  bool done = false;
+  Tick latency = 0;           ///< from its last sample until all of its results are on the host
+  std::uint32_t failed = 0;   ///< uplink transport blocks that are not what was sent
+  std::uint16_t devices = 0;  ///< that executed something of it
+};
+
+struct GpuRunResult {
+  std::vector<GpuFrameRecord> frames;  ///< fewer when it was stopped
+  std::uint32_t blocks = 0;            ///< uplink transport blocks of a frame
+  std::uint64_t copies = 0;            ///< between devices
+};
+
+/// The devices, all alike, and how they are had once it is known what they need.
+struct GpuPool {
+  std::string name;
+  std::uint16_t devices = 1;
+  std::uint32_t sms = 1;  ///< of each
+  std::function<std::unique_ptr<cuda::Driver>(const cuda::DriverOptions&)> driver;
+  std::function<std::unique_ptr<frame::GpuPlace>(cuda::Driver&)> place;
+};
+
+/// Throws std::invalid_argument naming the option or key that is impossible, std::runtime_error
+/// when a device fails before the run or has too little memory.
+GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio, const GpuPool& pool,
+                         const GpuRunOptions& options);
+
+/// This machine's devices, or those of its first one's partitions when there are more than one.
+/// Throws std::runtime_error saying why it cannot be.
+GpuPool this_machines(std::uint32_t partitions);
+
+}  // namespace carillon::emulator

@@ -1,0 +1,37 @@
+#include "frame/gpu_place.hpp"
+
+#include <stdexcept>
+
+namespace carillon::frame {
+namespace {
+
+void demand(const cuda::Status& status, const char* what) {
+  if (!status.ok()) throw std::runtime_error(what + (": " + status.text()));
+}
+
+}  // namespace
+
+Gpus::Gpus(const std::vector<cuda::Device>& devices)
+    : devices_(devices), memories_(devices.size()) {}
+
+GpuMemory& Gpus::memory(std::uint16_t device) {
+  demand(cuda::use(devices_[device]), devices_[device].name.c_str());
+  return memories_[device];
+}
+
+std::byte* Gpus::host_room(std::size_t bytes) {
+  cuda::HostMemory& piece = host_.emplace_back(bytes);
+  demand(piece.status(), "pinned memory of the host");
+  return piece.data();
+}
+
+cuda::Status Gpus::launch(const GpuTask& task, cuda::Stream stream) noexcept {
+  return frame::launch(task, stream);
+}
+
+cuda::Status Gpus::copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t,
+                        cuda::Stream stream) noexcept {
+  return cuda::copy(to, from, stream);
+}
+
+}  // namespace carillon::frame

@@ -1,0 +1,116 @@
+"""`carillon demo --device cuda`: a cell from memory on this machine's GPUs, in real time."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from carillon import cells, core, runfolder
+from carillon.commands.bench import circumstances
+from carillon.commands.tables import new_table, print_table
+from carillon.config import Run, plan_text
+from carillon.daemon import Interrupts, RunError
+from carillon.statistics import Percentiles
+
+_CELL = "laptop-8x2"
+
+
+def demo(
+    cell: str | None, run: Run, partitions: int, folder: Path | None, *, as_json: bool
+) -> bool:
+    """Runs it, writes gpu.json, gpu.csv and gpu.png/.svg; whether no block of a frame failed.
+
+    Raises RunError where there is no GPU. When stopped, what is known by then, and
+    KeyboardInterrupt.
+    """
+    runfolder.require_free(folder)
+    loaded = cells.load(cell or _CELL)
+    loaded.check(run)
+    frame_ms = runfolder.describe(loaded.cell)["frame_ms"]
+    frames = run.frames or max(1, round(run.seconds * 1e3 / frame_ms))
+    about = circumstances()
+    with Interrupts() as interrupts:
+        found = _carry_out(plan_text(loaded.cell, run), frames, partitions, interrupts)
+    target = runfolder.made(folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-gpu"))
+    result = _result(about, loaded.cell.name, frame_ms, found)
+    _write(target, result, found["frames"])
+    if as_json:
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+    _show(Console(stderr=as_json, highlight=False, markup=False), result, target)
+    if interrupts.count:
+        raise KeyboardInterrupt
+    return bool(result["done"]) and not result["failed_blocks"]
+
+
+def _carry_out(plan: str, frames: int, partitions: int, interrupts: Interrupts) -> dict[str, Any]:
+    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("frames", total=frames)
+
+        def progress(ended: int) -> bool:
+            bar.update(task, completed=ended)
+            return interrupts.count == 0
+
+        try:
+            return core.run_on_gpus(
+                plan, frames, policy="adaptive", partitions=partitions, progress=progress
+            )
+        except (RuntimeError, ValueError) as error:
+            hint = "; leave --device out to use the CPU"
+            raise RunError(f"{error}{hint}") from error
+
+
+def _result(
+    about: dict[str, Any], cell: str, frame_ms: float, found: dict[str, Any]
+) -> dict[str, Any]:
+    frames = found["frames"]
+    latencies = np.array([each["latency_us"] for each in frames if each["done"]])
+    return {
+        **about,
+        "version": core.version,
+        "cell": cell,
+        "frame_ms": frame_ms,
+        "gpu": {name: found[name] for name in ("device", "devices", "sms")},
+        "frames": len(frames),
+        "done": len(latencies),
+        "blocks": found["blocks"] * len(latencies),
+        "failed_blocks": sum(each["failed_blocks"] for each in frames),
+        "copies": found["copies"],
+        "latency_us": vars(Percentiles.of(latencies)),
+    }
+
+
+def _write(target: Path, result: dict[str, Any], frames: list[dict[str, Any]]) -> None:
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    (target / "gpu.json").write_text(text + "\n", encoding="utf-8")
+    with (target / "gpu.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, ["done", "latency_us", "failed_blocks", "devices"])
+        writer.writeheader()
+        writer.writerows(frames)
+    latencies = [each["latency_us"] for each in frames if each["done"]]
+    if latencies:
+        from carillon.plots import gpu as picture  # with matplotlib, which takes its time
+
+        picture.draw_latency(target, latencies, result["gpu"]["device"])
+
+
+def _show(console: Console, result: dict[str, Any], target: Path) -> None:
+    gpu, latency = result["gpu"], result["latency_us"]
+    console.print(
+        f"{result['cell']} from pinned memory on {gpu['devices']} × {gpu['sms']} SMs of "
+        f"{gpu['device']}: {result['done']} of {result['frames']} frames in time, "
+        f"{result['failed_blocks']} of {result['blocks']} blocks failed",
+        soft_wrap=True,
+    )
+    names = ("mean", "p50", "p99", "p999", "p9999", "max")
+    table = new_table(("from the last sample",), tuple(f"{name}, µs" for name in names))
+    values = (latency[name] for name in names)
+    table.add_row("latency", *("–" if each is None else f"{each:.1f}" for each in values))
+    print_table(console, table)
+    console.print(f"all frames: {target / 'gpu.csv'}, {target / 'gpu.png'}", soft_wrap=True)

@@ -1,0 +1,80 @@
+// Devices that carry out the kernels' own text, with arrays on the host.
+#pragma once
+
+#include <cstring>
+#include <list>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "frame/gpu_body.hpp"
+#include "frame/gpu_cells.hpp"
+#include "support/emulated_cta.hpp"
+#include "support/fake_gpus.hpp"
+
+namespace carillon::test {
+
+// Arrays of the host; every device's begin as garbage.
+class ImaginaryPlace final : public frame::GpuPlace {
+ public:
+  ImaginaryPlace(FakeGpus& gpus, std::uint16_t devices) : gpus_(gpus) {
+    for (std::uint16_t d = 0; d < devices; ++d) memories_.push_back(std::make_unique<Memory>());
+  }
+  frame::GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
+  std::byte* host_room(std::size_t bytes) override { return host_.emplace_back(bytes).data(); }
+  cuda::Status launch(const frame::GpuTask& task, cuda::Stream stream) noexcept override {
+    gpus_.add(stream, [task] {
+      std::visit(
+          [](const auto& each) {
+            emulate(launch_of(each), Order::Rising,
+                    [&](EmulatedCta& cta) { KernelBody{}(cta, each); });
+          },
+          task);
+    });
+    return {};
+  }
+  cuda::Status copy(const frame::GpuPiece& to, const frame::GpuPiece& from,
+                    std::uint16_t from_device, cuda::Stream stream) noexcept override {
+    const std::uint16_t reads = from_device == kHost ? FakeGpus::kNobody : from_device;
+    gpus_.add(
+        stream,
+        [to, from] {
+          for (std::size_t row = 0; row < to.rows; ++row)
+            std::memcpy(static_cast<std::byte*>(to.at) + row * to.pitch,
+                        static_cast<const std::byte*>(from.at) + row * from.pitch, to.bytes);
+        },
+        reads);
+    return {};
+  }
+  /// What was in the arrays of a device that died. Tables, which no kernel writes, are put back
+  /// when it is set up anew.
+  void forget(std::uint16_t device) { memories_[device]->spoil(); }
+
+ private:
+  class Memory final : public frame::GpuMemory {
+   public:
+    void* room(std::size_t bytes) override {
+      return pieces_.emplace_back(Piece{AlignedArray<std::byte>(bytes), false}).bytes.data();
+    }
+    void write(void* to, const void* from, std::size_t bytes) override {
+      for (Piece& piece : pieces_) piece.table |= piece.bytes.data() == to;
+      std::memcpy(to, from, bytes);
+    }
+    void spoil() {
+      for (Piece& piece : pieces_)
+        if (!piece.table) std::memset(piece.bytes.data(), 0x5a, piece.bytes.size());
+    }
+
+   private:
+    struct Piece {
+      AlignedArray<std::byte> bytes;
+      bool table;
+    };
+    std::list<Piece> pieces_;
+  };
+  FakeGpus& gpus_;
+  std::vector<std::unique_ptr<Memory>> memories_;
+  std::list<AlignedArray<std::byte>> host_;
+};
+
+}  // namespace carillon::test

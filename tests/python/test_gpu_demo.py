@@ -1,0 +1,82 @@
+"""`carillon demo --device cuda`, on a made-up GPU and on none."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from carillon import core
+from carillon.commands.gpu_demo import demo
+from carillon.config import Run
+from carillon.daemon import RunError
+
+
+def synthetic_run(failed: int) -> Callable[..., dict[str, Any]]:
+    """As core.run_on_gpus, of a device that was never there."""
+
+    def run(plan: str, frames: int, **options: Any) -> dict[str, Any]:
+        assert "cell.antennas = 8" in plan
+        assert options["policy"] == "adaptive"
+        assert options["progress"](frames)
+        done = {"done": True, "failed_blocks": 0, "devices": 1}
+        records = [done | {"latency_us": 100.0 + i} for i in range(frames)]
+        records[0] |= {"failed_blocks": failed}
+        records[-1] |= {"done": False, "latency_us": 0.0}
+        about = {"device": "synthetic GPU", "devices": options["partitions"], "sms": 66}
+        return about | {"blocks": 2, "copies": 3, "frames": records}
+
+    return run
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_results_are_shown_and_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failed: int,
+) -> None:
+    monkeypatch.setattr(core, "run_on_gpus", synthetic_run(failed))
+    folder = tmp_path / "run"
+    assert demo("laptop-8x2", Run(frames=200), 2, folder, as_json=False) is (failed == 0)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 × 66 SMs of synthetic GPU: 199 of 200 frames in time" in told
+    assert f"{failed} of 398 blocks failed" in told
+    result = json.loads((folder / "gpu.json").read_text(encoding="utf-8"))
+    assert result["latency_us"]["mean"] == pytest.approx(100 + 198 / 2)
+    assert result["latency_us"]["p9999"] is None  # 199 frames are too few
+    assert result["failed_blocks"] == failed
+    assert len((folder / "gpu.csv").read_text(encoding="utf-8").splitlines()) == 201
+    assert (folder / "gpu.png").stat().st_size > 5000
+
+
+def test_what_is_impossible_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: Any, **__: Any) -> dict[str, Any]:
+        raise RuntimeError("partitions: 9 are too many")
+
+    monkeypatch.setattr(core, "run_on_gpus", refuse)
+    with pytest.raises(RunError, match="partitions: 9 are too many; leave --device out"):
+        demo(None, Run(frames=5), 9, tmp_path / "run", as_json=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_cells_are_one_too_many() -> None:
+    words = ["demo", "--device", "cuda", "--cell", "laptop-8x2", "--cell", "laptop-8x2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "one cell at a time" in done.stderr
+
+
+@pytest.mark.skipif(bool(core.cuda_machine()["devices"]), reason="there is a GPU")
+def test_without_a_gpu_it_says_why(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"no GPU: .*; leave --device out to use the CPU"):
+        demo("laptop-8x2", Run(frames=5), 1, tmp_path / "run", as_json=False)
+
+
+@pytest.mark.skipif(not core.cuda_machine()["devices"], reason="there is no GPU")
+def test_every_block_passes_on_this_machines_gpu(tmp_path: Path) -> None:
+    assert demo("laptop-8x2", Run(frames=500), 1, tmp_path / "run", as_json=False)
