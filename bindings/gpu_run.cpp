@@ -26,7 +26,8 @@ nb::dict run_on_gpus(const std::string& plan_text, std::uint64_t frames, const s
   emulator::GpuRunResult run;
   {
     const nb::gil_scoped_release released;
-    pool = emulator::this_machines(partitions);
+    constexpr std::size_t kAll = 64;
+    pool = emulator::this_machines(partitions, frame::blocks_within_symbols(frame) ? kAll : 1);
     emulator::GpuRunOptions options;
     options.frames = frames;
     options.policy = policy;

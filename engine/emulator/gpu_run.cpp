@@ -236,14 +236,16 @@ GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio, cons
   return Player(frame, radio, pool, options).run();
 }
 
-GpuPool this_machines(std::uint32_t partitions) {
+GpuPool this_machines(std::uint32_t partitions, std::size_t most) {
   cuda::use_all_queues();  // before anything is asked of a device
   const cuda::Machine machine = cuda::look();
   if (machine.devices.empty()) throw std::runtime_error("no GPU: " + machine.why);
   GpuPool pool;
   std::vector<cuda::Device> devices = machine.devices;
+  if (devices.size() > most) devices.resize(most);
   if (partitions > 1) {
     const cuda::Device card = devices.front();
+    demand(cuda::use(card), card.name.c_str());
     const auto parts = std::make_shared<cuda::Partitions>(card, partitions);
     if (!parts->why().empty()) throw std::runtime_error("partitions: " + parts->why());
     devices.assign(partitions, card);

@@ -54,8 +54,8 @@ struct GpuPool {
 GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio, const GpuPool& pool,
                          const GpuRunOptions& options);
 
-/// This machine's devices, or those of its first one's partitions when there are more than one.
-/// Throws std::runtime_error saying why it cannot be.
-GpuPool this_machines(std::uint32_t partitions);
+/// At most so many of this machine's devices, or its first one's partitions when there are more
+/// than one. Throws std::runtime_error saying why it cannot be.
+GpuPool this_machines(std::uint32_t partitions, std::size_t most);
 
 }  // namespace carillon::emulator

@@ -123,7 +123,7 @@ GPU_TEST(GpuRun, RunsOnThisMachinesDevices) {
   for (const std::uint32_t partitions : {1U, 2U})
     for (const char* policy : {"adaptive", "task-level", "scoreboard"}) {
       options.policy = policy;
-      expect_all_good(run_on_gpus(frame, test::clear_air(), this_machines(partitions), options),
+      expect_all_good(run_on_gpus(frame, test::clear_air(), this_machines(partitions, 8), options),
                       200);
     }
 }
