@@ -26,6 +26,7 @@ frame::FrameFormat format() {
 class Working final : public FakeGpus {
  public:
   using FakeGpus::FakeGpus;
+  Tick now() const noexcept override { return carillon::now(); }
   std::uint32_t told(std::uint16_t device, std::uint32_t word) const noexcept override {
     const_cast<Working&>(*this).step();
     return FakeGpus::told(device, word);

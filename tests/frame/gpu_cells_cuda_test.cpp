@@ -64,14 +64,15 @@ class Station {
     const FrameRef at{0, board_[0].slot(index)};
     arrivals_[0].clear(at.slot);
     const std::vector<std::uint32_t> chunks(graph_.graph.size(), 1);
-    ASSERT_TRUE(scheduler_.admit({index, 0}, now(), chunks, now()));
+    ASSERT_TRUE(scheduler_.admit({index, 0}, gpus_.now(), chunks, gpus_.now()));
     bring(at, index, lost);
-    const Tick late = now() + 60 * kSecond;
-    for (done_ = false; !done_ && now() < late;) {
+    const Tick late = gpus_.now() + 60 * kSecond;
+    for (done_ = false; !done_ && gpus_.now() < late;) {
+      gpus_.pass(kMicrosecond);
       disturb();
       for (std::uint64_t n = random_.next() % 30; n > 0 && gpus_.step(); --n) {
       }
-      scheduler_.step(now());
+      scheduler_.step(gpus_.now());
       scheduler_.publish();
       take_events();
     }
@@ -122,7 +123,7 @@ class Station {
     for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
       if (graph_.graph[i].feed == runtime::Feed::Arrivals) {
         arrivals_[0].add(at.slot, i, 0, 1);
-        scheduler_.fed(at, i, now());
+        scheduler_.fed(at, i, gpus_.now());
       }
   }
 

@@ -135,12 +135,13 @@ class Rig {
   /// Frames of every cell until each had so many; `meanwhile` is asked now and then.
   template <typename Meanwhile>
   void run(std::uint64_t frames, Meanwhile&& meanwhile) {
-    const Tick late = now() + 20 * kSecond;
+    const Tick late = gpus_.now() + 20 * kSecond;
     std::vector<std::uint64_t> next(cells_.size());
     while (done_ + dropped_ + refused_ < frames * cells_.size()) {
-      if (now() > late) break;  // the test sees how many are missing
+      if (gpus_.now() > late) break;  // the test sees how many are missing
       for (std::uint16_t c = 0; c < cells_.size(); ++c)
         if (next[c] < frames && dice_.chance(0.1) && empty(c, next[c])) begin({next[c]++, c});
+      gpus_.pass(kMicrosecond);
       bring_items();
       meanwhile(*this);
       for (std::uint32_t n = dice_.below(20); n > 0 && gpus_.step(); --n) {
@@ -167,7 +168,7 @@ class Rig {
   /// Gives up what is under way in one place of a cell's ring.
   void abandon() {
     const auto cell = static_cast<std::uint16_t>(dice_.below(cells_.size()));
-    scheduler_->abandon({cell, static_cast<std::uint16_t>(dice_.below(ring_))}, now());
+    scheduler_->abandon({cell, static_cast<std::uint16_t>(dice_.below(ring_))}, gpus_.now());
   }
 
  private:
@@ -201,7 +202,7 @@ class Rig {
   void begin(FrameId frame) {
     const std::uint16_t slot = board_[frame.cell].slot(frame.frame);
     arrivals_[frame.cell].clear(slot);
-    if (!scheduler_->admit(frame, now(), all_chunks(frame.cell), now())) return;
+    if (!scheduler_->admit(frame, gpus_.now(), all_chunks(frame.cell), gpus_.now())) return;
     for (std::uint16_t i = 0; i < cells_[frame.cell].graph.size(); ++i)
       if (cells_[frame.cell].graph[i].feed == Feed::Arrivals)
         items_.push_back({{frame.cell, slot}, i});
@@ -219,11 +220,11 @@ class Rig {
       const Item item = items_.back();
       items_.pop_back();
       arrivals_[item.at.cell].add(item.at.slot, item.instruction, 0, 1);
-      scheduler_->fed(item.at, item.instruction, now());
+      scheduler_->fed(item.at, item.instruction, gpus_.now());
     }
   }
   void step() {
-    scheduler_->step(now());
+    scheduler_->step(gpus_.now());
     scheduler_->publish();
     for (std::uint16_t c = 0; c < cells_.size(); ++c) {
       std::array<FrameEvent, 16> events;
@@ -290,7 +291,7 @@ TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
 TEST(CudaExecutor, LosesNoFrameWithADevice) {
   std::uint64_t again = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4), 2 * kMillisecond);
       rig.expect_faults();
       rig.run(12, [](Rig& r) {
@@ -318,7 +319,7 @@ TEST(CudaExecutor, LosesNoFrameWithADevice) {
 TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
   std::uint64_t again = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4), 100 * kMicrosecond);
       rig.expect_faults();
       rig.run(12, [](Rig& r) {
@@ -336,17 +337,19 @@ TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
 }
 
 TEST(CudaExecutor, GivesUpWhatIsAbandonedAndKeepsTheRestRight) {
+  std::uint64_t dropped = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4));
       rig.run(12, [](Rig& r) {
         if (r.dice().chance(0.05)) r.abandon();
       });
       EXPECT_EQ(rig.done() + rig.dropped(), 12 * rig.cells()) << policy << " " << seed;
-      EXPECT_GT(rig.dropped(), 0U);
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
+      dropped += rig.dropped();
     }
+  EXPECT_GT(dropped, 100U);
 }
 
 TEST(CudaExecutor, RefusesFramesThatNoDeviceHasMemoryFor) {

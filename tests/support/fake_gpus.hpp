@@ -11,6 +11,7 @@
 
 #include "base/cuda/driver.hpp"
 #include "base/random.hpp"
+#include "base/tick.hpp"
 
 namespace carillon::test {
 
@@ -49,8 +50,9 @@ class FakeGpus : public cuda::Driver {
   void add(cuda::Stream stream, std::function<void()> work, std::uint16_t reads = kNobody) {
     reinterpret_cast<Orders*>(stream)->queue.push_back({.teller = reads, .work = std::move(work)});
   }
-  /// Carries out one order that may be next; false: there is none.
+  /// Carries out one order that may be next, which takes a microsecond; false: there is none.
   bool step() {
+    pass(kMicrosecond);
     std::vector<std::pair<Gpu*, Orders*>> can;
     for (Gpu& gpu : gpus_)
       for (auto& orders : gpu.streams)
@@ -66,6 +68,10 @@ class FakeGpus : public cuda::Driver {
       carry_out(*gpu, order);
     return true;
   }
+
+  /// Time is theirs: what a test does with them is the same each time, however slow the machine.
+  Tick now() const noexcept override { return time_; }
+  void pass(Tick time) { time_ += time; }
 
   std::uint16_t devices() const override { return static_cast<std::uint16_t>(gpus_.size()); }
   cuda::Stream stream(std::uint16_t device, std::uint32_t stream) const noexcept override {
@@ -163,6 +169,7 @@ class FakeGpus : public cuda::Driver {
   Random random_;
   std::vector<Gpu> gpus_;
   std::uint32_t refuse_after_ = 0;
+  Tick time_ = kSecond;
 };
 
 }  // namespace carillon::test

@@ -13,6 +13,7 @@
 
 #include "base/cuda/device.hpp"
 #include "base/cuda/partition.hpp"
+#include "base/tick.hpp"
 
 namespace carillon::cuda {
 
@@ -20,6 +21,8 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::uint16_t devices() const = 0;
+  /// The clock by which devices are waited for.
+  virtual Tick now() const noexcept { return carillon::now(); }
   virtual Stream stream(std::uint16_t device, std::uint32_t stream) const noexcept = 0;
   /// Launches of this thread go to that device from now on.
   virtual Status use(std::uint16_t device) noexcept = 0;

@@ -122,7 +122,7 @@ void CudaExecutor::submit_waiting() noexcept {
       continue;
     }
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    submit(id, now());
+    submit(id, driver_.now());
     i = 0;  // others may wait for it
   }
 }
@@ -250,7 +250,7 @@ void CudaExecutor::cancel(const InstanceId& what) noexcept {
   lives_[id].cancelled = true;
   if (lives_[id].submitted) return;
   std::erase(waiting_, id);
-  finish(id, now(), false);
+  finish(id, driver_.now(), false);
 }
 
 bool CudaExecutor::lost(const InstanceId& what) const noexcept {
@@ -306,7 +306,7 @@ void CudaExecutor::spoil_readers(std::uint16_t dead) noexcept {
 // The scheduler asks this first: it hears of a device's end before it hears of what that was doing,
 // and that it is back when it has heard of all that.
 std::size_t CudaExecutor::poll(std::span<DeviceEvent> out) noexcept {
-  look(now());
+  look(driver_.now());
   for (std::uint16_t d = 0; d < gpus_.size() && finished_.empty() && events_.empty(); ++d) {
     Health answers = Health::Answers;
     if (gpus_[d]->health.compare_exchange_strong(answers, Health::Up)) events_.push_back({d, true});
