@@ -1,5 +1,6 @@
 #include "emulator/gpu_run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -83,11 +84,11 @@ class Player {
       scheduler_->step(now());
       scheduler_->publish();
       take_events();
-      if (options_.progress && now() >= told_) {
-        told_ = now() + 10 * kMillisecond;
-        going = options_.progress(ended_);
-        executor_->recover();
-      }
+      if (now() < told_) continue;
+      told_ = now() + 50 * kMillisecond;
+      going = !options_.progress || options_.progress(ended_);
+      executor_->recover();
+      demand_a_device();
     }
     result_.frames.resize(ended_);
     result_.copies = executor_->copies();
@@ -95,6 +96,16 @@ class Player {
   }
 
  private:
+  // Without any for a while, nothing will come of it.
+  void demand_a_device() {
+    const auto up = [](const runtime::DeviceStatus& device) { return device.up; };
+    if (std::ranges::any_of(board_.devices(), up)) seen_ = now();
+    if (now() - seen_ < kSecond) return;
+    const cuda::Status& trouble = executor_->trouble();
+    throw std::runtime_error("no device is left: " +
+                             (trouble.ok() ? "they told nothing for too long" : trouble.text()));
+  }
+
   std::vector<runtime::CellBoard> boards() const {
     std::vector<runtime::CellBoard> boards;
     boards.emplace_back(graph_.graph, frame_.format().ring, frame::kOpNames,
@@ -130,7 +141,7 @@ class Player {
       arrivals_[0].add(slot_, received_[next_], 0, 1);
       scheduler_->fed({0, slot_}, received_[next_], time);
       ++next_;
-      last_sample_[slot_] = time;
+      last_sample_[slot_] = options_.at_once ? time : air_start_ + frame_.symbol(load.step).end;
       return;
     }
     if (begun_ == options_.frames ||
@@ -210,8 +221,8 @@ class Player {
   runtime::Scoreboard board_;
   std::vector<runtime::Arrivals> arrivals_;
   std::unique_ptr<runtime::Policy> policy_;
+  std::unique_ptr<frame::GpuPlace> place_;  // outlives the driver, which ends what copies there
   std::unique_ptr<cuda::Driver> driver_;
-  std::unique_ptr<frame::GpuPlace> place_;
   std::unique_ptr<frame::GpuCells> cells_;
   std::unique_ptr<runtime::CudaExecutor> executor_;
   std::unique_ptr<runtime::Scheduler> scheduler_;
@@ -222,7 +233,7 @@ class Player {
   std::uint64_t begun_ = 0, ended_ = 0;
   std::uint16_t slot_ = 0;  // of the newest frame
   std::size_t next_ = 0;    // the symbol of it that comes next, in received_
-  Tick air_start_ = 0, told_ = 0;
+  Tick air_start_ = 0, told_ = 0, seen_ = now();
 };
 
 void demand(const cuda::Status& status, const char* what) {

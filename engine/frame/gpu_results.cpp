@@ -1,5 +1,6 @@
 // What each opcode leaves on a GPU for those that follow it, where they may run on another.
 #include <algorithm>
+#include <utility>
 
 #include "frame/gpu_arrays.hpp"
 
@@ -17,6 +18,18 @@ std::size_t room_at(std::span<const CodeBlockPlace> places, std::uint32_t index,
                     std::size_t CodeBlockPlace::*offset, std::size_t all) {
   const std::size_t end = index + 1 < places.size() ? places[index + 1].*offset : all;
   return end - places[index].*offset;
+}
+
+// Pieces of one array, adjacent ones as one: a copy costs the host as much as a launch.
+void add_of_array(std::vector<GpuPiece>& pieces, std::vector<GpuPiece> of_array) {
+  const auto begin = [](const GpuPiece& each) { return static_cast<std::byte*>(each.at); };
+  std::ranges::sort(of_array, {}, begin);
+  const std::size_t before = pieces.size();
+  for (const GpuPiece& each : of_array)
+    if (pieces.size() > before && begin(pieces.back()) + pieces.back().bytes == begin(each))
+      pieces.back().bytes += each.bytes;
+    else
+      pieces.push_back(each);
 }
 
 }  // namespace
@@ -72,58 +85,58 @@ std::vector<GpuPiece> GpuUplink::received(std::uint32_t ordinal) const {
 
 std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {
   const auto places = frame_.code_blocks(kUp);
-  std::vector<GpuPiece> pieces;
-  for (const std::uint32_t c :
-       frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
-    pieces.push_back(
+  std::vector<GpuPiece> soft, pieces;
+  for (const auto c : frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
+    soft.push_back(
         piece(soft_ + places[c].coded_offset,
               room_at(places, c, &CodeBlockPlace::coded_offset, frame_.coded_bytes(kUp))));
+  add_of_array(pieces, std::move(soft));
   return pieces;
 }
 
 std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
   const auto blocks = frame_.transport_blocks(kUp);
   const auto places = frame_.code_blocks(kUp);
-  std::vector<GpuPiece> pieces;
-  for (const std::uint32_t c :
-       frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal])) {
+  std::vector<GpuPiece> judgements, found, payloads, infos, pieces;
+  for (const auto c : frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal])) {
     const TransportBlock& block = blocks[places[c].transport_block];
-    const std::uint32_t place = code_blocks_.place(c);
-    pieces.push_back(piece(judged + place, 1));
-    pieces.push_back(piece(results + place, 1));
+    judgements.push_back(piece(judged + code_blocks_.place(c), 1));
+    found.push_back(piece(results + code_blocks_.place(c), 1));
     if (frame_.plan(block).C() == 1)
-      pieces.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+      payloads.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
     else
-      pieces.push_back(
+      infos.push_back(
           piece(info_ + places[c].info_offset,
                 room_at(places, c, &CodeBlockPlace::info_offset, frame_.info_bytes(kUp))));
   }
+  for (auto* each : {&judgements, &found, &payloads, &infos})
+    add_of_array(pieces, std::move(*each));
   return pieces;
 }
 
-// Judgements of code blocks, and the transport blocks that are whole.
+// The transport blocks that end there, with what is known of all of their code blocks.
 std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Uplink)[ordinal];
   const auto blocks = frame_.transport_blocks(kUp);
-  std::vector<GpuPiece> pieces;
-  for (const std::uint32_t c : frame_.code_blocks_at(symbol)) {
-    pieces.push_back(piece(judged + code_blocks_.place(c), 1));
-    pieces.push_back(piece(results + code_blocks_.place(c), 1));
-  }
+  std::vector<GpuPiece> judgements, goods, payloads, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
     if (blocks[b].last_symbol != symbol) continue;
-    pieces.push_back(piece(good + b, 1));
-    pieces.push_back(piece(payload + blocks[b].payload_offset, payload_bytes(frame_, blocks[b])));
+    for (std::uint32_t r = 0; r < frame_.plan(blocks[b]).C(); ++r)
+      judgements.push_back(piece(judged + code_blocks_.place(blocks[b].first_code_block + r), 1));
+    goods.push_back(piece(good + b, 1));
+    payloads.push_back(piece(payload + blocks[b].payload_offset, payload_bytes(frame_, blocks[b])));
   }
+  for (auto* each : {&judgements, &goods, &payloads}) add_of_array(pieces, std::move(*each));
   return pieces;
 }
 
 std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
-  std::vector<GpuPiece> pieces;
+  std::vector<GpuPiece> payloads, pieces;
   for (const TransportBlock& block : frame_.transport_blocks(kDown))
     if (block.first_symbol == symbol)
-      pieces.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+      payloads.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+  add_of_array(pieces, std::move(payloads));
   return pieces;
 }
 
@@ -137,18 +150,20 @@ GpuPiece GpuDownlink::coded_of(std::uint32_t transport_block) const {
 std::vector<GpuPiece> GpuDownlink::encoded(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
   const auto blocks = frame_.transport_blocks(kDown);
-  std::vector<GpuPiece> pieces;
+  std::vector<GpuPiece> coded, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
-    if (blocks[b].first_symbol == symbol) pieces.push_back(coded_of(b));
+    if (blocks[b].first_symbol == symbol) coded.push_back(coded_of(b));
+  add_of_array(pieces, std::move(coded));
   return pieces;
 }
 
 // Precode reads coded bits, of all blocks that have some in the symbol.
 std::vector<GpuPiece> GpuDownlink::modulated(std::uint32_t ordinal) const {
-  std::vector<GpuPiece> pieces;
+  std::vector<GpuPiece> coded, pieces;
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
   for (const Allocation& each : frame_.allocations(symbol))
-    if (each.count != 0) pieces.push_back(coded_of(each.transport_block));
+    if (each.count != 0) coded.push_back(coded_of(each.transport_block));
+  add_of_array(pieces, std::move(coded));
   return pieces;
 }
 

@@ -85,6 +85,8 @@ def demo(
     if seconds is None:
         seconds = 0.0 if frames else 10.0
     run, output = Run(frames=frames, seconds=seconds), Output(live, json)
+    if partitions > 1 and device is not Device.cuda:
+        raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")
     if device is Device.cuda:
         from carillon.commands.gpu_demo import demo as run_gpu_demo
 
@@ -474,8 +476,8 @@ def simulate(
 ) -> None:
     """Compare policies for a pool of GPUs on simulated ones, in virtual time.
 
-    Nothing is computed or measured: kernel times are assumed. A trace for Perfetto lies beside the
-    results. Ctrl-C keeps the runs that are whole.
+    Nothing is computed: kernel times are assumed, or those of a device profile. A trace for
+    Perfetto lies beside the results. Ctrl-C keeps the runs that are whole.
     """
     from carillon.commands.simulate import simulate as run_simulate
 

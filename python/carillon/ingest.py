@@ -274,7 +274,7 @@ def _hidden(limit: float | None, rows: Sequence[Row]) -> list[str]:
     """As with the slides' first link, over which staged was as fast as direct."""
     if limit is None:
         return []
-    rates = [row.mbps or 0.0 for row in rows if row.path in ("staged", "staged-host")]
+    rates = [row.mbps or 0.0 for row in rows if row.path == "staged"]
     best = max(rates, default=0.0)
     if best < _HIDES * limit:
         return []

@@ -242,6 +242,24 @@ TEST(GpuCells, ServeBlocksThatSpanSymbolsOnOneDevice) {
   EXPECT_THROW(Station(cell, "adaptive", 2, 1), std::invalid_argument);
 }
 
+// Code blocks happen to end with their symbols, transport blocks go on: what is known of the first
+// ones comes from other devices.
+TEST(GpuCells, ServeTransportBlocksOfSeveralSymbolsOnSeveralDevices) {
+  FrameFormat format = test::small_format();
+  format.numerology.fft_size = 2048;
+  format.numerology.subcarriers = 1200;
+  format.schedule = "PPUU";
+  format.uplink.modulation = ModulationChoice::Qam64;
+  format.uplink.rate = 0.66;
+  const Frame frame(format);
+  EXPECT_TRUE(blocks_within_symbols(frame));
+  EXPECT_EQ(frame.plan(frame.transport_blocks(Direction::Uplink)[0]).C(), 2U);
+  std::uint64_t copies = 0, again = 0;
+  for (const std::string_view policy : {"task-level", "symbol-level"})
+    serve(format, policy, 2, 0, copies, again);
+  EXPECT_GT(copies, 0U);
+}
+
 TEST(GpuCells, LoseNothingWithTheirDevices) {
   std::uint64_t again = 0;
   for (const std::string_view policy : runtime::pool_policy_names()) {

@@ -62,6 +62,24 @@ def test_what_is_impossible_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("limits", "frames"),
+    [(Run(frames=7), 7), (Run(seconds=0.05), 50), (Run(frames=20, seconds=0.005), 5)],
+)
+def test_the_first_limit_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limits: Run, frames: int
+) -> None:
+    monkeypatch.setattr(core, "run_on_gpus", synthetic_run(0))
+    demo("laptop-8x2", limits, 1, tmp_path / "run", as_json=False)
+    result = json.loads((tmp_path / "run" / "gpu.json").read_text(encoding="utf-8"))
+    assert result["frames"] == frames
+
+
+def test_without_a_limit_one_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="give --frames"):
+        demo("laptop-8x2", Run(), 1, tmp_path / "run", as_json=False)
+
+
 def test_two_cells_are_one_too_many() -> None:
     words = ["demo", "--device", "cuda", "--cell", "laptop-8x2", "--cell", "laptop-8x2"]
     done = subprocess.run(
@@ -69,6 +87,15 @@ def test_two_cells_are_one_too_many() -> None:
     )
     assert done.returncode == 2
     assert "one cell at a time" in done.stderr
+
+
+def test_partitions_are_of_a_gpu() -> None:
+    words = ["demo", "--partitions", "4"]
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "needs --device cuda" in done.stderr
 
 
 @pytest.mark.skipif(bool(core.cuda_machine()["devices"]), reason="there is a GPU")

@@ -96,7 +96,7 @@ def test_a_measurement_without_what_a_study_needs_is_told(tmp_path: Path) -> Non
     source = results(tmp_path / "in", rows=[])
     result = call("study", "gpu-partitions", "--from", source, "--folder", tmp_path / "out")
     assert result.returncode == 77
-    assert "measured, but nothing of gpu-partitions" in result.stderr
+    assert "nothing of gpu-partitions is there" in result.stderr
 
 
 def test_a_wrong_file_is_told_with_its_key(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ class Sums final : public DeviceWork {
   }
 
   std::size_t most_frames = 64;
+  Tick launching = 0;  // what a launch takes the host
 
   Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept override {
     const Work& work = cells_[cell].work[instruction];
@@ -44,6 +45,7 @@ class Sums final : public DeviceWork {
   }
   cuda::Status launch(const InstanceId& what, std::uint16_t device,
                       cuda::Stream stream) noexcept override {
+    gpus_.pass(launching);
     gpus_.add(stream, [this, what, device] {
       std::uint64_t sum = seed_of(what);
       for (const std::uint16_t source : cells_[what.cell].graph[what.instruction].sources)
@@ -334,6 +336,17 @@ TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
       again += rig.again();
     }
   EXPECT_GT(again, 100U);
+}
+
+// The host loads a kernel when it is first launched: that is no silence of the device.
+TEST(CudaExecutor, LaunchesMayTakeLongerThanADeviceIsWaitedFor) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Rig rig(3, policy, 1, 5 * kMillisecond);
+    rig.work().launching = 60 * kMillisecond;
+    rig.run(6);
+    EXPECT_EQ(rig.done(), 6 * rig.cells()) << policy;
+    EXPECT_EQ(rig.again(), 0U) << policy;
+  }
 }
 
 TEST(CudaExecutor, GivesUpWhatIsAbandonedAndKeepsTheRestRight) {

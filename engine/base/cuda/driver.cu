@@ -49,9 +49,12 @@ class RealDriver final : public Driver {
   RealDriver(const RealDriver&) = delete;
   RealDriver& operator=(const RealDriver&) = delete;
   ~RealDriver() override {
-    for (Gpu& gpu : gpus_) {
+    for (Gpu& gpu : gpus_) {  // whose streams may wait for each other's words
       (void)cuda::use(gpu.device);
       (void)finish();
+    }
+    for (Gpu& gpu : gpus_) {
+      (void)cuda::use(gpu.device);
       for (cudaStream_t stream : gpu.streams) (void)cudaStreamDestroy(stream);
       for (cudaEvent_t event : gpu.marks) (void)cudaEventDestroy(event);
       if (gpu.told != nullptr) (void)cudaFreeHost(gpu.told);
@@ -94,10 +97,8 @@ class RealDriver final : public Driver {
     return error == cudaErrorNotReady ? Status() : Status(error);
   }
   Status revive(std::uint16_t device) noexcept override {
-    if (const Status used = use(device); !used.ok()) return used;
-    if (partitions_.parts() == 0) return finish();
-    for (const cudaStream_t stream : gpus_[device].streams)  // the others go on
-      if (const Status ended(cudaStreamSynchronize(stream)); !ended.ok()) return ended;
+    for (const cudaStream_t stream : gpus_[device].streams)
+      if (const Status done(cudaStreamQuery(stream)); !done.ok()) return done;
     return {};
   }
 

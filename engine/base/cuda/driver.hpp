@@ -46,8 +46,8 @@ class Driver {
 
   /// Whether the device still takes orders, as far as the host knows without waiting for it.
   virtual Status answers(std::uint16_t device) noexcept = 0;
-  /// Whether the device answers again, and is done with all that it was ever given. Takes its time;
-  /// for a thread that has some. Other calls may go on meanwhile, for other devices.
+  /// Whether the device answers again, and is done with all that it was ever given. Does not wait
+  /// for it. Other threads may use other devices meanwhile.
   virtual Status revive(std::uint16_t device) noexcept = 0;
 };
 

@@ -135,8 +135,14 @@ void CudaExecutor::submit(std::uint32_t id, Tick now) noexcept {
   live.ticket = ++ticket_;
   places_[live.place].ticket = live.ticket;
   given_.push_back(id);
-  if (gpu.busy++ == 0) gpu.told = now;
-  if (!order(live).ok()) fail(live.device, now);
+  ++gpu.busy;
+  // Lest what it told long ago looks like a later value.
+  driver_.release(live.device, live.place, live.ticket - 1);
+  const cuda::Status taken = order(live);
+  gpu.told = driver_.now();  // a first launch takes the host long, and is no silence of the device
+  if (taken.ok()) return;
+  if (trouble_.ok()) trouble_ = taken;
+  fail(live.device, now);
 }
 
 cuda::Status CudaExecutor::order(const Live& live) {
@@ -207,8 +213,19 @@ void CudaExecutor::look(Tick now) noexcept {
     given_.erase(given_.begin() + static_cast<std::ptrdiff_t>(i));
     done(id, now);
   }
+  look_for_silence(now);
+}
+
+// The one that has been silent for longest: others may only be waiting for it.
+void CudaExecutor::look_for_silence(Tick now) noexcept {
+  const auto waits = [&](std::uint16_t d) { return up(d) && gpus_[d]->busy != 0; };
+  auto oldest = static_cast<std::uint16_t>(gpus_.size());
   for (std::uint16_t d = 0; d < gpus_.size(); ++d)
-    if (up(d) && gpus_[d]->busy != 0 && now - gpus_[d]->told > options_.patience) fail(d, now);
+    if (waits(d) && (oldest == gpus_.size() || gpus_[d]->told < gpus_[oldest]->told)) oldest = d;
+  if (oldest == gpus_.size() || now - gpus_[oldest]->told <= options_.patience) return;
+  fail(oldest, now);
+  for (std::uint16_t d = 0; d < gpus_.size(); ++d)
+    if (waits(d)) gpus_[d]->told = now;
 }
 
 void CudaExecutor::done(std::uint32_t id, Tick now) noexcept {

@@ -68,8 +68,10 @@ class CudaExecutor final : public Executor {
   std::size_t poll(std::span<DeviceEvent> out) noexcept override;
   bool lost(const InstanceId& what) const noexcept override;
 
-  /// Asks devices that have failed whether they answer. For a thread that has time.
+  /// Asks devices that have failed whether they answer. Any thread.
   void recover() noexcept;
+  /// What the first order that was refused was refused with.
+  const cuda::Status& trouble() const { return trouble_; }
   /// Copies from device to device so far.
   std::uint64_t copies() const { return copied_; }
 
@@ -122,6 +124,7 @@ class CudaExecutor final : public Executor {
   std::uint16_t holder(std::uint32_t place) const;
 
   void look(Tick now) noexcept;
+  void look_for_silence(Tick now) noexcept;
   void done(std::uint32_t id, Tick now) noexcept;
   void finish(std::uint32_t id, Tick now, bool failed) noexcept;
   void fail(std::uint16_t device, Tick now) noexcept;
@@ -141,7 +144,8 @@ class CudaExecutor final : public Executor {
   std::vector<std::uint32_t> waiting_, given_;  // not submitted, in order; submitted, in order
   std::vector<Finished> finished_;
   std::vector<DeviceEvent> events_;
-  std::uint32_t ticket_ = 0;
+  std::uint32_t ticket_ = ~0U - 100;  // it turns soon, so that this is nothing rare
+  cuda::Status trouble_;
   std::uint64_t copied_ = 0;
 };
 

@@ -33,7 +33,7 @@ def demo(
     loaded = cells.load(cell or _CELL)
     loaded.check(run)
     frame_ms = runfolder.describe(loaded.cell)["frame_ms"]
-    frames = run.frames or max(1, round(run.seconds * 1e3 / frame_ms))
+    frames = _frames(run, frame_ms)
     about = circumstances()
     with Interrupts() as interrupts:
         found = _carry_out(plan_text(loaded.cell, run), frames, partitions, interrupts)
@@ -46,6 +46,16 @@ def demo(
     if interrupts.count:
         raise KeyboardInterrupt
     return bool(result["done"]) and not result["failed_blocks"]
+
+
+def _frames(run: Run, frame_ms: float) -> int:
+    """Whichever limit comes first."""
+    limits = [run.frames] if run.frames else []
+    if run.seconds:
+        limits.append(max(1, round(run.seconds * 1e3 / frame_ms)))
+    if not limits:
+        raise RunError("--device cuda needs a limit: give --frames, or --seconds above 0")
+    return min(limits)
 
 
 def _carry_out(plan: str, frames: int, partitions: int, interrupts: Interrupts) -> dict[str, Any]:

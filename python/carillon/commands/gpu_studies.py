@@ -25,38 +25,45 @@ def study(chosen: GpuStudy, source: Path | None, folder: Path | None, *, as_json
     own = [row for one in found for row in chosen.of(one)]
     rows = [*own, *chosen.beside(own)]
     target = runfolder.made(folder or Path("runs") / f"study-{chosen.name}")
-    _write(target, chosen, rows)
+    _write(target, chosen, own, rows)
     console = Console(stderr=as_json, highlight=False, markup=False)
     if as_json:
-        print(json.dumps(_about(chosen, rows), indent=2, ensure_ascii=False))
+        print(json.dumps(_about(chosen, own, rows), indent=2, ensure_ascii=False))
     print_table(console, _table(rows))
     console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if not found:
         raise NotMeasuredError(how_to_measure(chosen, source))
     if not own:
         files = ", ".join(str(one.folder) for one in found)
-        raise NotMeasuredError(f"{files}: measured, but nothing of {chosen.name}")
+        raise NotMeasuredError(f"{files}: nothing of {chosen.name} is there")
 
 
-def _about(chosen: GpuStudy, rows: Sequence[Row]) -> dict[str, object]:
+def _about(chosen: GpuStudy, own: Sequence[Row], rows: Sequence[Row]) -> dict[str, object]:
     return {
         "study": chosen.name,
         "title": chosen.title,
+        "gpu_measured": _measured(own),
         "version": core.version,
         "rows": [asdict(row) for row in rows],
     }
 
 
-def _write(target: Path, chosen: GpuStudy, rows: Sequence[Row]) -> None:
+def _measured(own: Sequence[Row]) -> bool:
+    """Whether a GPU was; what is synthetic was made up."""
+    return any(row.source == "measured" for row in own)
+
+
+def _write(target: Path, chosen: GpuStudy, own: Sequence[Row], rows: Sequence[Row]) -> None:
     from carillon.plots import gpu as picture  # with matplotlib, which takes its time
 
-    text = json.dumps(_about(chosen, rows), indent=2, ensure_ascii=False)
+    text = json.dumps(_about(chosen, own, rows), indent=2, ensure_ascii=False)
     (target / "study.json").write_text(text + "\n", encoding="utf-8")
     with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, [field.name for field in fields(Row)])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
-    picture.draw(target, rows)
+    title = chosen.title if _measured(own) else f"{chosen.title}: no GPU was measured"
+    picture.draw(target, rows, title)
 
 
 def _table(rows: Sequence[Row]) -> Table:

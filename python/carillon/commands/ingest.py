@@ -51,6 +51,7 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
         "version": core.version,
         **around,
         "descriptor_ns": core.ingest_descriptor_ns(),
+        "stopped": interrupts.count > 0,
         "warnings": ingest.warnings(around, rows),
         "published": [each.row() for each in ingest.PUBLISHED],
         "rows": [asdict(row) for row in [*rows, *ingest.missing(around)]],

@@ -110,6 +110,8 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
         )
     if origin is list:
         return "a list, each " + _allowed(args[0], [])
+    if origin is dict:
+        return "a section, each " + _allowed(args[1], [])
     names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     return names[annotation] + _range(metadata)
 

@@ -18,10 +18,11 @@ _BAR, _AROUND = 0.22, 0.9  # inches
 _LEAST_BARS = 3  # that there is room for
 
 
-def draw(folder: Path, rows: Sequence[Row]) -> None:
+def draw(folder: Path, rows: Sequence[Row], title: str) -> None:
     """study.png and study.svg."""
     with style.applied():
         drawn = panels(rows)
+        drawn.suptitle(title, fontsize=9)
         drawn.savefig(folder / "study.png", dpi=160)
         drawn.savefig(folder / "study.svg", metadata={"Date": None})
 

@@ -154,7 +154,11 @@ def load(file: Path, frames: int | None = None) -> Described:
         try:
             profile = profiles.load(file.parent / study.profile)
         except FileNotFoundError:
-            message = f"is '{study.profile}', neither {' nor '.join(PROFILES)} nor a file"
+            kinds = " nor ".join(PROFILES)
+            message = (
+                f"is '{study.profile}', neither {kinds} nor a file; "
+                "`carillon calibrate --gpu` writes one"
+            )
             wrong.append((("profile",), message))
         else:
             wrong += _check_profile(study, cells, profile)
