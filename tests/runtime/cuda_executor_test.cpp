@@ -293,7 +293,7 @@ TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
 TEST(CudaExecutor, LosesNoFrameWithADevice) {
   std::uint64_t again = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4), 2 * kMillisecond);
       rig.expect_faults();
       rig.run(12, [](Rig& r) {
@@ -321,7 +321,7 @@ TEST(CudaExecutor, LosesNoFrameWithADevice) {
 TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
   std::uint64_t again = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4), 100 * kMicrosecond);
       rig.expect_faults();
       rig.run(12, [](Rig& r) {
@@ -352,7 +352,7 @@ TEST(CudaExecutor, LaunchesMayTakeLongerThanADeviceIsWaitedFor) {
 TEST(CudaExecutor, GivesUpWhatIsAbandonedAndKeepsTheRestRight) {
   std::uint64_t dropped = 0;
   for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4));
       rig.run(12, [](Rig& r) {
         if (r.dice().chance(0.05)) r.abandon();

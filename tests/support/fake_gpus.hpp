@@ -53,13 +53,17 @@ class FakeGpus : public cuda::Driver {
   /// Carries out one order that may be next, which takes a microsecond; false: there is none.
   bool step() {
     pass(kMicrosecond);
-    std::vector<std::pair<Gpu*, Orders*>> can;
-    for (Gpu& gpu : gpus_)
-      for (auto& orders : gpu.streams)
-        if (!gpu.lost && !gpu.hung && !orders->queue.empty() && may(gpu, orders->queue.front()))
-          can.emplace_back(&gpu, orders.get());
-    if (can.empty()) return false;
-    auto& [gpu, orders] = can[random_.next() % can.size()];
+    const std::size_t streams = gpus_[0].streams.size(), all = gpus_.size() * streams;
+    const std::size_t first = random_.next() % all;
+    Gpu* gpu = nullptr;
+    Orders* orders = nullptr;
+    for (std::size_t i = 0; i < all && orders == nullptr; ++i) {
+      gpu = &gpus_[(first + i) % all / streams];
+      Orders* const its = gpu->streams[(first + i) % streams].get();
+      if (!its->queue.empty() && !gpu->lost && !gpu->hung && may(*gpu, its->queue.front()))
+        orders = its;
+    }
+    if (orders == nullptr) return false;
     Order order = std::move(orders->queue.front());
     orders->queue.pop_front();
     if (order.kind == Order::Kind::Work && order.teller != kNobody && gpus_[order.teller].lost)
