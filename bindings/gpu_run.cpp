@@ -22,12 +22,12 @@ nb::dict run_on_gpus(const std::string& plan_text, std::uint64_t frames, const s
                      std::uint32_t partitions, const Progress& progress) {
   const app::RunPlan plan = checked_plan(plan_text);
   const frame::Frame frame(plan.cell);
-  emulator::GpuPool pool;
+  frame::GpuPool pool;
   emulator::GpuRunResult run;
   {
     const nb::gil_scoped_release released;
     constexpr std::size_t kAll = 64;
-    pool = emulator::this_machines(partitions, frame::blocks_within_symbols(frame) ? kAll : 1);
+    pool = frame::this_machines(partitions, frame::blocks_within_symbols(frame) ? kAll : 1);
     emulator::GpuRunOptions options;
     options.frames = frames;
     options.policy = policy;

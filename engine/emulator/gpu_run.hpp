@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/cuda/driver.hpp"
 #include "base/tick.hpp"
 #include "emulator/radio_plan.hpp"
-#include "frame/gpu_cells.hpp"
+#include "frame/gpu_pool.hpp"
 
 namespace carillon::emulator {
 
@@ -40,22 +38,9 @@ struct GpuRunResult {
   std::uint64_t copies = 0;            ///< between devices
 };
 
-/// The devices, all alike, and how they are had once it is known what they need.
-struct GpuPool {
-  std::string name;
-  std::uint16_t devices = 1;
-  std::uint32_t sms = 1;  ///< of each
-  std::function<std::unique_ptr<cuda::Driver>(const cuda::DriverOptions&)> driver;
-  std::function<std::unique_ptr<frame::GpuPlace>(cuda::Driver&)> place;
-};
-
 /// Throws std::invalid_argument naming the option or key that is impossible, std::runtime_error
 /// when a device fails before the run or has too little memory.
-GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio, const GpuPool& pool,
-                         const GpuRunOptions& options);
-
-/// At most so many of this machine's devices, or its first one's partitions when there are more
-/// than one. Throws std::runtime_error saying why it cannot be.
-GpuPool this_machines(std::uint32_t partitions, std::size_t most);
+GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio,
+                         const frame::GpuPool& pool, const GpuRunOptions& options);
 
 }  // namespace carillon::emulator

@@ -33,8 +33,8 @@ class Working final : public FakeGpus {
   }
 };
 
-GpuPool imaginary(std::uint16_t devices) {
-  GpuPool pool;
+frame::GpuPool imaginary(std::uint16_t devices) {
+  frame::GpuPool pool;
   pool.devices = devices;
   pool.sms = 132;
   pool.driver = [devices](const cuda::DriverOptions& options) {
@@ -124,8 +124,8 @@ GPU_TEST(GpuRun, RunsOnThisMachinesDevices) {
   for (const std::uint32_t partitions : {1U, 2U})
     for (const char* policy : {"adaptive", "task-level", "scoreboard"}) {
       options.policy = policy;
-      expect_all_good(run_on_gpus(frame, test::clear_air(), this_machines(partitions, 8), options),
-                      200);
+      expect_all_good(
+          run_on_gpus(frame, test::clear_air(), frame::this_machines(partitions, 8), options), 200);
     }
 }
 
