@@ -135,11 +135,12 @@ void CudaExecutor::submit(std::uint32_t id, Tick now) noexcept {
   live.ticket = ++ticket_;
   places_[live.place].ticket = live.ticket;
   given_.push_back(id);
-  ++gpu.busy;
+  if (gpu.busy++ == 0) gpu.told = now;
   // Lest what it told long ago looks like a later value.
   driver_.release(live.device, live.place, live.ticket - 1);
   const cuda::Status taken = order(live);
-  gpu.told = driver_.now();  // a first launch takes the host long, and is no silence of the device
+  // A first launch takes the host long, which is no silence of the device.
+  gpu.told += driver_.now() - now;
   if (taken.ok()) return;
   if (trouble_.ok()) trouble_ = taken;
   fail(live.device, now);
