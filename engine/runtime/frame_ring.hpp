@@ -38,13 +38,15 @@ class FrameRing {
     return now == State::Virgin || now == State::Free;
   }
 
-  /// Won: the caller fills the slot and calls fill_done. A frame cannot begin twice.
-  Begin begin(std::uint64_t frame) noexcept {
+  /// Won: the caller fills the slot and calls fill_done. A frame cannot begin twice, unless it is
+  /// over and to be done `again`.
+  Begin begin(std::uint64_t frame, bool again = false) noexcept {
     std::atomic<std::uint64_t>& word = at(slot(frame));
     std::uint64_t seen = word.load(std::memory_order_acquire);
     for (;;) {
       const State state = state_of(seen);
-      const bool free = state == State::Virgin || (state == State::Free && frame > frame_of(seen));
+      const std::uint64_t next = frame_of(seen) + (again ? 0 : 1);
+      const bool free = state == State::Virgin || (state == State::Free && frame >= next);
       if (!free) {
         const bool same = frame_of(seen) == frame;
         return same && (state == State::Filling || state == State::Live) ? Begin::AlreadyLive

@@ -262,15 +262,32 @@ Runtime::Cell Runtime::cell(std::uint16_t number) const noexcept {
 
 bool Runtime::Cell::begin(std::uint64_t frame, Tick air_start,
                           std::span<const std::uint32_t> chunks) const noexcept {
-  State& self = *state_;
-  const FrameRing::Begin won = self.ring.begin(frame);
+  const FrameRing::Begin won = state_->ring.begin(frame);
   if (won != FrameRing::Begin::Won) return won == FrameRing::Begin::AlreadyLive;
+  return fill(*state_, frame, air_start, chunks, {});
+}
+
+bool Runtime::Cell::begin_again(std::uint64_t frame, Tick air_start,
+                                std::span<const std::uint32_t> chunks,
+                                std::span<const Item> came) const noexcept {
+  return state_->ring.begin(frame, true) == FrameRing::Begin::Won &&
+         fill(*state_, frame, air_start, chunks, came);
+}
+
+// The slot is ours until it is live.
+bool Runtime::Cell::fill(State& self, std::uint64_t frame, Tick air_start,
+                         std::span<const std::uint32_t> chunks,
+                         std::span<const Item> came) noexcept {
   const std::uint16_t slot = self.ring.slot(frame);
   Requests::Begun& begun = self.requests.begun[slot];
   begun.air_start = air_start;
   for (std::uint16_t i = 0; i < self.graph.size(); ++i) {
     const std::uint32_t most = self.graph[i].chunks;
     begun.chunks[i] = i < chunks.size() ? std::min(chunks[i], most) : most;
+  }
+  for (const auto& [instruction, item] : came) {
+    self.arrivals.add(slot, instruction, item, begun.chunks[instruction]);
+    self.requests.set(self.requests.fed, slot, instruction);
   }
   self.live.fetch_add(1, std::memory_order_relaxed);
   self.ring.fill_done(frame);

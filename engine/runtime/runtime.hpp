@@ -64,6 +64,16 @@ class Runtime {
     bool begin(std::uint64_t frame, Tick air_start,
                std::span<const std::uint32_t> chunks = {}) const noexcept;
 
+    /// An item that has come from outside.
+    struct Item {
+      std::uint16_t instruction;
+      std::uint32_t item;
+    };
+    /// As begin(), of a frame that was abandoned and released, and is to be done after all. What
+    /// `came` so far counts as arrived however late it is.
+    bool begin_again(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks,
+                     std::span<const Item> came) const noexcept;
+
     /// Any thread. The frame's place in the ring is free: nobody, receivers included, is at the
     /// frame that had it, and a later one can begin. Stays so until someone begins one.
     bool vacant(std::uint64_t frame) const noexcept;
@@ -124,6 +134,8 @@ class Runtime {
    private:
     friend class Runtime;
     explicit Cell(State& state) : state_(&state) {}
+    static bool fill(State& state, std::uint64_t frame, Tick air_start,
+                     std::span<const std::uint32_t> chunks, std::span<const Item> came) noexcept;
     static bool enter(State& state, std::uint64_t frame) noexcept;
     static void leave(State& state, std::uint64_t frame) noexcept;
     static Arrival record(State& state, std::uint64_t frame, std::uint16_t instruction,

@@ -401,6 +401,29 @@ TEST(Runtime, ARingPlaceIsRefusedUntilItsFrameIsReleased) {
   EXPECT_TRUE(small.cell.begin(2, 0));
 }
 
+TEST(Runtime, AFrameThatWasGivenUpCanBeDoneAgain) {
+  Small small;
+  ASSERT_TRUE(small.cell.begin(0, 0));
+  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Accepted);
+  small.cell.abandon(0);
+  EXPECT_TRUE(small.finish(0));
+  const Runtime::Cell::Item came{0, 1};
+  EXPECT_FALSE(small.cell.begin_again(0, 0, {}, {&came, 1}));  // not before it is released
+  small.cell.release(0);
+  small.world.sample(0, 0, 0) = small.world.sample(0, 0, 1) = 1;
+  EXPECT_TRUE(small.cell.begin_again(0, 0, {}, {&came, 1}));
+  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Duplicate);
+  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Accepted);
+  EXPECT_TRUE(small.finish(0));
+  EXPECT_EQ(small.world.missing.load(), 0U);
+  small.cell.release(0);
+  ASSERT_TRUE(small.cell.begin(2, 0));
+  small.cell.abandon(2);
+  EXPECT_TRUE(small.finish(2));
+  small.cell.release(2);
+  EXPECT_FALSE(small.cell.begin_again(0, 0, {}, {}));  // an older one than the last
+}
+
 // A ring whose size does not divide 2³²: a number cut to 32 bits would have another slot.
 TEST(Runtime, FrameNumbersGoOnBeyondThirtyTwoBits) {
   GraphBuilder builder;
