@@ -87,6 +87,8 @@ UplinkIngest::UplinkIngest(const Layout& layout, Transport& transport, SymbolSin
       symbol_states_(std::make_unique<SymbolState[]>(std::size_t{options.ring} *
                                                      layout.symbols(Carries::Uplink).size())),
       cells_(std::make_unique<std::atomic<std::uint64_t>[]>(std::size_t{options.ring} * packets_)),
+      samples_(std::make_unique<std::atomic<const std::int16_t*>[]>(std::size_t{options.ring} *
+                                                                    packets_)),
       receivers_(transport.receivers()) {
   // No slot's first frame, nor any later one, has the number of the lap before it.
   for (std::size_t s = 0; s < ring_; ++s)
@@ -140,7 +142,8 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   const auto frame = static_cast<std::uint64_t>(sighting.number);
   if (heard_.load(std::memory_order_relaxed) < frame) raise(heard_, frame);
 
-  auto& own = cell(frame, ids.symbol, ids.antenna);
+  const std::size_t index = cell(frame, ids.symbol, ids.antenna);
+  auto& own = cells_[index];
   const Entry entry = hold.take(frame);
   std::uint64_t before = own.load(std::memory_order_relaxed);
   if (tag_of(before) == static_cast<std::uint32_t>(frame)) return reject(Reject::Duplicate);
@@ -167,6 +170,7 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
                                    std::memory_order_relaxed))
     return reject(Reject::Duplicate);
   receiver.strange = {};
+  samples_[index].store(packet.samples, std::memory_order_release);
   note(frame, ids.symbol, when);
   sink_.arrive(frame, ids.symbol, ids.antenna, packet.samples, when);
   increment(receiver.accepted);
@@ -319,6 +323,7 @@ void UplinkIngest::clean(std::uint64_t frame) noexcept {
     const std::uint64_t seen = cells[i].load(std::memory_order_relaxed);
     if (tag_of(seen) != static_cast<std::uint32_t>(frame) || buffer_of(seen) == kNoBuffer) continue;
     cells[i].store(cell_of(frame, kNoBuffer), std::memory_order_relaxed);
+    samples_[frame % ring_ * packets_ + i].store(nullptr, std::memory_order_relaxed);
     buffers[count++] = buffer_of(seen);
     if (count < buffers.size()) continue;
     transport_.recycle(buffers);
@@ -354,10 +359,15 @@ void UplinkIngest::note(std::uint64_t frame, std::uint32_t symbol, Tick when) no
   at.packets.fetch_add(1, std::memory_order_release);
 }
 
-std::atomic<std::uint64_t>& UplinkIngest::cell(std::uint64_t frame, std::uint32_t symbol,
-                                               std::uint32_t antenna) noexcept {
-  return cells_[frame % ring_ * packets_ + layout_.symbols()[symbol].ordinal * layout_.antennas() +
-                antenna];
+std::size_t UplinkIngest::cell(std::uint64_t frame, std::uint32_t symbol,
+                               std::uint32_t antenna) const noexcept {
+  return frame % ring_ * packets_ + layout_.symbols()[symbol].ordinal * layout_.antennas() +
+         antenna;
+}
+
+const std::int16_t* UplinkIngest::samples(std::uint64_t frame, std::uint32_t symbol,
+                                          std::uint32_t antenna) const noexcept {
+  return samples_[cell(frame, symbol, antenna)].load(std::memory_order_acquire);
 }
 
 UplinkIngest::SymbolState& UplinkIngest::symbol_state(std::uint64_t frame,

@@ -72,6 +72,9 @@ class UplinkIngest {
   /// When the last packet so far of a symbol came; 0 if none did. Before release(frame).
   Tick last_packet(std::uint64_t frame, std::uint32_t symbol) const noexcept;
   bool complete(std::uint64_t frame, std::uint32_t symbol) const noexcept;
+  /// What the sink was given, null before; a moment later than the sink. Before release(frame).
+  const std::int16_t* samples(std::uint64_t frame, std::uint32_t symbol,
+                              std::uint32_t antenna) const noexcept;
 
   const FrameClock& clock() const noexcept { return clock_; }
   /// The newest frame of which a packet was accepted.
@@ -134,8 +137,7 @@ class UplinkIngest {
 
   Slot& slot(std::uint64_t frame) noexcept { return slots_[frame % ring_]; }
   const Slot& slot(std::uint64_t frame) const noexcept { return slots_[frame % ring_]; }
-  std::atomic<std::uint64_t>& cell(std::uint64_t frame, std::uint32_t symbol,
-                                   std::uint32_t antenna) noexcept;
+  std::size_t cell(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna) const noexcept;
   SymbolState& symbol_state(std::uint64_t frame, std::uint32_t symbol) const noexcept;
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
@@ -160,6 +162,7 @@ class UplinkIngest {
   std::vector<Slot> slots_;
   std::unique_ptr<SymbolState[]> symbol_states_;         // [slot][ordinal]
   std::unique_ptr<std::atomic<std::uint64_t>[]> cells_;  // [slot][ordinal][antenna]: frame | buffer
+  std::unique_ptr<std::atomic<const std::int16_t*>[]> samples_;  // of those that a frame has here
   std::vector<Receiver> receivers_;
   std::atomic<std::uint32_t> offset_{0};  // our frame number - the wire's
   std::atomic<std::uint64_t> newest_{0}, heard_{0};
