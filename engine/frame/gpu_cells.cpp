@@ -178,6 +178,13 @@ const std::uint8_t* GpuCells::payload(FrameRef at, std::uint16_t device) const {
   return cells_[at.cell]->made(at.slot, device).payload(Direction::Uplink);
 }
 
+CodeBlockResult GpuCells::result(FrameRef at, std::uint16_t device,
+                                 std::uint32_t code_block) const {
+  const GpuFrame& made = cells_[at.cell]->made(at.slot, device);
+  const std::uint32_t place = made.result_place(code_block);
+  return {made.results()[place], made.judged()[place] != 0};
+}
+
 const std::int16_t* GpuCells::radiated(FrameRef at, std::uint16_t device, std::uint32_t symbol,
                                        std::uint32_t antenna) const {
   return cells_[at.cell]->made(at.slot, device).samples(symbol, antenna);

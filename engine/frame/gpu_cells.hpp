@@ -10,6 +10,7 @@
 
 #include "frame/gpu.hpp"
 #include "frame/pool.hpp"
+#include "frame/receive.hpp"
 #include "runtime/executors/cuda.hpp"
 
 namespace carillon::frame {
@@ -58,6 +59,9 @@ class GpuCells final : public runtime::DeviceWork {
   /// Whether a transport block is good, as far as its own checks can tell.
   bool good(runtime::FrameRef at, std::uint16_t device, std::uint32_t transport_block) const;
   const std::uint8_t* payload(runtime::FrameRef at, std::uint16_t device) const;
+  /// Of a code block of a transport block that ends in the symbol.
+  CodeBlockResult result(runtime::FrameRef at, std::uint16_t device,
+                         std::uint32_t code_block) const;
   /// Samples of an antenna in a D symbol, prefix first.
   const std::int16_t* radiated(runtime::FrameRef at, std::uint16_t device, std::uint32_t symbol,
                                std::uint32_t antenna) const;

@@ -118,15 +118,19 @@ std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
 std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Uplink)[ordinal];
   const auto blocks = frame_.transport_blocks(kUp);
-  std::vector<GpuPiece> judgements, goods, payloads, pieces;
+  std::vector<GpuPiece> judgements, found, goods, payloads, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
     if (blocks[b].last_symbol != symbol) continue;
-    for (std::uint32_t r = 0; r < frame_.plan(blocks[b]).C(); ++r)
-      judgements.push_back(piece(judged + code_blocks_.place(blocks[b].first_code_block + r), 1));
+    for (std::uint32_t r = 0; r < frame_.plan(blocks[b]).C(); ++r) {
+      const std::uint32_t place = code_blocks_.place(blocks[b].first_code_block + r);
+      judgements.push_back(piece(judged + place, 1));
+      found.push_back(piece(results + place, 1));
+    }
     goods.push_back(piece(good + b, 1));
     payloads.push_back(piece(payload + blocks[b].payload_offset, payload_bytes(frame_, blocks[b])));
   }
-  for (auto* each : {&judgements, &goods, &payloads}) add_of_array(pieces, std::move(*each));
+  for (auto* each : {&judgements, &found, &goods, &payloads})
+    add_of_array(pieces, std::move(*each));
   return pieces;
 }
 

@@ -16,9 +16,14 @@ using runtime::Instruction;
 
 class Builder {
  public:
-  Builder(const Frame& frame, std::uint32_t workers)
-      : frame_(frame), workers_(workers), equalize_(none()), encode_(none()), modulate_(none()) {
-    result_.receive = result_.decode = result_.assemble = result_.transmit = none();
+  Builder(const Frame& frame, std::uint32_t workers, bool elsewhere)
+      : frame_(frame),
+        workers_(workers),
+        elsewhere_(elsewhere),
+        equalize_(none()),
+        encode_(none()),
+        modulate_(none()) {
+    result_.receive = result_.decode = result_.assemble = result_.transmit = result_.bring = none();
     result_.packs.resize(frame.symbols().size());
   }
 
@@ -27,6 +32,7 @@ class Builder {
     zero_force();
     uplink();
     downlink();
+    if (elsewhere_) bring();
     auto made = builder_.build();
     if (!made.graph) throw std::logic_error("frame graph: " + made.error);
     result_.graph = std::move(*made.graph);
@@ -52,11 +58,15 @@ class Builder {
   }
 
   // What makes one downlink symbol is of no use to anybody once that should have left.
-  std::uint16_t add_for_air(Op op, std::uint16_t symbol, std::size_t chunks) {
+  Instruction make_for_air(Op op, std::uint16_t symbol, std::size_t chunks) const {
     Instruction instruction = make(op, symbol, chunks, frame_.downlink_deadline(symbol));
     instruction.drop_alone = true;
-    instruction.notify = op == Op::Ifft;
-    return builder_.add(instruction);
+    instruction.notify = op == Op::Ifft || op == Op::Store;
+    return instruction;
+  }
+
+  std::uint16_t add_for_air(Op op, std::uint16_t symbol, std::size_t chunks) {
+    return builder_.add(make_for_air(op, symbol, chunks));
   }
 
   void receive() {
@@ -177,8 +187,28 @@ class Builder {
     builder_.depend(precode, result_.transmit[s]);
   }
 
+  // Blocks that end in a symbol are done with when it has been brought.
+  void bring() {
+    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
+    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
+      if (result_.decode[s] == kNoInstruction) continue;
+      bring(s, make(Op::Store, s, 1, frame_.uplink_deadline(s)), frame_.symbol(s).end);
+      builder_.depend(result_.bring[s], result_.decode[s]);
+    }
+    for (const auto s : frame_.symbols_of(SymbolKind::Downlink))
+      bring(s, make_for_air(Op::Store, s, 1),
+            pilots.empty() ? runtime::kAlways : frame_.symbol(pilots.back()).end);
+  }
+
+  void bring(std::uint16_t s, Instruction instruction, Tick release) {
+    instruction.feed = Feed::Arrivals;
+    instruction.release = std::min(release, instruction.deadline);
+    result_.bring[s] = builder_.add(instruction);
+  }
+
   const Frame& frame_;
   std::uint32_t workers_;
+  bool elsewhere_;
   runtime::GraphBuilder builder_;
   FrameGraph result_;
   std::vector<std::uint16_t> equalize_, encode_, modulate_;  // [symbol]
@@ -186,8 +216,8 @@ class Builder {
 
 }  // namespace
 
-FrameGraph build_graph(const Frame& frame, std::uint32_t workers) {
-  return Builder(frame, workers).build();
+FrameGraph build_graph(const Frame& frame, std::uint32_t workers, bool elsewhere) {
+  return Builder(frame, workers, elsewhere).build();
 }
 
 }  // namespace carillon::frame

@@ -45,6 +45,7 @@ struct FrameGraph {
   std::vector<std::uint16_t> decode;    // [symbol] Decode of the code blocks that end there
   std::vector<std::uint16_t> assemble;  // [symbol] Store of the transport blocks that end there
   std::vector<std::uint16_t> transmit;  // [symbol] Ifft
+  std::vector<std::uint16_t> bring;     // [symbol] Store of what was done elsewhere
   std::vector<Packs> packs;             // [symbol] what its Decode decodes
   std::uint16_t zero_force = kNoInstruction;
 };
@@ -55,6 +56,10 @@ struct FrameGraph {
 /// been equalized, kReceivedGrids uplink symbols before. A symbol's packets are expected from 5 µs
 /// before its air end on; what is missing is given up half the uplink budget after it. Code blocks
 /// are packed for the highest rate, but at most a worker's share of a Decode.
-FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1);
+///
+/// `elsewhere`: a frame may also be worked on by others (Pipeline::send_away). Then nothing is left
+/// of it but a Store of each symbol that yields something, fed when that is there; a frame that is
+/// worked on here has none of these.
+FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1, bool elsewhere = false);
 
 }  // namespace carillon::frame

@@ -77,7 +77,7 @@ std::size_t combiner_count(const FrameFormat& f) {
 
 Pipeline::Pipeline(const Frame& frame, Options options)
     : frame_(frame),
-      graph_(build_graph(frame, options.workers)),
+      graph_(build_graph(frame, options.workers, options.elsewhere)),
       antennas_(frame.format().antennas),
       users_(frame.format().users),
       csi_tiles_(
@@ -102,11 +102,13 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)
     workers_.push_back(std::make_unique<Worker>(frame_, !single_));
-  for (const auto& instruction : graph_.graph.instructions()) {
-    const auto op = static_cast<Op>(instruction.opcode);
-    const bool sends =
-        op == Op::Encode || op == Op::Modulate || op == Op::Precode || op == Op::Ifft;
-    uplink_only_.push_back(sends ? 0 : instruction.chunks);
+  for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
+    const runtime::Instruction& instruction = graph_.graph[i];
+    const bool brings = graph_.bring[instruction.step] == i;
+    const bool sends = frame.symbol(instruction.step).kind == SymbolKind::Downlink;
+    all_.push_back(brings ? 0 : instruction.chunks);
+    uplink_only_.push_back(sends ? 0 : all_.back());
+    brought_.push_back(brings ? instruction.chunks : 0);
   }
 }
 
@@ -161,6 +163,7 @@ void Pipeline::begin(std::uint64_t frame) {
   std::fill(s.constellation.begin(), s.constellation.end(), phy::Tile{});
   std::fill(s.samples.begin(), s.samples.end(), nullptr);
   const bool own = frame_.format().deadlines.precoder_age == 0;
+  s.elsewhere = nullptr;
   s.combiners = nullptr;
   s.precoder = nullptr;
   s.combiners = &free_combiners();
@@ -204,8 +207,9 @@ const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
 }
 
 std::span<const std::uint32_t> Pipeline::chunks(std::uint64_t frame) {
-  if (slot(frame).precoder != nullptr) return {};
-  return uplink_only_;
+  const FrameSlot& s = slot(frame);
+  if (s.elsewhere != nullptr) return brought_;
+  return s.precoder != nullptr ? all_ : uplink_only_;
 }
 
 std::uint32_t Pipeline::sampled_user(std::uint64_t frame) const {

@@ -53,6 +53,8 @@ struct Combiners {
   std::atomic<std::uint32_t> ill_conditioned{0};
 };
 
+class Elsewhere;
+
 /// One frame in flight. Every array is written by the tasks of one opcode only.
 struct FrameSlot {
   std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
@@ -78,6 +80,19 @@ struct FrameSlot {
   std::uint64_t frame = 0;
   Combiners* combiners = nullptr;       // written by this frame
   const Combiners* precoder = nullptr;  // read by this frame's downlink; null: none is ready
+  Elsewhere* elsewhere = nullptr;       // who works on this frame; null: these kernels
+};
+
+/// Works on whole frames by itself and hands over what their symbols yield.
+class Elsewhere {
+ public:
+  /// Of an uplink symbol, payloads, `good` and `results` of the blocks that end there; of a
+  /// downlink symbol, samples to `transmit`. Any worker, once FrameGraph::bring of the symbol was
+  /// fed.
+  virtual void bring(std::uint16_t symbol, FrameSlot& to) noexcept = 0;
+
+ protected:
+  ~Elsewhere() = default;
 };
 
 /// Stands in for the uplink's samples and OFDM stages where received subcarriers are known without
@@ -101,6 +116,8 @@ class Pipeline {
     Isa isa = active_isa();
     /// Null: samples are set. Else it outlives this, for frames that are run serially.
     SubcarrierSource* source = nullptr;
+    /// Frames may be sent away.
+    bool elsewhere = false;
   };
 
   Pipeline(const Frame& frame, Options options);
@@ -118,11 +135,13 @@ class Pipeline {
   /// Before a frame's first task, when nothing of its slot's previous frame runs any more: forgets
   /// that one, chooses a precoder. One thread at a time, whatever the slots.
   void begin(std::uint64_t frame);
+  /// After begin(): the frame is worked on elsewhere; its only tasks here bring what comes of it.
+  void send_away(std::uint64_t frame, Elsewhere& to) { slot(frame).elsewhere = &to; }
   /// Before a frame that does not follow on what came before: no precoder is known. No frame may be
   /// in flight.
   void forget();
-  /// Chunk counts for runtime::Runtime::begin: empty for all, or without the downlink where no
-  /// precoder is ready.
+  /// Chunk counts for runtime::Runtime::begin: all that is done here, without the downlink where no
+  /// precoder is ready, or of a frame that was sent away what brings its results.
   std::span<const std::uint32_t> chunks(std::uint64_t frame);
   /// Where a packet's samples (prefix first) lie; they must stay until the frame is released.
   void set_samples(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
@@ -177,7 +196,7 @@ class Pipeline {
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
-  std::vector<std::uint32_t> uplink_only_;
+  std::vector<std::uint32_t> all_, uplink_only_, brought_;  // chunks of instructions
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

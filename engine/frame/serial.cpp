@@ -59,8 +59,7 @@ void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& obser
   while (!ready.empty()) {
     const std::uint16_t id = ready.top();
     ready.pop();
-    const std::uint32_t count = chunks.empty() ? graph[id].chunks : chunks[id];
-    run(pipeline, frame, id, count, observer, grain);
+    run(pipeline, frame, id, chunks[id], observer, grain);
     for (const std::uint16_t next : graph[id].successors)
       if (--waiting[next] == 0) ready.push(next);
   }

@@ -261,6 +261,7 @@ struct UplinkKernels : KernelCall {
   }
 
   void store() {
+    if (slot.elsewhere != nullptr) return slot.elsewhere->bring(task.step, slot);
     const auto blocks = frame.assemblies_at(task.step);
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
       const auto& tb = frame.transport_blocks(Direction::Uplink)[blocks[i]];
