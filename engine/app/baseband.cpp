@@ -40,7 +40,8 @@ Tick head_start(const frame::Frame& frame) {
 }  // namespace
 
 Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
-                   fronthaul::Transport& transport, Recorder& recorder)
+                   fronthaul::Transport& transport, Recorder& recorder,
+                   Accelerator::Cell* accelerator)
     : frame_(pipeline.frame()),
       recorder_(recorder),
       pipeline_(pipeline),
@@ -52,7 +53,14 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
       head_start_(head_start(frame_)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
-      payload_of_(pipeline_.ring(), ~0U) {
+      payload_of_(pipeline_.ring(), ~0U),
+      accelerator_(accelerator),
+      returns_(accelerator == nullptr ? 0 : pipeline_.ring()) {
+  for (Returned& each : returns_) {
+    each.taken.resize(frame_.symbols().size(), std::vector<bool>(frame_.format().antennas));
+    each.open.resize(frame_.symbols().size());
+    each.came.reserve(frame_.symbols().size() * frame_.format().antennas);
+  }
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
     holder_[slot].store(kNone, std::memory_order_relaxed);
     payloads_.emplace_back(frame_.payload_bytes(frame::Direction::Downlink));
@@ -107,7 +115,71 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   load_payload(frame);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
-  return cell_.begin(frame, air_start, pipeline_.chunks(frame));
+  return begin(frame, air_start);
+}
+
+// Where it is worked on is decided here, once and for all unless it is handed back.
+bool Baseband::begin(std::uint64_t frame, Tick air_start) noexcept {
+  const bool away =
+      accelerator_ != nullptr &&
+      accelerator_->reserve(frame, air_start, pipeline_.slot(frame).downlink_payload.span());
+  if (away) pipeline_.send_away(frame, *accelerator_);
+  const bool begun = cell_.begin(frame, air_start, pipeline_.chunks(frame));
+  if (!away) return begun;
+  accelerator_->go(frame);
+  away_.fetch_add(1, std::memory_order_relaxed);
+  return begun;
+}
+
+// Under way again as soon as nobody is at it any more.
+void Baseband::take_back(const runtime::FrameEvent& event) noexcept {
+  Returned& back = returns_[event.slot];
+  back.frame = event.frame;
+  back.air_start = cell_.board().frame(event.slot).air_start;
+  back.begun = false;
+  for (std::uint32_t s = 0; s < back.open.size(); ++s) {
+    const bool received = pipeline_.graph().receive[s] != frame::kNoInstruction;
+    back.open[s] = received ? frame_.format().antennas : 0;
+    std::fill(back.taken[s].begin(), back.taken[s].end(), false);
+  }
+  back.here.store(true, std::memory_order_release);
+  returned_.fetch_add(1, std::memory_order_relaxed);
+  handed_back_.fetch_add(1, std::memory_order_relaxed);
+  accelerator_->release(event.frame);
+  cell_.release(event.frame);
+}
+
+// Begins a frame again that was handed back, and gives the cores what comes of it.
+bool Baseband::resume(Returned& back) noexcept {
+  if (!back.here.load(std::memory_order_relaxed)) return false;
+  if (!back.begun) {
+    if (!cell_.vacant(back.frame)) return false;
+    const Opening guard(opening_);
+    pipeline_.begin(back.frame);
+    gather(back);
+    back.begun =
+        cell_.begin_again(back.frame, back.air_start, pipeline_.chunks(back.frame), back.came);
+    returned_.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+  gather(back);
+  for (const auto& [instruction, item] : back.came) cell_.arrive(back.frame, instruction, item);
+  return !back.came.empty();
+}
+
+// What the ingest has of a frame that was handed back, beyond what it had.
+void Baseband::gather(Returned& back) noexcept {
+  back.came.clear();
+  for (std::uint32_t s = 0; s < back.open.size(); ++s)
+    for (std::uint32_t a = 0; back.open[s] != 0 && a < back.taken[s].size(); ++a) {
+      const std::int16_t* const samples =
+          back.taken[s][a] ? nullptr : ingest_.samples(back.frame, s, a);
+      if (samples == nullptr) continue;
+      pipeline_.set_samples(back.frame, s, a, samples);
+      back.came.push_back({pipeline_.graph().receive[s], a});
+      back.taken[s][a] = true;
+      --back.open[s];
+    }
 }
 
 // The users expect what belongs to the radio's frame number. That and ours differ only after the
@@ -142,6 +214,11 @@ void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t a
                       const std::int16_t* samples, Tick) {
   auto hold = cell_.hold(frame);
   if (!hold) return;
+  if (pipeline_.slot(frame).elsewhere != nullptr)
+    return accelerator_->arrive(frame, symbol, antenna, samples);
+  if (accelerator_ != nullptr &&
+      returns_[frame % returns_.size()].here.load(std::memory_order_relaxed))
+    return;
   pipeline_.set_samples(frame, symbol, antenna, samples);
   hold.arrive(pipeline_.graph().receive[symbol], antenna);
 }
@@ -175,7 +252,9 @@ bool Baseband::conduct() noexcept {
   std::array<runtime::FrameEvent, 16> events;
   const std::size_t count = cell_.poll(events);
   for (std::size_t i = 0; i < count; ++i) handle(events[i]);
-  return count > 0;
+  bool resumed = false;
+  for (Returned& each : returns_) resumed |= resume(each);
+  return count > 0 || resumed;
 }
 
 void Baseband::close() noexcept {
@@ -221,8 +300,14 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
 
 void Baseband::finish(const runtime::FrameEvent& event) noexcept {
   const std::uint64_t frame = event.frame;
+  const bool away = pipeline_.slot(frame).elsewhere != nullptr;
+  if (away && event.kind == runtime::FrameEvent::Kind::Dropped &&
+      event.why == runtime::Reason::Abandoned && accelerator_->handed_back(frame))
+    return take_back(event);
   recorder_.ended(view(frame, event.slot), event);
   ingest_.release(frame);
+  if (away) accelerator_->release(frame);
+  if (accelerator_ != nullptr) returns_[event.slot].here.store(false, std::memory_order_relaxed);
   if (event.kind != runtime::FrameEvent::Kind::Refused) cell_.release(event.frame);
   holder_[event.slot].store(kNone, std::memory_order_release);
   ended_.fetch_add(1, std::memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "app/accelerator.hpp"
 #include "app/recorder.hpp"
 #include "app/run_plan.hpp"
 #include "emulator/sent_bits.hpp"
@@ -20,9 +21,11 @@ namespace carillon::app {
 
 class Baseband final : public fronthaul::SymbolSink {
  public:
-  /// `cell`: the pipeline's in the runtime. All but the plan outlive this.
+  /// `cell`: the pipeline's in the runtime. `accelerator`: works on frames that it has room for;
+  /// null: there is none. All but the plan outlive this.
   Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
-           fronthaul::Transport& transport, Recorder& recorder);
+           fronthaul::Transport& transport, Recorder& recorder,
+           Accelerator::Cell* accelerator = nullptr);
   ~Baseband() override;
 
   // Duties.
@@ -34,7 +37,9 @@ class Baseband final : public fronthaul::SymbolSink {
 
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
-  bool drained() const noexcept { return cell_.live() == 0; }
+  bool drained() const noexcept {
+    return cell_.live() == 0 && returned_.load(std::memory_order_acquire) == 0;
+  }
   /// After the threads have ended: what is left to record.
   void close() noexcept;
 
@@ -42,6 +47,11 @@ class Baseband final : public fronthaul::SymbolSink {
   const fronthaul::UplinkIngest& ingest() const { return ingest_; }
   const fronthaul::DownlinkSender& sender() const { return sender_; }
   std::uint64_t frames_ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  /// That were begun on an accelerator, and of these, that it handed back.
+  std::uint64_t frames_sent_away() const noexcept { return away_.load(std::memory_order_relaxed); }
+  std::uint64_t frames_handed_back() const noexcept {
+    return handed_back_.load(std::memory_order_relaxed);
+  }
 
   // fronthaul::SymbolSink
   bool open(std::uint64_t frame, Tick air_start) override;
@@ -51,6 +61,18 @@ class Baseband final : public fronthaul::SymbolSink {
  private:
   static constexpr std::uint64_t kNone = ~0ULL;
   static constexpr std::size_t kRefused = 256;
+
+  // Frames that an accelerator handed back. Their packets are taken from the ingest, by the
+  // conductor, since they came while nobody could have them.
+  struct Returned {
+    std::atomic<bool> here{false};
+    bool begun = false;
+    std::uint64_t frame = 0;
+    Tick air_start = 0;
+    std::vector<std::vector<bool>> taken;            // [symbol][antenna]
+    std::vector<std::uint32_t> open;                 // [symbol] how many are not taken
+    std::vector<runtime::Runtime::Cell::Item> came;  // and have not been handed on
+  };
 
   bool open(std::uint64_t frame, Tick air_start, bool heard) noexcept;
   bool start(std::uint64_t frame, Tick air_start, bool heard) noexcept;
@@ -62,6 +84,10 @@ class Baseband final : public fronthaul::SymbolSink {
   void finish(const runtime::FrameEvent& event) noexcept;
   void settle_refused() noexcept;
   void load_payload(std::uint64_t frame) noexcept;
+  bool begin(std::uint64_t frame, Tick air_start) noexcept;
+  void take_back(const runtime::FrameEvent& event) noexcept;
+  bool resume(Returned& back) noexcept;
+  void gather(Returned& back) noexcept;
   void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
 
@@ -91,6 +117,10 @@ class Baseband final : public fronthaul::SymbolSink {
   std::vector<Downlink> downlink_;                    // [slot]
   std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame % ring] for the downlink
   std::vector<std::uint32_t> payload_of_;             // [slot] which of them it holds
+  Accelerator::Cell* accelerator_;
+  std::vector<Returned> returns_;           // [slot]; none without an accelerator
+  std::atomic<std::uint32_t> returned_{0};  // how many are not begun again
+  std::atomic<std::uint64_t> away_{0}, handed_back_{0};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> ended_{0};
 };

@@ -40,12 +40,14 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
       link_(open_link(plan_, layout_)),
       recorder_(store_, frame_) {
   if (has_baseband(plan_))
-    pipeline_ = std::make_unique<frame::Pipeline>(frame_, frame::Pipeline::Options{workers});
+    pipeline_ = std::make_unique<frame::Pipeline>(
+        frame_, frame::Pipeline::Options{.workers = workers, .elsewhere = plan.runtime.gpus > 0});
   if (has_radio(plan_)) radio_ = std::make_unique<Radio>(plan_, frame_, *link_.radio, store_);
 }
 
-void Cell::join(runtime::Runtime::Cell cell) {
-  baseband_ = std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_);
+void Cell::join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator) {
+  baseband_ =
+      std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_, accelerator);
 }
 
 void Cell::prepare(const std::atomic<bool>& stop,
@@ -85,6 +87,8 @@ void Cell::report() {
     using fronthaul::Reject;
     to.packets_received = from.received;
     to.packets_sent = baseband_->sender().sent();
+    to.frames_sent_away = baseband_->frames_sent_away();
+    to.frames_handed_back = baseband_->frames_handed_back();
     const auto imagined = recorder_.ghosts() * layout_.packets(fronthaul::Carries::Uplink);
     to.packets_missing = from.missing - std::min(from.missing, imagined);
     to.rejected_length = from[Reject::Length];

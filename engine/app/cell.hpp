@@ -28,8 +28,9 @@ class Cell {
   Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers);
 
   PoolMember member() { return {plan_, *pipeline_}; }
-  /// Only with a baseband: its place in the runtime.
-  void join(runtime::Runtime::Cell cell);
+  const frame::Pipeline& pipeline() const { return *pipeline_; }
+  /// Only with a baseband: its place in the runtime, and in the accelerator if there is one.
+  void join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator);
 
   const RunPlan& plan() const { return plan_; }
   Baseband* baseband() { return baseband_.get(); }  ///< null in a radio's run

@@ -102,7 +102,8 @@ std::atomic<Tick>& Loop::time_of(RoleKind kind) noexcept {
   switch (kind) {
     case RoleKind::Worker: return busy_;
     case RoleKind::Receiver: return receiving_;
-    case RoleKind::Conductor: return conducting_;
+    case RoleKind::Conductor:
+    case RoleKind::Accelerator: return conducting_;
     case RoleKind::Radio:
     case RoleKind::Users: break;
   }

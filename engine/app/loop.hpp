@@ -21,7 +21,8 @@ enum class RoleKind : std::uint8_t {
   Receiver = 2,
   Conductor = 4,
   Radio = 8,
-  Users = 16
+  Users = 16,
+  Accelerator = 32
 };
 
 /// One duty of a thread. step() does a short piece of work and says whether there was any; it never

@@ -17,9 +17,21 @@ using telemetry::LateCause;
 // Packets of a symbol that take longer than this beyond its air end are the fronthaul's doing.
 constexpr Tick kPatience = 100 * kMicrosecond;
 
-bool is_uplink(Op op) {
-  return op == Op::PilotFft || op == Op::UplinkFft || op == Op::ZeroForce ||
-         op == Op::EqualizeDemodulate || op == Op::Decode || op == Op::Store;
+bool is_uplink(const frame::Frame& frame, const runtime::Instruction& instruction) {
+  return frame.symbol(instruction.step).kind != SymbolKind::Downlink;
+}
+
+bool was_away(const FrameView& view) { return view.pipeline.slot(view.frame).elsewhere != nullptr; }
+
+// Packets of a received symbol that the frame was done without.
+std::uint32_t packets_missing(const FrameView& view, std::uint32_t symbol) {
+  if (!was_away(view))
+    return view.board.status(view.slot, view.pipeline.graph().receive[symbol]).missing;
+  std::uint32_t missing = 0;
+  if (!view.ingest.complete(view.frame, symbol))
+    for (std::uint32_t a = 0; a < view.pipeline.frame().format().antennas; ++a)
+      missing += view.ingest.samples(view.frame, symbol, a) == nullptr;
+  return missing;
 }
 
 std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
@@ -217,6 +229,9 @@ void Recorder::fail_blocks(FrameRecord& record) {
 
 FrameRecord Recorder::measure(const FrameView& view) const {
   FrameRecord record;
+  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s)
+    if (view.pipeline.graph().receive[s] != frame::kNoInstruction)
+      record.missing_packets += packets_missing(view, s);
   const auto statuses = view.board.statuses(view.slot);
   const auto& graph = view.board.graph();
   const auto relative = [&](Tick instant) { return instant == 0 ? 0 : instant - view.air_start; };
@@ -224,8 +239,7 @@ FrameRecord Recorder::measure(const FrameView& view) const {
   for (std::uint16_t id = 0; id < statuses.size(); ++id) {
     const InstructionStatus& status = statuses[id];
     const Op op = static_cast<Op>(graph[id].opcode);
-    record.missing_packets += status.missing;
-    if (!is_uplink(op) || status.executed == 0) continue;
+    if (!is_uplink(frame_, graph[id]) || status.executed == 0) continue;
     started = started == 0 ? status.executed : std::min(started, status.executed);
     record.uplink_done = std::max(record.uplink_done, relative(status.committed));
     if (op == Op::PilotFft)
@@ -247,7 +261,7 @@ bool Recorder::missed_deadline(const FrameView& view) const {
   const auto& graph = view.board.graph();
   for (std::uint16_t id = 0; id < statuses.size(); ++id) {
     const Op op = static_cast<Op>(graph[id].opcode);
-    if (op != Op::Decode && op != Op::Store) continue;
+    if ((op != Op::Decode && op != Op::Store) || !is_uplink(frame_, graph[id])) continue;
     if (statuses[id].committed > view.air_start + graph[id].deadline) return true;
   }
   return false;
@@ -277,15 +291,13 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
 // Of those that it waited for: a late downlink waited for pilots alone. Packets that came after
 // their symbol was closed are late, not lost.
 void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
-  const auto statuses = view.board.statuses(view.slot);
-  const auto& receive = view.pipeline.graph().receive;
   std::uint32_t missing = 0, expected = 0;
   for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
     const auto& symbol = frame_.symbol(s);
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
     expected += frame_.format().antennas;
     if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
-    missing += statuses[receive[s]].missing;
+    missing += packets_missing(view, s);
     const Tick last = view.ingest.last_packet(view.frame, s);
     if (last != 0)
       late.worst_packet_delay =
@@ -347,7 +359,7 @@ void Recorder::sample_quality(const FrameView& view) {
 // whatever the period of the radio's replay.
 void Recorder::sample_raw_errors(const FrameView& view) {
   const auto places = frame_.code_blocks(Direction::Uplink);
-  if (places.empty()) return;
+  if (places.empty() || was_away(view)) return;  // soft bits are not brought
   const std::uint64_t turn = view.frame * 0x9e3779b97f4a7c15 >> 32;
   const auto c = static_cast<std::uint32_t>(turn * places.size() >> 32);
   const auto& map = frame_.code_block(Direction::Uplink, places[c]).map;

@@ -7,6 +7,7 @@
 
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
+#include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/policy.hpp"
 
 namespace carillon::app {
@@ -50,16 +51,33 @@ void check_groups(const RuntimeOptions& runtime, std::vector<Problem>& problems)
     problems.push_back({"runtime.groups" + (key.empty() ? "" : "." + key), message});
 }
 
+template <typename Names>
+void one_of(const std::string& value, const Names& names, const char* key,
+            std::vector<Problem>& problems) {
+  std::string known;
+  for (const auto name : names) {
+    if (value == name) return;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  problems.push_back({key, "is '" + value + "' but must be one of " + known});
+}
+
+void check_gpus(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
+  in_range(runtime.gpus, 0, 32, "runtime.gpus", problems);
+  in_range(runtime.gpu_partitions, 1, 32, "runtime.gpu_partitions", problems);
+  one_of(runtime.gpu_policy, runtime::pool_policy_names(), "runtime.gpu_policy", problems);
+  if (runtime.gpu_partitions > 1 && runtime.gpus > 1)
+    problems.push_back({"runtime.gpu_partitions", "is " + std::to_string(runtime.gpu_partitions) +
+                                                      ", which needs runtime.gpus 1: one device is "
+                                                      "divided, or several are used whole"});
+}
+
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.workers, 0, 128, "runtime.workers", problems);
   check_cores(runtime, problems);
   check_groups(runtime, problems);
-  std::string known;
-  for (const auto name : runtime::policy_names()) {
-    if (runtime.policy == name) return;
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  problems.push_back({"runtime.policy", "is '" + runtime.policy + "' but must be one of " + known});
+  check_gpus(runtime, problems);
+  one_of(runtime.policy, runtime::policy_names(), "runtime.policy", problems);
 }
 
 // Where packets are sent must be one machine; an end may still listen at every address.

@@ -25,6 +25,9 @@ struct RuntimeOptions {
   bool pin_token = false;            // worker 0 alone schedules
   std::vector<std::uint32_t> cores;  // to pin threads to; none: all that the process may use
   bool realtime = true;              // ask for SCHED_FIFO
+  std::uint32_t gpus = 0;            // that work on whole frames; 0: none
+  std::uint32_t gpu_partitions = 1;  // devices that the first of them is made into
+  std::string gpu_policy = "adaptive";
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -35,6 +38,9 @@ struct RuntimeOptions {
     visit("pin_token", self.pin_token);
     visit("cores", self.cores);
     visit("realtime", self.realtime);
+    visit("gpus", self.gpus);
+    visit("gpu_partitions", self.gpu_partitions);
+    visit("gpu_policy", self.gpu_policy);
   }
 };
 

@@ -54,6 +54,22 @@ struct ConductorDuty final : Duty {
   Tick sending;
 };
 
+// While frames are with GPUs their words are looked at all the time.
+struct AcceleratorDuty final : Duty {
+  AcceleratorDuty(Accelerator& a, const std::vector<std::unique_ptr<Cell>>& c)
+      : accelerator(a), cells(c) {}
+  RoleKind kind() const override { return RoleKind::Accelerator; }
+  bool step() noexcept override { return accelerator.step(); }
+  Tick next_event() noexcept override {
+    if (accelerator.busy()) return runtime::kAlways;
+    Tick next = runtime::kNever;
+    for (const auto& cell : cells) next = std::min(next, cell->baseband()->next_opening());
+    return next;
+  }
+  Accelerator& accelerator;
+  const std::vector<std::unique_ptr<Cell>>& cells;
+};
+
 struct RadioDuty final : Duty {
   RadioDuty(Radio& r, Tick s) : radio(r), sending(s) {}
   RoleKind kind() const override { return RoleKind::Radio; }
@@ -94,14 +110,16 @@ struct Station::Assignment {
   std::vector<Receiver> receivers = {};
   std::vector<std::size_t> conducted = {};  // cells
   std::int32_t worker = -1;
+  bool accelerator = false;
 
   static std::vector<Assignment> all(const std::vector<RunPlan>& plans);
 };
 
 // One thread on each core. The emulated radios have the last core: also when they are another
 // process on this machine, since two real-time threads on one core starve each other. In one
-// process they share a thread with the last worker when there are only one or two. Cells are
-// received and conducted by one worker after the other.
+// process they share a thread with the last worker when there are only one or two. So does the
+// accelerator unless that leaves two workers. Cells are received and conducted by one worker after
+// the other.
 std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunPlan>& plans) {
   const RunPlan& first = plans.front();
   auto cores = first.runtime.cores.empty() ? allowed_cpus() : first.runtime.cores;
@@ -110,6 +128,10 @@ std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunP
   const bool neighbour = std::any_of(plans.begin(), plans.end(), has_neighbour);
   const bool alone = neighbour || (has_radio(first) && (!has_baseband(first) || available > 2));
   std::uint32_t workers = has_baseband(first) ? std::max(1U, available - (alone ? 1U : 0U)) : 0;
+  const bool accelerated = has_baseband(first) && first.runtime.gpus > 0;
+  const bool of_its_own = accelerated && workers > 2;
+  if (of_its_own) --workers;
+  const std::uint32_t core_of_its_own = cores[workers % available];
   workers = std::min(workers, runtime::DeviceMask::kDevices);
   if (wanted != 0) workers = std::min(wanted, workers);
   std::vector<Assignment> threads;
@@ -123,8 +145,12 @@ std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunP
     for (std::uint32_t r = 0; r < plans[c].fronthaul.receivers; ++r)
       threads[next++ % workers].receivers.push_back({c, r});
   }
+  if (of_its_own)
+    threads.push_back({.name = "accelerator", .core = core_of_its_own, .accelerator = true});
+  else if (accelerated)
+    threads.back().accelerator = true;
   if (!has_radio(first)) return threads;
-  if (available > workers)
+  if (available > threads.size())
     threads.push_back({.name = "radio", .core = cores.back(), .radio = true});
   else
     threads.back().radio = true;
@@ -138,19 +164,33 @@ std::uint32_t Station::workers() const {
   return count;
 }
 
-Station::Station(const std::vector<RunPlan>& plans)
+Station::Station(const std::vector<RunPlan>& plans, const Gpus& gpus)
     : first_(plans.front()), assignments_(Assignment::all(plans)) {
   check_groups();
   std::vector<std::string> names;
   for (const auto& a : assignments_) names.push_back(a.name);
   for (const auto& plan : plans) cells_.push_back(std::make_unique<Cell>(plan, names, workers()));
-  if (has_baseband(first_)) {
-    std::vector<PoolMember> members;
-    for (auto& cell : cells_) members.push_back(cell->member());
-    pool_.emplace(members, workers());
-    for (std::uint16_t c = 0; c < cells_.size(); ++c) cells_[c]->join(pool_->runtime().cell(c));
-  }
+  if (has_baseband(first_)) join(gpus);
   make_loops();
+}
+
+void Station::join(const Gpus& gpus) {
+  std::vector<PoolMember> members;
+  std::vector<const frame::Pipeline*> pipelines;
+  for (auto& cell : cells_) {
+    members.push_back(cell->member());
+    pipelines.push_back(&cell->pipeline());
+  }
+  const RuntimeOptions& options = first_.runtime;
+  if (options.gpus > 0)
+    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), pipelines,
+                         Accelerator::Options{.policy = options.gpu_policy});
+  pool_.emplace(members, workers());
+  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+    const runtime::Runtime::Cell cell = pool_->runtime().cell(c);
+    if (accelerator_) accelerator_->join(c, cell);
+    cells_[c]->join(cell, accelerator_ ? &accelerator_->cell(c) : nullptr);
+  }
 }
 
 // A stage whose cores have no worker would wait for ever.
@@ -188,6 +228,7 @@ void Station::make_loops() {
       add(std::make_unique<ReceiverDuty>(*cells_[cell]->baseband(), receiver));
     for (const auto c : a.conducted)
       add(std::make_unique<ConductorDuty>(*cells_[c]->baseband(), sending(*cells_[c])));
+    if (a.accelerator) add(std::make_unique<AcceleratorDuty>(*accelerator_, cells_));
     if (a.worker >= 0)
       add(std::make_unique<WorkerDuty>(pool_->runtime(), cells_,
                                        static_cast<std::uint32_t>(a.worker)));

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "app/accelerator.hpp"
 #include "app/cell.hpp"
 #include "app/loop.hpp"
 #include "app/pool.hpp"
@@ -16,9 +18,11 @@ namespace carillon::app {
 
 class Station {
  public:
+  /// Where GPUs come from: at most so many, the first of them in so many partitions.
+  using Gpus = std::function<frame::GpuPool(std::uint32_t partitions, std::size_t most)>;
   /// Of plans that check_together finds nothing wrong with. Opens links and allocates everything;
-  /// throws std::runtime_error saying what to do.
-  explicit Station(const std::vector<RunPlan>& plans);
+  /// throws std::runtime_error or std::invalid_argument saying what to do.
+  explicit Station(const std::vector<RunPlan>& plans, const Gpus& gpus = frame::this_machines);
   ~Station();
 
   /// Runs until the plans' frames or seconds are over or `stop` becomes true, then drains, and
@@ -29,6 +33,7 @@ class Station {
   struct Assignment;
 
   std::uint32_t workers() const;
+  void join(const Gpus& gpus);
   void make_loops();
   void launch();
   bool prepare(const std::atomic<bool>& stop);
@@ -44,7 +49,8 @@ class Station {
   const RunPlan first_;  // for all that cells share
   std::vector<Assignment> assignments_;
   std::vector<std::unique_ptr<Cell>> cells_;
-  std::optional<Pool> pool_;  // with basebands
+  std::optional<Accelerator> accelerator_;  // with basebands and GPUs
+  std::optional<Pool> pool_;                // with basebands
   std::vector<std::unique_ptr<Duty>> duties_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::thread> threads_;

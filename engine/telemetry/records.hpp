@@ -42,6 +42,7 @@ struct Counters {
   std::uint64_t pacing_error_square = 0, pacing_frames = 0;
   std::uint64_t overload_nacks = 0, harq_nacks = 0;  // NackRecords of either kind
   std::uint64_t ill_conditioned = 0;  // of frames without missing packets; see frame::Combiners
+  std::uint64_t frames_sent_away = 0, frames_handed_back = 0;  // to GPUs, and by them
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -82,6 +83,8 @@ struct Counters {
     visit("overload_nacks", self.overload_nacks);
     visit("harq_nacks", self.harq_nacks);
     visit("ill_conditioned", self.ill_conditioned);
+    visit("frames_sent_away", self.frames_sent_away);
+    visit("frames_handed_back", self.frames_handed_back);
   }
 };
 

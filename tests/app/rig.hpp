@@ -77,9 +77,18 @@ inline app::RunPlan patient_plan() {
   return plan;
 }
 
+// Emulated kernels need a hundred times as long when sanitizers watch them.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kWatched = true;
+#else
+inline constexpr bool kWatched = false;
+#endif
+
 class Rig {
  public:
-  explicit Rig(const app::RunPlan& p, emulator::Faults faults = {}, std::uint32_t workers = 2)
+  /// `gpus`: frames are sent to these; null: none.
+  explicit Rig(const app::RunPlan& p, emulator::Faults faults = {}, std::uint32_t workers = 2,
+               const frame::GpuPool* gpus = nullptr)
       : plan(p),
         frame(plan.cell),
         layout(frame),
@@ -89,10 +98,20 @@ class Rig {
         recorder(store, frame),
         tap(*link.radio),
         sender(layout, tap, faults),
-        pipeline(frame, {.workers = workers}),
+        pipeline(frame, {.workers = workers, .elsewhere = gpus != nullptr}),
+        accelerator(gpus == nullptr ? nullptr
+                                    : std::make_unique<app::Accelerator>(
+                                          *gpus, std::vector<const frame::Pipeline*>{&pipeline},
+                                          app::Accelerator::Options{
+                                              .patience = (kWatched ? 400 : 50) * kMillisecond})),
         pool({{plan, pipeline}}, workers),
-        baseband(std::make_unique<app::Baseband>(plan, pipeline, pool.runtime().cell(0),
-                                                 *link.baseband, recorder)) {
+        baseband(std::make_unique<app::Baseband>(
+            plan, pipeline, pool.runtime().cell(0), *link.baseband, recorder,
+            gpus == nullptr ? nullptr : &accelerator->cell(0))) {
+    if (accelerator != nullptr) {
+      accelerator->join(0, pool.runtime().cell(0));
+      threads_.emplace_back([this] { accelerate(); });
+    }
     std::vector<std::uint32_t> threads;
     for (std::uint32_t w = 0; w < workers; ++w) threads.push_back(w);
     recorder.watch(pool.runtime(), 0, threads, {});
@@ -168,6 +187,7 @@ class Rig {
   Tap tap;
   emulator::FaultyTransport sender;
   frame::Pipeline pipeline;
+  std::unique_ptr<app::Accelerator> accelerator;
   app::Pool pool;
   std::unique_ptr<app::Baseband> baseband;
   std::atomic<bool> working{true};     // false: the workers stand still, receivers go on
@@ -199,6 +219,12 @@ class Rig {
       if (working.load()) did |= pool.runtime().work(worker);
       if (!did) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
+  }
+
+  void accelerate() {
+    while (!stopping_.load())
+      if (!accelerator->step() && !accelerator->busy())
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 
   std::vector<std::unique_ptr<emulator::RadioUnit>> radios_;

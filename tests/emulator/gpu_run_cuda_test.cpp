@@ -5,14 +5,13 @@
 
 #include "emulator/gpu_run.hpp"
 #include "frame/cell.hpp"
-#include "frame/imaginary_place.hpp"
+#include "frame/working_gpus.hpp"
 #include "support/place.hpp"
 
 namespace {
 
 using namespace carillon;
 using namespace carillon::emulator;
-using test::FakeGpus;
 
 frame::FrameFormat format() {
   frame::FrameFormat format = test::small_format();
@@ -22,28 +21,9 @@ frame::FrameFormat format() {
   return format;
 }
 
-// Imaginary devices work whenever the host looks whether they are done.
-class Working final : public FakeGpus {
- public:
-  using FakeGpus::FakeGpus;
-  Tick now() const noexcept override { return carillon::now(); }
-  std::uint32_t told(std::uint16_t device, std::uint32_t word) const noexcept override {
-    const_cast<Working&>(*this).step();
-    return FakeGpus::told(device, word);
-  }
-};
-
 frame::GpuPool imaginary(std::uint16_t devices) {
-  frame::GpuPool pool;
-  pool.devices = devices;
-  pool.sms = 132;
-  pool.driver = [devices](const cuda::DriverOptions& options) {
-    return std::make_unique<Working>(devices, options, 1);
-  };
-  pool.place = [devices](cuda::Driver& driver) {
-    return std::make_unique<test::ImaginaryPlace>(dynamic_cast<FakeGpus&>(driver), devices);
-  };
-  return pool;
+  static std::atomic<test::Wish> none{test::Wish::None};
+  return test::working_gpus(devices, none);
 }
 
 void expect_all_good(const GpuRunResult& result, std::uint64_t frames) {

@@ -1,0 +1,150 @@
+// Frames from packets to bits on GPUs, and on the cores where these fail: imaginary devices carry
+// out the kernels' own text.
+#include "app/daemon.hpp"
+#include "app/rig.hpp"
+#include "app/station.hpp"
+#include "frame/working_gpus.hpp"
+
+namespace carillon {
+namespace {
+
+using telemetry::FrameRecord;
+using test::Wish;
+
+// Frames of 10 ms, or of 140.
+app::RunPlan plan_of() {
+  auto plan = test::patient_plan();
+  plan.cell.numerology.spacing_khz = test::kWatched ? 1 : 3;
+  plan.cell.schedule = "PPUUUU" + std::string(test::kWatched ? 130 : 22, 'G');
+  plan.cell.deadlines.uplink_budget_ms = test::kWatched ? 1000 : 800;
+  plan.cell.uplink.block = frame::BlockSpan::Symbol;
+  plan.cell.ring = 20;
+  plan.runtime.gpus = 2;
+  return plan;
+}
+
+constexpr std::uint32_t frames(std::uint32_t count) { return test::kWatched ? count / 3 : count; }
+
+// Frames that were late or have wrong blocks; lates are no surprise where kernels are watched.
+std::size_t not_good(const std::vector<FrameRecord>& records) {
+  std::size_t count = 0;
+  for (const auto& record : records)
+    if (record.completed == 0)
+      count += !test::kWatched;
+    else
+      count += record.nack != 0 || record.uplink_failed != 0;
+  return count;
+}
+
+TEST(Accelerator, ReceivesWhatTheUsersSent) {
+  for (const std::uint16_t devices : {std::uint16_t{1}, std::uint16_t{2}}) {
+    std::atomic<Wish> wish{Wish::None};
+    const auto gpus = test::working_gpus(devices, wish);
+    test::Rig rig(plan_of(), {}, 2, &gpus);
+    rig.radiate(frames(40));
+    rig.finish();
+    EXPECT_EQ(not_good(rig.records()), 0U);
+    EXPECT_GE(rig.baseband->frames_sent_away(), rig.store.counters().frames_seen);
+    if (!test::kWatched) {
+      EXPECT_EQ(rig.baseband->frames_handed_back(), 0U);
+    }
+    const auto& c = rig.store.counters();
+    EXPECT_EQ(c.uplink_blocks, 8 * c.frames_seen);
+    for (const auto& record : rig.records()) {
+      if (record.completed == 0) continue;
+      EXPECT_GT(record.uplink_done, record.last_packet);
+      EXPECT_GT(record.iterations, 0U);
+      EXPECT_EQ(record.missing_packets, 0U);
+    }
+    test::expect_conservation(rig);
+  }
+}
+
+TEST(Accelerator, DoesWithoutPacketsThatNeverCome) {
+  std::atomic<Wish> wish{Wish::None};
+  const auto gpus = test::working_gpus(1, wish);
+  auto plan = plan_of();
+  plan.cell.deadlines.uplink_budget_ms /= 4;
+  test::Rig rig(plan, {.loss = 0.01, .duplicate = 0.05, .reorder = 0.05, .garbage = 0.05}, 2,
+                &gpus);
+  rig.radiate(frames(60));
+  rig.finish();
+  EXPECT_GT(rig.baseband->frames_sent_away(), frames(20));
+  std::uint64_t missing = 0;
+  for (const auto& record : rig.records()) missing += record.missing_packets;
+  EXPECT_GT(missing, frames(6));
+  const auto& c = rig.store.counters();
+  if (!test::kWatched) {
+    EXPECT_LT(c.uplink_failed, c.uplink_blocks / 4);  // seven antennas of eight suffice for most
+  }
+  test::expect_conservation(rig);
+}
+
+// Whether they refuse what they are told or say nothing any more, the cores go on with what they
+// had; and what comes after they have come back is theirs again.
+TEST(Accelerator, LosesNoFrameWithItsDevices) {
+  for (const Wish end : {Wish::Lose, Wish::Hang}) {
+    std::atomic<Wish> wish{Wish::None};
+    const auto gpus = test::working_gpus(2, wish);
+    test::Rig rig(plan_of(), {}, 2, &gpus);
+    std::uint64_t before = 0, without = 0;
+    std::thread fate([&] {
+      rig.silence(frames(20));
+      wish = end;
+      rig.silence(frames(18));
+      before = rig.baseband->frames_sent_away();
+      rig.silence(frames(10));
+      without = rig.baseband->frames_sent_away() - before;
+      wish = Wish::Mend;
+    });
+    rig.radiate(frames(90));
+    fate.join();
+    rig.finish();
+    EXPECT_EQ(not_good(rig.records()), 0U);
+    EXPECT_GT(before, frames(6));
+    EXPECT_EQ(without, 0U);
+    EXPECT_GT(rig.baseband->frames_handed_back(), 0U);
+    if (!test::kWatched) {
+      EXPECT_GT(rig.baseband->frames_sent_away(), before);
+    }
+    EXPECT_LT(rig.baseband->frames_sent_away(), rig.store.counters().frames_seen + 1);
+    test::expect_conservation(rig);
+  }
+}
+
+// The whole program, with users who decode what the antennas radiate.
+TEST(Accelerator, SendsWhatTheUsersDecode) {
+  if (test::kWatched) GTEST_SKIP() << "emulated kernels take longer than devices are waited for";
+  const test::Folder folder("accelerated");
+  auto plan = plan_of();
+  plan.cell.schedule = "PPU" + std::string(44, 'G') + "DDDG";  // emulated kernels are slow
+  plan.cell.downlink.block = frame::BlockSpan::Symbol;
+  plan.runtime.realtime = false;
+  plan.run.frames = 40;
+  plan.run.telemetry = folder.path + "/telemetry.bin";
+  plan.fronthaul.kind = fronthaul::LinkKind::Shm;
+  plan.fronthaul.shm_name = "carillon-accelerated-" + std::to_string(getpid());
+  std::atomic<Wish> wish{Wish::None};
+  std::uint64_t asked = 0;
+  const std::atomic<bool> stop{false};
+  {
+    app::Station station({plan}, [&](std::uint32_t partitions, std::size_t most) {
+      asked = partitions * 10 + most;
+      return test::working_gpus(2, wish);
+    });
+    station.run(stop);
+  }
+  EXPECT_EQ(asked, 12U);
+  const auto c = test::read_counters(plan.run.telemetry);
+  ASSERT_TRUE(c.has_value());
+  EXPECT_GT(c->frames_sent_away, 10U);
+  EXPECT_GT(c->downlink_symbols_sent, 30U);
+  EXPECT_EQ(c->downlink_blocks + c->downlink_unverified, 2U * 2 * 40);
+  EXPECT_GT(c->downlink_blocks, 40U);
+  if (c->downlink_symbols_substituted == 0) {
+    EXPECT_EQ(c->downlink_failed, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace carillon
