@@ -10,16 +10,12 @@ from carillon.studies.figure import Figure
 
 # For 10⁶ frames each: figure, panel, place on its axis.
 NAMED: tuple[tuple[int, str, str | float], ...] = (
-    (8, "uplink", "64x32"),
     (8, "uplink", "128x64"),
     (8, "uplink", "256x128"),
     (10, "uplink", 4.0),
-    (14, "uplink", 3.0),
     (6, "uplink", 10.0),
-    (8, "downlink", "128x32"),
     (8, "downlink", "128x64"),
     (8, "downlink", "256x128"),
-    (10, "downlink", 6.0),
     (16, "downlink", "64x16"),
     (18, "downlink", "128x64, A100 + V100"),
 )
@@ -36,7 +32,7 @@ def _named(figures: Mapping[str, Figure]) -> Figure:
         for case in figures[f"megastation-{number}"].cases
         if (case.group, case.x) == (group, x)
     ]
-    title = "twelve cases of the other figures (simulated), for a million frames each"
+    title = "eight cases of the other figures (simulated), for a million frames each"
     measures = ("mean_ms", "tail_ms")
     return Figure("megastation-cases", title, "figure: case", cases, measures=measures)
 
