@@ -24,7 +24,7 @@ nb::dict link_of(pci::Link link) {
   nb::dict told;
   told["generation"] = link.generation;
   told["lanes"] = link.lanes;
-  told["limit_mbps"] = pci::limit_mbps(link);
+  told["limit_mb_per_s"] = pci::limit_mb_per_s(link);
   return told;
 }
 
@@ -113,7 +113,7 @@ void bind_ingest(nb::module_& core) {
   core.def(
       "link_limit",
       [](std::uint32_t generation, std::uint32_t lanes) {
-        return pci::limit_mbps({generation, lanes});
+        return pci::limit_mb_per_s({generation, lanes});
       },
       nb::arg("generation"), nb::arg("lanes"),
       "MB/s of payload that a PCI Express link carries in a direction: its rate less its coding, "

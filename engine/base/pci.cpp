@@ -88,7 +88,7 @@ Device device_at(const fs::path& folder) {
 Link narrower(Link a, Link b) {
   if (!a.known()) return b;
   if (!b.known()) return a;
-  return limit_mbps(b) < limit_mbps(a) ? b : a;
+  return limit_mb_per_s(b) < limit_mb_per_s(a) ? b : a;
 }
 
 Link narrowest_from(const Device& device, std::size_t first) {
@@ -116,7 +116,7 @@ std::vector<Device> devices(const fs::path& root) {
   return all;
 }
 
-double limit_mbps(Link link) {
+double limit_mb_per_s(Link link) {
   if (!link.known() || link.generation > std::size(kGenerations)) return 0;
   const Generation& of = kGenerations[link.generation - 1];
   return of.gigatransfers * 1e3 * link.lanes * of.coding * kUse / 8;

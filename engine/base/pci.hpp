@@ -51,7 +51,7 @@ inline constexpr double kUse = 0.85;
 
 /// Payload in MB/s (10⁶ bytes) that a link carries in a direction: generation × lanes × coding ×
 /// kUse. Gen2 x4: 1700. 0 when the link is not known.
-double limit_mbps(Link link);
+double limit_mb_per_s(Link link);
 
 /// The narrowest link between the root complex and a device, as it is now. Not known when no part
 /// of the path tells.

@@ -54,10 +54,10 @@ class Published:
         limit = core.link_limit(*self.link) if self.link else None
         return {
             "platform": self.platform,
-            "staged_mbps": self.staged,
-            "direct_mbps": self.direct,
+            "staged_mb_per_s": self.staged,
+            "direct_mb_per_s": self.direct,
             "gain": self.direct / self.staged - 1,
-            "limit_mbps": limit,
+            "limit_mb_per_s": limit,
         }
 
 
@@ -92,7 +92,7 @@ class Row:
     channels: int | None = None
     block_bytes: int | None = None
     preset: str = ""
-    mbps: float | None = None
+    mb_per_s: float | None = None
     gsps: float | None = None
     cores: float | None = None
     source_cores: float | None = None  # of the thread that stands for the radio
@@ -168,11 +168,11 @@ def preset_cases(paths: Sequence[str], sizes: Sequence[int], names: Sequence[str
     ]
 
 
-def limit_mbps(around: Mapping[str, Any]) -> float | None:
+def limit_mb_per_s(around: Mapping[str, Any]) -> float | None:
     """Of the GPU's link, as it is now; None where that is not known."""
     for device in around["devices"]:
         if device["address"] == around["gpu"]:
-            return device["narrowest"]["limit_mbps"] or None
+            return device["narrowest"]["limit_mb_per_s"] or None
     return None
 
 
@@ -200,7 +200,7 @@ def row_of(case: Case, found: Mapping[str, Any]) -> Row:
     """The figures that follow from what the engine counted."""
     if found["error"]:
         return Row(case.path, "", case.channels, case.block_bytes, case.preset, why=found["error"])
-    mbps = found["bytes"] / found["seconds"] / 1e6
+    mb_per_s = found["bytes"] / found["seconds"] / 1e6
     samples = found["bytes"] / SAMPLE_BYTES
     return Row(
         path=case.path,
@@ -208,8 +208,8 @@ def row_of(case: Case, found: Mapping[str, Any]) -> Row:
         channels=case.channels,
         block_bytes=case.block_bytes,
         preset=case.preset,
-        mbps=mbps,
-        gsps=mbps / SAMPLE_BYTES / 1e3,
+        mb_per_s=mb_per_s,
+        gsps=mb_per_s / SAMPLE_BYTES / 1e3,
         cores=found["cpu_seconds"] / found["seconds"],
         source_cores=found["source_cpu_seconds"] / found["seconds"],
         cpu_ns_per_block=found["cpu_seconds"] * 1e9 / found["blocks"],
@@ -257,12 +257,12 @@ def warnings(around: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
             f"the GPU {around['gpu']} and the network card {around['peer']} do not share a root "
             "complex, which direct paths need; put both below one"
         )
-    return found + _hidden(limit_mbps(around), rows)
+    return found + _hidden(limit_mb_per_s(around), rows)
 
 
 def _of_link(device: Mapping[str, Any]) -> list[str]:
     now, most = device["narrowest"], device["most"]
-    if not now["limit_mbps"] or now["limit_mbps"] >= most["limit_mbps"]:
+    if not now["limit_mb_per_s"] or now["limit_mb_per_s"] >= most["limit_mb_per_s"]:
         return []
     return [
         f"{device['address']} could have {link_name(most)} but has {link_name(now)} on its way: a "
@@ -274,7 +274,7 @@ def _hidden(limit: float | None, rows: Sequence[Row]) -> list[str]:
     """As with the slides' first link, over which staged was as fast as direct."""
     if limit is None:
         return []
-    rates = [row.mbps or 0.0 for row in rows if row.path == "staged"]
+    rates = [row.mb_per_s or 0.0 for row in rows if row.path == "staged"]
     best = max(rates, default=0.0)
     if best < _HIDES * limit:
         return []
@@ -286,16 +286,16 @@ def _hidden(limit: float | None, rows: Sequence[Row]) -> list[str]:
 
 def link_name(link: Mapping[str, Any]) -> str:
     """Gen3 x8 (6695 MB/s)."""
-    if not link["limit_mbps"]:
+    if not link["limit_mb_per_s"]:
         return "an unknown link"
-    return f"Gen{link['generation']} x{link['lanes']} ({link['limit_mbps']:.0f} MB/s)"
+    return f"Gen{link['generation']} x{link['lanes']} ({link['limit_mb_per_s']:.0f} MB/s)"
 
 
 def with_limit(rows: Sequence[Row], limit: float | None) -> list[Row]:
     """Rows of a device with their share of its link; nothing crossed it for the others."""
     return [
-        replace(row, of_limit=row.mbps / limit)
-        if limit and row.ends_in == "device" and row.mbps
+        replace(row, of_limit=row.mb_per_s / limit)
+        if limit and row.ends_in == "device" and row.mb_per_s
         else row
         for row in rows
     ]

@@ -60,21 +60,21 @@ const pci::Device& at(const std::vector<pci::Device>& all, const std::string& ad
 }
 
 TEST(Pci, TheSlidesLinkCarries1700MegabytesPerSecond) {
-  EXPECT_NEAR(pci::limit_mbps({2, 4}), 1700, 1e-9);
+  EXPECT_NEAR(pci::limit_mb_per_s({2, 4}), 1700, 1e-9);
 }
 
 TEST(Pci, EveryGenerationDoublesTheOneBeforeButForItsCoding) {
-  EXPECT_NEAR(pci::limit_mbps({1, 1}), 212.5, 1e-9);
-  EXPECT_NEAR(pci::limit_mbps({3, 8}), 64e3 * 128 / 130 * 0.85 / 8, 1e-9);  // 6695
-  EXPECT_NEAR(pci::limit_mbps({4, 16}), 2 * pci::limit_mbps({3, 16}), 1e-9);
-  EXPECT_NEAR(pci::limit_mbps({5, 16}), 53563, 1);
-  EXPECT_NEAR(pci::limit_mbps({6, 1}), 64e3 * 236 / 256 * 0.85 / 8, 1e-9);
+  EXPECT_NEAR(pci::limit_mb_per_s({1, 1}), 212.5, 1e-9);
+  EXPECT_NEAR(pci::limit_mb_per_s({3, 8}), 64e3 * 128 / 130 * 0.85 / 8, 1e-9);  // 6695
+  EXPECT_NEAR(pci::limit_mb_per_s({4, 16}), 2 * pci::limit_mb_per_s({3, 16}), 1e-9);
+  EXPECT_NEAR(pci::limit_mb_per_s({5, 16}), 53563, 1);
+  EXPECT_NEAR(pci::limit_mb_per_s({6, 1}), 64e3 * 236 / 256 * 0.85 / 8, 1e-9);
 }
 
 TEST(Pci, OfALinkThatIsNotToldNothingIsForetold) {
-  EXPECT_EQ(pci::limit_mbps({0, 4}), 0);
-  EXPECT_EQ(pci::limit_mbps({3, 0}), 0);
-  EXPECT_EQ(pci::limit_mbps({7, 4}), 0);
+  EXPECT_EQ(pci::limit_mb_per_s({0, 4}), 0);
+  EXPECT_EQ(pci::limit_mb_per_s({3, 0}), 0);
+  EXPECT_EQ(pci::limit_mb_per_s({7, 4}), 0);
 }
 
 TEST(Pci, SpeedsAreReadAsLinuxWritesThem) {
@@ -117,7 +117,7 @@ TEST(Pci, AWideDeviceBehindANarrowPortHasThePortsLimit) {
   tree.add("pci0000:00/0000:00:01.0", "5.0 GT/s PCIe", "4");
   tree.add("pci0000:00/0000:00:01.0/0000:01:00.0", "16.0 GT/s PCIe", "16", kGpu, "0x10de");
   const auto all = pci::devices(tree.root());
-  EXPECT_NEAR(pci::limit_mbps(pci::narrowest(at(all, "0000:01:00.0"))), 1700, 1e-9);
+  EXPECT_NEAR(pci::limit_mb_per_s(pci::narrowest(at(all, "0000:01:00.0"))), 1700, 1e-9);
 }
 
 TEST(Pci, WhatTellsNoLinkDoesNotNarrowOne) {

@@ -30,7 +30,7 @@ def call(folder: Path, *words: str) -> dict[str, Any]:
 
 def link(generation: int, lanes: int) -> dict[str, Any]:
     limit = core.link_limit(generation, lanes)
-    return {"generation": generation, "lanes": lanes, "limit_mbps": limit}
+    return {"generation": generation, "lanes": lanes, "limit_mb_per_s": limit}
 
 
 def around(now: dict[str, Any], *, root: str = "pci0000:3a") -> dict[str, Any]:
@@ -59,9 +59,9 @@ def around(now: dict[str, Any], *, root: str = "pci0000:3a") -> dict[str, Any]:
     }
 
 
-def measured(path: str, mbps: float, **more: Any) -> Row:
+def measured(path: str, mb_per_s: float, **more: Any) -> Row:
     ends_in = "host" if path in ingest.ON_HOST else "device"
-    return Row(path, ends_in, channels=1, block_bytes=4096, mbps=mbps, **more)
+    return Row(path, ends_in, channels=1, block_bytes=4096, mb_per_s=mb_per_s, **more)
 
 
 def counted(**more: Any) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def test_the_slides_link_carries_1700_megabytes() -> None:
 def test_the_published_gains_are_those_of_the_slides() -> None:
     gains = [f"{each.row()['gain']:.0%}" for each in ingest.PUBLISHED]
     assert gains == ["1%", "45%", "46%"]
-    assert ingest.PUBLISHED[0].row()["limit_mbps"] == pytest.approx(1700)
-    assert ingest.PUBLISHED[2].row()["limit_mbps"] is None
+    assert ingest.PUBLISHED[0].row()["limit_mb_per_s"] == pytest.approx(1700)
+    assert ingest.PUBLISHED[2].row()["limit_mb_per_s"] is None
 
 
 def test_everything_asked_for_is_measured_and_every_block_is_whole(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_everything_asked_for_is_measured_and_every_block_is_whole(tmp_path: Pat
     expected = [(p, c, b) for c in (1, 3) for b in (4096, 65536) for p in ingest.ON_HOST]
     assert shapes == expected
     for row in rows:
-        assert row["mbps"] > 0
-        assert row["gsps"] == pytest.approx(row["mbps"] / 4000)
+        assert row["mb_per_s"] > 0
+        assert row["gsps"] == pytest.approx(row["mb_per_s"] / 4000)
         assert row["checked"] >= 4
         assert row["wrong"] == row["lost_samples"] == row["out_of_order"] == 0
         assert row["of_limit"] is None  # no bus was crossed
@@ -116,7 +116,7 @@ def test_a_path_that_is_missing_has_a_row_with_reason_and_remedy(tmp_path: Path)
         *("staged", "pinned-copy", "pinned-read"),
         *("dma-buf", "peermem", "gpudev"),
     }
-    missing = [row for row in told["rows"] if row["mbps"] is None]
+    missing = [row for row in told["rows"] if row["mb_per_s"] is None]
     assert {row["path"] for row in missing} == {p["name"] for p in told["paths"]} - ready
     assert all(row["why"] and row["needs"] and row["ends_in"] == "" for row in missing)
     if not core.cuda_machine()["devices"]:
@@ -153,7 +153,7 @@ def test_the_slowest_radio_is_followed_at_its_rate(tmp_path: Path) -> None:
     row = next(row for row in told["rows"] if row["path"] == "pinned-host")
     assert (row["preset"], row["channels"]) == ("1x61.44", 1)
     assert row["in_time"] is (row["dropped"] == 0)
-    assert row["mbps"] < 4 * 245.76  # it does not go as fast as it can
+    assert row["mb_per_s"] < 4 * 245.76  # it does not go as fast as it can
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_machine_without_sysfs_has_no_links(tmp_path: Path) -> None:
 def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
     row = ingest.row_of(Case("staged", 2, 4096), counted())
     assert row.ends_in == "device"
-    assert row.mbps == pytest.approx(4096)
+    assert row.mb_per_s == pytest.approx(4096)
     assert row.gsps == pytest.approx(1.024)
     assert row.cores == pytest.approx(0.5)
     assert row.source_cores == pytest.approx(0.1)
@@ -220,7 +220,7 @@ def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
 
 def test_a_devices_failure_is_told_in_its_row() -> None:
     row = ingest.row_of(Case("staged", 1, 4096), counted(error="out of memory"))
-    assert (row.why, row.mbps, row.ends_in) == ("out of memory", None, "")
+    assert (row.why, row.mb_per_s, row.ends_in) == ("out of memory", None, "")
 
 
 def test_only_what_crossed_the_link_has_a_share_of_it() -> None:
@@ -232,7 +232,7 @@ def test_only_what_crossed_the_link_has_a_share_of_it() -> None:
 
 def test_a_link_that_hides_the_path_is_warned_of() -> None:
     slow, fast = around(link(2, 4)), around(link(4, 16))
-    assert ingest.limit_mbps(slow) == pytest.approx(1700)
+    assert ingest.limit_mb_per_s(slow) == pytest.approx(1700)
     rows = [measured("staged", 1690), measured("pinned-copy", 1700)]
     hidden = [text for text in ingest.warnings(slow, rows) if "hides" in text]
     assert len(hidden) == 1

@@ -45,7 +45,7 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
         around = core.ingest_surroundings()
         measured = _collect(choice.cases(ingest.ready_paths(around)), choice.seconds, interrupts)
         around = core.ingest_surroundings()  # a GPU that has just worked has its link at full speed
-    rows = ingest.with_limit(measured, ingest.limit_mbps(around))
+    rows = ingest.with_limit(measured, ingest.limit_mb_per_s(around))
     result = {
         **about,
         "version": core.version,
@@ -89,7 +89,7 @@ def _write(target: Path, result: Mapping[str, Any], rows: Sequence[Row]) -> None
         writer = csv.DictWriter(stream, fieldnames=list(Row.__dataclass_fields__))
         writer.writeheader()
         writer.writerows(result["rows"])
-    if any(row.mbps for row in rows):
+    if any(row.mb_per_s for row in rows):
         from carillon.plots import ingest as picture  # with matplotlib, which takes its time
 
         picture.draw(target, rows)
@@ -127,14 +127,14 @@ def _show_rows(console: Console, rows: Sequence[Row]) -> None:
     table = new_table(("path", "radio"), (*numbers, "of the link", "checked", "wrong", "dropped"))
     for row in rows:
         shape = (str(row.channels), ingest.size_name(row.block_bytes or 0))
-        if row.mbps is None:
+        if row.mb_per_s is None:
             table.add_row(row.path, row.preset, *shape, *8 * ("",), row.why)
             continue
         table.add_row(
             row.path,
             row.preset,
             *shape,
-            f"{row.mbps:.0f}",
+            f"{row.mb_per_s:.0f}",
             f"{row.gsps:.3f}",
             f"{row.cores:.2f}",
             f"{row.cpu_ns_per_block:.0f}",
@@ -165,9 +165,9 @@ def _show_published(console: Console, result: Mapping[str, Any]) -> None:
     for each in result["published"]:
         table.add_row(
             each["platform"],
-            f"{each['staged_mbps']:.0f}",
-            f"{each['direct_mbps']:.0f}",
+            f"{each['staged_mb_per_s']:.0f}",
+            f"{each['direct_mb_per_s']:.0f}",
             f"{each['gain']:+.0%}",
-            "" if each["limit_mbps"] is None else f"{each['limit_mbps']:.0f}",
+            "" if each["limit_mb_per_s"] is None else f"{each['limit_mb_per_s']:.0f}",
         )
     print_table(console, table)

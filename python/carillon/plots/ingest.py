@@ -23,11 +23,11 @@ _MARKS = "os^Dv"
 
 def draw(folder: Path, rows: Sequence[Row]) -> None:
     """ingest.png and ingest.svg."""
-    known = [row for row in rows if row.mbps is not None]
+    known = [row for row in rows if row.mb_per_s is not None]
     with style.applied():
         figure = Figure(figsize=(9.6, 4.2))
         rates, costs = figure.subplots(1, 2)
-        _lines(rates, known, "mbps")
+        _lines(rates, known, "mb_per_s")
         if any(row.ends_in == "device" for row in known):
             _published(rates)
             rates.set_title("Rate")
