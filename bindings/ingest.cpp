@@ -75,12 +75,17 @@ Path path_named(const std::string& name) {
   if (name == "staged") return Path::Staged;
   if (name == "pinned-copy") return Path::PinnedCopy;
   if (name == "pinned-read") return Path::PinnedRead;
+  if (name == "card-host") return Path::CardHost;
+  if (name == "dma-buf") return Path::DmaBuf;
+  if (name == "peermem") return Path::Peermem;
   throw nb::value_error(("there is no path " + name).c_str());
 }
 
 nb::dict run(const std::string& path, std::uint32_t channels, std::uint32_t block_bytes,
              double seconds, double msps) {
-  const IngestPlan plan{path_named(path), channels, block_bytes, seconds, msps};
+  IngestPlan plan{path_named(path), channels, block_bytes, seconds, msps, {}};
+  if (plan.path == Path::CardHost || plan.path == Path::DmaBuf || plan.path == Path::Peermem)
+    plan.card = card_of(look_around());
   IngestResult result;
   {
     nb::gil_scoped_release released;
@@ -129,8 +134,9 @@ void bind_ingest(nb::module_& core) {
       nb::arg("block_bytes"), nb::arg("seconds"), nb::arg("msps") = 0.0,
       nb::sig("def ingest_measure(path: str, *, channels: int, block_bytes: int, seconds: "
               "float, msps: float = 0.0) -> dict[str, typing.Any]"),
-      "Moves known blocks along a path and checks them: staged-host and pinned-host end in this "
-      "machine's memory; staged, pinned-copy and pinned-read in the first CUDA device. Raises "
+      "Moves known blocks along a path and checks them: staged-host, pinned-host and card-host "
+      "end in this machine's memory; staged, pinned-copy, pinned-read, dma-buf and peermem in the "
+      "first CUDA device. Raises "
       "ValueError on what cannot be. Does not hold the GIL.");
   core.def("ingest_descriptor_ns", &descriptor_ns, nb::call_guard<nb::gil_scoped_release>(),
            "ns of a core that a block's descriptor takes, whatever its size.");

@@ -320,7 +320,7 @@ def ingest_measure(
     path: str, *, channels: int, block_bytes: int, seconds: float, msps: float = 0.0
 ) -> dict[str, Any]:
     """
-    Moves known blocks along a path and checks them: staged-host and pinned-host end in this machine's memory; staged, pinned-copy and pinned-read in the first CUDA device. Raises ValueError on what cannot be. Does not hold the GIL.
+    Moves known blocks along a path and checks them: staged-host, pinned-host and card-host end in this machine's memory; staged, pinned-copy, pinned-read, dma-buf and peermem in the first CUDA device. Raises ValueError on what cannot be. Does not hold the GIL.
     """
 
 def ingest_descriptor_ns() -> float:

@@ -19,8 +19,13 @@ MOST_CHANNELS = 8
 LEAST_BYTES, MOST_BYTES = 64, 64 << 20
 SAMPLE_BYTES = 4
 
-# A path, and as much of it as needs no device.
-ON_HOST = {"staged-host": "staged", "pinned-host": "pinned-copy, pinned-read"}
+# A path, and as much of it as needs no device. The first two need nothing at all.
+ON_HOST = {
+    "staged-host": "staged",
+    "pinned-host": "pinned-copy, pinned-read",
+    "card-host": "dma-buf, peermem",
+}
+ANYWHERE = ("staged-host", "pinned-host")
 _HIDES = 0.95  # of the limit: faster than this no path can show itself
 
 
@@ -145,8 +150,8 @@ def size_name(size: int) -> str:
 
 
 def ready_paths(around: Mapping[str, Any]) -> list[str]:
-    """Those to measure: the host's always."""
-    return [*ON_HOST, *(path["name"] for path in around["paths"] if path["ready"])]
+    """Those to measure: the host's own always."""
+    return [*ANYWHERE, *(path["name"] for path in around["paths"] if path["ready"])]
 
 
 def cases(paths: Sequence[str], sizes: Sequence[int], channels: Sequence[int]) -> list[Case]:

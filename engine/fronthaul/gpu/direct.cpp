@@ -1,125 +1,131 @@
 #include "fronthaul/gpu/direct.hpp"
 
-#include <dlfcn.h>
+#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fronthaul/gpu/loopback.hpp"
+#include "fronthaul/gpu/source.hpp"
 
 namespace carillon::fronthaul::gpu {
 namespace {
 
-// Of <infiniband/verbs.h>, which need not be there: functions with stable names, of pointers that
-// we only pass on.
-constexpr int kLocalWrite = 1, kRemoteWrite = 2;  // IBV_ACCESS_…
+// Longer than the card's own retries take, and than the largest ring at a tenth of the slowest
+// link.
+constexpr std::chrono::seconds kPatience{5};
 
-class Library {
+class DirectTarget : public Target {
  public:
-  Library() : handle_(::dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) {
-      why_ = "no libibverbs.so.1; apt install libibverbs1 ibverbs-providers";
-      return;
-    }
-    find(list, "ibv_get_device_list");
-    find(free_list, "ibv_free_device_list");
-    find(name, "ibv_get_device_name");
-    find(open, "ibv_open_device");
-    find(close, "ibv_close_device");
-    find(protect, "ibv_alloc_pd");
-    find(unprotect, "ibv_dealloc_pd");
-    find(by_address, "ibv_reg_mr");
-    find(unregister, "ibv_dereg_mr");
-    by_dma_buf = reinterpret_cast<decltype(by_dma_buf)>(::dlsym(handle_, "ibv_reg_dmabuf_mr"));
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() {
-    if (handle_ != nullptr) ::dlclose(handle_);
-  }
-  const std::string& why() const { return why_; }
+  DirectTarget(const Card& card, BlockRing& ring, Landing landing)
+      : ring_(ring),
+        landing_(std::move(landing)),
+        card_(card.name),
+        loop_(card, ring.slots()),
+        turns_(ring.slots()),
+        slots_(ring.slots()) {}
 
-  void** (*list)(int*) = nullptr;
-  void (*free_list)(void**) = nullptr;
-  const char* (*name)(void*) = nullptr;
-  void* (*open)(void*) = nullptr;
-  int (*close)(void*) = nullptr;
-  void* (*protect)(void*) = nullptr;
-  int (*unprotect)(void*) = nullptr;
-  void* (*by_address)(void*, void*, std::size_t, int) = nullptr;
-  int (*unregister)(void*) = nullptr;
-  void* (*by_dma_buf)(void*, std::uint64_t, std::size_t, std::uint64_t, int, int) = nullptr;
+  std::string prepare() {
+    if (!loop_.why().empty()) return loop_.why();
+    if (landing_.slot_bytes > loop_.most_bytes())
+      return card_ + " takes at most " + std::to_string(loop_.most_bytes()) + " bytes at once";
+    std::string why = loop_.land_in(landing_.memory, landing_.bytes, landing_.dma_buf.file());
+    landing_.dma_buf = {};  // what is registered needs it no more
+    return why;
+  }
+
+  bool fetches() const override { return true; }
+
+  std::string connect(const Source& source) override {
+    source_ = &source;
+    return loop_.send_from(source.memory().data(), source.memory().size_bytes());
+  }
+
+  std::string take(std::uint32_t slot) override {
+    if (posted_ - arrived_ == loop_.depth())
+      if (std::string why = wait_for(arrived_ + 1); !why.empty()) return why;
+    const BlockMeta& meta = ring_.meta()[slot];
+    std::string why =
+        loop_.write(posted_, source_->samples(meta.sequence, meta.channel),
+                    landing_.memory + slot * landing_.slot_bytes, meta.samples * kSampleBytes);
+    if (!why.empty()) return why;
+    slots_[posted_ % slots_.size()] = slot;
+    turns_[slot] = ++posted_;
+    return look();
+  }
+
+  std::string finish(std::uint32_t slot) override {
+    if (std::string why = wait_for(turns_[slot]); !why.empty()) return why;
+    return landing_.checks->finish(slot);
+  }
+
+  const BlockCheck& check(std::uint32_t slot) const override {
+    return landing_.checks->check(slot);
+  }
 
  private:
-  template <typename Function>
-  void find(Function& function, const char* symbol) {
-    function = reinterpret_cast<Function>(::dlsym(handle_, symbol));
-    if (function == nullptr) why_ = std::string("libibverbs.so.1 has no ") + symbol;
+  // Has those checked that have arrived since.
+  std::string look() {
+    std::uint32_t more = 0;
+    if (std::string why = loop_.arrived(more); !why.empty()) return why;
+    for (; more > 0; --more, ++arrived_)
+      if (std::string why = landing_.checks->take(slots_[arrived_ % slots_.size()]); !why.empty())
+        return why;
+    return {};
   }
 
-  void* handle_;
-  std::string why_;
+  std::string wait_for(std::uint64_t turn) {
+    const auto start = std::chrono::steady_clock::now();
+    while (arrived_ < turn) {
+      const std::uint64_t before = arrived_;
+      if (std::string why = look(); !why.empty()) return why;
+      if (arrived_ != before) continue;
+      if (std::chrono::steady_clock::now() - start > kPatience)
+        return card_ + " says nothing of block " + std::to_string(arrived_) + " for " +
+               std::to_string(kPatience.count()) + " s";
+      std::this_thread::yield();
+    }
+    return {};
+  }
+
+  BlockRing& ring_;
+  Landing landing_;
+  std::string card_;
+  Loopback loop_;  // goes before the memory it may write to
+  const Source* source_ = nullptr;
+  std::uint64_t posted_ = 0, arrived_ = 0;
+  std::vector<std::uint64_t> turns_;  // [slot]: posted, with its block
+  std::vector<std::uint32_t> slots_;  // [turn]: of blocks in flight
 };
-
-std::string failed(const std::string& what) {
-  return what + ": " + (errno != 0 ? std::strerror(errno) : "no reason given");
-}
-
-std::string register_on(const Library& verbs, void* opened, void* memory, std::size_t bytes,
-                        int dma_buf) {
-  constexpr int kAccess = kLocalWrite | kRemoteWrite;
-  if (dma_buf >= 0 && verbs.by_dma_buf == nullptr)
-    return "this libibverbs knows no dma-buf; version 34 (rdma-core) or newer does";
-  errno = 0;
-  void* const domain = verbs.protect(opened);
-  if (domain == nullptr) return failed("a protection domain");
-  errno = 0;
-  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory));
-  void* const region = dma_buf >= 0 ? verbs.by_dma_buf(domain, 0, bytes, address, dma_buf, kAccess)
-                                    : verbs.by_address(domain, memory, bytes, kAccess);
-  std::string why;
-  if (region == nullptr)
-    why = failed("registering GPU memory");
-  else if (verbs.unregister(region) != 0)
-    why = failed("giving GPU memory back");
-  (void)verbs.unprotect(domain);
-  return why;
-}
 
 }  // namespace
 
-Verbs look_for_verbs() {
-  Verbs found;
-  const Library verbs;
-  found.why = verbs.why();
-  if (!found.why.empty()) return found;
-  int count = 0;
-  void** const list = verbs.list(&count);
-  for (int i = 0; list != nullptr && i < count; ++i)
-    found.devices.emplace_back(verbs.name(list[i]));
-  if (list != nullptr) verbs.free_list(list);
-  if (found.devices.empty())
-    found.why =
-        "libibverbs finds no RDMA device; a ConnectX-5 or newer with the driver mlx5_ib is one";
-  return found;
+Descriptor::Descriptor(Descriptor&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+Descriptor::~Descriptor() {
+  if (file_ >= 0) ::close(file_);
 }
 
-std::string register_for_writes(const std::string& verbs_device, void* memory, std::size_t bytes,
-                                int dma_buf) {
-  const Library verbs;
-  if (!verbs.why().empty()) return verbs.why();
-  int count = 0;
-  void** const list = verbs.list(&count);
-  std::string why = "no RDMA device is called " + verbs_device;
-  for (int i = 0; list != nullptr && i < count; ++i) {
-    if (verbs_device != verbs.name(list[i])) continue;
-    errno = 0;
-    void* const opened = verbs.open(list[i]);
-    why = opened == nullptr ? failed("opening " + verbs_device)
-                            : register_on(verbs, opened, memory, bytes, dma_buf);
-    if (opened != nullptr) (void)verbs.close(opened);
-    break;
-  }
-  if (list != nullptr) verbs.free_list(list);
-  return why;
+Landing make_host_landing(BlockRing& ring, bool sums) {
+  Landing landing;
+  landing.checks = make_host_target(ring, sums);
+  landing.memory = ring.payload(0);
+  landing.slot_bytes = ring.slot_bytes();
+  landing.bytes = ring.slots() * ring.slot_bytes();
+  return landing;
+}
+
+std::unique_ptr<Target> make_direct_target(const Card& card, BlockRing& ring, Landing landing,
+                                           std::string& why) {
+  auto target = std::make_unique<DirectTarget>(card, ring, std::move(landing));
+  why = target->prepare();
+  if (!why.empty()) return nullptr;
+  return target;
 }
 
 }  // namespace carillon::fronthaul::gpu

@@ -1,14 +1,10 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
-#include <unistd.h>
 
 #include "fronthaul/gpu/direct.hpp"
 
 namespace carillon::fronthaul::gpu {
 namespace {
-
-constexpr std::size_t kBytes = std::size_t{2}
-                               << 20;  // a GPU's large page: dma-buf wants whole pages
 
 // The driver's own functions, which no runtime wraps; null where the driver is older.
 template <typename Function>
@@ -22,7 +18,24 @@ Function driver(const char* name) {
   return reinterpret_cast<Function>(found);
 }
 
-std::string by_dma_buf(const cuda::Device& device, void* memory, const std::string& verbs_device) {
+CUdeviceptr address_of(std::byte* memory) { return reinterpret_cast<CUdeviceptr>(memory); }
+
+}  // namespace
+
+// Memory operations that the host waits for are then finished in this memory, too, whoever else
+// writes to it: what CUDA asks for of memory that is registered with a network card.
+std::string prepare_for_card(std::byte* memory) {
+  const auto set =
+      driver<CUresult (*)(const void*, CUpointer_attribute, CUdeviceptr)>("cuPointerSetAttribute");
+  const unsigned on = 1;
+  if (set == nullptr ||
+      set(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, address_of(memory)) != CUDA_SUCCESS)
+    return "the driver does not prepare this GPU's memory for a network card (SYNC_MEMOPS)";
+  return {};
+}
+
+std::string export_as_dma_buf(const cuda::Device& device, std::byte* memory, std::size_t bytes,
+                              Descriptor& file) {
   const auto ask = driver<CUresult (*)(int*, CUdevice_attribute, CUdevice)>("cuDeviceGetAttribute");
   const auto export_range =
       driver<CUresult (*)(void*, CUdeviceptr, size_t, CUmemRangeHandleType, unsigned long long)>(
@@ -34,24 +47,13 @@ std::string by_dma_buf(const cuda::Device& device, void* memory, const std::stri
       supported == 0)
     return "the driver gives out no dma-buf of this GPU; the open kernel modules "
            "(nvidia-open) on Linux 5.12 or newer do";
-  int file = -1;
-  const CUresult result = export_range(&file, reinterpret_cast<CUdeviceptr>(memory), kBytes,
-                                       CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+  int found = -1;
+  const CUresult result =
+      export_range(&found, address_of(memory), bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
   if (result != CUDA_SUCCESS)
     return "exporting GPU memory as dma-buf: CUDA error " + std::to_string(result);
-  std::string why = register_for_writes(verbs_device, memory, kBytes, file);
-  ::close(file);
-  return why;
-}
-
-}  // namespace
-
-std::string try_direct(const cuda::Device& device, Export by, const std::string& verbs_device) {
-  if (const cuda::Status status = cuda::use(device); !status.ok()) return status.text();
-  const cuda::Memory memory(kBytes);
-  if (!memory.status().ok()) return memory.status().text();
-  return by == Export::DmaBuf ? by_dma_buf(device, memory.data(), verbs_device)
-                              : register_for_writes(verbs_device, memory.data(), kBytes, -1);
+  file = Descriptor(found);
+  return {};
 }
 
 }  // namespace carillon::fronthaul::gpu

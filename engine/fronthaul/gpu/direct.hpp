@@ -1,35 +1,59 @@
-// What lets a network card write into a GPU's memory: RDMA verbs, loaded when they are asked for,
-// so that nothing links to them; and a GPU's memory given to them.
+// Blocks that a network card writes where they go, a GPU's memory included: no copy by the CPU, and
+// none by a copy engine.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "base/cuda/device.hpp"
+#include "fronthaul/gpu/target.hpp"
+#include "fronthaul/gpu/verbs.hpp"
 
 namespace carillon::fronthaul::gpu {
-
-struct Verbs {
-  std::vector<std::string> devices;  ///< mlx5_0, …
-  std::string why;                   ///< there are none: in words, and what to do
-};
-
-/// Loads libibverbs.so.1 if there is one.
-Verbs look_for_verbs();
-
-/// Lets a verbs device write to memory, and takes it back; empty when both went well, else which
-/// step did not. `dma_buf` is the memory's file descriptor, -1: by its address, which for a GPU's
-/// memory needs the module nvidia-peermem.
-std::string register_for_writes(const std::string& verbs_device, void* memory, std::size_t bytes,
-                                int dma_buf);
 
 /// How a GPU's memory is told to a network card.
 enum class Export : std::uint8_t { DmaBuf, Peermem };
 
-/// Allocates on the device and registers it with a verbs device; empty when that went well, else
-/// which step did not and why.
-std::string try_direct(const cuda::Device& device, Export by, const std::string& verbs_device);
+/// A file descriptor, closed at the end; -1: none.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int file) : file_(file) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int file() const { return file_; }
+
+ private:
+  int file_ = -1;
+};
+
+/// Memory with a place for the block of each of a ring's slots, and who checks them there.
+struct Landing {
+  std::unique_ptr<Target> checks;  ///< its take(): checks a block that has arrived
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0, slot_bytes = 0;
+  Descriptor dma_buf;  ///< of the memory; none: the card finds it by its address
+};
+
+/// The ring's own memory. `sums` as of make_host_target().
+Landing make_host_landing(BlockRing& ring, bool sums);
+
+/// Memory of a device, told to a card in one way. `why`: empty when that went well, else which step
+/// did not. The ring, of metadata alone, outlives it.
+Landing make_device_landing(const cuda::Device& device, BlockRing& ring, std::size_t block_bytes,
+                            Export by, std::string& why);
+
+/// Of make_device_landing(): the driver's part, empty when it went well.
+std::string prepare_for_card(std::byte* memory);
+std::string export_as_dma_buf(const cuda::Device& device, std::byte* memory, std::size_t bytes,
+                              Descriptor& file);
+
+/// A card writes blocks from the source's memory where they land, and says when they have arrived;
+/// then they are checked. Null, and `why` says why, when card or memory cannot.
+std::unique_ptr<Target> make_direct_target(const Card& card, BlockRing& ring, Landing landing,
+                                           std::string& why);
 
 }  // namespace carillon::fronthaul::gpu

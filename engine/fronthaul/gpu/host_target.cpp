@@ -10,7 +10,7 @@ class HostTarget : public Target {
  public:
   HostTarget(BlockRing& ring, bool sums) : ring_(ring), sums_(sums), checks_(ring.slots()) {}
 
-  Status take(std::uint32_t slot) override {
+  std::string take(std::uint32_t slot) override {
     const BlockMeta& meta = ring_.meta()[slot];
     BlockCheck& check = checks_[slot] = {};
     if (sums_)
@@ -22,7 +22,7 @@ class HostTarget : public Target {
       check.stamp = Stamp::Channel;
     return {};
   }
-  Status finish(std::uint32_t) override { return {}; }
+  std::string finish(std::uint32_t) override { return {}; }
   const BlockCheck& check(std::uint32_t slot) const override { return checks_[slot]; }
 
  private:

@@ -9,6 +9,7 @@
 
 #include "base/aligned.hpp"
 #include "fronthaul/gpu/check.inl"
+#include "fronthaul/gpu/direct.hpp"
 #include "fronthaul/gpu/ring.hpp"
 #include "fronthaul/gpu/source.hpp"
 #include "fronthaul/gpu/target.hpp"
@@ -19,10 +20,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kMostBlockBytes = 64U << 20;
+constexpr std::size_t kLeastSlotBytes = 64;
 constexpr std::size_t kRingBytes = std::size_t{64} << 20;
 
-bool on_host(Path path) { return path == Path::StagedHost || path == Path::PinnedHost; }
+bool on_host(Path path) {
+  return path == Path::StagedHost || path == Path::PinnedHost || path == Path::CardHost;
+}
 bool staged(Path path) { return path == Path::StagedHost || path == Path::Staged; }
+bool direct(Path path) {
+  return path == Path::CardHost || path == Path::DmaBuf || path == Path::Peermem;
+}
+// Of the ring in the host's memory: none where a card writes into a device's.
+std::size_t host_bytes(const IngestPlan& plan) {
+  return direct(plan.path) && !on_host(plan.path) ? kLeastSlotBytes : plan.block_bytes;
+}
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -49,7 +60,7 @@ class Run {
   Run(const IngestPlan& plan, IngestResult& result)
       : plan_(plan),
         result_(result),
-        ring_(slots_for(plan.block_bytes), plan.block_bytes),
+        ring_(slots_for(plan.block_bytes), host_bytes(plan)),
         pageable_(staged(plan.path) ? plan.block_bytes : 0) {
     result.slots = ring_.slots();
   }
@@ -61,7 +72,9 @@ class Run {
   bool go(Target& target, bool sums, std::uint64_t least, double seconds) {
     target_ = &target;
     sums_ = sums;
-    source_.emplace(SourcePlan{plan_.channels, plan_.block_bytes / kSampleBytes, plan_.msps});
+    source_.emplace(
+        SourcePlan{plan_.channels, plan_.block_bytes / kSampleBytes, plan_.msps, target.fetches()});
+    if (const std::string why = target.connect(*source_); !why.empty()) return fail(why);
     const double cpu = thread_cpu_seconds();
     const Clock::time_point start = Clock::now();
     if (!take_all(least, seconds, start) || !drain()) return false;
@@ -100,19 +113,19 @@ class Run {
     }
     std::byte* const payload = ring_.payload(*slot);
     std::byte* const first = staged(plan_.path) ? pageable_.data() : payload;
-    if (!receive_block(source_->socket(channel), &ring_.meta()[*slot], first, plan_.block_bytes))
+    const std::size_t received = target_->fetches() ? 0 : plan_.block_bytes;
+    if (!receive_block(source_->socket(channel), &ring_.meta()[*slot], first, received))
       return fail("the source ended");
     if (first != payload) std::copy_n(first, plan_.block_bytes, payload);
     ring_.publish();
     ++result_.blocks;
-    if (const Status status = target_->take(*slot); !status.ok()) return fail(status.text());
-    return true;
+    const std::string why = target_->take(*slot);
+    return why.empty() || fail(why);
   }
 
   bool retire() {
     const std::uint32_t slot = *ring_.oldest();
-    const Status status = target_->finish(slot);
-    if (!status.ok()) return fail(status.text());
+    if (const std::string why = target_->finish(slot); !why.empty()) return fail(why);
     const BlockCheck& check = target_->check(slot);
     result_.lost_samples += check.missing;
     result_.out_of_order += check.stamp != Stamp::InOrder && check.stamp != Stamp::Gap ? 1U : 0U;
@@ -149,8 +162,19 @@ class Run {
   bool sums_ = false;
 };
 
+std::unique_ptr<Target> direct_target(const IngestPlan& plan, const cuda::Device* device,
+                                      BlockRing& ring, bool sums, std::string& why) {
+  const Export by = plan.path == Path::DmaBuf ? Export::DmaBuf : Export::Peermem;
+  Landing landing = on_host(plan.path)
+                        ? make_host_landing(ring, sums)
+                        : make_device_landing(*device, ring, plan.block_bytes, by, why);
+  if (!why.empty()) return nullptr;
+  return make_direct_target(plan.card, ring, std::move(landing), why);
+}
+
 std::unique_ptr<Target> target_for(const IngestPlan& plan, const cuda::Device* device, Run& run,
                                    bool sums, IngestResult& result) {
+  if (direct(plan.path)) return direct_target(plan, device, run.ring(), sums, result.error);
   if (on_host(plan.path)) return make_host_target(run.ring(), sums);
   const Access access = plan.path == Path::PinnedRead ? Access::Read : Access::Copy;
   Status status;

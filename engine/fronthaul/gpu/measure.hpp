@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/cuda/device.hpp"
+#include "fronthaul/gpu/verbs.hpp"
 
 namespace carillon::fronthaul::gpu {
 
@@ -15,6 +16,9 @@ enum class Path : std::uint8_t {
   Staged,  ///< received into pageable memory, copied into registered memory, copied to the device
   PinnedCopy,  ///< received into registered memory, copied to the device
   PinnedRead,  ///< received into registered memory, which kernels read over the bus
+  CardHost,    ///< a network card writes into the ring: direct, without a device
+  DmaBuf,      ///< a network card writes into the device's memory, told to it as a dma-buf
+  Peermem,     ///< the same, told to it by address
 };
 
 struct IngestPlan {
@@ -23,10 +27,11 @@ struct IngestPlan {
   std::uint32_t block_bytes = 1 << 20;  ///< 64 B to 64 MiB, a multiple of 64
   double seconds = 0.5;                 ///< how long to measure, at least a block of every channel
   double msps = 0;                      ///< of each channel; 0: as fast as it goes
+  Card card;                            ///< of the paths that need one
 };
 
 struct IngestResult {
-  std::string error;  ///< a device's, in words; then the figures mean nothing
+  std::string error;  ///< a device's or a card's, in words; then the figures mean nothing
   double seconds = 0;
   std::uint64_t blocks = 0, bytes = 0;
   double cpu_seconds = 0;         ///< of the receiving thread

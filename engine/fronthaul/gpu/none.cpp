@@ -16,6 +16,10 @@ std::unique_ptr<Target> make_device_target(const cuda::Device&, BlockRing&, Acce
   return nullptr;
 }
 
-std::string try_direct(const cuda::Device&, Export, const std::string&) { return kNotBuilt.text(); }
+Landing make_device_landing(const cuda::Device&, BlockRing&, std::size_t, Export,
+                            std::string& why) {
+  why = kNotBuilt.text();
+  return {};
+}
 
 }  // namespace carillon::fronthaul::gpu

@@ -1,6 +1,7 @@
 #include "fronthaul/gpu/paths.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 
 namespace carillon::fronthaul::gpu {
@@ -17,12 +18,14 @@ constexpr char kNeedsDmaBuf[] =
     "NIC below the same root complex, and rdma-core 34 or newer";
 constexpr char kNeedsPeermem[] =
     "that GPU and NIC with the module nvidia-peermem loaded (modprobe nvidia-peermem)";
+constexpr char kNeedsCard[] =
+    "a network card with RDMA verbs (RoCE or InfiniBand) whose port is up, and rdma-core "
+    "(apt install libibverbs1 ibverbs-providers)";
 constexpr char kNeedsGpudev[] =
-    "that GPU and NIC with DPDK 21.11 or newer built where CUDA's headers are, for its driver "
+    "a receiver through DPDK's gpudev, which Carillon does not have: nothing that can be installed "
+    "enables this path; dma-buf is the same way into the same memory. A receiver would need that "
+    "GPU and NIC with DPDK 21.11 or newer built where CUDA's headers are, for its driver "
     "librte_gpu_cuda";
-// Said where all that can be tried has been, and succeeded.
-constexpr char kNoSender[] =
-    "; Carillon registers the memory, but has no RDMA receiver yet that would fill it";
 
 // DPDK's drivers lie in LIB/dpdk/pmds-VERSION or LIB/ARCHITECTURE/dpdk/pmds-VERSION.
 bool has_gpudev(const fs::path& root) {
@@ -57,18 +60,40 @@ std::string direct_lacks(const Surroundings& around, const pci::Device* gpu,
   return "";
 }
 
+// Whether anything of it is there, so that nobody looks for why what is installed is not used.
+std::string dpdk_of(const Surroundings& around) {
+  return around.gpudev ? "; its driver for CUDA is installed here and not used" : "";
+}
+
 }  // namespace
 
-Surroundings look_around(const fs::path& root) {
+Surroundings look_around(const fs::path& root, const std::string& library) {
   Surroundings around;
   around.cuda = cuda::look();
   around.pci = pci::devices(root);
-  around.verbs = look_for_verbs();
+  around.verbs = look_for_verbs(library);
   std::error_code error;
   around.peermem = fs::exists(root / "sys/module/nvidia_peermem", error);
   around.gpudev = has_gpudev(root);
   around.try_direct = try_direct;
   return around;
+}
+
+std::string try_direct(Path path, const cuda::Device* device, const Card& card) {
+  IngestPlan plan;
+  plan.path = path;
+  plan.block_bytes = 4096;
+  plan.seconds = 0;
+  plan.card = card;
+  try {
+    const IngestResult result = measure(plan, device);
+    if (!result.error.empty()) return result.error;
+    if (result.wrong == 0) return {};
+    return std::to_string(result.wrong) + " of " + std::to_string(result.checked) +
+           " blocks through " + card.name + " arrived damaged";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 const pci::Device* find_gpu(const Surroundings& around) {
@@ -88,6 +113,17 @@ const pci::Device* find_peer(const Surroundings& around, const pci::Device* gpu)
   return best;
 }
 
+Card card_of(const Surroundings& around) {
+  Card card;
+  card.library = around.verbs.library;
+  const pci::Device* const peer = find_peer(around, find_gpu(around));
+  if (peer != nullptr)
+    card.name = peer->rdma[0];
+  else if (!around.verbs.devices.empty())
+    card.name = around.verbs.devices[0];
+  return card;
+}
+
 std::vector<PathState> paths_of(const Surroundings& around) {
   std::vector<PathState> paths;
   const bool device = !around.cuda.devices.empty();
@@ -97,20 +133,19 @@ std::vector<PathState> paths_of(const Surroundings& around) {
   const pci::Device* const gpu = find_gpu(around);
   const pci::Device* const peer = find_peer(around, gpu);
   const std::string lacks = direct_lacks(around, gpu, peer);
-  const auto tried = [&](Export by) {
-    const std::string why = around.try_direct(around.cuda.devices[0], by, peer->rdma[0]);
-    return why.empty() ? peer->rdma[0] + " may write into GPU memory" + kNoSender : why;
+  const Card card = card_of(around);
+  const auto add = [&](const char* name, Path path, const std::string& missing, const char* needs) {
+    const cuda::Device* const to = path == Path::CardHost ? nullptr : &around.cuda.devices[0];
+    const std::string why = missing.empty() ? around.try_direct(path, to, card) : missing;
+    paths.push_back({name, why.empty(), why, needs});
   };
-  paths.push_back({"dma-buf", false, lacks.empty() ? tried(Export::DmaBuf) : lacks, kNeedsDmaBuf});
-  const std::string module =
-      lacks.empty() && !around.peermem ? "the module nvidia-peermem is not loaded" : lacks;
+  add("card-host", Path::CardHost, around.verbs.why, kNeedsCard);
+  add("dma-buf", Path::DmaBuf, lacks, kNeedsDmaBuf);
+  add("peermem", Path::Peermem,
+      lacks.empty() && !around.peermem ? "the module nvidia-peermem is not loaded" : lacks,
+      kNeedsPeermem);
   paths.push_back(
-      {"peermem", false, module.empty() ? tried(Export::Peermem) : module, kNeedsPeermem});
-  std::string dpdk = lacks;
-  if (dpdk.empty())
-    dpdk = around.gpudev ? "DPDK's driver for CUDA is installed, but Carillon does not use it yet"
-                         : "no DPDK driver librte_gpu_cuda is installed";
-  paths.push_back({"gpudev", false, dpdk, kNeedsGpudev});
+      {"gpudev", false, "Carillon has no receiver through DPDK" + dpdk_of(around), kNeedsGpudev});
   return paths;
 }
 

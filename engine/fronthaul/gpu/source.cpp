@@ -18,6 +18,9 @@ namespace carillon::fronthaul::gpu {
 namespace {
 
 constexpr int kSocketBytes = 1 << 20;
+// Announcements are small, and what a socket holds of them the radio would hold: the least there
+// is, which is room for six or so.
+constexpr int kFewBytes = 1;
 
 double seconds_of(clockid_t clock) noexcept {
   timespec now{};
@@ -72,7 +75,8 @@ Source::Source(const SourcePlan& plan) : plan_(plan) {
       close();
       throw std::system_error(error, std::generic_category(), "a local socket");
     }
-    (void)::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &kSocketBytes, sizeof kSocketBytes);
+    const int bytes = plan.announce ? kFewBytes : kSocketBytes;
+    (void)::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_.push_back({pair[0], pair[1]});
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { send(stop); });
@@ -127,7 +131,8 @@ bool Source::send_round(std::uint64_t sequence) noexcept {
     meta.samples = plan_.samples;
     meta.gain = 1.0F / static_cast<float>(1 + sequence % 4);
     std::uint32_t* const from = &samples_[pattern(sequence, channel) * kSampleUnit];
-    iovec pieces[2] = {{&meta, sizeof meta}, {from, std::size_t{plan_.samples} * kSampleBytes}};
+    const std::size_t bytes = plan_.announce ? 0 : std::size_t{plan_.samples} * kSampleBytes;
+    iovec pieces[2] = {{&meta, sizeof meta}, {from, bytes}};
     if (!move_all(ends_[channel].sending, pieces, MSG_NOSIGNAL, ::sendmsg)) return false;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -18,6 +19,7 @@ struct SourcePlan {
   std::uint32_t channels = 1;
   std::uint32_t samples = 1024;  ///< of a block, a multiple of kSampleUnit
   double msps = 0;               ///< of each channel, 10⁶ samples/s; 0: as fast as they are taken
+  bool announce = false;         ///< sends metadata alone; who gets it fetches the samples
 };
 
 class Source {
@@ -27,8 +29,8 @@ class Source {
   static constexpr double kHeldSeconds = 0.01;
 
   /// Starts to send: of each sequence number a block of every channel in turn, BlockMeta then
-  /// samples. Throws std::invalid_argument on a shape that cannot be, std::system_error without
-  /// sockets, std::bad_alloc.
+  /// samples, unless those are fetched. Throws std::invalid_argument on a shape that cannot be,
+  /// std::system_error without sockets, std::bad_alloc.
   explicit Source(const SourcePlan& plan);
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -41,6 +43,11 @@ class Source {
   const BlockCheck& expected(std::uint64_t sequence, std::uint32_t channel) const {
     return sums_[pattern(sequence, channel)];
   }
+  /// Where a block's samples lie, for who fetches them, and all memory in which any do.
+  const std::uint32_t* samples(std::uint64_t sequence, std::uint32_t channel) const {
+    return samples_.data() + pattern(sequence, channel) * kSampleUnit;
+  }
+  std::span<const std::uint32_t> memory() const { return samples_.span(); }
   /// Blocks that were not sent because nobody took them in time.
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   /// Of the sending thread, so far.

@@ -10,14 +10,22 @@
 
 namespace carillon::fronthaul::gpu {
 
+class Source;
+
+/// What may fail tells what has failed in words; empty: it went well.
 class Target {
  public:
   virtual ~Target() = default;
+  /// Whether it fetches blocks from the source's memory: then their metadata alone is received into
+  /// the ring.
+  virtual bool fetches() const { return false; }
+  /// Before the first block: the source that they come from.
+  virtual std::string connect(const Source&) { return {}; }
   /// Begins to move and to check a published slot's block, after all that were taken before. Does
   /// not wait for them.
-  virtual Status take(std::uint32_t slot) = 0;
+  virtual std::string take(std::uint32_t slot) = 0;
   /// Waits until that has ended; the slot may then be written again.
-  virtual Status finish(std::uint32_t slot) = 0;
+  virtual std::string finish(std::uint32_t slot) = 0;
   /// Of a finished slot.
   virtual const BlockCheck& check(std::uint32_t slot) const = 0;
 };

@@ -44,7 +44,8 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
     with Interrupts() as interrupts:
         around = core.ingest_surroundings()
         measured = _collect(choice.cases(ingest.ready_paths(around)), choice.seconds, interrupts)
-        around = core.ingest_surroundings()  # a GPU that has just worked has its link at full speed
+        # A GPU that has just worked has its link at full speed.
+        around = {**core.ingest_surroundings(), "paths": around["paths"]}
     rows = ingest.with_limit(measured, ingest.limit_mb_per_s(around))
     result = {
         **about,
@@ -104,8 +105,8 @@ def _show(console: Console, result: Mapping[str, Any], rows: Sequence[Row], targ
     console.print()
     _show_rows(console, rows)
     console.print(
-        "staged-host and pinned-host end in this machine's memory: no bus is crossed, nothing is "
-        f"a GPU's figure. A descriptor alone takes {result['descriptor_ns']:.0f} ns of a core.",
+        "staged-host, pinned-host and card-host end in this machine's memory: nothing there is a "
+        f"GPU's figure. A descriptor alone takes {result['descriptor_ns']:.0f} ns of a core.",
         soft_wrap=True,
     )
     _show_missing(console, result)

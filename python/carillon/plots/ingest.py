@@ -17,6 +17,9 @@ COLOURS = {
     "staged": style.SECOND,
     "pinned-copy": style.ACCENT,
     "pinned-read": "#117733",
+    "card-host": "#aa4499",
+    "dma-buf": "#332288",
+    "peermem": "#882255",
 }
 _MARKS = "os^Dv"
 

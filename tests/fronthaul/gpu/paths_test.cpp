@@ -36,8 +36,8 @@ Surroundings complete() {
                 device("0000:3c:00.0", "pci0000:3a", 0x020000, {"mlx5_0"})};
   around.verbs.devices = {"mlx5_0", "mlx5_9"};
   around.peermem = true;
-  around.try_direct = [](const cuda::Device&, Export, const std::string& nic) {
-    return nic == "mlx5_0" ? std::string() : "wrong card " + nic;
+  around.try_direct = [](Path, const cuda::Device*, const Card& card) {
+    return card.name == "mlx5_0" ? std::string() : "wrong card " + card.name;
   };
   return around;
 }
@@ -57,8 +57,10 @@ TEST(IngestPaths, WithoutAGpuEveryPathSaysSoAndWhatItNeeds) {
   around.cuda.devices.clear();
   around.cuda.why = "no NVIDIA driver";
   const auto all = paths_of(around);
-  EXPECT_EQ(all.size(), 6U);
+  EXPECT_EQ(all.size(), 7U);
   for (const PathState& each : all) {
+    EXPECT_FALSE(each.needs.empty()) << each.name;
+    if (each.name == "card-host" || each.name == "gpudev") continue;  // no GPU would help
     EXPECT_TRUE(says(each, "no NVIDIA driver")) << each.name << ": " << each.why;
     EXPECT_FALSE(each.needs.empty()) << each.name;
   }
@@ -66,10 +68,11 @@ TEST(IngestPaths, WithoutAGpuEveryPathSaysSoAndWhatItNeeds) {
 
 TEST(IngestPaths, AGpuIsEnoughForThoseOverRegisteredMemory) {
   Surroundings around = complete();
-  around.verbs = {{}, "no libibverbs.so.1"};
+  around.verbs.devices.clear();
+  around.verbs.why = "no libibverbs.so.1";
   for (const char* const name : {"staged", "pinned-copy", "pinned-read"})
     EXPECT_TRUE(path(around, name).ready) << name;
-  for (const char* const name : {"dma-buf", "peermem", "gpudev"})
+  for (const char* const name : {"card-host", "dma-buf", "peermem"})
     EXPECT_TRUE(says(path(around, name), "no libibverbs")) << name;
 }
 
@@ -79,8 +82,9 @@ TEST(IngestPaths, ThePeerIsTheCardBelowTheGpusRootComplex) {
   ASSERT_TRUE(gpu != nullptr);
   EXPECT_EQ(gpu->address, "0000:3b:00.0");
   EXPECT_EQ(find_peer(around, gpu)->address, "0000:3c:00.0");
-  EXPECT_TRUE(says(path(around, "dma-buf"), "mlx5_0 may write into GPU memory"));
-  EXPECT_TRUE(says(path(around, "peermem"), "no RDMA receiver yet"));
+  EXPECT_EQ(card_of(around).name, "mlx5_0");
+  for (const char* const name : {"card-host", "dma-buf", "peermem"})
+    EXPECT_TRUE(path(around, name).ready) << path(around, name).why;
 }
 
 TEST(IngestPaths, ACardBelowAnotherRootComplexIsNoPeer) {
@@ -96,8 +100,7 @@ TEST(IngestPaths, TheFirstThingMissingIsNamed) {
   Surroundings around = complete();
   around.peermem = false;
   EXPECT_TRUE(says(path(around, "peermem"), "nvidia-peermem is not loaded"));
-  EXPECT_TRUE(says(path(around, "gpudev"), "librte_gpu_cuda"));
-  around.try_direct = [](const cuda::Device&, Export, const std::string&) {
+  around.try_direct = [](Path, const cuda::Device*, const Card&) {
     return "registering GPU memory: Operation not supported";
   };
   EXPECT_TRUE(says(path(around, "dma-buf"), "Operation not supported"));
@@ -106,6 +109,14 @@ TEST(IngestPaths, TheFirstThingMissingIsNamed) {
   around.pci.clear();
   around.pci = {device("0000:3b:00.0", "pci0000:3a", 0x030200)};
   EXPECT_TRUE(says(path(around, "dma-buf"), "no network device"));
+}
+
+TEST(IngestPaths, WhatNothingInstalledWouldEnableSaysSo) {
+  Surroundings around = complete();
+  EXPECT_TRUE(says(path(around, "gpudev"), "no receiver through DPDK"));
+  EXPECT_NE(path(around, "gpudev").needs.find("nothing that can be installed"), std::string::npos);
+  around.gpudev = true;
+  EXPECT_TRUE(says(path(around, "gpudev"), "installed here and not used"));
 }
 
 TEST(IngestPaths, AModuleAndDpdksDriverAreFoundByTheirFiles) {
@@ -132,7 +143,7 @@ TEST(IngestPaths, ThisMachineIsLookedAtWithoutHarm) {
   EXPECT_FALSE(around.gpudev);
   for (const PathState& each : paths_of(around)) EXPECT_TRUE(each.ready != !each.why.empty());
   EXPECT_TRUE(around.verbs.devices.empty() != around.verbs.why.empty());
-  EXPECT_FALSE(register_for_writes("no_such_card", nullptr, 0, -1).empty());
+  EXPECT_FALSE(try_direct(Path::CardHost, nullptr, {"no_such_card"}).empty());
 }
 
 }  // namespace
