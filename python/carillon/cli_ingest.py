@@ -47,7 +47,12 @@ def bench(
         typer.Option(help="A radio's rate instead of as fast as it goes; again for more."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.01, max=60, help="How long each figure is measured.")
+        float,
+        typer.Option(
+            min=0.01,
+            max=60,
+            help="How long each figure is measured, in three rounds; a radio in one.",
+        ),
     ] = 0.3,
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/ingest-DATE-TIME if not given.")

@@ -6,7 +6,9 @@ over PCIe" (GRCon 2019).
 
 from __future__ import annotations
 
+import os
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +28,21 @@ ON_HOST = {
     "card-host": "dma-buf, peermem",
 }
 ANYWHERE = ("staged-host", "pinned-host")
+ROUNDS = 3
 _HIDES = 0.95  # of the limit: faster than this no path can show itself
+_NOISY = 0.25  # spread of a figure's rounds from which on it is doubtful
+_BUSY = 0.1  # of a machine's cores, taken by others
+# What a radio keeps, as in engine/fronthaul/gpu/source.hpp: rounds of blocks, and at least seconds.
+_HELD_ROUNDS, _HELD_SECONDS = 8, 0.01
+_COUNTS = (
+    "blocks",
+    "checked",
+    "wrong",
+    "lost_samples",
+    "out_of_order",
+    "dropped",
+    "seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -83,13 +99,23 @@ class Case:
     msps: float = 0.0  # of each channel; 0: as fast as it goes
     preset: str = ""
 
+    @property
+    def rounds(self) -> int:
+        """How often it is measured: a radio's rate once, as what breaks it may be rare."""
+        return 1 if self.preset else ROUNDS
+
+    @property
+    def asked_mb_per_s(self) -> float | None:
+        """What the radio sends, of all channels together."""
+        return self.channels * self.msps * SAMPLE_BYTES or None
+
 
 @dataclass(frozen=True)
 class Row:
     """What came of it, or of a path that is missing why there is nothing.
 
     Rates are of all channels together: 10⁶ bytes and 10⁹ samples a second. CPU times are the
-    receiving thread's.
+    receiving thread's. Rates and times are the median round's, counts those of all rounds.
     """
 
     path: str
@@ -98,13 +124,15 @@ class Row:
     block_bytes: int | None = None
     preset: str = ""
     mb_per_s: float | None = None
+    spread: float | None = None  # of mb_per_s: most less least of the rounds, over the median
+    asked_mb_per_s: float | None = None  # of a preset: what the radio sends
     gsps: float | None = None
     cores: float | None = None
     source_cores: float | None = None  # of the thread that stands for the radio
     cpu_ns_per_block: float | None = None
     cpu_ns_per_sample: float | None = None
     of_limit: float | None = None  # of the GPU's link
-    in_time: bool | None = None  # of a preset: nothing was dropped
+    in_time: bool | None = None  # of a preset: all came, nothing was dropped
     blocks: int | None = None
     checked: int | None = None
     wrong: int | None = None
@@ -186,26 +214,50 @@ def measure(
     seconds: float,
     stopped: Callable[[], bool],
     run: Callable[..., dict[str, Any]] = core.ingest_measure,
-) -> Iterator[Row]:
-    """A row for each case, until somebody stops it."""
-    for case in to_measure:
-        if stopped():
-            return
-        found = run(
-            case.path,
-            channels=case.channels,
-            block_bytes=case.block_bytes,
-            seconds=seconds,
-            msps=case.msps,
-        )
-        yield row_of(case, found)
+) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """What the engine counts in each round of each case, until somebody stops it.
+
+    A case's rounds lie apart, so that their spread tells of what changes meanwhile.
+    """
+    for turn in range(ROUNDS):
+        for case in to_measure:
+            if turn >= case.rounds:
+                continue
+            if stopped():
+                return
+            yield (
+                case,
+                run(
+                    case.path,
+                    channels=case.channels,
+                    block_bytes=case.block_bytes,
+                    seconds=seconds / case.rounds,
+                    msps=case.msps,
+                ),
+            )
 
 
-def row_of(case: Case, found: Mapping[str, Any]) -> Row:
+def rows_of(measured: Sequence[tuple[Case, Mapping[str, Any]]]) -> list[Row]:
+    """A row for each case of which there is a round."""
+    return [
+        row_of(case, [found for each, found in measured if each == case])
+        for case in dict.fromkeys(case for case, _ in measured)
+    ]
+
+
+def _rate(found: Mapping[str, Any]) -> float:
+    return float(found["bytes"] / found["seconds"] / 1e6)
+
+
+def row_of(case: Case, rounds: Sequence[Mapping[str, Any]]) -> Row:
     """The figures that follow from what the engine counted."""
-    if found["error"]:
-        return Row(case.path, "", case.channels, case.block_bytes, case.preset, why=found["error"])
-    mb_per_s = found["bytes"] / found["seconds"] / 1e6
+    errors = [found["error"] for found in rounds if found["error"]]
+    if errors:
+        return Row(case.path, "", case.channels, case.block_bytes, case.preset, why=errors[0])
+    rates = sorted(map(_rate, rounds))
+    mb_per_s = statistics.median_low(rates)
+    found = next(each for each in rounds if _rate(each) == mb_per_s)
+    counts = {name: sum(each[name] for each in rounds) for name in _COUNTS}
     samples = found["bytes"] / SAMPLE_BYTES
     return Row(
         path=case.path,
@@ -214,25 +266,45 @@ def row_of(case: Case, found: Mapping[str, Any]) -> Row:
         block_bytes=case.block_bytes,
         preset=case.preset,
         mb_per_s=mb_per_s,
+        spread=(rates[-1] - rates[0]) / mb_per_s if len(rates) > 1 else None,
+        asked_mb_per_s=case.asked_mb_per_s,
         gsps=mb_per_s / SAMPLE_BYTES / 1e3,
         cores=found["cpu_seconds"] / found["seconds"],
         source_cores=found["source_cpu_seconds"] / found["seconds"],
         cpu_ns_per_block=found["cpu_seconds"] * 1e9 / found["blocks"],
         cpu_ns_per_sample=found["cpu_seconds"] * 1e9 / samples,
-        in_time=found["dropped"] == found["lost_samples"] == 0 if case.preset else None,
-        **{
-            name: found[name]
-            for name in (
-                "blocks",
-                "checked",
-                "wrong",
-                "lost_samples",
-                "out_of_order",
-                "dropped",
-                "seconds",
-            )
-        },
+        in_time=_in_time(case, counts, mb_per_s) if case.preset else None,
+        **counts,
     )
+
+
+def _in_time(case: Case, counts: Mapping[str, Any], mb_per_s: float) -> bool:
+    """Nothing was dropped, and what is missing is no more than a radio may still hold."""
+    round_s = case.block_bytes / SAMPLE_BYTES / (case.msps * 1e6)
+    held_s = max(_HELD_ROUNDS * round_s, _HELD_SECONDS) + round_s
+    late_s = counts["seconds"] * _missing_share(mb_per_s, case.asked_mb_per_s)
+    return not counts["dropped"] and not counts["lost_samples"] and late_s <= held_s
+
+
+def _missing_share(mb_per_s: float | None, asked_mb_per_s: float | None) -> float:
+    return 1 - (mb_per_s or 0) / asked_mb_per_s if asked_mb_per_s else 0.0
+
+
+def dropped_share(row: Row) -> float:
+    """Of the radio's blocks, those that it could not hold."""
+    dropped = row.dropped or 0
+    return dropped / max(dropped + (row.blocks or 0), 1)
+
+
+def verdict(row: Row) -> str:
+    """Whether a radio's rate was kept, in words; empty where there was no radio."""
+    if row.in_time is None:
+        return ""
+    if row.in_time:
+        return "kept"
+    if row.dropped:
+        return f"dropped {100 * dropped_share(row):.2g} %"
+    return f"behind by {100 * _missing_share(row.mb_per_s, row.asked_mb_per_s):.2g} %"
 
 
 def missing(around: Mapping[str, Any]) -> list[Row]:
@@ -244,9 +316,11 @@ def missing(around: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def warnings(around: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
-    """What a person should know before believing the figures."""
-    found = []
+def warnings(
+    around: Mapping[str, Any], rows: Sequence[Row], others: float | None = None
+) -> list[str]:
+    """What a person should know before believing the figures; others: cores that others took."""
+    found = _of_noise(rows, others)
     for row in rows:
         if row.wrong or row.out_of_order or (row.lost_samples and not row.preset):
             size = size_name(row.block_bytes or 0)
@@ -263,6 +337,26 @@ def warnings(around: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
             "complex, which direct paths need; put both below one"
         )
     return found + _hidden(limit_mb_per_s(around), rows)
+
+
+def _of_noise(rows: Sequence[Row], others: float | None) -> list[str]:
+    found = []
+    cores = os.cpu_count() or 1
+    if others is not None and others > _BUSY * cores:
+        found.append(
+            f"other programs took {others:.1f} of this machine's {cores} cores while this was "
+            "measured: rates are lower than they could be, and radios' blocks dropped; stop them, "
+            "and measure again"
+        )
+    spreads = [row.spread for row in rows if row.spread is not None]
+    if spreads and max(spreads) > _NOISY:
+        many = sum(spread > _NOISY for spread in spreads)
+        found.append(
+            f"{many} of {len(spreads)} figures differ by more than {_NOISY:.0%} from round to "
+            f"round (up to {max(spreads):.0%}): do not compare them closer than that, or measure "
+            "longer (--seconds)"
+        )
+    return found
 
 
 def _of_link(device: Mapping[str, Any]) -> list[str]:

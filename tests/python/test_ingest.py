@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from carillon import core, ingest
 from carillon.cli import app
 from carillon.ingest import Case, Row
+from carillon.others import Others
+from carillon.plots import ingest as picture
 from typer.testing import CliRunner
 
 RUNNER = CliRunner()
@@ -154,7 +157,8 @@ def test_the_slowest_radio_is_followed_at_its_rate(tmp_path: Path) -> None:
     told = call(tmp_path, "--preset", "1x61.44", "--sizes", "64K")
     row = next(row for row in told["rows"] if row["path"] == "pinned-host")
     assert (row["preset"], row["channels"]) == ("1x61.44", 1)
-    assert row["in_time"] is (row["dropped"] == 0)
+    assert not (row["in_time"] and row["dropped"])
+    assert row["spread"] is None
     assert row["mb_per_s"] < 4 * 245.76  # it does not go as fast as it can
 
 
@@ -206,7 +210,7 @@ def test_a_machine_without_sysfs_has_no_links(tmp_path: Path) -> None:
 
 
 def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
-    row = ingest.row_of(Case("staged", 2, 4096), counted())
+    row = ingest.row_of(Case("staged", 2, 4096), [counted()])
     assert row.ends_in == "device"
     assert row.mb_per_s == pytest.approx(4096)
     assert row.gsps == pytest.approx(1.024)
@@ -216,12 +220,12 @@ def test_rates_and_cpu_time_follow_from_what_was_counted() -> None:
     assert row.cpu_ns_per_sample == pytest.approx(500 / 1024)
     assert row.in_time is None
     paced = Case("staged", 2, 4096, 245.76, "2x491")
-    assert ingest.row_of(paced, counted()).in_time is True
-    assert ingest.row_of(paced, counted(dropped=1)).in_time is False
+    assert ingest.row_of(paced, [counted()]).in_time is True
+    assert ingest.row_of(paced, [counted(dropped=1)]).in_time is False
 
 
 def test_a_devices_failure_is_told_in_its_row() -> None:
-    row = ingest.row_of(Case("staged", 1, 4096), counted(error="out of memory"))
+    row = ingest.row_of(Case("staged", 1, 4096), [counted(), counted(error="out of memory")])
     assert (row.why, row.mb_per_s, row.ends_in) == ("out of memory", None, "")
 
 
@@ -293,5 +297,77 @@ def test_stopping_keeps_what_is_measured() -> None:
         done.append(path)
         return counted()
 
-    rows = list(ingest.measure(cases, 0.1, lambda: len(done) == 1, run))
+    rows = ingest.rows_of(list(ingest.measure(cases, 0.1, lambda: len(done) == 1, run)))
     assert [row.path for row in rows] == ["staged-host"]
+
+
+def test_paths_take_turns_in_three_rounds_and_a_radio_has_one() -> None:
+    def run(path: str, *, seconds: float, **_: Any) -> dict[str, Any]:
+        done.append((path, seconds))
+        return counted()
+
+    done: list[tuple[str, float]] = []
+    cases = ingest.cases(["staged-host", "pinned-host"], [64], [1])
+    assert len(list(ingest.measure(cases, 0.3, lambda: False, run))) == 6
+    assert [path for path, _ in done] == 3 * ["staged-host", "pinned-host"]
+    assert [seconds for _, seconds in done] == pytest.approx(6 * [0.1])
+    done.clear()
+    radio = ingest.preset_cases(["pinned-host"], [4096], ["2x491"])
+    list(ingest.measure(radio, 0.3, lambda: False, run))
+    assert done == [("pinned-host", 0.3)]
+
+
+def test_a_figure_is_its_median_round_and_the_spread_of_all() -> None:
+    rounds = [counted(bytes=size, wrong=1) for size in (5_000_000, 2_000_000, 4_000_000)]
+    row = ingest.row_of(Case("staged", 1, 4096), rounds)
+    assert row.mb_per_s == pytest.approx(4000)
+    assert row.spread == pytest.approx(0.75)
+    assert (row.wrong, row.blocks, row.checked) == (3, 3000, 3000)
+    assert ingest.row_of(Case("staged", 1, 4096), rounds[:1]).spread is None
+
+
+def test_noise_and_a_busy_machine_are_warned_of() -> None:
+    quiet = around(link(4, 16))
+    (noisy,) = ingest.warnings(quiet, [measured("staged", 1, spread=s) for s in (0.3, 0.1, 0.9)])
+    assert "2 of 3 figures" in noisy
+    assert "up to 90%" in noisy
+    assert not ingest.warnings(quiet, [measured("staged", 1, spread=0.2)], others=0.0)
+    (busy,) = ingest.warnings(quiet, [], others=0.5 * (os.cpu_count() or 1))
+    assert "other programs took" in busy
+
+
+def test_what_other_programs_take_is_what_is_not_ours(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat.write_text("cpu  0 0 0 999 0 0 0 0 50 0\n", encoding="utf-8")
+    others = Others(stat)
+    began = time.monotonic()
+    assert others.cores() is None  # nothing is told to have run, this test included
+    stat.write_text(f"cpu  {1000 * ticks} 0 0 999 0 0 0 0 50 0\n", encoding="utf-8")
+    time.sleep(0.02)
+    cores = others.cores()
+    assert cores is not None
+    assert 0 < cores * (time.monotonic() - began) <= 1001
+    assert Others(tmp_path / "none").cores() is None
+
+
+def test_a_radios_verdict_is_in_words() -> None:
+    case = Case("pinned-host", 2, 4096, 245.76, "2x491")
+    kept, broken = (ingest.row_of(case, [counted(dropped=n)]) for n in (0, 1000))
+    assert ingest.verdict(kept) == "kept"
+    assert ingest.verdict(broken) == "dropped 50 %"
+    assert ingest.verdict(measured("staged", 1)) == ""
+    stalled = ingest.row_of(case, [counted(seconds=0.1)])  # of which it has sent a fiftieth
+    assert stalled.in_time is False
+    assert ingest.verdict(stalled) == "behind by 98 %"
+    assert kept.asked_mb_per_s == pytest.approx(2 * 245.76 * 4)
+
+
+def test_the_picture_of_radios_says_which_rates_were_kept(tmp_path: Path) -> None:
+    case = Case("pinned-host", 2, 4096, 245.76, "2x491")
+    rows = [ingest.row_of(case, [counted(bytes=1_900_000, dropped=n)]) for n in (0, 1000)]
+    picture.draw(tmp_path, rows)
+    svg = (tmp_path / "ingest.svg").read_text(encoding="utf-8")
+    for words in ("1 of 2 kept", "kept, 1900 of 1966 MB/s", "dropped 50 %, 1900 of 1966 MB/s"):
+        assert words in svg
+    assert (tmp_path / "ingest.png").stat().st_size > 10_000

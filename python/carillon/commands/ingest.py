@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from carillon.commands.bench import circumstances
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.ingest import Row
+from carillon.others import Others
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
     about = circumstances()
     with Interrupts() as interrupts:
         around = core.ingest_surroundings()
+        others = Others()
         measured = _collect(choice.cases(ingest.ready_paths(around)), choice.seconds, interrupts)
+        taken = others.cores()
         # A GPU that has just worked has its link at full speed.
         around = {**core.ingest_surroundings(), "paths": around["paths"]}
     rows = ingest.with_limit(measured, ingest.limit_mb_per_s(around))
@@ -53,7 +57,8 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
         **around,
         "descriptor_ns": core.ingest_descriptor_ns(),
         "stopped": interrupts.count > 0,
-        "warnings": ingest.warnings(around, rows),
+        "others_cores": taken,
+        "warnings": ingest.warnings(around, rows, taken),
         "published": [each.row() for each in ingest.PUBLISHED],
         "rows": [asdict(row) for row in [*rows, *ingest.missing(around)]],
     }
@@ -67,7 +72,7 @@ def bench(choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
 
 
 def _collect(cases: list[ingest.Case], seconds: float, interrupts: Interrupts) -> list[Row]:
-    rows = []
+    measured = []
     columns = (
         TextColumn("{task.description:<36}"),
         BarColumn(),
@@ -75,12 +80,13 @@ def _collect(cases: list[ingest.Case], seconds: float, interrupts: Interrupts) -
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("measuring", total=len(cases))
-        for row in ingest.measure(cases, seconds, lambda: interrupts.count > 0):
-            rows.append(row)
-            what = f"{row.path} {row.channels} x {ingest.size_name(row.block_bytes or 0)}"
+        task = progress.add_task("measuring", total=sum(case.rounds for case in cases))
+        for each in ingest.measure(cases, seconds, lambda: interrupts.count > 0):
+            measured.append(each)
+            case = each[0]
+            what = f"{case.path} {case.channels} x {ingest.size_name(case.block_bytes)}"
             progress.update(task, advance=1, description=what)
-    return rows
+    return ingest.rows_of(measured)
 
 
 def _write(target: Path, result: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -97,6 +103,11 @@ def _write(target: Path, result: Mapping[str, Any], rows: Sequence[Row]) -> None
 
 
 # --- Tables ---------------------------------------------------------------------------------------
+
+_FIGURES = (
+    *("MB/s", "spread", "Gsamples/s", "cores", "ns/block", "ns/sample", "of the link"),
+    *("checked", "wrong", "dropped"),
+)
 
 
 def _show(console: Console, result: Mapping[str, Any], rows: Sequence[Row], target: Path) -> None:
@@ -124,28 +135,34 @@ def _show_devices(console: Console, result: Mapping[str, Any]) -> None:
 
 
 def _show_rows(console: Console, rows: Sequence[Row]) -> None:
-    numbers = ("channels", "block", "MB/s", "Gsamples/s", "cores", "ns/block", "ns/sample")
-    table = new_table(("path", "radio"), (*numbers, "of the link", "checked", "wrong", "dropped"))
-    for row in rows:
-        shape = (str(row.channels), ingest.size_name(row.block_bytes or 0))
-        if row.mb_per_s is None:
-            table.add_row(row.path, row.preset, *shape, *8 * ("",), row.why)
-            continue
-        table.add_row(
-            row.path,
-            row.preset,
-            *shape,
-            f"{row.mb_per_s:.0f}",
-            f"{row.gsps:.3f}",
-            f"{row.cores:.2f}",
-            f"{row.cpu_ns_per_block:.0f}",
-            f"{row.cpu_ns_per_sample:.3f}",
-            "" if row.of_limit is None else f"{row.of_limit:.0%}",
-            str(row.checked),
-            str(row.wrong),
-            str(row.dropped),
-        )
+    """Without the columns in which nobody has anything."""
+    words, numbers = ("path", "radio"), ("channels", "block", *_FIGURES, "verdict")
+    lines = [_cells(row) for row in rows]
+    used = [any(column) for column in zip(*lines, strict=True)]
+    table = new_table(list(compress(words, used)), list(compress(numbers, used[len(words) :])))
+    for line in lines:
+        table.add_row(*compress(line, used))
     print_table(console, table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    shape = (row.path, row.preset, str(row.channels), ingest.size_name(row.block_bytes or 0))
+    if row.mb_per_s is None:
+        return (*shape, *len(_FIGURES) * ("",), row.why)
+    return (
+        *shape,
+        f"{row.mb_per_s:.0f}",
+        "" if row.spread is None else f"{row.spread:.0%}",
+        f"{row.gsps:.3f}",
+        f"{row.cores:.2f}",
+        f"{row.cpu_ns_per_block:.0f}",
+        f"{row.cpu_ns_per_sample:.3f}",
+        "" if row.of_limit is None else f"{row.of_limit:.0%}",
+        str(row.checked),
+        str(row.wrong),
+        str(row.dropped) if row.preset else "",
+        ingest.verdict(row),
+    )
 
 
 def _show_missing(console: Console, result: Mapping[str, Any]) -> None:
