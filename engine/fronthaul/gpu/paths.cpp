@@ -135,7 +135,7 @@ std::vector<PathState> paths_of(const Surroundings& around) {
   const std::string lacks = direct_lacks(around, gpu, peer);
   const Card card = card_of(around);
   const auto add = [&](const char* name, Path path, const std::string& missing, const char* needs) {
-    const cuda::Device* const to = path == Path::CardHost ? nullptr : &around.cuda.devices[0];
+    const cuda::Device* const to = path == Path::CardHost ? nullptr : around.cuda.devices.data();
     const std::string why = missing.empty() ? around.try_direct(path, to, card) : missing;
     paths.push_back({name, why.empty(), why, needs});
   };

@@ -1,10 +1,11 @@
 // Blocks over sockets into memory: what arrives is what was sent, and what does not is counted.
 #include "fronthaul/gpu/measure.hpp"
 
-#include <poll.h>
+#include <sys/ioctl.h>
 
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -42,6 +43,29 @@ TEST(IngestSource, EveryBlockSumsToWhatWasForetoldAndItsStampsFollow) {
       }
       seen.push_back(sums);
     }
+}
+
+// Whoever fetches samples gets metadata alone, and no more of it than a radio would hold blocks.
+TEST(IngestSource, AnnouncesBlocksThatAreFetchedAndRunsNotFarAhead) {
+  constexpr std::uint32_t kSamples = 1024;
+  const Source source({1, kSamples, 0, true});
+  int held = 0;
+  for (int before = -1; held == 0 || held != before;) {  // until it stands still
+    before = held;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_EQ(::ioctl(source.socket(0), FIONREAD, &held), 0);
+  }
+  EXPECT_LE(held, static_cast<int>(2 * Source::kHeldBlocks * sizeof(BlockMeta)));
+  for (std::uint64_t sequence = 0; sequence < 20; ++sequence) {
+    BlockMeta meta;
+    ASSERT_TRUE(receive_block(source.socket(0), &meta, nullptr, 0));
+    EXPECT_EQ(meta.sequence, sequence);
+    EXPECT_EQ(meta.samples, kSamples);
+    const std::span samples(source.samples(sequence, 0), kSamples);
+    EXPECT_TRUE(sums_of(samples) == source.expected(sequence, 0));
+    EXPECT_TRUE(samples.data() >= source.memory().data());
+    EXPECT_TRUE(samples.data() + kSamples <= source.memory().data() + source.memory().size());
+  }
 }
 
 TEST(IngestSource, EndsThoughNobodyTakesItsBlocks) {

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "fronthaul/gpu/measure.hpp"
+#include "fronthaul/gpu/paths.hpp"
 #include "support/place.hpp"
 
 namespace {
@@ -44,6 +45,29 @@ GPU_TEST(DeviceTarget, EveryBlockArrivesWholeByEveryPath) {
                   << " B: " << static_cast<double>(result.bytes) / result.seconds / 1e6 << " MB/s, "
                   << result.cpu_seconds / result.seconds << " cores\n";
       }
+}
+
+// Where a card shares the GPU's root complex; elsewhere the reason is told, which is no failure.
+GPU_TEST(DeviceTarget, EveryBlockArrivesWholeThroughACard) {
+  if (!place.on_device()) return;
+  const Surroundings around = look_around();
+  for (const PathState& state : paths_of(around)) {
+    if (state.name != "dma-buf" && state.name != "peermem") continue;
+    if (!state.ready) {
+      std::cout << state.name << ": " << state.why << "\n";
+      continue;
+    }
+    const Path path = state.name == "dma-buf" ? Path::DmaBuf : Path::Peermem;
+    for (const std::uint32_t bytes : {64U, 4096U, 1U << 20, 16U << 20}) {
+      const IngestPlan plan{path, 4, bytes, 0.05, 0, card_of(around)};
+      const IngestResult result = measure(plan, &around.cuda.devices[0]);
+      EXPECT_EQ(result.error, "");
+      EXPECT_EQ(result.wrong, 0U) << bytes;
+      EXPECT_EQ(result.lost_samples + result.out_of_order, 0U);
+      std::cout << state.name << ", 4 x " << bytes
+                << " B: " << static_cast<double>(result.bytes) / result.seconds / 1e6 << " MB/s\n";
+    }
+  }
 }
 
 GPU_TEST(DeviceTarget, ADeviceFindsADamagedBlockAndAGap) {
