@@ -13,8 +13,7 @@
 namespace carillon::fronthaul::gpu {
 namespace {
 
-// Longer than the card's own retries take, and than the largest ring at a tenth of the slowest
-// link.
+// For the next block to arrive: longer than the card's own retries take.
 constexpr std::chrono::seconds kPatience{5};
 
 class DirectTarget : public Target {
@@ -77,12 +76,16 @@ class DirectTarget : public Target {
   }
 
   std::string wait_for(std::uint64_t turn) {
-    const auto start = std::chrono::steady_clock::now();
+    auto last = std::chrono::steady_clock::now();
     while (arrived_ < turn) {
       const std::uint64_t before = arrived_;
       if (std::string why = look(); !why.empty()) return why;
-      if (arrived_ != before) continue;
-      if (std::chrono::steady_clock::now() - start > kPatience)
+      const auto now = std::chrono::steady_clock::now();
+      if (arrived_ != before) {
+        last = now;
+        continue;
+      }
+      if (now - last > kPatience)
         return card_ + " says nothing of block " + std::to_string(arrived_) + " for " +
                std::to_string(kPatience.count()) + " s";
       std::this_thread::yield();
