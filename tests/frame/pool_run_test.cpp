@@ -1,7 +1,9 @@
 #include "frame/pool_run.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frame/pool_case.hpp"
@@ -122,6 +124,27 @@ TEST(PoolRun, DownlinkFramesOfManyCellsDoNotBlockEachOther) {
         run_on_pool({&frame, &frame, &frame, &frame}, a100s(1), pool_options(policy, 20));
     EXPECT_EQ(done(run), 80U) << policy;
   }
+}
+
+// A downlink's first symbol, its users' pilots, receives nothing that could wake its policy, and is
+// the first on air. Two frames share the device: what waits on the host comes behind the other's.
+TEST(PoolRun, ASymbolThatReceivesNothingIsAheadOfThoseAfterIt) {
+  const Frame frame(pool_cell(128, 32, 'D'));
+  const PoolGraph graph = build_pool_graph(frame, {}, *find_pool_profile("megastation"));
+  PoolRunOptions options = pool_options("adaptive", 10);
+  options.keep = true;
+  const PoolRun run = run_on_pool({&frame, &frame}, a100s(1, 0.05), options);
+  const std::uint16_t first = frame.symbols_of(SymbolKind::Downlink).front();
+  std::map<std::pair<std::uint64_t, std::uint16_t>, Tick> of_first, of_others;  // [frame, cell]
+  for (const Execution& e : run.executions) {
+    const Instruction& instruction = graph.graph[e.what.instruction];
+    if (instruction.opcode != static_cast<std::uint16_t>(Op::Precode)) continue;
+    auto& starts = instruction.step == first ? of_first : of_others;
+    const auto [place, is_new] = starts.try_emplace({e.what.frame, e.what.cell}, e.start);
+    place->second = std::min(place->second, e.start);
+  }
+  EXPECT_EQ(of_first.size(), 20U);
+  for (const auto& [which, start] : of_first) EXPECT_LT(start, of_others[which]);
 }
 
 // Five devices, two, five again (MegaStation §5.6; there every 300 ms, as in the study): the

@@ -27,8 +27,15 @@ void Adaptive::prepare(const View& view) {
   Placement::prepare(view);
   const std::size_t devices = view.board.devices().size();
   std::size_t most = 0;
-  for (const CellBoard& cell : view.board.cells())
-    most = std::max<std::size_t>(most, cell.graph().size());
+  for (const CellBoard& cell : view.board.cells()) {
+    const Graph& graph = cell.graph();
+    most = std::max<std::size_t>(most, graph.size());
+    std::vector<bool>& fed = fed_.emplace_back();
+    for (const Instruction& instruction : graph.instructions()) {
+      fed.resize(std::max<std::size_t>(fed.size(), instruction.step + 1U));
+      if (instruction.sources.empty()) fed[instruction.step] = true;
+    }
+  }
   order_.reserve(devices);
   computes_.resize(devices);
   late_.resize(devices);
@@ -174,13 +181,17 @@ Tick Adaptive::carry(std::size_t link, Tick wanted, double ns) {
   return lanes_[link];
 }
 
+// A step that receives nothing, as a downlink's first, has no samples to be issued with. It follows
+// what it waits for, lest it is ready behind all that other frames have issued meanwhile.
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const CellBoard& cell = view.board[frame.cell];
   plan_messages();
   for_each(view, frame, [&](const InstanceId& id) {
+    const std::uint16_t step = cell.graph()[id.instruction].step;
     place(view, id, forecast_[id.instruction].device, why);
-    plan(view, id).stream = stream_of(view, frame, cell.graph()[id.instruction].step);
+    plan(view, id).stream = stream_of(view, frame, step);
     expect_forecast(view, id);
+    if (!fed_[frame.cell][step]) enqueue(view, id, why);
   });
 }
 

@@ -57,11 +57,12 @@ class Adaptive final : public Placement {
   void expect_forecast(const View& view, const InstanceId& id);
   void lay_out(const View& view, FrameRef frame, Reason why);
 
-  std::vector<std::uint16_t> order_;  // devices that are up, the idlest first
-  std::vector<Tick> late_;            // [device] how far behind its plan
-  Tick margin_ = 0;                   // before the deadline, of what is admitted
-  std::uint32_t sharers_ = 1;         // of what all devices share, the frame among them
-  std::vector<Outlook> links_;        // [link] what frames have planned on it
+  std::vector<std::vector<bool>> fed_;  // [cell][step] whether it receives samples
+  std::vector<std::uint16_t> order_;    // devices that are up, the idlest first
+  std::vector<Tick> late_;              // [device] how far behind its plan
+  Tick margin_ = 0;                     // before the deadline, of what is admitted
+  std::uint32_t sharers_ = 1;           // of what all devices share, the frame among them
+  std::vector<Outlook> links_;          // [link] what frames have planned on it
   // Of one forecast:
   std::vector<Tick> computes_;  // [device] until when it works for the frame
   std::vector<Tick> lanes_;     // [link] until when it carries the frame's messages
