@@ -34,7 +34,8 @@ struct Issue {
   /// Of a device that has streams: in order after what was issued there before. What is not ready
   /// may be issued; it waits on the device.
   std::uint16_t stream = 0;
-  /// A stream of which nothing else can be in the way: what goes there has to be ready.
+  /// A stream of which nothing else can be in the way, before all others of its device: what goes
+  /// there has to be ready.
   static constexpr std::uint16_t kFree = 0xffff;
   bool background = false;       ///< only on what other streams leave
   Reason placed = Reason::None;  ///< why on this device

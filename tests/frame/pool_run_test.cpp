@@ -147,6 +147,27 @@ TEST(PoolRun, ASymbolThatReceivesNothingIsAheadOfThoseAfterIt) {
   for (const auto& [which, start] : of_first) EXPECT_LT(start, of_others[which]);
 }
 
+// Three of five devices die when a frame of each cell is all but done. Frames that began since then
+// are on the other two already; those that have to be done again are late, and go before them.
+TEST(PoolRun, WhatIsIssuedAgainGoesBeforeNewerFrames) {
+  const Frame frame(pool_cell(128, 32, 'D'));
+  constexpr Tick kLost = 20 * kMillisecond;
+  for (const std::string_view policy : {"frame-level", "scoreboard", "adaptive"}) {
+    PoolModel model = a100s(5);
+    for (std::uint16_t device = 0; device < 3; ++device)
+      model.faults.push_back({kLost, device, Fault::Kind::Lost, 100 * kMicrosecond});
+    const PoolRun run = run_on_pool({&frame, &frame, &frame}, model, pool_options(policy, 30));
+    EXPECT_EQ(done(run), 90U) << policy;
+    Tick older = 0, newer = 0;
+    for (const PoolFrame& f : run.frames) {
+      if (f.began == kLost - kMillisecond) older = std::max(older, f.latency);
+      if (f.began == kLost) newer = std::max(newer, f.latency);
+    }
+    EXPECT_GT(older, kMillisecond + 200 * kMicrosecond) << policy;  // it was lost
+    EXPECT_LT(older, newer + kMillisecond) << policy;
+  }
+}
+
 // Five devices, two, five again (MegaStation §5.6; there every 300 ms, as in the study): the
 // throughput is back at its level within a frame's time of the last join.
 TEST(PoolRun, ThroughputReturnsWithTheDevices) {

@@ -20,7 +20,7 @@ class FakeGpus : public cuda::Driver {
   FakeGpus(std::uint16_t devices, const cuda::DriverOptions& options, std::uint64_t seed)
       : random_(seed), gpus_(devices) {
     for (Gpu& gpu : gpus_) {
-      for (std::uint32_t s = 0; s < options.urgent + options.background; ++s)
+      for (std::uint32_t s = 0; s < options.first + options.urgent + options.background; ++s)
         gpu.streams.push_back(std::make_unique<Orders>());
       gpu.marks.resize(options.words);
       gpu.words.resize(options.words);

@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -123,9 +124,12 @@ class RealDriver final : public Driver {
     int least = 0, greatest = 0;
     if (const Status known(cudaDeviceGetStreamPriorityRange(&least, &greatest)); !known.ok())
       return known;
-    for (std::uint32_t s = 0; s < options.urgent + options.background; ++s) {
+    // Less is sooner. Where there are but two, the urgent have that of the first.
+    const int urgent = std::min(greatest + 1, std::max(greatest, least - 1));
+    const std::uint32_t before_background = options.first + options.urgent;
+    for (std::uint32_t s = 0; s < before_background + options.background; ++s) {
       cudaStream_t stream = nullptr;
-      const int priority = s < options.urgent ? greatest : least;
+      const int priority = s < options.first ? greatest : s < before_background ? urgent : least;
       const auto part = static_cast<std::uint32_t>(gpus_.size() - 1);
       const Status made = make_stream(part, priority, stream);
       if (!made.ok()) return made;

@@ -52,7 +52,8 @@ class Driver {
 };
 
 struct DriverOptions {
-  std::uint32_t urgent = 1;      ///< streams of each device, numbered first
+  std::uint32_t first = 1;       ///< streams of each device that go before its others
+  std::uint32_t urgent = 1;      ///< streams of each, numbered next
   std::uint32_t background = 1;  ///< streams of each that run on what those leave
   std::uint32_t words = 1;       ///< of each device, and as many marks
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 namespace carillon::runtime {
 namespace {
@@ -77,6 +78,13 @@ Tick Gpu::may_start(std::uint32_t id) const {
   return queue.head == id ? queue.open : kNever;
 }
 
+bool Gpu::precedes(const Kernel& kernel, const Kernel& other) {
+  const auto place = [](const Kernel& k) {
+    return std::tuple(k.queue != kOwn, !k.urgent, k.sequence);
+  };
+  return place(kernel) < place(other);
+}
+
 // Lets a kernel start if it is at the head of its queue and nothing holds it back.
 void Gpu::consider(std::uint32_t id, Tick now) {
   Kernel& kernel = kernels_[id];
@@ -87,8 +95,7 @@ void Gpu::consider(std::uint32_t id, Tick now) {
     return push(std::max(from, now), id, 0, 0);
   }
   const auto place = std::find_if(active_.begin(), active_.end(), [&](std::uint32_t other) {
-    const Kernel& second = kernels_[other];
-    return kernel.urgent != second.urgent ? kernel.urgent : kernel.sequence < second.sequence;
+    return precedes(kernel, kernels_[other]);
   });
   if (std::find(active_.begin(), place, id) != place) return;
   active_.insert(place, id);

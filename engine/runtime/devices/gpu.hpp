@@ -1,9 +1,10 @@
 // A GPU in virtual time: SMs that CTAs occupy, and hardware queues that kernels wait in.
 //
 // Kernels of a queue run one after the other. The heads of the queues share the SMs by the
-// left-over policy: the urgent first, then in order of submission, each takes all the room it can
-// use and only when it has started its last CTA does the next get what is left (Amert et al. 2017).
-// CTAs spread over the SMs that other kernels leave, and share their SM's arithmetic; all that runs
+// left-over policy: by priority, then in order of submission, each takes all the room it can use
+// and only when it has started its last CTA does the next get what is left (Amert et al. 2017).
+// Streams of one kernel each have the highest priority; of queues' heads the urgent go first. CTAs
+// spread over the SMs that other kernels leave, and share their SM's arithmetic; all that runs
 // shares the device's memory. A batch of CTAs that starts together is given its time when it
 // starts.
 #pragma once
@@ -34,7 +35,8 @@ class Gpu {
 
   explicit Gpu(const Options& options);
 
-  /// In place of a queue: of a stream of its own, so that it waits for its gates and nothing else.
+  /// In place of a queue: of a stream of its own and of the highest priority, so that it waits for
+  /// its gates and what runs.
   static constexpr std::uint32_t kOwn = ~0U;
 
   /// Behind what the queue holds. Starts when open() has been called `gates` times. `factor`: how
@@ -91,6 +93,7 @@ class Gpu {
   bool hung() const { return hung_since_ != kNever; }
   void push(Tick at, std::uint32_t kernel, std::uint32_t ctas, double bytes);
   void consider(std::uint32_t kernel, Tick now);
+  static bool precedes(const Kernel& kernel, const Kernel& other);
   Tick may_start(std::uint32_t kernel) const;
   void dispatch(Tick now);
   void start(std::uint32_t kernel, std::uint32_t ctas, Tick now);

@@ -28,7 +28,7 @@ std::uint32_t places_in(const Scoreboard& board) {
 }  // namespace
 
 cuda::DriverOptions CudaExecutor::needs(const Scoreboard& board) {
-  return {.urgent = kBackground, .background = 1, .words = places_in(board)};
+  return {.first = kOrdered, .urgent = kOrderedStreams, .background = 1, .words = places_in(board)};
 }
 
 CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, DeviceWork& work,

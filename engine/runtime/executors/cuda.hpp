@@ -41,7 +41,8 @@ class DeviceWork {
 class CudaExecutor final : public Executor {
  public:
   // A device's streams: what comes from the host, from other devices, and goes to the host; of what
-  // is ready and may wait behind nothing; those that policies name; and for what others leave.
+  // is ready, may wait behind nothing and goes first; those that policies name; and for what others
+  // leave.
   static constexpr std::uint32_t kFetch = 0, kCopies = 1, kBring = 2, kBringStreams = 4,
                                  kOwn = kBring + kBringStreams, kOwnStreams = 8,
                                  kOrdered = kOwn + kOwnStreams, kOrderedStreams = 16,

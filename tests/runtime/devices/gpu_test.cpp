@@ -115,6 +115,18 @@ TEST(Gpu, TheUrgentGoFirst) {
   EXPECT_EQ(ended.at(1).start, 2 * kCta);
 }
 
+TEST(Gpu, StreamsOfTheirOwnGoBeforeTheUrgent) {
+  Gpu gpu(options());
+  gpu.submit(0, true, serial(100, 1), 1, 0, 0, 0);
+  gpu.submit(1, true, serial(100, 1), 1, 0, 1, 0);
+  gpu.submit(Gpu::kOwn, true, serial(100, 1), 1, 0, 2, 0);
+  gpu.submit(Gpu::kOwn, true, serial(100, 1), 1, 0, 3, 0);
+  const auto ended = run(gpu);
+  EXPECT_EQ(ended.at(2).start, kCta);
+  EXPECT_EQ(ended.at(3).start, 2 * kCta);
+  EXPECT_EQ(ended.at(1).start, 3 * kCta);
+}
+
 TEST(Gpu, AGateHoldsAKernelAndItsQueue) {
   Gpu gpu(options());
   const auto gated = gpu.submit(0, true, serial(1, 1), 1, 2, 0, 0);
