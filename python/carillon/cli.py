@@ -102,13 +102,21 @@ def demo(
 
 @app.command(
     epilog="Example:  carillon run lan-8x4 --seconds 60      beside it:  carillon radio lan-8x4"
-    "      several cells:  carillon run north.yaml south.yaml"
+    "      several cells:  carillon run north.yaml south.yaml      carillon run lan-8x4 --gpus 1"
 )
 def run(
     cell: CellsArgument,
     frames: FramesOption = 0,
     seconds: SecondsOption = 0.0,
     transport: TransportOption = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=32,
+            help="GPUs that work on frames, instead of runtime.gpus; cores do what they cannot.",
+        ),
+    ] = None,
     folder: FolderOption = None,
     live: LiveOption = True,
     json: JsonOption = False,
@@ -118,7 +126,7 @@ def run(
     Samples come over UDP unless the cell's file or --transport says otherwise. Several cells share
     the cores; each has a run folder in the run's.
     """
-    _side("bbu", cell, frames, seconds, transport, folder, live, json)
+    _side("bbu", cell, frames, seconds, transport, folder, live, json, gpus)
 
 
 @app.command(
@@ -149,6 +157,7 @@ def _side(
     folder: Path | None,
     live: bool,
     json: bool,
+    gpus: int | None = None,
 ) -> None:
     from carillon.commands.run import run_side
     from carillon.commands.start import Output
@@ -161,6 +170,7 @@ def _side(
         Run(frames=frames, seconds=seconds),
         folder,
         Output(live, json),
+        gpus,
     )
 
 

@@ -35,6 +35,8 @@ class Frames(_Model):
     seen: int = Field(description="of which at least one packet came, or the clock announced them")
     completed: int = Field(description="every task done before the deadline")
     nacked: int = Field(description="refused or discarded (overload_nack)")
+    sent_to_gpus: int = Field(description="begun on GPUs")
+    handed_back: int = Field(description="of these, that the GPUs did not finish and the cores did")
 
 
 class Lates(_Model):

@@ -69,6 +69,8 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             seen=count["frames_seen"],
             completed=count["frames_completed"],
             nacked=count["frames_nacked"],
+            sent_to_gpus=count["frames_sent_away"],
+            handed_back=count["frames_handed_back"],
         ),
         lates=Lates(**{cause: count[f"lates_{cause}"] for cause in CAUSES}),
         uplink=_uplink(folder, count, users, times, air_ms),

@@ -27,7 +27,7 @@ REFUSED, DISCARDED = 1, 2  # FrameRecord.nack
 OVERLOAD = 1  # NackRecord.kind; 2 is harq
 CAUSES = ("lost", "fronthaul", "processing", "operating_system", "machine_stall")
 PHASES = ("starting", "running", "draining", "done")
-ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users"}
+ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users", 32: "accelerator"}
 
 
 class TelemetryError(CarillonError):

@@ -34,7 +34,11 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             "rejected_early rejected_duplicate packets_missing saturated_samples",
         ),
         ("pacing_error_sum", I8),
-        *_fields(U8, "pacing_error_square pacing_frames overload_nacks harq_nacks ill_conditioned"),
+        *_fields(
+            U8,
+            "pacing_error_square pacing_frames overload_nacks harq_nacks ill_conditioned "
+            "frames_sent_away frames_handed_back",
+        ),
     ],
     "frames": [
         ("frame", U8),

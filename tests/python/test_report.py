@@ -165,6 +165,16 @@ def test_skipped_frames_are_told_and_never_all_in_time(tmp_path: Path) -> None:
     assert report.summary(radio)[0] == f"50 frames sent, no block failed; {why}"
 
 
+def test_frames_that_gpus_had_are_counted(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["counters"][0] |= {"frames_sent_away": 40, "frames_handed_back": 2}
+    r = report.rebuild(run_folder(tmp_path, run))
+    assert (r.frames.sent_to_gpus, r.frames.handed_back) == (40, 2)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<th scope="row">frames sent to GPUs</th><td>40</td>' in page
+    assert '<th scope="row">of these, handed back to the cores</th><td>2</td>' in page
+
+
 def test_a_run_whose_frames_were_all_skipped_says_so(tmp_path: Path) -> None:
     r = skipping(tmp_path, frames_sent=0, frames_seen=0, frames_completed=0)
     told = "No frame was seen; the radio skipped 3, since the machine stood still."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from carillon import core
 from carillon.daemon import RunError, binary
 from carillon.result import Result
 
@@ -216,3 +217,15 @@ def test_a_run_ends_with_whichever_limit_comes_first(
     out, err = end(start("demo", *words))
     told = json.loads(out)["frames"]
     assert told["sent"] + told["skipped"] == frames, err
+
+
+@pytest.mark.skipif(bool(core.cuda_machine()["devices"]), reason="there is a GPU")
+def test_gpus_that_are_not_there_are_told(tmp_path: Path) -> None:
+    process = start(
+        *("run", "laptop-8x2", "--gpus", "1", "--frames", "5", "--no-live"),
+        *("--folder", str(tmp_path / "run")),
+    )
+    _, err = end(process)
+    assert process.returncode == 1
+    assert "no GPU" in err
+    assert "runtime.gpus = 1" in (tmp_path / "run" / "plan.txt").read_text(encoding="utf-8")

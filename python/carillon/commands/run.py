@@ -21,15 +21,22 @@ def run_side(
     run: Run,
     folder: Path | None,
     output: Output,
+    gpus: int | None = None,
 ) -> list[Result]:
-    """Runs one side of each cell; UDP unless its file or the caller says otherwise."""
-    chosen = [_load(name, transport) for name in names]
+    """Runs one side of each cell; UDP unless its file or the caller says otherwise.
+
+    `gpus` counts instead of what the files say.
+    """
+    chosen = [_load(name, transport, gpus) for name in names]
     title = f"{cells.title(chosen)}-{role}"
     return start_all(chosen, replace(run, role=role), folder, title, output)
 
 
-def _load(name: str, transport: Literal["shm", "udp"] | None) -> Loaded:
+def _load(name: str, transport: Literal["shm", "udp"] | None, gpus: int | None) -> Loaded:
     loaded = cells.load(name)
+    if gpus is not None:
+        runtime = loaded.cell.runtime.model_copy(update={"gpus": gpus})
+        loaded = replace(loaded, cell=loaded.cell.model_copy(update={"runtime": runtime}))
     if transport is None and ("fronthaul", "kind") not in loaded.lines:
         transport = "udp"
     return with_transport(loaded, transport)

@@ -134,3 +134,16 @@ class Runtime(Base):
         description="CPUs to pin threads to; empty: all that are allowed.",
     )
     realtime: bool = key(True, "Ask for SCHED_FIFO, pinned threads and locked memory.")
+    gpus: int = key(
+        0,
+        "GPUs, at most, that work on whole frames; the cores do what these have no room for or "
+        "cannot finish. 0: none.",
+        ge=0,
+        le=32,
+    )
+    gpu_partitions: int = key(
+        1, "Devices made of the GPU, with SMs of their own each; only with `gpus: 1`.", ge=1, le=32
+    )
+    gpu_policy: Literal["frame-level", "symbol-level", "task-level", "scoreboard", "adaptive"] = (
+        key("adaptive", "Which GPU works on what when: a policy for pools.")
+    )

@@ -220,6 +220,9 @@ def _counts(result: Result) -> str:
     rows += [[name, value] for name, value in result.nacks.items()]
     if result.role != "bbu":
         rows.append(["frames skipped by the radio", result.frames.skipped])
+    if result.frames.sent_to_gpus:
+        rows.append(["frames sent to GPUs", result.frames.sent_to_gpus])
+        rows.append(["of these, handed back to the cores", result.frames.handed_back])
     rows.append(["downlink symbols sent", result.downlink.symbols_sent])
     rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
     rows.append(["samples saturated", result.saturated_samples])
