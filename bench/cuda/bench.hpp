@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/cuda/device.hpp"
+#include "cuda/latency.hpp"
 #include "phy/ldpc/ldpc.hpp"
 
 namespace carillon::bench {
@@ -111,6 +112,8 @@ void measure_ldpc(GpuBench& bench);
 void measure_precode(GpuBench& bench);
 void measure_frame(GpuBench& bench);
 void measure_partitions(GpuBench& bench);
+/// How soon the host sees that a kernel is over, and what launches cost it.
+void measure_completion(GpuBench& bench, Completion& completion);
 
 /// µs of one code block at R=1/3 and five iterations, when the device is full of them.
 double decode_bound(const GpuBench& bench, phy::LdpcCode code);

@@ -10,6 +10,7 @@
 
 #include "cuda/cell_graph.hpp"
 #include "cuda/cell_simulation.hpp"
+#include "cuda/latency.hpp"
 
 namespace carillon::bench {
 namespace {
@@ -30,11 +31,6 @@ constexpr double kNear = 0.1;  // that a simulated latency may be off
 
 double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
-
-double share(const std::vector<double>& sorted, double part) {
-  return sorted[std::min(sorted.size() - 1,
-                         static_cast<std::size_t>(part * static_cast<double>(sorted.size())))];
 }
 
 CellLatency latency_of(const cuda::Graph& graph, cuda::Stream stream) {

@@ -44,12 +44,15 @@ void add(std::vector<GpuTask>& all, const std::vector<GpuTask>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Symbols of a kind, `step` at a time.
-void add(std::vector<GpuTask>& all, const frame::Frame& frame, const frame::GpuFrame& gpu,
-         SymbolKind kind, std::initializer_list<Op> ops, bool by_symbol) {
+// Symbols of a kind, one by one or all at once.
+void add(std::vector<std::vector<GpuTask>>& parts, const frame::Frame& frame,
+         const frame::GpuFrame& gpu, SymbolKind kind, std::initializer_list<Op> ops,
+         bool by_symbol) {
   const std::uint32_t count = count_of(frame, kind), step = by_symbol ? 1 : count;
-  for (std::uint32_t first = 0; first < count; first += step)
-    for (const Op op : ops) add(all, gpu.tasks(op, first, step));
+  for (std::uint32_t first = 0; first < count; first += step) {
+    std::vector<GpuTask>& part = parts.emplace_back();
+    for (const Op op : ops) add(part, gpu.tasks(op, first, step));
+  }
 }
 
 // What every stage at its own bound comes to: the transforms and their samples, the combiners, the
@@ -102,8 +105,14 @@ DeviceFrame::DeviceFrame(const FrameShape& shape, char kind)
 
 std::vector<GpuTask> DeviceFrame::tasks(bool by_symbol) const {
   std::vector<GpuTask> all;
+  for (const std::vector<GpuTask>& part : parts(by_symbol)) add(all, part);
+  return all;
+}
+
+std::vector<std::vector<GpuTask>> DeviceFrame::parts(bool by_symbol) const {
+  std::vector<std::vector<GpuTask>> all;
   add(all, frame_, gpu_, SymbolKind::Pilot, {Op::PilotFft}, by_symbol);
-  add(all, gpu_.tasks(Op::ZeroForce, 0, 1));
+  add(all.back(), gpu_.tasks(Op::ZeroForce, 0, 1));
   add(all, frame_, gpu_, SymbolKind::Uplink,
       {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store}, by_symbol);
   add(all, frame_, gpu_, SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft}, by_symbol);

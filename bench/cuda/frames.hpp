@@ -26,6 +26,8 @@ class DeviceFrame {
   /// All its launches, in as few as the stages allow, or symbol by symbol as they come from the
   /// air.
   std::vector<frame::GpuTask> tasks(bool by_symbol) const;
+  /// The same, those of each symbol or kind of symbol apart; zero-forcing is with the last pilot.
+  std::vector<std::vector<frame::GpuTask>> parts(bool by_symbol) const;
   /// µs that a whole device needs at least.
   double bound(const GpuBench& bench) const;
 

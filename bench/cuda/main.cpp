@@ -1,9 +1,10 @@
-// carillon-cuda-bench [RESULTS.json]: every CUDA kernel against what the device can do and against
-// NVIDIA's libraries, and frames on parts of it. Status 77: there is no device.
+// carillon-cuda-bench: every CUDA kernel against what the device can do and against NVIDIA's
+// libraries, what the host takes to launch it and to see its end, and frames on parts of a device.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "base/cuda/partition.hpp"
 #include "cuda/bench.hpp"
@@ -12,6 +13,19 @@
 namespace {
 
 using namespace carillon;
+
+constexpr char kHelp[] =
+    R"(usage: carillon-cuda-bench [RESULTS.json]
+
+Measures on the first GPU, the most important first: whole frames; how soon the host sees that a
+kernel is over, and what launches cost it; cells as a pool serves them; every kernel against the
+device's limits and NVIDIA's libraries; frames on parts of the device. Takes some minutes. What is
+known is written to RESULTS.json after each part.
+
+Status: 0; 1: something could not be measured; 2: wrong words; 77: there is no device.
+
+example: carillon-cuda-bench kernels.json
+)";
 
 int attribute(const cuda::Device& device, cudaDeviceAttr which) {
   int value = 0;
@@ -30,7 +44,7 @@ std::string today() {
 }
 
 void write(const char* file, const cuda::Machine& machine, const bench::GpuBench& bench,
-           const bench::Cells& cells) {
+           const bench::Cells& cells, const bench::Completion& completion) {
   std::ofstream out(file);
   const cuda::Device& device = machine.devices[0];
   out << "{\"source\": \"measured\", \"date\": \"" << today() << "\",\n \"device\": \""
@@ -55,12 +69,24 @@ void write(const char* file, const cuda::Machine& machine, const bench::GpuBench
   }
   out << "\n],\n ";
   write_cells(out, cells);
+  out << ",\n ";
+  write_completion(out, completion);
   out << "}\n";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "-h") {
+    std::printf("%s", kHelp);
+    return 0;
+  }
+  if (argc > 2 || first.starts_with('-')) {
+    std::fprintf(stderr, "carillon-cuda-bench: '%s' is no file for results; see --help\n",
+                 argv[argc - 1]);
+    return 2;
+  }
   cuda::use_all_queues();
   const cuda::Machine machine = cuda::look();
   if (machine.devices.empty()) {
@@ -70,10 +96,13 @@ int main(int argc, char** argv) {
   std::printf("%s\n", machine.devices[0].name.c_str());
   bench::GpuBench bench(machine.devices[0]);
   bench::Cells cells;
+  bench::Completion completion;
   const auto save = [&] {
-    if (argc > 1) write(argv[1], machine, bench, cells);
+    if (argc > 1) write(argv[1], machine, bench, cells, completion);
   };
   bench::measure_frame(bench);
+  save();
+  bench::measure_completion(bench, completion);
   save();
   bench::measure_cells(bench, cells);
   save();
