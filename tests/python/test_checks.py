@@ -190,10 +190,12 @@ def test_a_gpu_check_leaves_a_folder_for_the_measurements(
     check = module.Check(tmp_path / "out")
     synthetic_gpu.write(check.folder / "kernels.json", synthetic_gpu.bench())
     line = "64x16 up, frames with their copies: 9; simulated from its opcodes 1 µs, within 10 %"
-    write(check.folder / "kernels.log", f"other\n{line}\n")
+    goal = "a kernel's end, by a word: p90 1.20 µs; goal 2 µs for p90: met"
+    write(check.folder / "kernels.log", f"other\n{goal}\n{line}\n")
+    module.verdicts(check)
     module.profile(check)
     module.keep(check)
-    assert f"  {line}\n" in capsys.readouterr().out
+    assert f"  {goal}\n  {line}\n" in capsys.readouterr().out
     date = check.about["date"]
     kept = check.folder / f"{date}-synthetic-h200-that-was-never-measured"
     assert sorted(file.name for file in kept.iterdir()) == sorted(module.RESULTS)

@@ -10,7 +10,17 @@ import synthetic_gpu as gpu
 from carillon.studies import gpu as studies
 from test_cli import call
 
-NAMES = ("gpu-stages", "gpu-shapes", "gpu-partitions", "gpu-ingest")
+NAMES = ("gpu-stages", "gpu-shapes", "gpu-partitions", "gpu-ingest", "gpu-completion")
+SEEN = {"what": "end of a kernel seen", "how": "by cudaEventQuery", "samples": 1000}
+CHAIN = {"what": "device's time for a symbol", "how": "12 kernels of 2 µs, one by one"}
+COMPLETION: list[dict[str, Any]] = [
+    SEEN
+    | {"p50_us": 1.1, "p90_us": 1.6, "p99_us": 2.4, "error_us": 0.7, "goal_us": 2}
+    | {"verdict": "too close to tell", "note": ""},
+    CHAIN
+    | {"samples": 50, "p50_us": 36.0, "p90_us": 37.0, "p99_us": 40.0}
+    | {"note": "1.40 × a graph of the frame; launches dominate"},
+]
 FRAMES = [
     {"kernel": "uplink frame", "shape": "64x16, 10 launches", "us": 50.0},
     {"kernel": "uplink frame, 4 partitions of 32 SMs of 132", "shape": "128x32", "us": 80.0}
@@ -22,7 +32,8 @@ FRAMES = [
 def results(folder: Path, **other: Any) -> Path:
     """A folder as gpu-check leaves one, of a synthetic device."""
     cells = [gpu.cell("64x16-uplink", 300.0), gpu.cell("128x32-uplink", 700.0)]
-    gpu.write(folder / "kernels.json", gpu.bench(*cells) | {"rows": FRAMES} | other)
+    measured = {"rows": FRAMES, "completion": {"rows": COMPLETION}}
+    gpu.write(folder / "kernels.json", gpu.bench(*cells) | measured | other)
     told = {"device": {"name": gpu.NAME, "driver_version": "580.0"}}
     gpu.write(folder / "check.json", told)
     return folder
@@ -45,7 +56,9 @@ def test_without_a_measurement_a_study_says_what_to_run(name: str, tmp_path: Pat
     assert f"`carillon study {name} --from results`" in result.stderr
     rows = json.loads((tmp_path / "out" / "study.json").read_text())["rows"]
     assert rows
-    assert all(row["source"] == "published" or "one core" in row["device"] for row in rows)
+    assert all(
+        row["source"] in ("published", "goal") or "one core" in row["device"] for row in rows
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,6 +103,27 @@ def test_ingest_is_the_rate_of_copies(tmp_path: Path) -> None:
     rows = made("gpu-ingest", tmp_path / "out", results(tmp_path / "in"))
     rates = [row for row in rows if row["unit"] == "GB/s" and row["device"] == gpu.NAME]
     assert [float(row["value"]) for row in rates] == pytest.approx([gpu.LINK] * 2)
+
+
+def test_completion_is_told_with_error_and_verdict(tmp_path: Path) -> None:
+    rows = made("gpu-completion", tmp_path / "out", results(tmp_path / "in"))
+    seen, chain = [row for row in rows if row["device"] == gpu.NAME]
+    assert (seen["measure"], seen["value"], seen["unit"]) == ("by cudaEventQuery", "1.6", "µs")
+    assert seen["note"] == (
+        "p90 of 1000; p50 1.10, p99 2.40, each ± 0.70; goal of 2 µs too close to tell"
+    )
+    assert (chain["value"], chain["unit"]) == ("37.0", "µs/symbol")
+    assert chain["note"].endswith("; 1.40 × a graph of the frame; launches dominate")
+    goals = [row for row in rows if row["source"] == "goal"]
+    assert [row["value"] for row in goals] == ["2.0", "2.0"]
+
+
+def test_a_verdict_that_there_is_not_is_told(tmp_path: Path) -> None:
+    wrong = {"completion": {"rows": [COMPLETION[0] | {"verdict": "nearly"}]}}
+    source = results(tmp_path / "in", **wrong)
+    result = call("study", "gpu-completion", "--from", source, "--folder", tmp_path / "out")
+    assert result.returncode == 2
+    assert "completion.rows[0].verdict is 'nearly' but must be met, missed" in result.stderr
 
 
 def test_a_measurement_without_what_a_study_needs_is_told(tmp_path: Path) -> None:

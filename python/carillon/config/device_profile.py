@@ -115,6 +115,27 @@ class BenchRow(_Open):
     peer_us: float = key(0.0, "Of that.", "µs", ge=0)
 
 
+class Latency(_Open):
+    """Times of one kind; of what has a goal, 9 of 10 are to be within it."""
+
+    what: str = key(..., "What takes the time.")
+    how: str = key(..., "In which way.")
+    samples: int = key(..., "How many.", ge=0)
+    p50_us: float = key(..., "The median.", "µs")
+    p90_us: float = key(..., "The 90th percentile.", "µs")
+    p99_us: float = key(..., "The 99th percentile.", "µs")
+    error_us: float = key(0.0, "Of each, to either side: of the clocks.", "µs", ge=0)
+    goal_us: float = key(0.0, "For the 90th percentile; 0: none.", "µs", ge=0)
+    verdict: Literal["met", "missed", "too close to tell", ""] = key("", "Of the goal.")
+    note: str = key("", "What else is to be said.")
+
+
+class Completion(_Open):
+    """How soon the host sees the end of a kernel, and what launches cost it."""
+
+    rows: list[Latency] = key([], "Each way.")
+
+
 class Bench(_Open):
     """`kernels.json` of `carillon-cuda-bench`."""
 
@@ -129,3 +150,4 @@ class Bench(_Open):
     host: Host = key(..., "What the host takes.")
     cells: list[BenchCell] = key(..., "Each cell; none where it ended before.")
     rows: list[BenchRow] = key([], "Kernels by themselves, and frames without copies.")
+    completion: Completion = key(Completion(), "Ends of kernels, and launches.")

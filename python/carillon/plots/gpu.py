@@ -13,7 +13,12 @@ from matplotlib.patches import Patch
 from carillon.plots import style
 from carillon.studies.gpu import Row
 
-_COLOURS = {"measured": style.ACCENT, "published": style.SECOND, "synthetic": style.QUIET}
+_COLOURS = {
+    "measured": style.ACCENT,
+    "published": style.SECOND,
+    "goal": style.ALARM,
+    "synthetic": style.QUIET,
+}
 _BAR, _AROUND = 0.22, 0.9  # inches
 _LEAST_BARS = 3  # that there is room for
 

@@ -21,6 +21,7 @@ _CPU_CELLS = {"agora-64x16": "64×16", "hydra-128x32": "128×32", "256x128": "25
 _CPU_GROUP, _CPU_ITERATIONS = 16, 5
 _SHAPES = ("64×32", "128×32", "128×64", "256×64", "256×128")  # MegaStation's five
 _AGORA_CORES = 60
+_GOAL_US = 2.0  # of bench/cuda/completion.cpp
 _KINDS = {
     "PilotFft": "P",
     "UplinkFft": "U",
@@ -40,7 +41,7 @@ class NotMeasuredError(CarillonError):
 
 @dataclass(frozen=True)
 class Row:
-    """A value, and where it is from. source: published, measured, or synthetic."""
+    """A value, and where it is from. source: published, goal, measured, or synthetic."""
 
     source: str
     what: str
@@ -256,6 +257,27 @@ def _beside_ingest(measured: Sequence[Row]) -> Iterator[Row]:
         yield _published(what, "straight into the GPU", direct / 1e3, "GB/s", note)
 
 
+# --- Completion and launches ----------------------------------------------------------------------
+
+
+def _completion(measurement: Measurement) -> Iterator[Row]:
+    for row in measurement.bench.completion.rows:
+        unit = "µs/symbol" if "symbol" in row.what else "µs"
+        error = f", each ± {row.error_us:.2f}" if row.error_us else ""
+        note = f"p90 of {row.samples}; p50 {row.p50_us:.2f}, p99 {row.p99_us:.2f}{error}"
+        if row.goal_us:
+            note += f"; goal of {row.goal_us:g} µs {row.verdict}"
+        if row.note:
+            note += f"; {row.note}"
+        yield measurement.row(row.what, row.how, row.p90_us, unit, note)
+
+
+def _beside_completion(measured: Sequence[Row]) -> Iterator[Row]:
+    note = "for 9 of 10; what we aim at, nobody's measurement"
+    for what in ("end of a kernel seen", "host's time for an issue"):
+        yield Row("goal", what, "at most", _GOAL_US, "µs", note=note)
+
+
 # --------------------------------------------------------------------------------------------------
 
 
@@ -301,6 +323,12 @@ GPU_STUDIES = {
             "samples into a GPU's memory",
             _ingest,
             _beside_ingest,
+        ),
+        GpuStudy(
+            "gpu-completion",
+            "how soon the host sees the end of a kernel, and what launches cost it",
+            _completion,
+            _beside_completion,
         ),
     )
 }
