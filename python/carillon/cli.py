@@ -75,7 +75,7 @@ def demo(
 ) -> None:
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
-    Ctrl-C ends it early, with the report.
+    Ctrl-C ends it early, with the report. Status 77, of --device cuda: there is no GPU.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells

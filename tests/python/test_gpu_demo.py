@@ -1,6 +1,7 @@
 """`carillon demo --device cuda`, on a made-up GPU and on none."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,8 +58,9 @@ def test_what_is_impossible_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         raise RuntimeError("partitions: 9 are too many")
 
     monkeypatch.setattr(core, "run_on_gpus", refuse)
-    with pytest.raises(RunError, match="partitions: 9 are too many; leave --device out"):
+    with pytest.raises(RunError, match="partitions: 9 are too many; leave --device out") as error:
         demo(None, Run(frames=5), 9, tmp_path / "run", as_json=False)
+    assert error.value.status == 1
     assert not (tmp_path / "run").exists()
 
 
@@ -100,8 +102,13 @@ def test_partitions_are_of_a_gpu() -> None:
 
 @pytest.mark.skipif(bool(core.cuda_machine()["devices"]), reason="there is a GPU")
 def test_without_a_gpu_it_says_why(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"no GPU: .*; leave --device out to use the CPU"):
-        demo("laptop-8x2", Run(frames=5), 1, tmp_path / "run", as_json=False)
+    words = ["demo", "--device", "cuda", "--frames", "5", "--folder", str(tmp_path / "run")]
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True
+    )
+    assert done.returncode == 77
+    assert re.search(r"no GPU: .*; leave --device out to use the CPU", done.stderr)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.skipif(not core.cuda_machine()["devices"], reason="there is no GPU")

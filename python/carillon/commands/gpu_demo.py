@@ -21,12 +21,18 @@ from carillon.statistics import Percentiles
 _CELL = "laptop-8x2"
 
 
+class NoGpuError(RunError):
+    """There is no GPU here."""
+
+    status = 77  # as of all that needs one
+
+
 def demo(
     cell: str | None, run: Run, partitions: int, folder: Path | None, *, as_json: bool
 ) -> bool:
     """Runs it, writes gpu.json, gpu.csv and gpu.png/.svg; whether no block of a frame failed.
 
-    Raises RunError where there is no GPU. When stopped, what is known by then, and
+    Raises NoGpuError where there is none. When stopped, what is known by then, and
     KeyboardInterrupt.
     """
     runfolder.require_free(folder)
@@ -72,8 +78,8 @@ def _carry_out(plan: str, frames: int, partitions: int, interrupts: Interrupts) 
                 plan, frames, policy="adaptive", partitions=partitions, progress=progress
             )
         except (RuntimeError, ValueError) as error:
-            hint = "; leave --device out to use the CPU"
-            raise RunError(f"{error}{hint}") from error
+            kind = NoGpuError if str(error).startswith("no GPU: ") else RunError
+            raise kind(f"{error}; leave --device out to use the CPU") from error
 
 
 def _result(
