@@ -2,6 +2,7 @@
 up, and every output has to say so."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,23 @@ def test_slower_kernels_make_a_slower_frame(tmp_path: Path) -> None:
     assert late.simulated - quick.simulated == pytest.approx(100, rel=0.01)
 
 
-def test_a_pool_loads_a_profile_and_says_that_it_is_synthetic(tmp_path: Path) -> None:
+def letters(picture: Path) -> str:
+    """What is written in a picture: matplotlib keeps a text beside its outlines."""
+    return " ".join(re.findall(r"<!-- (.*?) -->", picture.read_text(encoding="utf-8")))
+
+
+def test_a_pool_loads_a_profile_and_says_that_it_is_synthetic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     saved(tmp_path)
     (tmp_path / "my.yaml").write_text(STUDY)
     simulate(str(tmp_path / "my.yaml"), None, 1, tmp_path / "out", as_json=False)
     told = json.loads((tmp_path / "out" / "result.json").read_text())
     assert "synthetic" in told["about"]
+    assert told["kernel_times"] == "synthetic"
+    assert "synthetic" in capsys.readouterr().out.splitlines()[-2].split()  # of the table
+    for name in ("latency", "policies"):
+        assert "kernel times synthetic" in letters(tmp_path / "out" / f"{name}.svg")
     assert "measured on" not in told["about"]
     assert told["device_profile"]["source"] == "synthetic"
     after_air = gpu.SAMPLES / gpu.LINK / 1e3 + gpu.DATA / gpu.LINK / 1e3
@@ -138,13 +150,38 @@ def test_what_is_wrong_in_a_profile_is_told_with_file_and_key(
     assert told in complaint(tmp_path, STUDY)
 
 
+def test_another_file_is_no_profile(tmp_path: Path) -> None:
+    saved(tmp_path)
+    for name in ("kernels.json", "empty.json"):
+        (tmp_path / "empty.json").write_text("{}")
+        assert complaint(tmp_path, STUDY.replace("device.json", name)) == (
+            f"{name}: is no device profile; `carillon calibrate --gpu kernels.json` makes one"
+        )
+
+
+def test_a_profile_that_is_wrong_everywhere_is_told_in_a_few_lines(tmp_path: Path) -> None:
+    file = saved(tmp_path)
+    tree = json.loads(file.read_text())
+    for opcode in tree["cells"][0]["opcodes"]:
+        opcode["us"] = "one\nof many " * 20
+    gpu.write(file, tree)
+    lines = complaint(tmp_path, STUDY).splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("device.json: cells[0].opcodes[0].us is 'one of many one of")
+    assert max(map(len, lines)) < 160
+    assert lines[4] == f"device.json: {len(tree['cells'][0]['opcodes']) - 4} more keys are wrong"
+
+
 def test_an_opcode_that_was_not_measured_is_named(tmp_path: Path) -> None:
     tree = gpu.bench()
     tree["cells"][0]["opcodes"] = [
         one for one in tree["cells"][0]["opcodes"] if one["opcode"] != "Decode"
     ]
     saved(tmp_path, tree)
-    assert "the device profile has no time of Decode" in complaint(tmp_path, STUDY)
+    assert complaint(tmp_path, STUDY) == (
+        "device.json: cells[0].opcodes has no Decode, which pool-64x16-uplink needs; "
+        "`carillon calibrate --gpu` measures all"
+    )
 
 
 def test_an_opcode_that_failed_on_the_device_is_named(tmp_path: Path) -> None:
@@ -175,7 +212,8 @@ def test_calibrating_holds_simulated_frames_against_measured_ones(
     result = call("calibrate", "--gpu", str(file), "--output", str(tmp_path / "p.json"))
     assert result.returncode == status, result.stdout + result.stderr
     assert verdict in result.stdout.split()
-    assert "synthetic" in result.stdout
+    assert "synthetic µs" in result.stdout  # not measured
+    assert "measured µs" not in result.stdout
     assert profile.load(tmp_path / "p.json").device == gpu.NAME
 
 

@@ -140,6 +140,13 @@ def test_a_wrong_file_is_told_with_its_key(tmp_path: Path) -> None:
     assert "kernels.json: sms is 'many' but must be" in result.stderr
 
 
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    file = results(tmp_path) / "kernels.json"
+    result = call("study", "gpu-stages", "--from", file, "--folder", tmp_path / "out")
+    assert result.returncode == 2
+    assert f"{file}: is a file; --from takes the folder that it is in" in result.stderr
+
+
 def test_only_gpu_studies_read_a_measurement(tmp_path: Path) -> None:
     result = call("study", "megastation-8", "--from", tmp_path)
     assert result.returncode != 0

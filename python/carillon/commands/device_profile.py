@@ -28,7 +28,7 @@ def calibrate(bench: Path, output: Path | None, *, as_json: bool) -> bool:
         told = {"profile": profiles.described(profile), "frames": rows(found)}
         print(json.dumps(told, indent=2, ensure_ascii=False))
     console.print(f"{profile.device}: {profiles.label(profile)}", soft_wrap=True)
-    print_table(console, table(found))
+    print_table(console, table(found, profile.source))
     console.print(f"device profile: {file}", soft_wrap=True)
     return all(one.near for one in found)
 
@@ -38,9 +38,9 @@ def rows(found: Sequence[Forecast]) -> list[dict[str, object]]:
     return [asdict(one) | {"error": one.error, "within_10_percent": one.near} for one in found]
 
 
-def table(found: Sequence[Forecast]) -> Table:
-    """A frame alone, simulated from its opcodes' times, beside the measured ones."""
-    numbers = ("simulated µs", "measured µs", "p99.99", "frames", "off by", "within 10 %")
+def table(found: Sequence[Forecast], source: str) -> Table:
+    """A frame alone, simulated from its opcodes' times, beside the measured or synthetic ones."""
+    numbers = ("simulated µs", f"{source} µs", "p99.99", "frames", "off by", "within 10 %")
     made = new_table(("frame alone, with copies",), numbers)
     for one in found:
         error = "–" if one.error is None else f"{one.error:+.1%}"

@@ -55,7 +55,7 @@ def simulate(
         files = _write(target, described, about, outcomes, summaries)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
-        print_table(console, _table(summaries))
+        print_table(console, _table(summaries, described.kernel_times))
         if study.servers:
             _tell_of_servers(console, described, summaries)
         console.print(f"simulated: {', '.join(map(str, files))}", soft_wrap=True)
@@ -129,6 +129,7 @@ def _about(
     return {
         "simulated": True,
         "about": described.about,
+        "kernel_times": described.kernel_times,
         "device_profile": described.profile and profiles.described(described.profile),
         "name": described.name,
         "version": core.version,
@@ -184,10 +185,10 @@ def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
                 writer.writerow((one.policy, one.seed, *row, where))
 
 
-def _table(summaries: Sequence[Summary]) -> Table:
+def _table(summaries: Sequence[Summary], kernel_times: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("policy")
-    for name in (*_COLUMNS, "SM use"):
+    for name in (*_COLUMNS, "SM use", "kernel times"):
         table.add_column(name, justify="right")
     for one in summaries:
         latencies = [one.mean_ms, *(one.percentiles_ms[p] for p in ("p50", "p99", "p9999"))]
@@ -200,6 +201,7 @@ def _table(summaries: Sequence[Summary]) -> Table:
             "–" if one.devices_per_frame is None else f"{one.devices_per_frame:.2f}",
             f"{one.copies_per_frame:.2f}",
             f"{one.sm_share:.1%}",
+            kernel_times,
         )
     return table
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from carillon.config.fields import Path, allowed, dotted, find, number, walk
 from carillon.errors import CarillonError
 
-_MOST_TOLD = 100
+_MOST_TOLD, _MOST_LETTERS = 100, 60
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,18 @@ def shown(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, str):
-        return f"'{value}'"
+        return f"'{value}'" if len(value) <= _MOST_LETTERS else f"'{_cut(' '.join(value.split()))}'"
     if isinstance(value, float) and math.isfinite(value):
         return number(value)
     if isinstance(value, BaseModel):
         return "given"
     if isinstance(value, list | dict):
-        text = str(value)
-        return text if len(text) <= 60 else text[:57] + "..."
+        return _cut(str(value))
     return str(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 3] + "..."
 
 
 def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, str]]:

@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from carillon import core
 from carillon.plots import style
+from carillon.pool import profile as profiles
 from carillon.pool.running import Outcome
 from carillon.pool.study import Described
 from carillon.pool.summary import LOST, Summary, latencies, written
@@ -40,8 +41,16 @@ def draw(
         if len(described.study.rack()) > 1:
             pictures["servers"] = servers(described, outcomes)
         for name, figure in pictures.items():
+            _label(figure, described)
             _save(folder, name, figure)
     return [f"{name}.png" for name in pictures]
+
+
+def _label(figure: Figure, described: Described) -> None:
+    """Above all, where a device profile is used: whether its times were measured or made up."""
+    if described.profile is not None:
+        text = f"Simulated; {profiles.label(described.profile)}"
+        figure.suptitle(text, fontsize=7.5, color=style.ALARM, parse_math=False)
 
 
 def _save(folder: Path, name: str, figure: Figure) -> None:

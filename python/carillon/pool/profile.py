@@ -34,10 +34,20 @@ _ENDLESS_MS = 1e4
 # What takes the same whatever the value is, and what the other direction has.
 _INDIFFERENT = ("cell.cell_id", "cell.ring", "cell.deadlines.", "cell.pilots.root")
 _MOST_BYTES = 1 << 24
+_MOST_TOLD = 4  # of what is wrong in a file
 
 M = TypeVar("M", bound=BaseModel)
 Kernels = list[tuple[str, list[int], float, float, int, float]]
 Measured = tuple[str, Kernels]  # as core.simulate_pool takes it
+
+
+def few(problems: list[Problem]) -> list[Problem]:
+    """The first ones, and how many there are: files of programs are wrong in every line."""
+    more = len(problems) - _MOST_TOLD
+    if more <= 0:
+        return problems
+    rest = Problem(problems[0].file, 0, "", f"{more} more keys are wrong")
+    return [*problems[:_MOST_TOLD], rest]
 
 
 def read(model: type[M], file: Path) -> M:
@@ -56,16 +66,21 @@ def read(model: type[M], file: Path) -> M:
     try:
         return model.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(
-            [Problem(str(file), 0, dotted(path), what) for path, what in explain(model, error)]
-        ) from None
+        found = [Problem(str(file), 0, dotted(path), what) for path, what in explain(model, error)]
+        raise ConfigError(few(found)) from None
 
 
 def load(file: Path) -> DeviceProfile:
     """A device profile; raises ConfigError, and FileNotFoundError where there is no file."""
     if not file.exists():
         raise FileNotFoundError(file)
-    profile = read(DeviceProfile, file)
+    try:
+        profile = read(DeviceProfile, file)
+    except ConfigError as error:
+        if any(problem.key == "kind" for problem in error.problems):
+            message = "is no device profile; `carillon calibrate --gpu kernels.json` makes one"
+            raise ConfigError([Problem(str(file), 0, "", message)]) from None
+        raise
     _check(profile, file)
     return profile
 
@@ -144,7 +159,7 @@ def _check(profile: DeviceProfile, file: Path) -> None:
                 message = f"is empty but {opcode.opcode} is no copy"
                 wrong.append(Problem(str(file), 0, f"{at}.kernels", message))
     if wrong:
-        raise ConfigError(wrong)
+        raise ConfigError(few(wrong))
 
 
 def keys_of(text: str) -> dict[str, str]:

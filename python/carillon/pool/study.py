@@ -35,6 +35,8 @@ _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every 
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 
+_NO_TIME = "the device profile has no time of "  # as the engine says it
+
 Finding = tuple[Key, str]
 
 
@@ -70,6 +72,11 @@ class Described:
         if self.profile is None:
             return WARNING.format(profile=self.study.profile)
         return f"simulated in virtual time, {profiles.label(self.profile)}"
+
+    @property
+    def kernel_times(self) -> str:
+        """Where they are from, in a word: assumed, measured or synthetic."""
+        return "assumed" if self.profile is None else self.profile.source
 
     @property
     def base(self) -> str:
@@ -166,8 +173,10 @@ def load(file: Path, frames: int | None = None) -> Described:
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
     described = Described(study, cells, file.stem, profile)
-    if refusal := _refusal(described):
-        raise ConfigError([_problem(file, lines, *refusal)])
+    try:
+        simulate(described, study.policies[0], seed=1, frames=0)
+    except ValueError as error:
+        raise ConfigError([_refusal(described, file, lines, str(error))]) from None
     return described
 
 
@@ -213,16 +222,26 @@ def _with_costs(study: PoolStudy, profile: DeviceProfile) -> PoolStudy:
     return study.model_copy(update=changed)
 
 
-def _refusal(described: Described) -> Finding | None:
+def _refusal(described: Described, file: Path, lines: dict[Key, int], told: str) -> Problem:
     """What the engine says against it before the first frame."""
-    first = described.study.policies[0]
-    try:
-        simulate(described, first, seed=1, frames=0)
-    except ValueError as error:
-        word, _, message = str(error).partition(" ")
-        keys = {"deadline": "deadline_ms", "zero_force_parts": "zero_force_parts"}
-        return ((keys[word],), message) if word in keys else ((), str(error))
-    return None
+    profile, _, opcode = told.partition(_NO_TIME)
+    if described.profile is not None and opcode and not profile:
+        return _missing(described, described.profile, file.parent / described.study.profile, opcode)
+    word, _, message = told.partition(" ")
+    keys = {"deadline": "deadline_ms", "zero_force_parts": "zero_force_parts"}
+    finding = ((keys[word],), message) if word in keys else ((), told)
+    return _problem(file, lines, *finding)
+
+
+def _missing(described: Described, profile: DeviceProfile, file: Path, opcode: str) -> Problem:
+    """Of a profile that has a cell, and not all that is done in it."""
+    for served in described.served:
+        cell = profiles.cell_of(profile, served.plan)
+        if cell and all(one.opcode != opcode for one in cell.opcodes):
+            key = f"cells[{profile.cells.index(cell)}].opcodes"
+            message = f"has no {opcode}, which {served.cell.name} needs"
+            return Problem(str(file), 0, key, f"{message}; `carillon calibrate --gpu` measures all")
+    return Problem(str(file), 0, "", _NO_TIME + opcode)
 
 
 def _problem(file: Path, lines: dict[Key, int], key: Key, message: str) -> Problem:

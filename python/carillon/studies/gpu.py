@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from carillon.config import ConfigError, Problem
 from carillon.config.device_profile import Bench, BenchCell
 from carillon.errors import CarillonError
 from carillon.pool import profile as profiles
@@ -99,6 +100,9 @@ def stored() -> Path:
 
 def measurements(folder: Path | None) -> list[Measurement]:
     """Of one folder, or of those below docs/measurements; raises ConfigError of a wrong file."""
+    if folder is not None and folder.exists() and not folder.is_dir():
+        message = "is a file; --from takes the folder that it is in"
+        raise ConfigError([Problem(str(folder), 0, "", message)])
     places = [folder] if folder is not None else sorted(stored().glob("*/"))
     return [_measurement(place) for place in places if (place / BENCH).is_file()]
 
