@@ -91,6 +91,21 @@ TEST(Latency, WaysThatDifferAreWithinTheError) {
   EXPECT_EQ(found.ahead, 900);
 }
 
+TEST(Latency, DriftWhileReadingsAreTakenIsPartOfTheError) {
+  // 10 ms at 100 ppm are 1000 ns, which hide most of ways of 1000 ns there and 200 back.
+  const DeviceClock clock = {kSecond, 100e-6, 1};
+  const auto readings = [&](Tick begin) {
+    std::vector<Reading> found;
+    for (Tick at = begin; at <= begin + 10 * kMillisecond; at += 100 * kMicrosecond)
+      found.push_back({at, clock.at(at + 1000), at + 1200});
+    return *compare(found, 1);
+  };
+  const Clocks clocks(readings(0), readings(kSecond), 1);
+  const Tick host = kSecond / 2, off = std::abs(clocks.on_host(clock.at(host)) - host);
+  EXPECT_GT(off, readings(0).error);
+  EXPECT_LE(off, clocks.error());
+}
+
 TEST(Latency, OnlyRoundsForWhichTheHostWasReadyCount) {
   const Offset exact = {.host = 0, .ahead = 1000, .error = 100, .took = 0};
   const Offset later = {.host = kSecond, .ahead = 1000, .error = 100, .took = 0};
