@@ -1,7 +1,12 @@
 #include "frame/gpu_cells.hpp"
 
+#include <sys/mman.h>
+
+#include <functional>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace carillon::frame {
 
@@ -10,18 +15,61 @@ using runtime::InstanceId;
 
 namespace {
 
-// Host memory in which a frame's results or samples lie as they do on a device.
+using Pieces = std::vector<GpuPiece>;
+
+// Addresses that stand for memory which nobody touches.
+class Addresses {
+ public:
+  explicit Addresses(std::size_t bytes)
+      : bytes_(bytes),
+        at_(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (at_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  Addresses(Addresses&& other) noexcept
+      : bytes_(other.bytes_), at_(std::exchange(other.at_, MAP_FAILED)) {}
+  Addresses& operator=(Addresses&&) = delete;
+  ~Addresses() {
+    if (at_ != MAP_FAILED) munmap(at_, bytes_);
+  }
+  void* at() const { return at_; }
+  bool has(const void* address) const {
+    const auto* const begin = static_cast<const std::byte*>(at_);
+    return std::less_equal<>{}(begin, static_cast<const std::byte*>(address)) &&
+           std::less<>{}(static_cast<const std::byte*>(address), begin + bytes_);
+  }
+
+ private:
+  std::size_t bytes_;
+  void* at_;
+};
+
+// Host memory in which what devices fetch, or bring, lies as it does on them. Their other arrays
+// have addresses here, and no memory.
 class HostMemory final : public GpuMemory {
  public:
   explicit HostMemory(GpuPlace& place) : place_(place) {}
-  void* room(std::size_t bytes) override { return place_.host_room(bytes); }
+
+  /// Of arrays that are asked for in the order of a first frame, which only had addresses, those
+  /// in which pieces lie are needed.
+  void learn(const std::vector<Pieces>& pieces) {
+    needed_.assign(unused_.size(), false);
+    for (std::size_t i = 0; i < unused_.size(); ++i)
+      for (const Pieces& each : pieces)
+        for (const GpuPiece& piece : each) needed_[i] = needed_[i] || unused_[i].has(piece.at);
+    unused_.clear();
+  }
+  void* room(std::size_t bytes) override {
+    const bool needed = !needed_.empty() && needed_[next_++ % needed_.size()];
+    return needed ? place_.host_room(bytes) : unused_.emplace_back(bytes).at();
+  }
   void write(void*, const void*, std::size_t) override {}  // only devices read tables
 
  private:
   GpuPlace& place_;
+  std::vector<Addresses> unused_;
+  std::vector<bool> needed_;
+  std::size_t next_ = 0;
 };
-
-using Pieces = std::vector<GpuPiece>;
 
 // What an instruction is on one device in one of its frames: kernels, and what is for others.
 struct Orders {
@@ -36,14 +84,15 @@ struct Orders {
 class GpuCells::Cell {
  public:
   Cell(const GpuCell& cell, std::uint16_t devices, GpuPlace& place)
-      : cell_(cell), devices_(devices), holds_(cell.ring, kNone) {
+      : cell_(cell), devices_(devices), holds_(cell.ring, kNone), givens_(place), mades_(place) {
     check();
-    HostMemory host(place);
+    learn(givens_, Kind::Fetch);
+    learn(mades_, Kind::Bring);
     for (std::uint32_t slot = 0; slot < cell.ring; ++slot) {
-      given_.push_back(std::make_unique<GpuFrame>(cell.frame, host));
+      given_.push_back(std::make_unique<GpuFrame>(cell.frame, givens_));
       add_pieces(given_, fetched_);
       for (std::uint16_t d = 0; d < devices; ++d) {
-        made_.push_back(std::make_unique<GpuFrame>(cell.frame, host));
+        made_.push_back(std::make_unique<GpuFrame>(cell.frame, mades_));
         add_pieces(made_, brought_);
       }
     }
@@ -124,6 +173,13 @@ class GpuCells::Cell {
   Pieces pieces(const GpuFrame& frame, std::uint16_t instruction) const {
     return frame.results(op_of(instruction), symbol_kind(instruction), ordinal_of(instruction));
   }
+  void learn(HostMemory& memory, Kind kind) const {
+    const GpuFrame first(frame(), memory);
+    std::vector<Pieces> crossing;
+    for (std::uint16_t i = 0; i < graph().size(); ++i)
+      if (this->kind(i) == kind) crossing.push_back(pieces(first, i));
+    memory.learn(crossing);
+  }
   // Of the newest of those frames.
   void add_pieces(const std::vector<std::unique_ptr<GpuFrame>>& frames,
                   std::vector<Pieces>& all) const {
@@ -134,6 +190,7 @@ class GpuCells::Cell {
   std::uint16_t devices_;
   std::vector<std::uint32_t> holds_;  // [slot]
   std::vector<std::uint32_t> free_;
+  HostMemory givens_, mades_;
   std::vector<std::unique_ptr<GpuFrame>> given_;   // [slot]
   std::vector<std::unique_ptr<GpuFrame>> made_;    // [slot][device]
   std::vector<std::unique_ptr<GpuFrame>> frames_;  // [hold][device]

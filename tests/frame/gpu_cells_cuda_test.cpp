@@ -84,6 +84,7 @@ class Station {
   std::uint64_t again() const { return again_; }
   std::uint64_t copies() const { return executor_.copies(); }
   const GpuCells& cells() const { return cells_; }
+  const ImaginaryPlace& place() const { return place_; }
   /// Which device brought what a symbol yielded.
   std::uint16_t brought(std::uint64_t index, std::uint32_t symbol) const {
     for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
@@ -258,6 +259,20 @@ TEST(GpuCells, ServeTransportBlocksOfSeveralSymbolsOnSeveralDevices) {
   for (const std::string_view policy : {"task-level", "symbol-level"})
     serve(format, policy, 2, 0, copies, again);
   EXPECT_GT(copies, 0U);
+}
+
+// Combiners and what else stays on a device have no counterpart on the host.
+TEST(GpuCells, HaveHostMemoryForWhatGoesInAndComesOutOnly) {
+  Cell cell(both_directions());
+  Station station(cell, "adaptive", 1, 1);
+  const Frame& frame = cell.frame;
+  std::size_t samples = 0;
+  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
+    if (frame.symbol(s).kind != SymbolKind::Guard)
+      samples += std::size_t{frame.symbol(s).samples} * 4 * frame.format().antennas;
+  EXPECT_GE(station.place().host_bytes(), kRing * samples);
+  EXPECT_LT(station.place().host_bytes(), 2 * kRing * samples);
+  EXPECT_GT(station.place().device_bytes(0), 2 * kRing * samples);
 }
 
 TEST(GpuCells, LoseNothingWithTheirDevices) {

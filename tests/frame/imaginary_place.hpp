@@ -22,6 +22,13 @@ class ImaginaryPlace final : public frame::GpuPlace {
   }
   frame::GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
   std::byte* host_room(std::size_t bytes) override { return host_.emplace_back(bytes).data(); }
+  /// What was asked for so far.
+  std::size_t host_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& each : host_) bytes += each.size();
+    return bytes;
+  }
+  std::size_t device_bytes(std::uint16_t device) const { return memories_[device]->bytes(); }
   cuda::Status launch(const frame::GpuTask& task, cuda::Stream stream) noexcept override {
     gpus_.add(stream, [task] {
       std::visit(
@@ -59,6 +66,11 @@ class ImaginaryPlace final : public frame::GpuPlace {
     void write(void* to, const void* from, std::size_t bytes) override {
       for (Piece& piece : pieces_) piece.table |= piece.bytes.data() == to;
       std::memcpy(to, from, bytes);
+    }
+    std::size_t bytes() const {
+      std::size_t bytes = 0;
+      for (const Piece& piece : pieces_) bytes += piece.bytes.size();
+      return bytes;
     }
     void spoil() {
       for (Piece& piece : pieces_)
