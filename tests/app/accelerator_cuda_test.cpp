@@ -4,6 +4,7 @@
 #include "app/rig.hpp"
 #include "app/station.hpp"
 #include "frame/working_gpus.hpp"
+#include "support/place.hpp"
 
 namespace carillon {
 namespace {
@@ -77,6 +78,20 @@ TEST(Accelerator, DoesWithoutPacketsThatNeverCome) {
     EXPECT_LT(c.uplink_failed, c.uplink_blocks / 4);  // seven antennas of eight suffice for most
   }
   test::expect_conservation(rig);
+}
+
+GPU_TEST(Accelerator, ReceivesOnThisMachinesDevices) {
+  if (!place.on_device()) return;
+  for (const std::uint32_t partitions : {1U, 2U}) {
+    const frame::GpuPool gpus = frame::this_machines(partitions, 8);
+    test::Rig rig(plan_of(), {.loss = 0.001}, 2, &gpus);
+    rig.radiate(200);
+    rig.finish();
+    EXPECT_GT(rig.baseband->frames_sent_away(), 150U);
+    EXPECT_EQ(rig.baseband->frames_handed_back(), 0U);
+    EXPECT_LT(rig.store.counters().uplink_failed, rig.store.counters().uplink_blocks / 50);
+    test::expect_conservation(rig);
+  }
 }
 
 // Whether they refuse what they are told or say nothing any more, the cores go on with what they
