@@ -157,8 +157,8 @@ bool Baseband::resume(Returned& back) noexcept {
     const Opening guard(opening_);
     pipeline_.begin(back.frame);
     gather(back);
-    back.begun =
-        cell_.begin_again(back.frame, back.air_start, pipeline_.chunks(back.frame), back.came);
+    cell_.begin_again(back.frame, back.air_start, pipeline_.chunks(back.frame), back.came);
+    back.begun = true;
     returned_.fetch_sub(1, std::memory_order_release);
     return true;
   }

@@ -66,7 +66,7 @@ void check_gpus(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.gpus, 0, 32, "runtime.gpus", problems);
   in_range(runtime.gpu_partitions, 1, 32, "runtime.gpu_partitions", problems);
   one_of(runtime.gpu_policy, runtime::pool_policy_names(), "runtime.gpu_policy", problems);
-  if (runtime.gpu_partitions > 1 && runtime.gpus > 1)
+  if (runtime.gpu_partitions > 1 && runtime.gpus != 1)
     problems.push_back({"runtime.gpu_partitions", "is " + std::to_string(runtime.gpu_partitions) +
                                                       ", which needs runtime.gpus 1: one device is "
                                                       "divided, or several are used whole"});

@@ -181,15 +181,23 @@ void Station::join(const Gpus& gpus) {
     members.push_back(cell->member());
     pipelines.push_back(&cell->pipeline());
   }
-  const RuntimeOptions& options = first_.runtime;
-  if (options.gpus > 0)
-    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), pipelines,
-                         Accelerator::Options{.policy = options.gpu_policy});
+  if (first_.runtime.gpus > 0) accelerate(gpus, pipelines);
   pool_.emplace(members, workers());
   for (std::uint16_t c = 0; c < cells_.size(); ++c) {
     const runtime::Runtime::Cell cell = pool_->runtime().cell(c);
     if (accelerator_) accelerator_->join(c, cell);
     cells_[c]->join(cell, accelerator_ ? &accelerator_->cell(c) : nullptr);
+  }
+}
+
+void Station::accelerate(const Gpus& gpus, const std::vector<const frame::Pipeline*>& pipelines) {
+  const RuntimeOptions& options = first_.runtime;
+  try {
+    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), pipelines,
+                         Accelerator::Options{.policy = options.gpu_policy});
+  } catch (const std::exception& error) {
+    throw std::runtime_error("runtime.gpus is " + std::to_string(options.gpus) + ", but " +
+                             error.what() + "; 0 leaves all frames to the cores");
   }
 }
 

@@ -73,11 +73,13 @@ def bench(
         raise typer.BadParameter("a preset has its own channels", param_hint="--channels")
     radios = tuple(radio.value for radio in preset or ())
     try:
-        lengths = ingest.parse_sizes(sizes or ("1M" if radios else ingest.SIZES))
+        if sizes is None:
+            sizes = "1M" if radios else ingest.SIZES
+        lengths = ingest.parse_sizes(sizes)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--sizes") from None
     try:
-        counts = ingest.parse_channels(channels or ingest.CHANNELS)
+        counts = ingest.parse_channels(ingest.CHANNELS if channels is None else channels)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--channels") from None
     choice = Choice(tuple(lengths), tuple(counts), radios, seconds)

@@ -126,6 +126,23 @@ TEST(Accelerator, LosesNoFrameWithItsDevices) {
   }
 }
 
+TEST(Accelerator, SaysWhatToDoWithoutGpus) {
+  const test::Folder folder("unaccelerated");
+  auto plan = plan_of();
+  plan.run.telemetry = folder.path + "/telemetry.bin";
+  plan.fronthaul.kind = fronthaul::LinkKind::Shm;
+  plan.fronthaul.shm_name = "carillon-unaccelerated-" + std::to_string(getpid());
+  std::string why;
+  try {
+    app::Station station({plan}, [](std::uint32_t, std::size_t) -> frame::GpuPool {
+      throw std::runtime_error("no GPU: none is there");
+    });
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  EXPECT_EQ(why, "runtime.gpus is 2, but no GPU: none is there; 0 leaves all frames to the cores");
+}
+
 // The whole program, with users who decode what the antennas radiate.
 TEST(Accelerator, SendsWhatTheUsersDecode) {
   if (test::kWatched) GTEST_SKIP() << "emulated kernels take longer than devices are waited for";

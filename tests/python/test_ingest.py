@@ -166,6 +166,7 @@ def test_the_slowest_radio_is_followed_at_its_rate(tmp_path: Path) -> None:
     ("words", "key", "why"),
     [
         (["--sizes", "4Q"], "--sizes", "'4Q' is no size"),
+        (["--sizes", ""], "--sizes", "'' is no size"),
         (["--sizes", "4K,100"], "--sizes", "'100' is not a multiple of 64"),
         (["--sizes", "128M"], "--sizes", "'128M'"),
         (["--channels", "9"], "--channels", "'9' is no number of channels from 1 to 8"),

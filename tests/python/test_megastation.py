@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from carillon.commands import megastation as command
 from carillon.commands.study import Choice, study
 from carillon.config.pool import POLICIES, Devices, PoolStudy, RadioUnits
+from carillon.daemon import Interrupts
 from carillon.pool.running import Outcome, Request
 from carillon.pool.study import simulate
 from carillon.studies.claims import change, gain, overall, times
@@ -19,6 +21,7 @@ from carillon.studies.granularity import SMS
 from carillon.studies.megastation import FIGURES, NAMED
 from carillon.studies.scaling import timeline
 from carillon.studies.verdicts import Verdict
+from rich.console import Console
 
 
 def point(policy: str, **figures: object) -> Point:
@@ -242,6 +245,7 @@ def test_a_study_leaves_every_point_and_says_that_it_is_simulated(
     study(name, Choice(frames=40), tmp_path, as_json=False)
     told = json.loads((tmp_path / "study.json").read_text())
     assert told["simulated"] is True
+    assert told["stopped"] is False
     assert told["frames"] == 40
     with (tmp_path / "study.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -271,3 +275,33 @@ def test_figure_8_has_frames_in_order_and_the_published_gains() -> None:
     assert published["scoreboard gains in tail, uplink, on frame-level"] == 58.9
     assert published["scoreboard gains in tail, uplink, on task-level"] == 66.2
     assert len(published) == 18
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_a_study_that_was_stopped_says_so_and_claims_nothing(
+    whole: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = FIGURES["megastation-8"]
+    few = dataclasses.replace(figure, cases=figure.cases[:2])
+    monkeypatch.setitem(FIGURES, "megastation-8", few)
+    collect = command._collect
+
+    def collect_and_stop(
+        figure: Figure, frames: int, console: Console, interrupts: Interrupts
+    ) -> list[Measured]:
+        found = collect(figure, frames, console, interrupts)
+        interrupts.count = 1
+        return found[:whole]
+
+    monkeypatch.setattr(command, "_collect", collect_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        study("megastation-8", Choice(frames=40), tmp_path, as_json=False)
+    out = capsys.readouterr().out
+    if whole == 0:
+        assert "nothing is written" in out
+        assert not (tmp_path / "study.json").exists()
+        return
+    told = json.loads((tmp_path / "study.json").read_text())
+    assert told["stopped"] is True
+    assert told["beside_published"] == []
+    assert "points are missing" in out

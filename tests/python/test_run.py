@@ -227,5 +227,5 @@ def test_gpus_that_are_not_there_are_told(tmp_path: Path) -> None:
     )
     _, err = end(process)
     assert process.returncode == 1
-    assert "no GPU" in err
+    assert "runtime.gpus is 1, but no GPU" in err
     assert "runtime.gpus = 1" in (tmp_path / "run" / "plan.txt").read_text(encoding="utf-8")

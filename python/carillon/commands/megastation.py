@@ -36,17 +36,20 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
         found = _collect(figure, frames, console, interrupts)
     if found:
         points = [point for case in found for point in case.points]
-        about = _about(figure, frames, found)
+        about = _about(figure, frames, found, stopped=interrupts.count > 0)
         _write(target, figure, about, points)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
-        for table in (_points(points), _claims(figure, points), _verdicts(found)):
+        # What is said of all cases is not said of some.
+        claims = [] if interrupts.count else [_claims(figure, points)]
+        for table in (_points(points), *claims, _verdicts(found)):
             if table.row_count:
                 print_table(console, table)
                 console.print()
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
-        console.print("stopped early; points are missing", style="dim")
+        missing = "points are missing" if found else "no point was whole, and nothing is written"
+        console.print(f"stopped early; {missing}", style="dim")
         raise KeyboardInterrupt
 
 
@@ -58,7 +61,9 @@ def _collect(
         return list(measure(figure, frames, carry_out))
 
 
-def _about(figure: Figure, frames: int, found: Sequence[Measured]) -> dict[str, object]:
+def _about(
+    figure: Figure, frames: int, found: Sequence[Measured], *, stopped: bool
+) -> dict[str, object]:
     points = [point for one in found for point in one.points]
     return {
         "study": figure.name,
@@ -67,11 +72,12 @@ def _about(figure: Figure, frames: int, found: Sequence[Measured]) -> dict[str, 
         "about": WARNING.format(profile="megastation"),
         "version": core.version,
         "frames": frames,
+        "stopped": stopped,
         "points": [point.row() for point in points],
         "beside_published": [
             {"claim": claim.text, "unit": claim.unit, "published": claim.published}
             | dict(zip(("simulated", "note"), claim.simulated(points), strict=True))
-            for claim in figure.claims
+            for claim in (() if stopped else figure.claims)
         ],
         "adaptive_against_best": [
             {"group": one.case.group, "x": one.case.x}
