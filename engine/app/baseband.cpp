@@ -60,6 +60,7 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
     each.taken.resize(frame_.symbols().size(), std::vector<bool>(frame_.format().antennas));
     each.open.resize(frame_.symbols().size());
     each.came.reserve(frame_.symbols().size() * frame_.format().antennas);
+    each.chunks.resize(pipeline_.graph().graph.size());
   }
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
     holder_[slot].store(kNone, std::memory_order_relaxed);
@@ -131,6 +132,14 @@ bool Baseband::begin(std::uint64_t frame, Tick air_start) noexcept {
   return begun;
 }
 
+// Whether a downlink symbol has left or been missed, of a frame that is handed back.
+bool Baseband::was_over(std::uint16_t slot, std::uint32_t symbol) const noexcept {
+  const runtime::InstructionStatus& status =
+      cell_.board().status(slot, pipeline_.graph().bring[symbol]);
+  return status.state >= runtime::InstructionStatus::State::Committed &&
+         status.why != runtime::Reason::Abandoned;
+}
+
 // Under way again as soon as nobody is at it any more.
 void Baseband::take_back(const runtime::FrameEvent& event) noexcept {
   Returned& back = returns_[event.slot];
@@ -142,6 +151,10 @@ void Baseband::take_back(const runtime::FrameEvent& event) noexcept {
     back.open[s] = received ? frame_.format().antennas : 0;
     std::fill(back.taken[s].begin(), back.taken[s].end(), false);
   }
+  const runtime::Graph& graph = pipeline_.graph().graph;
+  for (std::uint16_t i = 0; i < graph.size(); ++i)
+    back.chunks[i] =
+        graph[i].drop_alone && was_over(event.slot, graph[i].step) ? 0 : graph[i].chunks;
   back.here.store(true, std::memory_order_release);
   returned_.fetch_add(1, std::memory_order_relaxed);
   handed_back_.fetch_add(1, std::memory_order_relaxed);
@@ -157,7 +170,10 @@ bool Baseband::resume(Returned& back) noexcept {
     const Opening guard(opening_);
     pipeline_.begin(back.frame);
     gather(back);
-    cell_.begin_again(back.frame, back.air_start, pipeline_.chunks(back.frame), back.came);
+    const auto chunks = pipeline_.chunks(back.frame);
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      back.chunks[i] = std::min(back.chunks[i], chunks[i]);
+    cell_.begin_again(back.frame, back.air_start, back.chunks, back.came);
     back.begun = true;
     returned_.fetch_sub(1, std::memory_order_release);
     return true;

@@ -72,6 +72,7 @@ class Baseband final : public fronthaul::SymbolSink {
     std::vector<std::vector<bool>> taken;            // [symbol][antenna]
     std::vector<std::uint32_t> open;                 // [symbol] how many are not taken
     std::vector<runtime::Runtime::Cell::Item> came;  // and have not been handed on
+    std::vector<std::uint32_t> chunks;               // without downlink symbols that are over
   };
 
   bool open(std::uint64_t frame, Tick air_start, bool heard) noexcept;
@@ -88,6 +89,7 @@ class Baseband final : public fronthaul::SymbolSink {
   void take_back(const runtime::FrameEvent& event) noexcept;
   bool resume(Returned& back) noexcept;
   void gather(Returned& back) noexcept;
+  bool was_over(std::uint16_t slot, std::uint32_t symbol) const noexcept;
   void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
 

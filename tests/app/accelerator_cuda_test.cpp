@@ -143,6 +143,40 @@ TEST(Accelerator, SaysWhatToDoWithoutGpus) {
   EXPECT_EQ(why, "runtime.gpus is 2, but no GPU: none is there; 0 leaves all frames to the cores");
 }
 
+// What has left, or is known to have missed its time, is not made again on the cores.
+TEST(Accelerator, SendsNoSymbolTwice) {
+  std::atomic<Wish> wish{Wish::None};
+  const auto gpus = test::working_gpus(2, wish);
+  auto plan = plan_of();
+  const std::uint32_t pause = test::kWatched ? 40 : 12;
+  plan.cell.schedule = "PP" + std::string(2 * pause, 'G') + "DD" + std::string(pause, 'G') + "UU" +
+                       std::string(3, 'G');
+  plan.cell.downlink.block = frame::BlockSpan::Symbol;
+  test::Rig rig(plan, {}, 2, &gpus);
+  std::atomic<bool> over{false};
+  std::thread fate([&] {
+    for (int i = 0; !over; ++i) {
+      rig.silence(5);
+      std::this_thread::sleep_for(std::chrono::nanoseconds(rig.frame.duration() * (i % 8) / 8));
+      wish = Wish::Lose;
+      rig.silence(2);
+      wish = Wish::Mend;
+    }
+  });
+  rig.radiate(frames(150));
+  over = true;
+  fate.join();
+  rig.finish();
+  EXPECT_GT(rig.baseband->frames_handed_back(), 0U);
+  std::uint64_t symbols = rig.baseband->sender().sent() / plan.cell.antennas;
+  EXPECT_GT(symbols, 0U);
+  for (const auto& record : rig.records()) {
+    EXPECT_LE(record.downlink_late_symbols, 2U);
+    symbols += record.downlink_late_symbols;
+  }
+  EXPECT_LE(symbols, 2 * rig.baseband->frames_ended());
+}
+
 // The whole program, with users who decode what the antennas radiate.
 TEST(Accelerator, SendsWhatTheUsersDecode) {
   if (test::kWatched) GTEST_SKIP() << "emulated kernels take longer than devices are waited for";
