@@ -367,7 +367,8 @@ std::size_t UplinkIngest::cell(std::uint64_t frame, std::uint32_t symbol,
 
 const std::int16_t* UplinkIngest::samples(std::uint64_t frame, std::uint32_t symbol,
                                           std::uint32_t antenna) const noexcept {
-  return samples_[cell(frame, symbol, antenna)].load(std::memory_order_acquire);
+  return holds(frame) ? samples_[cell(frame, symbol, antenna)].load(std::memory_order_acquire)
+                      : nullptr;
 }
 
 UplinkIngest::SymbolState& UplinkIngest::symbol_state(std::uint64_t frame,

@@ -180,6 +180,22 @@ TEST(UplinkIngest, FramesThatNobodyReleasesTurnLaterOnesAwayUntilTheyAre) {
   }
 }
 
+TEST(UplinkIngest, SamplesAreOfTheFrameThatIsAskedFor) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    CheckingSink sink(kLayout);
+    const auto options = unpaced();
+    UplinkIngest ingest(kLayout, *link.baseband, sink, options);
+    test::send_frame(*link.radio, kLayout, 0);
+    EXPECT_EQ(test::poll_for(ingest, kPackets), kPackets) << name;
+    EXPECT_NE(ingest.samples(0, 2, 0), nullptr) << name;
+    EXPECT_EQ(ingest.samples(1, 2, 0), nullptr) << name;
+    EXPECT_EQ(ingest.samples(options.ring, 2, 0), nullptr) << name;  // it waits for that place
+    ingest.release(0);
+    EXPECT_EQ(ingest.samples(0, 2, 0), nullptr) << name;
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(UplinkIngest, DrainThrowsAwayWhatCameBeforeWeWereReady) {
   for (auto& [name, link] : test::both_links(kLayout)) {
     CheckingSink sink(kLayout);
