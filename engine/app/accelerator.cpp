@@ -122,6 +122,7 @@ bool Accelerator::Cell::idle() const noexcept {
 }
 
 void Accelerator::Cell::bring(std::uint16_t symbol, frame::FrameSlot& to) noexcept {
+  if (!frame_.anyone_in(symbol) && frame_.symbol(symbol).kind == SymbolKind::Uplink) return;
   const runtime::FrameRef at{number_, static_cast<std::uint16_t>(to.frame % places_.size())};
   const std::uint16_t device = owner_.server_.brought_by(at, symbol);
   const frame::Symbol& of = frame_.symbol(symbol);
@@ -191,6 +192,8 @@ bool Accelerator::Cell::feed(std::uint16_t slot, Tick now) noexcept {
     if (place.fed[i] || !ready(place, graph[received[i]].step, now)) continue;
     place.fed[i] = true;
     owner_.server_.feed({number_, slot}, received[i], now);
+    const std::uint16_t symbol = graph[received[i]].step;
+    if (!frame_.anyone_in(symbol)) runtime_->arrive(place.frame, graph_.bring[symbol], 0);
     did = true;
   }
   return did;

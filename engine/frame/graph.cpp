@@ -187,13 +187,15 @@ class Builder {
     builder_.depend(precode, result_.transmit[s]);
   }
 
-  // Blocks that end in a symbol are done with when it has been brought.
+  // Blocks that end in a symbol are done with when it has been brought. One that nobody is in
+  // yields nothing, but is waited for as here.
   void bring() {
     const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
     for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
-      if (result_.decode[s] == kNoInstruction) continue;
+      const bool yields = result_.decode[s] != kNoInstruction;
+      if (!yields && frame_.anyone_in(s)) continue;
       bring(s, make(Op::Store, s, 1, frame_.uplink_deadline(s)), frame_.symbol(s).end);
-      builder_.depend(result_.bring[s], result_.decode[s]);
+      if (yields) builder_.depend(result_.bring[s], result_.decode[s]);
     }
     for (const auto s : frame_.symbols_of(SymbolKind::Downlink))
       bring(s, make_for_air(Op::Store, s, 1),

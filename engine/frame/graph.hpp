@@ -58,8 +58,9 @@ struct FrameGraph {
 /// are packed for the highest rate, but at most a worker's share of a Decode.
 ///
 /// `elsewhere`: a frame may also be worked on by others (Pipeline::send_away). Then nothing is left
-/// of it but a Store of each symbol that yields something, fed when that is there; a frame that is
-/// worked on here has none of these.
+/// of it but a Store of each symbol that yields something, fed when that is there, and of uplink
+/// symbols that nobody is in, fed when they are there; a frame that is worked on here has none of
+/// these.
 FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1, bool elsewhere = false);
 
 }  // namespace carillon::frame

@@ -143,6 +143,24 @@ TEST(Accelerator, SaysWhatToDoWithoutGpus) {
   EXPECT_EQ(why, "runtime.gpus is 2, but no GPU: none is there; 0 leaves all frames to the cores");
 }
 
+// As on the cores: a frame is not over before all of its packets are.
+TEST(Accelerator, WaitsForSymbolsThatNobodyIsIn) {
+  std::atomic<Wish> wish{Wish::None};
+  const auto gpus = test::working_gpus(1, wish);
+  auto plan = plan_of();
+  plan.cell.schedule = "PPU" + std::string(6, 'G') + "UUU" + std::string(16, 'G');
+  plan.cell.grants.kind = frame::GrantKind::List;
+  plan.cell.grants.list = {0, 0, 0, 0, 25, 0, 0, 1, 0, 0, 0, 25, 0, 0};
+  test::Rig rig(plan, {}, 2, &gpus);
+  rig.radiate(frames(30));
+  rig.finish();
+  EXPECT_GE(rig.baseband->frames_sent_away(), frames(15));
+  EXPECT_EQ(not_good(rig.records()), 0U);
+  for (const auto& record : rig.records()) EXPECT_EQ(record.missing_packets, 0U);
+  EXPECT_EQ(rig.baseband->ingest().counters()[fronthaul::Reject::Old], 0U);
+  test::expect_conservation(rig);
+}
+
 // What has left, or is known to have missed its time, is not made again on the cores.
 TEST(Accelerator, SendsNoSymbolTwice) {
   std::atomic<Wish> wish{Wish::None};
