@@ -205,7 +205,10 @@ void Runtime::Implementation::drain(Tick now) noexcept {
   update(next_arrival, scheduler.next_arrival(now));
 }
 
+// What has come of a frame that begins again is told before it is live; a request that has to do
+// with the frame's first life, and is looked at only now, must not take that away.
 void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) noexcept {
+  if (cell.ring.state(slot) < FrameRing::State::Live) return;
   Requests& requests = cell.requests;
   const FrameRef at{cell.number, slot};
   if (cell.ring.state(slot) == FrameRing::State::Live &&
