@@ -156,7 +156,6 @@ void Baseband::take_back(const runtime::FrameEvent& event) noexcept {
     back.chunks[i] =
         graph[i].drop_alone && was_over(event.slot, graph[i].step) ? 0 : graph[i].chunks;
   back.here.store(true, std::memory_order_release);
-  returned_.fetch_add(1, std::memory_order_relaxed);
   handed_back_.fetch_add(1, std::memory_order_relaxed);
   accelerator_->release(event.frame);
   cell_.release(event.frame);
@@ -175,7 +174,6 @@ bool Baseband::resume(Returned& back) noexcept {
       back.chunks[i] = std::min(back.chunks[i], chunks[i]);
     cell_.begin_again(back.frame, back.air_start, back.chunks, back.came);
     back.begun = true;
-    returned_.fetch_sub(1, std::memory_order_release);
     return true;
   }
   gather(back);
@@ -271,6 +269,12 @@ bool Baseband::conduct() noexcept {
   bool resumed = false;
   for (Returned& each : returns_) resumed |= resume(each);
   return count > 0 || resumed;
+}
+
+// A frame has its slot also while it is between an accelerator and the cores.
+bool Baseband::drained() const noexcept {
+  return std::ranges::all_of(holder_, [](const auto& frame) { return frame.load() == kNone; }) &&
+         cell_.live() == 0;
 }
 
 void Baseband::close() noexcept {

@@ -37,9 +37,7 @@ class Baseband final : public fronthaul::SymbolSink {
 
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
-  bool drained() const noexcept {
-    return cell_.live() == 0 && returned_.load(std::memory_order_acquire) == 0;
-  }
+  bool drained() const noexcept;
   /// After the threads have ended: what is left to record.
   void close() noexcept;
 
@@ -120,8 +118,7 @@ class Baseband final : public fronthaul::SymbolSink {
   std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame % ring] for the downlink
   std::vector<std::uint32_t> payload_of_;             // [slot] which of them it holds
   Accelerator::Cell* accelerator_;
-  std::vector<Returned> returns_;           // [slot]; none without an accelerator
-  std::atomic<std::uint32_t> returned_{0};  // how many are not begun again
+  std::vector<Returned> returns_;  // [slot]; none without an accelerator
   std::atomic<std::uint64_t> away_{0}, handed_back_{0};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> ended_{0};
