@@ -142,6 +142,12 @@ void Accelerator::Cell::bring(std::uint16_t symbol, frame::FrameSlot& to) noexce
   for (const auto b : frame_.assemblies_at(symbol)) bring_block(b, at, device, to);
 }
 
+std::uint32_t Accelerator::Cell::missing(std::uint16_t symbol,
+                                         const frame::FrameSlot& of) const noexcept {
+  return frame_.format().antennas -
+         came(place(of.frame).packets[symbol].load(std::memory_order_relaxed));
+}
+
 void Accelerator::Cell::bring_block(std::uint32_t b, runtime::FrameRef at, std::uint16_t device,
                                     frame::FrameSlot& to) const noexcept {
   const frame::GpuCells& gpu = owner_.server_.cells();

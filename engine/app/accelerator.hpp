@@ -44,6 +44,7 @@ class Accelerator {
     bool idle() const noexcept;
 
     void bring(std::uint16_t symbol, frame::FrameSlot& to) noexcept override;
+    std::uint32_t missing(std::uint16_t symbol, const frame::FrameSlot& of) const noexcept override;
 
    private:
     friend class Accelerator;

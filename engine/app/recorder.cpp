@@ -24,14 +24,10 @@ bool is_uplink(const frame::Frame& frame, const runtime::Instruction& instructio
 bool was_away(const FrameView& view) { return view.pipeline.slot(view.frame).elsewhere != nullptr; }
 
 // Packets of a received symbol that the frame was done without.
-std::uint32_t packets_missing(const FrameView& view, std::uint32_t symbol) {
-  if (!was_away(view))
-    return view.board.status(view.slot, view.pipeline.graph().receive[symbol]).missing;
-  std::uint32_t missing = 0;
-  if (!view.ingest.complete(view.frame, symbol))
-    for (std::uint32_t a = 0; a < view.pipeline.frame().format().antennas; ++a)
-      missing += view.ingest.samples(view.frame, symbol, a) == nullptr;
-  return missing;
+std::uint32_t packets_missing(const FrameView& view, std::uint16_t symbol) {
+  const frame::FrameSlot& slot = view.pipeline.slot(view.frame);
+  if (slot.elsewhere != nullptr) return slot.elsewhere->missing(symbol, slot);
+  return view.board.status(view.slot, view.pipeline.graph().receive[symbol]).missing;
 }
 
 std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
@@ -229,7 +225,7 @@ void Recorder::fail_blocks(FrameRecord& record) {
 
 FrameRecord Recorder::measure(const FrameView& view) const {
   FrameRecord record;
-  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s)
+  for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s)
     if (view.pipeline.graph().receive[s] != frame::kNoInstruction)
       record.missing_packets += packets_missing(view, s);
   const auto statuses = view.board.statuses(view.slot);
@@ -292,7 +288,7 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
 // their symbol was closed are late, not lost.
 void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
   std::uint32_t missing = 0, expected = 0;
-  for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
+  for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
     const auto& symbol = frame_.symbol(s);
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
     expected += frame_.format().antennas;

@@ -90,6 +90,8 @@ class Elsewhere {
   /// downlink symbol, samples to `transmit`. Any worker, once FrameGraph::bring of the symbol was
   /// fed.
   virtual void bring(std::uint16_t symbol, FrameSlot& to) noexcept = 0;
+  /// Packets of a received symbol that a frame which is over was done without.
+  virtual std::uint32_t missing(std::uint16_t symbol, const FrameSlot& of) const noexcept = 0;
 
  protected:
   ~Elsewhere() = default;

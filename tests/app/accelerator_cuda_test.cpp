@@ -143,6 +143,24 @@ TEST(Accelerator, SaysWhatToDoWithoutGpus) {
   EXPECT_EQ(why, "runtime.gpus is 2, but no GPU: none is there; 0 leaves all frames to the cores");
 }
 
+// Packets that come when their symbol has been given up are missing there, though the frame is not
+// over yet.
+TEST(Accelerator, MissesPacketsThatComeTooLate) {
+  std::atomic<Wish> wish{Wish::None};
+  const auto gpus = test::working_gpus(1, wish);
+  auto plan = plan_of();
+  plan.cell.schedule = "PPU" + std::string(test::kWatched ? 132 : 24, 'G') + "UGG";
+  plan.cell.deadlines.uplink_budget_ms = 8;
+  test::Rig rig(plan, {.reorder = 0.1}, 2, &gpus);
+  rig.radiate(frames(60));
+  rig.finish();
+  EXPECT_GT(rig.baseband->frames_sent_away(), frames(30));
+  std::uint64_t missing = 0;
+  for (const auto& record : rig.records()) missing += record.missing_packets;
+  EXPECT_GT(missing, 0U);
+  test::expect_conservation(rig);
+}
+
 // As on the cores: a frame is not over before all of its packets are.
 TEST(Accelerator, WaitsForSymbolsThatNobodyIsIn) {
   std::atomic<Wish> wish{Wish::None};
