@@ -232,9 +232,6 @@ void Accelerator::Cell::take(const FrameEvent& event) noexcept {
     case FrameEvent::Kind::Missed:
     case FrameEvent::Kind::Refused: return;
     case FrameEvent::Kind::Dropped:  // past its deadline it is of no use to the cores either
-      if (event.why != runtime::Reason::Deadline && !place.released.load(std::memory_order_acquire))
-        hand_back(place);
-      break;
     case FrameEvent::Kind::Done: break;
   }
   place.state.store(Place::State::Ended, std::memory_order_relaxed);

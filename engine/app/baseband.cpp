@@ -231,7 +231,7 @@ void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t a
   if (pipeline_.slot(frame).elsewhere != nullptr)
     return accelerator_->arrive(frame, symbol, antenna, samples);
   if (accelerator_ != nullptr &&
-      returns_[frame % returns_.size()].here.load(std::memory_order_relaxed))
+      returns_[frame % returns_.size()].here.load(std::memory_order_acquire))
     return;
   pipeline_.set_samples(frame, symbol, antenna, samples);
   hold.arrive(pipeline_.graph().receive[symbol], antenna);
@@ -327,7 +327,7 @@ void Baseband::finish(const runtime::FrameEvent& event) noexcept {
   recorder_.ended(view(frame, event.slot), event);
   ingest_.release(frame);
   if (away) accelerator_->release(frame);
-  if (accelerator_ != nullptr) returns_[event.slot].here.store(false, std::memory_order_relaxed);
+  if (accelerator_ != nullptr) returns_[event.slot].here.store(false, std::memory_order_release);
   if (event.kind != runtime::FrameEvent::Kind::Refused) cell_.release(event.frame);
   holder_[event.slot].store(kNone, std::memory_order_release);
   ended_.fetch_add(1, std::memory_order_relaxed);
