@@ -57,7 +57,8 @@ void one_of(const std::string& value, const Names& names, const char* key,
   std::string known;
   for (const auto name : names) {
     if (value == name) return;
-    known += (known.empty() ? "" : ", ") + std::string(name);
+    if (!known.empty()) known += ", ";
+    known += name;
   }
   problems.push_back({key, "is '" + value + "' but must be one of " + known});
 }
