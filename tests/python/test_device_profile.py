@@ -139,6 +139,7 @@ def test_a_cell_or_a_device_that_the_profile_does_not_have_is_named(tmp_path: Pa
         ("format", 2, "device.json: format is 2 but must be"),
         ("sms", 16, "device.json: sms is 16 but a pool's h200 has 132"),
         ("cells", [], "device.json: cells is [] but must be"),
+        ("date", "yesterday", "device.json: date is 'yesterday' but must be a day"),
         ("colour", "red", "device.json: colour"),
     ],
 )
@@ -148,6 +149,19 @@ def test_what_is_wrong_in_a_profile_is_told_with_file_and_key(
     file = saved(tmp_path)
     gpu.write(file, json.loads(file.read_text()) | {key: value})
     assert told in complaint(tmp_path, STUDY)
+
+
+def test_what_a_profile_has_twice_is_told(tmp_path: Path) -> None:
+    file = saved(tmp_path)
+    known = json.loads(file.read_text())
+    known["cells"][0]["opcodes"].append(known["cells"][0]["opcodes"][0])
+    gpu.write(file, known)
+    assert "again; have each opcode once" in complaint(tmp_path, STUDY)
+
+
+def test_a_profile_is_not_made_into_one_again(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a device profile already"):
+        profile.of_bench(saved(tmp_path))
 
 
 def test_another_file_is_no_profile(tmp_path: Path) -> None:

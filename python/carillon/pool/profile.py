@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -95,7 +96,13 @@ def save(profile: DeviceProfile, file: Path) -> None:
 
 def of_bench(file: Path) -> DeviceProfile:
     """The profile that a benchmark's kernels.json amounts to; raises ConfigError."""
-    bench = read(Bench, file)
+    try:
+        bench = read(Bench, file)
+    except ConfigError:
+        if _is_profile(file):
+            message = "is a device profile already; name it in a pool's `profile`"
+            raise ConfigError([Problem(str(file), 0, "", message)]) from None
+        raise
     if not bench.cells:
         message = "is empty: the benchmark ended before it had measured a cell"
         raise ConfigError([Problem(str(file), 0, "cells", message)])
@@ -138,6 +145,14 @@ def _link(opcodes: list[Opcode]) -> CopyRates | None:
     return CopyRates(to_device_gbytes_per_s=rates[0], from_device_gbytes_per_s=rates[1])
 
 
+def _is_profile(file: Path) -> bool:
+    try:
+        read(DeviceProfile, file)
+    except ConfigError:
+        return False
+    return True
+
+
 def _check(profile: DeviceProfile, file: Path) -> None:
     """What crosses keys; raises ConfigError."""
     known = {kind["name"]: kind["sms"] for kind in core.device_types()}
@@ -145,12 +160,20 @@ def _check(profile: DeviceProfile, file: Path) -> None:
     if profile.sms != known[profile.type]:
         message = f"is {profile.sms} but a pool's {profile.type} has {known[profile.type]}"
         wrong.append(Problem(str(file), 0, "sms", message))
+    try:
+        date.fromisoformat(profile.date)
+    except ValueError:
+        message = f"is '{profile.date}' but must be a day, such as 2026-01-31"
+        wrong.append(Problem(str(file), 0, "date", message))
     names = set(core.opcodes())
     for place, cell in enumerate(profile.cells):
         for number, opcode in enumerate(cell.opcodes):
             at = f"cells[{place}].opcodes[{number}]"
             if opcode.opcode not in names:
                 message = f"is '{opcode.opcode}', which is no opcode"
+                wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
+            elif any(opcode.opcode == other.opcode for other in cell.opcodes[:number]):
+                message = f"is '{opcode.opcode}' again; have each opcode once"
                 wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
             elif opcode.us == 0:
                 message = f"is 0: {opcode.opcode} failed on the device"
