@@ -19,20 +19,11 @@ constexpr std::uint32_t kCopying = 1 << 16, kClosed = 1U << 31;
 constexpr std::uint32_t came(std::uint32_t word) { return word & (kCopying - 1); }
 constexpr bool at_rest(std::uint32_t word) { return (word & ~kClosed) < kCopying; }
 
-Tick last_deadline(const frame::Frame& frame) {
-  Tick last = frame.duration();
-  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
-    if (frame.symbol(s).kind == SymbolKind::Uplink) last = std::max(last, frame.uplink_deadline(s));
-    if (frame.symbol(s).kind == SymbolKind::Downlink)
-      last = std::max(last, frame.downlink_deadline(s));
-  }
-  return last;
-}
-
 std::vector<frame::GpuServer::Cell> served(const std::vector<const frame::Pipeline*>& pipelines) {
   std::vector<frame::GpuServer::Cell> cells;
   for (const frame::Pipeline* each : pipelines)
-    cells.push_back({each->frame(), last_deadline(each->frame())});
+    cells.push_back(
+        {each->frame(), std::max(each->frame().duration(), each->frame().last_deadline(true))});
   return cells;
 }
 
@@ -62,8 +53,17 @@ Accelerator::Cell::Cell(Accelerator& owner, std::uint16_t number, const frame::P
 
 Accelerator::Cell::~Cell() = default;
 
+runtime::FrameRef Accelerator::Cell::at(std::uint64_t frame) const noexcept {
+  return {number_, static_cast<std::uint16_t>(frame % places_.size())};
+}
+
 Accelerator::Cell::Place& Accelerator::Cell::place(std::uint64_t frame) const noexcept {
-  return *places_[frame % places_.size()];
+  return *places_[at(frame).slot];
+}
+
+// A received symbol of which nothing comes; a frame waits for its packets all the same.
+bool Accelerator::Cell::yields_nothing(std::uint32_t symbol) const noexcept {
+  return frame_.symbol(symbol).kind == SymbolKind::Uplink && !frame_.anyone_in(symbol);
 }
 
 bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
@@ -72,7 +72,7 @@ bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
   if (place.state.load(std::memory_order_acquire) != Place::State::Free ||
       !owner_.any_device_.load(std::memory_order_relaxed))
     return false;
-  const runtime::FrameRef at{number_, static_cast<std::uint16_t>(frame % places_.size())};
+  const runtime::FrameRef at = this->at(frame);
   place.frame = frame;
   place.air_start = air_start;
   place.released.store(false, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ void Accelerator::Cell::arrive(std::uint64_t frame, std::uint32_t symbol, std::u
     packets.fetch_sub(kCopying, std::memory_order_relaxed);
     return;
   }
-  const runtime::FrameRef at{number_, static_cast<std::uint16_t>(frame % places_.size())};
+  const runtime::FrameRef at = this->at(frame);
   const frame::GpuCells& gpu = owner_.server_.cells();
   std::memcpy(gpu.samples(at, symbol, antenna), samples,
               std::size_t{frame_.symbol(symbol).samples} * 4);
@@ -122,8 +122,8 @@ bool Accelerator::Cell::idle() const noexcept {
 }
 
 void Accelerator::Cell::bring(std::uint16_t symbol, frame::FrameSlot& to) noexcept {
-  if (!frame_.anyone_in(symbol) && frame_.symbol(symbol).kind == SymbolKind::Uplink) return;
-  const runtime::FrameRef at{number_, static_cast<std::uint16_t>(to.frame % places_.size())};
+  if (yields_nothing(symbol)) return;
+  const runtime::FrameRef at = this->at(to.frame);
   const std::uint16_t device = owner_.server_.brought_by(at, symbol);
   const frame::Symbol& of = frame_.symbol(symbol);
   if (of.kind == SymbolKind::Downlink) {
@@ -195,11 +195,11 @@ bool Accelerator::Cell::feed(std::uint16_t slot, Tick now) noexcept {
   const auto& graph = owner_.server_.graph(number_).graph;
   bool did = false;
   for (std::size_t i = 0; i < received.size(); ++i) {
-    if (place.fed[i] || !ready(place, graph[received[i]].step, now)) continue;
+    const std::uint16_t symbol = graph[received[i]].step;
+    if (place.fed[i] || !ready(place, symbol, now)) continue;
     place.fed[i] = true;
     owner_.server_.feed({number_, slot}, received[i], now);
-    const std::uint16_t symbol = graph[received[i]].step;
-    if (!frame_.anyone_in(symbol)) runtime_->arrive(place.frame, graph_.bring[symbol], 0);
+    if (yields_nothing(symbol)) runtime_->arrive(place.frame, graph_.bring[symbol], 0);
     did = true;
   }
   return did;

@@ -50,7 +50,9 @@ class Accelerator {
     friend class Accelerator;
     struct Place;
 
+    runtime::FrameRef at(std::uint64_t frame) const noexcept;
     Place& place(std::uint64_t frame) const noexcept;
+    bool yields_nothing(std::uint32_t symbol) const noexcept;
     bool work(std::uint16_t slot, Tick now) noexcept;
     bool feed(std::uint16_t slot, Tick now) noexcept;
     bool ready(Place& place, std::uint32_t symbol, Tick now) noexcept;

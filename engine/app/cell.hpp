@@ -28,7 +28,6 @@ class Cell {
   Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers);
 
   PoolMember member() { return {plan_, *pipeline_}; }
-  const frame::Pipeline& pipeline() const { return *pipeline_; }
   /// Only with a baseband: its place in the runtime, and in the accelerator if there is one.
   void join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator);
 

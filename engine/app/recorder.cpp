@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace carillon::app {
 namespace {
@@ -42,23 +41,13 @@ std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
   return c.lates_processing;
 }
 
-Tick last_deadline(const frame::Frame& frame, bool uplink) {
-  Tick last = std::numeric_limits<Tick>::min();
-  for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
-    const SymbolKind kind = frame.symbol(s).kind;
-    if (kind == SymbolKind::Downlink) last = std::max(last, frame.downlink_deadline(s));
-    if (kind == SymbolKind::Uplink && uplink) last = std::max(last, frame.uplink_deadline(s));
-  }
-  return last;
-}
-
 }  // namespace
 
 Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
     : store_(store),
       frame_(frame),
-      due_(last_deadline(frame, true)),
-      downlink_due_(last_deadline(frame, false)),
+      due_(frame.last_deadline(true)),
+      downlink_due_(frame.last_deadline(false)),
       judge_(kPatience),
       pending_(kPending) {}
 

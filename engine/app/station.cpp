@@ -179,7 +179,7 @@ void Station::join(const Gpus& gpus) {
   std::vector<const frame::Pipeline*> pipelines;
   for (auto& cell : cells_) {
     members.push_back(cell->member());
-    pipelines.push_back(&cell->pipeline());
+    pipelines.push_back(&members.back().pipeline);
   }
   if (first_.runtime.gpus > 0) accelerate(gpus, pipelines);
   pool_.emplace(members, workers());

@@ -21,7 +21,7 @@ class Station {
   /// Where GPUs come from: at most so many, the first of them in so many partitions.
   using Gpus = std::function<frame::GpuPool(std::uint32_t partitions, std::size_t most)>;
   /// Of plans that check_together finds nothing wrong with. Opens links and allocates everything;
-  /// throws std::runtime_error or std::invalid_argument saying what to do.
+  /// throws std::runtime_error saying what to do.
   explicit Station(const std::vector<RunPlan>& plans, const Gpus& gpus = frame::this_machines);
   ~Station();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -135,6 +136,14 @@ Tick Frame::uplink_deadline(std::uint32_t last_symbol) const {
 Tick Frame::downlink_deadline(std::uint32_t symbol) const {
   return symbols_[symbol].start -
          std::llround(format_.deadlines.downlink_lead_ms * static_cast<double>(kMillisecond));
+}
+
+Tick Frame::last_deadline(bool uplink) const {
+  Tick last = std::numeric_limits<Tick>::min();
+  for (const auto s : symbols_of(SymbolKind::Downlink)) last = std::max(last, downlink_deadline(s));
+  if (uplink)
+    for (const auto s : symbols_of(SymbolKind::Uplink)) last = std::max(last, uplink_deadline(s));
+  return last;
 }
 
 std::uint32_t Frame::bits_per_symbol(Direction d) const {

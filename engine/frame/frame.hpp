@@ -81,6 +81,8 @@ class Frame {
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
   Tick downlink_deadline(std::uint32_t symbol) const;     // may be negative
+  /// Of all symbols of the downlink, and of the uplink if that counts.
+  Tick last_deadline(bool uplink) const;
   /// Coded bits of one user in one data symbol: the largest allocation's.
   std::uint32_t bits_per_symbol(Direction d) const;
   const Coding& coding(Direction d) const;
