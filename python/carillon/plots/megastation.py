@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from carillon.plots import style
 from carillon.plots.pool import COLOURS
@@ -89,6 +90,7 @@ def _lines(axes: Axes, points: Sequence[Point], name: str) -> None:
         missing = 0.0 if name == "frames_per_s" else math.nan
         values = [_finite(getattr(point, name)) or missing for point in own]
         axes.plot([point.x for point in own], values, "o-", ms=3.5, color=colour, label=policy)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def stages(figure: Figure, points: Sequence[Point]) -> Drawing:
