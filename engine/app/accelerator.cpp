@@ -13,17 +13,18 @@ using runtime::FrameEvent;
 
 constexpr Tick kAskAgain = 50 * kMillisecond;
 
-// A received symbol's packets: how many have come, how many are being copied, and whether more are
+// A received symbol's packets: how many have come, how many are being noted, and whether more are
 // waited for.
-constexpr std::uint32_t kCopying = 1 << 16, kClosed = 1U << 31;
-constexpr std::uint32_t came(std::uint32_t word) { return word & (kCopying - 1); }
-constexpr bool at_rest(std::uint32_t word) { return (word & ~kClosed) < kCopying; }
+constexpr std::uint32_t kNoting = 1 << 16, kClosed = 1U << 31;
+constexpr std::uint32_t came(std::uint32_t word) { return word & (kNoting - 1); }
+constexpr bool at_rest(std::uint32_t word) { return (word & ~kClosed) < kNoting; }
 
-std::vector<frame::GpuServer::Cell> served(const std::vector<const frame::Pipeline*>& pipelines) {
+std::vector<frame::GpuServer::Cell> served(const std::vector<Accelerator::Served>& all) {
   std::vector<frame::GpuServer::Cell> cells;
-  for (const frame::Pipeline* each : pipelines)
-    cells.push_back(
-        {each->frame(), std::max(each->frame().duration(), each->frame().last_deadline(true))});
+  for (const auto& [pipeline, packets] : all) {
+    const frame::Frame& frame = pipeline.frame();
+    cells.push_back({frame, std::max(frame.duration(), frame.last_deadline(true)), packets});
+  }
   return cells;
 }
 
@@ -81,7 +82,7 @@ bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
   for (std::uint32_t s = 0; s < frame_.symbols().size(); ++s) {
     if (graph_.receive[s] == frame::kNoInstruction) continue;
     place.packets[s].store(0, std::memory_order_relaxed);
-    std::fill_n(&gpu.missing(at, s, 0), frame_.format().antennas, std::uint8_t{1});
+    std::ranges::fill(gpu.packets(at, s), nullptr);
   }
   if (!payload.empty()) std::memcpy(gpu.downlink_payload(at), payload.data(), payload.size());
   place.state.store(Place::State::Reserved, std::memory_order_relaxed);
@@ -95,16 +96,12 @@ void Accelerator::Cell::go(std::uint64_t frame) noexcept {
 void Accelerator::Cell::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                                const std::int16_t* samples) noexcept {
   std::atomic<std::uint32_t>& packets = place(frame).packets[symbol];
-  if ((packets.fetch_add(kCopying, std::memory_order_acquire) & kClosed) != 0) {
-    packets.fetch_sub(kCopying, std::memory_order_relaxed);
+  if ((packets.fetch_add(kNoting, std::memory_order_acquire) & kClosed) != 0) {
+    packets.fetch_sub(kNoting, std::memory_order_relaxed);
     return;
   }
-  const runtime::FrameRef at = this->at(frame);
-  const frame::GpuCells& gpu = owner_.server_.cells();
-  std::memcpy(gpu.samples(at, symbol, antenna), samples,
-              std::size_t{frame_.symbol(symbol).samples} * 4);
-  gpu.missing(at, symbol, antenna) = 0;
-  packets.fetch_add(1 - kCopying, std::memory_order_release);
+  owner_.server_.cells().packets(at(frame), symbol)[antenna] = samples;
+  packets.fetch_add(1 - kNoting, std::memory_order_release);
 }
 
 bool Accelerator::Cell::handed_back(std::uint64_t frame) const noexcept {
@@ -237,11 +234,11 @@ void Accelerator::Cell::take(const FrameEvent& event) noexcept {
   place.state.store(Place::State::Ended, std::memory_order_relaxed);
 }
 
-Accelerator::Accelerator(const frame::GpuPool& pool,
-                         const std::vector<const frame::Pipeline*>& cells, const Options& options)
+Accelerator::Accelerator(const frame::GpuPool& pool, const std::vector<Served>& cells,
+                         const Options& options)
     : server_(pool, served(cells), options.policy, options.patience) {
   for (std::uint16_t c = 0; c < cells.size(); ++c) {
-    cells_.push_back(std::make_unique<Cell>(*this, c, *cells[c]));
+    cells_.push_back(std::make_unique<Cell>(*this, c, cells[c].pipeline));
     for (auto& place : cells_.back()->places_) place->fed.resize(server_.received(c).size());
   }
 }

@@ -32,13 +32,15 @@ class Accelerator {
                  std::span<const std::uint8_t> payload) noexcept;
     /// It has begun there.
     void go(std::uint64_t frame) noexcept;
-    /// Samples of a frame that has begun, prefix first; copied. Any thread that keeps the frame's
-    /// place, once for each symbol and antenna.
+    /// Samples of a frame that has begun, prefix first, in the memory of the cell's packets until
+    /// the frame is over. Any thread that keeps the frame's place, once for each symbol and
+    /// antenna.
     void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                 const std::int16_t* samples) noexcept;
     /// Of a frame that the runtime has dropped: since it was handed back.
     bool handed_back(std::uint64_t frame) const noexcept;
-    /// Nobody needs anything of the frame any more.
+    /// Nobody needs anything of the frame any more. A device that is still at it may fetch samples
+    /// of a later frame from where this one's were: nobody looks at what it makes of them.
     void release(std::uint64_t frame) noexcept;
     /// Whether any frame is there, finished or not.
     bool idle() const noexcept;
@@ -73,10 +75,14 @@ class Accelerator {
     std::string_view policy = "adaptive";
     Tick patience = 50 * kMillisecond;  ///< for a device that has something to do and tells nothing
   };
-  /// Pipelines that may send frames away, by the numbers of their cells in the runtime; they
-  /// outlive it. Throws what frame::GpuServer throws.
-  Accelerator(const frame::GpuPool& pool, const std::vector<const frame::Pipeline*>& cells,
-              const Options& options);
+  /// A pipeline that may send frames away, and the memory that its packets are received in.
+  struct Served {
+    const frame::Pipeline& pipeline;
+    std::span<std::byte> packets;
+  };
+  /// By the numbers of their cells in the runtime; pipelines and memory outlive it. Throws what
+  /// frame::GpuServer throws.
+  Accelerator(const frame::GpuPool& pool, const std::vector<Served>& cells, const Options& options);
 
   /// Before the first frame: where results are fed.
   void join(std::uint16_t cell, runtime::Runtime::Cell runtime);

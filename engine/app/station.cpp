@@ -176,12 +176,12 @@ Station::Station(const std::vector<RunPlan>& plans, const Gpus& gpus)
 
 void Station::join(const Gpus& gpus) {
   std::vector<PoolMember> members;
-  std::vector<const frame::Pipeline*> pipelines;
+  std::vector<Accelerator::Served> served;
   for (auto& cell : cells_) {
     members.push_back(cell->member());
-    pipelines.push_back(&members.back().pipeline);
+    served.push_back({members.back().pipeline, cell->link().baseband->received_memory()});
   }
-  if (first_.runtime.gpus > 0) accelerate(gpus, pipelines);
+  if (first_.runtime.gpus > 0) accelerate(gpus, served);
   pool_.emplace(members, workers());
   for (std::uint16_t c = 0; c < cells_.size(); ++c) {
     const runtime::Runtime::Cell cell = pool_->runtime().cell(c);
@@ -190,10 +190,10 @@ void Station::join(const Gpus& gpus) {
   }
 }
 
-void Station::accelerate(const Gpus& gpus, const std::vector<const frame::Pipeline*>& pipelines) {
+void Station::accelerate(const Gpus& gpus, const std::vector<Accelerator::Served>& served) {
   const RuntimeOptions& options = first_.runtime;
   try {
-    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), pipelines,
+    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), served,
                          Accelerator::Options{.policy = options.gpu_policy});
   } catch (const std::exception& error) {
     throw std::runtime_error("runtime.gpus is " + std::to_string(options.gpus) + ", but " +

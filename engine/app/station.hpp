@@ -34,7 +34,7 @@ class Station {
 
   std::uint32_t workers() const;
   void join(const Gpus& gpus);
-  void accelerate(const Gpus& gpus, const std::vector<const frame::Pipeline*>& pipelines);
+  void accelerate(const Gpus& gpus, const std::vector<Accelerator::Served>& served);
   void make_loops();
   void launch();
   bool prepare(const std::atomic<bool>& stop);

@@ -16,6 +16,7 @@ void demand(const cuda::Status& status) {
 
 struct Launcher {
   cuda::Stream stream;
+  cuda::Status operator()(const GatherTask& t) const { return gather(t, stream); }
   cuda::Status operator()(const ReceiveTask& t) const { return receive(t, stream); }
   cuda::Status operator()(const EstimateTask& t) const { return estimate(t, stream); }
   cuda::Status operator()(const GramTask& t) const { return gram(t, stream); }
@@ -111,6 +112,11 @@ std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t c
     case Op::Modulate: break;
   }
   return {};
+}
+
+GpuTask GpuFrame::gather(SymbolKind kind, std::uint32_t ordinal,
+                         const std::int16_t* const* packets) const {
+  return arrays_->uplink.gather(kind, ordinal, packets);
 }
 
 std::vector<GpuPiece> GpuFrame::results(Op op, SymbolKind kind, std::uint32_t ordinal) const {

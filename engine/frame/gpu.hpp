@@ -46,12 +46,12 @@ class DeviceMemory final : public GpuMemory {
 };
 
 /// A kernel and all that it is launched with.
-using GpuTask =
-    std::variant<phy::cuda::ReceiveTask, phy::cuda::EstimateTask, phy::cuda::GramTask,
-                 phy::cuda::FactorTask, phy::cuda::WeighTask, phy::cuda::ExpandTask,
-                 phy::cuda::AntennaPowerTask, phy::cuda::GainTask, phy::cuda::EqualizeTask,
-                 phy::cuda::RecoverTask, phy::cuda::DecodeTask, phy::cuda::DesegmentTask,
-                 phy::cuda::EncodeTask, phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
+using GpuTask = std::variant<phy::cuda::GatherTask, phy::cuda::ReceiveTask, phy::cuda::EstimateTask,
+                             phy::cuda::GramTask, phy::cuda::FactorTask, phy::cuda::WeighTask,
+                             phy::cuda::ExpandTask, phy::cuda::AntennaPowerTask,
+                             phy::cuda::GainTask, phy::cuda::EqualizeTask, phy::cuda::RecoverTask,
+                             phy::cuda::DecodeTask, phy::cuda::DesegmentTask, phy::cuda::EncodeTask,
+                             phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
 
 /// In order on the stream, on the device that the task's arrays are on.
 cuda::Status launch(const GpuTask& task, cuda::Stream stream);
@@ -73,6 +73,11 @@ class GpuFrame {
   /// ZeroForce has none of its own: all its tasks come with any count. Modulate is part of Precode,
   /// and Load is whoever copies samples. A transport block is encoded where it begins, whole.
   std::vector<GpuTask> tasks(Op op, std::uint32_t first, std::uint32_t count) const;
+
+  /// Load of a received symbol whose packets [antenna] the device reaches where they lie (prefix
+  /// first; null: it did not come), and which are not to be copied. It writes all that results()
+  /// has of it, but for prefixes.
+  GpuTask gather(SymbolKind kind, std::uint32_t ordinal, const std::int16_t* const* packets) const;
 
   /// What an opcode leaves of one symbol (its ordinal) for the opcodes that follow it: as many and
   /// as large pieces in every GpuFrame of the frame. Load: what it brings of a symbol of that kind;

@@ -142,6 +142,7 @@ class GpuUplink {
  public:
   GpuUplink(const Frame& frame, GpuMemory& memory);
 
+  GpuTask gather(SymbolKind kind, std::uint32_t ordinal, const std::int16_t* const* packets) const;
   std::vector<GpuTask> pilot_fft(Ordinals symbols) const;
   std::vector<GpuTask> uplink_fft(Ordinals symbols) const;
   std::vector<GpuTask> zero_force() const;

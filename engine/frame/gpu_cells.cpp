@@ -86,6 +86,9 @@ class GpuCells::Cell {
   Cell(const GpuCell& cell, std::uint16_t devices, GpuPlace& place)
       : cell_(cell), devices_(devices), holds_(cell.ring, kNone), givens_(place), mades_(place) {
     check();
+    if (cell.packets)
+      packets_ = reinterpret_cast<const std::int16_t**>(
+          place.host_room(cell.ring * packets_per_frame() * sizeof(const std::int16_t*)));
     learn(givens_, Kind::Fetch);
     learn(mades_, Kind::Bring);
     for (std::uint32_t slot = 0; slot < cell.ring; ++slot) {
@@ -130,6 +133,20 @@ class GpuCells::Cell {
   const Orders& of(const InstanceId& what, std::uint16_t device) const {
     return orders_[at(holds_[what.slot], device) * graph().size() + what.instruction];
   }
+  std::span<const std::int16_t*> packets(std::uint16_t slot, std::uint32_t symbol) const {
+    const std::size_t antennas = frame().format().antennas;
+    return {packets_ + slot * packets_per_frame() + symbol * antennas, antennas};
+  }
+  /// Whether a Load gathers packets, else copies fetched().
+  bool gathers(std::uint16_t instruction) const {
+    return cell_.packets && kind(instruction) == Kind::Fetch &&
+           symbol_kind(instruction) != SymbolKind::Downlink;
+  }
+  GpuTask gather(const InstanceId& what, std::uint16_t device) const {
+    const auto packets = this->packets(what.slot, graph()[what.instruction].step);
+    return frames_[at(holds_[what.slot], device)]->gather(
+        symbol_kind(what.instruction), ordinal_of(what.instruction), packets.data());
+  }
   const Pieces& fetched(const InstanceId& what) const {
     return fetched_[what.slot * std::size_t{graph().size()} + what.instruction];
   }
@@ -141,6 +158,9 @@ class GpuCells::Cell {
   static constexpr std::uint32_t kNone = ~0U;
 
   const runtime::Graph& graph() const { return cell_.graph.graph; }
+  std::size_t packets_per_frame() const {
+    return frame().symbols().size() * frame().format().antennas;
+  }
   std::size_t at(std::uint32_t number, std::uint16_t device) const {
     return std::size_t{number} * devices_ + device;
   }
@@ -177,7 +197,7 @@ class GpuCells::Cell {
     const GpuFrame first(frame(), memory);
     std::vector<Pieces> crossing;
     for (std::uint16_t i = 0; i < graph().size(); ++i)
-      if (this->kind(i) == kind) crossing.push_back(pieces(first, i));
+      if (this->kind(i) == kind && !gathers(i)) crossing.push_back(pieces(first, i));
     memory.learn(crossing);
   }
   // Of the newest of those frames.
@@ -190,6 +210,7 @@ class GpuCells::Cell {
   std::uint16_t devices_;
   std::vector<std::uint32_t> holds_;  // [slot]
   std::vector<std::uint32_t> free_;
+  const std::int16_t** packets_ = nullptr;  // [slot][symbol][antenna]
   HostMemory givens_, mades_;
   std::vector<std::unique_ptr<GpuFrame>> given_;   // [slot]
   std::vector<std::unique_ptr<GpuFrame>> made_;    // [slot][device]
@@ -214,6 +235,10 @@ std::uint8_t& GpuCells::missing(FrameRef at, std::uint32_t symbol, std::uint32_t
   const Symbol& of = cell.frame().symbol(symbol);
   return cell.given(at.slot).missing(
       of.kind)[std::size_t{of.ordinal} * cell.frame().format().antennas + antenna];
+}
+
+std::span<const std::int16_t*> GpuCells::packets(FrameRef at, std::uint32_t symbol) const {
+  return cells_[at.cell]->packets(at.slot, symbol);
 }
 
 std::uint8_t* GpuCells::downlink_payload(FrameRef at) const {
@@ -264,6 +289,7 @@ cuda::Status GpuCells::launch(const InstanceId& what, std::uint16_t device,
                               cuda::Stream stream) noexcept {
   const Cell& cell = *cells_[what.cell];
   const Orders& orders = cell.of(what, device);
+  if (cell.gathers(what.instruction)) return place_.launch(cell.gather(what, device), stream);
   const Kind its = cell.kind(what.instruction);
   if (its == Kind::Fetch) return move(orders.kept, cell.fetched(what), GpuPlace::kHost, stream);
   for (const GpuTask& task : orders.tasks)

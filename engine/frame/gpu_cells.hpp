@@ -1,6 +1,7 @@
 // Cells' frames on a pool of GPUs: the arrays of every frame in flight on every device, the kernels
 // and copies of each instruction, and what goes to and comes from the host, which has arrays like a
-// device's, so that a symbol is one copy. Made once; nothing of a frame's course allocates.
+// device's, so that a symbol is one copy; unless devices fetch samples from where their packets
+// lie. Made once; nothing of a frame's course allocates.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,9 @@ class GpuPlace {
   virtual GpuMemory& memory(std::uint16_t device) = 0;
   /// Host memory that devices reach, zeros, kept as long as this.
   virtual std::byte* host_room(std::size_t bytes) = 0;
+  /// Lets devices reach memory that the host has and that outlives this. Throws std::runtime_error
+  /// when they cannot.
+  virtual void reach(std::span<std::byte> memory) = 0;
   virtual cuda::Status launch(const GpuTask& task, cuda::Stream stream) noexcept = 0;
   /// Rows, from device or host to device or host. `from_device`: whose memory is read.
   virtual cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
@@ -36,6 +40,7 @@ struct GpuCell {
   const PoolGraph& graph;  ///< zero-forcing in one part
   std::uint32_t ring = 4;
   std::uint32_t held = 4;  ///< frames that a device has arrays for; more are refused
+  bool packets = false;    ///< samples are fetched from where they were received, not from arrays
 };
 
 class GpuCells final : public runtime::DeviceWork {
@@ -51,6 +56,9 @@ class GpuCells final : public runtime::DeviceWork {
   std::int16_t* samples(runtime::FrameRef at, std::uint32_t symbol, std::uint32_t antenna) const;
   /// 1: they came to nothing.
   std::uint8_t& missing(runtime::FrameRef at, std::uint32_t symbol, std::uint32_t antenna) const;
+  /// Of a cell with `packets`, instead of both: for each antenna where its samples are, prefix
+  /// first, in memory that devices reach; null: nowhere.
+  std::span<const std::int16_t*> packets(runtime::FrameRef at, std::uint32_t symbol) const;
   /// What the downlink carries, at TransportBlock::payload_offset.
   std::uint8_t* downlink_payload(runtime::FrameRef at) const;
 

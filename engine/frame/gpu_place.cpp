@@ -25,6 +25,10 @@ std::byte* Gpus::host_room(std::size_t bytes) {
   return piece.data();
 }
 
+void Gpus::reach(std::span<std::byte> memory) {
+  demand(reached_.emplace_back(memory).status(), "memory of received packets");
+}
+
 cuda::Status Gpus::launch(const GpuTask& task, cuda::Stream stream) noexcept {
   return frame::launch(task, stream);
 }

@@ -15,6 +15,7 @@ class Gpus final : public GpuPlace {
 
   GpuMemory& memory(std::uint16_t device) override;
   std::byte* host_room(std::size_t bytes) override;
+  void reach(std::span<std::byte> memory) override;
   cuda::Status launch(const GpuTask& task, cuda::Stream stream) noexcept override;
   cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
                     cuda::Stream stream) noexcept override;
@@ -23,6 +24,7 @@ class Gpus final : public GpuPlace {
   std::vector<cuda::Device> devices_;
   std::deque<DeviceMemory> memories_;  // [device]
   std::vector<cuda::HostMemory> host_;
+  std::deque<cuda::Reach> reached_;
 };
 
 }  // namespace carillon::frame

@@ -71,7 +71,7 @@ GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::s
     const std::uint32_t ring = cells[c].frame.format().ring;
     const runtime::Graph& graph = graphs_[c].graph;
     arrivals_.emplace_back(graph, ring);
-    served.push_back({cells[c].frame, graphs_[c], ring, ring});
+    served.push_back({cells[c].frame, graphs_[c], ring, ring, !cells[c].packets.empty()});
     stores_.emplace_back(cells[c].frame.symbols().size(), kNoInstruction);
     received_.emplace_back();
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
@@ -82,6 +82,8 @@ GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::s
   }
   driver_ = pool.driver(runtime::CudaExecutor::needs(board_));
   place_ = pool.place(*driver_);
+  for (const Cell& cell : cells)
+    if (!cell.packets.empty()) place_->reach(cell.packets);
   cells_ = std::make_unique<GpuCells>(served, pool.devices, *place_);
   executor_ = std::make_unique<runtime::CudaExecutor>(
       board_, *driver_, *cells_, runtime::CudaExecutor::Options{.patience = patience});

@@ -33,6 +33,9 @@ class GpuServer {
   struct Cell {
     const Frame& frame;
     Tick deadline;  ///< of everything, from the frame's start on air
+    /// In which packets lie from which devices fetch samples, and which outlives this; empty: they
+    /// are put into arrays.
+    std::span<std::byte> packets = {};
   };
   /// The frames outlive it. Throws std::invalid_argument naming the policy or key that is
   /// impossible, std::runtime_error when a device fails or has too little memory.

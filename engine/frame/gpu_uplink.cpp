@@ -194,6 +194,21 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   payload_list_ = put(memory, payloads);
 }
 
+GpuTask GpuUplink::gather(SymbolKind kind, std::uint32_t ordinal,
+                          const std::int16_t* const* packets) const {
+  const bool pilot = kind == SymbolKind::Pilot;
+  const GpuSamples& to = pilot ? pilot_samples : samples;
+  phy::cuda::GatherTask task{};
+  task.antennas = to.antennas;
+  task.skip = frame_.symbol(frame_.symbols_of(kind)[ordinal]).prefix;
+  task.samples = frame_.ofdm().shape().fft_size;
+  task.packets = packets;
+  task.iq = to.at(ordinal);
+  task.iq_antenna = to.length;
+  task.missing = (pilot ? pilot_missing : missing) + std::size_t{ordinal} * to.antennas;
+  return task;
+}
+
 std::vector<GpuTask> GpuUplink::pilot_fft(Ordinals symbols) const {
   const FrameFormat& f = frame_.format();
   phy::cuda::ReceiveTask pilots = receive_of(pilot_samples, ofdm_, pilot_missing, symbols);

@@ -18,6 +18,7 @@ class ForwardingTransport : public Transport {
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
     inner_.recycle(buffers);
   }
+  std::span<std::byte> received_memory() noexcept override { return inner_.received_memory(); }
   std::uint32_t acquire() noexcept override { return inner_.acquire(); }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override {
     inner_.abandon(buffers);

@@ -27,6 +27,8 @@ class BufferPool {
   std::byte* operator[](std::uint32_t buffer) const {
     return buffers_ + std::size_t{buffer} * buffer_bytes_;
   }
+  /// All of them.
+  std::span<std::byte> all() const { return {buffers_, std::size_t{count_} * buffer_bytes_}; }
   std::uint32_t count() const { return count_; }
   std::uint32_t buffer_bytes() const { return buffer_bytes_; }
   /// Free buffers, counted; exact only while nobody takes or gives back.

@@ -55,6 +55,9 @@ class Transport {
   /// Gives received buffers back; kNoBuffer is ignored. Any thread.
   virtual void recycle(std::span<const std::uint32_t> buffers) noexcept = 0;
 
+  /// In which all samples lie that are ever received.
+  virtual std::span<std::byte> received_memory() noexcept = 0;
+
   /// A buffer to write samples into and send; kNoBuffer when there is none. Any thread.
   virtual std::uint32_t acquire() noexcept = 0;
   /// Gives acquired buffers back unsent. Any thread.

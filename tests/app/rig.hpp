@@ -101,7 +101,9 @@ class Rig {
         pipeline(frame, {.workers = workers, .elsewhere = gpus != nullptr}),
         accelerator(gpus == nullptr ? nullptr
                                     : std::make_unique<app::Accelerator>(
-                                          *gpus, std::vector<const frame::Pipeline*>{&pipeline},
+                                          *gpus,
+                                          std::vector<app::Accelerator::Served>{
+                                              {pipeline, link.baseband->received_memory()}},
                                           app::Accelerator::Options{
                                               .patience = (kWatched ? 400 : 50) * kMillisecond})),
         pool({{plan, pipeline}}, workers),

@@ -21,6 +21,7 @@ struct KernelBody {
   void operator()(Cta& cta, const Task& task) const {
     using namespace phy::cuda;
     using namespace phy::cuda::zeroforce;
+    if constexpr (std::is_same_v<Task, GatherTask>) gather_block(cta, task);
     if constexpr (std::is_same_v<Task, ReceiveTask>) receive_block(cta, task);
     if constexpr (std::is_same_v<Task, EstimateTask>) estimate_block(cta, task);
     if constexpr (std::is_same_v<Task, GramTask>) gram_block(cta, task);

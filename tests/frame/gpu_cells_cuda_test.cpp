@@ -28,18 +28,23 @@ using test::ImaginaryPlace;
 
 constexpr std::uint32_t kRing = 3;
 
+// How samples come to devices: by way of arrays, or from where they were received.
+enum class Way : std::uint8_t { Arrays, Packets };
+
 // One cell's frames through scheduler, policy and executor.
 class Station {
  public:
-  Station(Cell& cell, std::string_view policy, std::uint16_t devices, std::uint64_t seed)
+  Station(Cell& cell, std::string_view policy, std::uint16_t devices, std::uint64_t seed,
+          Way way = Way::Arrays)
       : cell_(cell),
+        way_(way),
         graph_(build_pool_graph(cell.frame, {.deadline = 1000 * kSecond},
                                 *find_pool_profile("roofline"))),
         board_(boards(), devices),
         policy_(runtime::make_pool_policy(policy)),
         gpus_(devices, CudaExecutor::needs(board_), seed),
         place_(gpus_, devices),
-        cells_({{cell.frame, graph_, kRing, kRing}}, devices, place_),
+        cells_({{cell.frame, graph_, kRing, kRing, way == Way::Packets}}, devices, place_),
         executor_(board_, gpus_, cells_, {.patience = 100 * kMillisecond}),
         arrivals_(arrivals()),
         scheduler_(board_, arrivals_, *policy_, executor_),
@@ -53,6 +58,7 @@ class Station {
       on.copy = 5'000;
     }
     board_[0].set_profile(std::move(profile), 1e6);
+    place_.reach(std::as_writable_bytes(std::span(cell.samples)));
     for (std::uint16_t d = 0; d < devices; ++d) {
       board_.device(d).sms = 132;
       place_.forget(d);
@@ -60,12 +66,12 @@ class Station {
   }
 
   /// Frame `index`, which the cell's pipeline has just received too. Fails until it is done.
-  void run(std::uint64_t index, const Cell::Lost& lost = {}) {
+  void run(std::uint64_t index) {
     const FrameRef at{0, board_[0].slot(index)};
     arrivals_[0].clear(at.slot);
     const std::vector<std::uint32_t> chunks(graph_.graph.size(), 1);
     ASSERT_TRUE(scheduler_.admit({index, 0}, gpus_.now(), chunks, gpus_.now()));
-    bring(at, index, lost);
+    bring(at, index);
     const Tick late = gpus_.now() + 60 * kSecond;
     for (done_ = false; !done_ && gpus_.now() < late;) {
       gpus_.pass(kMicrosecond);
@@ -106,13 +112,17 @@ class Station {
     return boards;
   }
 
-  void bring(FrameRef at, std::uint64_t index, const Cell::Lost& lost) {
+  void bring(FrameRef at, std::uint64_t index) {
     const std::uint32_t antennas = cell_.frame.format().antennas;
     for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
       for (const std::uint16_t s : cell_.frame.symbols_of(kind))
         for (std::uint32_t a = 0; a < antennas; ++a) {
-          cells_.missing(at, s, a) = lost && lost(s, a) ? 1 : 0;
           const auto* from = cell_.pipeline.slot(index).samples[std::size_t{s} * antennas + a];
+          if (way_ == Way::Packets) {
+            cells_.packets(at, s)[a] = from;
+            continue;
+          }
+          cells_.missing(at, s, a) = from == nullptr ? 1 : 0;
           if (from != nullptr)
             std::memcpy(cells_.samples(at, s, a), from,
                         std::size_t{cell_.frame.symbol(s).samples} * 4);
@@ -151,6 +161,7 @@ class Station {
   }
 
   Cell& cell_;
+  Way way_;
   PoolGraph graph_;
   runtime::Scoreboard board_;
   std::unique_ptr<runtime::Policy> policy_;
@@ -207,12 +218,14 @@ FrameFormat both_directions() {
 }
 
 void serve(const FrameFormat& format, std::string_view policy, std::uint16_t devices, double faults,
-           std::uint64_t& copies, std::uint64_t& again) {
+           std::uint64_t& copies, std::uint64_t& again, Way way = Way::Arrays) {
   Cell cell(format);
-  Station station(cell, policy, devices, devices + 10);
+  Station station(cell, policy, devices, devices + 10, way);
   station.faults = faults;
   for (std::uint64_t index = 0; index < 4; ++index) {
-    cell.run(index);
+    cell.run(index, [&](std::uint32_t s, std::uint32_t a) {
+      return format.uplink.rate < 0.5 && s == 1 && a == index;
+    });
     station.run(index);
     compare(station, cell, index, std::string(policy));
     station.release(index);
@@ -225,7 +238,8 @@ TEST(GpuCells, ReceiveAndSendUnderEveryPolicyOnAnyDevices) {
   for (const std::string_view policy : runtime::pool_policy_names()) {
     std::uint64_t copies = 0, again = 0;
     for (const std::uint16_t devices : std::array<std::uint16_t, 2>{1, 3})
-      serve(both_directions(), policy, devices, 0, copies, again);
+      for (const Way way : {Way::Arrays, Way::Packets})
+        serve(both_directions(), policy, devices, 0, copies, again, way);
     EXPECT_EQ(again, 0U);
     if (policy == "task-level") {
       EXPECT_GT(copies, 5U);
@@ -273,13 +287,17 @@ TEST(GpuCells, HaveHostMemoryForWhatGoesInAndComesOutOnly) {
   EXPECT_GE(station.place().host_bytes(), kRing * samples);
   EXPECT_LT(station.place().host_bytes(), 2 * kRing * samples);
   EXPECT_GT(station.place().device_bytes(0), 2 * kRing * samples);
+  // The packets themselves are somebody else's.
+  Station other(cell, "adaptive", 1, 1, Way::Packets);
+  EXPECT_LT(other.place().host_bytes(), station.place().host_bytes() - kRing * samples / 3);
 }
 
 TEST(GpuCells, LoseNothingWithTheirDevices) {
   std::uint64_t again = 0;
   for (const std::string_view policy : runtime::pool_policy_names()) {
     std::uint64_t copies = 0;
-    serve(both_directions(), policy, 3, 0.05, copies, again);
+    for (const Way way : {Way::Arrays, Way::Packets})
+      serve(both_directions(), policy, 3, 0.05, copies, again, way);
   }
   EXPECT_GT(again, 10U);
 }

@@ -1,9 +1,13 @@
 // Devices that carry out the kernels' own text, with arrays on the host.
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <list>
 #include <memory>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -22,6 +26,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
   }
   frame::GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
   std::byte* host_room(std::size_t bytes) override { return host_.emplace_back(bytes).data(); }
+  void reach(std::span<std::byte> memory) override { reached_.push_back(memory); }
   /// What was asked for so far.
   std::size_t host_bytes() const {
     std::size_t bytes = 0;
@@ -30,7 +35,8 @@ class ImaginaryPlace final : public frame::GpuPlace {
   }
   std::size_t device_bytes(std::uint16_t device) const { return memories_[device]->bytes(); }
   cuda::Status launch(const frame::GpuTask& task, cuda::Stream stream) noexcept override {
-    gpus_.add(stream, [task] {
+    gpus_.add(stream, [this, task] {
+      check(task);
       std::visit(
           [](const auto& each) {
             emulate(launch_of(each), Order::Rising,
@@ -58,6 +64,19 @@ class ImaginaryPlace final : public frame::GpuPlace {
   void forget(std::uint16_t device) { memories_[device]->spoil(); }
 
  private:
+  // That of the host, only what it reaches is fetched from.
+  void check(const frame::GpuTask& task) const {
+    const auto* const gather = std::get_if<phy::cuda::GatherTask>(&task);
+    for (std::uint32_t a = 0; gather != nullptr && a < gather->antennas; ++a)
+      if (const auto* const packet = reinterpret_cast<const std::byte*>(gather->packets[a]);
+          packet != nullptr && std::ranges::none_of(reached_, [&](std::span<std::byte> memory) {
+            return packet >= memory.data() && packet < memory.data() + memory.size();
+          })) {
+        std::fputs("a device fetches what it does not reach\n", stderr);
+        std::abort();
+      }
+  }
+
   class Memory final : public frame::GpuMemory {
    public:
     void* room(std::size_t bytes) override {
@@ -87,6 +106,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
   FakeGpus& gpus_;
   std::vector<std::unique_ptr<Memory>> memories_;
   std::list<AlignedArray<std::byte>> host_;
+  std::vector<std::span<std::byte>> reached_;
 };
 
 }  // namespace carillon::test

@@ -112,6 +112,24 @@ HostMemory::~HostMemory() {
   if (data_ != nullptr) (void)cudaFreeHost(data_);
 }
 
+// Where a device has other addresses for such memory, which no GPU of a Linux server has, it cannot
+// be used.
+Reach::Reach(std::span<std::byte> memory) : data_(memory.data()) {
+  status_ = Status(
+      cudaHostRegister(data_, memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped));
+  if (!status_.ok()) {
+    data_ = nullptr;
+    return;
+  }
+  void* theirs = nullptr;
+  status_ = Status(cudaHostGetDevicePointer(&theirs, data_, 0));
+  if (status_.ok() && theirs != data_) status_ = Status(cudaErrorNotSupported);
+}
+
+Reach::~Reach() {
+  if (data_ != nullptr) (void)cudaHostUnregister(data_);
+}
+
 Status copy(const Rows& to, const Rows& from, Stream stream) {
   if (to.rows == 1)
     return Status(cudaMemcpyAsync(to.at, from.at, to.bytes, cudaMemcpyDefault, stream));

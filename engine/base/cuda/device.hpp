@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,22 @@ class HostMemory {
 
  private:
   std::byte* data_ = nullptr;
+  Status status_;
+};
+
+/// Memory of the host that is there already: every device reaches it, at the host's addresses, as
+/// long as this lives. Status as of Memory.
+class Reach {
+ public:
+  explicit Reach(std::span<std::byte> memory);
+  Reach(const Reach&) = delete;
+  Reach& operator=(const Reach&) = delete;
+  ~Reach();
+
+  const Status& status() const { return status_; }
+
+ private:
+  std::byte* data_;
   Status status_;
 };
 

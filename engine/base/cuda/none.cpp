@@ -42,6 +42,9 @@ HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
 }
 HostMemory::~HostMemory() = default;
 
+Reach::Reach(std::span<std::byte>) : data_(nullptr), status_(kNotBuilt) {}
+Reach::~Reach() = default;
+
 Status copy(const Rows&, const Rows&, Stream) { return kNotBuilt; }
 
 Graph::Graph(const std::function<Status(Stream)>&, Stream) : status_(kNotBuilt) {}

@@ -4,6 +4,11 @@
 namespace carillon::phy::cuda {
 namespace {
 
+__global__ void __launch_bounds__(kGatherThreads) gather_kernel(GatherTask task) {
+  simt::Cta cta;
+  gather_block(cta, task);
+}
+
 __global__ void __launch_bounds__(512) receive_kernel(ReceiveTask task) {
   simt::Cta cta;
   receive_block(cta, task);
@@ -15,6 +20,10 @@ __global__ void __launch_bounds__(512) transmit_kernel(TransmitTask task) {
 }
 
 }  // namespace
+
+Status gather(const GatherTask& task, Stream stream) {
+  return simt::put_on(stream, launch_of(task), gather_kernel, task);
+}
 
 Status receive(const ReceiveTask& task, Stream stream) {
   return simt::put_on(stream, launch_of(task), receive_kernel, task);

@@ -27,6 +27,16 @@ struct OfdmView {
 };
 OfdmView view(const OfdmPlan& plan, const Complex* roots);
 
+/// A symbol's samples, of each antenna from where its packet lies, which the device reaches:
+/// `samples`, a multiple of 4, from the skip-th on. All is 4-byte aligned.
+struct GatherTask {
+  std::uint32_t antennas, skip, samples;
+  const std::int16_t* const* packets;  ///< [antenna] null: it did not come
+  std::int16_t* iq;                    ///< of antenna a: at iq + 2 * a * iq_antenna
+  std::size_t iq_antenna;
+  std::uint8_t* missing;  ///< [antenna] as in ReceiveTask
+};
+
 /// Samples of `antennas` × `symbols`, each symbol's right after its prefix: symbol s of antenna a
 /// at iq + 2 * (s * iq_symbol + a * iq_antenna), 4-byte aligned.
 struct ReceiveTask {
@@ -58,10 +68,12 @@ struct TransmitTask {
   std::uint32_t* saturated;  ///< [symbol][antenna] components that were cut
 };
 
+simt::Launch launch_of(const GatherTask&);
 simt::Launch launch_of(const ReceiveTask&);
 simt::Launch launch_of(const TransmitTask&);
 
 /// In order on the stream; what they point to is on its device.
+Status gather(const GatherTask&, Stream);
 Status receive(const ReceiveTask&, Stream);
 Status transmit(const TransmitTask&, Stream);
 

@@ -216,6 +216,31 @@ CARILLON_GPU void measure_noise(Cta& cta, const ReceiveTask& task, float scale) 
   });
 }
 
+inline constexpr std::uint32_t kGatherThreads = 256, kGatherLoads = 4;
+
+struct alignas(4) Sample {
+  std::int16_t i, q;
+};
+
+/// A block for each antenna. A thread asks for several samples at once: each takes as long as the
+/// bus does to answer.
+template <typename Cta>
+CARILLON_GPU void gather_block(Cta& cta, const GatherTask& task) {
+  const std::uint32_t antenna = cta.x(), apart = task.samples / kGatherLoads;
+  const std::int16_t* const packet = task.packets[antenna];
+  cta.each(1, [&](std::uint32_t) { task.missing[antenna] = packet == nullptr ? 1 : 0; });
+  if (packet == nullptr) return;
+  const Sample* const from = reinterpret_cast<const Sample*>(packet) + task.skip;
+  Sample* const to = reinterpret_cast<Sample*>(task.iq) + antenna * task.iq_antenna;
+  cta.each(apart, [&](std::uint32_t n) {
+    Sample some[kGatherLoads];
+    CARILLON_UNROLL
+    for (std::uint32_t k = 0; k < kGatherLoads; ++k) some[k] = from[k * apart + n];
+    CARILLON_UNROLL
+    for (std::uint32_t k = 0; k < kGatherLoads; ++k) to[k * apart + n] = some[k];
+  });
+}
+
 template <typename Cta>
 CARILLON_GPU void receive_block(Cta& cta, const ReceiveTask& task) {
   const OfdmView& plan = task.plan;

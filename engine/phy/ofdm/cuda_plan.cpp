@@ -34,6 +34,10 @@ simt::Launch launch(std::uint32_t fft_size, std::uint32_t antennas, std::uint32_
 
 }  // namespace
 
+simt::Launch launch_of(const GatherTask& task) {
+  return {.x = task.antennas, .threads = kGatherThreads};
+}
+
 simt::Launch launch_of(const ReceiveTask& task) {
   return launch(task.plan.fft_size, task.antennas, task.symbols);
 }

@@ -12,6 +12,7 @@ namespace carillon::phy::cuda {
 
 using carillon::cuda::kNotBuilt;
 
+Status gather(const GatherTask&, Stream) { return kNotBuilt; }
 Status receive(const ReceiveTask&, Stream) { return kNotBuilt; }
 Status transmit(const TransmitTask&, Stream) { return kNotBuilt; }
 Status estimate(const EstimateTask&, Stream) { return kNotBuilt; }

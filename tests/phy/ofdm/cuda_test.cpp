@@ -23,6 +23,7 @@ constexpr OfdmShape kShapes[] = {
 };
 constexpr std::uint32_t kAntennas = 5, kSymbols = 2, kPrefix = 36;
 
+constexpr auto kGather = [](auto& cta, const GatherTask& task) { gather_block(cta, task); };
 constexpr auto kReceive = [](auto& cta, const ReceiveTask& task) { receive_block(cta, task); };
 constexpr auto kTransmit = [](auto& cta, const TransmitTask& task) { transmit_block(cta, task); };
 
@@ -66,6 +67,43 @@ ReceiveTask task_of(Place& place, const OfdmPlan& plan, const std::vector<std::i
   task.antenna_stride = 1;
   task.tile_stride = kAntennas;
   return task;
+}
+
+// From packets in any order, some of which did not come; nothing beyond the symbol is touched.
+GPU_TEST(CudaOfdm, GathersWhatCame) {
+  for (const std::uint32_t size : {64U, 512U, 2048U, 4096U}) {
+    constexpr std::uint32_t kHeader = 16;  // samples
+    const std::uint32_t packet = kHeader + kPrefix + size;
+    std::mt19937 random(size);
+    std::vector<std::int16_t> received(std::size_t{2} * kAntennas * packet);
+    for (auto& each : received) each = static_cast<std::int16_t>(random());
+    const std::int16_t* const at = place.put(received);
+    std::vector<const std::int16_t*> packets(kAntennas);
+    for (std::uint32_t a = 0; a < kAntennas; ++a)
+      if (a != 1) packets[a] = at + 2 * (std::size_t{(3 * a + 2) % kAntennas} * packet + kHeader);
+    const std::size_t length = kPrefix + size;
+    const std::vector<std::int16_t> before(2 * kAntennas * length, 77);
+    std::int16_t* const iq = place.put(before);
+    GatherTask task{.antennas = kAntennas,
+                    .skip = kPrefix,
+                    .samples = size,
+                    .packets = place.put(packets),
+                    .iq = iq + 2 * kPrefix,
+                    .iq_antenna = length,
+                    .missing = place.put(std::vector<std::uint8_t>(kAntennas, 5))};
+    place.run(task, kGather, gather);
+    auto wanted = before;
+    std::vector<std::uint8_t> missing(kAntennas);
+    for (std::uint32_t a = 0; a < kAntennas; ++a) {
+      missing[a] = a == 1 ? 1 : 0;
+      if (a == 1) continue;
+      const auto* const from =
+          &received[2 * (std::size_t{(3 * a + 2) % kAntennas} * packet + kHeader + kPrefix)];
+      std::copy_n(from, 2 * size, &wanted[2 * (a * length + kPrefix)]);
+    }
+    EXPECT_TRUE(place.get(iq, wanted.size()) == wanted);
+    EXPECT_TRUE(place.get(task.missing, missing.size()) == missing);
+  }
 }
 
 GPU_TEST(CudaOfdm, ReceivesWhatTheCpuDoes) {
