@@ -84,16 +84,24 @@ phy::Runs put_runs(const Frame& frame, Direction direction, GpuMemory& memory,
 }
 
 struct GpuFrame::Arrays {
-  Arrays(const Frame& frame, GpuMemory& memory)
-      : frame(frame), uplink(frame, memory), downlink(frame, memory, uplink.combiners()) {}
+  Arrays(const Frame& frame, GpuMemory& memory, std::uint32_t parts)
+      : frame(frame), uplink(frame, memory, parts), downlink(frame, memory, uplink.combiners()) {}
 
   const Frame& frame;
   GpuUplink uplink;
   GpuDownlink downlink;
 };
 
-GpuFrame::GpuFrame(const Frame& frame, GpuMemory& memory)
-    : arrays_(std::make_unique<Arrays>(frame, memory)) {}
+std::uint32_t most_zero_force_parts(const Frame& frame) {
+  const FrameFormat& f = frame.format();
+  const auto divide_up = [](std::uint32_t value, std::uint32_t by) {
+    return (value + by - 1) / by;
+  };
+  return divide_up(divide_up(f.numerology.subcarriers, f.combiner.group), phy::kTileLanes);
+}
+
+GpuFrame::GpuFrame(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts)
+    : arrays_(std::make_unique<Arrays>(frame, memory, zero_force_parts)) {}
 GpuFrame::~GpuFrame() = default;
 
 std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t count) const {
@@ -101,7 +109,7 @@ std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t c
   switch (op) {
     case Op::PilotFft: return arrays_->uplink.pilot_fft(symbols);
     case Op::UplinkFft: return arrays_->uplink.uplink_fft(symbols);
-    case Op::ZeroForce: return arrays_->uplink.zero_force();
+    case Op::ZeroForce: return arrays_->uplink.zero_force(symbols);
     case Op::EqualizeDemodulate: return arrays_->uplink.equalize_demodulate(symbols);
     case Op::Decode: return arrays_->uplink.decode(symbols);
     case Op::Store: return arrays_->uplink.store(symbols);
@@ -127,7 +135,7 @@ std::vector<GpuPiece> GpuFrame::results(Op op, SymbolKind kind, std::uint32_t or
     case Op::Store:
       return down ? arrays_->downlink.transmitted(ordinal) : arrays_->uplink.stored(ordinal);
     case Op::PilotFft: return arrays_->uplink.estimates(ordinal);
-    case Op::ZeroForce: return arrays_->uplink.combiner();
+    case Op::ZeroForce: return arrays_->uplink.combiner(ordinal);
     case Op::UplinkFft: return arrays_->uplink.received(ordinal);
     case Op::EqualizeDemodulate: return arrays_->uplink.soft_bits(ordinal);
     case Op::Decode: return arrays_->uplink.decoded(ordinal);
@@ -161,6 +169,5 @@ const phy::DecodeResult* GpuFrame::results() const { return arrays_->uplink.resu
 std::uint32_t GpuFrame::result_place(std::uint32_t code_block) const {
   return arrays_->uplink.code_blocks().place(code_block);
 }
-const float* GpuFrame::gain() const { return arrays_->uplink.combiners().gain; }
 
 }  // namespace carillon::frame

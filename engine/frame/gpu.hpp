@@ -25,6 +25,9 @@ namespace carillon::frame {
 /// Whether every uplink code block begins and ends in the same symbol.
 bool blocks_within_symbols(const Frame& frame);
 
+/// Into how many parts a frame's zero-forcing can be cut: tiles of 16 combiners.
+std::uint32_t most_zero_force_parts(const Frame& frame);
+
 /// Where a frame's arrays lie: on a device, or in tests on the host.
 class GpuMemory {
  public:
@@ -63,15 +66,16 @@ using GpuPiece = cuda::Rows;
 /// every frame.
 class GpuFrame {
  public:
-  /// Both outlive this. Throws what `memory` throws.
-  GpuFrame(const Frame& frame, GpuMemory& memory);
+  /// Both outlive this. `zero_force_parts`: at most most_zero_force_parts(). Throws what `memory`
+  /// throws.
+  GpuFrame(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts = 1);
   ~GpuFrame();
 
   /// What an opcode does for `count` symbols of its kind (P: PilotFft, U: UplinkFft,
   /// EqualizeDemodulate, Decode, Store, D: Encode, Precode, Ifft) from the first-th on, in this
-  /// order; of blocks that are coded alike, for all of them in as few launches as for one.
-  /// ZeroForce has none of its own: all its tasks come with any count. Modulate is part of Precode,
-  /// and Load is whoever copies samples. A transport block is encoded where it begins, whole.
+  /// order; of blocks that are coded alike, for all of them in as few launches as for one. Of
+  /// ZeroForce they are its parts. Modulate is part of Precode, and Load is whoever copies samples.
+  /// A transport block is encoded where it begins, whole.
   std::vector<GpuTask> tasks(Op op, std::uint32_t first, std::uint32_t count) const;
 
   /// Load of a received symbol whose packets [antenna] the device reaches where they lie (prefix
@@ -79,10 +83,10 @@ class GpuFrame {
   /// has of it, but for prefixes.
   GpuTask gather(SymbolKind kind, std::uint32_t ordinal, const std::int16_t* const* packets) const;
 
-  /// What an opcode leaves of one symbol (its ordinal) for the opcodes that follow it: as many and
-  /// as large pieces in every GpuFrame of the frame. Load: what it brings of a symbol of that kind;
-  /// Store: what it takes to the host. Soft bits are pieces by code block, which others must not
-  /// add to at the same time elsewhere: see blocks_within_symbols().
+  /// What an opcode leaves of one symbol (its ordinal) or part for those that follow it: as many
+  /// and as large pieces in every GpuFrame of the frame. Load: what it brings of a symbol of that
+  /// kind; Store: what it takes to the host. Soft bits are pieces by code block, which others must
+  /// not add to at the same time elsewhere: see blocks_within_symbols().
   std::vector<GpuPiece> results(Op op, SymbolKind kind, std::uint32_t ordinal) const;
 
   /// Samples of an antenna in a symbol (P, U or D), prefix first; those that came to nothing are
@@ -98,8 +102,6 @@ class GpuFrame {
   const phy::DecodeResult* results() const;
   const std::uint8_t* judged() const;
   std::uint32_t result_place(std::uint32_t code_block) const;
-  /// The precoder's gain, after ZeroForce.
-  const float* gain() const;
 
  private:
   struct Uplink;

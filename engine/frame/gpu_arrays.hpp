@@ -29,7 +29,7 @@ T* put(GpuMemory& memory, const std::vector<T>& values) {
   return to;
 }
 
-/// Symbols of a kind: ordinals [first, first + count).
+/// Symbols of a kind, or parts: ordinals [first, first + count).
 struct Ordinals {
   std::uint32_t first, count;
 };
@@ -111,7 +111,17 @@ struct GpuCombiners {
   phy::HalfComplex* half_scalars = nullptr;
   float* half_scale = nullptr;
   float* post_noise = nullptr;
-  float* gain = nullptr;
+  float* power = nullptr;  // of the precoder, [csi tile][antenna]
+  /// Of the precoder: ZeroForce finds it, or if that is in parts, none of which knows all power,
+  /// Precode for its symbol.
+  phy::cuda::GainTask gain{};
+  bool in_parts = false;
+
+  phy::cuda::GainTask gain_of(std::uint32_t downlink_symbol) const {
+    phy::cuda::GainTask task = gain;
+    if (in_parts) task.gain += downlink_symbol;
+    return task;
+  }
 };
 
 /// Of one kind of symbol: [ordinal][antenna], each as long as the frame's longest symbol, so that
@@ -140,19 +150,19 @@ struct GpuSamples {
 
 class GpuUplink {
  public:
-  GpuUplink(const Frame& frame, GpuMemory& memory);
+  GpuUplink(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts);
 
   GpuTask gather(SymbolKind kind, std::uint32_t ordinal, const std::int16_t* const* packets) const;
   std::vector<GpuTask> pilot_fft(Ordinals symbols) const;
   std::vector<GpuTask> uplink_fft(Ordinals symbols) const;
-  std::vector<GpuTask> zero_force() const;
+  std::vector<GpuTask> zero_force(Ordinals parts) const;
   std::vector<GpuTask> equalize_demodulate(Ordinals symbols) const;
   std::vector<GpuTask> decode(Ordinals symbols) const;
   std::vector<GpuTask> store(Ordinals symbols) const;
 
   std::vector<GpuPiece> loaded(SymbolKind kind, std::uint32_t ordinal) const;
   std::vector<GpuPiece> estimates(std::uint32_t ordinal) const;
-  std::vector<GpuPiece> combiner() const;
+  std::vector<GpuPiece> combiner(std::uint32_t part) const;
   std::vector<GpuPiece> received(std::uint32_t ordinal) const;
   std::vector<GpuPiece> soft_bits(std::uint32_t ordinal) const;
   std::vector<GpuPiece> decoded(std::uint32_t ordinal) const;
@@ -174,7 +184,11 @@ class GpuUplink {
   void lay_out_blocks(GpuMemory& memory);
   std::size_t row() const { return std::size_t{frame_.tiles()} * frame_.array().antenna_stride; }
 
+  /// Of csi tiles.
+  Ordinals tiles_of(Ordinals parts) const;
+
   const Frame& frame_;
+  const std::uint32_t parts_;
   bool half_, single_;
   phy::cuda::OfdmView ofdm_{};
   phy::Tile *pilot_division_ = nullptr, *pilot_rows_ = nullptr, *csi_ = nullptr;
@@ -182,7 +196,6 @@ class GpuUplink {
   phy::cuda::EstimateTask estimate_{};
   phy::cuda::CombineTask combine_{};
   phy::cuda::ExpandTask expand_{};
-  float* power_ = nullptr;
   GpuCombiners combiners_;
   phy::Tile* grid_ = nullptr;
   phy::HalfTile* half_grid_ = nullptr;

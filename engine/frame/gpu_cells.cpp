@@ -84,7 +84,12 @@ struct Orders {
 class GpuCells::Cell {
  public:
   Cell(const GpuCell& cell, std::uint16_t devices, GpuPlace& place)
-      : cell_(cell), devices_(devices), holds_(cell.ring, kNone), givens_(place), mades_(place) {
+      : cell_(cell),
+        devices_(devices),
+        parts_(zero_forcing_before(graph().size())),
+        holds_(cell.ring, kNone),
+        givens_(place),
+        mades_(place) {
     check();
     if (cell.packets)
       packets_ = reinterpret_cast<const std::int16_t**>(
@@ -92,17 +97,17 @@ class GpuCells::Cell {
     learn(givens_, Kind::Fetch);
     learn(mades_, Kind::Bring);
     for (std::uint32_t slot = 0; slot < cell.ring; ++slot) {
-      given_.push_back(std::make_unique<GpuFrame>(cell.frame, givens_));
+      given_.push_back(std::make_unique<GpuFrame>(cell.frame, givens_, parts_));
       add_pieces(given_, fetched_);
       for (std::uint16_t d = 0; d < devices; ++d) {
-        made_.push_back(std::make_unique<GpuFrame>(cell.frame, mades_));
+        made_.push_back(std::make_unique<GpuFrame>(cell.frame, mades_, parts_));
         add_pieces(made_, brought_);
       }
     }
     for (std::uint32_t hold = 0; hold < cell.held; ++hold) {
       free_.push_back(cell.held - 1 - hold);
       for (std::uint16_t d = 0; d < devices; ++d) {
-        frames_.push_back(std::make_unique<GpuFrame>(cell.frame, place.memory(d)));
+        frames_.push_back(std::make_unique<GpuFrame>(cell.frame, place.memory(d), parts_));
         for (std::uint16_t i = 0; i < graph().size(); ++i)
           orders_.push_back({tasks(*frames_.back(), i), pieces(*frames_.back(), i)});
       }
@@ -165,7 +170,13 @@ class GpuCells::Cell {
     return std::size_t{number} * devices_ + device;
   }
   Op op_of(std::uint16_t instruction) const { return static_cast<Op>(graph()[instruction].opcode); }
+  std::uint32_t zero_forcing_before(std::uint16_t instruction) const {
+    std::uint32_t parts = 0;
+    for (std::uint16_t i = 0; i < instruction; ++i) parts += op_of(i) == Op::ZeroForce ? 1 : 0;
+    return parts;
+  }
   std::uint32_t ordinal_of(std::uint16_t instruction) const {
+    if (op_of(instruction) == Op::ZeroForce) return zero_forcing_before(instruction);
     return frame().symbol(graph()[instruction].step).ordinal;
   }
   SymbolKind symbol_kind(std::uint16_t instruction) const {
@@ -173,11 +184,10 @@ class GpuCells::Cell {
   }
 
   void check() const {
-    std::uint32_t zero_forcing = 0;
-    for (std::uint16_t i = 0; i < graph().size(); ++i) zero_forcing += op_of(i) == Op::ZeroForce;
-    if (zero_forcing > 1)
-      throw std::invalid_argument(
-          "zero_force_parts: kernels on GPUs do a frame's zero-forcing in one part");
+    if (const std::uint32_t most = most_zero_force_parts(cell_.frame); parts_ > most)
+      throw std::invalid_argument("zero_force_parts is " + std::to_string(parts_) +
+                                  " but the cell has " + std::to_string(most) +
+                                  " tiles of 16 combiners, of which a part has one at least");
     if (devices_ > 1 && !blocks_within_symbols(cell_.frame))
       throw std::invalid_argument(
           "uplink.block: code blocks that span symbols can be received on one device only; choose "
@@ -194,7 +204,7 @@ class GpuCells::Cell {
     return frame.results(op_of(instruction), symbol_kind(instruction), ordinal_of(instruction));
   }
   void learn(HostMemory& memory, Kind kind) const {
-    const GpuFrame first(frame(), memory);
+    const GpuFrame first(frame(), memory, parts_);
     std::vector<Pieces> crossing;
     for (std::uint16_t i = 0; i < graph().size(); ++i)
       if (this->kind(i) == kind && !gathers(i)) crossing.push_back(pieces(first, i));
@@ -208,6 +218,7 @@ class GpuCells::Cell {
 
   const GpuCell cell_;
   std::uint16_t devices_;
+  std::uint32_t parts_;               // of zero-forcing
   std::vector<std::uint32_t> holds_;  // [slot]
   std::vector<std::uint32_t> free_;
   const std::int16_t** packets_ = nullptr;  // [slot][symbol][antenna]

@@ -37,7 +37,7 @@ class GpuPlace {
 /// What a cell is served with.
 struct GpuCell {
   const Frame& frame;
-  const PoolGraph& graph;  ///< zero-forcing in one part
+  const PoolGraph& graph;
   std::uint32_t ring = 4;
   std::uint32_t held = 4;  ///< frames that a device has arrays for; more are refused
   bool packets = false;    ///< samples are fetched from where they were received, not from arrays

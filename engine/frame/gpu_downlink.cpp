@@ -85,7 +85,10 @@ std::vector<GpuTask> GpuDownlink::precode(Ordinals symbols) const {
   task.x = grid_ + symbols.first * row;
   task.x_symbol = row;
   task.x_tile = stride;
-  return {task};
+  std::vector<GpuTask> tasks = {task};
+  for (std::uint32_t s = 0; s < symbols.count && combiners_.in_parts; ++s)
+    tasks.push_back(combiners_.gain_of(symbols.first + s));
+  return tasks;
 }
 
 std::vector<GpuTask> GpuDownlink::ifft(Ordinals symbols) const {
@@ -98,7 +101,7 @@ std::vector<GpuTask> GpuDownlink::ifft(Ordinals symbols) const {
   task.symbol_stride = frame_.tiles() * task.tile_stride;
   task.antenna_stride = 1;
   task.tiles = grid_ + symbols.first * task.symbol_stride;
-  task.gain = combiners_.gain;
+  task.gain = combiners_.gain_of(symbols.first).gain;
   task.prefix = samples.prefix;
   task.iq_antenna = samples.length;
   task.iq_symbol = std::size_t{antennas} * samples.length;

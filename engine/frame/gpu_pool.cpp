@@ -31,11 +31,14 @@ std::vector<runtime::OnType> guess(const PoolGraph& graph, std::uint32_t sms) {
   return guess;
 }
 
-std::vector<PoolGraph> graphs_of(const std::vector<GpuServer::Cell>& cells) {
+// Zero-forcing in a part for each device, that they may share it.
+std::vector<PoolGraph> graphs_of(const std::vector<GpuServer::Cell>& cells, std::uint32_t devices) {
   std::vector<PoolGraph> graphs;
-  for (const auto& cell : cells)
-    graphs.push_back(
-        build_pool_graph(cell.frame, {.deadline = cell.deadline}, *find_pool_profile("roofline")));
+  for (const auto& [frame, deadline, packets] : cells)
+    graphs.push_back(build_pool_graph(
+        frame,
+        {.deadline = deadline, .zero_force_parts = std::min(devices, most_zero_force_parts(frame))},
+        *find_pool_profile("roofline")));
   return graphs;
 }
 
@@ -61,7 +64,7 @@ void demand(const cuda::Status& status, const char* what) {
 
 GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy,
                      Tick patience)
-    : graphs_(graphs_of(cells)),
+    : graphs_(graphs_of(cells, pool.devices)),
       policy_(runtime::make_pool_policy(policy)),
       board_(board_of(cells, graphs_, pool)) {
   if (policy_ == nullptr)

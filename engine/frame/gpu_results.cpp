@@ -61,20 +61,27 @@ std::vector<GpuPiece> GpuUplink::estimates(std::uint32_t ordinal) const {
   return pieces;
 }
 
-std::vector<GpuPiece> GpuUplink::combiner() const {
-  const std::size_t users = std::size_t{frame_.tiles()} * frame_.format().users;
-  const std::size_t weights = users * frame_.array().antenna_stride;
-  const bool own = combiners_.tiles == combine_.w;  // a combiner for each subcarrier
-  std::vector<GpuPiece> pieces = {piece(combiners_.post_noise, users * phy::kTileLanes),
-                                  piece(combiners_.gain, 1)};
-  const auto add = [&](auto* at, std::size_t count) {
-    if (at != nullptr) pieces.push_back(piece(at, count));
+std::vector<GpuPiece> GpuUplink::combiner(std::uint32_t part) const {
+  const std::size_t users = frame_.format().users, antennas = frame_.format().antennas;
+  const Ordinals csi = tiles_of({part, 1});
+  const std::size_t first = std::min(csi.first * expand_.group, frame_.tiles());
+  const std::size_t end = std::min((csi.first + csi.count) * expand_.group, frame_.tiles());
+  std::vector<GpuPiece> pieces;
+  // Of an array with so much for each tile.
+  const auto add = [&](auto* at, std::size_t each, std::size_t from, std::size_t to) {
+    if (at != nullptr && from != to) pieces.push_back(piece(at + from * each, (to - from) * each));
   };
-  add(combiners_.tiles, own ? combine_.tiles * combine_.tile_stride : weights);
-  add(combiners_.scalars, weights);
-  add(combiners_.half_tiles, weights);
-  add(combiners_.half_scalars, weights);
-  add(combiners_.half_scale, users);
+  const std::size_t weights = users * frame_.array().antenna_stride;
+  add(combiners_.post_noise, users * phy::kTileLanes, first, end);
+  add(combiners_.tiles, weights, first, end);
+  add(combiners_.scalars, weights, first, end);
+  add(combiners_.half_tiles, weights, first, end);
+  add(combiners_.half_scalars, weights, first, end);
+  add(combiners_.half_scale, users, first, end);
+  if (combiners_.in_parts)
+    add(combiners_.power, antennas, csi.first, csi.first + csi.count);
+  else
+    add(combiners_.gain.gain, 1, 0, 1);
   return pieces;
 }
 
@@ -174,7 +181,7 @@ std::vector<GpuPiece> GpuDownlink::modulated(std::uint32_t ordinal) const {
 // With the gain, which Ifft has from nobody else.
 std::vector<GpuPiece> GpuDownlink::precoded(std::uint32_t ordinal) const {
   const std::size_t row = std::size_t{frame_.tiles()} * frame_.array().antenna_stride;
-  return {piece(grid_ + ordinal * row, row), piece(combiners_.gain, 1)};
+  return {piece(grid_ + ordinal * row, row), piece(combiners_.gain_of(ordinal).gain, 1)};
 }
 
 std::vector<GpuPiece> GpuDownlink::transmitted(std::uint32_t ordinal) const {

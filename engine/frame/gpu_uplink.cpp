@@ -28,10 +28,11 @@ phy::cuda::ReceiveTask receive_of(const GpuSamples& samples, const phy::cuda::Of
 
 }  // namespace
 
-GpuUplink::GpuUplink(const Frame& frame, GpuMemory& memory)
+GpuUplink::GpuUplink(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts)
     : pilot_samples(frame, SymbolKind::Pilot, memory),
       samples(frame, SymbolKind::Uplink, memory),
       frame_(frame),
+      parts_(zero_force_parts),
       half_(in_half(frame, Direction::Uplink)),
       single_(!half_ || symbols_of(frame, SymbolKind::Downlink) != 0) {
   const std::size_t antennas = frame.format().antennas;
@@ -95,7 +96,8 @@ void GpuUplink::lay_out_combiners(GpuMemory& memory) {
   combine_.noise = noise_;
   combine_.noise_count =
       static_cast<std::uint32_t>(symbols_of(frame_, SymbolKind::Pilot)) * f.antennas;
-  combine_.slices = phy::cuda::slices_for(f.antennas, f.users, combine_.tiles);
+  combine_.slices =
+      phy::cuda::slices_for(f.antennas, f.users, (combine_.tiles + parts_ - 1) / parts_);
   combine_.squares = room<phy::cuda::SquareBlock>(memory, lanes * combine_.slices * blocks);
   combine_.gains = room<float>(memory, lanes * f.users);
   combine_.mean_noise = room<float>(memory, 1);
@@ -114,8 +116,12 @@ void GpuUplink::lay_out_combiners(GpuMemory& memory) {
   }
   if (half_) combiners_.half_scale = room<float>(memory, users);
   combiners_.post_noise = room<float>(memory, users * kTileLanes);
-  combiners_.gain = room<float>(memory, 1);
-  power_ = room<float>(memory, std::size_t{combine_.tiles} * f.antennas);
+  combiners_.power = room<float>(memory, std::size_t{combine_.tiles} * f.antennas);
+  combiners_.in_parts = parts_ > 1;
+  const std::size_t gains = parts_ > 1 ? symbols_of(frame_, SymbolKind::Downlink) : 1;
+  const auto bins = static_cast<float>(frame_.ofdm().shape().fft_size);
+  combiners_.gain = {combiners_.power, combine_.tiles, combine_.antennas, kTransmitPower * bins,
+                     room<float>(memory, gains)};
 
   expand_.of = combine_;
   expand_.group = group;
@@ -242,15 +248,24 @@ std::vector<GpuTask> GpuUplink::uplink_fft(Ordinals symbols) const {
   return {task};
 }
 
-std::vector<GpuTask> GpuUplink::zero_force() const {
-  std::vector<GpuTask> tasks = {phy::cuda::GramTask{combine_}, phy::cuda::FactorTask{combine_},
-                                phy::cuda::WeighTask{combine_}, expand_};
+Ordinals GpuUplink::tiles_of(Ordinals parts) const {
+  const auto begin = [&](std::uint32_t part) { return combine_.tiles * part / parts_; };
+  return {begin(parts.first), begin(parts.first + parts.count) - begin(parts.first)};
+}
+
+std::vector<GpuTask> GpuUplink::zero_force(Ordinals parts) const {
+  const Ordinals tiles = tiles_of(parts);
+  phy::cuda::CombineTask combine = combine_;
+  combine.first_tile = tiles.first;
+  combine.tiles = tiles.count;
+  phy::cuda::ExpandTask expand = expand_;
+  expand.of = combine;
+  std::vector<GpuTask> tasks = {phy::cuda::GramTask{combine}, phy::cuda::FactorTask{combine},
+                                phy::cuda::WeighTask{combine}, expand};
   if (symbols_of(frame_, SymbolKind::Downlink) == 0) return tasks;
   tasks.push_back(
-      phy::cuda::AntennaPowerTask{combine_, expand_.group, expand_.subcarriers, power_});
-  const auto bins = static_cast<float>(frame_.ofdm().shape().fft_size);
-  tasks.push_back(phy::cuda::GainTask{power_, combine_.tiles, combine_.antennas,
-                                      kTransmitPower * bins, combiners_.gain});
+      phy::cuda::AntennaPowerTask{combine, expand.group, expand.subcarriers, combiners_.power});
+  if (!combiners_.in_parts) tasks.push_back(combiners_.gain);
   return tasks;
 }
 

@@ -35,10 +35,10 @@ enum class Way : std::uint8_t { Arrays, Packets };
 class Station {
  public:
   Station(Cell& cell, std::string_view policy, std::uint16_t devices, std::uint64_t seed,
-          Way way = Way::Arrays)
+          Way way = Way::Arrays, std::uint32_t parts = 1)
       : cell_(cell),
         way_(way),
-        graph_(build_pool_graph(cell.frame, {.deadline = 1000 * kSecond},
+        graph_(build_pool_graph(cell.frame, {.deadline = 1000 * kSecond, .zero_force_parts = parts},
                                 *find_pool_profile("roofline"))),
         board_(boards(), devices),
         policy_(runtime::make_pool_policy(policy)),
@@ -218,14 +218,16 @@ FrameFormat both_directions() {
 }
 
 void serve(const FrameFormat& format, std::string_view policy, std::uint16_t devices, double faults,
-           std::uint64_t& copies, std::uint64_t& again, Way way = Way::Arrays) {
+           std::uint64_t& copies, std::uint64_t& again, Way way = Way::Arrays,
+           std::uint32_t parts = 1) {
   Cell cell(format);
-  Station station(cell, policy, devices, devices + 10, way);
+  Station station(cell, policy, devices, devices + 10, way, parts);
   station.faults = faults;
+  // A lost antenna: estimates are averaged, and bits are coded well.
+  const bool bears = format.combiner.group > 1 && format.uplink.rate < 0.5;
   for (std::uint64_t index = 0; index < 4; ++index) {
-    cell.run(index, [&](std::uint32_t s, std::uint32_t a) {
-      return format.uplink.rate < 0.5 && s == 1 && a == index;
-    });
+    cell.run(index,
+             [&](std::uint32_t s, std::uint32_t a) { return bears && s == 1 && a == index; });
     station.run(index);
     compare(station, cell, index, std::string(policy));
     station.release(index);
@@ -245,6 +247,20 @@ TEST(GpuCells, ReceiveAndSendUnderEveryPolicyOnAnyDevices) {
       EXPECT_GT(copies, 5U);
     }
   }
+}
+
+// A symbol then needs what several devices have made.
+TEST(GpuCells, ForceZeroInPartsOnSeveralDevices) {
+  FrameFormat format = both_directions();
+  format.combiner.group = 1;
+  std::uint64_t copies = 0, again = 0;
+  for (const std::string_view policy : runtime::pool_policy_names())
+    for (const double faults : {0.0, 0.05})
+      serve(format, policy, 3, faults, copies, again, Way::Packets, 3);
+  EXPECT_GT(copies, 50U);
+  EXPECT_GT(again, 10U);
+  Cell cell(format);
+  EXPECT_THROW(Station(cell, "adaptive", 2, 1, Way::Packets, 6), std::invalid_argument);
 }
 
 TEST(GpuCells, ServeBlocksThatSpanSymbolsOnOneDevice) {

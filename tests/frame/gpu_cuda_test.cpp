@@ -42,8 +42,9 @@ void run(Place& place, const std::vector<GpuTask>& tasks) {
         task);
 }
 
-// By symbol, as they come, or all symbols of a kind at once.
-std::vector<GpuTask> tasks_of(const Frame& frame, const GpuFrame& gpu, bool by_symbol) {
+// By symbol and part, as they come, or all of a kind at once.
+std::vector<GpuTask> tasks_of(const Frame& frame, const GpuFrame& gpu, bool by_symbol,
+                              std::uint32_t parts = 1) {
   std::vector<GpuTask> all;
   const auto add = [&](Op op, std::uint32_t first, std::uint32_t count) {
     for (GpuTask& task : gpu.tasks(op, first, count)) all.push_back(std::move(task));
@@ -55,7 +56,8 @@ std::vector<GpuTask> tasks_of(const Frame& frame, const GpuFrame& gpu, bool by_s
       for (const Op op : ops) add(op, first, step);
   };
   each(SymbolKind::Pilot, {Op::PilotFft});
-  add(Op::ZeroForce, 0, 1);
+  const std::uint32_t step = by_symbol ? 1 : parts;
+  for (std::uint32_t part = 0; part < parts; part += step) add(Op::ZeroForce, part, step);
   each(SymbolKind::Uplink, {Op::UplinkFft, Op::EqualizeDemodulate, Op::Decode, Op::Store});
   each(SymbolKind::Downlink, {Op::Encode, Op::Precode, Op::Ifft});
   return all;
@@ -123,18 +125,18 @@ void compare_downlink(Place& place, Cell& cell, const GpuFrame& gpu, std::uint64
 }
 
 void compare(Place& place, const FrameFormat& format, const std::string& what,
-             const Cell::Lost& lost = {}, double snr_db = 30) {
+             const Cell::Lost& lost = {}, double snr_db = 30, std::uint32_t parts = 1) {
   Cell cell(format, clear_air(snr_db));
   PlaceMemory memory(place);
   std::mt19937 random(1);
-  const GpuFrame gpu(cell.frame, memory);
+  const GpuFrame gpu(cell.frame, memory, parts);
   for (std::uint64_t index = 0; index < 2; ++index) {
     auto& payload = cell.pipeline.slot(index).downlink_payload;
     for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
     cell.run(index, lost);
     put_samples(place, cell, gpu, index);
     place.write(gpu.payload(Direction::Downlink), payload.data(), payload.size());
-    run(place, tasks_of(cell.frame, gpu, index == 0));
+    run(place, tasks_of(cell.frame, gpu, index == 0, parts));
     const std::size_t differ = compare_uplink(place, cell, gpu, index, what);
     if (!lost && snr_db > 20) {
       EXPECT_EQ(cell.wrong_blocks(index), 0U) << what;
@@ -202,6 +204,23 @@ GPU_TEST(GpuFrame, ServesBothDirections) {
             f.grants.kind = GrantKind::RoundRobin;
           }),
           "downlink in shares");
+}
+
+// Parts of one combiner in group 1, of any number of tiles in others; the last ones are short.
+GPU_TEST(GpuFrame, ForcesZeroInParts) {
+  for (const auto& [group, parts] : {std::pair{1U, 2U}, {1U, 5U}, {3U, 2U}, {16U, 2U}}) {
+    const FrameFormat format = changed([&, group = group](FrameFormat& f) {
+      f.schedule = "PPUUGGGGGGGGGGDDD";
+      f.symbols_per_slot = 17;
+      f.combiner.group = group;
+      if (group != 16) return;
+      f.numerology.fft_size = 512;
+      f.numerology.subcarriers = 300;
+    });
+    EXPECT_GE(most_zero_force_parts(Frame(format)), parts);
+    compare(place, format, std::to_string(parts) + " parts of group " + std::to_string(group), {},
+            30, parts);
+  }
 }
 
 GPU_TEST(GpuFrame, NeedsAsFewLaunchesForAllSymbolsAsForOne) {
