@@ -63,7 +63,8 @@ void one_of(const std::string& value, const Names& names, const char* key,
   problems.push_back({key, "is '" + value + "' but must be one of " + known});
 }
 
-void check_gpus(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
+void check_gpus(const RunPlan& plan, std::vector<Problem>& problems) {
+  const RuntimeOptions& runtime = plan.runtime;
   in_range(runtime.gpus, 0, 32, "runtime.gpus", problems);
   in_range(runtime.gpu_partitions, 1, 32, "runtime.gpu_partitions", problems);
   one_of(runtime.gpu_policy, runtime::pool_policy_names(), "runtime.gpu_policy", problems);
@@ -71,13 +72,17 @@ void check_gpus(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
     problems.push_back({"runtime.gpu_partitions", "is " + std::to_string(runtime.gpu_partitions) +
                                                       ", which needs runtime.gpus 1: one device is "
                                                       "divided, or several are used whole"});
+  if (const std::uint32_t age = plan.cell.deadlines.precoder_age; runtime.gpus > 0 && age > 0)
+    problems.push_back({"cell.deadlines.precoder_age",
+                        "is " + std::to_string(age) +
+                            ", but GPUs precode with their own frame's channel: it has to be 0 "
+                            "with runtime.gpus"});
 }
 
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.workers, 0, 128, "runtime.workers", problems);
   check_cores(runtime, problems);
   check_groups(runtime, problems);
-  check_gpus(runtime, problems);
   one_of(runtime.policy, runtime::policy_names(), "runtime.policy", problems);
 }
 
@@ -147,6 +152,7 @@ void check_memory(const RunPlan& plan, std::vector<Problem>& problems) {
 void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   take(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
+  check_gpus(plan, problems);
   check_run(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;

@@ -68,6 +68,8 @@ TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
   expect_problem("radio.taps = 2\nradio.delay_spread_ns = 5000", "radio.delay_spread_ns",
                  "is 5000 but must be between 0 and 1171,");
   expect_problem("runtime.policy = latest", "runtime.policy", "earliest-frame");
+  expect_problem("runtime.gpus = 1\ncell.deadlines.precoder_age = 2", "cell.deadlines.precoder_age",
+                 "is 2, but GPUs precode");
   expect_problem("runtime.workers = 129", "runtime.workers", "between 0 and 128");
   expect_problem("runtime.cores = 0 5000", "runtime.cores.1", "is 5000");
   expect_problem("run.role = ue", "run.role", "bbu, radio, both");
