@@ -52,6 +52,8 @@ def add_tool(folder: Path, name: str, script: str) -> None:
 
 def test_help_and_version_need_nothing(bare: Path) -> None:
     assert "./carillon demo" in carillon(bare, "--help").stdout
+    assert "./carillon demo" in carillon(bare, "--with-cuda", "--help").stdout
+    assert not (bare / ".tools").exists()
     assert re.fullmatch(r"carillon \d+\.\d+\.\d+\n", carillon(bare, "--version").stdout)
 
 
