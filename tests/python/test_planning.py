@@ -243,3 +243,10 @@ def test_the_command_keeps_a_plan_and_tells_scripts_whether_it_fits(
     result = CliRunner().invoke(cli.app, [*words, "--cores", "1", "--speed", "0.01"])
     assert result.exit_code == 1, result.output
     assert "does not fit on 1 core of 0.01 times the speed of the calibrated one" in result.output
+    # What GPUs would do is not known, and said to be left out.
+    file = tmp_path / "with-gpus.yaml"
+    told = Path(cells.load("laptop-8x2").file).read_text(encoding="utf-8")
+    file.write_text(told + "runtime:\n  gpus: 2\n", encoding="utf-8")
+    words[1] = str(file)
+    result = CliRunner().invoke(cli.app, [*words, "--cores", "4"])
+    assert "runtime.gpus is 2, but this counts on the cores alone" in result.output

@@ -77,7 +77,7 @@ def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
     if as_json:
         print(text)
     else:
-        _tell(console, found, swept)
+        _tell(console, found, swept, loaded.cell.runtime.gpus)
         console.print(f"plan: {target / 'plan.json'}, {target / 'plan.png'}", soft_wrap=True)
     return found.fits
 
@@ -128,9 +128,15 @@ def _progress(console: Console) -> Progress:
 # --- What is said of a plan -----------------------------------------------------------------------
 
 
-def _tell(console: Console, found: Plan, swept: Sweep | None) -> None:
+def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None:
     verdict = "fits" if found.fits else "does not fit"
     console.print(f"{found.cell} {verdict} on {found.machine.name}", style="bold")
+    if gpus:
+        console.print(
+            f"runtime.gpus is {gpus}, but this counts on the cores alone: what GPUs would take off "
+            "them is not known before one was measured.",
+            soft_wrap=True,
+        )
     for line in found.machine.basis:
         console.print(f"its times are not measured: {line}", soft_wrap=True)
     needed = found.cores_needed
