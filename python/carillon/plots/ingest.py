@@ -23,7 +23,9 @@ COLOURS = {
     "dma-buf": "#332288",
     "peermem": "#882255",
 }
+# By the number of channels.
 _MARKS = "os^Dv"
+_DASHES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))
 
 
 def draw(folder: Path, rows: Sequence[Row]) -> None:
@@ -86,10 +88,12 @@ def _lines(axes: Axes, rows: Sequence[Row], figure: str) -> None:
     counts = sorted({row.channels or 0 for row in rows})
     for path, channels in dict.fromkeys((row.path, row.channels) for row in rows):
         own = [row for row in rows if (row.path, row.channels) == (path, channels)]
+        kind = counts.index(channels or 0) % len(_MARKS)
         axes.plot(
             [row.block_bytes or 0 for row in own],
             [getattr(row, figure) for row in own],
-            marker=_MARKS[counts.index(channels or 0) % len(_MARKS)],
+            marker=_MARKS[kind],
+            ls=_DASHES[kind],
             ms=4,
             color=COLOURS[path],
             label=f"{path}, {channels} ch.",
