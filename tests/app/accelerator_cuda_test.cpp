@@ -40,7 +40,9 @@ TEST(Accelerator, ReceivesWhatTheUsersSent) {
   for (const std::uint16_t devices : {std::uint16_t{1}, std::uint16_t{2}}) {
     std::atomic<Wish> wish{Wish::None};
     const auto gpus = test::working_gpus(devices, wish);
-    test::Rig rig(plan_of(), {}, 2, &gpus);
+    auto plan = plan_of();
+    plan.fronthaul.kind = devices == 1 ? fronthaul::LinkKind::Udp : fronthaul::LinkKind::Shm;
+    test::Rig rig(plan, {}, 2, &gpus);
     rig.radiate(frames(40));
     rig.finish();
     EXPECT_EQ(not_good(rig.records()), 0U);
