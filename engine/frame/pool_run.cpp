@@ -90,7 +90,8 @@ class Run {
               static_cast<std::uint16_t>(cells_.size()), model.homes, model.moving,
               [this](std::uint16_t s, std::uint16_t c) { return servers_[s]->share(c); }),
         next_(cells.size()),
-        began_(cells.size() * options.ring) {
+        owed_(cells.size()),
+        places_(cells.size() * options.ring) {
     if (options.at_once != 0 && servers_.size() > 1)
       throw std::invalid_argument("at_once is of one server");
     if (model.fronthaul) fronthaul_.emplace(*model.fronthaul, servers_.size());
@@ -105,7 +106,7 @@ class Run {
   PoolRun run() {
     if (options_.at_once != 0) {
       for (std::uint16_t c = 0; c < cells_.size(); ++c)
-        for (std::uint32_t i = 0; i < options_.at_once; ++i) begin(c, 0);
+        for (owed_[c] = options_.at_once; owed_[c] != 0;) begin_owed(c, 0);
     } else {
       pace();
     }
@@ -121,6 +122,15 @@ class Run {
     std::uint16_t server;
     Kind kind;
   };
+
+  // Of a frame ring.
+  struct Place {
+    bool taken = false;
+    Tick began = 0;
+  };
+  Place& place(const FrameId& frame) {
+    return places_[frame.cell * options_.ring + frame.frame % options_.ring];
+  }
 
   std::vector<std::unique_ptr<PoolServer>> make_servers() {
     std::vector<std::unique_ptr<PoolServer>> servers;
@@ -193,7 +203,7 @@ class Run {
   void begin(std::uint16_t cell, Tick at) {
     if (stopped_ || next_[cell] == options_.frames) return;
     const FrameId frame{next_[cell]++, cell};
-    began_[cell * options_.ring + frame.frame % options_.ring] = at;
+    place(frame) = {.taken = true, .began = at};
     const std::uint16_t to = rack_.route(cell, at);
     if (to == Rack::kNone) return lost(frame, to, Reason::Moving, at);
     if (!servers_[to]->up()) return lost(frame, to, Reason::HostLost, at);
@@ -226,10 +236,21 @@ class Run {
   void take(std::uint16_t server, const PoolServer::Ended& ended) {
     rack_.ended(ended.frame.cell, server, ended.done);
     record(ended, server);
+    place(ended.frame).taken = false;
     if (options_.at_once == 0) return;
     const bool refused = !ended.done && ended.devices == 0;
     const Tick pause = refused ? cells_[ended.frame.cell].frame.duration() / options_.at_once : 0;
-    begin(ended.frame.cell, ended.at + pause);
+    ++owed_[ended.frame.cell];
+    while (begin_owed(ended.frame.cell, ended.at + pause)) {
+    }
+  }
+
+  // A frame in the stead of one that has ended; false while an older one has its place.
+  bool begin_owed(std::uint16_t cell, Tick at) {
+    if (owed_[cell] == 0 || place({next_[cell], cell}).taken) return false;
+    --owed_[cell];
+    begin(cell, at);
+    return true;
   }
 
   void lost(FrameId frame, std::uint16_t server, Reason why, Tick now) {
@@ -238,8 +259,7 @@ class Run {
 
   void record(const PoolServer::Ended& ended, std::uint16_t server) {
     const auto [number, cell] = ended.frame;
-    const Tick began = options_.at_once != 0 ? began_[cell * options_.ring + number % options_.ring]
-                                             : on_air(cell, number);
+    const Tick began = options_.at_once != 0 ? place(ended.frame).began : on_air(cell, number);
     result_.frames.push_back({.cell = cell,
                               .done = ended.done,
                               .why = ended.why,
@@ -287,7 +307,8 @@ class Run {
   std::optional<Fronthaul> fronthaul_;
   std::vector<HostEvent> hosts_;     // in order of time
   std::vector<std::uint64_t> next_;  // [cell] frame
-  std::vector<Tick> began_;          // [cell][slot]
+  std::vector<std::uint32_t> owed_;  // [cell] frames that are to be under way, and are not
+  std::vector<Place> places_;        // [cell][slot]
   PoolRun result_;
   bool stopped_ = false;
 };
