@@ -1,5 +1,6 @@
 // BigStation's schedule on a pool: a task is one unit of work; when it is ready it goes to the
-// device with the least to do, wherever its operands are (MegaStation §3.3, §5.1).
+// device on which it is expected to end first, behind what that has to do and after the copies of
+// what it reads (MegaStation §3.3, §5.1).
 #pragma once
 
 #include "runtime/policies/pool/placement.hpp"
@@ -8,10 +9,15 @@ namespace carillon::runtime {
 
 class TaskLevel final : public Placement {
  protected:
+  void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
 
  private:
+  std::uint16_t soonest(const View& view, const InstanceId& id);
+  double copies(const View& view, const InstanceId& id, std::uint16_t device);
+
+  std::vector<DeviceMask> there_;  // by instance: where its result is, or is copied to
   std::uint16_t stream_ = 0;
 };
 
