@@ -1,25 +1,47 @@
 #include "runtime/policies/pool/symbol_level.hpp"
 
+#include <algorithm>
+
 namespace carillon::runtime {
 
-std::uint16_t SymbolLevel::after(const View& view, std::uint16_t device) const {
-  const auto devices = static_cast<std::uint16_t>(view.board.devices().size());
-  for (std::uint16_t next = 1; next <= devices; ++next) {
-    const auto candidate = static_cast<std::uint16_t>((device + next) % devices);
-    if (usable(view, candidate)) return candidate;
+void SymbolLevel::prepare(const View& view) {
+  Placement::prepare(view);
+  dealt_.resize(view.board.devices().size());
+}
+
+// The symbol that begins with that instance goes to whoever has got the least of the frame with it;
+// of those, to the next one from home on.
+std::uint16_t SymbolLevel::deal(const View& view, const InstanceId& first, std::uint16_t home) {
+  const Graph& graph = view.board[first.cell].graph();
+  const auto devices = static_cast<std::uint16_t>(dealt_.size());
+  std::uint16_t best = kNowhere;
+  double least = 0;
+  for (std::uint16_t next = 0; next < devices; ++next) {
+    const auto device = static_cast<std::uint16_t>((home + next) % devices);
+    if (!usable(view, device)) continue;
+    double with = dealt_[device];
+    for (InstanceId id = first; id.instruction < graph.size() &&
+                                graph[id.instruction].step == graph[first.instruction].step;
+         ++id.instruction)
+      with += time_on(view, id, device);
+    if (best != kNowhere && with >= least) continue;
+    best = device;
+    least = with;
   }
-  return kNowhere;
+  dealt_[best] = least;
+  return best;
 }
 
 bool SymbolLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t home = idlest(view);
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
+  std::fill(dealt_.begin(), dealt_.end(), 0);
   std::uint16_t device = home, step = pilots;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t own = graph[id.instruction].step;
     if (own > step) {
-      device = step == pilots ? home : after(view, device);
+      device = deal(view, id, home);
       step = own;
     }
     place(view, id, own <= pilots ? home : device, Reason::Unit);

@@ -1,6 +1,6 @@
 // Hydra's schedule on a pool: a symbol is one unit of work, its stages on one device, in one
-// stream. The frame's pilots and what they yield stay together; data symbols go round the devices,
-// starting where the pilots are (MegaStation §3.3, §5.1).
+// stream. The frame's pilots and what they yield stay together; data symbols go to the devices in
+// proportion to how fast these are, starting where the pilots are (MegaStation §3.3, §5.1).
 #pragma once
 
 #include "runtime/policies/pool/placement.hpp"
@@ -9,11 +9,14 @@ namespace carillon::runtime {
 
 class SymbolLevel final : public Placement {
  protected:
+  void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
 
  private:
-  std::uint16_t after(const View& view, std::uint16_t device) const;
+  std::uint16_t deal(const View& view, const InstanceId& first, std::uint16_t home);
+
+  std::vector<double> dealt_;  // [device] ns of the frame's data symbols
 };
 
 }  // namespace carillon::runtime
