@@ -25,6 +25,12 @@ std::uint16_t last_shared_step(const Graph& graph) {
   return last;
 }
 
+std::uint32_t steps_of(const Graph& graph) {
+  std::uint32_t steps = 0;
+  for (const Instruction& each : graph.instructions()) steps = std::max(steps, each.step + 1U);
+  return steps;
+}
+
 }  // namespace
 
 void Placement::prepare(const View& view) {
@@ -32,6 +38,7 @@ void Placement::prepare(const View& view) {
   for (const CellBoard& cell : view.board.cells()) {
     first_.push_back(plans);
     shared_.push_back(last_shared_step(cell.graph()));
+    steps_.push_back(steps_of(cell.graph()));
     plans += std::size_t{cell.ring()} * cell.graph().size();
   }
   plans_.resize(plans);
@@ -55,8 +62,9 @@ std::size_t Placement::index(const View& view, const InstanceId& id) const {
          id.instruction;
 }
 
-std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step) {
-  return static_cast<std::uint16_t>(frame.cell * view.board[frame.cell].ring() + frame.slot + step);
+std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step) const {
+  const std::uint32_t before = frame.cell * view.board[frame.cell].ring() + frame.slot;
+  return static_cast<std::uint16_t>(before * steps_[frame.cell] + step);
 }
 
 InstanceId Placement::instance(const View& view, FrameRef frame, std::uint16_t instruction) {

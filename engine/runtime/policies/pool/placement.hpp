@@ -66,8 +66,9 @@ class Placement : public Policy {
   /// The last step of a cell's frames whose results several later steps read: the pilots and what
   /// they yield.
   std::uint16_t shared_step(std::uint16_t cell) const { return shared_[cell]; }
-  /// A stream for a step of a frame. Hardware has fewer queues than there are.
-  static std::uint16_t stream_of(const View& view, FrameRef frame, std::uint16_t step);
+  /// A stream for a step of a frame; those of a frame, and of the next, follow each other. Hardware
+  /// has fewer queues than there are.
+  std::uint16_t stream_of(const View& view, FrameRef frame, std::uint16_t step) const;
   /// Means an instance for a device, instead of where it was meant to be before.
   void place(const View& view, const InstanceId& id, std::uint16_t device, Reason why);
   /// Counts it among what its device has to do between the two.
@@ -128,6 +129,7 @@ class Placement : public Policy {
 
   std::vector<std::size_t> first_;     // [cell] of plans_
   std::vector<std::uint16_t> shared_;  // [cell]
+  std::vector<std::uint32_t> steps_;   // [cell]
   std::vector<Plan> plans_;            // [cell][slot][instruction]
   std::vector<Outlook> outlook_;       // [device]
   std::vector<Tick> load_;             // [device] ns of what is meant for it
