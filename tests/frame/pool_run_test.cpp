@@ -109,6 +109,91 @@ TEST(PoolRun, SaturatedFramesFollowEachOther) {
   EXPECT_GT(one.end, both.end + both.end / 2);
 }
 
+// A frame on a slow device is overtaken, and the place that it has in the ring kept: the frame that
+// would need it waits, and none is refused or counted from another's beginning.
+TEST(PoolRun, SaturatedFramesWaitForTheirPlace) {
+  const Frame frame(pool_cell(128, 32, 'U'));
+  for (const std::string_view policy : pool_policy_names()) {
+    PoolModel model = a100s(2);
+    model.devices[1].reserved_sms = 100;
+    PoolRunOptions options = pool_options(policy, 200);
+    options.graph.deadline = kSecond;
+    for (const std::uint32_t ring : {4U, 32U}) {
+      options.ring = ring;
+      options.at_once = 4;
+      const PoolRun run = run_on_pool({&frame}, model, options);
+      EXPECT_EQ(done(run), 200U) << policy;
+      for (const PoolFrame& f : run.frames) EXPECT_GT(f.latency, 500 * kMicrosecond) << policy;
+    }
+  }
+}
+
+namespace {
+
+// Executions of an opcode, on each device.
+std::vector<std::size_t> on_devices(const PoolRun& run, const Frame& frame, Op op,
+                                    std::size_t devices) {
+  const PoolGraph graph = build_pool_graph(frame, {}, *find_pool_profile("megastation"));
+  std::vector<std::size_t> count(devices);
+  for (const Execution& each : run.executions)
+    if (graph.graph[each.what.instruction].opcode == static_cast<std::uint16_t>(op))
+      ++count[each.device];
+  return count;
+}
+
+}  // namespace
+
+TEST(PoolRun, SymbolsAreDealtByWhatDevicesCan) {
+  const Frame frame(pool_cell(128, 32, 'U'));
+  PoolRunOptions options = pool_options("symbol-level", 1);
+  options.keep = true;
+  PoolModel model = a100s(2);
+  auto dealt = on_devices(run_on_pool({&frame}, model, options), frame, Op::Decode, 2);
+  EXPECT_EQ(dealt[0], 6U);
+  EXPECT_EQ(dealt[1], 6U);
+  model.devices[1].reserved_sms = 90;
+  dealt = on_devices(run_on_pool({&frame}, model, options), frame, Op::Decode, 2);
+  EXPECT_GE(dealt[0], 2 * dealt[1]);
+  EXPECT_GT(dealt[1], 0U);
+}
+
+// A combiner that takes longer to copy than others' work is to wait for keeps tasks where it is.
+TEST(PoolRun, TasksGoWhereTheyEndFirst) {
+  const Frame frame(pool_cell(128, 32, 'D'));
+  const auto copies = [&](double bytes_per_s) {
+    PoolModel model = a100s(2);
+    const std::vector<FabricNode> nodes{{"host", 0, 0, 0},
+                                        {"chassis", 0, 64e9, 500},
+                                        {"gpu", 1, bytes_per_s, 500},
+                                        {"gpu", 1, bytes_per_s, 500}};
+    model.fabric = *Fabric::build(nodes).fabric;
+    return run_on_pool({&frame}, model, pool_options("task-level", 20)).copies;
+  };
+  EXPECT_GT(copies(64e9), 3 * copies(2e9));
+}
+
+TEST(PoolRun, ZeroForcingIsSharedWhereDevicesAreIdle) {
+  const Frame frame(pool_cell(128, 64, 'U'));
+  const auto apart = [&](std::size_t cells) {
+    PoolRunOptions options = pool_options("adaptive", 20);
+    options.graph.zero_force_parts = 4;
+    options.keep = true;
+    const PoolRun run =
+        run_on_pool(std::vector<const Frame*>(cells, &frame), a100s(4, 0.05), options);
+    EXPECT_EQ(done(run), 20 * cells);
+    const PoolGraph graph =
+        build_pool_graph(frame, options.graph, *find_pool_profile("megastation"));
+    std::map<std::pair<std::uint16_t, std::uint64_t>, DeviceMask> where;
+    for (const Execution& each : run.executions)
+      if (graph.graph[each.what.instruction].opcode == static_cast<std::uint16_t>(Op::ZeroForce))
+        where[{each.what.cell, each.what.frame}].set(each.device);
+    return std::count_if(where.begin(), where.end(),
+                         [](const auto& frame) { return frame.second.count() > 1; });
+  };
+  EXPECT_EQ(apart(1), 20);
+  EXPECT_LT(apart(4), 4);
+}
+
 TEST(PoolRun, WhatCannotBeIsAnError) {
   const Frame frame(pool_cell(32, 16, 'U'));
   EXPECT_THROW(run_on_pool({&frame}, a100s(1), pool_options("round-robin", 1)),

@@ -30,7 +30,7 @@ def _case(group: str, x: float, cell: str, devices: list[Devices], **other: obje
         trace=Trace(frames=0),
         **other,  # type: ignore[arg-type]
     )
-    full = alone.model_copy(update={"at_once": _FULL})
+    full = alone.model_copy(update={"at_once": _FULL, "ring": 64})
     return Case(group, x, alone, full, (1,) if len(devices) == 1 else (1, 4))
 
 

@@ -87,7 +87,7 @@ def _again(shape: str, direction: str) -> Simulated:
 
 def _devices(direction: str, devices: int) -> Case:
     pool = pool_of({f"128x64-{direction}": 3}, {"a100": devices})
-    full = pool.model_copy(update={"at_once": 2, "deadline_ms": 100.0})
+    full = pool.model_copy(update={"at_once": 2, "ring": 64, "deadline_ms": 100.0})
     return Case(direction, float(devices), pool, full)
 
 

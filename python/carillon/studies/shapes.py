@@ -38,7 +38,7 @@ def _case(
     group: str, x: str | float, cell: str, devices: dict[DeviceType, int], at_once: int
 ) -> Case:
     pool = pool_of({cell: 1}, devices)
-    return Case(group, x, pool, pool.model_copy(update={"at_once": at_once}))
+    return Case(group, x, pool, pool.model_copy(update={"at_once": at_once, "ring": 64}))
 
 
 def _shapes(shapes: Sequence[str]) -> list[Case]:

@@ -62,24 +62,28 @@ void Adaptive::order(const View& view) {
 bool Adaptive::arrange(const View& view, FrameRef frame) {
   rescue_ = {};
   order(view);
-  const std::uint32_t devices = most_useful(view, frame);
-  if (forecast(view, frame, devices) + margin_ > view.board.frame(frame).deadline) return false;
-  lay_out(view, frame, devices == 1 ? Reason::Unit : Reason::Soonest);
+  const Layout layout = most_useful(view, frame);
+  if (forecast(view, frame, layout) + margin_ > view.board.frame(frame).deadline) return false;
+  lay_out(view, frame, layout.devices == 1 ? Reason::Unit : Reason::Soonest);
   return true;
 }
 
-// On how many devices it would be done soonest, but for a gain that is too small.
-std::uint32_t Adaptive::most_useful(const View& view, FrameRef frame) {
+// Where it would be done soonest, but for a gain that is too small.
+Adaptive::Layout Adaptive::most_useful(const View& view, FrameRef frame) {
   sharers_ = 1 + coming(view, frame);
-  std::uint32_t best = 1;
-  Tick soonest = forecast(view, frame, 1);
-  for (std::uint32_t devices = 2; devices <= order_.size(); ++devices) {
-    const Tick done = forecast(view, frame, devices);
-    const auto gain = static_cast<double>(soonest - done);
-    if (gain <= kGain * static_cast<double>(soonest - view.now)) continue;
-    soonest = done;
-    best = devices;
-  }
+  const auto idle = static_cast<std::uint32_t>(
+      std::count_if(order_.begin(), order_.end(), [&](std::uint16_t d) { return load(d) == 0; }));
+  Layout best;
+  Tick soonest = forecast(view, frame, best);
+  for (std::uint32_t devices = 2; devices <= order_.size(); ++devices)
+    for (const bool apart : {false, true}) {
+      if (apart && devices * sharers_ > idle) continue;
+      const Tick done = forecast(view, frame, {devices, apart});
+      const auto gain = static_cast<double>(soonest - done);
+      if (gain <= kGain * static_cast<double>(soonest - view.now)) continue;
+      soonest = done;
+      best = {devices, apart};
+    }
   sharers_ = 1;
   return best;
 }
@@ -95,40 +99,55 @@ std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
 }
 
 // When the frame would be done if its pilots were on the idlest device, and its data symbols on
-// the idlest so many in turn. What has a device that is up, stays there.
-Tick Adaptive::forecast(const View& view, FrameRef frame, std::uint32_t devices) {
+// the idlest so many in turn. What has a device that is up, stays there. Samples that are here
+// already are on the links before anything that other devices make.
+Tick Adaptive::forecast(const View& view, FrameRef frame, const Layout& layout) {
   const Graph& graph = view.board[frame.cell].graph();
-  const std::uint16_t pilots = shared_step(frame.cell);
   std::fill(computes_.begin(), computes_.end(), kAlways);
   std::fill(lanes_.begin(), lanes_.end(), kAlways);
   messages_.clear();
   std::fill(there_.begin(), there_.end(), kNever);
+  assign(view, frame, layout);
+  Tick done = view.now;
+  for (const bool here : {true, false})
+    for (std::uint16_t i = 0; i < graph.size(); ++i) {
+      const InstanceId id = instance(view, frame, i);
+      Step& mine = forecast_[i];
+      if (mine.device == kNowhere || mine.end != kNever) continue;
+      if (here && !(graph[i].feed == Feed::Arrivals && released(view, id) <= view.now)) continue;
+      mine.end = run(view, id, mine.device, after(view, id, mine.device));
+    }
+  for (std::uint16_t i = 0; i < graph.size(); ++i)
+    if (forecast_[i].device != kNowhere) done = std::max(done, forecast_[i].end);
+  return done;
+}
+
+// To devices; what has one keeps it, and its end.
+void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
+  const Graph& graph = view.board[frame.cell].graph();
+  const std::uint16_t pilots = shared_step(frame.cell);
   std::uint32_t turn = 0, part = 0;
   std::uint16_t step = pilots;
-  Tick done = view.now;
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     const Instruction& instruction = graph[i];
     const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
+    forecast_[i] = {kNever, kNowhere};
     if (status.chunks == 0) continue;
-    const InstanceId id = instance(view, frame, i);
-    if (const Plan& mine = plan(view, id); mine.device != kNowhere && up(view, mine.device)) {
+    const Plan& mine = plan(view, instance(view, frame, i));
+    if (mine.device != kNowhere && up(view, mine.device)) {
       const bool over = status.state >= InstructionStatus::State::Committed;
       forecast_[i] = {over ? view.now : std::max(mine.end, view.now), mine.device};
-      done = std::max(done, forecast_[i].end);
       continue;
     }
-    std::uint16_t device = order_[0];
+    forecast_[i].device = order_[0];
     if (instruction.step > pilots) {
-      if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % devices;
+      if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % layout.devices;
       step = instruction.step;
-      device = order_[turn];
-    } else if (instruction.sources.size() > 1 || is_part(graph, i)) {
-      device = order_[part++ % devices];
+      forecast_[i].device = order_[turn];
+    } else if (layout.apart && is_part(graph, i)) {
+      forecast_[i].device = order_[part++ % layout.devices];
     }
-    forecast_[i] = {run(view, id, device, after(view, id, device)), device};
-    done = std::max(done, forecast_[i].end);
   }
-  return done;
 }
 
 // When what an instruction reads would be on that device.
@@ -186,10 +205,12 @@ Tick Adaptive::carry(std::size_t link, Tick wanted, double ns) {
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const CellBoard& cell = view.board[frame.cell];
   plan_messages();
+  std::uint16_t part = 0;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t step = cell.graph()[id.instruction].step;
     place(view, id, forecast_[id.instruction].device, why);
-    plan(view, id).stream = stream_of(view, frame, step);
+    const std::uint16_t beside = is_part(cell.graph(), id.instruction) ? part++ : std::uint16_t{0};
+    plan(view, id).stream = stream_of(view, frame, step + beside);
     expect_forecast(view, id);
     if (!fed_[frame.cell][step]) enqueue(view, id, why);
   });

@@ -41,13 +41,19 @@ class Adaptive final : public Placement {
     Tick end = 0;
     std::uint16_t device = kNowhere;
   };
+  // On how many devices a frame's symbols are, and whether the parts of what is before them are.
+  struct Layout {
+    std::uint32_t devices = 1;
+    bool apart = false;
+  };
 
   void order(const View& view);
   bool needs_no_other_symbol(const View& view, const InstanceId& id);
   static bool up(const View& view, std::uint16_t device);
-  std::uint32_t most_useful(const View& view, FrameRef frame);
+  Layout most_useful(const View& view, FrameRef frame);
   static std::uint32_t coming(const View& view, FrameRef frame);
-  Tick forecast(const View& view, FrameRef frame, std::uint32_t devices);
+  Tick forecast(const View& view, FrameRef frame, const Layout& layout);
+  void assign(const View& view, FrameRef frame, const Layout& layout);
   Tick after(const View& view, const InstanceId& id, std::uint16_t device);
   Tick run(const View& view, const InstanceId& id, std::uint16_t device, Tick wanted);
   Tick carry(std::size_t link, Tick wanted, double ns);
