@@ -194,6 +194,19 @@ TEST(PoolRun, ZeroForcingIsSharedWhereDevicesAreIdle) {
   EXPECT_LT(apart(4), 4);
 }
 
+// Which type is worth waiting for is not a question of who is idle, nor of who is named first.
+TEST(PoolRun, FramesBeginOnTheTypeThatIsSooner) {
+  const Frame frame(pool_cell(128, 64, 'U'));
+  for (const std::uint32_t slow : {0U, 1U}) {
+    PoolModel model = a100s(2);
+    model.devices[slow].reserved_sms = 80;
+    PoolRunOptions options = pool_options("adaptive", 20);
+    options.keep = true;
+    const auto decoded = on_devices(run_on_pool({&frame}, model, options), frame, Op::Decode, 2);
+    EXPECT_LT(decoded[slow], decoded[1 - slow] / 4);
+  }
+}
+
 TEST(PoolRun, WhatCannotBeIsAnError) {
   const Frame frame(pool_cell(32, 16, 'U'));
   EXPECT_THROW(run_on_pool({&frame}, a100s(1), pool_options("round-robin", 1)),

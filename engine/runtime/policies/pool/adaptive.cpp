@@ -74,18 +74,38 @@ Adaptive::Layout Adaptive::most_useful(const View& view, FrameRef frame) {
   const auto idle = static_cast<std::uint32_t>(
       std::count_if(order_.begin(), order_.end(), [&](std::uint16_t d) { return load(d) == 0; }));
   Layout best;
-  Tick soonest = forecast(view, frame, best);
-  for (std::uint32_t devices = 2; devices <= order_.size(); ++devices)
-    for (const bool apart : {false, true}) {
-      if (apart && devices * sharers_ > idle) continue;
-      const Tick done = forecast(view, frame, {devices, apart});
-      const auto gain = static_cast<double>(soonest - done);
-      if (gain <= kGain * static_cast<double>(soonest - view.now)) continue;
-      soonest = done;
-      best = {devices, apart};
+  Tick soonest = kNever;
+  const auto consider = [&](const Layout& layout) {
+    const Tick done = forecast(view, frame, layout);
+    const auto gain = static_cast<double>(soonest - done);
+    if (soonest != kNever && gain <= kGain * static_cast<double>(soonest - view.now)) return;
+    soonest = done;
+    best = layout;
+  };
+  for (std::uint32_t home = 0; home < order_.size(); ++home) {
+    if (!first_of_type(view, home)) continue;
+    consider({home, 1, false});
+    for (std::uint32_t devices = 2; devices <= order_.size(); ++devices) {
+      consider({home, devices, false});
+      if (devices * sharers_ <= idle) consider({home, devices, true});
     }
+  }
   sharers_ = 1;
   return best;
+}
+
+// Frames begin on the idlest device, or on the idlest of another type, which may be faster.
+bool Adaptive::first_of_type(const View& view, std::uint32_t place) const {
+  const auto type = [&](std::uint32_t i) { return view.board.devices()[order_[i]].type; };
+  for (std::uint32_t before = 0; before < place; ++before)
+    if (type(before) == type(place)) return false;
+  return true;
+}
+
+// The devices of a layout: its home, and the others as they are ordered.
+std::uint16_t Adaptive::device_of(const Layout& layout, std::uint32_t turn) const {
+  if (turn == 0) return order_[layout.home];
+  return order_[turn <= layout.home ? turn - 1 : turn];
 }
 
 // Cells whose next frames start soon: they are not planned yet, and will want their share.
@@ -98,8 +118,8 @@ std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
   return count;
 }
 
-// When the frame would be done if its pilots were on the idlest device, and its data symbols on
-// the idlest so many in turn. What has a device that is up, stays there. Samples that are here
+// When the frame would be done if its pilots were on the layout's home, and its data symbols on so
+// many devices in turn. What has a device that is up, stays there. Samples that are here
 // already are on the links before anything that other devices make.
 Tick Adaptive::forecast(const View& view, FrameRef frame, const Layout& layout) {
   const Graph& graph = view.board[frame.cell].graph();
@@ -139,13 +159,13 @@ void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
       forecast_[i] = {over ? view.now : std::max(mine.end, view.now), mine.device};
       continue;
     }
-    forecast_[i].device = order_[0];
+    forecast_[i].device = device_of(layout, 0);
     if (instruction.step > pilots) {
       if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % layout.devices;
       step = instruction.step;
-      forecast_[i].device = order_[turn];
+      forecast_[i].device = device_of(layout, turn);
     } else if (layout.apart && is_part(graph, i)) {
-      forecast_[i].device = order_[part++ % layout.devices];
+      forecast_[i].device = device_of(layout, part++ % layout.devices);
     }
   }
 }

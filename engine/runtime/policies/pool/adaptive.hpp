@@ -41,9 +41,10 @@ class Adaptive final : public Placement {
     Tick end = 0;
     std::uint16_t device = kNowhere;
   };
-  // On how many devices a frame's symbols are, and whether the parts of what is before them are.
+  // Where a frame begins (its place in order_), on how many devices its symbols are, and whether
+  // the parts of what is before them are.
   struct Layout {
-    std::uint32_t devices = 1;
+    std::uint32_t home = 0, devices = 1;
     bool apart = false;
   };
 
@@ -51,6 +52,8 @@ class Adaptive final : public Placement {
   bool needs_no_other_symbol(const View& view, const InstanceId& id);
   static bool up(const View& view, std::uint16_t device);
   Layout most_useful(const View& view, FrameRef frame);
+  bool first_of_type(const View& view, std::uint32_t place) const;
+  std::uint16_t device_of(const Layout& layout, std::uint32_t turn) const;
   static std::uint32_t coming(const View& view, FrameRef frame);
   Tick forecast(const View& view, FrameRef frame, const Layout& layout);
   void assign(const View& view, FrameRef frame, const Layout& layout);
