@@ -96,8 +96,9 @@ class Run {
       throw std::invalid_argument("at_once is of one server");
     if (model.fronthaul) fronthaul_.emplace(*model.fronthaul, servers_.size());
     for (const HostFault& fault : model.faults) {
-      hosts_.push_back({fault.at, fault.server, fault.up ? HostEvent::Back : HostEvent::Lost});
-      if (!fault.up) hosts_.push_back({fault.at + fault.noticed, fault.server, HostEvent::Noticed});
+      hosts_.push_back({fault.at, fault.server, fault.up ? HostEvent::Back : HostEvent::Lost, 0});
+      if (!fault.up)
+        hosts_.push_back({fault.at + fault.noticed, fault.server, HostEvent::Noticed, fault.at});
     }
     std::stable_sort(hosts_.begin(), hosts_.end(),
                      [](const HostEvent& a, const HostEvent& b) { return a.at < b.at; });
@@ -121,6 +122,7 @@ class Run {
     Tick at;
     std::uint16_t server;
     Kind kind;
+    Tick lost;  // when that was which is noticed
   };
 
   // Of a frame ring.
@@ -189,7 +191,9 @@ class Run {
           lost(frame, event.server, Reason::HostLost, event.at);
         break;
       case HostEvent::Noticed:
-        if (!server.up()) rack_.changed(event.server, false, event.at);
+        // A server that has been back since is not gone because of that loss.
+        if (!server.up() && server.now() == event.lost)
+          rack_.changed(event.server, false, event.at);
         break;
       case HostEvent::Back:
         if (server.up()) break;

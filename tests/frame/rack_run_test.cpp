@@ -142,6 +142,22 @@ TEST(RackRun, ALostServerCostsTheFramesUntilItsUnitsHaveMoved) {
   }
 }
 
+// Back before its loss is noticed, and lost again before it would have been: nobody knows of the
+// second loss until its own notice comes.
+TEST(RackRun, TheNoticeOfALossCountsForThatLossAlone) {
+  const Frame frame(pool_cell(32, 16, 'U'));
+  RackModel rack = servers(2, 1);
+  rack.homes = {0};
+  constexpr Tick kFirst = 20 * kMillisecond + 300 * kMicrosecond, kNoticed = 30 * kMillisecond;
+  constexpr Tick kSecond = kFirst + 20 * kMillisecond;
+  rack.faults = {{kFirst, 0, false, kNoticed},
+                 {kFirst + 10 * kMillisecond, 0, true, 0},
+                 {kSecond, 0, false, kNoticed}};
+  const PoolRun run = run_on_rack({&frame}, rack, pool_options("scoreboard", 90));
+  EXPECT_EQ(run.moves.size(), 1U);
+  EXPECT_EQ(run.moves[0].decided, kSecond + kNoticed);
+}
+
 // The host that starts again knows nothing of its frames; with nowhere else to go, its unit waits.
 TEST(RackRun, ALoneServerThatComesBackServesAgain) {
   const Frame frame(pool_cell(32, 16, 'U'));
