@@ -276,6 +276,10 @@ class Run {
 
   void summarize() {
     for (const auto& server : servers_) result_.end = std::max(result_.end, server->now());
+    // Frames that nobody serves are on air all the same.
+    if (options_.at_once == 0)
+      for (std::uint16_t c = 0; c < cells_.size(); ++c)
+        result_.end = std::max(result_.end, on_air(c, next_[c]));
     const double time = static_cast<double>(std::max<Tick>(result_.end, 1));
     result_.of_opcode.resize(kOps);
     for (std::uint16_t s = 0; s < servers_.size(); ++s) add(s, time);

@@ -71,7 +71,7 @@ struct PoolRun {
   std::uint64_t tasks = 0;   ///< instructions that committed
   std::uint64_t copies = 0;  ///< between devices
   std::uint64_t again = 0;   ///< instructions that had to be issued again
-  Tick end = 0;
+  Tick end = 0;              ///< of the last event, or of the last frame on air
 };
 
 /// Throws std::invalid_argument as PoolServer and build_pool_graph do, or when several servers are

@@ -58,7 +58,7 @@ std::uint16_t Rack::route(std::uint16_t cell, Tick now) {
     if (to != kNone && load(to) + share_(to, cell) < load(unit.server))
       move(cell, to, Reason::Overload, now);
   }
-  return servers_[unit.server].up && now >= unit.served ? unit.server : kNone;
+  return now >= unit.served ? unit.server : kNone;
 }
 
 void Rack::ended(std::uint16_t cell, std::uint16_t server, bool done) {

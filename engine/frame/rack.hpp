@@ -47,8 +47,9 @@ class Rack {
        std::span<const std::optional<std::uint16_t>> homes, const RackOptions& options,
        Share share);
 
-  /// Where a frame of the cell goes that starts now; kNone: nowhere. Moves the cell if it has to.
-  /// In order of `now`, and once for each frame.
+  /// Where a frame of the cell goes that starts now: to a lost server where there is no other;
+  /// kNone: nowhere, since the cell is moving. Moves the cell if it has to. In order of `now`, and
+  /// once for each frame.
   std::uint16_t route(std::uint16_t cell, Tick now);
   static constexpr std::uint16_t kNone = 0xffff;
 

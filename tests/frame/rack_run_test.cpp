@@ -175,6 +175,21 @@ TEST(RackRun, ALoneServerThatComesBackServesAgain) {
   }
 }
 
+// There is nowhere to move to: every frame is lost with the server, and on air for its time.
+TEST(RackRun, ALoneServerThatStaysLostLosesEveryFrameUntilTheEnd) {
+  const Frame frame(pool_cell(32, 16, 'U'));
+  RackModel rack = servers(1, 1);
+  const PoolRunOptions options = pool_options("scoreboard", 50);
+  const PoolRun whole = run_on_rack({&frame}, rack, options);
+  rack.faults = {{10 * kMillisecond + 300 * kMicrosecond, 0, false, kMillisecond}};
+  const PoolRun run = run_on_rack({&frame}, rack, options);
+  EXPECT_EQ(done(run), 10U);
+  EXPECT_EQ(count(run, Reason::HostLost, 0), 40U);
+  for (const PoolFrame& f : run.frames) EXPECT_EQ(f.server, 0);
+  EXPECT_EQ(run.end, 50 * frame.duration());
+  EXPECT_NEAR(run.busy[0], whole.busy[0] / 5, whole.busy[0] / 20);
+}
+
 TEST(RackRun, UnitsLeaveAnOverloadedServerUntilAllAreServed) {
   const Frame frame(pool_cell(64, 32, 'U'));
   std::vector<const Frame*> cells(8, &frame);

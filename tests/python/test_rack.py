@@ -132,6 +132,28 @@ def test_a_lost_server_costs_what_was_there_and_what_came_until_its_unit_moved(
     assert (tmp_path / "out" / "servers.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_lone_server_that_is_lost_is_told_as_the_loss_that_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It dies in frame 15 of 60, and there is no other."""
+    alone = TWO.replace("servers: [{devices: [{type: a100}], count: 2}]", "devices: [{type: a100}]")
+    whole, _ = run(tmp_path, alone)
+    assert " lost " not in capsys.readouterr().out
+    row, _ = run(tmp_path, alone + "faults: [{at_ms: 15.5, server: 0, event: lost}]")
+    assert row["lost"] == {"its server was lost": 90}
+    assert row["nacked"] == {}
+    assert [server["lost"] for server in row["servers"]] == [90]
+    assert row["done"] == 30
+    assert row["frames_per_s"] == pytest.approx(whole["frames_per_s"] / 4, rel=0.05)
+    assert row["sm_share"] == pytest.approx(whole["sm_share"] / 4, rel=0.05)
+    assert row["watts"] < whole["watts"]
+    lines = capsys.readouterr().out.splitlines()
+    (heading,) = [line.split() for line in lines if line.startswith("policy")]
+    (told,) = [line.split() for line in lines if line.startswith("frame-level")]
+    assert heading[1:4] == ["done", "NACKed", "lost"]
+    assert told[1:4] == ["30", "0", "90"]
+
+
 def test_servers_have_their_part_of_every_figure(tmp_path: Path) -> None:
     text = TWO.replace("count: 2}]\npol", "count: 6, server: 0}]\npol")
     row, frames = run(tmp_path, text)

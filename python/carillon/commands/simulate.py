@@ -24,7 +24,8 @@ from carillon.pool.running import NOWHERE, Outcome, Request, run_all
 from carillon.pool.study import Bound, Described, bound, hardware, load
 from carillon.pool.summary import Summary, summarize
 
-_COLUMNS = ("done", "NACKed", "mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
+_COUNTS = ("done", "NACKed", "lost")
+_COLUMNS = ("mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
 _MOST_MOVES = 6  # that are printed of each policy
 
 
@@ -186,16 +187,18 @@ def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
 
 
 def _table(summaries: Sequence[Summary], kernel_times: str) -> Table:
+    """Of lost frames only where there are some."""
+    counts = _COUNTS if any(one.lost for one in summaries) else _COUNTS[:-1]
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("policy")
-    for name in (*_COLUMNS, "SM use", "kernel times"):
+    for name in (*counts, *_COLUMNS, "SM use", "kernel times"):
         table.add_column(name, justify="right")
     for one in summaries:
         latencies = [one.mean_ms, *(one.percentiles_ms[p] for p in ("p50", "p99", "p9999"))]
+        frames = (one.done, sum(one.nacked.values()), sum(one.lost.values()))
         table.add_row(
             one.policy,
-            str(one.done),
-            str(sum(one.nacked.values())),
+            *map(str, frames[: len(counts)]),
             *(milliseconds(value) for value in latencies),
             f"{one.frames_per_s:.0f}",
             "–" if one.devices_per_frame is None else f"{one.devices_per_frame:.2f}",

@@ -170,7 +170,7 @@ def _server(
     busy: Values,
     described: Described,
 ) -> ServerUse:
-    lost = [code for code, why in enumerate(core.reasons()) if why in LOST]
+    lost = _lost_codes()
     own = [(run, kept & (run.server == number)) for run, kept in pairs]
     frames = sum(int(kept.sum()) for _, kept in own)
     done = sum(int(run.done[kept].sum()) for run, kept in own)
@@ -198,8 +198,15 @@ def _moved(outcome: Outcome, move: tuple[float, float, int, int, int, int]) -> M
 
 
 def _rate(outcome: Outcome, kept: npt.NDArray[np.bool_]) -> float:
-    """Frames done per second, from the warm-up's last end to the last one's."""
+    """Frames done per second, from the warm-up's last end to that of the last one done or lost."""
     ends = outcome.began + outcome.latency
     begin = float(ends[~kept].max()) if not kept.all() else 0.0
-    done = ends[outcome.done & (ends > begin)]
-    return 1e3 * len(done) / (float(done.max()) - begin) if len(done) else 0.0
+    later = ends > begin
+    done = ends[outcome.done & later]
+    lost = ends[~outcome.done & np.isin(outcome.why, _lost_codes()) & later]
+    end = max(done.max(initial=begin), lost.max(initial=begin))
+    return 1e3 * len(done) / (float(end) - begin) if len(done) else 0.0
+
+
+def _lost_codes() -> list[int]:
+    return [code for code, why in enumerate(core.reasons()) if why in LOST]
