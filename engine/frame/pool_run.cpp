@@ -92,8 +92,8 @@ class Run {
         next_(cells.size()),
         owed_(cells.size()),
         places_(cells.size() * options.ring) {
-    if (options.at_once != 0 && servers_.size() > 1)
-      throw std::invalid_argument("at_once is of one server");
+    if (options.at_once != 0 && (servers_.size() > 1 || !model.faults.empty()))
+      throw std::invalid_argument("at_once is of one server that is never lost");
     if (model.fronthaul) fronthaul_.emplace(*model.fronthaul, servers_.size());
     for (const HostFault& fault : model.faults) {
       hosts_.push_back({fault.at, fault.server, fault.up ? HostEvent::Back : HostEvent::Lost, 0});

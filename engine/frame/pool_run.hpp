@@ -74,8 +74,8 @@ struct PoolRun {
   Tick end = 0;              ///< of the last event, or of the last frame on air
 };
 
-/// Throws std::invalid_argument as PoolServer and build_pool_graph do, or when several servers are
-/// to be saturated (at_once).
+/// Throws std::invalid_argument as PoolServer and build_pool_graph do, or when several servers, or
+/// one that is lost, are to be saturated (at_once).
 PoolRun run_on_rack(const std::vector<const Frame*>& cells, const RackModel& rack,
                     const PoolRunOptions& options);
 

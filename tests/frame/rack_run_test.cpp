@@ -213,6 +213,15 @@ TEST(RackRun, SeveralServersAreNotSaturated) {
   EXPECT_THROW(run_on_rack({&frame}, servers(2, 1), saturated), std::invalid_argument);
 }
 
+TEST(RackRun, AServerThatIsLostIsNotSaturated) {
+  const Frame frame(pool_cell(32, 16, 'U'));
+  PoolRunOptions saturated = pool_options("scoreboard", 5);
+  saturated.at_once = 2;
+  RackModel rack = servers(1, 1);
+  rack.faults = {{kMillisecond, 0, false, 0}};
+  EXPECT_THROW(run_on_rack({&frame}, rack, saturated), std::invalid_argument);
+}
+
 // Whatever dies and returns, hosts and devices: every frame ends once, and where the moves say that
 // its unit was when it started; the same seed gives the same again.
 TEST(RackRun, EveryFrameEndsOnceOnTheOneServerOfItsUnit) {

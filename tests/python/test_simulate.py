@@ -86,6 +86,11 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("at_once: 9", "my.yaml:5: at_once is 9 but must be at most ring, 8"),
+        (
+            "at_once: 2\nfaults: [{at_ms: 1, server: 0, event: lost}]",
+            "my.yaml:6: faults[0].server is 0 but a server is lost only at the pace of the air, "
+            "and at_once is 2",
+        ),
         ("seeds: [1, 1]", "my.yaml:5: seeds names one twice"),
         (
             "faults: [{at_ms: 1, device: 2, event: lost}]",

@@ -315,6 +315,10 @@ def _check_servers(study: PoolStudy) -> Iterator[Finding]:
         if units.server is not None and units.server >= count:
             message = f"is {units.server} but the servers are 0 to {count - 1}"
             yield ("cells", place, "server"), message
+    for place, fault in enumerate(study.faults):
+        if study.at_once and fault.server is not None:
+            message = f"is {fault.server} but a server is lost only at the pace of the air, "
+            yield ("faults", place, "server"), message + f"and at_once is {study.at_once}"
 
 
 def _groups(study: PoolStudy) -> list[tuple[Key, list[Devices]]]:
