@@ -249,10 +249,12 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
     options.around = [&](std::unique_ptr<runtime::Policy> plain) {
       return std::make_unique<runtime::TimedPolicy>(std::move(plain), decisions);
     };
-  constexpr std::uint64_t kOften = 256;  // frames between two calls
+  constexpr std::uint64_t kOften = 256;  // frames between two calls, while frames end
+  std::uint64_t known = 0;
   if (progress)
     options.progress = [&](std::uint64_t ended) {
-      if (ended % kOften != 0) return true;
+      const bool meanwhile = ended == std::exchange(known, ended);
+      if (ended % kOften != 0 && !meanwhile) return true;
       const nb::gil_scoped_acquire held;
       return progress(ended);
     };

@@ -139,8 +139,15 @@ class Run {
     for (std::uint16_t s = 0; s < model_.servers.size(); ++s)
       servers.push_back(std::make_unique<PoolServer>(
           cells_, model_.servers[s], options_,
-          [this, s](const PoolServer::Ended& ended) { take(s, ended); }));
+          [this, s](const PoolServer::Ended& ended) { take(s, ended); },
+          [this] { return go_on(); }));
     return servers;
+  }
+
+  // Asked while frames may take for ever.
+  bool go_on() {
+    if (!stopped_ && options_.progress) stopped_ = !options_.progress(result_.frames.size());
+    return !stopped_;
   }
 
   // As frames start on air; what happens to hosts at the same instant comes first.

@@ -21,7 +21,8 @@ struct PoolRunOptions : PoolServerOptions {
   std::uint32_t at_once = 0;
   Tick apart = 0;  ///< how much later the frames of each cell start than the one's before
   Tick late = 0;   ///< mean of what samples come late, exponentially distributed
-  std::function<bool(std::uint64_t ended)> progress = {};  ///< false: stop
+  /// Told of each frame that ends, and now and then in between; false: stop.
+  std::function<bool(std::uint64_t ended)> progress = {};
 };
 
 /// The fronthaul switch: a port to each server, which the radio units that are served there share.

@@ -67,8 +67,14 @@ PoolServer::Kinds::Kinds(const PoolModel& model) {
 }
 
 PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& model,
-                       const PoolServerOptions& options, std::function<void(const Ended&)> ended)
-    : cells_(cells), model_(model), options_(options), ended_(std::move(ended)), kinds_(model) {
+                       const PoolServerOptions& options, std::function<void(const Ended&)> ended,
+                       std::function<bool()> go_on)
+    : cells_(cells),
+      model_(model),
+      options_(options),
+      ended_(std::move(ended)),
+      go_on_(std::move(go_on)),
+      kinds_(model) {
   for (const PoolCell& cell : cells) {
     check_fit(cell.graph, model);
     check_memory(cell.graph, model);
@@ -111,6 +117,7 @@ void PoolServer::start(Tick now) {
   simulation_ = std::make_unique<Simulation>(
       cells, *policy_, static_cast<std::uint32_t>(model_.devices.size()), make_pool);
   simulation_->watch([this](const FrameEvent& event) { take(event); });
+  simulation_->ask(go_on_);
 }
 
 // With devices in the state that faults have left them in.

@@ -57,11 +57,12 @@ class PoolServer {
     std::uint16_t devices = 0;                    ///< that executed something of it
   };
 
-  /// Cells, model and options outlive it. `ended` may begin frames. Throws std::invalid_argument
-  /// when a kernel fits no SM of a device or a frame's results not its memory, naming both, or when
-  /// the policy is unknown.
+  /// Cells, model and options outlive it. `ended` may begin frames; `go_on` is asked as
+  /// Simulation::ask() says. Throws std::invalid_argument when a kernel fits no SM of a device or a
+  /// frame's results not its memory, naming both, or when the policy is unknown.
   PoolServer(const std::vector<PoolCell>& cells, const runtime::PoolModel& model,
-             const PoolServerOptions& options, std::function<void(const Ended&)> ended);
+             const PoolServerOptions& options, std::function<void(const Ended&)> ended,
+             std::function<bool()> go_on);
 
   /// A frame, and when its radio units' samples for an instruction are there. In any order of
   /// calls.
@@ -104,6 +105,7 @@ class PoolServer {
   const runtime::PoolModel& model_;
   const PoolServerOptions& options_;
   std::function<void(const Ended&)> ended_;
+  std::function<bool()> go_on_;
   Kinds kinds_;
   std::unique_ptr<runtime::Policy> policy_;
   std::unique_ptr<runtime::Simulation> simulation_;

@@ -151,8 +151,14 @@ void Simulation::settle() {
   } while (take_events() || started || executor_->pending());
 }
 
+// To be called once in an instant.
+bool Simulation::stopped() {
+  if (++instants_ % kAskEvery == 0 && go_on_ && !stopped_) stopped_ = !go_on_();
+  return stopped_;
+}
+
 void Simulation::run(Tick until) {
-  for (;;) {
+  while (!stopped()) {
     const Tick input = inputs_.empty() ? kNever : inputs_.front().at;
     const Tick outside = std::min(input, scheduler_.next_timer());
     const Tick time = std::min(outside, executor_->next());
@@ -160,7 +166,7 @@ void Simulation::run(Tick until) {
     now_ = std::max(now_, time);
     executor_->advance(now_);
     if (outside > now_ && executor_->self_driven()) {
-      while (!executor_->pending() && executor_->next() < std::min(outside, until)) {
+      while (!executor_->pending() && executor_->next() < std::min(outside, until) && !stopped()) {
         now_ = executor_->next();
         executor_->advance(now_);
       }

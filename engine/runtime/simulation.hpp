@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/arrivals.hpp"
@@ -59,6 +60,11 @@ class Simulation {
   /// them.
   void watch(std::function<void(const FrameEvent&)> watch) { watch_ = std::move(watch); }
 
+  /// Asks `go_on` once in kAskEvery instants, whatever happens in them; once it says no, run()
+  /// returns at once.
+  void ask(std::function<bool()> go_on) { go_on_ = std::move(go_on); }
+  static constexpr std::uint64_t kAskEvery = 1 << 17;
+
   /// Until then, or until nothing is left to come and no frame under way. A frame's slot is
   /// released as soon as it is done or dropped.
   void run(Tick until = kNever);
@@ -95,6 +101,7 @@ class Simulation {
   void settle();
   void tell(const FrameEvent& event);
   bool take_events();
+  bool stopped();
 
   Scoreboard board_;
   std::vector<Arrivals> arrivals_;  // by cell
@@ -104,6 +111,9 @@ class Simulation {
   std::uint64_t expected_ = 0;
   std::vector<FrameEvent> events_;
   std::function<void(const FrameEvent&)> watch_;
+  std::function<bool()> go_on_;
+  std::uint64_t instants_ = 0;
+  bool stopped_ = false;
   std::uint64_t fates_[4] = {};
   Tick now_ = 0;
 };

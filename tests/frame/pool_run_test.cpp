@@ -207,6 +207,25 @@ TEST(PoolRun, FramesBeginOnTheTypeThatIsSooner) {
   }
 }
 
+// Somebody else's kernels of a nanosecond each, and a link so slow that no frame ends for long.
+TEST(PoolRun, ARunInWhichNoFrameEndsIsStopped) {
+  const Frame frame(pool_cell(32, 16, 'U'));
+  PoolModel model = a100s(1);
+  model.fabric =
+      *Fabric::build(std::vector<FabricNode>{{"host", 0, 0, 0}, {"gpu", 0, 1e6, 0}}).fabric;
+  model.devices[0].node = 1;
+  model.host.gap = 0;
+  model.background = {{0, 1, {.footprint = {.ctas = 1, .warps = 1}}}};
+  PoolRunOptions options = pool_options("scoreboard", 2);
+  options.graph.deadline = 20 * kMillisecond;
+  int asked = 0;
+  options.progress = [&](std::uint64_t) { return ++asked < 3; };
+  const PoolRun run = run_on_pool({&frame}, model, options);
+  EXPECT_EQ(run.frames.size(), 0U);
+  EXPECT_EQ(asked, 3);
+  EXPECT_LT(run.end, 3 * kMillisecond);
+}
+
 TEST(PoolRun, WhatCannotBeIsAnError) {
   const Frame frame(pool_cell(32, 16, 'U'));
   EXPECT_THROW(run_on_pool({&frame}, a100s(1), pool_options("round-robin", 1)),
@@ -224,8 +243,9 @@ TEST(PoolRun, DownlinkFramesOfManyCellsDoNotBlockEachOther) {
   }
 }
 
-// A downlink's first symbol, its users' pilots, receives nothing that could wake its policy, and is
-// the first on air. Two frames share the device: what waits on the host comes behind the other's.
+// A downlink's first symbol, its users' pilots, receives nothing that could wake its policy, and
+// is the first on air. Two frames share the device: what waits on the host comes behind the
+// other's.
 TEST(PoolRun, ASymbolThatReceivesNothingIsAheadOfThoseAfterIt) {
   const Frame frame(pool_cell(128, 32, 'D'));
   const PoolGraph graph = build_pool_graph(frame, {}, *find_pool_profile("megastation"));
@@ -245,8 +265,9 @@ TEST(PoolRun, ASymbolThatReceivesNothingIsAheadOfThoseAfterIt) {
   for (const auto& [which, start] : of_first) EXPECT_LT(start, of_others[which]);
 }
 
-// Three of five devices die when a frame of each cell is all but done. Frames that began since then
-// are on the other two already; those that have to be done again are late, and go before them.
+// Three of five devices die when a frame of each cell is all but done. Frames that began since
+// then are on the other two already; those that have to be done again are late, and go before
+// them.
 TEST(PoolRun, WhatIsIssuedAgainGoesBeforeNewerFrames) {
   const Frame frame(pool_cell(128, 32, 'D'));
   constexpr Tick kLost = 20 * kMillisecond;

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -358,8 +357,11 @@ def test_json_alone_is_on_standard_output(tmp_path: Path) -> None:
     assert "nothing is measured" in done.stderr
 
 
-def begin_long_run(folder: Path) -> subprocess.Popen[str]:
-    (folder / "my.yaml").write_text(re.sub("frames: 60", "frames: 5000000", SMALL))
+LONG = SMALL.replace("frames: 60", "frames: 5000000")
+
+
+def begin_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
+    (folder / "my.yaml").write_text(text)
     words = [sys.executable, "-m", "carillon", "simulate", "my.yaml", "--folder", "out"]
     process = subprocess.Popen(
         words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -381,6 +383,53 @@ def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> Non
     assert err == "carillon: stopped\n"
     assert time.monotonic() - begin < 30
     assert list((tmp_path / "out").iterdir()) == []
+
+
+# Somebody's kernels of a nanosecond each, and a link so slow that no frame ends for minutes.
+STUCK = (
+    SMALL.replace("count: 2", "count: 1")
+    + """links: {device: {gbytes_per_s: 0.001}}
+host: {gap_us: 0}
+background: [{device: 0, ctas: 1, warps: 1, mflop: 0}]
+deadline_ms: 100000
+policies: [frame-level]
+"""
+)
+
+
+def test_ctrl_c_is_heard_while_no_frame_ends(tmp_path: Path) -> None:
+    process = begin_long_run(tmp_path, STUCK)
+    os.kill(process.pid, signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "no run is whole" in out
+    assert err == "carillon: stopped\n"
+
+
+def test_ctrl_c_is_heard_while_the_trace_is_made(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text(STUCK + "trace: {policy: frame-level, frames: 1}")
+    words = ["from pathlib import Path", "from carillon.pool import study, trace"]
+    words += ["known = study.load(Path('my.yaml'))", "print('begin', flush=True)"]
+    words += ["trace.write(Path('trace.json'), known)"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "\n".join(words)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begin\n"
+    time.sleep(0.5)  # until it is at work
+    os.kill(process.pid, signal.SIGINT)
+    try:
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert err.endswith("KeyboardInterrupt\n")
 
 
 def test_a_killed_process_of_it_is_told_in_words(tmp_path: Path) -> None:

@@ -19,7 +19,14 @@ def write(file: Path, described: Described) -> int:
     """Runs the frames that the study asks for, writes their tasks, returns how many."""
     study = described.study
     frames = min(study.trace.frames, study.frames)
-    run = simulate(described, study.trace.policy, study.seeds[0], frames=frames, keep=True)
+    run = simulate(
+        described,
+        study.trace.policy,
+        study.seeds[0],
+        progress=lambda ended: True,  # Python hears Ctrl-C whenever it is asked
+        frames=frames,
+        keep=True,
+    )
     graphs = [
         described.graph(one, zero_force_parts=study.zero_force_parts)
         for one in described.served
