@@ -336,6 +336,15 @@ void bind_pool(nb::module_& core) {
       nb::sig("def device_types() -> list[dict[str, typing.Any]]"),
       "The types of devices a pool can have, with their published figures.");
   core.def(
+      "ctas_per_sm",
+      [](const std::string& device_type, std::uint32_t warps, std::uint32_t registers,
+         std::uint32_t shared_bytes) {
+        return runtime::ctas_per_sm(known_type(device_type), {1, warps, registers, shared_bytes});
+      },
+      nb::arg("device_type"), nb::arg("warps"), nb::arg("registers"), nb::arg("shared_bytes"),
+      "How many CTAs of so many warps, registers of a thread and shared bytes an SM holds at once; "
+      "0: it holds none.");
+  core.def(
       "reasons",
       [] {
         std::vector<std::string> names;

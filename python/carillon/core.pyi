@@ -254,6 +254,11 @@ def pool_profiles() -> list[str]:
 def device_types() -> list[dict[str, Any]]:
     """The types of devices a pool can have, with their published figures."""
 
+def ctas_per_sm(device_type: str, warps: int, registers: int, shared_bytes: int) -> int:
+    """
+    How many CTAs of so many warps, registers of a thread and shared bytes an SM holds at once; 0: it holds none.
+    """
+
 def reasons() -> list[str]:
     """What the numbers mean that say why."""
 

@@ -10,6 +10,7 @@ import pytest
 import synthetic_gpu as gpu
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
+from carillon.config.fields import dotted
 from carillon.pool import profile, study
 from test_cli import call
 
@@ -149,6 +150,71 @@ def test_what_is_wrong_in_a_profile_is_told_with_file_and_key(
     file = saved(tmp_path)
     gpu.write(file, json.loads(file.read_text()) | {key: value})
     assert told in complaint(tmp_path, STUDY)
+
+
+OPCODE = ("cells", 0, "opcodes", 1)  # PilotFft, of one kernel
+KERNEL = (*OPCODE, "kernels", 0)
+
+
+def changed(tree: dict[str, Any], *changes: tuple[tuple[str | int, ...], object]) -> dict[str, Any]:
+    for (*sections, name), value in changes:
+        section: Any = tree
+        for part in sections:
+            section = section[part]
+        section[name] = value
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ((*KERNEL, "ctas"), 2**40, "must be a whole number between 1 and 2147483647"),
+        ((*KERNEL, "shared_bytes"), 2**33, "must be a whole number between 0 and 232448"),
+        ((*KERNEL, "us"), 1e300, "must be a number between 0 and 1000000"),
+        ((*OPCODE, "bytes"), 1e300, "must be a number between 0 and 1000000000000"),
+        ((*OPCODE, "us"), 1e-300, "must be at least 0.001, a nanosecond"),
+        ((*OPCODE, "full_ctas"), 2**40, "must be a whole number between 0 and 2147483647"),
+        (("host", "launch_us"), 1e10, "must be a number between 0 and 1000000"),
+        (("host", "notify_us"), 1e10, "must be a number between 0 and 1000000"),
+        (("memory_gbytes_per_s",), 1e300, "must be a number between 1 and 100000"),
+    ],
+)
+def test_what_no_device_can_is_told_with_file_and_key(
+    tmp_path: Path, key: tuple[str | int, ...], value: object, told: str
+) -> None:
+    file = saved(tmp_path)
+    gpu.write(file, changed(json.loads(file.read_text()), (key, value)))
+    assert re.match(
+        rf"device\.json: {re.escape(dotted(key))} is \S+ but {told}",
+        found := (complaint(tmp_path, STUDY)),
+    ), found
+
+
+def test_a_kernel_that_fits_no_sm_is_told_in_the_profile(tmp_path: Path) -> None:
+    """An A100 has 163 KiB of shared memory for a block, an H200 227; both 65536 registers."""
+    file = saved(tmp_path)
+    known = changed(json.loads(file.read_text()), ((*KERNEL, "shared_bytes"), 200 << 10))
+    gpu.write(file, known)
+    (tmp_path / "my.yaml").write_text(STUDY)
+    study.load(tmp_path / "my.yaml")
+    gpu.write(file, known | {"type": "a100", "sms": 108})
+    assert complaint(tmp_path, STUDY.replace("h200", "a100")) == (
+        "device.json: cells[0].opcodes[1].kernels[0].shared_bytes is 204800: a block with so much "
+        "fits no SM of type a100"
+    )
+    many = (((*KERNEL, "registers"), 255), ((*KERNEL, "threads"), 1024))
+    gpu.write(file, changed(known, *many))
+    assert complaint(tmp_path, STUDY) == (
+        "device.json: cells[0].opcodes[1].kernels[0].registers is 255: a block of 1024 threads "
+        "with so many fits no SM of type h200"
+    )
+
+
+@pytest.mark.parametrize("moved", [0.0, 1e12])
+def test_a_copy_that_no_bus_can_do_is_told_with_file_and_key(tmp_path: Path, moved: float) -> None:
+    tree = changed(gpu.bench(), (("cells", 0, "opcodes", 0, "bytes"), moved))
+    with pytest.raises(ConfigError, match=r"kernels.json: cells\[0\].opcodes\[0\].bytes is "):
+        profile.of_bench(gpu.write(tmp_path / "kernels.json", tree))
 
 
 def test_what_a_profile_has_twice_is_told(tmp_path: Path) -> None:

@@ -12,15 +12,20 @@ from carillon.config.units import Base, key
 FORMAT: Literal[1] = 1
 Source = Literal["measured", "synthetic"]
 
+LEAST_GBYTES_PER_S, MOST_GBYTES_PER_S = 1e-3, 1e5  # of a bus, and the most of a memory
+_MOST_CTAS = 2**31 - 1  # of a grid's x (CUDA C++ Programming Guide, "Compute Capabilities")
+_MOST_SHARED = 227 << 10  # of a block, the most of any type (there)
+_MOST_BYTES = 1e12  # more than any device has
+
 
 class Kernel(Base):
     """What a kernel was launched with, and what the compiler gave it."""
 
-    ctas: int = key(..., "Blocks of the launch.", ge=1)
+    ctas: int = key(..., "Blocks of the launch.", ge=1, le=_MOST_CTAS)
     threads: int = key(..., "Of a block.", ge=1, le=1024)
     registers: int = key(..., "Of a thread.", ge=0, le=255)
-    shared_bytes: int = key(..., "Of a block.", ge=0)
-    us: float = key(..., "Alone, launches back to back.", "µs", ge=0)
+    shared_bytes: int = key(..., "Of a block.", ge=0, le=_MOST_SHARED)
+    us: float = key(..., "Alone, launches back to back.", "µs", ge=0, le=1e6)
 
 
 class Opcode(Base):
@@ -28,9 +33,13 @@ class Opcode(Base):
 
     opcode: str = key(..., "Its name.")
     us: float = key(..., "All its kernels alone, or the copy; 0: it failed.", "µs", ge=0, le=1e6)
-    bytes: float = key(..., "Of device memory, each once; of a copy, what it moves.", ge=0)
+    bytes: float = key(
+        ..., "Of device memory, each once; of a copy, what it moves.", ge=0, le=_MOST_BYTES
+    )
     kernels: list[Kernel] = key([], "In order.")
-    full_ctas: int = key(0, "Of all symbols at once, of the longest kernel; 0: not known.", ge=0)
+    full_ctas: int = key(
+        0, "Of all symbols at once, of the longest kernel; 0: not known.", ge=0, le=_MOST_CTAS
+    )
     full_us: float = key(0.0, "All kernels, of all symbols at once.", "µs", ge=0, le=1e6)
 
 
@@ -38,17 +47,17 @@ class FrameTimes(Base):
     """Whole frames one after the other, copies with them, by the host's clock."""
 
     frames: int = key(..., "How many.", ge=1)
-    mean: float = key(..., "Of all.", "µs", ge=0)
-    p50: float = key(..., "The median.", "µs", ge=0)
-    p99: float = key(..., "The 99th percentile.", "µs", ge=0)
-    p9999: float | None = key(None, "99.99th; null below 20 000 frames.", "µs", ge=0)
+    mean: float = key(..., "Of all.", "µs", ge=0, le=1e6)
+    p50: float = key(..., "The median.", "µs", ge=0, le=1e6)
+    p99: float = key(..., "The 99th percentile.", "µs", ge=0, le=1e6)
+    p9999: float | None = key(None, "99.99th; null below 20 000 frames.", "µs", ge=0, le=1e6)
 
 
 class Host(Base):
     """What handing over a CUDA graph takes."""
 
-    launch_us: float = key(..., "Of the call.", "µs", ge=0)
-    notify_us: float = key(..., "From there until the end is known.", "µs", ge=0)
+    launch_us: float = key(..., "Of the call.", "µs", ge=0, le=1e6)
+    notify_us: float = key(..., "From there until the end is known.", "µs", ge=0, le=1e6)
 
 
 class ProfileCell(Base):
@@ -69,8 +78,12 @@ class Clocks(Base):
 class CopyRates(Base):
     """Of a symbol's samples, from and to pinned host memory."""
 
-    to_device_gbytes_per_s: float = key(..., "From the host.", "GB/s", ge=1e-3, le=1e5)
-    from_device_gbytes_per_s: float = key(..., "To the host.", "GB/s", ge=1e-3, le=1e5)
+    to_device_gbytes_per_s: float = key(
+        ..., "From the host.", "GB/s", ge=LEAST_GBYTES_PER_S, le=MOST_GBYTES_PER_S
+    )
+    from_device_gbytes_per_s: float = key(
+        ..., "To the host.", "GB/s", ge=LEAST_GBYTES_PER_S, le=MOST_GBYTES_PER_S
+    )
 
 
 class DeviceProfile(Base):
@@ -85,7 +98,9 @@ class DeviceProfile(Base):
     driver: str = key(..., "Its version.")
     clocks: Clocks = key(..., "Of the device.")
     sms: int = key(..., "Of the device.", ge=1, le=1024)
-    memory_gbytes_per_s: float = key(..., "Of a copy within it, read and write.", "GB/s", ge=1)
+    memory_gbytes_per_s: float = key(
+        ..., "Of a copy within it, read and write.", "GB/s", ge=1, le=MOST_GBYTES_PER_S
+    )
     link: CopyRates | None = key(None, "Of its bus; null: no copy was measured.")
     host: Host = key(..., "What the host takes.")
     cells: Annotated[list[ProfileCell], Field(min_length=1)] = key(..., "What was measured in.")
@@ -146,7 +161,9 @@ class Bench(_Open):
     sm_mhz: int = key(..., "Clock of the SMs.", "MHz", ge=1)
     memory_mhz: int = key(..., "Clock of the memory.", "MHz", ge=1)
     driver: int = key(..., "13000: one for CUDA 13.0.", ge=1)
-    measured_copy_gbytes_per_s: float = key(..., "Within the device.", "GB/s", ge=1)
+    measured_copy_gbytes_per_s: float = key(
+        ..., "Within the device.", "GB/s", ge=1, le=MOST_GBYTES_PER_S
+    )
     host: Host = key(..., "What the host takes.")
     cells: list[BenchCell] = key(..., "Each cell; none where it ended before.")
     rows: list[BenchRow] = key([], "Kernels by themselves, and frames without copies.")

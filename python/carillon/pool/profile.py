@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,10 +16,13 @@ from carillon import core
 from carillon.config import ConfigError, Problem
 from carillon.config.device_profile import (
     FORMAT,
+    LEAST_GBYTES_PER_S,
+    MOST_GBYTES_PER_S,
     Bench,
     Clocks,
     CopyRates,
     DeviceProfile,
+    Kernel,
     Opcode,
     ProfileCell,
 )
@@ -32,6 +35,7 @@ NEAR = 0.1  # of the measured latency, that the simulated one may be off
 _COPIES = ("Load", "Store")
 _WARP = 32
 _ENDLESS_MS = 1e4
+_LEAST_US = 1e-3  # the engine counts in ns
 # What takes the same whatever the value is, and what the other direction has.
 _INDIFFERENT = ("cell.cell_id", "cell.ring", "cell.deadlines.", "cell.pilots.root")
 _MOST_BYTES = 1 << 24
@@ -40,6 +44,7 @@ _MOST_TOLD = 4  # of what is wrong in a file
 M = TypeVar("M", bound=BaseModel)
 Kernels = list[tuple[str, list[int], float, float, int, float]]
 Measured = tuple[str, Kernels]  # as core.simulate_pool takes it
+Finding = tuple[str, str]  # key and message
 
 
 def few(problems: list[Problem]) -> list[Problem]:
@@ -122,7 +127,7 @@ def of_bench(file: Path) -> DeviceProfile:
         clocks=Clocks(sm_mhz=bench.sm_mhz, memory_mhz=bench.memory_mhz),
         sms=bench.sms,
         memory_gbytes_per_s=bench.measured_copy_gbytes_per_s,
-        link=_link([opcode for cell in bench.cells for opcode in cell.opcodes]),
+        link=_link(bench, file),
         host=bench.host,
         cells=[
             ProfileCell(format=keys_of(cell.format), opcodes=cell.opcodes, frame_us=cell.frame_us)
@@ -133,15 +138,24 @@ def of_bench(file: Path) -> DeviceProfile:
     return profile
 
 
-def _link(opcodes: list[Opcode]) -> CopyRates | None:
+def _link(bench: Bench, file: Path) -> CopyRates | None:
     """Of the largest copy each way: of small ones most is the time to begin."""
     rates = []
     for name in _COPIES:
-        own = [opcode for opcode in opcodes if opcode.opcode == name and opcode.us]
+        own = [
+            (opcode, f"cells[{place}].opcodes[{number}].bytes")
+            for place, cell in enumerate(bench.cells)
+            for number, opcode in enumerate(cell.opcodes)
+            if opcode.opcode == name and opcode.us
+        ]
         if not own:
             return None
-        most = max(own, key=lambda opcode: opcode.bytes)
+        most, key = max(own, key=lambda found: found[0].bytes)
         rates.append(most.bytes / most.us / 1e3)
+        if not LEAST_GBYTES_PER_S <= rates[-1] <= MOST_GBYTES_PER_S:
+            message = f"is {most.bytes:g} in {most.us:g} µs, {rates[-1]:g} GB/s, but a bus has "
+            message += f"between {LEAST_GBYTES_PER_S:g} and {MOST_GBYTES_PER_S:g}"
+            raise ConfigError([Problem(str(file), 0, key, message)])
     return CopyRates(to_device_gbytes_per_s=rates[0], from_device_gbytes_per_s=rates[1])
 
 
@@ -155,34 +169,54 @@ def _is_profile(file: Path) -> bool:
 
 def _check(profile: DeviceProfile, file: Path) -> None:
     """What crosses keys; raises ConfigError."""
+    wrong = [Problem(str(file), 0, key, message) for key, message in _findings(profile)]
+    if wrong:
+        raise ConfigError(few(wrong))
+
+
+def _findings(profile: DeviceProfile) -> Iterator[Finding]:
     known = {kind["name"]: kind["sms"] for kind in core.device_types()}
-    wrong = []
     if profile.sms != known[profile.type]:
-        message = f"is {profile.sms} but a pool's {profile.type} has {known[profile.type]}"
-        wrong.append(Problem(str(file), 0, "sms", message))
+        yield "sms", f"is {profile.sms} but a pool's {profile.type} has {known[profile.type]}"
     try:
         date.fromisoformat(profile.date)
     except ValueError:
-        message = f"is '{profile.date}' but must be a day, such as 2026-01-31"
-        wrong.append(Problem(str(file), 0, "date", message))
-    names = set(core.opcodes())
+        yield "date", f"is '{profile.date}' but must be a day, such as 2026-01-31"
     for place, cell in enumerate(profile.cells):
+        before: set[str] = set()
         for number, opcode in enumerate(cell.opcodes):
             at = f"cells[{place}].opcodes[{number}]"
-            if opcode.opcode not in names:
-                message = f"is '{opcode.opcode}', which is no opcode"
-                wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
-            elif any(opcode.opcode == other.opcode for other in cell.opcodes[:number]):
-                message = f"is '{opcode.opcode}' again; have each opcode once"
-                wrong.append(Problem(str(file), 0, f"{at}.opcode", message))
-            elif opcode.us == 0:
-                message = f"is 0: {opcode.opcode} failed on the device"
-                wrong.append(Problem(str(file), 0, f"{at}.us", message))
-            elif opcode.opcode not in _COPIES and not opcode.kernels:
-                message = f"is empty but {opcode.opcode} is no copy"
-                wrong.append(Problem(str(file), 0, f"{at}.kernels", message))
-    if wrong:
-        raise ConfigError(few(wrong))
+            yield from _of_opcode(opcode, at, before)
+            yield from _of_kernels(opcode.kernels, at, profile.type)
+            before.add(opcode.opcode)
+
+
+def _of_opcode(opcode: Opcode, at: str, before: Set[str]) -> Iterator[Finding]:
+    if opcode.opcode not in core.opcodes():
+        yield f"{at}.opcode", f"is '{opcode.opcode}', which is no opcode"
+    elif opcode.opcode in before:
+        yield f"{at}.opcode", f"is '{opcode.opcode}' again; have each opcode once"
+    elif opcode.us == 0:
+        yield f"{at}.us", f"is 0: {opcode.opcode} failed on the device"
+    elif opcode.us < _LEAST_US:
+        yield f"{at}.us", f"is {opcode.us:g} but must be at least {_LEAST_US:g}, a nanosecond"
+    elif opcode.opcode not in _COPIES and not opcode.kernels:
+        yield f"{at}.kernels", f"is empty but {opcode.opcode} is no copy"
+
+
+def _of_kernels(kernels: Sequence[Kernel], at: str, device: str) -> Iterator[Finding]:
+    """Those that cannot have run on such a device."""
+    for number, kernel in enumerate(kernels):
+        warps = -(-kernel.threads // _WARP)
+        if core.ctas_per_sm(device, warps, kernel.registers, kernel.shared_bytes):
+            continue
+        key = f"{at}.kernels[{number}]"
+        if core.ctas_per_sm(device, warps, kernel.registers, 0):
+            message = f"is {kernel.shared_bytes}: a block with so much fits no SM of type {device}"
+            yield f"{key}.shared_bytes", message
+        else:
+            message = f"is {kernel.registers}: a block of {kernel.threads} threads with so many"
+            yield f"{key}.registers", f"{message} fits no SM of type {device}"
 
 
 def keys_of(text: str) -> dict[str, str]:
