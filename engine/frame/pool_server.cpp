@@ -33,7 +33,7 @@ void check_fit(const PoolGraph& cell, const PoolModel& model) {
       const Footprint& footprint = cell.work[i].footprint;
       if (footprint.ctas != 0 && ctas_per_sm(*device.type, footprint) == 0)
         throw std::invalid_argument(std::string(kOpNames[cell.graph[i].opcode]) +
-                                    ": its kernel fits no SM of a " +
+                                    ": its kernel fits no SM of type " +
                                     std::string(device.type->name));
     }
 }
@@ -49,7 +49,7 @@ void check_memory(const PoolGraph& cell, const PoolModel& model) {
     const std::uint64_t has = device.memory != 0 ? device.memory : device.type->memory_bytes;
     if (bytes > has)
       throw std::invalid_argument("a frame's results take " + std::to_string(bytes) +
-                                  " bytes, the memory of a " + std::string(device.type->name) +
+                                  " bytes, a device of type " + std::string(device.type->name) +
                                   " has " + std::to_string(has));
   }
 }

@@ -104,6 +104,10 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
             "deadline_ms: 0.5",
             "my.yaml:5: deadline_ms is 0.5 ms but the last symbol to receive ends after 1 ms",
         ),
+        (
+            "ring: 9\napart_ms: 1.0e+300",
+            "my.yaml:6: apart_ms is 1e+300 but must be a number between 0 and 1000000",
+        ),
         ("policies: [best]", "my.yaml:5: policies[0] is 'best' but must be frame-level, "),
     ],
 )
@@ -276,10 +280,16 @@ def test_a_key_that_may_be_null_says_what_else_it_may_be(tmp_path: Path) -> None
 
 
 def test_memory_that_holds_no_frame_is_an_error(tmp_path: Path) -> None:
-    text = SMALL.replace("count: 2}", "count: 2, memory_gbytes: 0.0001}", 1)
+    text = SMALL.replace("[{", "\n  - {type: h200}\n  - {", 1).replace("}]\nc", "}\nc")
+    text = text.replace("count: 2}", "count: 2, memory_gbytes: 0.0001}")
     (message,) = complaints(tmp_path, text)
-    assert "results take" in message
-    assert "100000" in message
+    assert message.startswith(
+        "my.yaml:3: devices[1].memory_gbytes is 0.0001 GB but a frame's results take 0.0"
+    )
+    servers = SMALL.replace("devices: [{", "servers: [{devices: [{type: a100}]}, {devices: [{")
+    servers = servers.replace("count: 2}]", "memory_gbytes: 0.0001}]}]")
+    (message,) = complaints(tmp_path, servers)
+    assert message.startswith("my.yaml:1: servers[1].devices[0].memory_gbytes is 0.0001 GB but")
 
 
 def test_a_lost_device_costs_time_and_no_frames(tmp_path: Path) -> None:

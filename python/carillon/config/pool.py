@@ -203,7 +203,11 @@ class PoolStudy(Base):
         le=64,
     )
     apart_ms: float = key(
-        0.0, "How much later each cell's frames start than those of the one before.", "ms", ge=0
+        0.0,
+        "How much later each cell's frames start than those of the one before.",
+        "ms",
+        ge=0,
+        le=1e6,
     )
     ring: int = key(8, "Frames of a cell that may be under way.", ge=1, le=64)
     zero_force_parts: int = key(1, "Parts by frequency of a zero-forcing task.", ge=1, le=64)

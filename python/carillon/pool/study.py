@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,9 @@ _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every 
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 
-_NO_TIME = "the device profile has no time of "  # as the engine says it
+# As the engine says it.
+_NO_TIME = "the device profile has no time of "
+_SHORT = re.compile(r"a frame's results take (\d+) bytes, a device of type (\w+) has (\d+)")
 
 Finding = tuple[Key, str]
 
@@ -229,8 +232,21 @@ def _refusal(described: Described, file: Path, lines: dict[Key, int], told: str)
         return _missing(described, described.profile, file.parent / described.study.profile, opcode)
     word, _, message = told.partition(" ")
     keys = {"deadline": "deadline_ms", "zero_force_parts": "zero_force_parts"}
-    finding = ((keys[word],), message) if word in keys else ((), told)
+    finding: Finding = ((keys[word],), message) if word in keys else ((), told)
+    if short := _SHORT.fullmatch(told):
+        finding = _of_memory(described.study, int(short[1]), short[2], int(short[3]))
     return _problem(file, lines, *finding)
+
+
+def _of_memory(study: PoolStudy, asked: int, device: str, has: int) -> Finding:
+    """Which devices of that type have so few bytes."""
+    key = next(
+        (*key, place, "memory_gbytes")
+        for key, groups in _groups(study)
+        for place, group in enumerate(groups)
+        if group.type == device and _memory(group) == has
+    )
+    return key, f"is {has / 1e9:.6g} GB but a frame's results take {asked / 1e9:.6g} GB"
 
 
 def _missing(described: Described, profile: DeviceProfile, file: Path, opcode: str) -> Problem:
@@ -461,13 +477,21 @@ def fabric(server: Server, fallback_cores: int = 0) -> tuple[list[Node], list[De
     found: list[Device] = []
     for group in server.devices:
         for _ in range(group.count):
-            memory = round(1e9 * (group.memory_gbytes or 0))
-            found.append((group.type, len(nodes), group.queues, group.reserved_sms, memory))
+            place = (group.type, len(nodes), group.queues, group.reserved_sms)
+            found.append((*place, _memory(group)))
             name = f"device {len(found) - 1}"
             nodes.append((name, chassis[group.chassis], *_rates(links.device)))
     if fallback_cores:
         found.append((HOST, 0, _HOST_QUEUES, _HOST_CORES - fallback_cores, 0))
     return nodes, found
+
+
+def _memory(group: Devices) -> int:
+    """Bytes of each."""
+    if group.memory_gbytes is not None:
+        return round(1e9 * group.memory_gbytes)
+    known = {kind["name"]: int(kind["memory_bytes"]) for kind in core.device_types()}
+    return known[group.type]
 
 
 def _rates(link: Link) -> tuple[float, float]:
