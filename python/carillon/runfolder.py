@@ -7,6 +7,8 @@ import os
 import platform
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,6 +73,22 @@ def made(path: Path) -> Path:
         raise RunFolderError(
             f"{path} cannot hold results: {reason}; name another --folder"
         ) from error
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """Another path to write to; then `file` is what was written there, or as it was before.
+
+    Raises OSError with the file's name, which that of a full disk has not.
+    """
+    partial = file.with_name(f".partial-{file.name}")
+    try:
+        yield partial
+        partial.replace(file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -365,6 +366,21 @@ def test_json_alone_is_on_standard_output(tmp_path: Path) -> None:
     assert told["simulated"] is True
     assert told["configuration"]["frames"] == 20
     assert "nothing is measured" in done.stderr
+
+
+def narrow() -> None:
+    """A limit on the size of files stands for a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+
+def test_a_full_disk_is_told_with_the_file_that_it_has_no_room_for(tmp_path: Path) -> None:
+    text = SMALL.replace("frames: 60", "frames: 2000") + "policies: [frame-level]"
+    (tmp_path / "my.yaml").write_text(text)
+    words = [sys.executable, "-m", "carillon", "simulate", "my.yaml", "--folder", "out"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, preexec_fn=narrow)
+    assert done.returncode == 1
+    assert done.stderr == "carillon: out/frames.csv: File too large\n"
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["result.json"]
 
 
 LONG = SMALL.replace("frames: 60", "frames: 5000000")

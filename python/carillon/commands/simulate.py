@@ -159,7 +159,8 @@ def _write(
     from carillon.plots import pool as picture  # with matplotlib, which takes its time
 
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (target / "result.json").write_text(text + "\n", encoding="utf-8")
+    with runfolder.whole(target / "result.json") as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
     _write_frames(target / "frames.csv", outcomes)
     names = ["result.json", "frames.csv"]
     if described.study.trace.frames:
@@ -171,7 +172,10 @@ def _write(
 
 def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
     reasons = core.reasons()
-    with file.open("w", newline="", encoding="utf-8") as stream:
+    with (
+        runfolder.whole(file) as partial,
+        partial.open("w", newline="", encoding="utf-8") as stream,
+    ):
         writer = csv.writer(stream)
         writer.writerow(
             ["policy", "seed", "cell", "began_ms", "latency_ms", "done", "why", "devices", "server"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from carillon import core
+from carillon import core, runfolder
 from carillon.pool.study import Described, simulate
 
 Event = dict[str, Any]
@@ -46,9 +46,9 @@ def write(file: Path, described: Described) -> int:
         },
         "traceEvents": [*_names(described, tasks), *tasks],
     }
-    file.write_text(
-        json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n"
+    with runfolder.whole(file) as partial:
+        partial.write_text(text, encoding="utf-8")
     return len(tasks)
 
 
