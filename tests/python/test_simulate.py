@@ -1,19 +1,23 @@
 """`carillon simulate`: its file, what it leaves, and what its figures say."""
 
 import csv
+import dataclasses
 import json
+import multiprocessing
 import os
 import resource
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from carillon import core
+from carillon.commands import simulate as command
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
 from carillon.config.pool import POLICIES, PROFILES, DeviceType, PoolStudy
@@ -467,6 +471,37 @@ def test_a_killed_process_of_it_is_told_in_words(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err == "carillon: a process of the simulation was killed: is memory short?\n"
+
+
+def kill_the_second(requests: Sequence[running.Request]) -> list[running.Outcome | None]:
+    """Of two requests of one process: as soon as frames of the second have ended."""
+
+    def progress(ended: int) -> None:
+        if ended > requests[0].frames:
+            for process in multiprocessing.active_children():
+                process.kill()
+
+    return running.run_all(requests, 1, progress, lambda: False)
+
+
+def test_what_is_whole_outlives_a_killed_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_all(requests: Sequence[running.Request], *_: object) -> list[running.Outcome | None]:
+        first, second = requests
+        endless = second.described.study.model_copy(update={"frames": 5_000_000})
+        longer = dataclasses.replace(second.described, study=endless)
+        return kill_the_second([first, dataclasses.replace(second, described=longer)])
+
+    monkeypatch.setattr(command, "run_all", run_all)
+    (tmp_path / "my.yaml").write_text(SMALL + "policies: [adaptive, frame-level]")
+    with pytest.raises(running.KilledError, match="is memory short"):
+        simulate(str(tmp_path / "my.yaml"), None, 1, tmp_path / "out", as_json=False)
+    told = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert told["whole"] is False
+    assert [(row["policy"], row["done"]) for row in told["policies"]] == [("adaptive", 50)]
+    frames = (tmp_path / "out" / "frames.csv").read_text().splitlines()
+    assert len(frames) == 1 + 60
 
 
 def _command(process: str) -> bytes:

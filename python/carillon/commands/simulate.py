@@ -20,7 +20,7 @@ from carillon.daemon import Interrupts
 from carillon.pool import profile as profiles
 from carillon.pool import trace
 from carillon.pool.economy import price
-from carillon.pool.running import NOWHERE, Outcome, Request, run_all
+from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
 from carillon.pool.study import Bound, Described, bound, hardware, load
 from carillon.pool.summary import Summary, summarize
 
@@ -34,7 +34,8 @@ def simulate(
 ) -> None:
     """Runs every policy with every seed; writes result.json, frames.csv, trace.json and plots.
 
-    When it is stopped, what is whole by then, and KeyboardInterrupt.
+    When it is stopped, what is whole by then, and KeyboardInterrupt; when one of its processes is
+    killed, that and KilledError.
     """
     described = load(examples.resolve("pools", name), frames)
     feeds = bound(described)
@@ -48,8 +49,13 @@ def simulate(
     requests = [
         Request(described, policy, seed) for policy in study.policies for seed in study.seeds
     ]
+    killed = None
     with Interrupts() as interrupts:
-        outcomes = _run(described.name, requests, workers, console, interrupts)
+        try:
+            found = _run(described.name, requests, workers, console, interrupts)
+        except KilledError as error:
+            found, killed = error.outcomes, error
+    outcomes = [outcome for outcome in found if outcome is not None]
     if outcomes:
         summaries = summarize(described, outcomes)
         about = _about(described, feeds, summaries, whole=len(outcomes) == len(requests))
@@ -63,7 +69,7 @@ def simulate(
     if len(outcomes) < len(requests):
         what = "runs are missing" if outcomes else "no run is whole, nothing was written"
         console.print(f"stopped early; {what}", style="dim")
-        raise KeyboardInterrupt
+        raise killed or KeyboardInterrupt
 
 
 def _run(
@@ -72,17 +78,16 @@ def _run(
     workers: int,
     console: Console,
     interrupts: Interrupts,
-) -> list[Outcome]:
-    """Those that were not stopped, with a bar of the frames that have ended."""
+) -> Sequence[Outcome | None]:
+    """With a bar of the frames that have ended."""
     with frames_bar(console) as progress:
         bar = progress.add_task(title, total=sum(request.frames for request in requests))
-        found = run_all(
+        return run_all(
             requests,
             workers,
             lambda ended: progress.update(bar, completed=ended),
             lambda: interrupts.count > 0,
         )
-    return [outcome for outcome in found if outcome is not None]
 
 
 def frames_bar(console: Console) -> Progress:

@@ -65,6 +65,14 @@ class Outcome:
     end: float
 
 
+class KilledError(CarillonError):
+    """A process was killed, and all others with it; `outcomes` has the runs that were whole."""
+
+    def __init__(self, outcomes: Sequence[Outcome | None]) -> None:
+        self.outcomes = outcomes
+        super().__init__("a process of the simulation was killed: is memory short?")
+
+
 def run_all(
     requests: Sequence[Request],
     workers: int,
@@ -73,7 +81,7 @@ def run_all(
 ) -> list[Outcome | None]:
     """The outcomes in the order of the requests, whoever was first; None: it was stopped.
 
-    `progress`: called now and then with the frames that have ended.
+    `progress`: called now and then with the frames that have ended. Raises KilledError.
     """
     spawn = multiprocessing.get_context("spawn")
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
@@ -86,19 +94,18 @@ def run_all(
                 stop.value = 1
                 for future in futures:
                     future.cancel()
-    return [_result(future, stopped) for future in futures]
+    outcomes = [_result(future) for future in futures]
+    if any(map(_killed, futures)) and not stopped():  # what stops this process may kill others
+        raise KilledError(outcomes)
+    return outcomes
 
 
-def _result(future: Future[Outcome | None], stopped: Callable[[], bool]) -> Outcome | None:
-    """None, too, when what stops this process has killed the one that was at work."""
-    if future.cancelled():
-        return None
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        if stopped():
-            return None
-        raise CarillonError("a process of the simulation was killed: is memory short?") from error
+def _result(future: Future[Outcome | None]) -> Outcome | None:
+    return None if future.cancelled() or _killed(future) else future.result()
+
+
+def _killed(future: Future[Outcome | None]) -> bool:
+    return not future.cancelled() and isinstance(future.exception(), BrokenProcessPool)
 
 
 def _until_done(futures: Sequence[Future[Outcome | None]]) -> Iterator[None]:
