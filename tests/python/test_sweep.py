@@ -19,6 +19,7 @@ from carillon.config import ConfigError
 from carillon.config.fields import walk
 from carillon.config.sweep import Plot, Sweep
 from carillon.plots import sweep as picture
+from carillon.ranges import MOST_POINTS
 from carillon.sweep import grid, table
 from carillon.sweep.engines import EngineError
 from carillon.sweep.mpi import MpiError, MpiJob
@@ -76,6 +77,10 @@ def ended(folder: Path) -> list[dict[str, Any]]:
             "3: grid.snr varies, but {snr} is nowhere in the command or its files",
         ),
         ("command: ['{a}']\ngrid:\n  a: 1:0:2", "3: grid.a '1:0:2' never reaches its stop"),
+        (
+            "command: ['{a}']\ngrid:\n  a: 1:1:1001",
+            "3: grid.a '1:1:1001' has more than 1000 points",
+        ),
         ("command: ['{a}']\ngrid:\n  a: []", "3: grid.a is empty but must have a value"),
         ("command: ['{a}']\ngrid:\n  a: [1, 1.0]", "3: grid.a has a value twice"),
         (
@@ -176,6 +181,12 @@ def test_a_longer_grid_keeps_the_tasks_that_there_were(tmp_path: Path) -> None:
 def test_the_page_explains_every_key() -> None:
     page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
     assert [path[-1] for path, _ in walk(Sweep) if f"`{path[-1]}`" not in page] == []
+
+
+def test_the_page_says_how_large_a_grid_may_be() -> None:
+    page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    runs = f"{grid.MOST_TASKS:,}".replace(",", " ")
+    assert f"at most {MOST_POINTS} points, a sweep {runs} runs" in page
 
 
 # --- Results --------------------------------------------------------------------------------------
