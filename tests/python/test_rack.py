@@ -60,6 +60,14 @@ def run(folder: Path, text: str) -> tuple[dict[str, Any], list[dict[str, str]]]:
             "my.yaml:7: faults[0] must name either a device or a server",
         ),
         (
+            "economy: {prices: {host: 1.0e+308}}",
+            "my.yaml:7: economy.prices.host is 1e+308 but must be a number between 0 and",
+        ),
+        (
+            "economy: {host_watts: 1.0e+308}",
+            "my.yaml:7: economy.host_watts is 1e+308 but must be a number between 0 and 1000000",
+        ),
+        (
             "faults: [{at_ms: 1, device: 0, server: 0, event: lost}]",
             "my.yaml:7: faults[0] must name either a device or a server",
         ),

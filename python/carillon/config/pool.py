@@ -76,17 +76,17 @@ class Switch(Base):
 class Prices(Base):
     """Assumed, in one currency."""
 
-    host: float = key(20_000.0, "A server without its devices.", ge=0)
-    v100: float = key(5_000.0, "A device.", ge=0)
-    a100: float = key(10_000.0, "A device.", ge=0)
-    h100: float = key(30_000.0, "A device.", ge=0)
-    h200: float = key(35_000.0, "A device.", ge=0)
+    host: float = key(20_000.0, "A server without its devices.", ge=0, le=1e12)
+    v100: float = key(5_000.0, "A device.", ge=0, le=1e12)
+    a100: float = key(10_000.0, "A device.", ge=0, le=1e12)
+    h100: float = key(30_000.0, "A device.", ge=0, le=1e12)
+    h200: float = key(35_000.0, "A device.", ge=0, le=1e12)
 
 
 class Economy(Base):
     """What servers draw and cost: assumed, but for the devices' published power limits."""
 
-    host_watts: float = key(700.0, "Of a server without its devices, always.", "W", ge=0)
+    host_watts: float = key(700.0, "Of a server without its devices, always.", "W", ge=0, le=1e6)
     idle_share: float = key(
         0.2, "Of a device's power limit, when idle; the rest goes with its busy SMs.", ge=0, le=1
     )
