@@ -1,10 +1,12 @@
 // Carillon's schedule for a pool: the granularity is chosen anew for every frame. When a frame
-// comes, its course is forecast on one device, on two, and so on, from what every device and every
-// link to it has planned and from what the frame's instructions and copies take; it is laid out on
-// as many as make it soonest, and on fewer when they are nearly as good. A symbol is issued as a
-// whole when its samples are there, or behind what it waits for when it receives none, so that
-// neither the host nor the signal of a kernel's end is waited for. A frame that could not be in
-// time is refused: what it would cost serves the others.
+// comes, its course is forecast from a home of each type of device, on it alone, with another one,
+// and so on, from what every device and every link to it has planned and from what the frame's
+// instructions and copies take; it is laid out on as many as make it soonest, and on fewer when
+// they are nearly as good. The parts of its zero-forcing are shared only by devices that are idle:
+// what one frame gains by that, others lose to copies. A symbol is issued as a whole when its
+// samples are there, or behind what it waits for when it receives none, so that neither the host
+// nor the signal of a kernel's end is waited for. A frame that could not be in time is refused:
+// what it would cost serves the others.
 #pragma once
 
 #include "runtime/policies/pool/placement.hpp"
