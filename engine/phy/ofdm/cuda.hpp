@@ -28,7 +28,8 @@ struct OfdmView {
 OfdmView view(const OfdmPlan& plan, const Complex* roots);
 
 /// A symbol's samples, of each antenna from where its packet lies, which the device reaches:
-/// `samples`, a multiple of 4, from the skip-th on. All is 4-byte aligned.
+/// `samples`, a multiple of 4, from the skip-th on. All is 4-byte aligned. Packets may change while
+/// they are read, if what comes of it is not used.
 struct GatherTask {
   std::uint32_t antennas, skip, samples;
   const std::int16_t* const* packets;  ///< [antenna] null: it did not come
