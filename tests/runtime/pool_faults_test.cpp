@@ -1,4 +1,5 @@
 // What befalls the devices of a pool: losses, hangs, want of memory, and what has to run again.
+#include <set>
 #include <vector>
 
 #include "runtime/pool_scenario.hpp"
@@ -50,6 +51,43 @@ TEST(Pool, OnlyWhatIsNowhereElseRunsAgain) {
     EXPECT_EQ(course.count(Kind::Done), 1U);
     EXPECT_TRUE(course.runs() == expected.runs) << "device " << expected.dies;
   }
+}
+
+// Ten data symbols, one a unit, each done when the next comes; what they read takes longer to copy
+// than one of them to do. With the last two left to do, adaptive keeps these together; all ten
+// would be better on two devices.
+TEST(Pool, WhatIsOverDoesNotSpreadWhatIsLeft) {
+  GraphBuilder builder;
+  const Work load{.moved = 1, .output = 1};
+  std::vector<Work> work{load, full_kernel(1)};
+  work.back().output = 1'200'000;
+  builder.add({.opcode = 0, .step = 0});
+  builder.add({.opcode = 1, .step = 0});
+  for (std::uint16_t s = 1; s <= 10; ++s) {
+    builder.add({.opcode = 0, .step = s, .release = s * kUnit});
+    builder.add({.opcode = 2, .step = s});
+    builder.add({.opcode = 3, .step = s});
+    work.insert(work.end(), {load, full_kernel(1), Work{.moved = 1}});
+  }
+  builder.depend(0, 1);
+  for (std::uint16_t kernel = 3; kernel < work.size(); kernel = kernel + 3) {
+    builder.depend(1, kernel);
+    builder.depend(static_cast<std::uint16_t>(kernel - 1), kernel);
+    builder.depend(kernel, static_cast<std::uint16_t>(kernel + 1));
+  }
+  Scenario scenario;
+  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.model = bare_pool(3);
+  scenario.frames = {{0, {0, 0}}};
+  const Tick dies = 19 * kUnit / 2;
+  scenario.model.faults = {{dies, 0, Fault::Kind::Lost, kUnit / 10}};
+  const Course course(scenario, "adaptive");
+  EXPECT_EQ(course.count(Kind::Done), 1U);
+  std::set<std::uint32_t> before, after;
+  for (const Execution& each : course.log())
+    (each.start < dies ? before : after).insert(each.device);
+  EXPECT_TRUE(before == std::set<std::uint32_t>{0});
+  EXPECT_EQ(after.size(), 1U);
 }
 
 TEST(Pool, WhatDiedWithItsOnlyDeviceRunsAgainWhenThatIsBack) {

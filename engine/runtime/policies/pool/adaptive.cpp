@@ -42,6 +42,7 @@ void Adaptive::prepare(const View& view) {
   links_.resize(2 * devices + 2);
   lanes_.resize(links_.size());
   forecast_.resize(most);
+  wanted_.resize(most);
   there_.resize(most * devices);
   messages_.reserve(2 * most * devices);  // for each result, to every device
 }
@@ -142,17 +143,34 @@ Tick Adaptive::forecast(const View& view, FrameRef frame, const Layout& layout) 
   return done;
 }
 
+// What is to be done: all that is not over, and what it needs of what died with its device.
+void Adaptive::find_wanted(const View& view, FrameRef frame) {
+  const Graph& graph = view.board[frame.cell].graph();
+  for (std::size_t left = graph.size(); left > 0; --left) {
+    const auto i = static_cast<std::uint16_t>(left - 1);
+    const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
+    const std::uint16_t device = plan(view, instance(view, frame, i)).device;
+    const bool over = status.state >= InstructionStatus::State::Committed;
+    const bool here = device != kNowhere && up(view, device);
+    const auto next = graph[i].successors;
+    wanted_[i] = status.chunks != 0 && (!over || here ||
+                                        std::any_of(next.begin(), next.end(),
+                                                    [&](std::uint16_t n) { return wanted_[n]; }));
+  }
+}
+
 // To devices; what has one keeps it, and its end.
 void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
   std::uint32_t turn = 0, part = 0;
   std::uint16_t step = pilots;
+  find_wanted(view, frame);
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     const Instruction& instruction = graph[i];
     const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
     forecast_[i] = {kNever, kNowhere};
-    if (status.chunks == 0) continue;
+    if (!wanted_[i]) continue;
     const Plan& mine = plan(view, instance(view, frame, i));
     if (mine.device != kNowhere && up(view, mine.device)) {
       const bool over = status.state >= InstructionStatus::State::Committed;

@@ -58,6 +58,7 @@ class Adaptive final : public Placement {
   std::uint16_t device_of(const Layout& layout, std::uint32_t turn) const;
   static std::uint32_t coming(const View& view, FrameRef frame);
   Tick forecast(const View& view, FrameRef frame, const Layout& layout);
+  void find_wanted(const View& view, FrameRef frame);
   void assign(const View& view, FrameRef frame, const Layout& layout);
   Tick after(const View& view, const InstanceId& id, std::uint16_t device);
   Tick run(const View& view, const InstanceId& id, std::uint16_t device, Tick wanted);
@@ -79,6 +80,7 @@ class Adaptive final : public Placement {
   std::vector<Tick> computes_;  // [device] until when it works for the frame
   std::vector<Tick> lanes_;     // [link] until when it carries the frame's messages
   std::vector<Message> messages_;
+  std::vector<bool> wanted_;    // [instruction]
   std::vector<Step> forecast_;  // [instruction]
   std::vector<Tick> there_;     // [instruction][device] when its result is
   Rescue rescue_;               // that it was made for
