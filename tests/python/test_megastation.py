@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from carillon.commands import megastation as command
 from carillon.commands.study import Choice, study
-from carillon.config.pool import POLICIES, Devices, PoolStudy, RadioUnits
+from carillon.config.pool import POLICIES, Devices, Jitter, PoolStudy, RadioUnits
 from carillon.daemon import Interrupts
 from carillon.pool.running import Outcome, Request
 from carillon.pool.study import simulate
@@ -32,6 +32,7 @@ def point(policy: str, **figures: object) -> Point:
         "frames": 100,
         "late": 0,
         "mean_ms": 1.0,
+        "still_ms": 1.0,
         "tail": "p90",
         "tail_ms": 2.0,
         "latency_parts": 1,
@@ -187,8 +188,12 @@ def test_all_policies_of_a_case_meet_the_same_frames(name: str) -> None:
         split = {one.policies[0] for one in studies if one.zero_force_parts > 1}
         assert split <= {"scoreboard", "adaptive"}
         same = {"policies", "zero_force_parts"}
-        for_latency = [one for one in studies if one.at_once == case.pool.at_once]
-        assert len({one.model_dump_json(exclude=same) for one in for_latency}) == 1
+        paced = [one for one in studies if one.at_once == case.pool.at_once]
+        still = [one for one in paced if one.jitter == Jitter(kernel=0, launch=0)]
+        for_latency = [one for one in paced if one not in still]
+        assert len(still) == len(for_latency)
+        for alike in (still, for_latency):
+            assert len({one.model_dump_json(exclude=same) for one in alike}) == 1
         assert len({request.seed for request in asked}) == 1
         whole = sum(request.frames for request in asked)
         assert frames_in_all(dataclasses.replace(figure, cases=[case]), 1000) == whole
@@ -251,6 +256,7 @@ def test_a_study_leaves_every_point_and_says_that_it_is_simulated(
         rows = list(csv.DictReader(stream))
     policies = figure.cases[0].pool.policies
     assert [row["policy"] for row in rows] == policies
+    assert all(0.2 < float(row["still_ms"]) < 4 for row in rows)
     assert len(rows) == len(told["points"])
     assert {row["source"] for row in rows} == {"simulated"}
     assert len(told["beside_published"]) == len(figure.claims)

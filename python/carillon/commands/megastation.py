@@ -32,6 +32,8 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
     console = Console(stderr=as_json, highlight=False, markup=False)
     console.print(WARNING.format(profile="megastation"), soft_wrap=True)
     frames = frames or figure.frames
+    if figure.picture == "timeline" and frames < figure.frames:
+        console.print(f"{frames} frames end before the last GPU is back: {figure.frames} do not")
     with Interrupts() as interrupts:
         found = _collect(figure, frames, console, interrupts)
     if found:
@@ -42,7 +44,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
             print(json.dumps(about, indent=2, ensure_ascii=False))
         # What is said of all cases is not said of some.
         claims = [] if interrupts.count else [_claims(figure, points)]
-        for table in (_points(points), *claims, _verdicts(found)):
+        for table in (_points(figure, points), *claims, _verdicts(figure, found)):
             if table.row_count:
                 print_table(console, table)
                 console.print()
@@ -109,10 +111,10 @@ def place(x: str | float) -> str:
     return x.replace("x", "×") if isinstance(x, str) else f"{x:g}"
 
 
-def _points(points: Sequence[Point]) -> Table:
+def _points(figure: Figure, points: Sequence[Point]) -> Table:
     """Every point. ZF: parts of zero-forcing that did best for latency and for throughput."""
-    numbers = ("mean ms", written(points[0].tail), "late", "devices", "frames/s", "ZF")
-    table = new_table(("", "", "policy"), numbers)
+    numbers = ("mean ms", "no jitter", written(points[0].tail), "late", "devices", "frames/s", "ZF")
+    table = new_table((figure.axis, "", "policy"), numbers)
     for point in points:
         devices = point.devices_per_frame
         table.add_row(
@@ -120,6 +122,7 @@ def _points(points: Sequence[Point]) -> Table:
             point.group,
             point.policy,
             milliseconds(point.mean_ms),
+            milliseconds(point.still_ms),
             milliseconds(point.tail_ms),
             f"{point.late} of {point.frames}" if point.late else "0",
             "–" if devices is None else f"{devices:.1f}",
@@ -138,10 +141,10 @@ def _claims(figure: Figure, points: Sequence[Point]) -> Table:
     return table
 
 
-def _verdicts(found: Sequence[Measured]) -> Table:
+def _verdicts(figure: Figure, found: Sequence[Measured]) -> Table:
     """The interval is of the difference, in % of the best other."""
     numbers = ("its", "adaptive", "differs by %", "95 % interval", "as good")
-    table = new_table(("", "", "", "best other"), numbers)
+    table = new_table((figure.axis, "", "", "best other"), numbers)
     for measured in found:
         for one in measured.verdicts:
             table.add_row(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
 
 from carillon import examples
 from carillon.config import Cell, load_cell
-from carillon.config.pool import POLICIES, PoolStudy
+from carillon.config.pool import POLICIES, Jitter, PoolStudy
 from carillon.pool.running import Outcome, Request
 from carillon.pool.study import Described, Served
 from carillon.pool.summary import SHARES, Summary, summarize
@@ -24,6 +24,7 @@ from carillon.studies.verdicts import Verdict, in_order, verdicts
 SEED, WARM_UP = 1, 20
 FRAME_MS = 1.0  # of all cells here
 ENDLESS = 10  # so many times fewer frames at once
+STILL = 200  # frames without jitter, at most
 # Parts of zero-forcing for `adaptive`, which decides itself whether devices share them.
 ADAPTIVE_PARTS = 4
 
@@ -50,7 +51,8 @@ class Point:
     """A policy in a case, with its better number of zero-forcing parts for each measure.
 
     late: frames that missed the deadline, in tail_ms as late for ever (inf). tail: which percentile
-    it is, p9999 where there are frames enough. mean_ms is of the frames that were in time.
+    it is, p9999 where there are frames enough. mean_ms is of the frames that were in time; still_ms
+    too, of some without jitter (and before any fault).
     extra: what only this figure has.
     """
 
@@ -60,6 +62,7 @@ class Point:
     frames: int
     late: int
     mean_ms: float | None
+    still_ms: float | None
     tail: str
     tail_ms: float | None
     latency_parts: int
@@ -118,7 +121,7 @@ class Measured:
 class _Run:
     policy: str
     parts: int
-    saturated: bool
+    measures: Literal["latency", "throughput", "still"] = "latency"
 
 
 def never(value: object) -> object:
@@ -166,11 +169,12 @@ def frames_in_all(figure: Figure, frames: int) -> int:
 
 
 def _runs(case: Case) -> list[_Run]:
+    measures: tuple[Literal["latency", "throughput", "still"], ...] = ("latency", "still")
     return [
-        _Run(policy, parts, saturated)
+        _Run(policy, parts, measured)
         for policy in case.pool.policies
         for parts in _parts(case, policy)
-        for saturated in ((False, True) if case.saturated else (False,))
+        for measured in (*measures, *(("throughput",) if case.saturated else ()))
     ]
 
 
@@ -180,10 +184,14 @@ def _parts(case: Case, policy: str) -> tuple[int, ...]:
 
 
 def _described(name: str, case: Case, run: _Run, frames: int) -> Described:
-    pool = case.saturated if run.saturated and case.saturated else case.pool
-    all_cells = max(20, frames // ENDLESS) if run.saturated else frames
+    pool, all_cells, jitter = case.pool, frames, case.pool.jitter
+    if run.measures == "throughput" and case.saturated:
+        pool, all_cells = case.saturated, max(20, frames // ENDLESS)
+    if run.measures == "still":
+        all_cells, jitter = min(frames, STILL), Jitter(kernel=0, launch=0, late_us=0)
     warm_up = min(WARM_UP, all_cells // 10)
     own = {
+        "jitter": jitter,
         "policies": [run.policy],
         "frames": -(-(all_cells - warm_up) // sum(units.count for units in pool.cells)) + warm_up,
         "warm_up": warm_up,
@@ -205,7 +213,7 @@ def _cell(name: str) -> Cell:
 
 def _best(policy: str, summaries: dict[_Run, Summary]) -> _Run:
     """The run for latency that has the shorter tail, then the shorter mean."""
-    own = [run for run in summaries if run.policy == policy and not run.saturated]
+    own = [run for run in summaries if run.policy == policy and run.measures == "latency"]
     return min(own, key=lambda run: _order(summaries[run]))
 
 
@@ -224,8 +232,12 @@ def _tail(summary: Summary) -> str:
 
 
 def _point(case: Case, run: _Run, summaries: dict[_Run, Summary], extra: Extra) -> Point:
-    saturated = [other for other in summaries if other.saturated and other.policy == run.policy]
-    fastest = max(saturated or [run], key=lambda other: summaries[other].frames_per_s)
+    full = [
+        other
+        for other in summaries
+        if other.measures == "throughput" and other.policy == run.policy
+    ]
+    fastest = max(full or [run], key=lambda other: summaries[other].frames_per_s)
     own = summaries[run]
     tail = _tail(own)
     return Point(
@@ -235,6 +247,7 @@ def _point(case: Case, run: _Run, summaries: dict[_Run, Summary], extra: Extra) 
         frames=own.frames,
         late=own.frames - own.done,
         mean_ms=own.mean_ms,
+        still_ms=summaries[replace(run, measures="still")].mean_ms,
         tail=tail,
         tail_ms=own.percentiles_ms[tail],
         latency_parts=run.parts,
