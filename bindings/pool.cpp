@@ -1,5 +1,6 @@
 // Cells on a pool of devices in virtual time (engine/frame/pool_run.hpp).
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +32,7 @@ namespace {
 
 using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent, B/s, ns
 using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
+using Degrees = std::map<std::string, double>;
 using Server = std::pair<std::vector<Node>, std::vector<Device>>;
 using Fault = std::tuple<double, std::uint16_t, std::optional<std::uint16_t>, std::string, double>;
 // Opcode, footprint (CTAs, warps, registers, shared bytes), µs alone, bytes, CTAs and µs of many.
@@ -59,8 +62,9 @@ const runtime::DeviceType& known_type(const std::string& name) {
   return *type;
 }
 
-runtime::PoolModel model_of(const Server& server, const std::vector<double>& host_ns,
-                            std::pair<double, double> jitter, std::uint64_t seed) {
+runtime::PoolModel model_of(const Server& server, const Degrees& degrees,
+                            const std::vector<double>& host_ns, std::pair<double, double> jitter,
+                            std::uint64_t seed) {
   const auto& [nodes, devices] = server;
   std::vector<runtime::FabricNode> fabric;
   for (const auto& [name, parent, bandwidth, latency] : nodes)
@@ -75,6 +79,8 @@ runtime::PoolModel model_of(const Server& server, const std::vector<double>& hos
       throw nb::value_error(
           "a device needs a node of its own, a host's cores node 0, and both at least 3 queues");
     model.devices.push_back({known, node, queues, reserved, memory});
+    if (const auto own = degrees.find(type); own != degrees.end())
+      model.devices.back().degree = own->second;
   }
   if (devices.empty() || devices.size() > 64)
     throw nb::value_error("a pool has between 1 and 64 devices");
@@ -202,13 +208,13 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
                        const std::vector<std::optional<std::uint16_t>>& homes, std::uint64_t frames,
                        std::uint32_t ring, std::uint32_t at_once, double apart_ms, double late_us,
                        double deadline_ms, std::uint32_t zero_force_parts, double urgent_us,
-                       double degree, const std::vector<double>& host_ns,
+                       const Degrees& degrees, const std::vector<double>& host_ns,
                        std::pair<double, double> jitter, const std::vector<Fault>& faults,
                        const std::vector<Background>& background, bool keep, bool timed,
                        std::uint64_t seed, const std::function<bool(std::uint64_t)>& progress) {
   frame::RackModel rack;
   for (const Server& server : servers)
-    rack.servers.push_back(model_of(server, host_ns, jitter, seed));
+    rack.servers.push_back(model_of(server, degrees, host_ns, jitter, seed));
   if (servers.empty()) throw nb::value_error("a rack has at least one server");
   if (fronthaul) rack.fronthaul = {fronthaul->first, ticks(fronthaul->second, 1, "fronthaul")};
   add_faults(rack, faults);
@@ -236,7 +242,7 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
     throw nb::value_error("measured: kernels of every cell, or of none");
   for (const Measured& of_cell : measured)
     options.of_cells.push_back(with_kernels(*options.profile, of_cell));
-  options.lroc = {ticks(urgent_us, 1e3, "urgent_us"), degree};
+  options.lroc = {ticks(urgent_us, 1e3, "urgent_us")};
   options.graph = {ticks(deadline_ms, 1e6, "deadline_ms"), zero_force_parts};
   options.frames = frames;
   options.ring = ring;
@@ -374,7 +380,7 @@ void bind_pool(nb::module_& core) {
       nb::arg("homes") = std::vector<std::optional<std::uint16_t>>{}, nb::arg("frames") = 100,
       nb::arg("ring") = 8, nb::arg("at_once") = 0, nb::arg("apart_ms") = 0.0,
       nb::arg("late_us") = 0.0, nb::arg("deadline_ms") = 4.0, nb::arg("zero_force_parts") = 1,
-      nb::arg("urgent_us") = 200.0, nb::arg("degree") = 0.2,
+      nb::arg("urgent_us") = 200.0, nb::arg("degrees") = Degrees{},
       nb::arg("host_ns") = std::vector<double>{0, 2000, 1000, 1000},
       nb::arg("jitter") = std::pair<double, double>{0, 0}, nb::arg("faults") = std::vector<Fault>{},
       nb::arg("background") = std::vector<Background>{}, nb::arg("keep") = false,
@@ -391,7 +397,8 @@ void bind_pool(nb::module_& core) {
               "homes: collections.abc.Sequence[int | None] = (), "
               "frames: int = 100, ring: int = 8, at_once: int = 0, "
               "apart_ms: float = 0.0, late_us: float = 0.0, deadline_ms: float = 4.0, "
-              "zero_force_parts: int = 1, urgent_us: float = 200.0, degree: float = 0.2, "
+              "zero_force_parts: int = 1, urgent_us: float = 200.0, "
+              "degrees: collections.abc.Mapping[str, float] = ..., "
               "host_ns: collections.abc.Sequence[float] = ..., "
               "jitter: tuple[float, float] = (0.0, 0.0), "
               "faults: collections.abc.Sequence[tuple[float, int, int | None, str, float]] = (), "

@@ -107,6 +107,7 @@ void PoolServer::start(Tick now) {
     for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
       board.device(d).type = kinds_.of_device[d];
       board.device(d).sms = sms_left(model_.devices[d]);
+      board.device(d).degree = model_.devices[d].degree;
       board.device(d).spare = model_.devices[d].type->host;
     }
     auto pool =

@@ -170,6 +170,7 @@ struct DeviceStatus {
   bool spare = false;      ///< only while no other is up
   std::uint16_t type = 0;  ///< of a pool's types of devices
   std::uint32_t sms = 0;   ///< that it has
+  double degree = 0.2;     ///< MegaStation's α: the share of its SMs below which it is too busy
 };
 
 /// One place of a cell's frame ring.

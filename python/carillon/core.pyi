@@ -2,7 +2,7 @@
 Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy
@@ -297,7 +297,7 @@ def simulate_pool(
     deadline_ms: float = 4.0,
     zero_force_parts: int = 1,
     urgent_us: float = 200.0,
-    degree: float = 0.2,
+    degrees: Mapping[str, float] = ...,
     host_ns: Sequence[float] = ...,
     jitter: tuple[float, float] = (0.0, 0.0),
     faults: Sequence[tuple[float, int, int | None, str, float]] = (),

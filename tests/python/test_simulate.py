@@ -236,6 +236,23 @@ def test_the_trace_shows_every_task_where_it_ran(tmp_path: Path) -> None:
     one_after_the_other(tree)
 
 
+def test_the_trace_is_of_a_policy_that_ran(tmp_path: Path) -> None:
+    run(tmp_path, SMALL + "policies: [adaptive]\n")
+    tree = json.loads((tmp_path / "out" / "trace.json").read_text())
+    assert tree["otherData"]["policy"] == "adaptive"
+
+
+@pytest.mark.parametrize("kind", ["a100", "v100"])
+def test_a_type_of_device_is_too_busy_at_its_own_degree(kind: str, tmp_path: Path) -> None:
+    """Not even an idle one has more than all of its SMs free."""
+    pool = f"devices: [{{type: {kind}, count: 1}}]\ncells: [{{cell: 64x32-uplink}}]\n"
+    pool += "policies: [scoreboard]\nframes: 40\nscoreboard: {degree: {a100: 1}}\n"
+    run(tmp_path, pool)
+    tree = json.loads((tmp_path / "out" / "trace.json").read_text())
+    placed = {task["args"]["placed"] for task in tree["traceEvents"] if task["ph"] == "X"}
+    assert ("room where its predecessor ran" in placed) == (kind == "v100")
+
+
 def one_after_the_other(tree: dict[str, Any]) -> None:
     ends: dict[tuple[int, int], float] = {}
     for event in tree["traceEvents"]:

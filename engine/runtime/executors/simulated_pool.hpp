@@ -32,6 +32,7 @@ struct PoolDevice {
   std::uint32_t queues = 32;       ///< of its hardware
   std::uint32_t reserved_sms = 0;  ///< busy with something else all the time
   std::uint64_t memory = 0;        ///< bytes for results; 0: all that the type has
+  double degree = 0.2;             ///< DeviceStatus::degree
 };
 
 /// What scheduling and the host's driver cost.

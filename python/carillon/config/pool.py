@@ -153,19 +153,32 @@ class RadioUnits(Base):
     )
 
 
+class Degrees(Base):
+    """Of each type of device."""
+
+    v100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
+    a100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
+    h100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
+    h200: float = key(0.2, "Share of its SMs.", ge=0, le=1)
+
+
 class Lroc(Base):
     """Of policy scoreboard."""
 
     urgent_us: float = key(
         200.0, "T_thr: slack below which a task is issued at once.", "µs", ge=0, le=1e6
     )
-    degree: float = key(0.2, "α: share of free SMs below which a device is too busy.", ge=0, le=1)
+    degree: Degrees = Field(
+        default_factory=Degrees, description="α: a device with less of its SMs free is too busy."
+    )
 
 
 class Trace(Base):
     """What trace.json shows."""
 
-    policy: Policy = key("scoreboard", "Whose schedule.")
+    policy: Policy | None = key(
+        None, "Whose schedule; null: scoreboard's, or the first of `policies` if it is not there."
+    )
     frames: int = key(10, "How many frames of each cell; 0: no trace.", ge=0, le=200)
 
 
@@ -222,3 +235,8 @@ class PoolStudy(Base):
         """Every server, by number."""
         alone = Server(devices=self.devices, links=self.links)
         return [one for one in self.servers for _ in range(one.count)] or [alone]
+
+    def traced(self) -> Policy:
+        """Whose schedule trace.json shows."""
+        usual: Policy = "scoreboard" if "scoreboard" in self.policies else self.policies[0]
+        return self.trace.policy or usual

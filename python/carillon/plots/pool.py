@@ -124,7 +124,7 @@ def bars(summaries: Sequence[Summary]) -> Figure:
 
 def servers(described: Described, outcomes: Sequence[Outcome]) -> Figure:
     """Which server had each radio unit's frames, and which frames were not done, of one policy."""
-    wanted = described.study.trace.policy
+    wanted = described.study.traced()
     one = next((outcome for outcome in outcomes if outcome.policy == wanted), outcomes[0])
     figure, axes = style.figure(height=1.6 + 0.22 * described.units)
     for number in range(len(described.study.rack())):

@@ -429,7 +429,7 @@ def _arguments(described: Described) -> dict[str, Any]:
         "deadline_ms": study.deadline_ms,
         "zero_force_parts": study.zero_force_parts,
         "urgent_us": study.scoreboard.urgent_us,
-        "degree": study.scoreboard.degree,
+        "degrees": study.scoreboard.degree.model_dump(),
         "host_ns": [1e3 * cost for cost in costs],
         "jitter": (jitter.kernel, jitter.launch),
         "faults": [

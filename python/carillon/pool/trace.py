@@ -21,7 +21,7 @@ def write(file: Path, described: Described) -> int:
     frames = min(study.trace.frames, study.frames)
     run = simulate(
         described,
-        study.trace.policy,
+        study.traced(),
         study.seeds[0],
         progress=lambda ended: True,  # Python hears Ctrl-C whenever it is asked
         frames=frames,
@@ -42,7 +42,7 @@ def write(file: Path, described: Described) -> int:
             "simulated": True,
             "about": described.about,
             "profile": study.profile,
-            "policy": study.trace.policy,
+            "policy": study.traced(),
         },
         "traceEvents": [*_names(described, tasks), *tasks],
     }
@@ -91,7 +91,7 @@ def _task(
 
 
 def _names(described: Described, tasks: Sequence[Event]) -> Iterator[Event]:
-    policy = described.study.trace.policy
+    policy = described.study.traced()
     for number, name in enumerate(described.names()):
         yield _meta("process_name", number + 1, 0, f"{name}, simulated, {policy}")
     for device, queue in sorted({(task["pid"], task["tid"]) for task in tasks}):

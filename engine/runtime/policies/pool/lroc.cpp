@@ -105,15 +105,12 @@ void Lroc::analyse(const View& view, const InstanceId& id, std::uint16_t& home, 
 // No device when none has room.
 Lroc::Where Lroc::find_room(const View& view, Tick start, Tick end, std::uint16_t before,
                             double copy) const {
-  const auto least = [&](std::uint16_t device) {
-    return static_cast<std::uint32_t>(options_.degree * view.board.devices()[device].sms);
-  };
   const std::uint16_t best = roomiest(view, start, end);
-  if (before != kNowhere && room(view, before, start, end) > least(before))
+  if (before != kNowhere && room(view, before, start, end) > least(view, before))
     return {before, Reason::Full};
-  if (room(view, best, start, end) < least(best)) return {kNowhere, Reason::Delayed};
+  if (room(view, best, start, end) < least(view, best)) return {kNowhere, Reason::Delayed};
   if (before == kNowhere) return {best, Reason::Idlest};
-  const std::uint32_t enough = view.board.devices()[before].sms - least(before);
+  const std::uint32_t enough = view.board.devices()[before].sms - least(view, before);
   const Tick wait = outlook(before).when(start, enough) - start;
   return static_cast<double>(wait) < copy ? Where{before, Reason::Waits}
                                           : Where{best, Reason::Fragmented};
@@ -122,6 +119,12 @@ Lroc::Where Lroc::find_room(const View& view, Tick start, Tick end, std::uint16_
 std::uint32_t Lroc::room(const View& view, std::uint16_t device, Tick start, Tick end) const {
   const std::uint32_t all = view.board.devices()[device].sms;
   return usable(view, device) ? all - std::min(all, outlook(device).most(start, end)) : 0;
+}
+
+// SMs below which a device is too busy.
+std::uint32_t Lroc::least(const View& view, std::uint16_t device) {
+  const DeviceStatus& status = view.board.devices()[device];
+  return static_cast<std::uint32_t>(status.degree * status.sms);
 }
 
 // Devices in use come first: of two with as much room, the earlier.
@@ -177,7 +180,7 @@ void Lroc::urgent(const View& view) {
 
 bool Lroc::enough(const View& view, std::uint16_t device, std::uint32_t sms) const {
   const std::uint32_t left = free_sms(view, device);
-  return sms <= left || left > options_.degree * view.board.devices()[device].sms;
+  return sms <= left || left > least(view, device);
 }
 
 void Lroc::issue(const View& view, const InstanceId& id, Reason why) {

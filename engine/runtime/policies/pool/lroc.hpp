@@ -11,8 +11,8 @@
 // enough.
 //
 // Where the paper leaves a choice: a task that needs more SMs than are free is issued all the same
-// when more than the degree α of all are, since that is what structural analysis calls partial
-// parallelism; coalescing looks at an instruction when its predecessor is issued.
+// when more than the degree α of the device's are, since that is what structural analysis calls
+// partial parallelism; coalescing looks at an instruction when its predecessor is issued.
 #pragma once
 
 #include <utility>
@@ -25,7 +25,6 @@ class Lroc final : public Placement {
  public:
   struct Options {
     Tick urgent = 200 * kMicrosecond;  ///< T_thr: slack below which a task is issued at once
-    double degree = 0.2;               ///< α: the share of SMs below which a device is too busy
   };
   explicit Lroc(const Options& options) : options_(options) {}
 
@@ -56,6 +55,7 @@ class Lroc final : public Placement {
   double lasts(const View& view, const InstanceId& id, std::uint16_t home);
   Where find_room(const View& view, Tick start, Tick end, std::uint16_t before, double copy) const;
   std::uint32_t room(const View& view, std::uint16_t device, Tick start, Tick end) const;
+  static std::uint32_t least(const View& view, std::uint16_t device);
   std::uint16_t roomiest(const View& view, Tick start, Tick end) const;
   bool enough(const View& view, std::uint16_t device, std::uint32_t sms) const;
   void issue(const View& view, const InstanceId& id, Reason why);
