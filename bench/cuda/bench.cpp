@@ -8,6 +8,7 @@ namespace carillon::bench {
 namespace {
 
 constexpr std::uint32_t kGraphs = 15;
+constexpr std::size_t kCopied = std::size_t{1} << 29;
 
 double clock_mhz(const cuda::Device& device) {
   int khz = 0;
@@ -35,18 +36,27 @@ GpuBench::GpuBench(const cuda::Device& device) : device_(device) {
   peaks_.flops_per_us = 2 * lanes * cycles;
   peaks_.half_flops_per_us = 2 * tensor * cycles;
 
-  constexpr std::size_t kBytes = std::size_t{1} << 30;
-  const OnDevice<std::byte> from(kBytes), to(kBytes);
+  const OnDevice<std::byte> here(kCopied);
+  const cuda::HostMemory there(kCopied);
+  require(there.status());
+  peaks_.bytes_per_us = 2 * copy_rate(here.data(), cudaMemcpyDeviceToDevice);
+  peaks_.bus_bytes_per_us = copy_rate(there.data(), cudaMemcpyHostToDevice);
+  std::printf(
+      "copy %.0f GB/s, from the host %.1f measured; %.1f TFLOP/s fp32, %.0f half by %.0f MHz × %u "
+      "SMs\n",
+      peaks_.bytes_per_us * 1e-3, peaks_.bus_bytes_per_us * 1e-3, peaks_.flops_per_us * 1e-6,
+      peaks_.half_flops_per_us * 1e-6, clock_mhz(device), device.sms);
+}
+
+// Bytes in a µs to the device's memory; 0: it failed.
+double GpuBench::copy_rate(const void* from, cudaMemcpyKind kind) {
+  const OnDevice<std::byte> to(kCopied);
   const double us = measure(
       [&](cuda::Stream stream) {
-        return cuda::Status(
-            cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice, stream));
+        return cuda::Status(cudaMemcpyAsync(to.data(), from, kCopied, kind, stream));
       },
       4);
-  if (us > 0) peaks_.bytes_per_us = 2.0 * kBytes / us;
-  std::printf("copy %.0f GB/s measured; %.1f TFLOP/s fp32, %.0f half by %.0f MHz × %u SMs\n",
-              peaks_.bytes_per_us * 1e-3, peaks_.flops_per_us * 1e-6,
-              peaks_.half_flops_per_us * 1e-6, clock_mhz(device), device.sms);
+  return us > 0 ? kCopied / us : 0;
 }
 
 double GpuBench::measure(const Enqueue& enqueue, std::uint32_t launches) {
@@ -86,8 +96,8 @@ double GpuBench::measure(const Enqueue& enqueue, std::uint32_t launches) {
 }
 
 double GpuBench::bound(const GpuWork& work) const {
-  return std::max({work.bytes / peaks_.bytes_per_us, work.flops / peaks_.flops_per_us,
-                   work.half_flops / peaks_.half_flops_per_us});
+  return std::max({work.bytes / peaks_.bytes_per_us, work.bus_bytes / peaks_.bus_bytes_per_us,
+                   work.flops / peaks_.flops_per_us, work.half_flops / peaks_.half_flops_per_us});
 }
 
 // Of the kernel that was launched last.

@@ -19,14 +19,16 @@ namespace carillon::bench {
 /// What a launch amounts to.
 struct GpuWork {
   double bytes = 0;       ///< of device memory, read and written once
+  double bus_bytes = 0;   ///< from the host's memory
   double flops = 0;       ///< fp32
   double half_flops = 0;  ///< fp16 on tensor cores
   double bits = 0;        ///< of information, where that is what counts
 };
 
-/// What the device can do: memory by a copy that was just measured, arithmetic by its clock.
+/// What the device can do: memory and bus by copies that were just measured, arithmetic by its
+/// clock.
 struct GpuPeaks {
-  double bytes_per_us = 0, flops_per_us = 0, half_flops_per_us = 0;
+  double bytes_per_us = 0, bus_bytes_per_us = 0, flops_per_us = 0, half_flops_per_us = 0;
 };
 
 /// A launch on a stream; whoever measures it looks at the status.
@@ -69,6 +71,7 @@ class GpuBench {
 
  private:
   void describe(GpuRow& row) const;
+  double copy_rate(const void* from, cudaMemcpyKind kind);
 
   cuda::Device device_;
   GpuPeaks peaks_;
@@ -105,6 +108,7 @@ void OnDevice<T>::require(const cuda::Status& status) {
 
 /// The cases: kernels one by one, whole frames, and frames on part of the device.
 void measure_ofdm(GpuBench& bench);
+void measure_gather(GpuBench& bench);
 void measure_estimate(GpuBench& bench);
 void measure_zeroforce(GpuBench& bench);
 void measure_equalize(GpuBench& bench);

@@ -53,18 +53,19 @@ void write(const char* file, const cuda::Machine& machine, const bench::GpuBench
       << ", \"memory_mhz\": " << attribute(device, cudaDevAttrMemoryClockRate) / 1000
       << ", \"driver\": " << machine.driver << ", \"runtime\": " << machine.runtime
       << ",\n \"measured_copy_gbytes_per_s\": " << bench.peaks().bytes_per_us * 1e-3
+      << ", \"measured_bus_gbytes_per_s\": " << bench.peaks().bus_bytes_per_us * 1e-3
       << ", \"fp32_tflops\": " << bench.peaks().flops_per_us * 1e-6
       << ", \"half_tflops\": " << bench.peaks().half_flops_per_us * 1e-6 << ",\n \"rows\": [";
   const char* between = "\n";
   for (const bench::GpuRow& row : bench.rows()) {
     out << between << "  {\"kernel\": \"" << row.kernel << "\", \"shape\": \"" << row.shape
         << "\", \"us\": " << row.us << ", \"bound_us\": " << row.bound_us
-        << ", \"bytes\": " << row.work.bytes << ", \"flops\": " << row.work.flops
-        << ", \"half_flops\": " << row.work.half_flops << ", \"bits\": " << row.work.bits
-        << ", \"registers\": " << row.registers << ", \"local_bytes\": " << row.local_bytes
-        << ", \"threads\": " << row.threads << ", \"shared_bytes\": " << row.shared_bytes
-        << ", \"occupancy\": " << row.occupancy << ", \"peer\": \"" << row.peer
-        << "\", \"peer_us\": " << row.peer_us << "}";
+        << ", \"bytes\": " << row.work.bytes << ", \"bus_bytes\": " << row.work.bus_bytes
+        << ", \"flops\": " << row.work.flops << ", \"half_flops\": " << row.work.half_flops
+        << ", \"bits\": " << row.work.bits << ", \"registers\": " << row.registers
+        << ", \"local_bytes\": " << row.local_bytes << ", \"threads\": " << row.threads
+        << ", \"shared_bytes\": " << row.shared_bytes << ", \"occupancy\": " << row.occupancy
+        << ", \"peer\": \"" << row.peer << "\", \"peer_us\": " << row.peer_us << "}";
     between = ",\n";
   }
   out << "\n],\n ";
@@ -106,9 +107,9 @@ int main(int argc, char** argv) {
   save();
   bench::measure_cells(bench, cells);
   save();
-  for (const auto measure : {bench::measure_ofdm, bench::measure_estimate, bench::measure_zeroforce,
-                             bench::measure_equalize, bench::measure_ldpc, bench::measure_precode,
-                             bench::measure_partitions}) {
+  for (const auto measure : {bench::measure_ofdm, bench::measure_gather, bench::measure_estimate,
+                             bench::measure_zeroforce, bench::measure_equalize, bench::measure_ldpc,
+                             bench::measure_precode, bench::measure_partitions}) {
     measure(bench);
     save();
   }

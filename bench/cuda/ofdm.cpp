@@ -11,6 +11,35 @@ namespace carillon::bench {
 using phy::OfdmPlan;
 using phy::Tile;
 
+// A symbol's samples from packets that lie apart, as a transport's buffers do. Beside it the copy
+// engine, to which all of one symbol would have to lie together.
+void measure_gather(GpuBench& bench) {
+  constexpr std::uint32_t kSamples = 2048, kPrefix = 144, kHeader = 64;
+  constexpr std::size_t kBuffer = 9216;
+  for (const std::uint32_t antennas : {64U, 128U, 256U}) {
+    const cuda::HostMemory buffers(2 * antennas * kBuffer);
+    const cuda::HostMemory places(antennas * sizeof(void*));
+    require(buffers.status());
+    require(places.status());
+    auto* const packets = reinterpret_cast<const std::int16_t**>(places.data());
+    for (std::uint32_t a = 0; a < antennas; ++a)  // 7: in no order, since packets come in none
+      packets[a] = reinterpret_cast<const std::int16_t*>(
+          buffers.data() + 2 * std::size_t{7 * a % antennas} * kBuffer + kHeader);
+    const OnDevice<std::int16_t> iq(std::size_t{2} * kSamples * antennas);
+    const OnDevice<std::uint8_t> missing(antennas);
+    const phy::cuda::GatherTask task{antennas,  kPrefix,  kSamples,      packets,
+                                     iq.data(), kSamples, missing.data()};
+    const std::size_t bytes = std::size_t{4} * kSamples * antennas;
+    bench.time(
+        "gather", std::to_string(antennas), {.bus_bytes = static_cast<double>(bytes)},
+        [&](cuda::Stream stream) { return phy::cuda::gather(task, stream); }, "one copy",
+        [&](cuda::Stream stream) {
+          return cuda::Status(
+              cudaMemcpyAsync(iq.data(), buffers.data(), bytes, cudaMemcpyHostToDevice, stream));
+        });
+  }
+}
+
 void measure_ofdm(GpuBench& bench) {
   constexpr std::uint32_t kSize = 2048, kSymbols = 14;
   const OfdmPlan plan({kSize, 1200, false});
