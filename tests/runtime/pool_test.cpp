@@ -133,6 +133,40 @@ TEST(Pool, FaultsUnderOverloadLeaveNothing) {
   check({.deadline = 900 * kMicrosecond, .faults = true}, 100, false);
 }
 
+// What a later symbol does before it needs the combiner does not wait behind the combiner's parts.
+TEST(Pool, PartsOfAStageKeepNobodyElseWaiting) {
+  GraphBuilder builder;
+  const Work load{.moved = 1, .output = 1};
+  Work kernel = full_kernel(1);
+  kernel.footprint.ctas = 1;
+  std::vector<Work> work{load};
+  builder.add({.opcode = 0, .step = 0});
+  for (std::uint16_t part = 1; part <= 4; ++part) {
+    builder.add({.opcode = 1, .step = 0});
+    builder.depend(0, part);
+    work.push_back(kernel);
+  }
+  for (std::uint16_t step = 1; step <= 4; ++step) {
+    const std::uint16_t first = builder.add({.opcode = 0, .step = step});
+    const std::uint16_t encode = builder.add({.opcode = 2, .step = step});
+    const std::uint16_t precode = builder.add({.opcode = 3, .step = step});
+    builder.depend(first, encode);
+    builder.depend(encode, precode);
+    for (std::uint16_t part = 1; part <= 4; ++part) builder.depend(part, precode);
+    work.insert(work.end(), {load, kernel, kernel});
+  }
+  Scenario scenario;
+  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.model = bare_pool(1);
+  scenario.frames = {{0, {0, 0}}};
+  const Course course(scenario, "adaptive");
+  EXPECT_EQ(course.count(Kind::Done), 1U);
+  for (const Execution& each : course.log())
+    if (scenario.cells[0].graph[each.what.instruction].opcode == 2) {
+      EXPECT_LT(each.start, kUnit);
+    }
+}
+
 TEST(Pool, BackgroundKernelsDoNotKeepASimulationGoing) {
   check({.background = true}, 10, true);
   check({.deadline = 900 * kMicrosecond, .faults = true, .background = true}, 30, false);

@@ -11,16 +11,6 @@ constexpr double kGain = 0.03;
 
 constexpr std::uint32_t kWhole = 1024;  // shares of a link
 
-// One of several instructions of the same opcode and step: a part of what could be one.
-bool is_part(const Graph& graph, std::uint16_t i) {
-  const auto same = [&](std::size_t other) {
-    if (other >= graph.size()) return false;
-    const Instruction& neighbour = graph[static_cast<std::uint16_t>(other)];
-    return neighbour.opcode == graph[i].opcode && neighbour.step == graph[i].step;
-  };
-  return same(std::size_t{i} + 1) || (i > 0 && same(std::size_t{i} - 1));
-}
-
 }  // namespace
 
 void Adaptive::prepare(const View& view) {
@@ -163,7 +153,7 @@ void Adaptive::find_wanted(const View& view, FrameRef frame) {
 void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t pilots = shared_step(frame.cell);
-  std::uint32_t turn = 0, part = 0;
+  std::uint32_t turn = 0;
   std::uint16_t step = pilots;
   find_wanted(view, frame);
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
@@ -182,8 +172,8 @@ void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
       if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % layout.devices;
       step = instruction.step;
       forecast_[i].device = device_of(layout, turn);
-    } else if (layout.apart && is_part(graph, i)) {
-      forecast_[i].device = device_of(layout, part++ % layout.devices);
+    } else if (layout.apart) {
+      forecast_[i].device = device_of(layout, part_of(graph, i) % layout.devices);
     }
   }
 }
@@ -243,12 +233,10 @@ Tick Adaptive::carry(std::size_t link, Tick wanted, double ns) {
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const CellBoard& cell = view.board[frame.cell];
   plan_messages();
-  std::uint16_t part = 0;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t step = cell.graph()[id.instruction].step;
     place(view, id, forecast_[id.instruction].device, why);
-    const std::uint16_t beside = is_part(cell.graph(), id.instruction) ? part++ : std::uint16_t{0};
-    plan(view, id).stream = stream_of(view, frame, step + beside);
+    plan(view, id).stream = stream_of(view, frame, step, part_of(cell.graph(), id.instruction));
     expect_forecast(view, id);
     if (!fed_[frame.cell][step]) enqueue(view, id, why);
   });

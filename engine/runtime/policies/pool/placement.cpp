@@ -39,6 +39,9 @@ void Placement::prepare(const View& view) {
     first_.push_back(plans);
     shared_.push_back(last_shared_step(cell.graph()));
     steps_.push_back(steps_of(cell.graph()));
+    streams_.push_back(steps_.back());
+    for (std::uint16_t i = 0; i < cell.graph().size(); ++i)
+      streams_.back() = std::max(streams_.back(), steps_.back() + part_of(cell.graph(), i));
     plans += std::size_t{cell.ring()} * cell.graph().size();
   }
   plans_.resize(plans);
@@ -62,9 +65,20 @@ std::size_t Placement::index(const View& view, const InstanceId& id) const {
          id.instruction;
 }
 
-std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step) const {
+std::uint16_t Placement::part_of(const Graph& graph, std::uint16_t instruction) {
+  const auto follows = [&](std::uint16_t i) {
+    return i > 0 && graph[i].opcode == graph[i - 1].opcode && graph[i].step == graph[i - 1].step;
+  };
+  std::uint16_t part = 0;
+  for (std::uint16_t i = instruction; follows(i); --i) ++part;
+  return part;
+}
+
+std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step,
+                                   std::uint16_t part) const {
   const std::uint32_t before = frame.cell * view.board[frame.cell].ring() + frame.slot;
-  return static_cast<std::uint16_t>(before * steps_[frame.cell] + step);
+  const std::uint32_t own = part == 0 ? step : steps_[frame.cell] + part - 1;
+  return static_cast<std::uint16_t>(before * streams_[frame.cell] + own);
 }
 
 InstanceId Placement::instance(const View& view, FrameRef frame, std::uint16_t instruction) {
