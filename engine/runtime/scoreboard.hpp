@@ -28,6 +28,7 @@ class DeviceMask {
     return mask;
   }
   constexpr void set(std::uint32_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+  constexpr void reset(std::uint32_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
   constexpr bool test(std::uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
   constexpr std::uint64_t word(std::uint32_t i) const { return words_[i]; }
   constexpr std::uint32_t count() const {

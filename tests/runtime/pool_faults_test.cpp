@@ -1,4 +1,5 @@
 // What befalls the devices of a pool: losses, hangs, want of memory, and what has to run again.
+#include <map>
 #include <set>
 #include <vector>
 
@@ -88,6 +89,38 @@ TEST(Pool, WhatIsOverDoesNotSpreadWhatIsLeft) {
     (each.start < dies ? before : after).insert(each.device);
   EXPECT_TRUE(before == std::set<std::uint32_t>{0});
   EXPECT_EQ(after.size(), 1U);
+}
+
+// Of eight symbols on four devices two lose theirs, the pilots one of them: each is whole again on
+// one device.
+TEST(Pool, ASymbolThatLosesItsDeviceStaysTogether) {
+  GraphBuilder builder;
+  const Work load{.moved = 1, .output = 1};
+  std::vector<Work> work;
+  for (std::uint16_t s = 0; s < 8; ++s) {
+    const std::uint16_t from = builder.add({.opcode = 0, .step = s});
+    const std::uint16_t then = builder.add({.opcode = 1, .step = s});
+    const std::uint16_t last = builder.add({.opcode = 2, .step = s});
+    builder.depend(from, then);
+    builder.depend(then, last);
+    if (s > 0) builder.depend(2, then);
+    work.insert(work.end(), {load, full_kernel(3), full_kernel(1)});
+  }
+  Scenario scenario;
+  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.model = bare_pool(4);
+  scenario.frames = {{0, {0, 0}}};
+  for (const Tick dies : {kUnit, 5 * kUnit, 7 * kUnit}) {
+    scenario.model.faults = {{dies, 0, Fault::Kind::Lost, kUnit / 10},
+                             {dies, 3, Fault::Kind::Lost, kUnit / 10}};
+    const Course course(scenario, "symbol-level");
+    EXPECT_EQ(course.count(Kind::Done), 1U);
+    std::map<std::uint16_t, std::set<std::uint32_t>> devices;
+    for (const Execution& each : course.log())
+      if (each.start > dies)
+        devices[scenario.cells[0].graph[each.what.instruction].step].insert(each.device);
+    for (const auto& [symbol, used] : devices) EXPECT_EQ(used.size(), 1U) << "symbol " << symbol;
+  }
 }
 
 TEST(Pool, WhatDiedWithItsOnlyDeviceRunsAgainWhenThatIsBack) {

@@ -17,14 +17,8 @@ void FrameLevel::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids) enqueue(view, id, Reason::Unit);
 }
 
-// It stays together: all goes where the last of it is, or to the idlest.
 std::uint16_t FrameLevel::refuge(const View& view, const InstanceId& id, std::uint16_t from) {
-  std::uint16_t device = kNowhere;
-  for_each(view, id.place(), [&](const InstanceId& each) {
-    const std::uint16_t other = plan(view, each).device;
-    if (other != kNowhere && other != from && usable(view, other)) device = other;
-  });
-  return device != kNowhere ? device : idlest(view);
+  return beside(view, id, from, [](const InstanceId&) { return true; });
 }
 
 }  // namespace carillon::runtime

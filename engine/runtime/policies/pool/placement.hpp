@@ -56,6 +56,17 @@ class Placement : public Policy {
   virtual void ready(const View& view, std::span<const InstanceId> ids) = 0;
   /// A place for what has lost its own. `from`: the device that died.
   virtual std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from);
+  /// For a unit that stays together: where something else of it is (`same`: whether an instance of
+  /// the frame is of it), or else the idlest.
+  template <typename Same>
+  std::uint16_t beside(const View& view, const InstanceId& id, std::uint16_t from, Same&& same) {
+    std::uint16_t device = kNowhere;
+    for_each(view, id.place(), [&](const InstanceId& each) {
+      const std::uint16_t its = plan(view, each).device;
+      if (same(each) && its != kNowhere && its != from && usable(view, its)) device = its;
+    });
+    return device != kNowhere ? device : idlest(view);
+  }
   /// Called when it has been placed there.
   virtual void moved(const View& /*view*/, const InstanceId& /*id*/) {}
 

@@ -57,4 +57,12 @@ void SymbolLevel::ready(const View& view, std::span<const InstanceId> ids) {
                        [&](const InstanceId& each) { enqueue(view, each, Reason::Unit); });
 }
 
+std::uint16_t SymbolLevel::refuge(const View& view, const InstanceId& id, std::uint16_t from) {
+  const std::uint16_t pilots = shared_step(id.cell);
+  const auto unit = [&](const InstanceId& of) {
+    return std::max(view.board[of.cell].graph()[of.instruction].step, pilots);
+  };
+  return beside(view, id, from, [&](const InstanceId& each) { return unit(each) == unit(id); });
+}
+
 }  // namespace carillon::runtime

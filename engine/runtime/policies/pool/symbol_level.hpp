@@ -12,6 +12,7 @@ class SymbolLevel final : public Placement {
   void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
+  std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from) override;
 
  private:
   std::uint16_t deal(const View& view, const InstanceId& first, std::uint16_t home);

@@ -15,13 +15,30 @@ void TaskLevel::ready(const View& view, std::span<const InstanceId> ids) {
     const std::uint16_t device = soonest(view, id);
     if (device == kNowhere) return;
     place(view, id, device, Reason::Soonest);
-    for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
-      there_[index(view, instance(view, id.place(), source))].set(device);
-    there_[index(view, id)] = {};
-    there_[index(view, id)].set(device);
+    note(view, id, device);
     plan(view, id).stream = stream_++;
     enqueue(view, id, Reason::Soonest);
   }
+}
+
+// What it reads is, or will be, where it is; what it yields is only there.
+void TaskLevel::note(const View& view, const InstanceId& id, std::uint16_t device) {
+  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
+    there_[index(view, instance(view, id.place(), source))].set(device);
+  there_[index(view, id)] = {};
+  there_[index(view, id)].set(device);
+}
+
+std::uint16_t TaskLevel::refuge(const View& view, const InstanceId& id, std::uint16_t) {
+  const std::uint16_t device = soonest(view, id);
+  if (device != kNowhere) note(view, id, device);
+  return device;
+}
+
+// All that was on a device that is lost is no longer there, nor when that is back.
+void TaskLevel::changed(const View& view, std::uint16_t device) {
+  for (DeviceMask& there : there_) there.reset(device);
+  Placement::changed(view, device);
 }
 
 std::uint16_t TaskLevel::soonest(const View& view, const InstanceId& id) {

@@ -8,13 +8,18 @@
 namespace carillon::runtime {
 
 class TaskLevel final : public Placement {
+ public:
+  void changed(const View& view, std::uint16_t device) override;
+
  protected:
   void prepare(const View& view) override;
   bool arrange(const View& view, FrameRef frame) override;
   void ready(const View& view, std::span<const InstanceId> ids) override;
+  std::uint16_t refuge(const View& view, const InstanceId& id, std::uint16_t from) override;
 
  private:
   std::uint16_t soonest(const View& view, const InstanceId& id);
+  void note(const View& view, const InstanceId& id, std::uint16_t device);
   double copies(const View& view, const InstanceId& id, std::uint16_t device);
 
   std::vector<DeviceMask> there_;  // by instance: where its result is, or is copied to
