@@ -20,6 +20,7 @@ void Lroc::prepare(const View& view) {
   estimates_.resize(instances());
   by_slack_.reserve(2 * instances());
   reordered_.reserve(instances());
+  over_.resize(view.board.devices().size());
 }
 
 bool Lroc::arrange(const View& view, FrameRef frame) {
@@ -127,7 +128,9 @@ std::uint32_t Lroc::least(const View& view, std::uint16_t device) {
   return static_cast<std::uint32_t>(status.degree * status.sms);
 }
 
-// Devices in use come first: of two with as much room, the earlier.
+// The paper's first fit looks at devices in use first (§4.3), and its structural analysis wants the
+// most free SMs, and the lowest occupancy for a new frame (§4.4): this is the latter, which
+// decides.
 std::uint16_t Lroc::roomiest(const View& view, Tick start, Tick end) const {
   std::uint16_t best = idlest(view);
   for (std::uint16_t d = 0; d < view.board.devices().size(); ++d)
@@ -150,20 +153,29 @@ void Lroc::ready(const View& view, std::span<const InstanceId> ids) {
                    [&](const InstanceId& a, const InstanceId& b) {
                      return std::pair(sms(a), slack(view, a)) < std::pair(sms(b), slack(view, b));
                    });
-  std::uint64_t over = 0;  // devices that have been over-committed in this pass
+  std::fill(over_.begin(), over_.end(), std::nullopt);
   for (const InstanceId& id : reordered_) {
-    Plan& mine = plan(view, id);
-    const std::uint64_t bit = std::uint64_t{1} << (mine.device % 64);
+    const Plan& mine = plan(view, id);
     if (view.board[id.cell].status(id.slot, id.instruction).runs != 0) {
       issue(view, id, Reason::Returned);  // its readers may have the room, and wait for it
     } else if (enough(view, mine.device, sms(id))) {
       issue(view, id, Reason::Reordered);
-    } else if (estimate(view, id).delayed && (over & bit) == 0) {
-      over |= bit;
-      mine.background = true;
-      issue(view, id, Reason::Overcommitted);
+    } else if (estimate(view, id).delayed && goes_before(view, id, over_[mine.device])) {
+      over_[mine.device] = id;
     }
   }
+  for (const auto& id : over_) {
+    if (!id || plan(view, *id).issued) continue;
+    plan(view, *id).background = true;
+    issue(view, *id, Reason::Overcommitted);
+  }
+}
+
+// Of delayed frames, that with the earlier deadline.
+bool Lroc::goes_before(const View& view, const InstanceId& id,
+                       const std::optional<InstanceId>& other) {
+  const auto deadline = [&](const InstanceId& of) { return view.board.frame(of.place()).deadline; };
+  return !other || deadline(id) < deadline(*other);
 }
 
 void Lroc::urgent(const View& view) {

@@ -15,6 +15,7 @@
 // partial parallelism; coalescing looks at an instruction when its predecessor is issued.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "runtime/policies/pool/placement.hpp"
@@ -57,16 +58,19 @@ class Lroc final : public Placement {
   std::uint32_t room(const View& view, std::uint16_t device, Tick start, Tick end) const;
   static std::uint32_t least(const View& view, std::uint16_t device);
   std::uint16_t roomiest(const View& view, Tick start, Tick end) const;
+  static bool goes_before(const View& view, const InstanceId& id,
+                          const std::optional<InstanceId>& other);
   bool enough(const View& view, std::uint16_t device, std::uint32_t sms) const;
   void issue(const View& view, const InstanceId& id, Reason why);
   void coalesce(const View& view, const InstanceId& id);
   void urgent(const View& view);
 
   Options options_;
-  std::vector<Estimate> estimates_;    // [cell][slot][instruction]
-  std::vector<Slack> by_slack_;        // a heap, the least first
-  std::vector<InstanceId> reordered_;  // ready, by the room they need
-  std::uint32_t delayed_ = 0;          // frames
+  std::vector<Estimate> estimates_;              // [cell][slot][instruction]
+  std::vector<Slack> by_slack_;                  // a heap, the least first
+  std::vector<InstanceId> reordered_;            // ready, by the room they need
+  std::vector<std::optional<InstanceId>> over_;  // [device] to be over-committed in this pass
+  std::uint32_t delayed_ = 0;                    // frames
 };
 
 }  // namespace carillon::runtime
