@@ -191,11 +191,15 @@ nb::dict as_dict(const frame::PoolRun& run) {
   result["again"] = run.again;
   result["end"] = milliseconds(run.end);
   nb::list executions;
+  const auto expected = [](const runtime::Execution& each) {
+    return each.expected == runtime::kNever ? nb::object(nb::none())
+                                            : nb::object(nb::float_(milliseconds(each.expected)));
+  };
   for (const auto& each : run.executions)
     executions.append(nb::make_tuple(each.what.cell, each.what.frame, each.what.instruction,
                                      each.device, each.queue, milliseconds(each.start),
                                      milliseconds(each.end), static_cast<std::uint8_t>(each.placed),
-                                     static_cast<std::uint8_t>(each.why)));
+                                     static_cast<std::uint8_t>(each.why), expected(each)));
   result["executions"] = executions;
   return result;
 }
@@ -433,7 +437,8 @@ void bind_pool(nb::module_& core) {
       "of its memory that results took, devices of all servers in a row; "
       "ms of kernels and transfers of a frame by "
       "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "
-      "instruction, device, queue, start and end in ms, why there and why then) if they are kept; "
+      "instruction, device, queue, start and end in ms, why there and why then, and in ms when the "
+      "policy expected it to end, None: it has no forecast) if they are kept; "
       "where timed, what the policy took for each instruction, in ns of real time: these alone are "
       "measured. Raises ValueError on a "
       "pool or cell that cannot be.");

@@ -233,6 +233,7 @@ PoolUse PoolServer::use() const {
   for (Execution each : simulation_->executions()) {
     each.start += start_;
     each.end += start_;
+    if (each.expected != runtime::kNever) each.expected += start_;
     use.executions.push_back(each);
   }
   return use;

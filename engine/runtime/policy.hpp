@@ -39,6 +39,7 @@ struct Issue {
   static constexpr std::uint16_t kFree = 0xffff;
   bool background = false;       ///< only on what other streams leave
   Reason placed = Reason::None;  ///< why on this device
+  Tick expected = kNever;        ///< end, where there is a forecast of it
 };
 
 struct View {

@@ -240,6 +240,9 @@ def test_the_trace_is_of_a_policy_that_ran(tmp_path: Path) -> None:
     run(tmp_path, SMALL + "policies: [adaptive]\n")
     tree = json.loads((tmp_path / "out" / "trace.json").read_text())
     assert tree["otherData"]["policy"] == "adaptive"
+    tasks = [event for event in tree["traceEvents"] if event["ph"] == "X"]
+    apart = [task["args"]["expected_end"] - task["ts"] - task["dur"] for task in tasks]
+    assert np.median(np.abs(apart)) < 20  # µs: nothing else is in the way
 
 
 @pytest.mark.parametrize("kind", ["a100", "v100"])

@@ -313,7 +313,8 @@ void SimulatedPool::done(std::uint32_t id, Tick start, Tick end) {
                            .end = end,
                            .queue = static_cast<std::uint16_t>(queue_of(live)),
                            .why = live.issue.why,
-                           .placed = live.issue.placed});
+                           .placed = live.issue.placed,
+                           .expected = live.issue.expected});
   produced(place_of(what, what.instruction), live.device, end);
   push(end + model_.host.notify, Event::Kind::Told, id, live.sequence);
 }

@@ -15,6 +15,7 @@ struct Execution {
   Tick start = 0, end = 0;
   std::uint16_t queue = 0;                           ///< of the device's hardware
   Reason why = Reason::None, placed = Reason::None;  ///< of its Issue
+  Tick expected = kNever;                            ///< likewise
 };
 
 class VirtualExecutor : public Executor {

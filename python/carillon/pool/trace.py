@@ -67,8 +67,9 @@ def _set_apart(tasks: Sequence[Event]) -> None:
 def _task(
     execution: tuple[Any, ...], graphs: Sequence[list[dict[str, Any]]], reasons: Sequence[str]
 ) -> Event:
-    cell, frame, instruction, device, queue, start, end, placed, why = execution
+    cell, frame, instruction, device, queue, start, end, placed, why, expected = execution
     what = graphs[cell][instruction]
+    forecast = {} if expected is None else {"expected_end": 1e3 * expected}
     return {
         "ph": "X",
         "cat": "transfer" if what["ctas"] == 0 else "kernel",
@@ -86,6 +87,7 @@ def _task(
             "sms": what["sms"],
             "placed": reasons[placed],
             "issued": reasons[why],
+            **forecast,
         },
     }
 

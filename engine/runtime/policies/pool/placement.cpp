@@ -242,7 +242,8 @@ std::size_t Placement::decide(const View& view, std::span<Issue> out) {
                     .why = mine.why,
                     .stream = mine.stream,
                     .background = mine.background,
-                    .placed = mine.placed};
+                    .placed = mine.placed,
+                    .expected = mine.end != 0 ? mine.end : kNever};
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken));
   return count;
