@@ -198,14 +198,11 @@ def _moved(outcome: Outcome, move: tuple[float, float, int, int, int, int]) -> M
 
 
 def _rate(outcome: Outcome, kept: npt.NDArray[np.bool_]) -> float:
-    """Frames done per second, from the warm-up's last end to that of the last one done or lost."""
+    """Frames done per second, from the warm-up's last end to the last one's, whatever its end."""
     ends = outcome.began + outcome.latency
     begin = float(ends[~kept].max()) if not kept.all() else 0.0
-    later = ends > begin
-    done = ends[outcome.done & later]
-    lost = ends[~outcome.done & np.isin(outcome.why, _lost_codes()) & later]
-    end = max(done.max(initial=begin), lost.max(initial=begin))
-    return 1e3 * len(done) / (float(end) - begin) if len(done) else 0.0
+    done = int(np.count_nonzero(outcome.done & (ends > begin)))
+    return 1e3 * done / (float(ends.max()) - begin) if done else 0.0
 
 
 def _lost_codes() -> list[int]:
