@@ -16,7 +16,7 @@ from carillon.studies.granularity import DIRECTIONS
 from carillon.studies.granularity import GRANULARITIES as RIVALS
 from carillon.studies.shapes import pool_of
 
-UNITS = (1, 2, 3, 4, 6, 8)
+UNITS = tuple(range(1, 9))
 BIN_MS = 10.0
 LOST_MS, BACK_MS = (300.0, 900.0), (600.0, 1200.0)
 _LOST = ((2, 3, 4), (0, 1, 2))  # no luck in which GPUs a policy prefers
