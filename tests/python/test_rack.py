@@ -48,6 +48,10 @@ def run(folder: Path, text: str) -> tuple[dict[str, Any], list[dict[str, str]]]:
         ("links: {}", "my.yaml:1: servers stand beside devices or links"),
         ("at_once: 2", "my.yaml:7: at_once is for one server alone"),
         (
+            "switch: {nacks: 5, window: 3}",
+            "my.yaml:7: switch.nacks is 5 but must be at most window, 3",
+        ),
+        (
             "faults: [{at_ms: 1, server: 2, event: lost}]",
             "my.yaml:7: faults[0].server is 2 but the servers are 0 to 1",
         ),

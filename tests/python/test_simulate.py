@@ -113,6 +113,8 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
             "ring: 9\napart_ms: 1.0e+300",
             "my.yaml:6: apart_ms is 1e+300 but must be a number between 0 and 1000000",
         ),
+        ("switch: {move_ms: 3}", "my.yaml:5: switch is between servers, but the file has none"),
+        ("profile: .", "my.yaml:5: profile is '.', neither megastation nor roofline nor a file"),
         ("policies: [best]", "my.yaml:5: policies[0] is 'best' but must be frame-level, "),
     ],
 )

@@ -101,6 +101,18 @@ def ended(folder: Path) -> list[dict[str, Any]]:
             "command: ['{a}']\ngrid: {a: [1]}\nfiles:\n  ../x: y",
             "4: files.../x must be a file's name",
         ),
+        *(
+            (
+                f"command: ['{{a}}']\ngrid: {{a: [1]}}\nfiles:\n  {name}: y",
+                f"4: files.{shown}",
+            )
+            for name, shown in (
+                ('""', " must be a file's name"),
+                ("..", ".. must be a file's name"),
+                ('"a\\0b"', "a"),
+                ("a" * 256, "a"),
+            )
+        ),
         (
             "command: ['{a}']\ngrid: {a: [1]}\nresult: ../x",
             "3: result is '../x' but must be a file in the run's own folder",

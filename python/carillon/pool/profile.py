@@ -78,7 +78,7 @@ def read(model: type[M], file: Path) -> M:
 
 def load(file: Path) -> DeviceProfile:
     """A device profile; raises ConfigError, and FileNotFoundError where there is no file."""
-    if not file.exists():
+    if not file.exists() or file.is_dir():
         raise FileNotFoundError(file)
     try:
         profile = read(DeviceProfile, file)

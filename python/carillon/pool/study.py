@@ -323,6 +323,11 @@ def _check_servers(study: PoolStudy) -> Iterator[Finding]:
     count = len(study.rack())
     if study.servers and study.model_fields_set & {"devices", "links"}:
         yield ("servers",), "stand beside devices or links of one server; only one may be given"
+    if not study.servers and "switch" in study.model_fields_set:
+        yield ("switch",), "is between servers, but the file has none"
+    if study.switch.nacks > study.switch.window:
+        message = f"must be at most window, {study.switch.window}"
+        yield ("switch", "nacks"), f"is {study.switch.nacks} but {message}"
     if count > MOST:
         yield ("servers",), f"are {count} in all but must be at most {MOST}"
     if study.at_once and count > 1:

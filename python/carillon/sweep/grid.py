@@ -26,6 +26,7 @@ MOST_TASKS = 100_000
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PLACE = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{([A-Za-z_]\w*)\}")
 _RANGE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
+_LONGEST_NAME = 255  # bytes
 _OURS = ("here", "seed")  # placeholders that are no parameters of the grid
 
 
@@ -200,13 +201,19 @@ def _check(sweep: Sweep, axes: tuple[Axis, ...]) -> list[tuple[Key, str]]:
     if not sweep.command:
         wrong.append((("command",), "is empty but must name a program"))
     for name in sweep.files:
-        if Path(name).name != name or name in ("stdout", "stderr", "task.json"):
+        if not _is_name(name) or name in ("stdout", "stderr", "task.json"):
             wrong.append((("files", name), "must be a file's name, without a folder, not ours"))
     if any(_leads_out(each) for each in [sweep.result, *_values_in(sweep.result, axes)]):
         wrong.append(
             (("result",), f"is {shown(sweep.result)} but must be a file in the run's own folder")
         )
     return wrong
+
+
+def _is_name(name: str) -> bool:
+    """Of a file, on any system that Carillon runs on."""
+    ours = Path(name).name == name and name not in ("", "..")
+    return ours and name.isprintable() and len(name.encode()) <= _LONGEST_NAME
 
 
 def _leads_out(path: str) -> bool:
