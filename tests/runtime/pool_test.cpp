@@ -212,7 +212,7 @@ std::size_t most_in_time(std::vector<Job> jobs) {
 }
 
 std::vector<Job> random_jobs(Dice& dice, std::uint32_t longest) {
-  std::vector<Job> jobs(dice.between(2, longest == 1 ? 8 : 6));
+  std::vector<Job> jobs(dice.between(2, 8));
   for (Job& job : jobs) {
     job.units = dice.between(1, longest);
     job.due = job.units + dice.below(jobs.size() * (longest + 1) / 2);
