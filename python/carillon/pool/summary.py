@@ -52,9 +52,9 @@ class Summary:
 
     Percentiles are over all frames, and one that was refused or given up (NACK), or lost with or
     between servers, took for ever: inf. None: too few frames. mean_ms is of those that were done.
-    sm_share: of all devices' SM time, with background kernels, not reserved SMs. memory: the most that results took at
-    once. Copies between devices, tasks issued again and moves are of whole runs. watts: of all
-    servers, as the file's economy assumes.
+    sm_share: of all devices' SM time, with background kernels, not reserved SMs. memory: the most
+    that results took at once. Copies between devices, tasks issued again and moves are of whole
+    runs. watts: of all servers, as the file's economy assumes.
     """
 
     policy: str
