@@ -111,10 +111,15 @@ def place(x: str | float) -> str:
     return x.replace("x", "×") if isinstance(x, str) else f"{x:g}"
 
 
+def _axis(figure: Figure) -> str:
+    """Of what tells cases apart; a timeline's own axis does not."""
+    return "" if figure.picture == "timeline" else figure.axis
+
+
 def _points(figure: Figure, points: Sequence[Point]) -> Table:
     """Every point. ZF: parts of zero-forcing that did best for latency and for throughput."""
     numbers = ("mean ms", "no jitter", written(points[0].tail), "late", "devices", "frames/s", "ZF")
-    table = new_table((figure.axis, "", "policy"), numbers)
+    table = new_table((_axis(figure), "", "policy"), numbers)
     for point in points:
         devices = point.devices_per_frame
         table.add_row(
@@ -144,7 +149,7 @@ def _claims(figure: Figure, points: Sequence[Point]) -> Table:
 def _verdicts(figure: Figure, found: Sequence[Measured]) -> Table:
     """The interval is of the difference, in % of the best other."""
     numbers = ("its", "adaptive", "differs by %", "95 % interval", "as good")
-    table = new_table((figure.axis, "", "", "best other"), numbers)
+    table = new_table((_axis(figure), "", "", "best other"), numbers)
     for measured in found:
         for one in measured.verdicts:
             table.add_row(
