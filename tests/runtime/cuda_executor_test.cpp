@@ -35,7 +35,7 @@ class Sums final : public DeviceWork {
     host_ = memory_;
   }
 
-  std::size_t most_frames = 64;
+  std::size_t most_frames = 1000;
   Tick launching = 0;  // what a launch takes the host
 
   Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept override {
@@ -119,10 +119,12 @@ std::vector<std::string_view> names(const Graph& graph) {
 // Frames of some cells under a policy on imaginary devices.
 class Rig {
  public:
-  Rig(std::uint64_t seed, std::string_view policy, std::uint16_t devices, Tick patience = kLong)
+  /// cells: 0: one to three.
+  Rig(std::uint64_t seed, std::string_view policy, std::uint16_t devices, Tick patience = kLong,
+      std::uint32_t cells = 0)
       : dice_(seed),
         ring_(dice_.between(1, 5)),
-        cells_(make_cells()),
+        cells_(make_cells(cells)),
         board_(boards(), devices),
         policy_(make_pool_policy(policy)),
         gpus_(devices, CudaExecutor::needs(board_), seed),
@@ -167,6 +169,14 @@ class Rig {
   std::uint64_t again() const { return again_; }
   /// What a dead device alone had, and nobody reads any more, may be gone.
   void expect_faults() { faulty_ = true; }
+  /// Whether samples of the first cell's frames do not come.
+  void withhold(bool yes) { withheld_ = yes; }
+  /// Instructions of all frames that may be under way.
+  std::size_t places() const {
+    std::size_t places = 0;
+    for (const CellPlan& cell : cells_) places += ring_ * cell.graph.size();
+    return places;
+  }
   /// Gives up what is under way in one place of a cell's ring.
   void abandon() {
     const auto cell = static_cast<std::uint16_t>(dice_.below(cells_.size()));
@@ -174,9 +184,9 @@ class Rig {
   }
 
  private:
-  std::vector<CellPlan> make_cells() {
+  std::vector<CellPlan> make_cells(std::uint32_t count) {
     std::vector<CellPlan> cells;
-    for (std::uint32_t n = dice_.between(1, 3); n > 0; --n)
+    for (std::uint32_t n = count != 0 ? count : dice_.between(1, 3); n > 0; --n)
       cells.push_back(random_cell(dice_, kDeadline));
     return cells;
   }
@@ -220,6 +230,7 @@ class Rig {
     while (!items_.empty() && dice_.chance(0.7)) {
       std::swap(items_[dice_.below(items_.size())], items_.back());
       const Item item = items_.back();
+      if (withheld_ && item.at.cell == 0) continue;
       items_.pop_back();
       arrivals_[item.at.cell].add(item.at.slot, item.instruction, 0, 1);
       scheduler_->fed(item.at, item.instruction, gpus_.now());
@@ -268,12 +279,12 @@ class Rig {
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<Item> items_;
   std::uint64_t done_ = 0, dropped_ = 0, refused_ = 0, wrong_ = 0, again_ = 0;
-  bool faulty_ = false;
+  bool faulty_ = false, withheld_ = false;
 };
 
 void expect_nothing_left(Rig& rig) {
   EXPECT_EQ(rig.work().frames(), 0U);
-  EXPECT_EQ(rig.executor().room(), 1024U);
+  EXPECT_EQ(rig.executor().room(), rig.places());
 }
 
 TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
@@ -286,6 +297,36 @@ TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
       EXPECT_EQ(rig.again(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
     }
+}
+
+// Nor is any frame of many stuck because all that wait for samples have taken the room for what
+// brings these.
+TEST(CudaExecutor, HasRoomForEveryInstructionOfManyCells) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Rig rig(1, policy, 2, kLong, 64);
+    EXPECT_EQ(rig.executor().room(), rig.places());
+    rig.run(3);
+    EXPECT_EQ(rig.done(), 3 * rig.cells())
+        << policy << " " << rig.dropped() << " " << rig.refused();
+    expect_nothing_left(rig);
+  }
+}
+
+// Hardware has fewer streams than frames have: what shares one waits for nobody's samples there.
+TEST(CudaExecutor, AFrameWithoutSamplesKeepsNoOtherWaiting) {
+  for (const std::string_view policy : pool_policy_names()) {
+    Rig rig(3, policy, 1, kLong, 24);
+    rig.withhold(true);
+    bool others = false;
+    rig.run(2, [&](Rig& r) {
+      if (r.done() < 2 * (r.cells() - 1)) return;
+      others = true;
+      r.withhold(false);
+    });
+    EXPECT_TRUE(others) << policy;
+    EXPECT_EQ(rig.done(), 2 * rig.cells()) << policy;
+    expect_nothing_left(rig);
+  }
 }
 
 // Any of them dies at any time, also between the orders for one instruction, and is back later,

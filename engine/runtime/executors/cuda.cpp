@@ -33,7 +33,7 @@ cuda::DriverOptions CudaExecutor::needs(const Scoreboard& board) {
 
 CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, DeviceWork& work,
                            const Options& options)
-    : board_(board), driver_(driver), work_(work), options_(options), lives_(kLives) {
+    : board_(board), driver_(driver), work_(work), options_(options), lives_(places_in(board)) {
   for (std::uint16_t d = 0; d < driver.devices(); ++d) gpus_.push_back(std::make_unique<Gpu>());
   std::uint32_t places = 0;
   for (const CellBoard& cell : board.cells()) {
@@ -42,10 +42,10 @@ CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, Device
   }
   places_.resize(places);
   there_.resize(std::size_t{places} * gpus_.size());
-  for (std::uint32_t id = kLives; id-- > 0;) free_.push_back(id);
-  waiting_.reserve(kLives);
-  given_.reserve(kLives);
-  finished_.reserve(kLives);
+  for (std::uint32_t id = places; id-- > 0;) free_.push_back(id);
+  waiting_.reserve(places);
+  given_.reserve(places);
+  finished_.reserve(places);
   events_.reserve(std::size_t{16} * gpus_.size());
 }
 
@@ -95,14 +95,15 @@ void CudaExecutor::issue(const Issue& issue, Tick now) noexcept {
 
 void CudaExecutor::flush() noexcept { submit_waiting(); }
 
-// In its order in its stream, and behind the orders for all that it reads. What is for what others
+// In its order in its stream (not behind others that share the device's), and behind the orders for
+// all that it reads. What is for what others
 // leave also waits until that is done, lest it stands in the way of more that is.
 bool CudaExecutor::can_submit(const Live& live) {
   const InstanceId& what = live.issue.what;
   for (const std::uint32_t other : waiting_) {
     if (&lives_[other] == &live) break;
     if (live.stream >= kOrdered && lives_[other].stream == live.stream &&
-        lives_[other].device == live.device)
+        lives_[other].issue.stream == live.issue.stream && lives_[other].device == live.device)
       return false;
   }
   for (const std::uint16_t source : sources(what)) {
@@ -285,6 +286,7 @@ void CudaExecutor::fail(std::uint16_t device, Tick now) noexcept {
 }
 
 void CudaExecutor::give_up(std::uint16_t device, Tick now) noexcept {
+  ++failures_;
   gpus_[device]->health.store(Health::Down, std::memory_order_release);
   gpus_[device]->busy = 0;
   events_.push_back({device, false});

@@ -71,13 +71,13 @@ class CudaExecutor final : public Executor {
 
   /// Asks devices that have failed whether they answer. Any thread.
   void recover() noexcept;
-  /// What the first order that was refused was refused with.
+  /// How often a device failed, and what the first order that was refused was refused with.
+  std::uint64_t failures() const { return failures_; }
   const cuda::Status& trouble() const { return trouble_; }
   /// Copies from device to device so far.
   std::uint64_t copies() const { return copied_; }
 
  private:
-  static constexpr std::uint32_t kLives = 1024;
   static constexpr std::uint32_t kNone = ~0U;
 
   // An issue that is not finished.
@@ -140,12 +140,13 @@ class CudaExecutor final : public Executor {
   std::vector<std::uint32_t> first_place_;  // [cell]
   std::vector<Place> places_;               // [cell][slot][instruction]
   std::vector<There> there_;                // [place][device]
-  std::vector<Live> lives_;
+  std::vector<Live> lives_;                 // as many as places, each of which has one at most
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> waiting_, given_;  // not submitted, in order; submitted, in order
   std::vector<Finished> finished_;
   std::vector<DeviceEvent> events_;
   std::uint32_t ticket_ = ~0U - 100;  // it turns soon, so that this is nothing rare
+  std::uint64_t failures_ = 0;
   cuda::Status trouble_;
   std::uint64_t copied_ = 0;
 };
