@@ -92,6 +92,8 @@ class Accelerator {
   bool step() noexcept;
   /// Whether there may be something to do now.
   bool busy() const noexcept;
+  /// How often devices failed, and why first; empty: never. When no thread is at it.
+  std::string trouble() const { return server_.trouble(); }
 
  private:
   frame::GpuServer server_;

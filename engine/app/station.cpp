@@ -355,6 +355,7 @@ void Station::run(const std::atomic<bool>& stop) {
   threads_.clear();
   for (auto& cell : cells_)
     if (cell->baseband() != nullptr) cell->baseband()->close();
+  if (accelerator_ && !accelerator_->trouble().empty()) say(accelerator_->trouble());
   report();
   set_phase(3);
 }

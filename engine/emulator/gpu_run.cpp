@@ -55,9 +55,7 @@ class Player {
   void demand_a_device() {
     if (server_.any_device()) seen_ = now();
     if (now() - seen_ < kSecond) return;
-    const cuda::Status& trouble = server_.executor().trouble();
-    throw std::runtime_error("no device is left: " +
-                             (trouble.ok() ? "they told nothing for too long" : trouble.text()));
+    throw std::runtime_error("no device is left: " + server_.trouble());
   }
 
   // Every place of the ring has a frame of its own, again and again.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/cuda/partition.hpp"
+#include "base/thread.hpp"
 #include "frame/gpu_place.hpp"
 #include "frame/graph.hpp"
 #include "frame/pool_server.hpp"
@@ -91,6 +92,35 @@ GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::s
   executor_ = std::make_unique<runtime::CudaExecutor>(
       board_, *driver_, *cells_, runtime::CudaExecutor::Options{.patience = patience});
   scheduler_ = std::make_unique<runtime::Scheduler>(board_, arrivals_, *policy_, *executor_);
+}
+
+GpuServer::~GpuServer() {
+  if (driver_ == nullptr || at_rest()) return;
+  struct Left {
+    std::unique_ptr<GpuPlace> place;
+    std::unique_ptr<cuda::Driver> driver;
+    std::unique_ptr<GpuCells> cells;
+  };
+  static auto& left = *new std::vector<Left>;
+  left.push_back({std::move(place_), std::move(driver_), std::move(cells_)});
+}
+
+// To free what a device uses waits for it, and for one that hangs it may wait for ever.
+bool GpuServer::at_rest() const {
+  const Tick until = now() + 2 * kSecond;
+  for (std::uint16_t d = 0; d < driver_->devices(); ++d)
+    while (driver_->revive(d).code() == cuda::kNotReady.code()) {
+      if (now() > until) return false;
+      sleep_until(now() + kMillisecond);
+    }
+  return true;
+}
+
+std::string GpuServer::trouble() const {
+  if (executor_->failures() == 0) return {};
+  const cuda::Status& why = executor_->trouble();
+  return "GPUs failed " + std::to_string(executor_->failures()) + " times; the first to say why: " +
+         (why.ok() ? "none, they told nothing for too long" : why.text());
 }
 
 bool GpuServer::any_device() const {

@@ -41,6 +41,10 @@ class GpuServer {
   /// impossible, std::runtime_error when a device fails or has too little memory.
   GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy,
             Tick patience);
+  /// Waits for devices at most 2 s; what one that hangs still uses is never freed.
+  ~GpuServer();
+  GpuServer(const GpuServer&) = delete;
+  GpuServer& operator=(const GpuServer&) = delete;
 
   const PoolGraph& graph(std::uint16_t cell) const { return graphs_[cell]; }
   const runtime::CellBoard& board(std::uint16_t cell) const { return board_[cell]; }
@@ -66,8 +70,12 @@ class GpuServer {
   }
   /// Asks devices that have failed whether they answer; now and then.
   void recover() noexcept { executor_->recover(); }
+  /// How often devices failed, and why first; empty: never.
+  std::string trouble() const;
 
  private:
+  bool at_rest() const;
+
   std::vector<PoolGraph> graphs_;  // [cell]
   std::vector<runtime::Arrivals> arrivals_;
   std::unique_ptr<runtime::Policy> policy_;

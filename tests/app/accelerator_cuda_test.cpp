@@ -124,8 +124,29 @@ TEST(Accelerator, LosesNoFrameWithItsDevices) {
       EXPECT_GT(rig.baseband->frames_sent_away(), before);
     }
     EXPECT_LT(rig.baseband->frames_sent_away(), rig.store.counters().frames_seen + 1);
+    EXPECT_NE(rig.accelerator->trouble().find("failed"), std::string::npos);
     test::expect_conservation(rig);
   }
+}
+
+// To free what it uses would wait for it: the run ends without.
+TEST(Accelerator, LeavesADeviceThatHangsForGood) {
+  std::atomic<Wish> wish{Wish::None};
+  const int before = test::WorkingGpus::there_are;
+  {
+    const auto gpus = test::working_gpus(1, wish);
+    test::Rig rig(plan_of(), {}, 2, &gpus);
+    std::thread fate([&] {
+      rig.silence(frames(10));
+      wish = Wish::Hang;
+    });
+    rig.radiate(frames(30));
+    fate.join();
+    rig.finish();
+    EXPECT_GT(rig.baseband->frames_handed_back(), 0U);
+    test::expect_conservation(rig);
+  }
+  EXPECT_EQ(test::WorkingGpus::there_are, before + 1);
 }
 
 TEST(Accelerator, SaysWhatToDoWithoutGpus) {
@@ -213,6 +234,56 @@ TEST(Accelerator, SendsNoSymbolTwice) {
     symbols += record.downlink_late_symbols;
   }
   EXPECT_LE(symbols, 2 * rig.baseband->frames_ended());
+}
+
+// Of different sizes, on the same devices, which fail and come back.
+TEST(Accelerator, ServesSeveralCells) {
+  if (test::kWatched) GTEST_SKIP() << "emulated kernels take longer than devices are waited for";
+  const test::Folder folder("several");
+  std::vector<app::RunPlan> plans;
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    auto& plan = plans.emplace_back(plan_of());
+    plan.cell.cell_id = i;
+    plan.cell.antennas = 4U << (i % 2);
+    plan.cell.ring = 40 + 10 * i;
+    plan.cell.schedule += std::string(7U * i, 'G');
+    plan.runtime.realtime = false;
+    plan.run.frames = 60;
+    plan.run.telemetry = folder.path + "/" + std::to_string(i) + ".bin";
+    plan.fronthaul.kind = fronthaul::LinkKind::Shm;
+    plan.fronthaul.shm_name =
+        "carillon-several-" + std::to_string(getpid()) + "-" + std::to_string(i);
+  }
+  std::atomic<Wish> wish{Wish::None};
+  const std::atomic<bool> stop{false};
+  {
+    app::Station station(plans,
+                         [&](std::uint32_t, std::size_t) { return test::working_gpus(2, wish); });
+    std::atomic<bool> over{false};
+    std::thread fate([&] {
+      const auto wait_for = [&](std::uint64_t frames) {
+        for (std::uint64_t seen = 0; seen < frames && !over;) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          if (const auto c = test::read_counters(plans[0].run.telemetry)) seen = c->frames_seen;
+        }
+      };
+      wait_for(15);
+      wish = Wish::Lose;
+      wait_for(35);
+      wish = Wish::Mend;
+    });
+    station.run(stop);
+    over = true;
+    fate.join();
+  }
+  for (const auto& plan : plans) {
+    const auto c = test::read_counters(plan.run.telemetry);
+    ASSERT_TRUE(c.has_value());
+    EXPECT_GT(c->frames_sent_away, 10U);
+    EXPECT_LT(c->frames_sent_away, c->frames_seen);
+    EXPECT_EQ(c->uplink_blocks, 8 * c->frames_seen);
+    EXPECT_EQ(c->uplink_failed, 0U);
+  }
 }
 
 // The whole program, with users who decode what the antennas radiate.

@@ -16,7 +16,13 @@ enum class Wish : std::uint8_t { None, Lose, Hang, Mend };
 class WorkingGpus final : public FakeGpus {
  public:
   WorkingGpus(std::uint16_t devices, const cuda::DriverOptions& options, std::atomic<Wish>& wish)
-      : FakeGpus(devices, options, 1), wish_(wish) {}
+      : FakeGpus(devices, options, 1), wish_(wish) {
+    ++there_are;
+  }
+  WorkingGpus(const WorkingGpus&) = delete;
+  WorkingGpus& operator=(const WorkingGpus&) = delete;
+  ~WorkingGpus() override { --there_are; }
+  static inline std::atomic<int> there_are{0};
 
   Tick now() const noexcept override { return carillon::now(); }
   std::uint32_t told(std::uint16_t device, std::uint32_t word) const noexcept override {

@@ -110,10 +110,11 @@ class FakeGpus : public cuda::Driver {
   }
   cuda::Status revive(std::uint16_t device) noexcept override {
     Gpu& gpu = gpus_[device];
-    if (gpu.hung || (gpu.lost && !gpu.mended)) return cuda::Status(kGone);
+    if (gpu.lost && !gpu.mended) return cuda::Status(kGone);
+    if (gpu.hung) return cuda::kNotReady;
     gpu.lost = false;
     for (const auto& orders : gpu.streams)
-      if (!orders->queue.empty()) return cuda::Status(kGone);  // not yet done with what it had
+      if (!orders->queue.empty()) return cuda::kNotReady;
     return {};
   }
 

@@ -46,8 +46,8 @@ class Driver {
 
   /// Whether the device still takes orders, as far as the host knows without waiting for it.
   virtual Status answers(std::uint16_t device) noexcept = 0;
-  /// Whether the device answers again, and is done with all that it was ever given. Does not wait
-  /// for it. Other threads may use other devices meanwhile.
+  /// Whether the device answers again, and is done with all that it was ever given; kNotReady: it
+  /// answers, and is not done. Does not wait for it. Other threads may use other devices meanwhile.
   virtual Status revive(std::uint16_t device) noexcept = 0;
 };
 

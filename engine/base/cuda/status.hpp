@@ -24,6 +24,8 @@ class [[nodiscard]] Status {
   int code_ = 0;
 };
 
+/// Of what has been ordered and is not done: cudaErrorNotReady.
+inline const Status kNotReady(600);
 /// Of everything that needs a device in a program built without nvcc: cudaErrorNotSupported.
 inline const Status kNotBuilt(801);
 
