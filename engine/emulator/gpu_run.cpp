@@ -17,40 +17,72 @@ using runtime::FrameRef;
 
 constexpr Tick kFar = 1000 * kSecond;
 
-// The cell, its devices, and the frames that come.
+// The cells, their devices, and the frames that come.
 class Player {
  public:
   Player(const frame::Frame& frame, const RadioPlan& radio, const frame::GpuPool& pool,
          const GpuRunOptions& options)
       : frame_(frame),
         options_(options),
-        server_(pool, {{frame, options.at_once ? kFar : options.deadline}}, options.policy,
-                options.patience),
-        received_(server_.received(0)) {
-    prepare(radio);
+        server_(pool, cells_of(frame, options), options.policy, options.patience) {
+    for (std::uint16_t c = 0; c < options.cells; ++c) {
+      airs_.push_back({.cell = c});
+      prepare(radio, airs_.back());
+    }
     result_.blocks = static_cast<std::uint32_t>(frame.transport_blocks(Direction::Uplink).size());
-    result_.frames.resize(options.frames);
+    result_.frames.resize(options.frames * options.cells);
   }
 
   GpuRunResult run() {
-    air_start_ = now() + kMillisecond;
-    next_ = received_.size();
-    for (bool going = true; ended_ < options_.frames && going;) {
-      advance(now());
+    for (Air& air : airs_) {
+      air.start = now() + kMillisecond;
+      air.next = received(air).size();
+    }
+    for (bool going = true; ended() < result_.frames.size() && going;) {
+      for (Air& air : airs_) advance(air, now());
       server_.step(now());
-      take_events();
+      for (Air& air : airs_) take_events(air);
       if (now() < told_) continue;
       told_ = now() + 50 * kMillisecond;
-      going = !options_.progress || options_.progress(ended_);
+      going = !options_.progress || options_.progress(ended());
       server_.recover();
       demand_a_device();
     }
-    result_.frames.resize(ended_);
+    const auto least = std::ranges::min_element(airs_, {}, &Air::ended);
+    result_.frames.resize(least->ended * airs_.size());
     result_.copies = server_.executor().copies();
     return std::move(result_);
   }
 
  private:
+  // A cell's frames as they come.
+  struct Air {
+    std::uint16_t cell = 0;
+    std::uint64_t begun = 0, ended = 0;
+    std::uint16_t slot = 0;  // of the newest frame
+    std::size_t next = 0;    // the symbol of it that comes next, in received()
+    Tick start = 0;
+    std::array<Tick, 64> last_sample = {};             // [slot]
+    std::vector<std::vector<std::uint8_t>> sent = {};  // [slot] payloads
+  };
+
+  static std::vector<frame::GpuServer::Cell> cells_of(const frame::Frame& frame,
+                                                      const GpuRunOptions& options) {
+    if (options.cells < 1 || options.cells > runtime::kMaxCells)
+      throw std::invalid_argument("cells must be between 1 and " +
+                                  std::to_string(runtime::kMaxCells));
+    return {options.cells, {frame, options.at_once ? kFar : options.deadline}};
+  }
+  // Loads of received symbols, in order.
+  const std::vector<std::uint16_t>& received(const Air& air) const {
+    return server_.received(air.cell);
+  }
+  std::uint64_t ended() const {
+    std::uint64_t all = 0;
+    for (const Air& air : airs_) all += air.ended;
+    return all;
+  }
+
   // Without any for a while, nothing will come of it.
   void demand_a_device() {
     if (server_.any_device()) seen_ = now();
@@ -59,14 +91,14 @@ class Player {
   }
 
   // Every place of the ring has a frame of its own, again and again.
-  void prepare(const RadioPlan& radio) {
+  void prepare(const RadioPlan& radio, Air& air) {
     UplinkGenerator generator(frame_, radio);
     for (std::uint16_t slot = 0; slot < frame_.format().ring; ++slot) {
-      const FrameRef at{0, slot};
+      const FrameRef at{air.cell, slot};
       generator.generate(slot, [&](std::uint32_t symbol, std::uint32_t antenna) {
         return server_.cells().samples(at, symbol, antenna);
       });
-      sent_.emplace_back(generator.payload().begin(), generator.payload().end());
+      air.sent.emplace_back(generator.payload().begin(), generator.payload().end());
       const std::size_t bytes = frame_.payload_bytes(Direction::Downlink);
       if (bytes != 0)
         fill_payload(frame_, radio.seed, Direction::Downlink, slot,
@@ -74,87 +106,84 @@ class Player {
     }
   }
 
-  void advance(Tick time) {
-    if (next_ < received_.size()) {
-      const runtime::Instruction& load = server_.graph(0).graph[received_[next_]];
-      if (!options_.at_once && time < air_start_ + frame_.symbol(load.step).end) return;
-      server_.feed({0, slot_}, received_[next_], time);
-      ++next_;
-      last_sample_[slot_] = options_.at_once ? time : air_start_ + frame_.symbol(load.step).end;
+  void advance(Air& air, Tick time) {
+    if (air.next < received(air).size()) {
+      const std::uint16_t load = received(air)[air.next];
+      const Tick end = air.start + frame_.symbol(server_.graph(air.cell).graph[load].step).end;
+      if (!options_.at_once && time < end) return;
+      server_.feed({air.cell, air.slot}, load, time);
+      ++air.next;
+      air.last_sample[air.slot] = options_.at_once ? time : end;
       return;
     }
-    if (begun_ == options_.frames ||
-        (begun_ != 0 && !options_.at_once && time < air_start_ + frame_.duration()))
+    if (air.begun == options_.frames ||
+        (air.begun != 0 && !options_.at_once && time < air.start + frame_.duration()))
       return;
-    const std::uint16_t slot = server_.board(0).slot(begun_);
-    if (server_.board(0).frame(slot).state != runtime::FrameStatus::State::Empty) {
+    const std::uint16_t slot = server_.board(air.cell).slot(air.begun);
+    if (server_.board(air.cell).frame(slot).state != runtime::FrameStatus::State::Empty) {
       if (options_.at_once) return;
-      air_start_ += frame_.duration();  // there is no room for it
-      ++begun_;
-      ++ended_;
+      air.start += frame_.duration();  // there is no room for it
+      ++air.begun;
+      ++air.ended;
       return;
     }
-    if (options_.at_once && begun_ != ended_) return;
-    if (begun_ != 0) air_start_ += frame_.duration();
-    begin(slot, time);
+    if (options_.at_once && air.begun != air.ended) return;
+    if (air.begun != 0) air.start += frame_.duration();
+    begin(air, slot, time);
   }
 
-  void begin(std::uint16_t slot, Tick time) {
-    slot_ = slot;
-    last_sample_[slot] = time;
-    if (options_.at_once) air_start_ = time;
-    const bool admitted = server_.admit({begun_++, 0}, air_start_, time);
-    next_ = admitted ? 0 : received_.size();
+  void begin(Air& air, std::uint16_t slot, Tick time) {
+    air.slot = slot;
+    air.last_sample[slot] = time;
+    if (options_.at_once) air.start = time;
+    const bool admitted = server_.admit({air.begun++, air.cell}, air.start, time);
+    air.next = admitted ? 0 : received(air).size();
   }
 
-  void take_events() {
+  void take_events(Air& air) {
     std::array<FrameEvent, 16> events;
-    while (const std::size_t count = server_.poll(0, events))
-      for (const FrameEvent& event : std::span(events).first(count)) take(event);
+    while (const std::size_t count = server_.poll(air.cell, events))
+      for (const FrameEvent& event : std::span(events).first(count)) take(air, event);
   }
 
-  void take(const FrameEvent& event) {
+  void take(Air& air, const FrameEvent& event) {
     if (event.kind == FrameEvent::Kind::Committed || event.kind == FrameEvent::Kind::Missed) return;
-    ++ended_;
+    ++air.ended;
     if (event.kind == FrameEvent::Kind::Refused) return;
-    const FrameRef at{0, event.slot};
-    if (event.kind == FrameEvent::Kind::Done) record(at, event);
-    if (slot_ == event.slot) next_ = received_.size();  // what has not come is not waited for
+    const FrameRef at{air.cell, event.slot};
+    if (event.kind == FrameEvent::Kind::Done) record(air, at, event);
+    if (air.slot == event.slot)
+      air.next = received(air).size();  // what has not come is not waited for
     server_.release(at);
   }
 
-  void record(FrameRef at, const FrameEvent& event) {
-    GpuFrameRecord& record = result_.frames[event.frame];
+  void record(const Air& air, FrameRef at, const FrameEvent& event) {
+    GpuFrameRecord& record = result_.frames[event.frame * airs_.size() + air.cell];
     record.done = true;
-    record.latency = event.at - last_sample_[at.slot];
+    record.latency = event.at - air.last_sample[at.slot];
     runtime::DeviceMask used;
-    for (const auto& status : server_.board(0).statuses(at.slot)) used.set(status.device);
+    for (const auto& status : server_.board(air.cell).statuses(at.slot)) used.set(status.device);
     record.devices = static_cast<std::uint16_t>(used.count());
     const auto blocks = frame_.transport_blocks(Direction::Uplink);
-    for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(at, b);
+    for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(air, at, b);
   }
 
   // It passes its checks and is what was sent.
-  bool whole(FrameRef at, std::uint32_t b) const {
+  bool whole(const Air& air, FrameRef at, std::uint32_t b) const {
     const frame::TransportBlock& block = frame_.transport_blocks(Direction::Uplink)[b];
     const std::uint16_t device = server_.brought_by(at, block.last_symbol);
     return server_.cells().good(at, device, b) &&
            std::memcmp(server_.cells().payload(at, device) + block.payload_offset,
-                       sent_[at.slot].data() + block.payload_offset,
+                       air.sent[at.slot].data() + block.payload_offset,
                        (frame_.plan(block).A() + 7) / 8) == 0;
   }
 
   const frame::Frame& frame_;
   const GpuRunOptions& options_;
   frame::GpuServer server_;
-  const std::vector<std::uint16_t>& received_;   // Loads of received symbols, in order
-  std::vector<std::vector<std::uint8_t>> sent_;  // [slot] payloads
+  std::vector<Air> airs_;  // [cell]
   GpuRunResult result_;
-  std::array<Tick, 64> last_sample_{};  // [slot]
-  std::uint64_t begun_ = 0, ended_ = 0;
-  std::uint16_t slot_ = 0;  // of the newest frame
-  std::size_t next_ = 0;    // the symbol of it that comes next, in received_
-  Tick air_start_ = 0, told_ = 0, seen_ = now();
+  Tick told_ = 0, seen_ = now();
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A cell in real time on a pool of GPUs, without a network: samples from pinned memory at the pace
+// Cells in real time on a pool of GPUs, without a network: samples from pinned memory at the pace
 // of the air, or a frame at a time. One thread schedules; nothing of it is simulated.
 #pragma once
 
@@ -14,9 +14,11 @@
 namespace carillon::emulator {
 
 struct GpuRunOptions {
-  std::uint64_t frames = 1000;
+  std::uint64_t frames = 1000;  ///< of each cell
+  std::uint16_t cells = 1;      ///< with frames of the same format
   std::string policy = "adaptive";
-  /// Each frame by itself, its samples all there when it begins; else at the pace of the air.
+  /// A frame of each cell at a time, its samples all there when it begins; else at the pace of the
+  /// air.
   bool at_once = false;
   Tick deadline = 4 * kMillisecond;  ///< from a frame's start on air
   Tick patience = 50 * kMillisecond;
@@ -33,7 +35,7 @@ struct GpuFrameRecord {
 };
 
 struct GpuRunResult {
-  std::vector<GpuFrameRecord> frames;  ///< fewer when it was stopped
+  std::vector<GpuFrameRecord> frames;  ///< [frame][cell], fewer when it was stopped
   std::uint32_t blocks = 0;            ///< uplink transport blocks of a frame
   std::uint64_t copies = 0;            ///< between devices
 };

@@ -64,7 +64,10 @@ def demo(
     transport: TransportOption = None,
     device: Annotated[
         Device,
-        typer.Option(help="cuda: one cell on this machine's GPUs, its samples from pinned memory."),
+        typer.Option(
+            help="cuda: on this machine's GPUs, samples from pinned memory; --cell again and again "
+            "is as many of the same cell."
+        ),
     ] = Device.cpu,
     partitions: Annotated[
         int, typer.Option(min=1, max=64, help="Of the first GPU's SMs, as so many devices.")
@@ -90,9 +93,10 @@ def demo(
     if device is Device.cuda:
         from carillon.commands.gpu_demo import demo as run_gpu_demo
 
-        if cell and len(cell) > 1:
-            raise typer.BadParameter("one cell at a time", param_hint="'--cell'")
-        if not run_gpu_demo(cell[0] if cell else None, run, partitions, folder, as_json=json):
+        if cell and len(set(cell)) > 1:
+            raise typer.BadParameter("the same cell each time", param_hint="'--cell'")
+        name, count = (cell[0], len(cell)) if cell else (None, 1)
+        if not run_gpu_demo(name, run, partitions, folder, as_json=json, count=count):
             raise typer.Exit(1)
     elif cell and len(cell) > 1:
         demo_cells(cell, _kind(transport), run, folder, output)

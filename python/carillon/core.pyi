@@ -332,8 +332,14 @@ def ingest_descriptor_ns() -> float:
     """ns of a core that a block's descriptor takes, whatever its size."""
 
 def run_on_gpus(
-    plan_text: str, frames: int, *, policy: str, partitions: int, progress: Callable[[int], bool]
+    plan_text: str,
+    frames: int,
+    *,
+    cells: int,
+    policy: str,
+    partitions: int,
+    progress: Callable[[int], bool],
 ) -> dict[str, Any]:
     """
-    Serves a plan's cell from pinned memory at the pace of the air on this machine's GPUs, or on so many partitions of the first. `progress` is told how many frames are over and stops the run with False. Frames in order: `done`, `latency_us` from the last sample to the last result on the host, `failed_blocks` that are not what was sent, `devices`. RuntimeError says why there is no GPU. Does not hold the GIL.
+    Serves so many cells of a plan, as many frames of each, from pinned memory at the pace of the air on this machine's GPUs, or on so many partitions of the first. `progress` is told how many frames are over and stops the run with False. Frames in order, of all cells in turn: `done`, `latency_us` from the last sample to the last result on the host, `failed_blocks` that are not what was sent, `devices`. RuntimeError says why there is no GPU. Does not hold the GIL.
     """

@@ -48,6 +48,21 @@ TEST(GpuRun, EveryBlockOfAFrameAtATimeIsWhatWasSent) {
   }
 }
 
+TEST(GpuRun, CellsShareTheDevices) {
+  const frame::Frame frame(format());
+  GpuRunOptions options;
+  options.frames = 6;
+  options.cells = 5;
+  options.at_once = true;
+  options.patience = 10 * kSecond;
+  expect_all_good(run_on_gpus(frame, test::clear_air(), imaginary(2), options), 30);
+  for (const std::uint16_t impossible : std::array<std::uint16_t, 2>{0, 65}) {
+    options.cells = impossible;
+    EXPECT_THROW(run_on_gpus(frame, test::clear_air(), imaginary(1), options),
+                 std::invalid_argument);
+  }
+}
+
 TEST(GpuRun, FramesComeAtThePaceOfTheAirAndMissTheirDeadlinesIfTheyMust) {
   const frame::Frame frame(format());
   GpuRunOptions options;

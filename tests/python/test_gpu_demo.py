@@ -21,9 +21,9 @@ def synthetic_run(failed: int) -> Callable[..., dict[str, Any]]:
     def run(plan: str, frames: int, **options: Any) -> dict[str, Any]:
         assert "cell.antennas = 8" in plan
         assert options["policy"] == "adaptive"
-        assert options["progress"](frames)
+        assert options["progress"](frames * options["cells"])
         done = {"done": True, "failed_blocks": 0, "devices": 1}
-        records = [done | {"latency_us": 100.0 + i} for i in range(frames)]
+        records = [done | {"latency_us": 100.0 + i} for i in range(frames * options["cells"])]
         records[0] |= {"failed_blocks": failed}
         records[-1] |= {"done": False, "latency_us": 0.0}
         about = {"device": "synthetic GPU", "devices": options["partitions"], "sms": 66}
@@ -51,6 +51,16 @@ def test_results_are_shown_and_written(
     assert result["failed_blocks"] == failed
     assert len((folder / "gpu.csv").read_text(encoding="utf-8").splitlines()) == 201
     assert (folder / "gpu.png").stat().st_size > 5000
+
+
+def test_several_cells_are_the_same_one_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(core, "run_on_gpus", synthetic_run(0))
+    assert demo("laptop-8x2", Run(frames=50), 1, tmp_path / "run", as_json=False, count=3)
+    assert "3 × laptop-8x2 from pinned memory" in " ".join(capsys.readouterr().out.split())
+    result = json.loads((tmp_path / "run" / "gpu.json").read_text(encoding="utf-8"))
+    assert (result["cells"], result["frames"]) == (3, 150)
 
 
 def test_what_is_impossible_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -82,13 +92,13 @@ def test_without_a_limit_one_is_asked_for(tmp_path: Path) -> None:
         demo("laptop-8x2", Run(), 1, tmp_path / "run", as_json=False)
 
 
-def test_two_cells_are_one_too_many() -> None:
-    words = ["demo", "--device", "cuda", "--cell", "laptop-8x2", "--cell", "laptop-8x2"]
+def test_cells_that_differ_are_told() -> None:
+    words = ["demo", "--device", "cuda", "--cell", "laptop-8x2", "--cell", "lan-8x4"]
     done = subprocess.run(
         [sys.executable, "-m", "carillon", *words], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "one cell at a time" in done.stderr
+    assert "the same cell each time" in done.stderr
 
 
 def test_partitions_are_of_a_gpu() -> None:

@@ -85,7 +85,9 @@ def test_a_range_includes_both_ends(text: str, expected: list[float]) -> None:
     assert parse_range(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "0:1", "0:0:3", "0:-1:3", "1:2:3:4", "0:nan:5", "0:inf:5"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "0:1", "0:0:3", "0:-1:3", "1:2:3:4", "0:nan:5", "0:inf:5"]
+)
 def test_a_range_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"never reaches|neither"):
         parse_range(text)

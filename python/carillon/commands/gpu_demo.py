@@ -1,4 +1,4 @@
-"""`carillon demo --device cuda`: a cell from memory on this machine's GPUs, in real time."""
+"""`carillon demo --device cuda`: cells from memory on this machine's GPUs, in real time."""
 
 from __future__ import annotations
 
@@ -28,9 +28,15 @@ class NoGpuError(RunError):
 
 
 def demo(
-    cell: str | None, run: Run, partitions: int, folder: Path | None, *, as_json: bool
+    cell: str | None,
+    run: Run,
+    partitions: int,
+    folder: Path | None,
+    *,
+    as_json: bool,
+    count: int = 1,
 ) -> bool:
-    """Runs it, writes gpu.json, gpu.csv and gpu.png/.svg; whether no block of a frame failed.
+    """Runs so many of it, writes gpu.json, gpu.csv and gpu.png/.svg; whether no block failed.
 
     Raises NoGpuError where there is none. When stopped, what is known by then, and
     KeyboardInterrupt.
@@ -42,9 +48,9 @@ def demo(
     frames = _frames(run, frame_ms)
     about = circumstances()
     with Interrupts() as interrupts:
-        found = _carry_out(plan_text(loaded.cell, run), frames, partitions, interrupts)
+        found = _carry_out(plan_text(loaded.cell, run), frames, count, partitions, interrupts)
     target = runfolder.made(folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-gpu"))
-    result = _result(about, loaded.cell.name, frame_ms, found)
+    result = _result(about, loaded.cell.name, frame_ms, found) | {"cells": count}
     _write(target, result, found["frames"])
     if as_json:
         print(json.dumps(result, indent=2, ensure_ascii=False))
@@ -64,10 +70,12 @@ def _frames(run: Run, frame_ms: float) -> int:
     return min(limits)
 
 
-def _carry_out(plan: str, frames: int, partitions: int, interrupts: Interrupts) -> dict[str, Any]:
+def _carry_out(
+    plan: str, frames: int, count: int, partitions: int, interrupts: Interrupts
+) -> dict[str, Any]:
     columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("frames", total=frames)
+        task = bar.add_task("frames", total=frames * count)
 
         def progress(ended: int) -> bool:
             bar.update(task, completed=ended)
@@ -75,7 +83,12 @@ def _carry_out(plan: str, frames: int, partitions: int, interrupts: Interrupts) 
 
         try:
             return core.run_on_gpus(
-                plan, frames, policy="adaptive", partitions=partitions, progress=progress
+                plan,
+                frames,
+                cells=count,
+                policy="adaptive",
+                partitions=partitions,
+                progress=progress,
             )
         except (RuntimeError, ValueError) as error:
             kind = NoGpuError if str(error).startswith("no GPU: ") else RunError
@@ -119,8 +132,9 @@ def _write(target: Path, result: dict[str, Any], frames: list[dict[str, Any]]) -
 def _show(console: Console, result: dict[str, Any], target: Path) -> None:
     gpu, latency = result["gpu"], result["latency_us"]
     console.print(
-        f"{result['cell']} from pinned memory on {gpu['devices']} × {gpu['sms']} SMs of "
-        f"{gpu['device']}: {result['done']} of {result['frames']} frames in time, "
+        f"{result['cells']} × {result['cell']} from pinned memory on "
+        f"{gpu['devices']} × {gpu['sms']} SMs of {gpu['device']}: "
+        f"{result['done']} of {result['frames']} frames in time, "
         f"{result['failed_blocks']} of {result['blocks']} blocks failed",
         soft_wrap=True,
     )
