@@ -276,14 +276,17 @@ TEST(Accelerator, ServesSeveralCells) {
     over = true;
     fate.join();
   }
+  std::uint64_t on_cores = 0;
   for (const auto& plan : plans) {
     const auto c = test::read_counters(plan.run.telemetry);
     ASSERT_TRUE(c.has_value());
     EXPECT_GT(c->frames_sent_away, 10U);
-    EXPECT_LT(c->frames_sent_away, c->frames_seen);
     EXPECT_EQ(c->uplink_blocks, 8 * c->frames_seen);
-    EXPECT_EQ(c->uplink_failed, 0U);
+    EXPECT_GT(2 * c->frames_completed, c->frames_seen);
+    EXPECT_LE(c->uplink_failed, 8 * (c->frames_seen - c->frames_completed));
+    on_cores += c->frames_seen - c->frames_sent_away + c->frames_handed_back;
   }
+  EXPECT_GT(on_cores, 0U);
 }
 
 // The whole program, with users who decode what the antennas radiate.

@@ -86,7 +86,7 @@ void CudaExecutor::issue(const Issue& issue, Tick now) noexcept {
   free_.pop_back();
   const std::uint16_t device = first_of(issue.where, gpus_.size());
   const std::uint32_t place = place_of(issue.what, issue.what.instruction);
-  lives_[id] = {.issue = issue, .device = device, .place = place, .given = now};
+  lives_[id] = {.issue = issue, .device = device, .place = place, .order = ++issued_, .given = now};
   lives_[id].stream = stream_for(issue, device);
   places_[place].live = id;
   if (!up(device)) return finish(id, now, true);
@@ -100,31 +100,34 @@ void CudaExecutor::flush() noexcept { submit_waiting(); }
 // leave also waits until that is done, lest it stands in the way of more that is.
 bool CudaExecutor::can_submit(const Live& live) {
   const InstanceId& what = live.issue.what;
-  for (const std::uint32_t other : waiting_) {
-    if (&lives_[other] == &live) break;
-    if (live.stream >= kOrdered && lives_[other].stream == live.stream &&
-        lives_[other].issue.stream == live.issue.stream && lives_[other].device == live.device)
-      return false;
-  }
   for (const std::uint16_t source : sources(what)) {
     if (!has_chunks(what, source)) continue;
     const std::uint32_t place = place_of(what, source);
     if (holder(place) == gpus_.size()) return false;
     if (live.issue.background && places_[place].live != kNone) return false;
   }
-  return true;
+  return live.stream < kOrdered ||
+         std::none_of(waiting_.begin(), waiting_.end(), [&](std::uint32_t id) {
+           const Live& other = lives_[id];
+           return other.order < live.order && other.stream == live.stream &&
+                  other.issue.stream == live.issue.stream && other.device == live.device;
+         });
 }
 
+// In rounds, since those before it may wait for one.
 void CudaExecutor::submit_waiting() noexcept {
-  for (std::size_t i = 0; i < waiting_.size();) {
-    const std::uint32_t id = waiting_[i];
-    if (!can_submit(lives_[id])) {
-      ++i;
-      continue;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < waiting_.size();) {
+      const std::uint32_t id = waiting_[i];
+      if (!can_submit(lives_[id])) {
+        ++i;
+        continue;
+      }
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+      submit(id, driver_.now());  // which may end others that wait
+      more = true;
     }
-    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    submit(id, driver_.now());
-    i = 0;  // others may wait for it
   }
 }
 

@@ -85,6 +85,7 @@ class CudaExecutor final : public Executor {
     Issue issue;
     std::uint16_t device = 0;
     std::uint32_t stream = 0, place = 0, ticket = 0;
+    std::uint64_t order = 0;  // in which it was issued
     bool submitted = false, spoiled = false, cancelled = false;
     Tick given = 0;  // when it was submitted
   };
@@ -146,7 +147,7 @@ class CudaExecutor final : public Executor {
   std::vector<Finished> finished_;
   std::vector<DeviceEvent> events_;
   std::uint32_t ticket_ = ~0U - 100;  // it turns soon, so that this is nothing rare
-  std::uint64_t failures_ = 0;
+  std::uint64_t issued_ = 0, failures_ = 0;
   cuda::Status trouble_;
   std::uint64_t copied_ = 0;
 };
