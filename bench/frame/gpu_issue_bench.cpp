@@ -1,12 +1,13 @@
 // What the host's thread does for an instruction on real GPUs, but for the driver's own calls:
 // scheduler, policy and CudaExecutor over a driver that takes nothing and is done at once. Goal: 90
 // % of the issues within 2 µs, of which `carillon-cuda-bench` measures the driver's part.
-#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "frame/gpu_pool.hpp"
+#include "frame/large_cell.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "support/bench.hpp"
 
@@ -14,23 +15,6 @@ namespace {
 
 using namespace carillon;
 using namespace carillon::frame;
-
-FrameFormat format() {
-  FrameFormat f;
-  f.antennas = 128;
-  f.users = 64;
-  f.numerology.fft_size = 2048;
-  f.numerology.subcarriers = 1200;
-  f.schedule = "PPPPUUUUUUUUUU";
-  f.pilots.kind = PilotKind::Comb;
-  f.pilots.comb = 16;
-  f.combiner.group = 16;
-  f.uplink.block = BlockSpan::Symbol;
-  f.uplink.modulation = ModulationChoice::Qam64;
-  f.uplink.base_graph = 1;
-  f.uplink.lifting = 104;
-  return f;
-}
 
 class NoDriver final : public cuda::Driver {
  public:
@@ -124,13 +108,14 @@ void serve(GpuServer& server, std::uint16_t cells, std::uint64_t number, std::ve
 
 void run(bench::Bench& bench) {
   constexpr std::uint64_t kFrames = 400;
-  const Frame frame(format());
+  const Frame frame(bench::large_cell());
   for (const std::uint16_t cells : {std::uint16_t{1}, std::uint16_t{8}})
     for (const std::string_view policy : runtime::pool_policy_names()) {
-      bench::Case mean{
-          .kernel = "gpu issue, no driver",
-          .shape = "128x64, " + std::to_string(cells) + " cells, 1 GPU, " + std::string(policy),
-          .per = "instruction"};
+      bench::Case mean{.kernel = "gpu issue, no driver",
+                       .shape = "128x64, " + std::to_string(cells) +
+                                (cells > 1 ? " cells" : " cell") + ", 1 GPU, " +
+                                std::string(policy),
+                       .per = "instruction"};
       bench::Case most = mean;
       most.kernel = "gpu issue, no driver, p90";
       if (!(bench.begin(mean) | bench.begin(most))) continue;
@@ -139,12 +124,9 @@ void run(bench::Bench& bench) {
         GpuServer server(pool(1), {cells, {frame, kSecond}}, policy, kSecond);
         std::vector<double> ns;
         for (std::uint64_t f = 0; f < kFrames / cells; ++f) serve(server, cells, f, ns);
-        double sum = 0;
-        for (const double each : ns) sum += each;
-        means.push_back(sum / static_cast<double>(ns.size()));
-        const auto ninety = ns.begin() + static_cast<std::ptrdiff_t>(ns.size() * 9 / 10);
-        std::nth_element(ns.begin(), ninety, ns.end());
-        percentiles.push_back(*ninety);
+        const auto [mean_ns, p90_ns] = bench::mean_and_p90(ns);
+        means.push_back(mean_ns);
+        percentiles.push_back(p90_ns);
       }
       if (bench.wants(mean.kernel, mean.shape)) bench.report(mean, bench::summary(means));
       if (bench.wants(most.kernel, most.shape)) bench.report(most, bench::summary(percentiles));

@@ -1,11 +1,11 @@
 // A pool of devices in virtual time: what a task event (issue, execution, commit) of the simulation
 // costs, and what its policy's decisions do, in real time, per instruction. Goals: a million events
 // per second; 90 % of the decisions within 2 µs (MegaStation's instruction unit: 12 µs, §5.5).
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "frame/large_cell.hpp"
 #include "frame/pool_run.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/policies/timed.hpp"
@@ -16,24 +16,6 @@ namespace {
 using namespace carillon;
 using namespace carillon::frame;
 using namespace carillon::runtime;
-
-FrameFormat cell() {
-  FrameFormat f;
-  f.antennas = 128;
-  f.users = 64;
-  f.numerology.fft_size = 2048;
-  f.numerology.subcarriers = 1216;
-  f.schedule = "PPPPUUUUUUUUUU";
-  f.pilots.kind = PilotKind::Comb;
-  f.pilots.comb = 16;
-  f.combiner.group = 16;
-  f.uplink.block = BlockSpan::Symbol;
-  f.uplink.crc = false;
-  f.uplink.modulation = ModulationChoice::Qam64;
-  f.uplink.base_graph = 1;
-  f.uplink.lifting = 104;
-  return f;
-}
 
 PoolModel pool(std::uint32_t devices) {
   std::vector<FabricNode> nodes{{"host", 0, 0, 0}, {"chassis", 0, 64e9, 500}};
@@ -50,7 +32,7 @@ PoolModel pool(std::uint32_t devices) {
 
 void run(bench::Bench& bench) {
   constexpr int kRounds = 5;
-  const Frame frame(cell());
+  const Frame frame(bench::large_cell());
   const PoolModel model = pool(4);
   for (const std::string_view policy : pool_policy_names()) {
     bench::Case event{.kernel = "pool",
@@ -76,12 +58,9 @@ void run(bench::Bench& bench) {
         return std::make_unique<TimedPolicy>(std::move(plain), issues);
       };
       run_on_pool({&frame, &frame, &frame}, model, options);
-      double sum = 0;
-      for (const double each : issues) sum += each;
-      means.push_back(sum / static_cast<double>(issues.size()));
-      const auto ninety = issues.begin() + static_cast<std::ptrdiff_t>(issues.size() * 9 / 10);
-      std::nth_element(issues.begin(), ninety, issues.end());
-      percentiles.push_back(*ninety);
+      const auto [mean_ns, p90_ns] = bench::mean_and_p90(issues);
+      means.push_back(mean_ns);
+      percentiles.push_back(p90_ns);
     }
     if (bench.wants(event.kernel, event.shape)) bench.report(event, bench::summary(events));
     if (bench.wants(mean.kernel, mean.shape)) bench.report(mean, bench::summary(means));
