@@ -67,15 +67,14 @@ void bind_gpu_run(nb::module_& core) {
       "run_on_gpus", &run_on_gpus, nb::arg("plan_text"), nb::arg("frames"), nb::kw_only(),
       nb::arg("cells"), nb::arg("policy"), nb::arg("partitions"), nb::arg("progress"),
       nb::sig("def run_on_gpus(plan_text: str, frames: int, *, cells: int, policy: str, "
-              "partitions: int, "
-              "progress: collections.abc.Callable[[int], bool]) -> dict[str, typing.Any]"),
+              "partitions: int, progress: collections.abc.Callable[[int], bool]) -> dict[str, "
+              "typing.Any]"),
       "Serves so many cells of a plan, as many frames of each, from pinned memory at the pace of "
       "the air on this machine's GPUs, or on so many partitions of the first. `progress` is told "
-      "how many frames are over and "
-      "stops the run with False. Frames in order, of all cells in turn: `done`, `latency_us` from "
-      "the last sample "
-      "to the last result on the host, `failed_blocks` that are not what was sent, `devices`. "
-      "RuntimeError says why there is no GPU. Does not hold the GIL.");
+      "how many frames are over and stops the run with False. Frames in order, of all cells in "
+      "turn: `done`, `latency_us` from the last sample to the last result on the host, "
+      "`failed_blocks` that are not what was sent, `devices`. RuntimeError says why there is no "
+      "GPU. Does not hold the GIL.");
 }
 
 }  // namespace carillon::bindings

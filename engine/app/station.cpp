@@ -355,7 +355,8 @@ void Station::run(const std::atomic<bool>& stop) {
   threads_.clear();
   for (auto& cell : cells_)
     if (cell->baseband() != nullptr) cell->baseband()->close();
-  if (accelerator_ && !accelerator_->trouble().empty()) say(accelerator_->trouble());
+  if (const std::string trouble = accelerator_ ? accelerator_->trouble() : ""; !trouble.empty())
+    say(trouble);
   report();
   set_phase(3);
 }

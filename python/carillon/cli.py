@@ -94,7 +94,9 @@ def demo(
         from carillon.commands.gpu_demo import demo as run_gpu_demo
 
         if cell and len(set(cell)) > 1:
-            raise typer.BadParameter("the same cell each time", param_hint="'--cell'")
+            raise typer.BadParameter(
+                "has to be the same each time with --device cuda", param_hint="'--cell'"
+            )
         name, count = (cell[0], len(cell)) if cell else (None, 1)
         if not run_gpu_demo(name, run, partitions, folder, as_json=json, count=count):
             raise typer.Exit(1)

@@ -33,7 +33,7 @@ cuda::DriverOptions CudaExecutor::needs(const Scoreboard& board) {
 
 CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, DeviceWork& work,
                            const Options& options)
-    : board_(board), driver_(driver), work_(work), options_(options), lives_(places_in(board)) {
+    : board_(board), driver_(driver), work_(work), options_(options) {
   for (std::uint16_t d = 0; d < driver.devices(); ++d) gpus_.push_back(std::make_unique<Gpu>());
   std::uint32_t places = 0;
   for (const CellBoard& cell : board.cells()) {
@@ -42,6 +42,7 @@ CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, Device
   }
   places_.resize(places);
   there_.resize(std::size_t{places} * gpus_.size());
+  lives_.resize(places);
   for (std::uint32_t id = places; id-- > 0;) free_.push_back(id);
   waiting_.reserve(places);
   given_.reserve(places);
@@ -95,9 +96,9 @@ void CudaExecutor::issue(const Issue& issue, Tick now) noexcept {
 
 void CudaExecutor::flush() noexcept { submit_waiting(); }
 
-// In its order in its stream (not behind others that share the device's), and behind the orders for
-// all that it reads. What is for what others
-// leave also waits until that is done, lest it stands in the way of more that is.
+// In its order in its stream, whatever else shares the device's, and behind the orders for all that
+// it reads. What is for what others leave also waits until that is done, lest it stands in the way
+// of more that is.
 bool CudaExecutor::can_submit(const Live& live) {
   const InstanceId& what = live.issue.what;
   for (const std::uint16_t source : sources(what)) {

@@ -33,7 +33,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
     console.print(WARNING.format(profile="megastation"), soft_wrap=True)
     frames = frames or figure.frames
     if figure.picture == "timeline" and frames < figure.frames:
-        console.print(f"{frames} frames end before the last GPU is back: {figure.frames} do not")
+        console.print(f"{frames} frames are over before the last GPU is back; ask {figure.frames}")
     with Interrupts() as interrupts:
         found = _collect(figure, frames, console, interrupts)
     if found:

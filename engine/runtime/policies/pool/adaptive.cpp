@@ -61,6 +61,7 @@ bool Adaptive::arrange(const View& view, FrameRef frame) {
 
 // Where it would be done soonest, but for a gain that is too small.
 Adaptive::Layout Adaptive::most_useful(const View& view, FrameRef frame) {
+  find_wanted(view, frame);
   sharers_ = 1 + coming(view, frame);
   const auto idle = static_cast<std::uint32_t>(
       std::count_if(order_.begin(), order_.end(), [&](std::uint16_t d) { return load(d) == 0; }));
@@ -155,7 +156,6 @@ void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
   const std::uint16_t pilots = shared_step(frame.cell);
   std::uint32_t turn = 0;
   std::uint16_t step = pilots;
-  find_wanted(view, frame);
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     const Instruction& instruction = graph[i];
     const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
