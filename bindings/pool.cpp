@@ -216,6 +216,9 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
                        std::pair<double, double> jitter, const std::vector<Fault>& faults,
                        const std::vector<Background>& background, bool keep, bool timed,
                        std::uint64_t seed, const std::function<bool(std::uint64_t)>& progress) {
+  for (const auto& [type, degree] : degrees)
+    if (known_type(type).host || !(degree >= 0 && degree <= 1))
+      throw nb::value_error("degrees: of types of GPUs, between 0 and 1");
   frame::RackModel rack;
   for (const Server& server : servers)
     rack.servers.push_back(model_of(server, degrees, host_ns, jitter, seed));
