@@ -227,6 +227,7 @@ def test_after_the_devices_are_back_frames_are_lost_for_so_long() -> None:
     latency[began == 899] = math.inf  # with the devices that are lost at 900
     told = timeline(case, outcome("scoreboard", list(began), list(latency)))
     assert told["again_ms"] == 2.0
+    assert told["longest_ms"] == 1.0
     rates = told["rates"]
     assert isinstance(rates, list)
     assert rates[10] == 1000.0

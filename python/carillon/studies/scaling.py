@@ -55,8 +55,9 @@ def _toggled(shape: str, direction: str) -> Case:
 
 
 def timeline(case: Case, outcome: Outcome) -> Extra:
-    """rates: frames/s that ended in each bin. again_ms: how long after devices were back the last
-    frame began that was lost, at most; the next loss has no part in it.
+    """rates: frames/s that ended in each bin. longest_ms: of frames that were done. again_ms: how
+    long after devices were back the last frame began that was lost, at most; the next loss has no
+    part in it.
     """
     ends = (outcome.began + outcome.latency)[outcome.done]
     edges = np.arange(0.0, outcome.began.max(), BIN_MS)
@@ -67,7 +68,12 @@ def timeline(case: Case, outcome: Outcome) -> Extra:
         float((lost[(lost >= back) & (lost < end)] - back).max(initial=0.0))
         for back, end in zip(BACK_MS, until, strict=True)
     ]
-    return {"again_ms": max(again), "rates": (counts / BIN_MS * 1e3).tolist()}
+    longest = float(outcome.latency[outcome.done].max(initial=0.0))
+    return {
+        "again_ms": max(again),
+        "longest_ms": longest,
+        "rates": (counts / BIN_MS * 1e3).tolist(),
+    }
 
 
 def _again(shape: str, direction: str) -> Simulated:
