@@ -35,8 +35,8 @@ class Decoder {
     const std::uint32_t most = std::max(options_.max_iterations, 1U);
     auto running = static_cast<std::uint32_t>(low_mask(static_cast<std::uint32_t>(blocks_.size())));
     for (std::uint32_t i = 1; running != 0; ++i) {
-      iterate(i == 1);
-      if (i == 1) turn_from_last_rows();
+      if (i == 2) turn_again();
+      iterate(i);
       const bool last = i == most;
       const std::uint32_t ripe = last ? running : running & may_stop();
       if (ripe == 0) continue;
@@ -49,6 +49,8 @@ class Decoder {
   }
 
  private:
+  using Starts [[gnu::vector_size(2 * kMaxVectors)]] = std::uint16_t;
+
   // The soft bits of the columns that will be read; a single block's stay where they are.
   void gather() {
     soft_ = blocks_[0].soft;
@@ -67,16 +69,17 @@ class Decoder {
   // Column c from the channel, filler places certain, its beginning repeated past its end.
   // Returns whether anything was received.
   bool load_column(std::uint32_t c, std::int8_t* to) const {
+    const std::uint32_t from = c < 2 ? length_ : (c - 2) * z_;  // the first two were never sent
+    const std::uint32_t there = std::min(z_, length_ - from);
     Vb received = {};
-    for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-      const std::uint32_t place = (c - 2) * z_ + i;
-      Vb v = {};
-      if (c >= 2)  // the first two were never sent
-        v = place + kByteLanes <= length_ ? load_bytes(soft_ + place)
-                                          : load_first(soft_ + place, length_ - place);
+    std::uint32_t i = 0;
+    const auto take = [&](Vb v) __attribute__((always_inline)) {
       received |= v & load_bytes(inside(z_) + i);
       store_bytes(to + i, larger_signed(v, broadcast_byte(-127)));
-    }
+    };
+    for (; i + kByteLanes <= there; i += kByteLanes) take(load_bytes(soft_ + from + i));
+    for (; i < z_; i += kByteLanes)
+      take(i < there ? load_first(soft_ + from + i, length_ - from - i) : Vb{});
     if (places(c) < z_) std::memset(to + places(c), 127, z_ - places(c));
     for (std::uint32_t n = z_; n < kByteLanes; n *= 2) store_bytes(to + n, load_bytes(to));
     store_bytes(to + wrap_place(z_), load_bytes(to));
@@ -86,10 +89,8 @@ class Decoder {
   void load_core() {
     for (std::uint32_t c = 0; c < core_; ++c) {
       rotation_[c] = 0;
-      column_[c] = work_.columns[c];
-      load_column(c, column_[c]);
+      load_column(c, work_.columns[c][0]);
     }
-    for (std::uint32_t j = 0; j < kMaxDegree; ++j) spare_[j] = work_.columns[core_ + j];
   }
 
   // The rows past the core whose own column was received: without it a row says nothing.
@@ -112,10 +113,13 @@ class Decoder {
     return graph_.row_begin[r + 1] - graph_.row_begin[r] - (r < kCoreRows ? 0U : 1U);
   }
 
-  // Where an edge's row reads the vectors of a column that lies rotated by `from`, for its own
-  // rotation. Computed here once, as following them in rows would take a tenth of the time.
-  void turn(std::uint32_t edge, std::uint32_t from) {
-    using Starts [[gnu::vector_size(sizeof work_.starts[0])]] = std::uint16_t;
+  static std::uint32_t place_of(std::uint32_t column, std::uint32_t buffer) {
+    return (2 * column + buffer) * kColumnBytes;
+  }
+
+  // Where an edge's row reads the vectors of a column that lies in `buffer` rotated by `from`, for
+  // its own rotation. Computed here once, as following them in rows would take a tenth of the time.
+  void turn(std::uint32_t edge, std::uint32_t buffer, std::uint32_t from) {
     static constexpr auto kSteps = [] {
       std::array<std::uint16_t, kMaxVectors> steps{};
       for (std::uint32_t v = 0; v < kMaxVectors; ++v)
@@ -128,45 +132,65 @@ class Decoder {
     starts += static_cast<std::uint16_t>(to - from + (to < from ? z_ : 0));
     const Starts past = starts - static_cast<std::uint16_t>(z_);  // huge where not past the end
     starts = past < starts ? past : starts;
-    std::memcpy(work_.starts[edge], &starts, sizeof starts);
+    starts += static_cast<std::uint16_t>(place_of(graph_.column[edge], buffer));
+    std::memcpy(work_.starts[0][edge], &starts, sizeof starts);
   }
 
-  // Every row finds a column as the last row left it, the first one as it was loaded.
+  // Every row finds a column as the last row left it, in the buffer that one wrote, and the first
+  // row as it was loaded, in buffer 0.
   void turn_columns() {
+    std::uint32_t buffers = 0;  // that the columns lie in, as bits
+    each_row([this, &buffers](std::uint32_t r) {
+      const std::uint32_t begin = graph_.row_begin[r];
+      for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
+        const std::uint32_t c = graph_.column[e];
+        turn(e, buffers >> c & 1, rotation_[c]);
+        buffers ^= 1U << c;
+        work_.to[0][e] = static_cast<std::uint16_t>(place_of(c, buffers >> c & 1));
+        rotation_[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
+      }
+    });
+    moved_ = buffers;
+  }
+
+  // From the second iteration on a column's first row, always one of the core, finds what its last
+  // row left, and where an odd number of rows write, all buffers change roles every time.
+  void turn_again() {
+    std::uint32_t seen = 0;
+    for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
+      const std::uint32_t c = graph_.column[e];
+      if ((seen >> c & 1) == 0) turn(e, 0, rotation_[c]);
+      seen |= 1U << c;
+    }
     each_row([this](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
       for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
-        std::uint16_t& rotation = rotation_[graph_.column[e]];
-        turn(e, rotation);
-        rotation = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
+        const std::uint32_t c = graph_.column[e];
+        const std::uint32_t written = work_.to[0][e];
+        const std::uint32_t read = place_of(c, 0) + place_of(c, 1) - written;
+        const auto step = static_cast<std::uint16_t>((moved_ >> c & 1) == 0 ? 0 : written - read);
+        Starts starts;
+        std::memcpy(&starts, work_.starts[0][e], sizeof starts);
+        starts += step;
+        std::memcpy(work_.starts[1][e], &starts, sizeof starts);
+        work_.to[1][e] = static_cast<std::uint16_t>(written - step);
       }
     });
   }
 
-  // After the first iteration, what a column's first row, always one of the core, finds is what its
-  // last one left.
-  void turn_from_last_rows() {
-    std::uint32_t seen = 0;
-    for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
-      const std::uint32_t c = graph_.column[e];
-      if ((seen >> c & 1) == 0) turn(e, rotation_[c]);
-      seen |= 1U << c;
-    }
-  }
-
-  void iterate(bool first) {
+  void iterate(std::uint32_t iteration) {
     core_failed_ = extension_failed_ = Vb{};
-    each_row([this, first](std::uint32_t r) {
+    lie_ = iteration % 2 == 0 ? 0 : moved_;
+    each_row([this, iteration](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
-      const Row row{.columns = column_,
-                    .spare = spare_,
-                    .column = graph_.column + begin,
-                    .starts = work_.starts + begin,
+      const Row row{.buffers = work_.columns[0][0],
+                    .starts = work_.starts[(iteration - 1) % 2] + begin,
+                    .to = work_.to[(iteration - 1) % 2] + begin,
                     .messages = work_.messages[begin],
                     .extension = work_.extension[r],
                     .z = z_};
       Vb& failed = r < kCoreRows ? core_failed_ : extension_failed_;
-      failed = add_counts(failed, row_update(degree(r), r >= kCoreRows, first)(row));
+      failed = add_counts(failed, row_update(degree(r), r >= kCoreRows, iteration == 1)(row));
     });
   }
 
@@ -190,7 +214,7 @@ class Decoder {
       Signs words[64 / sizeof(Signs)] = {};
       std::uint32_t from = rotation_[c] == 0 ? 0 : z_ - rotation_[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-        words[i / kByteLanes] = signs(load_bytes(column_[c] + from));
+        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][lie_ >> c & 1] + from));
         from += kByteLanes;
         if (from >= z_) from -= z_;
       }
@@ -218,9 +242,13 @@ class Decoder {
   bool judge(std::uint32_t b, std::uint32_t iterations, bool core_holds) {
     DecodeBlock& block = blocks_[b];
     const std::uint32_t bits = code_.info_bits();
-    std::uint64_t words[22 * kMaxLifting / 64];
-    pick_bits(work_.info, pack_, b, words, bits);
-    reverse_bits(reinterpret_cast<const std::uint8_t*>(words), block.info, (bits + 7) / 8);
+    std::uint64_t picked[22 * kMaxLifting / 64];
+    const std::uint8_t* words = work_.info;
+    if (pack_ > 1) {
+      pick_bits(work_.info, pack_, b, picked, bits);
+      words = reinterpret_cast<const std::uint8_t*>(picked);
+    }
+    reverse_bits(words, block.info, (bits + 7) / 8);
     auto& result = block.result;
     result.iterations = static_cast<std::uint16_t>(iterations);
     result.parity = core_holds && total(extension_failed_, b, pack_) <= kDoubtfulExtensions;
@@ -238,7 +266,8 @@ class Decoder {
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
   const std::int8_t* soft_ = nullptr;
-  std::int8_t *column_[kMaxCoreColumns], *spare_[kMaxDegree];  // buffers
+  std::uint32_t moved_ = 0;                  // columns that an odd number of rows write, as bits
+  std::uint32_t lie_ = 0;                    // buffers that the columns lie in
   std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column c is its bit rotation_[c]
   std::uint8_t extensions_[kMaxRows];        // rows
   std::uint32_t extension_count_ = 0;

@@ -13,10 +13,9 @@ inline constexpr int kOffset = 2;  // 0.5 in units of the LLR scale 4
 inline constexpr int kClip = 30;   // largest magnitude looked at: messages stay within ±28
 
 struct Row {
-  std::int8_t** columns;       // buffer of each
-  std::int8_t** spare;         // as many as there are edges, exchanged for the columns'
-  const std::uint8_t* column;  // of each edge
-  const std::uint16_t (*starts)[kMaxVectors];  // of each edge: where its vectors are read
+  std::int8_t* buffers;                        // of all columns
+  const std::uint16_t (*starts)[kMaxVectors];  // where each edge's vectors are read, in `buffers`
+  const std::uint16_t* to;                     // where each edge's column is written
   std::int8_t* messages;                       // [vector][edge] of this row, kByteLanes each
   const std::int8_t* extension;  // channel LLRs of the column that only this row knows
   std::uint32_t z;
@@ -51,80 +50,78 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
 }
 
 // The messages of one vector are written while the next is read: reading is bound by minima,
-// writing by masks and stores, and neither waits for the other. About 11.5 operations an edge, two
-// a cycle.
+// writing by masks and stores, and neither waits for the other. About 11.5 operations an edge. Each
+// load of an address takes as long as two of them: two an edge are left, where columns are read and
+// written.
 template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
  public:
-  [[gnu::always_inline]] explicit RowUpdate(const Row& row)
-      : starts_(row.starts),
-        messages_(row.messages),
-        extension_(row.extension),
-        z_(row.z),
-        inside_(inside(row.z)) {
-    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      std::int8_t*& column = row.columns[row.column[j]];
-      from_[j] = column;
-      to_[j] = row.spare[j];
-      std::swap(column, row.spare[j]);
-    });
-    // Where there are vector registers to spare GCC would keep addresses in them, and moving one
-    // from there takes the port that minima need. Loading one is free.
-    if constexpr (kByteLanes == 64) asm volatile("" : : "r"(this) : "memory");
-  }
+  [[gnu::always_inline]] explicit RowUpdate(const Row& row) : row_(row), inside_(inside(row.z)) {}
 
   // Returns, by lane, the number of checks that do not hold for the signs they were given.
   [[gnu::always_inline]] Vb run() {
-    std::int8_t* messages = messages_;
-    Vb t[Degree];
+    std::int8_t* messages = row_.messages;
+    std::int8_t* const buffers = row_.buffers;
+    const std::uint16_t* const places = row_.to;
+    const std::uint32_t z = row_.z;
+    Vb t[Degree], strength[Degree];
     Outcome outcome;
     Minima minima;
-    const std::uint16_t* starts = starts_[0];
-    unroll<Degree>([&](auto j)
-                       __attribute__((always_inline)) { read(j, starts, messages, t[j], minima); });
+    const std::uint16_t* from = row_.starts[0];
+    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
+      read(j, buffers + from[j * kMaxVectors], messages, t[j], strength[j], minima);
+    });
     Vb failed = finish(Vb{}, 0, minima, outcome);
     std::uint32_t i = 0;
-    for (; i + kByteLanes < z_; messages += Degree * kByteLanes) {
-      ++starts;
+    for (; i + kByteLanes < z; messages += Degree * kByteLanes) {
+      ++from;
       unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-        write(j, i, messages, t[j], outcome);
-        read(j, starts, messages + Degree * kByteLanes, t[j], minima);
+        write(j, buffers + i + places[j], messages, t[j], strength[j], outcome);
+        read(j, buffers + from[j * kMaxVectors], messages + Degree * kByteLanes, t[j], strength[j],
+             minima);
       });
       i += kByteLanes;
       failed = finish(failed, i, minima, outcome);
     }
     unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      write(j, i, messages, t[j], outcome);
-      store_bytes(to_[j] + wrap_place(z_), load_bytes(to_[j]));
+      std::int8_t* const to = buffers + places[j];
+      write(j, to + i, messages, t[j], strength[j], outcome);
+      store_bytes(to + wrap_place(z), load_bytes(to));
     });
     return failed;
   }
 
  private:
+  // Where there are registers for it.
+  static constexpr bool kKeepsStrength = kByteLanes == 64 && Degree <= 10;
+
   [[gnu::always_inline]] void include(Vb magnitude, Minima& minima) const {
     minima.second = smaller(minima.second, larger(minima.least, magnitude));
     minima.least = smaller(minima.least, magnitude);
   }
 
-  [[gnu::always_inline]] void read(std::size_t j, const std::uint16_t* starts,
-                                   const std::int8_t* messages, Vb& t, Minima& minima) const {
-    t = load_bytes(from_[j] + starts[j * kMaxVectors]);
+  [[gnu::always_inline]] void read(std::size_t j, const std::int8_t* from,
+                                   const std::int8_t* messages, Vb& t, Vb& strength,
+                                   Minima& minima) const {
+    t = load_bytes(from);
     if constexpr (!First) t = subtract_saturated(t, load_bytes(messages + j * kByteLanes));
+    strength = magnitude(t);
     if (j == 0) {
-      minima = {smaller(magnitude(t), broadcast_byte(kClip)), broadcast_byte(kClip), t};
+      minima = {smaller(strength, broadcast_byte(kClip)), broadcast_byte(kClip), t};
     } else {
       minima.parity ^= t;
-      include(magnitude(t), minima);
+      include(strength, minima);
     }
   }
 
-  [[gnu::always_inline]] void write(std::size_t j, std::uint32_t i, std::int8_t* messages, Vb t,
-                                    const Outcome& outcome) {
-    const Vb strength = negated(t, t);  // the magnitude again, by the mask that the sign needs
+  [[gnu::always_inline]] void write(std::size_t j, std::int8_t* to, std::int8_t* messages, Vb t,
+                                    Vb strength, const Outcome& outcome) {
+    if constexpr (!kKeepsStrength)
+      strength = negated(t, t);  // again, by the mask that the sign needs
     const Vb chosen = choose_equal(strength, outcome.least, outcome.high, outcome.low);
     const Vb message = negated(chosen, t);
     store_bytes(messages + j * kByteLanes, message);
-    store_bytes(to_[j] + i, add_saturated(t, message));
+    store_bytes(to, add_saturated(t, message));
   }
 
   [[gnu::always_inline]] Vb finish(Vb counts, std::uint32_t i, Minima minima, Outcome& outcome) {
@@ -132,7 +129,7 @@ class RowUpdate {
     if constexpr (Extension) {
       // The column itself goes with the stronger side, channel or others, who are certain at kClip:
       // the check fails where the channel is against the others and stronger.
-      const Vb last = load_bytes(extension_ + i);
+      const Vb last = load_bytes(row_.extension + i);
       const Vb strength = smaller(magnitude(last), broadcast_byte(kClip));
       minima.parity ^= last;
       failed = minima.parity & (minima.least - strength);
@@ -145,12 +142,7 @@ class RowUpdate {
     return count_negative(counts, failed & load_bytes(inside_ + i));
   }
 
-  const std::int8_t* from_[Degree];
-  std::int8_t* to_[Degree];
-  const std::uint16_t (*const starts_)[kMaxVectors];
-  std::int8_t* const messages_;
-  const std::int8_t* const extension_;
-  const std::uint32_t z_;
+  const Row& row_;
   const std::int8_t* const inside_;
 };
 

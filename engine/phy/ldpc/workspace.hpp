@@ -24,11 +24,14 @@ struct BitPlace {
 };
 
 struct alignas(64) LdpcWorkspace {
-  // Posterior LLRs of the core columns, and as many buffers to spare as a row writes.
-  std::int8_t columns[kMaxCoreColumns + kMaxDegree][kColumnBytes];
+  // Posterior LLRs of the core columns: a row reads one buffer and writes the other.
+  std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
-  std::uint16_t starts[kMaxEdges][kMaxVectors];   // where a row reads an edge's column
+  // Where a row reads an edge's column and writes it, from the first of `columns` on; in the first
+  // iteration and every second one, and in the others.
+  std::uint16_t starts[2][kMaxEdges][kMaxVectors];
+  std::uint16_t to[2][kMaxEdges];
   BitColumn bits[kMaxCoreColumns];
   BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
