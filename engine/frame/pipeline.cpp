@@ -31,14 +31,6 @@ constexpr std::array<runtime::Opcode, kOps> opcode_table() {
 
 constexpr auto kOpcodes = opcode_table();
 
-std::vector<phy::EstimatePlan> estimate_plans(const Frame& frame) {
-  std::vector<phy::EstimatePlan> plans;
-  const auto& f = frame.format();
-  for (std::uint32_t offset = 0; offset < frame.comb(); ++offset)
-    plans.emplace_back(f.numerology.subcarriers, frame.comb(), offset, f.combiner.group);
-  return plans;
-}
-
 // Elements of the arrays that grow with the cell.
 struct Sizes {
   explicit Sizes(const Frame& frame) {
@@ -93,11 +85,12 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       demap_(phy::demap_kernels(options.isa)),
       modulate_(phy::modulate_kernels(options.isa)),
       ldpc_(phy::ldpc_kernels(options.isa)),
-      estimate_plans_(estimate_plans(frame)),
+      comb_plan_(frame.format().numerology.subcarriers, frame.comb(),
+                 frame.format().combiner.group),
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
-    estimate_noise_ += estimate_plans_[u % frame.comb()].noise_gain();
+    estimate_noise_ += comb_plan_.user(u % frame.comb()).noise_gain();
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)

@@ -194,7 +194,7 @@ class Pipeline {
   const phy::DemapKernels& demap_;
   const phy::ModulateKernels& modulate_;
   const phy::LdpcKernels& ldpc_;
-  std::vector<phy::EstimatePlan> estimate_plans_;  // [comb offset]
+  phy::CombPlan comb_plan_;
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;

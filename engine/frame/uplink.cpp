@@ -36,7 +36,7 @@ struct UplinkKernels : KernelCall {
   void pilot_fft() {
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
     const std::uint32_t first_user = ordinal * frame.comb();
-    const std::uint32_t end_user = std::min(p.users_, first_user + frame.comb());
+    const std::uint32_t users = std::min(p.users_ - std::min(p.users_, first_user), frame.comb());
     const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
       float noise = -1;
@@ -48,9 +48,10 @@ struct UplinkKernels : KernelCall {
         noise = p.ofdm_.receive_pilot(frame.ofdm(), samples, frame.pilot_division().data(),
                                       worker.row.data(), worker.ofdm);
       slot.noise[std::size_t{ordinal} * p.antennas_ + antenna] = noise;
-      for (std::uint32_t u = first_user; u < end_user; ++u)
-        p.estimate_.estimate(p.estimate_plans_[u - first_user], worker.row.data(),
-                             &slot.csi[std::size_t{u} * p.tile_stride() + antenna], stride);
+      if (users == 0) return;
+      p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users,
+                               &slot.csi[std::size_t{first_user} * p.tile_stride() + antenna],
+                               p.tile_stride(), stride);
     });
   }
 

@@ -28,10 +28,31 @@ void measure(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::uint32
              });
 }
 
+void measure_all(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::uint32_t group) {
+  const CombPlan plan(kSubcarriers, comb, group);
+  const std::uint32_t tiles = tiles_for(kSubcarriers);
+  const std::size_t user_stride = kAntennas + 1, stride = comb * user_stride;
+  const auto rows = bench::random_tiles(std::size_t{tiles} * kAntennas);
+  AlignedArray<Tile> csi(csi_tiles(kSubcarriers, group) * stride);
+  bench.time({.kernel = "estimate all users",
+              .shape = "comb " + std::to_string(comb) + " group " + std::to_string(group),
+              .isa = std::string(to_string(isa)),
+              .per = "antenna",
+              .items = kAntennas},
+             [&] {
+               for (std::uint32_t a = 0; a < kAntennas; ++a)
+                 estimate_kernels(isa).estimate_all(plan, &rows[std::size_t{a} * tiles], comb,
+                                                    &csi[a], user_stride, stride);
+             });
+}
+
 void run(bench::Bench& bench) {
   for (const Isa isa : bench.isas())
     for (const std::uint32_t comb : {1U, 8U, 16U})
-      for (const std::uint32_t group : {1U, 12U, 16U}) measure(bench, isa, comb, group);
+      for (const std::uint32_t group : {1U, 12U, 16U}) {
+        measure(bench, isa, comb, group);
+        measure_all(bench, isa, comb, group);
+      }
 }
 
 const bench::Group group("phy/estimate", run);

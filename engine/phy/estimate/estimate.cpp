@@ -112,4 +112,23 @@ float EstimatePlan::noise_gain() const {
   return sum / static_cast<float>(groups);
 }
 
+CombPlan::CombPlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t group) {
+  for (std::uint32_t offset = 0; offset == 0 || offset < comb; ++offset)
+    plans_.emplace_back(subcarriers, comb, offset, group);
+  if (group != kTileLanes || kTileLanes % comb != 0) return;
+  shares_.resize(plans_[0].tiles());
+  for (std::uint32_t tile = 0; tile < shares_.size(); ++tile)
+    for (const EstimatePlan& plan : plans_) {
+      const TileMean& mean = plan.mean(tile);
+      for (std::uint32_t i = 0; i < mean.count; ++i) {
+        LaneShares& shares = shares_[tile];
+        const std::int32_t at = mean.at[i];
+        (at < 0                                       ? shares.before
+         : at < static_cast<std::int32_t>(kTileLanes) ? shares.here
+                                                      : shares.after)[at & (kTileLanes - 1)] =
+            mean.weight[i];
+      }
+    }
+}
+
 }  // namespace carillon::phy

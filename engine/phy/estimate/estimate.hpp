@@ -57,6 +57,29 @@ class EstimatePlan {
   std::vector<std::uint16_t> pattern_of_;
 };
 
+/// What the pilots at each lane of a tile, of the one before and of the one after add to the mean
+/// over the tile's subcarriers of that lane's user.
+struct alignas(64) LaneShares {
+  float before[kTileLanes] = {}, here[kTileLanes] = {}, after[kTileLanes] = {};
+};
+
+/// The pilots of all users of a symbol: offsets 0 … comb-1. Immutable, shared by all threads.
+class CombPlan {
+ public:
+  /// As EstimatePlan's.
+  CombPlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t group);
+
+  std::uint32_t comb() const { return static_cast<std::uint32_t>(plans_.size()); }
+  const EstimatePlan& user(std::uint32_t offset) const { return plans_[offset]; }
+  /// Of each tile where a group is a tile and comb divides 16, so that a lane is the same user's in
+  /// all of them; else none.
+  const std::vector<LaneShares>& shares() const { return shares_; }
+
+ private:
+  std::vector<EstimatePlan> plans_;
+  std::vector<LaneShares> shares_;
+};
+
 struct EstimateKernels {
   /// row: tiles of channel values at the user's pilots (other lanes are ignored). group 1:
   /// csi[t * stride] is the channel at each subcarrier. group g: lane i of csi[t * stride] is the
@@ -64,6 +87,10 @@ struct EstimateKernels {
   /// zero.
   void (*estimate)(const EstimatePlan& plan, const Tile* row, Tile* csi,
                    std::size_t stride) noexcept;
+
+  /// The same for the first `users` of a symbol, user u's at csi[u * user_stride].
+  void (*estimate_all)(const CombPlan& plan, const Tile* row, std::uint32_t users, Tile* csi,
+                       std::size_t user_stride, std::size_t stride) noexcept;
 };
 
 const EstimateKernels& estimate_kernels(Isa isa = active_isa());

@@ -1,5 +1,7 @@
 // Interpolation between a comb's pilots and means over groups, a tile at a time.
 
+#include "phy/simd/transpose.inl"
+
 namespace {
 
 // Values that lie `lanes` lanes from the start of `here`; negative ones and those from 16 on are in
@@ -110,7 +112,62 @@ void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t 
     interpolate(plan, row, t, csi[t * stride].re, csi[t * stride].im);
 }
 
+// [tile][lane] of sixteen tiles from `first` on, one plane: each lane's user's share of the means.
+void share_tiles(const CombPlan& plan, const float* row, std::uint32_t first,
+                 float (*sums)[kTileLanes]) {
+  constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
+  const auto tiles = static_cast<std::uint32_t>(plan.shares().size());
+  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+    const std::uint32_t t = first + i;
+    if (t >= tiles) {
+      std::fill(sums[i], sums[i] + kTileLanes, 0.0F);
+      continue;
+    }
+    const LaneShares& shares = plan.shares()[t];
+    const float* here = row + t * kTileFloats;
+    const float* before = t == 0 ? here : here - kTileFloats;
+    const float* after = t + 1 == tiles ? here : here + kTileFloats;
+    for (std::uint32_t l = 0; l < kTileLanes; l += kLanes)
+      store(sums[i] + l, load(shares.before + l) * load(before + l) +
+                             load(shares.here + l) * load(here + l) +
+                             load(shares.after + l) * load(after + l));
+  }
+}
+
+// Users' means over sixteen tiles, one plane: lanes of [tile][lane] become rows, and a user's rows
+// are added.
+void add_lanes(const float (*sums)[kTileLanes], std::uint32_t comb, std::uint32_t users, float* csi,
+               std::size_t user_stride) {
+  alignas(64) float turned[kTileLanes][kTileLanes];
+  for (std::uint32_t i = 0; i < kTileLanes; i += kLanes)
+    for (std::uint32_t l = 0; l < kTileLanes; l += kLanes)
+      transpose<kLanes>([&](int r) { return sums[i + static_cast<std::uint32_t>(r)] + l; },
+                        [&](int r) { return turned[l + static_cast<std::uint32_t>(r)] + i; });
+  for (std::uint32_t u = 0; u < users; ++u)
+    for (std::uint32_t i = 0; i < kTileLanes; i += kLanes) {
+      Vf mean = load(turned[u] + i);
+      for (std::uint32_t l = u + comb; l < kTileLanes; l += comb) mean += load(turned[l] + i);
+      store(csi + u * user_stride + i, mean);
+    }
+}
+
+void estimate_all(const CombPlan& plan, const Tile* row, std::uint32_t users, Tile* csi,
+                  std::size_t user_stride, std::size_t stride) noexcept {
+  if (plan.shares().empty()) {
+    for (std::uint32_t u = 0; u < users; ++u)
+      estimate(plan.user(u), row, csi + u * user_stride, stride);
+    return;
+  }
+  constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
+  alignas(64) float sums[kTileLanes][kTileLanes];
+  for (std::uint32_t first = 0; first < plan.shares().size(); first += kTileLanes, csi += stride)
+    for (const auto plane : {&Tile::re, &Tile::im}) {
+      share_tiles(plan, row->*plane, first, sums);
+      add_lanes(sums, plan.comb(), users, csi->*plane, user_stride * kTileFloats);
+    }
+}
+
 }  // namespace
 
 extern const EstimateKernels estimate_kernels;
-const EstimateKernels estimate_kernels{estimate};
+const EstimateKernels estimate_kernels{estimate, estimate_all};

@@ -99,6 +99,40 @@ TEST(Estimate, EqualsTheDefinitionForAllCombsOffsetsAndGroups) {
     }
 }
 
+// User u's at u·kUserStride; whatever else lies there stays as it is.
+TEST(Estimate, AllUsersOfASymbolEqualTheDefinition) {
+  constexpr std::size_t kStride = 70, kUserStride = 4;
+  for (const Isa isa : available_isas())
+    for (const std::uint32_t subcarriers : kSubcarriers)
+      for (std::uint32_t comb = 1; comb <= std::min(16U, subcarriers); ++comb)
+        for (const std::uint32_t group : {1U, 12U, 16U})
+          for (const std::uint32_t users : {1U, comb / 2 + 1, comb}) {
+            const std::vector<Value> row = random_row(subcarriers);
+            const CombPlan plan(subcarriers, comb, group);
+            ASSERT_EQ(plan.comb(), comb);
+            const std::uint32_t count = csi_tiles(subcarriers, group);
+            AlignedArray<Tile> csi(count * kStride);
+            for (Tile& tile : csi)
+              for (std::uint32_t i = 0; i < kTileLanes; ++i) tile.re[i] = tile.im[i] = 77;
+            estimate_kernels(isa).estimate_all(plan, tiles_of(row).data(), users, csi.data(),
+                                               kUserStride, kStride);
+            double worst = 0;
+            for (std::uint32_t u = 0; u < users; ++u) {
+              std::vector<Value> expected = reference(row, comb, u, group);
+              expected.resize(count * kTileLanes);
+              for (std::uint32_t n = 0; n < expected.size(); ++n) {
+                Tile& tile = csi[n / 16 * kStride + u * kUserStride];
+                worst = std::max(worst,
+                                 std::abs(Value(tile.re[n % 16], tile.im[n % 16]) - expected[n]));
+                tile.re[n % 16] = tile.im[n % 16] = 77;
+              }
+            }
+            EXPECT_LE(worst, 1e-6) << to_string(isa) << " S " << subcarriers << " comb " << comb
+                                   << " group " << group << " users " << users;
+            for (const Tile& tile : csi) ASSERT_TRUE(tile.re[0] == 77 && tile.im[15] == 77);
+          }
+}
+
 TEST(Estimate, IsExactForAChannelLinearInFrequency) {
   std::vector<Value> row(1193);
   for (std::size_t k = 0; k < row.size(); ++k)
