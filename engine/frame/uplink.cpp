@@ -121,37 +121,45 @@ struct UplinkKernels : KernelCall {
 
   // Groups of g subcarriers: CSI tile n covers exactly the tiles n·g … n·g + g - 1.
   void expand(std::uint32_t csi_tile, Combiners& c) {
-    const std::uint32_t group = p.group();
+    const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
     std::fill(power, power + p.antennas_, 0.0F);
-    for (std::uint32_t i = 0; i < group; ++i) {
-      const std::uint32_t tile = csi_tile * group + i;
-      if (tile >= frame.tiles()) break;
-      const std::uint32_t lanes =
-          std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
-      float* post_noise = &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes];
-      if (group == 16) {
-        Complex* w = p.single_ ? &c.scalars[tile * block] : worker.spread_scalars.data();
-        p.zero_force_.expand_scalar(frame.array(), i, worker.combiner.data(), block, w,
-                                    worker.group_noise.data(), post_noise);
-        p.zero_force_.antenna_power_scalar(frame.array(), w, lanes, power);
-        if (p.half_)
-          p.zero_force_.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
-                                     &c.half_scale[std::size_t{tile} * p.users_]);
-        continue;
-      }
+    const std::uint32_t count = std::min(group, frame.tiles() - first);
+    float* post_noise = &c.post_noise[std::size_t{first} * p.users_ * kTileLanes];
+    if (group == 16) return expand_scalars(first, count, post_noise, power, c);
+    for (std::uint32_t tile = first; tile < first + count;
+         ++tile, post_noise += std::size_t{p.users_} * kTileLanes) {
       Tile* w = p.single_    ? &c.tiles[tile * block]
                 : group == 1 ? worker.combiner.data()
                              : worker.spread_tiles.data();
       if (group > 1)
-        p.zero_force_.expand(frame.array(), group, i, worker.combiner.data(), block, w,
+        p.zero_force_.expand(frame.array(), group, tile - first, worker.combiner.data(), block, w,
                              worker.group_noise.data(), post_noise);
-      p.zero_force_.antenna_power(frame.array(), w, lanes, power);
+      p.zero_force_.antenna_power(frame.array(), w, lanes_of(tile), power);
       if (p.half_)
         p.zero_force_.halve(frame.array(), w, &c.half_tiles[tile * block],
                             &c.half_scale[std::size_t{tile} * p.users_]);
     }
+  }
+
+  void expand_scalars(std::uint32_t first, std::uint32_t count, float* post_noise, float* power,
+                      Combiners& c) {
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
+    p.zero_force_.expand_scalars(frame.array(), count, worker.combiner.data(), w, block,
+                                 worker.group_noise.data(), post_noise);
+    for (std::uint32_t tile = first; tile < first + count; ++tile, w += block) {
+      p.zero_force_.antenna_power_scalar(frame.array(), w, lanes_of(tile), power);
+      if (p.half_)
+        p.zero_force_.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
+                                   &c.half_scale[std::size_t{tile} * p.users_]);
+    }
+  }
+
+  /// Used subcarriers.
+  std::uint32_t lanes_of(std::uint32_t tile) const {
+    return std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
   }
 
   // One gain for the whole band and all antennas keeps the precoder's nulls where they are.

@@ -17,7 +17,8 @@ struct Pipeline::Worker {
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
         spread_tiles(spreads && frame.format().combiner.group < 16 ? combiner.size() : 0),
-        spread_scalars(spreads && frame.format().combiner.group == 16 ? combiner.size() : 0),
+        spread_scalars(
+            spreads && frame.format().combiner.group == 16 ? combiner.size() * phy::kTileLanes : 0),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
@@ -27,9 +28,10 @@ struct Pipeline::Worker {
   phy::OfdmScratch ofdm;
   phy::ZeroForceScratch zero_force;
   phy::LdpcScratch ldpc;
-  AlignedArray<phy::Tile> row;           // one antenna's pilot symbol
-  AlignedArray<phy::Tile> combiner;      // of one CSI tile, lanes are groups
-  AlignedArray<phy::Tile> spread_tiles;  // of one tile, before it is halved: either of the two
+  AlignedArray<phy::Tile> row;       // one antenna's pilot symbol
+  AlignedArray<phy::Tile> combiner;  // of one CSI tile, lanes are groups
+  // Before they are halved: of one tile, or of sixteen that share theirs.
+  AlignedArray<phy::Tile> spread_tiles;
   AlignedArray<phy::Complex> spread_scalars;
   AlignedArray<float> group_noise;    // its post-equalization noise
   AlignedArray<phy::Tile> equalized;  // [tile][user]

@@ -15,8 +15,8 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   const std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
   const auto csi = bench::random_tiles(block);
   AlignedArray<Tile> w(block);
-  AlignedArray<float> noise(shape.users * kTileLanes), spread(noise.size());
-  AlignedArray<Complex> scalars(block);
+  AlignedArray<float> noise(shape.users * kTileLanes), spread(noise.size() * kTileLanes);
+  AlignedArray<Complex> scalars(block * kTileLanes);
   ZeroForceScratch scratch(shape.users);
 
   const auto of = [&](const char* kernel, const char* per, double items, double flops) {
@@ -50,9 +50,9 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   bench.time(of("expand 4", "tile", 1, 0), [&] {
     kernels.expand(shape, 4, tile++ % 4, csi.data(), block, w.data(), noise.data(), spread.data());
   });
-  bench.time(of("expand 16", "tile", 1, 0), [&] {
-    kernels.expand_scalar(shape, tile++ % 16, csi.data(), block, scalars.data(), noise.data(),
-                          spread.data());
+  bench.time(of("expand 16", "tile", kTileLanes, 0), [&] {
+    kernels.expand_scalars(shape, kTileLanes, csi.data(), scalars.data(), block, noise.data(),
+                           spread.data());
   });
 }
 

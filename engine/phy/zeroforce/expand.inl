@@ -1,4 +1,5 @@
 // From lanes that are groups of subcarriers back to subcarriers.
+#include "phy/simd/transpose.inl"
 
 namespace {
 
@@ -43,18 +44,41 @@ void expand(ArrayShape shape, std::uint32_t group, std::uint32_t tile, const Til
   }
 }
 
-void expand_scalar(ArrayShape shape, std::uint32_t tile, const Tile* w_groups,
-                   std::size_t group_tile_stride, Complex* w, const float* pn_groups,
-                   float* post_noise) noexcept {
-  const std::uint32_t group_tile = tile / kTileLanes, lane = tile % kTileLanes;
-  const Tile* from = w_groups + group_tile * group_tile_stride;
-  const float* noise = pn_groups + std::size_t{group_tile} * shape.users * kTileLanes;
+// Sixteen groups' lanes become rows of antennas, re and im in turn. The padding stays as it is.
+void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
+                    std::size_t w_stride, const float* pn_groups, float* post_noise) noexcept {
+  constexpr auto pairs_low = [](int k) { return k / 2 + k % 2 * static_cast<int>(kLanes); };
+  constexpr auto pairs_high = [](int k) {
+    return (k + static_cast<int>(kLanes)) / 2 + k % 2 * static_cast<int>(kLanes);
+  };
+  alignas(64) float re[kTileLanes][kLanes], im[kTileLanes][kLanes];
   for (std::uint32_t user = 0; user < shape.users; ++user) {
     const std::size_t row = std::size_t{user} * shape.antenna_stride;
-    for (std::size_t at = row; at < row + shape.antennas; ++at)
-      w[at] = {from[at].re[lane], from[at].im[lane]};
-    for (std::uint32_t i = 0; i < kTileLanes; i += kLanes)
-      store(post_noise + user * kTileLanes + i, broadcast(noise[user * kTileLanes + lane]));
+    for (std::uint32_t a = 0; a < shape.antennas; a += kLanes) {
+      const std::uint32_t count = std::min(kLanes, shape.antennas - a);
+      const auto from = [&](int i) -> const Tile& {
+        return w_groups[row + a + std::min(static_cast<std::uint32_t>(i), count - 1)];
+      };
+      for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
+        transpose<kLanes>([&](int i) { return from(i).re + lane; },
+                          [&](int i) { return re[lane + static_cast<std::uint32_t>(i)]; });
+        transpose<kLanes>([&](int i) { return from(i).im + lane; },
+                          [&](int i) { return im[lane + static_cast<std::uint32_t>(i)]; });
+      }
+      for (std::uint32_t t = 0; t < tiles; ++t) {
+        const Vf r = load(re[t]), i = load(im[t]);
+        const Vf pairs[2] = {shuffle<pairs_low>(r, i), shuffle<pairs_high>(r, i)};
+        Complex* to = w + t * w_stride + row + a;
+        if (count == kLanes)
+          std::memcpy(to, pairs, sizeof pairs);
+        else
+          std::memcpy(to, pairs, count * sizeof *to);
+      }
+    }
+    for (std::uint32_t t = 0; t < tiles; ++t)
+      for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
+        store(post_noise + (std::size_t{t} * shape.users + user) * kTileLanes + lane,
+              broadcast(pn_groups[user * kTileLanes + t]));
   }
 }
 

@@ -57,11 +57,11 @@ struct ZeroForceKernels {
                  std::size_t group_tile_stride, Tile* w, const float* pn_groups,
                  float* post_noise) noexcept;
 
-  /// The same for groups of 16, one combiner per subcarrier tile: w is [user][antenna_stride]
-  /// scalars, post_noise [user][16] with equal lanes.
-  void (*expand_scalar)(ArrayShape shape, std::uint32_t tile, const Tile* w_groups,
-                        std::size_t group_tile_stride, Complex* w, const float* pn_groups,
-                        float* post_noise) noexcept;
+  /// The same for groups of 16, one combiner per subcarrier tile, of the first `tiles` (1…16) tiles
+  /// of a group tile at once: w[tile * w_stride] is [user][antenna_stride] scalars, post_noise
+  /// [tile][user][16] with equal lanes.
+  void (*expand_scalars)(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
+                         std::size_t w_stride, const float* pn_groups, float* post_noise) noexcept;
 
   /// power[antenna] += |w|² summed over users and the first `lanes` subcarriers.
   void (*antenna_power)(ArrayShape shape, const Tile* w, std::uint32_t lanes,

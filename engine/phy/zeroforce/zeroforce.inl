@@ -246,4 +246,4 @@ void antenna_power_scalar(ArrayShape shape, const Complex* w, std::uint32_t lane
 
 extern const ZeroForceKernels zeroforce_kernels;
 const ZeroForceKernels zeroforce_kernels = {
-    combine, expand, expand_scalar, antenna_power, antenna_power_scalar, halve, halve_scalar};
+    combine, expand, expand_scalars, antenna_power, antenna_power_scalar, halve, halve_scalar};

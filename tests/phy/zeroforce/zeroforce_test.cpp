@@ -436,28 +436,37 @@ TEST(ZeroForce, ExpandGivesEverySubcarrierItsGroup) {
 }
 
 TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
-  const ArrayShape shape{5, 3, 6};
-  const std::size_t stride = block_of(shape);
-  const Tiles groups = random_tiles(stride * 2, 1);
-  std::vector<float> noise(2 * 3 * kTileLanes), post_noise(3 * kTileLanes);
-  for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
-  for (const Isa isa : available_isas())
-    for (std::uint32_t tile = 0; tile < 32; ++tile) {
-      std::vector<Complex> w(block_of(shape), Complex{kNan, kNan});
-      zeroforce_kernels(isa).expand_scalar(shape, tile, groups.data(), stride, w.data(),
-                                           noise.data(), post_noise.data());
-      for (std::uint32_t user = 0; user < shape.users; ++user) {
-        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
-          EXPECT_EQ(post_noise[user * kTileLanes + lane],
-                    noise[(tile / 16 * 3 + user) * kTileLanes + tile % 16]);
-        for (std::uint32_t a = 0; a < shape.antennas; ++a) {
-          const std::size_t at = user * shape.antenna_stride + a;
-          EXPECT_EQ(w[at].re, groups[tile / 16 * stride + at].re[tile % 16]);
-          EXPECT_EQ(w[at].im, groups[tile / 16 * stride + at].im[tile % 16]);
-        }
-        EXPECT_TRUE(std::isnan(w[user * shape.antenna_stride + 5].re));
+  for (const ArrayShape shape :
+       {ArrayShape{5, 3, 6}, ArrayShape{16, 2, 17}, ArrayShape{43, 3, 48}}) {
+    const std::size_t stride = block_of(shape) + 3;
+    const Tiles groups = random_tiles(block_of(shape), 1);
+    std::vector<float> noise(shape.users * kTileLanes);
+    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
+    for (const Isa isa : available_isas())
+      for (const std::uint32_t tiles : {1U, 7U, 16U}) {
+        std::vector<Complex> w(stride * kTileLanes, Complex{kNan, kNan});
+        std::vector<float> post_noise(noise.size() * kTileLanes, kNan);
+        zeroforce_kernels(isa).expand_scalars(shape, tiles, groups.data(), w.data(), stride,
+                                              noise.data(), post_noise.data());
+        for (std::uint32_t tile = 0; tile < kTileLanes; ++tile)
+          for (std::uint32_t user = 0; user < shape.users; ++user) {
+            const bool there = tile < tiles;
+            for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+              const float variance = post_noise[(tile * shape.users + user) * kTileLanes + lane];
+              EXPECT_TRUE(there ? variance == noise[user * kTileLanes + tile]
+                                : std::isnan(variance));
+            }
+            for (std::uint32_t a = 0; a < shape.antenna_stride; ++a) {
+              const std::size_t at = user * shape.antenna_stride + a;
+              const Complex x = w[tile * stride + at];
+              EXPECT_TRUE(there && a < shape.antennas
+                              ? x.re == groups[at].re[tile] && x.im == groups[at].im[tile]
+                              : std::isnan(x.re) && std::isnan(x.im))
+                  << to_string(isa) << " tile " << tile << " antenna " << a;
+            }
+          }
       }
-    }
+  }
 }
 
 // The only power of two that takes the row's largest component to ¼…½, and each number's nearest.
