@@ -318,6 +318,8 @@ class Decoder {
       two.include(x[j] + (sign[j] & kByteOnes));
     }
 
+    // As in row.inl.
+    const std::uint32_t known = first && !kExtension ? two.least - kByteOnes : kByteSigns;
     std::uint32_t failed = parity;
     if constexpr (kExtension) {
       // The column itself goes with the stronger side, as in row.inl.
@@ -329,7 +331,7 @@ class Decoder {
       failed = parity & ~(two.least - strength);
       two.include(strength);
     }
-    (kExtension ? own.extension_failed : own.core_failed) += failed >> 7 & kByteOnes;
+    (kExtension ? own.extension_failed : own.core_failed) += (failed & known) >> 7 & kByteOnes;
     const std::uint32_t low = excess(two.least, kMessageOffset * kByteOnes);
     const std::uint32_t high = excess(two.second, kMessageOffset * kByteOnes);
 

@@ -134,6 +134,11 @@ class RowUpdate {
       minima.parity ^= last;
       failed = minima.parity & (minima.least - strength);
       include(strength, minima);
+    } else if constexpr (First) {
+      // At first the core's checks know nothing of the columns that were never sent, and recover
+      // them on the way. Whether they hold is found out from the decided bits in the end, so that a
+      // block without errors need not wait for another iteration.
+      failed &= Vb{} - minima.least;
     }
     const Vb offset = broadcast_byte(kOffset);
     outcome.least = minima.least;

@@ -321,6 +321,24 @@ TEST(Ldpc, PacksFitTheDecoderAndWhatThereIs) {
     }
 }
 
+// Though the first two columns were not sent and several checks know nothing of them at first.
+TEST(Ldpc, ABlockWithoutErrorsTakesOneIteration) {
+  LdpcScratch scratch;
+  std::mt19937 random(9);
+  for (const Isa isa : available_isas())
+    for (const LdpcCode code : all_codes())
+      for (const std::uint32_t sent : {code.length(), (code.info_columns() + 6U) * code.lifting}) {
+        const Bytes info = random_info(code, 0, random);
+        const Bytes codeword = encoded(isa, code, info, scratch);
+        const auto soft = received(code, codeword, 0, sent, 0.01, random);
+        Bytes decoded(info.size());
+        const DecodeResult result = decode(isa, code, soft, {.sent = sent}, decoded, scratch);
+        EXPECT_TRUE(result.parity && decoded == info && result.iterations == 1)
+            << to_string(isa) << " BG" << int{code.base_graph} << " Z=" << code.lifting << " sent "
+            << sent << " iterations " << result.iterations;
+      }
+}
+
 TEST(Ldpc, StopsAtTheFirstCodewordInSpiteOfWrongSigns) {
   LdpcScratch scratch;
   std::mt19937 random(4);
