@@ -119,7 +119,7 @@ struct Station::Assignment {
 // process on this machine, since two real-time threads on one core starve each other. In one
 // process they share a thread with the last worker when there are only one or two. So does the
 // accelerator unless that leaves two workers. Cells are received and conducted by one worker after
-// the other.
+// the other; beside a single worker, by a radio that has a thread of its own, received.
 std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunPlan>& plans) {
   const RunPlan& first = plans.front();
   auto cores = first.runtime.cores.empty() ? allowed_cpus() : first.runtime.cores;
@@ -154,6 +154,8 @@ std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunP
     threads.push_back({.name = "radio", .core = cores.back(), .radio = true});
   else
     threads.back().radio = true;
+  if (workers == 1 && threads.back().worker < 0)
+    threads.back().receivers = std::exchange(threads.front().receivers, {});
   if (threads.back().worker >= 0) threads.back().name += " + radio";
   return threads;
 }

@@ -83,6 +83,21 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert again.returncode == 1
 
 
+def test_beside_a_single_worker_the_radio_receives(tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core")
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("antennas: 4\nusers: 2\nfronthaul: {kind: udp}\nruntime: {workers: 1}\n")
+    words = ("--frames", "20", "--json", "--folder", tmp_path / "run")
+    process = start("demo", "--cell", cell, *words)
+    out, err = end(process)
+    assert process.returncode == 0, err
+    result: dict[str, Any] = json.loads(out)
+    roles = {thread["name"]: thread["roles"] for thread in result["threads"]}
+    assert roles == {"worker 0": ["worker", "sender"], "radio": ["receiver", "radio", "users"]}
+    assert result["packets"]["received"] > 0
+
+
 def test_a_cell_beyond_this_machine_is_announced_runs_and_fails(tmp_path: Path) -> None:
     cell = tmp_path / "beyond.yaml"
     cell.write_text(
