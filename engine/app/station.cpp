@@ -34,16 +34,20 @@ struct WorkerDuty final : Duty {
   std::uint32_t worker;
 };
 
-// Receivers and conductors are on workers' threads, and these know when there may be something.
 struct ReceiverDuty final : Duty {
-  ReceiverDuty(Baseband& b, std::uint32_t r) : baseband(b), receiver(r) {}
+  ReceiverDuty(const runtime::Runtime& all, Baseband& b, std::uint32_t r)
+      : runtime(all), baseband(b), receiver(r) {}
   RoleKind kind() const override { return RoleKind::Receiver; }
   bool step() noexcept override { return baseband.receive(receiver); }
-  Tick next_event() noexcept override { return runtime::kNever; }
+  Tick next_event() noexcept override {
+    return std::min(runtime.quiet_until(), baseband.next_opening());
+  }
+  const runtime::Runtime& runtime;
   Baseband& baseband;
   std::uint32_t receiver;
 };
 
+// On a worker's thread, which knows when there may be something.
 struct ConductorDuty final : Duty {
   ConductorDuty(Baseband& b, Tick s) : baseband(b), sending(s) {}
   RoleKind kind() const override { return RoleKind::Conductor; }
@@ -119,7 +123,7 @@ struct Station::Assignment {
 // process on this machine, since two real-time threads on one core starve each other. In one
 // process they share a thread with the last worker when there are only one or two. So does the
 // accelerator unless that leaves two workers. Cells are received and conducted by one worker after
-// the other; beside a single worker, by a radio that has a thread of its own, received.
+// the other. A single worker leaves receiving to the radio's thread where that is another one.
 std::vector<Station::Assignment> Station::Assignment::all(const std::vector<RunPlan>& plans) {
   const RunPlan& first = plans.front();
   auto cores = first.runtime.cores.empty() ? allowed_cpus() : first.runtime.cores;
@@ -235,7 +239,7 @@ void Station::make_loops() {
     if (a.radio)
       for (auto& cell : cells_) add(std::make_unique<RadioDuty>(*cell->radio(), sending(*cell)));
     for (const auto& [cell, receiver] : a.receivers)
-      add(std::make_unique<ReceiverDuty>(*cells_[cell]->baseband(), receiver));
+      add(std::make_unique<ReceiverDuty>(pool_->runtime(), *cells_[cell]->baseband(), receiver));
     for (const auto c : a.conducted)
       add(std::make_unique<ConductorDuty>(*cells_[c]->baseband(), sending(*cells_[c])));
     if (a.accelerator) add(std::make_unique<AcceleratorDuty>(*accelerator_, cells_));

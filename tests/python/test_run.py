@@ -87,7 +87,10 @@ def test_beside_a_single_worker_the_radio_receives(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")
     cell = tmp_path / "cell.yaml"
-    cell.write_text("antennas: 4\nusers: 2\nfronthaul: {kind: udp}\nruntime: {workers: 1}\n")
+    cell.write_text(
+        "antennas: 4\nusers: 2\nschedule: PPUUUUUUGGDDDD\n"
+        "fronthaul: {kind: udp, receivers: 2}\nruntime: {workers: 1}\n"
+    )
     words = ("--frames", "20", "--json", "--folder", tmp_path / "run")
     process = start("demo", "--cell", cell, *words)
     out, err = end(process)

@@ -104,7 +104,8 @@ class Runtime(Base):
 
     workers: int = key(
         0,
-        "Worker threads, at most one on each core; 0 takes what the machine has.",
+        "Worker threads, at most one on each core; 0 takes what the machine has. A single one "
+        "leaves receiving to the thread of an emulated radio.",
         "threads",
         ge=0,
         le=128,
