@@ -90,7 +90,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
-    estimate_noise_ += comb_plan_.user(u % frame.comb()).noise_gain();
+    estimate_noise_ += comb_plan_.plan(u % frame.comb()).noise_gain();
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)

@@ -30,7 +30,7 @@ struct Pipeline::Worker {
   phy::LdpcScratch ldpc;
   AlignedArray<phy::Tile> row;       // one antenna's pilot symbol
   AlignedArray<phy::Tile> combiner;  // of one CSI tile, lanes are groups
-  // Before they are halved: of one tile, or of sixteen that share theirs.
+  // Before they are halved: of one tile, or of the sixteen of a CSI tile.
   AlignedArray<phy::Tile> spread_tiles;
   AlignedArray<phy::Complex> spread_scalars;
   AlignedArray<float> group_noise;    // its post-equalization noise

@@ -116,19 +116,29 @@ CombPlan::CombPlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t 
   for (std::uint32_t offset = 0; offset == 0 || offset < comb; ++offset)
     plans_.emplace_back(subcarriers, comb, offset, group);
   if (group != kTileLanes || kTileLanes % comb != 0) return;
-  shares_.resize(plans_[0].tiles());
-  for (std::uint32_t tile = 0; tile < shares_.size(); ++tile)
-    for (const EstimatePlan& plan : plans_) {
-      const TileMean& mean = plan.mean(tile);
-      for (std::uint32_t i = 0; i < mean.count; ++i) {
-        LaneShares& shares = shares_[tile];
-        const std::int32_t at = mean.at[i];
-        (at < 0                                       ? shares.before
-         : at < static_cast<std::int32_t>(kTileLanes) ? shares.here
-                                                      : shares.after)[at & (kTileLanes - 1)] =
-            mean.weight[i];
-      }
+  for (std::uint32_t tile = 0; tile < plans_[0].tiles(); ++tile) {
+    const LaneShares shares = shares_in(tile);
+    std::size_t known = 0;
+    while (known < shares_.size() && std::memcmp(&shares_[known], &shares, sizeof shares) != 0)
+      ++known;
+    if (known == shares_.size()) shares_.push_back(shares);
+    shares_of_.push_back(static_cast<std::uint16_t>(known));
+  }
+}
+
+LaneShares CombPlan::shares_in(std::uint32_t tile) const {
+  LaneShares shares;
+  for (const EstimatePlan& plan : plans_) {
+    const TileMean& mean = plan.mean(tile);
+    for (std::uint32_t i = 0; i < mean.count; ++i) {
+      const std::int32_t at = mean.at[i];
+      float* const pilots = at < 0                                       ? shares.before
+                            : at < static_cast<std::int32_t>(kTileLanes) ? shares.here
+                                                                         : shares.after;
+      pilots[at & (kTileLanes - 1)] = mean.weight[i];
     }
+  }
+  return shares;
 }
 
 }  // namespace carillon::phy

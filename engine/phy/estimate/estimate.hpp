@@ -70,14 +70,18 @@ class CombPlan {
   CombPlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t group);
 
   std::uint32_t comb() const { return static_cast<std::uint32_t>(plans_.size()); }
-  const EstimatePlan& user(std::uint32_t offset) const { return plans_[offset]; }
-  /// Of each tile where a group is a tile and comb divides 16, so that a lane is the same user's in
-  /// all of them; else none.
-  const std::vector<LaneShares>& shares() const { return shares_; }
+  const EstimatePlan& plan(std::uint32_t offset) const { return plans_[offset]; }
+  /// Whether each user has to be estimated for itself. Not where a group is a tile and comb divides
+  /// 16, so that a lane is the same user's in all tiles: only then there are shares.
+  bool separate() const { return shares_.empty(); }
+  const LaneShares& shares(std::uint32_t tile) const { return shares_[shares_of_[tile]]; }
 
  private:
+  LaneShares shares_in(std::uint32_t tile) const;
+
   std::vector<EstimatePlan> plans_;
-  std::vector<LaneShares> shares_;
+  std::vector<LaneShares> shares_;  // distinct ones only, so that they stay in the cache
+  std::vector<std::uint16_t> shares_of_;
 };
 
 struct EstimateKernels {
@@ -88,7 +92,8 @@ struct EstimateKernels {
   void (*estimate)(const EstimatePlan& plan, const Tile* row, Tile* csi,
                    std::size_t stride) noexcept;
 
-  /// The same for the first `users` of a symbol, user u's at csi[u * user_stride].
+  /// The same for the first `users` (0 … comb) of a symbol, user u's at csi[u * user_stride]. All
+  /// lanes must be finite.
   void (*estimate_all)(const CombPlan& plan, const Tile* row, std::uint32_t users, Tile* csi,
                        std::size_t user_stride, std::size_t stride) noexcept;
 };

@@ -66,7 +66,7 @@ void sum_groups(float* p, std::uint32_t group, float scale, float* out) {
   }
 }
 
-// A group is a tile: 3 to 16 pilots make its mean, too few for vectors.
+// A group is a tile: 3 to 16 pilots of a user make its mean, too few for vectors.
 void average_tiles(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t stride) {
   for (std::uint32_t t = 0; t < csi_tiles(plan.subcarriers(), kTileLanes) * kTileLanes; ++t) {
     float re = 0, im = 0;
@@ -116,14 +116,14 @@ void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t 
 void share_tiles(const CombPlan& plan, const float* row, std::uint32_t first,
                  float (*sums)[kTileLanes]) {
   constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
-  const auto tiles = static_cast<std::uint32_t>(plan.shares().size());
+  const std::uint32_t tiles = plan.plan(0).tiles();
   for (std::uint32_t i = 0; i < kTileLanes; ++i) {
     const std::uint32_t t = first + i;
     if (t >= tiles) {
       std::fill(sums[i], sums[i] + kTileLanes, 0.0F);
       continue;
     }
-    const LaneShares& shares = plan.shares()[t];
+    const LaneShares& shares = plan.shares(t);
     const float* here = row + t * kTileFloats;
     const float* before = t == 0 ? here : here - kTileFloats;
     const float* after = t + 1 == tiles ? here : here + kTileFloats;
@@ -153,14 +153,14 @@ void add_lanes(const float (*sums)[kTileLanes], std::uint32_t comb, std::uint32_
 
 void estimate_all(const CombPlan& plan, const Tile* row, std::uint32_t users, Tile* csi,
                   std::size_t user_stride, std::size_t stride) noexcept {
-  if (plan.shares().empty()) {
+  if (plan.separate()) {
     for (std::uint32_t u = 0; u < users; ++u)
-      estimate(plan.user(u), row, csi + u * user_stride, stride);
+      estimate(plan.plan(u), row, csi + u * user_stride, stride);
     return;
   }
   constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
   alignas(64) float sums[kTileLanes][kTileLanes];
-  for (std::uint32_t first = 0; first < plan.shares().size(); first += kTileLanes, csi += stride)
+  for (std::uint32_t first = 0; first < plan.plan(0).tiles(); first += kTileLanes, csi += stride)
     for (const auto plane : {&Tile::re, &Tile::im}) {
       share_tiles(plan, row->*plane, first, sums);
       add_lanes(sums, plan.comb(), users, csi->*plane, user_stride * kTileFloats);

@@ -318,7 +318,7 @@ class Decoder {
       two.include(x[j] + (sign[j] & kByteOnes));
     }
 
-    // As in row.inl.
+    // Core checks that know all their columns but in the first iteration, as in row.inl.
     const std::uint32_t known = first && !kExtension ? two.least - kByteOnes : kByteSigns;
     std::uint32_t failed = parity;
     if constexpr (kExtension) {

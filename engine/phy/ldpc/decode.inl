@@ -40,7 +40,7 @@ class Decoder {
       const bool last = i == most;
       const std::uint32_t ripe = last ? running : running & may_stop();
       if (ripe == 0) continue;
-      decide();
+      decide(i);
       const std::uint32_t broken = broken_cores();
       for (std::uint32_t b = 0; b < blocks_.size(); ++b)
         if ((ripe >> b & 1) != 0 && (judge(b, i, (broken >> b & 1) == 0) || last))
@@ -69,17 +69,17 @@ class Decoder {
   // Column c from the channel, filler places certain, its beginning repeated past its end.
   // Returns whether anything was received.
   bool load_column(std::uint32_t c, std::int8_t* to) const {
-    const std::uint32_t from = c < 2 ? length_ : (c - 2) * z_;  // the first two were never sent
-    const std::uint32_t there = std::min(z_, length_ - from);
+    const bool sent = c >= 2;  // the first two never are
+    const std::uint32_t from = sent ? (c - 2) * z_ : 0;
     Vb received = {};
     std::uint32_t i = 0;
     const auto take = [&](Vb v) __attribute__((always_inline)) {
       received |= v & load_bytes(inside(z_) + i);
       store_bytes(to + i, larger_signed(v, broadcast_byte(-127)));
     };
-    for (; i + kByteLanes <= there; i += kByteLanes) take(load_bytes(soft_ + from + i));
+    for (; sent && i + kByteLanes <= z_; i += kByteLanes) take(load_bytes(soft_ + from + i));
     for (; i < z_; i += kByteLanes)
-      take(i < there ? load_first(soft_ + from + i, length_ - from - i) : Vb{});
+      take(sent ? load_first(soft_ + from + i, length_ - from - i) : Vb{});
     if (places(c) < z_) std::memset(to + places(c), 127, z_ - places(c));
     for (std::uint32_t n = z_; n < kByteLanes; n *= 2) store_bytes(to + n, load_bytes(to));
     store_bytes(to + wrap_place(z_), load_bytes(to));
@@ -150,11 +150,11 @@ class Decoder {
         rotation_[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
       }
     });
-    moved_ = buffers;
+    odd_ = buffers;
   }
 
   // From the second iteration on a column's first row, always one of the core, finds what its last
-  // row left, and where an odd number of rows write, all buffers change roles every time.
+  // row left, and where an odd number of rows write, its two buffers change roles every time.
   void turn_again() {
     std::uint32_t seen = 0;
     for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
@@ -168,7 +168,7 @@ class Decoder {
         const std::uint32_t c = graph_.column[e];
         const std::uint32_t written = work_.to[0][e];
         const std::uint32_t read = place_of(c, 0) + place_of(c, 1) - written;
-        const auto step = static_cast<std::uint16_t>((moved_ >> c & 1) == 0 ? 0 : written - read);
+        const auto step = static_cast<std::uint16_t>((odd_ >> c & 1) == 0 ? 0 : written - read);
         Starts starts;
         std::memcpy(&starts, work_.starts[0][e], sizeof starts);
         starts += step;
@@ -180,7 +180,6 @@ class Decoder {
 
   void iterate(std::uint32_t iteration) {
     core_failed_ = extension_failed_ = Vb{};
-    lie_ = iteration % 2 == 0 ? 0 : moved_;
     each_row([this, iteration](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
       const Row row{.buffers = work_.columns[0][0],
@@ -208,13 +207,14 @@ class Decoder {
   }
 
   // Hard decisions of the core columns, in their own rotation, and all information bits in order.
-  void decide() {
+  void decide(std::uint32_t iteration) {
+    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : odd_;  // that the columns lie in
     ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
     for (std::uint32_t c = 0; c < core_; ++c) {
       Signs words[64 / sizeof(Signs)] = {};
       std::uint32_t from = rotation_[c] == 0 ? 0 : z_ - rotation_[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][lie_ >> c & 1] + from));
+        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][buffers >> c & 1] + from));
         from += kByteLanes;
         if (from >= z_) from -= z_;
       }
@@ -266,8 +266,7 @@ class Decoder {
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
   const std::int8_t* soft_ = nullptr;
-  std::uint32_t moved_ = 0;                  // columns that an odd number of rows write, as bits
-  std::uint32_t lie_ = 0;                    // buffers that the columns lie in
+  std::uint32_t odd_ = 0;                    // columns that an odd number of rows write, as bits
   std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column c is its bit rotation_[c]
   std::uint8_t extensions_[kMaxRows];        // rows
   std::uint32_t extension_count_ = 0;
