@@ -11,21 +11,23 @@ using namespace carillon::phy;
 
 constexpr std::uint32_t kSubcarriers = 1200, kAntennas = 64;
 
+bench::Case case_of(const char* kernel, Isa isa, std::uint32_t comb, std::uint32_t group) {
+  return {.kernel = kernel,
+          .shape = "comb " + std::to_string(comb) + " group " + std::to_string(group),
+          .isa = std::string(to_string(isa)),
+          .per = "antenna",
+          .items = kAntennas};
+}
+
 void measure(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::uint32_t group) {
   const EstimatePlan plan(kSubcarriers, comb, 0, group);
   const std::size_t stride = kAntennas + 1;
   const auto rows = bench::random_tiles(std::size_t{plan.tiles()} * kAntennas);
   AlignedArray<Tile> csi(plan.tiles() * stride);
-  bench.time({.kernel = "estimate",
-              .shape = "comb " + std::to_string(comb) + " group " + std::to_string(group),
-              .isa = std::string(to_string(isa)),
-              .per = "antenna",
-              .items = kAntennas},
-             [&] {
-               for (std::uint32_t a = 0; a < kAntennas; ++a)
-                 estimate_kernels(isa).estimate(plan, &rows[std::size_t{a} * plan.tiles()], &csi[a],
-                                                stride);
-             });
+  bench.time(case_of("estimate", isa, comb, group), [&] {
+    for (std::uint32_t a = 0; a < kAntennas; ++a)
+      estimate_kernels(isa).estimate(plan, &rows[std::size_t{a} * plan.tiles()], &csi[a], stride);
+  });
 }
 
 void measure_all(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::uint32_t group) {
@@ -34,16 +36,11 @@ void measure_all(const bench::Bench& bench, Isa isa, std::uint32_t comb, std::ui
   const std::size_t user_stride = kAntennas + 1, stride = comb * user_stride;
   const auto rows = bench::random_tiles(std::size_t{tiles} * kAntennas);
   AlignedArray<Tile> csi(csi_tiles(kSubcarriers, group) * stride);
-  bench.time({.kernel = "estimate all users",
-              .shape = "comb " + std::to_string(comb) + " group " + std::to_string(group),
-              .isa = std::string(to_string(isa)),
-              .per = "antenna",
-              .items = kAntennas},
-             [&] {
-               for (std::uint32_t a = 0; a < kAntennas; ++a)
-                 estimate_kernels(isa).estimate_all(plan, &rows[std::size_t{a} * tiles], comb,
-                                                    &csi[a], user_stride, stride);
-             });
+  bench.time(case_of("estimate all users", isa, comb, group), [&] {
+    for (std::uint32_t a = 0; a < kAntennas; ++a)
+      estimate_kernels(isa).estimate_all(plan, &rows[std::size_t{a} * tiles], comb, &csi[a],
+                                         user_stride, stride);
+  });
 }
 
 void run(bench::Bench& bench) {
