@@ -50,8 +50,8 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
 }
 
 // The messages of one vector are written while the next is read: reading is bound by minima,
-// writing by masks and stores, and neither waits for the other. About 11.5 operations an edge. Each
-// load of an address takes as long as two of them: two an edge are left, where columns are read and
+// writing by masks and stores, and neither waits for the other. About 11.5 operations an edge.
+// Loads of addresses are not hidden behind them: two an edge are left, where columns are read and
 // written.
 template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
