@@ -30,12 +30,18 @@ app::RunPlan plan_of(Role role) {
   return plan;
 }
 
-// The kernel drops datagrams that wait for a receiver which this machine kept from running.
+// Each packet is of a frame that was seen or counted as rejected: a machine that stands still when
+// the first one comes lets the next ones seem early. The kernel drops datagrams that wait for a
+// receiver which this machine kept from running.
 void expect_received(const telemetry::Counters& c, LinkKind kind) {
   EXPECT_LE(c.packets_received, c.frames_sent * 48);
   if (kind == LinkKind::Shm) {
     EXPECT_EQ(c.packets_received, c.frames_sent * 48);
   }
+  EXPECT_GE(c.frames_seen * 48 + c.rejected_early + c.rejected_old, c.packets_received);
+  EXPECT_EQ(c.rejected_length + c.rejected_cell + c.rejected_antenna + c.rejected_symbol +
+                c.rejected_duplicate,
+            0U);
 }
 
 TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
@@ -44,20 +50,19 @@ TEST(Station, SendsAndDecodesTheFramesOfItsPlan) {
     auto plan = plan_of(Role::Both);
     plan.fronthaul.kind = kind;
     plan.cell.schedule = "PPUUUUGGGGGGGGDDD" + std::string(11, 'G');
-    plan.run.frames = 60;
+    plan.run.frames = 200;
     test::Daemon daemon(folder, "both", plan);
     EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
     test::expect_complete(daemon);
     const auto c = daemon.counters();
     ASSERT_TRUE(c.has_value());
-    EXPECT_LE(c->frames_sent, 60U);
+    EXPECT_LE(c->frames_sent, 200U);
     EXPECT_GT(c->uplink_blocks, c->uplink_failed);
     expect_received(*c, kind);
-    EXPECT_GE(c->frames_seen, c->frames_sent);  // those that the radio slept through count
     // Something went on air in every D symbol, and each block's fate is known or told unknown.
-    EXPECT_EQ(c->downlink_symbols_sent + c->downlink_symbols_substituted, 3U * 60);
+    EXPECT_EQ(c->downlink_symbols_sent + c->downlink_symbols_substituted, 3U * 200);
     EXPECT_GE(c->packets_sent, c->downlink_symbols_sent * 8);
-    EXPECT_EQ(c->downlink_blocks + c->downlink_unverified, 2U * 60);
+    EXPECT_EQ(c->downlink_blocks + c->downlink_unverified, 2U * 200);
     if (c->downlink_symbols_substituted == 0) {
       EXPECT_EQ(c->downlink_failed, 0U);
     }
@@ -76,7 +81,7 @@ TEST(Station, RunsSeveralCellsOnSharedWorkers) {
       plan.fronthaul.kind = kind;
       plan.fronthaul.bbu_port = static_cast<std::uint16_t>(plan.fronthaul.bbu_port + i);
       plan.fronthaul.radio_port = static_cast<std::uint16_t>(plan.fronthaul.radio_port + i);
-      plan.run.frames = 40;
+      plan.run.frames = 200;
     }
     test::Daemon daemon(folder, "cells", plans);
     EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
@@ -84,10 +89,8 @@ TEST(Station, RunsSeveralCellsOnSharedWorkers) {
       const auto c = daemon.counters(i);
       ASSERT_TRUE(c.has_value());
       EXPECT_EQ(c->phase, 3U);
-      EXPECT_EQ(c->packets_received, c->frames_sent * 48);
-      EXPECT_EQ(c->rejected_cell, 0U);
       EXPECT_GT(c->uplink_blocks, c->uplink_failed);
-      EXPECT_GE(c->frames_seen, c->frames_sent);
+      expect_received(*c, kind);
     }
   }
 }
@@ -126,7 +129,7 @@ TEST(Station, DoesAllInOneThreadOnOneCore) {
   const test::Folder folder("one-core");
   auto plan = plan_of(Role::Both);
   plan.runtime.cores = {allowed_cpus().front()};
-  plan.run.frames = 60;
+  plan.run.frames = 200;
   test::Daemon daemon(folder, "both", plan);
   EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
   test::expect_complete(daemon);
