@@ -84,8 +84,6 @@ std::string show(const T& value) {
   }
 }
 
-int run(int argc, char** argv);
-
 }  // namespace minitest
 
 #define TEST(suite, name)                                                                    \
