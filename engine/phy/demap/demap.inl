@@ -124,30 +124,37 @@ template <int kHalf>
 
 // ---- Soft bits to their places
 
-// Packing takes its operands in turns of four lanes: the permutation puts that right.
+// Packing takes its operands in turns of four lanes: permutations put that right.
 #if CARILLON_SIMD_AVX512
-[[gnu::always_inline]] inline Vw with_sign(const Soft& soft) {
-  if (soft.sign == nullptr) return soft.llr.v[0];
-  // By a test: vpmovw2m would need the port that saturating operations keep busy.
-  const __mmask32 negative =
-      _mm512_test_epi16_mask((__m512i)soft.sign->v[0], _mm512_set1_epi16(-0x8000));
-  return (Vw)_mm512_mask_sub_epi16((__m512i)soft.llr.v[0], negative, _mm512_setzero_si512(),
-                                   (__m512i)soft.llr.v[0]);
-}
+// The upper byte of each word of two planes, in the lanes' order.
+struct UpperBytes {
+  alignas(64) std::uint8_t of[2 * kPair];
+  constexpr UpperBytes() : of() {
+    for (std::uint32_t i = 0; i < kPair; ++i) {
+      const std::uint32_t turn = i / 4, word = turn % 4 * 8 + turn / 4 * 4 + i % 4;
+      of[i] = static_cast<std::uint8_t>(2 * word + 1);
+      of[kPair + i] = static_cast<std::uint8_t>(of[i] + 2 * kPair);
+    }
+  }
+};
+inline constexpr UpperBytes kUpperBytes;
 
 /// Bytes of two planes, negated where the lane's bit is set.
 template <typename Put>
 [[gnu::always_inline]] inline void put_planes(const Soft& re, const Soft& im,
                                               const std::uint32_t (&signs)[2], const Put& put) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i bytes =
-      _mm512_max_epi8(_mm512_packs_epi16((__m512i)with_sign(re), (__m512i)with_sign(im)),
-                      _mm512_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
-  const __m512i ordered = _mm512_maskz_permutexvar_epi32(0xFFFF, order, bytes);
-  const std::uint64_t flips = signs[0] | std::uint64_t{signs[1]} << 32;
-  const __m512i both = _mm512_mask_sub_epi8(ordered, flips, _mm512_setzero_si512(), ordered);
+  __m512i bytes = _mm512_packs_epi16((__m512i)re.llr.v[0], (__m512i)im.llr.v[0]);
+  std::uint64_t flips = signs[0] | std::uint64_t{signs[1]} << 32;
+  if (re.sign != nullptr)
+    flips ^= _mm512_movepi8_mask(_mm512_permutex2var_epi8(
+        (__m512i)re.sign->v[0], _mm512_load_si512(kUpperBytes.of), (__m512i)im.sign->v[0]));
+  else
+    bytes = _mm512_max_epi8(bytes, _mm512_set1_epi8(-static_cast<std::int8_t>(kLlrLimit)));
+  bytes = _mm512_maskz_permutexvar_epi32(0xFFFF, order, bytes);
+  bytes = _mm512_mask_sub_epi8(bytes, flips, _mm512_setzero_si512(), bytes);
   __m256i planes[2];
-  std::memcpy(planes, &both, sizeof both);
+  std::memcpy(planes, &bytes, sizeof bytes);
   put(0, planes[0]);
   put(1, planes[1]);
 }
@@ -252,18 +259,21 @@ template <int kLevels>
 }
 
 // Pairs that are converted before their bits are taken: the chains of dependent instructions of
-// either pass are short enough for several pairs to be under way at once.
-inline constexpr std::uint32_t kMostPairs = 4;
+// either pass are short enough for several pairs to be under way at once. Not unrolled, so that the
+// front end keeps them.
+inline constexpr std::uint32_t kMostPairs = 8;
 
 template <int kLevels>
 void demap_pairs(const TileRun& run, std::uint32_t first, std::uint32_t count) {
   Pair pairs[kMostPairs];
+#pragma GCC unroll 1
   for (std::uint32_t p = 0; p < count; ++p) {
     const std::size_t tile = 2 * (first + p);
     const Tile* s = run.s + tile * run.stride;
     const float* noise = run.noise + tile * run.noise_stride;
     pairs[p] = convert<kLevels>(s[0], s[run.stride], noise, noise + run.noise_stride);
   }
+#pragma GCC unroll 1
   for (std::uint32_t p = 0; p < count; ++p) {
     const auto signs = [&](std::uint32_t i) {
       std::uint32_t both;
