@@ -42,12 +42,11 @@ struct UserTiles {
   std::size_t noise_stride;
 };
 
-/// Soft bits of those subcarriers of the tiles that belong to the allocation, to the decoders'
-/// buffers: soft_of(code block of the direction) → its buffer.
-template <typename SoftOf>
-void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
-                 const UserTiles& tiles, const phy::DemapKernels& kernels,
-                 SoftOf&& soft_of) noexcept {
+/// Calls body(modulation, phy::SoftRun) for those subcarriers of the tiles that belong to the
+/// allocation, once for each code block; soft_of(code block of the direction) → its buffer.
+template <typename SoftOf, typename Body>
+void for_soft_runs(const Frame& frame, Direction direction, const Allocation& a,
+                   const UserTiles& tiles, SoftOf&& soft_of, Body&& body) noexcept {
   const std::uint32_t begin = std::max(a.first_subcarrier, tiles.first * phy::kTileLanes);
   const std::uint32_t end =
       std::min(a.first_subcarrier + a.count, (tiles.first + tiles.count) * phy::kTileLanes);
@@ -60,20 +59,28 @@ void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
     const auto& cb = plan.blocks()[r];
     const std::uint32_t count = std::min(end - k, cb.first_re + cb.re_count - re);
     const std::uint32_t tile = k / phy::kTileLanes, i = tile - tiles.first;
-    kernels.demap(plan.modulation(), {.map = cb.map,
-                                      .re = re - cb.first_re,
-                                      .first = k % phy::kTileLanes,
-                                      .count = count,
-                                      .s = tiles.s + i * tiles.stride,
-                                      .stride = tiles.stride,
-                                      .noise = tiles.noise + i * tiles.noise_stride,
-                                      .noise_stride = tiles.noise_stride,
-                                      .signs = &frame.signs()[signs + tile],
-                                      .sign_stride = tiles_of(a),
-                                      .soft = soft_of(tb.first_code_block + r)});
+    body(plan.modulation(), phy::SoftRun{.map = cb.map,
+                                         .re = re - cb.first_re,
+                                         .first = k % phy::kTileLanes,
+                                         .count = count,
+                                         .s = tiles.s + i * tiles.stride,
+                                         .stride = tiles.stride,
+                                         .noise = tiles.noise + i * tiles.noise_stride,
+                                         .noise_stride = tiles.noise_stride,
+                                         .signs = &frame.signs()[signs + tile],
+                                         .sign_stride = tiles_of(a),
+                                         .soft = soft_of(tb.first_code_block + r)});
     re += count;
     k += count;
   }
+}
+
+/// The tiles' soft bits to the decoders' buffers.
+template <typename SoftOf>
+void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
+                 const UserTiles& tiles, const phy::DemapKernels& kernels,
+                 SoftOf&& soft_of) noexcept {
+  for_soft_runs(frame, direction, a, tiles, soft_of, kernels.demap);
 }
 
 /// Decodes at most ldpc_pack() code blocks of a direction, all of the same plan, into `infos` (K

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/prefetch.hpp"
 #include "frame/kernels.hpp"
 #include "frame/transmit.hpp"
 #include "frame/worker.hpp"
@@ -39,6 +40,10 @@ struct UplinkKernels : KernelCall {
     const std::uint32_t users = std::min(p.users_ - std::min(p.users_, first_user), frame.comb());
     const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
+      Tile* const csi = slot.csi.data() + std::size_t{first_user} * p.tile_stride() + antenna;
+      for (std::uint32_t t = 0; t < p.csi_tiles_; ++t)
+        for (std::uint32_t u = 0; u < users; ++u)
+          fetch_to_store(csi + t * stride + std::size_t{u} * p.tile_stride(), sizeof(Tile));
       float noise = -1;
       if (p.source_ != nullptr)
         noise = p.source_->pilot_row(task.step, antenna, worker.row.data());
@@ -49,9 +54,8 @@ struct UplinkKernels : KernelCall {
                                       worker.row.data(), worker.ofdm);
       slot.noise[std::size_t{ordinal} * p.antennas_ + antenna] = noise;
       if (users == 0) return;
-      p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users,
-                               &slot.csi[std::size_t{first_user} * p.tile_stride() + antenna],
-                               p.tile_stride(), stride);
+      p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users, csi, p.tile_stride(),
+                               stride);
     });
   }
 
@@ -179,10 +183,32 @@ struct UplinkKernels : KernelCall {
   void equalize_demodulate() {
     for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
       const std::uint32_t count = std::min(kTilesAtOnce, task.first + task.count - t);
-      for (std::uint32_t i = 0; i < count; ++i)
+      for (std::uint32_t i = 0; i < count; ++i) {
+        fetch_soft(t, count, i);
         equalize(t + i, &worker.equalized[std::size_t{i} * p.users_]);
-      demodulate(t, count, &slot.combiners->post_noise[std::size_t{t} * p.users_ * kTileLanes]);
+      }
+      demodulate(t, count);
     }
+  }
+
+  UserTiles tiles_of_user(std::uint32_t first, std::uint32_t count, std::uint32_t user) const {
+    const std::size_t noise_stride = std::size_t{p.users_} * kTileLanes;
+    return {.first = first,
+            .count = count,
+            .s = &worker.equalized[user],
+            .stride = p.users_,
+            .noise = &slot.combiners->post_noise[first * noise_stride + user * kTileLanes],
+            .noise_stride = noise_stride};
+  }
+
+  // Where the soft bits go of the i-th share of users, beside the equalization of the i-th tile.
+  void fetch_soft(std::uint32_t first, std::uint32_t count, std::uint32_t i) {
+    const auto allocations = frame.allocations(task.step);
+    for (std::uint32_t u = p.users_ * i / count; u < p.users_ * (i + 1) / count; ++u)
+      for_soft_runs(
+          frame, Direction::Uplink, allocations[u], tiles_of_user(first, count, u),
+          [&](std::uint32_t block) { return soft_of(block); },
+          [&](phy::Modulation, const phy::SoftRun& run) { p.demap_.fetch(run); });
   }
 
   void equalize(std::size_t tile, Tile* s) {
@@ -205,24 +231,17 @@ struct UplinkKernels : KernelCall {
       p.equalize_.per_subcarrier(frame.array(), &c.tiles[w], y, s);
   }
 
-  void demodulate(std::uint32_t first, std::uint32_t count, const float* post_noise) {
+  void demodulate(std::uint32_t first, std::uint32_t count) {
     const auto allocations = frame.allocations(task.step);
-    const std::size_t noise_stride = std::size_t{p.users_} * kTileLanes;
     for (std::uint32_t u = 0; u < p.users_; ++u)
-      demap_tiles(frame, Direction::Uplink, allocations[u],
-                  {.first = first,
-                   .count = count,
-                   .s = &worker.equalized[u],
-                   .stride = p.users_,
-                   .noise = post_noise + std::size_t{u} * kTileLanes,
-                   .noise_stride = noise_stride},
+      demap_tiles(frame, Direction::Uplink, allocations[u], tiles_of_user(first, count, u),
                   p.demap_, [&](std::uint32_t block) { return soft_of(block); });
     const std::uint32_t sampled = p.sampled_tile(slot.frame, task.step);
     if (sampled < first || sampled >= first + count) return;
-    const std::uint32_t i = sampled - first;
-    for (std::uint32_t u = 0; u < p.users_; ++u)
-      sample(u, sampled, worker.equalized[std::size_t{i} * p.users_ + u],
-             post_noise + i * noise_stride + std::size_t{u} * kTileLanes);
+    for (std::uint32_t u = 0; u < p.users_; ++u) {
+      const UserTiles tile = tiles_of_user(sampled, 1, u);
+      sample(u, sampled, tile.s[(sampled - first) * tile.stride], tile.noise);
+    }
   }
 
   void sample(std::uint32_t user, std::uint32_t tile, const Tile& s, const float* noise) {

@@ -40,6 +40,10 @@ struct DemapKernels {
   /// demapped by several threads.
   void (*demap)(Modulation, const SoftRun&) noexcept;
 
+  /// Fetches the places that demap() of the same run will write, or most of them: elsewhere than in
+  /// the caches, they would hold it up.
+  void (*fetch)(const SoftRun&) noexcept;
+
   /// For a map that is not direct: d order (N places, overwritten; 0 where nothing was sent) from E
   /// soft bits in e order, repetitions added with saturation.
   void (*recover)(const SoftMap&, const std::int8_t* e, std::int8_t* d) noexcept;

@@ -324,20 +324,27 @@ void copy_lanes(const SoftRun& run, const SoftPiece* piece, std::uint32_t e, std
     }
 }
 
+/// Where the lanes of each plane go from element e of the block on, and how many of the first
+/// `lanes` go straight on there: up to where the first plane has to change pieces.
+std::uint32_t find_places(const SoftRun& run, const SoftPiece* piece, std::uint32_t e,
+                          std::uint32_t first, std::uint32_t lanes,
+                          std::int8_t* (&to)[kMaxBitsPerSymbol]) {
+  std::uint32_t straight = lanes;
+  // Pieces and planes both ascend in e, so that one pass over both finds each plane's place.
+  for (std::uint32_t i = 0; i < run.map.bits; ++i, e += run.map.plane_stride) {
+    while (e + first >= piece->e + piece->count) ++piece;
+    to[i] = run.soft + piece->d + (e - piece->e);
+    straight = std::min(straight, piece->e + piece->count - e);
+  }
+  return straight;
+}
+
 void demap(Modulation modulation, const SoftRun& run) noexcept {
   const Pieces pieces(run.map);
   TileRun tiles{run.s, run.stride, run.noise, run.noise_stride, run.signs, run.sign_stride, {}};
   std::uint32_t first = run.first, lanes = first + run.count, e = run.re - first, pairs;
   for (; lanes > 0; lanes -= std::min(lanes, pairs * kPair), e += pairs * kPair, first = 0) {
-    // Pieces and planes both ascend in e, so that one pass over both finds each plane's place. Up
-    // to where the first of them has to change pieces all go straight on.
-    std::uint32_t straight = lanes, plane = e;
-    const SoftPiece* piece = pieces.first;
-    for (std::uint32_t i = 0; i < run.map.bits; ++i, plane += run.map.plane_stride) {
-      while (plane + first >= piece->e + piece->count) ++piece;
-      tiles.to[i] = run.soft + piece->d + (plane - piece->e);
-      straight = std::min(straight, piece->e + piece->count - plane);
-    }
+    const std::uint32_t straight = find_places(run, pieces.first, e, first, lanes, tiles.to);
     pairs = first == 0 ? straight / kPair : 0;
     if (pairs > 0) {
       demap_pairs(modulation, tiles, pairs);
@@ -353,6 +360,12 @@ void demap(Modulation modulation, const SoftRun& run) noexcept {
     tiles.noise += 2 * pairs * tiles.noise_stride;
     tiles.signs += 2 * pairs;
   }
+}
+
+void fetch(const SoftRun& run) noexcept {
+  std::int8_t* to[kMaxBitsPerSymbol];
+  const std::uint32_t lanes = find_places(run, Pieces(run.map).first, run.re, 0, run.count, to);
+  for (std::uint32_t i = 0; i < run.map.bits; ++i) fetch_to_store(to[i], lanes);
 }
 
 // ---- Error power
@@ -434,4 +447,5 @@ void recover(const SoftMap& map, const std::int8_t* e, std::int8_t* d) noexcept 
 
 }  // namespace
 
-const DemapKernels demap_kernels{.demap = demap, .recover = recover, .error_power = error_power};
+const DemapKernels demap_kernels{
+    .demap = demap, .fetch = fetch, .recover = recover, .error_power = error_power};

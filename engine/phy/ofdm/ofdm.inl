@@ -44,8 +44,28 @@ template <std::uint32_t L>
   return {__builtin_convertvector(v << 16, F), __builtin_convertvector(v & ~0xffff, F)};
 }
 
-template <std::uint32_t L>
-inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, float* work) {
+/// Fetches tiles that lie far apart to the L2 cache before their turn, `count` at each call.
+template <std::uint32_t L, typename T>
+class RowsToCome {
+ public:
+  explicit RowsToCome(TileRows<L, T> rows)
+      : at_(rows.base), step_(rows.stride), left_(rows.stride == 1 ? 0 : rows.tiles) {}
+  [[gnu::always_inline]] void fetch(std::uint32_t count) {
+    count = std::min(count, left_);
+    left_ -= count;
+    for (; count > 0; --count, at_ += step_) fetch_to_store(at_, sizeof(T));
+  }
+
+ private:
+  const T* at_;
+  std::size_t step_;
+  std::uint32_t left_;  // tiles
+};
+
+/// Loads little, so that it is here that what the last pass will store is fetched.
+template <std::uint32_t L, typename T>
+inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, float* work,
+                            RowsToCome<L, T> to_come) {
   alignas(64) float block[L][2][L];
   const float* w = tables.lane_twiddles.data();
   for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
@@ -53,6 +73,7 @@ inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, flo
 #pragma GCC unroll 16
     for (std::uint32_t a = 0; a < L; ++a)
       x[a] = load_samples<L>(iq + 2 * (std::size_t{tables.rows} * a + r));
+    to_come.fetch(L * L / kTileLanes);
     dft(x);
 #pragma GCC unroll 16
     for (std::uint32_t a = 0; a < L; ++a) {
@@ -73,7 +94,7 @@ template <std::uint32_t L, typename T>
 void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L, T> out,
                       OfdmScratch& scratch) {
   float* work = scratch.work.data();
-  samples_to_rows<L>(tables, iq, work);
+  samples_to_rows(tables, iq, work, RowsToCome<L, T>(out));
   const std::uint16_t* frequency = tables.frequency_at.data();
   // The first pass loads every row once: as many as there are pieces of L samples to fetch.
   const std::int16_t* next = scratch.next != nullptr ? scratch.next : iq;
@@ -156,7 +177,7 @@ struct Sampled {
 /// limit.
 template <std::uint32_t L, bool kClamp>
 inline Sampled rows_to_samples(const FftTables& tables, const float* work, float gain,
-                               std::int16_t* iq) {
+                               std::int16_t* iq, RowsToCome<L, Tile> to_come) {
   using F = typename Simd<L>::F;
   alignas(64) float block[L][2][L];
   const std::uint16_t* place = tables.place_of.data();
@@ -178,6 +199,7 @@ inline Sampled rows_to_samples(const FftTables& tables, const float* work, float
       x[a] = times(Cx<L>{Simd<L>::load(block[lane][0]), Simd<L>::load(block[lane][1])},
                    Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
     }
+    to_come.fetch(L * L / kTileLanes);
     dft(x);
 #pragma GCC unroll 16
     for (std::uint32_t a = 0; a < L; ++a) {
@@ -195,15 +217,18 @@ template <std::uint32_t L>
 std::uint32_t tiles_to_samples(const FftTables& tables, TileRows<L> in, float gain,
                                std::int16_t* iq, float* work) {
   const auto load = [=](std::uint32_t v) -> Cx<L> {
+    fetch_to_store(iq + std::size_t{v} * 2 * L, 2 * L * sizeof *iq);
     if (!in.inside(v)) return Cx<L>{typename Simd<L>::F{}, typename Simd<L>::F{}};
     return {Simd<L>::load(in.at(v) + kTileLanes), Simd<L>::load(in.at(v))};
   };
   transform_rows<L>(tables, work, load, WorkRows<L>{work});
   // The twiddles hold receive's scale, 2^-31; the samples' is 2^15.
   gain *= 0x1p46F;
-  if (!rows_to_samples<L, false>(tables, work, gain, iq).at_the_limit) [[likely]]
+  // The next antenna's tiles lie beside this one's.
+  const RowsToCome<L, Tile> to_come({in.base + 1, in.stride, in.tiles});
+  if (!rows_to_samples<L, false>(tables, work, gain, iq, to_come).at_the_limit) [[likely]]
     return 0;
-  return rows_to_samples<L, true>(tables, work, gain, iq).saturated;
+  return rows_to_samples<L, true>(tables, work, gain, iq, to_come).saturated;
 }
 
 // ---- the hole at DC, tail lanes, pilots and noise

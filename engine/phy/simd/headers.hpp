@@ -15,4 +15,5 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/prefetch.hpp"
 #include "phy/tile.hpp"

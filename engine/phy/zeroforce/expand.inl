@@ -69,6 +69,7 @@ void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups,
         const Vf r = load(re[t]), i = load(im[t]);
         const Vf pairs[2] = {shuffle<pairs_low>(r, i), shuffle<pairs_high>(r, i)};
         Complex* to = w + t * w_stride + row + a;
+        fetch_to_store(to + shape.antenna_stride, sizeof pairs);  // the next user's
         if (count == kLanes)
           std::memcpy(to, pairs, sizeof pairs);
         else
