@@ -239,8 +239,9 @@ struct UplinkKernels : KernelCall {
     const std::uint32_t sampled = p.sampled_tile(slot.frame, task.step);
     if (sampled < first || sampled >= first + count) return;
     for (std::uint32_t u = 0; u < p.users_; ++u) {
-      const UserTiles tile = tiles_of_user(sampled, 1, u);
-      sample(u, sampled, tile.s[(sampled - first) * tile.stride], tile.noise);
+      const UserTiles tiles = tiles_of_user(first, count, u);
+      const std::uint32_t i = sampled - first;
+      sample(u, sampled, tiles.s[i * tiles.stride], tiles.noise + i * tiles.noise_stride);
     }
   }
 

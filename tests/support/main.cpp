@@ -52,8 +52,9 @@ class Disturbances {
   /// Whether a failure since begin() may be the machine's.
   bool seen(const std::string& test) const {
     using namespace carillon;
-    if (!watch_ || watch_->longest() < test::kStandstill) return false;
-    std::cout << test << ": this machine stood still for " << watch_->longest() / kMillisecond
+    const Tick longest = watch_ ? watch_->longest() : 0;
+    if (longest < test::kStandstill) return false;
+    std::cout << test << ": this machine stood still for " << longest / kMillisecond
               << " ms meanwhile\n";
     return true;
   }
@@ -101,7 +102,7 @@ int main(int argc, char** argv) {
   for (int attempt = 1; status != 0 && attempt < carillon::test::kAttempts; ++attempt) {
     const std::string again = listener->again();
     if (again.empty()) break;
-    testing::GTEST_FLAG(filter) = again;
+    GTEST_FLAG_SET(filter, again);
     status = RUN_ALL_TESTS();
   }
   return status;

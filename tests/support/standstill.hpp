@@ -5,33 +5,33 @@
 
 #include <atomic>
 #include <list>
+#include <stop_token>
 #include <thread>
 
 #include "base/tick.hpp"
 
 namespace carillon::test {
 
+/// Notices nothing where real-time priority is refused: a thread without it would take what the
+/// tests themselves do to their cores for a standstill.
 class StandstillWatch {
  public:
   StandstillWatch();
-  ~StandstillWatch();
-  StandstillWatch(const StandstillWatch&) = delete;
-  StandstillWatch& operator=(const StandstillWatch&) = delete;
 
   /// Forgets what was noticed so far.
   void reset() noexcept { longest_.store(0); }
-  /// How long a core did not run its thread, at most, since the last reset.
-  Tick longest() const noexcept { return longest_.load(); }
+  /// How long a core did not run its thread, at most, since the last reset. Waits for threads that
+  /// are about to notice.
+  Tick longest() const noexcept;
 
  private:
-  void watch(std::uint32_t cpu) noexcept;
+  void watch(std::stop_token stop, std::uint32_t cpu) noexcept;
 
-  std::atomic<bool> over_ = false;
   std::atomic<Tick> longest_ = 0;
-  std::list<std::jthread> threads_;
+  std::list<std::jthread> threads_;  // joined before what they write to goes
 };
 
-/// Above that, a failure is the machine's.
+/// From that on, a failure is the machine's.
 inline constexpr Tick kStandstill = 5 * kMillisecond;
 /// How often a test that the machine disturbed is done at most.
 inline constexpr int kAttempts = 6;

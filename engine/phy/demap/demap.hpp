@@ -40,8 +40,8 @@ struct DemapKernels {
   /// demapped by several threads.
   void (*demap)(Modulation, const SoftRun&) noexcept;
 
-  /// Fetches the places that demap() of the same run will write, or most of them: elsewhere than in
-  /// the caches, they would hold it up.
+  /// Fetches the places that demap() of the same run will write, as many as go straight on in all
+  /// planes: elsewhere than in the caches, they would hold it up.
   void (*fetch)(const SoftRun&) noexcept;
 
   /// For a map that is not direct: d order (N places, overwritten; 0 where nothing was sent) from E

@@ -325,7 +325,7 @@ void copy_lanes(const SoftRun& run, const SoftPiece* piece, std::uint32_t e, std
 }
 
 /// Where the lanes of each plane go from element e of the block on, and how many of the first
-/// `lanes` go straight on there: up to where the first plane has to change pieces.
+/// `lanes` go straight on in all of them, before any has to change pieces.
 std::uint32_t find_places(const SoftRun& run, const SoftPiece* piece, std::uint32_t e,
                           std::uint32_t first, std::uint32_t lanes,
                           std::int8_t* (&to)[kMaxBitsPerSymbol]) {
