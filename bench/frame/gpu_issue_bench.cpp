@@ -58,6 +58,7 @@ class NoPlace final : public GpuPlace, GpuMemory {
                     cuda::Stream) noexcept override {
     return {};
   }
+  GpuOrders as_one(std::uint16_t, const GpuOrders& orders) override { return orders; }
 
  private:
   void* room(std::size_t bytes) override {

@@ -71,23 +71,28 @@ class HostMemory final : public GpuMemory {
   std::size_t next_ = 0;
 };
 
-// What an instruction is on one device in one of its frames: kernels, and what is for others.
-struct Orders {
-  std::vector<GpuTask> tasks;
-  Pieces kept;
-};
+// From so many orders of an instruction on they are given as one. A graph of two costs about what
+// they do.
+constexpr std::size_t kFewOrders = 2;
+
+cuda::Status move(GpuPlace& place, const Pieces& to, const Pieces& from, std::uint16_t from_device,
+                  cuda::Stream stream) {
+  cuda::Status status;
+  for (std::size_t i = 0; i < from.size() && status.ok(); ++i)
+    status = place.copy(to[i], from[i], from_device, stream);
+  return status;
+}
 
 }  // namespace
 
-// A cell's frames: on the host by their places in the ring, so that what was brought stays until a
-// frame is released; on devices as many as are held at once, the same number on all of them.
+// A cell's frames by their places in the ring: the host's arrays and every device's.
 class GpuCells::Cell {
  public:
   Cell(const GpuCell& cell, std::uint16_t devices, GpuPlace& place)
       : cell_(cell),
         devices_(devices),
         parts_(zero_forcing_before(graph().size())),
-        holds_(cell.ring, kNone),
+        place_(place),
         givens_(place),
         mades_(place) {
     check();
@@ -96,20 +101,15 @@ class GpuCells::Cell {
           place.host_room(cell.ring * packets_per_frame() * sizeof(const std::int16_t*)));
     learn(givens_, Kind::Fetch);
     learn(mades_, Kind::Bring);
-    for (std::uint32_t slot = 0; slot < cell.ring; ++slot) {
+    for (std::uint16_t slot = 0; slot < cell.ring; ++slot) {
       given_.push_back(std::make_unique<GpuFrame>(cell.frame, givens_, parts_));
-      add_pieces(given_, fetched_);
       for (std::uint16_t d = 0; d < devices; ++d) {
         made_.push_back(std::make_unique<GpuFrame>(cell.frame, mades_, parts_));
-        add_pieces(made_, brought_);
-      }
-    }
-    for (std::uint32_t hold = 0; hold < cell.held; ++hold) {
-      free_.push_back(cell.held - 1 - hold);
-      for (std::uint16_t d = 0; d < devices; ++d) {
         frames_.push_back(std::make_unique<GpuFrame>(cell.frame, place.memory(d), parts_));
-        for (std::uint16_t i = 0; i < graph().size(); ++i)
-          orders_.push_back({tasks(*frames_.back(), i), pieces(*frames_.back(), i)});
+        for (std::uint16_t i = 0; i < graph().size(); ++i) {
+          kept_.push_back(pieces(*frames_.back(), i));
+          orders_.push_back(orders(slot, d, i));
+        }
       }
     }
   }
@@ -118,56 +118,41 @@ class GpuCells::Cell {
     const Op op = op_of(instruction);
     return op == Op::Load ? Kind::Fetch : op == Op::Store ? Kind::Bring : Kind::Kernels;
   }
-  bool admit(std::uint16_t slot) {
-    if (free_.empty()) return false;
-    holds_[slot] = free_.back();
-    free_.pop_back();
-    return true;
-  }
-  void over(std::uint16_t slot) {
-    free_.push_back(holds_[slot]);
-    holds_[slot] = kNone;
-  }
-
   const Frame& frame() const { return cell_.frame; }
   /// What the host gives, and what it gets from a device.
   const GpuFrame& given(std::uint16_t slot) const { return *given_[slot]; }
   const GpuFrame& made(std::uint16_t slot, std::uint16_t device) const {
     return *made_[at(slot, device)];
   }
-  const Orders& of(const InstanceId& what, std::uint16_t device) const {
-    return orders_[at(holds_[what.slot], device) * graph().size() + what.instruction];
+  /// An instruction's kernels and copies on a device, and what they leave there for others.
+  const GpuOrders& orders(const InstanceId& what, std::uint16_t device) const {
+    return orders_[at(what.slot, device) * graph().size() + what.instruction];
+  }
+  const Pieces& kept(const InstanceId& what, std::uint16_t device) const {
+    return kept_[at(what.slot, device) * graph().size() + what.instruction];
   }
   std::span<const std::int16_t*> packets(std::uint16_t slot, std::uint32_t symbol) const {
     const std::size_t antennas = frame().format().antennas;
     return {packets_ + slot * packets_per_frame() + symbol * antennas, antennas};
   }
-  /// Whether a Load gathers packets, else copies fetched().
+  /// Whether a Load gathers packets, which orders() leaves to gather().
   bool gathers(std::uint16_t instruction) const {
     return cell_.packets && kind(instruction) == Kind::Fetch &&
            symbol_kind(instruction) != SymbolKind::Downlink;
   }
   GpuTask gather(const InstanceId& what, std::uint16_t device) const {
     const auto packets = this->packets(what.slot, graph()[what.instruction].step);
-    return frames_[at(holds_[what.slot], device)]->gather(
-        symbol_kind(what.instruction), ordinal_of(what.instruction), packets.data());
-  }
-  const Pieces& fetched(const InstanceId& what) const {
-    return fetched_[what.slot * std::size_t{graph().size()} + what.instruction];
-  }
-  const Pieces& brought(const InstanceId& what, std::uint16_t device) const {
-    return brought_[at(what.slot, device) * graph().size() + what.instruction];
+    return frames_[at(what.slot, device)]->gather(symbol_kind(what.instruction),
+                                                  ordinal_of(what.instruction), packets.data());
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~0U;
-
   const runtime::Graph& graph() const { return cell_.graph.graph; }
   std::size_t packets_per_frame() const {
     return frame().symbols().size() * frame().format().antennas;
   }
-  std::size_t at(std::uint32_t number, std::uint16_t device) const {
-    return std::size_t{number} * devices_ + device;
+  std::size_t at(std::uint16_t slot, std::uint16_t device) const {
+    return std::size_t{slot} * devices_ + device;
   }
   Op op_of(std::uint16_t instruction) const { return static_cast<Op>(graph()[instruction].opcode); }
   std::uint32_t zero_forcing_before(std::uint16_t instruction) const {
@@ -200,6 +185,29 @@ class GpuCells::Cell {
     if (op == Op::Store && symbol_kind(instruction) == SymbolKind::Downlink) return {};
     return gpu.tasks(op, ordinal_of(instruction), 1);
   }
+  GpuOrders orders(std::uint16_t slot, std::uint16_t device, std::uint16_t instruction) const {
+    if (gathers(instruction)) return {};
+    const GpuFrame& here = *frames_[at(slot, device)];
+    const Kind its = kind(instruction);
+    Pieces to, from;
+    if (its == Kind::Fetch) {
+      to = pieces(here, instruction);
+      from = pieces(*given_[slot], instruction);
+    } else if (its == Kind::Bring) {
+      to = pieces(*made_[at(slot, device)], instruction);
+      from = pieces(here, instruction);
+    }
+    auto tasks = its == Kind::Fetch ? std::vector<GpuTask>() : this->tasks(here, instruction);
+    const std::uint16_t source = its == Kind::Fetch ? GpuPlace::kHost : device;
+    const std::size_t count = tasks.size() + from.size();
+    const GpuOrders all = [&place = place_, source, tasks = std::move(tasks), to = std::move(to),
+                           from = std::move(from)](cuda::Stream stream) {
+      for (const GpuTask& task : tasks)
+        if (const cuda::Status status = place.launch(task, stream); !status.ok()) return status;
+      return move(place, to, from, source, stream);
+    };
+    return count <= kFewOrders ? all : place_.as_one(device, all);
+  }
   Pieces pieces(const GpuFrame& frame, std::uint16_t instruction) const {
     return frame.results(op_of(instruction), symbol_kind(instruction), ordinal_of(instruction));
   }
@@ -210,24 +218,18 @@ class GpuCells::Cell {
       if (this->kind(i) == kind && !gathers(i)) crossing.push_back(pieces(first, i));
     memory.learn(crossing);
   }
-  // Of the newest of those frames.
-  void add_pieces(const std::vector<std::unique_ptr<GpuFrame>>& frames,
-                  std::vector<Pieces>& all) const {
-    for (std::uint16_t i = 0; i < graph().size(); ++i) all.push_back(pieces(*frames.back(), i));
-  }
 
   const GpuCell cell_;
   std::uint16_t devices_;
-  std::uint32_t parts_;               // of zero-forcing
-  std::vector<std::uint32_t> holds_;  // [slot]
-  std::vector<std::uint32_t> free_;
+  std::uint32_t parts_;                     // of zero-forcing
   const std::int16_t** packets_ = nullptr;  // [slot][symbol][antenna]
+  GpuPlace& place_;
   HostMemory givens_, mades_;
-  std::vector<std::unique_ptr<GpuFrame>> given_;   // [slot]
-  std::vector<std::unique_ptr<GpuFrame>> made_;    // [slot][device]
-  std::vector<std::unique_ptr<GpuFrame>> frames_;  // [hold][device]
-  std::vector<Pieces> fetched_, brought_;          // of given_ and made_, [instruction]
-  std::vector<Orders> orders_;                     // of frames_, [instruction]
+  std::vector<std::unique_ptr<GpuFrame>> given_;          // [slot]
+  std::vector<std::unique_ptr<GpuFrame>> made_, frames_;  // [slot][device]; the host's, its own
+  // Of those, [slot][device][instruction]: what others may read, and what makes it.
+  std::vector<Pieces> kept_;
+  std::vector<GpuOrders> orders_;
 };
 
 GpuCells::GpuCells(const std::vector<GpuCell>& cells, std::uint16_t devices, GpuPlace& place)
@@ -288,35 +290,17 @@ runtime::DeviceWork::Kind GpuCells::kind(std::uint16_t cell,
   return cells_[cell]->kind(instruction);
 }
 
-cuda::Status GpuCells::move(const Pieces& to, const Pieces& from, std::uint16_t from_device,
-                            cuda::Stream stream) noexcept {
-  cuda::Status status;
-  for (std::size_t i = 0; i < from.size() && status.ok(); ++i)
-    status = place_.copy(to[i], from[i], from_device, stream);
-  return status;
-}
-
 cuda::Status GpuCells::launch(const InstanceId& what, std::uint16_t device,
                               cuda::Stream stream) noexcept {
   const Cell& cell = *cells_[what.cell];
-  const Orders& orders = cell.of(what, device);
-  if (cell.gathers(what.instruction)) return place_.launch(cell.gather(what, device), stream);
-  const Kind its = cell.kind(what.instruction);
-  if (its == Kind::Fetch) return move(orders.kept, cell.fetched(what), GpuPlace::kHost, stream);
-  for (const GpuTask& task : orders.tasks)
-    if (const cuda::Status status = place_.launch(task, stream); !status.ok()) return status;
-  return its == Kind::Bring ? move(cell.brought(what, device), orders.kept, device, stream)
-                            : cuda::Status();
+  return cell.gathers(what.instruction) ? place_.launch(cell.gather(what, device), stream)
+                                        : cell.orders(what, device)(stream);
 }
 
 cuda::Status GpuCells::copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
                             cuda::Stream stream) noexcept {
   const Cell& cell = *cells_[what.cell];
-  return move(cell.of(what, to).kept, cell.of(what, from).kept, from, stream);
+  return move(place_, cell.kept(what, to), cell.kept(what, from), from, stream);
 }
-
-bool GpuCells::admit(FrameRef frame) noexcept { return cells_[frame.cell]->admit(frame.slot); }
-
-void GpuCells::over(FrameRef frame) noexcept { cells_[frame.cell]->over(frame.slot); }
 
 }  // namespace carillon::frame

@@ -1,10 +1,13 @@
 // Cells' frames on a pool of GPUs: the arrays of every frame in flight on every device, the kernels
 // and copies of each instruction, and what goes to and comes from the host, which has arrays like a
 // device's, so that a symbol is one copy; unless devices fetch samples from where their packets
-// lie. Made once; nothing of a frame's course allocates.
+// lie. Made once; nothing of a frame's course allocates. Every place of a cell's ring has arrays of
+// its own on every device: no policy finds a device without room, and addresses never change, so
+// that an instruction's kernels and copies can be one CUDA graph.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,6 +18,9 @@
 #include "runtime/executors/cuda.hpp"
 
 namespace carillon::frame {
+
+/// Orders to a device: on a stream of it.
+using GpuOrders = std::function<cuda::Status(cuda::Stream)>;
 
 /// Devices as frames see them: memory, and orders into streams. Behind an interface for tests, in
 /// which devices are the host's.
@@ -32,6 +38,9 @@ class GpuPlace {
   virtual cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
                             cuda::Stream stream) noexcept = 0;
   static constexpr std::uint16_t kHost = 0xffff;
+  /// The same orders, which name the same memory each time, given to a device as one: cheaper to
+  /// launch than they are one by one. Throws std::runtime_error when the driver does not take them.
+  virtual GpuOrders as_one(std::uint16_t device, const GpuOrders& orders) = 0;
 };
 
 /// What a cell is served with.
@@ -39,8 +48,7 @@ struct GpuCell {
   const Frame& frame;
   const PoolGraph& graph;
   std::uint32_t ring = 4;
-  std::uint32_t held = 4;  ///< frames that a device has arrays for; more are refused
-  bool packets = false;    ///< samples are fetched from where they were received, not from arrays
+  bool packets = false;  ///< samples are fetched from where they were received, not from arrays
 };
 
 class GpuCells final : public runtime::DeviceWork {
@@ -80,14 +88,11 @@ class GpuCells final : public runtime::DeviceWork {
                       cuda::Stream stream) noexcept override;
   cuda::Status copy(const runtime::InstanceId& what, std::uint16_t from, std::uint16_t to,
                     cuda::Stream stream) noexcept override;
-  bool admit(runtime::FrameRef frame) noexcept override;
-  void over(runtime::FrameRef frame) noexcept override;
+  bool admit(runtime::FrameRef) noexcept override { return true; }
+  void over(runtime::FrameRef) noexcept override {}
 
  private:
   class Cell;
-  cuda::Status move(const std::vector<GpuPiece>& to, const std::vector<GpuPiece>& from,
-                    std::uint16_t from_device, cuda::Stream stream) noexcept;
-
   std::vector<std::unique_ptr<Cell>> cells_;
   GpuPlace& place_;
 };

@@ -1,5 +1,6 @@
 #include "frame/gpu_place.hpp"
 
+#include <memory>
 #include <stdexcept>
 
 namespace carillon::frame {
@@ -11,8 +12,8 @@ void demand(const cuda::Status& status, const char* what) {
 
 }  // namespace
 
-Gpus::Gpus(const std::vector<cuda::Device>& devices)
-    : devices_(devices), memories_(devices.size()) {}
+Gpus::Gpus(const std::vector<cuda::Device>& devices, const cuda::Driver& driver)
+    : devices_(devices), driver_(driver), memories_(devices.size()) {}
 
 GpuMemory& Gpus::memory(std::uint16_t device) {
   demand(cuda::use(devices_[device]), devices_[device].name.c_str());
@@ -36,6 +37,13 @@ cuda::Status Gpus::launch(const GpuTask& task, cuda::Stream stream) noexcept {
 cuda::Status Gpus::copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t,
                         cuda::Stream stream) noexcept {
   return cuda::copy(to, from, stream);
+}
+
+GpuOrders Gpus::as_one(std::uint16_t device, const GpuOrders& orders) {
+  demand(cuda::use(devices_[device]), devices_[device].name.c_str());
+  const auto graph = std::make_shared<cuda::Graph>(orders, driver_.stream(device, 0));
+  demand(graph->status(), "a graph of an instruction's kernels");
+  return [graph](cuda::Stream stream) { return graph->launch(stream); };
 }
 
 }  // namespace carillon::frame

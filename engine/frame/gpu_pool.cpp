@@ -75,7 +75,7 @@ GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::s
     const std::uint32_t ring = cells[c].frame.format().ring;
     const runtime::Graph& graph = graphs_[c].graph;
     arrivals_.emplace_back(graph, ring);
-    served.push_back({cells[c].frame, graphs_[c], ring, ring, !cells[c].packets.empty()});
+    served.push_back({cells[c].frame, graphs_[c], ring, !cells[c].packets.empty()});
     stores_.emplace_back(cells[c].frame.symbols().size(), kNoInstruction);
     received_.emplace_back();
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
@@ -173,7 +173,7 @@ GpuPool this_machines(std::uint32_t partitions, std::size_t most) {
   }
   pool.name = devices.front().name;
   pool.devices = static_cast<std::uint16_t>(devices.size());
-  pool.place = [devices](cuda::Driver&) { return std::make_unique<Gpus>(devices); };
+  pool.place = [devices](cuda::Driver& driver) { return std::make_unique<Gpus>(devices, driver); };
   return pool;
 }
 

@@ -44,7 +44,7 @@ class Station {
         policy_(runtime::make_pool_policy(policy)),
         gpus_(devices, CudaExecutor::needs(board_), seed),
         place_(gpus_, devices),
-        cells_({{cell.frame, graph_, kRing, kRing, way == Way::Packets}}, devices, place_),
+        cells_({{cell.frame, graph_, kRing, way == Way::Packets}}, devices, place_),
         executor_(board_, gpus_, cells_, {.patience = 100 * kMillisecond}),
         arrivals_(arrivals()),
         scheduler_(board_, arrivals_, *policy_, executor_),
@@ -306,6 +306,13 @@ TEST(GpuCells, HaveHostMemoryForWhatGoesInAndComesOutOnly) {
   // The packets themselves are somebody else's.
   Station other(cell, "adaptive", 1, 1, Way::Packets);
   EXPECT_LT(other.place().host_bytes(), station.place().host_bytes() - kRing * samples / 3);
+}
+
+// Zero-forcing, and what each of the three uplink symbols yields on its way to the host.
+TEST(GpuCells, GiveInstructionsOfManyOrdersAsOne) {
+  Cell cell(both_directions());
+  Station station(cell, "adaptive", 2, 1);
+  EXPECT_EQ(station.place().graphs(), kRing * 2 * (1 + 3));
 }
 
 TEST(GpuCells, LoseNothingWithTheirDevices) {

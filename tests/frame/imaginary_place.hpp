@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <memory>
 #include <span>
@@ -35,7 +36,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
   }
   std::size_t device_bytes(std::uint16_t device) const { return memories_[device]->bytes(); }
   cuda::Status launch(const frame::GpuTask& task, cuda::Stream stream) noexcept override {
-    gpus_.add(stream, [this, task] {
+    add(stream, [this, task] {
       check(task);
       std::visit(
           [](const auto& each) {
@@ -49,7 +50,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
   cuda::Status copy(const frame::GpuPiece& to, const frame::GpuPiece& from,
                     std::uint16_t from_device, cuda::Stream stream) noexcept override {
     const std::uint16_t reads = from_device == kHost ? FakeGpus::kNobody : from_device;
-    gpus_.add(
+    add(
         stream,
         [to, from] {
           for (std::size_t row = 0; row < to.rows; ++row)
@@ -59,11 +60,40 @@ class ImaginaryPlace final : public frame::GpuPlace {
         reads);
     return {};
   }
+  /// Fixed now, as a CUDA graph is: whatever the orders would be later, and one order of a stream.
+  frame::GpuOrders as_one(std::uint16_t, const frame::GpuOrders& orders) override {
+    ++graphs_;
+    Recording recording;
+    recording_ = &recording;
+    (void)orders(nullptr);
+    recording_ = nullptr;
+    return [this, recording](cuda::Stream stream) {
+      add(
+          stream,
+          [works = recording.works] {
+            for (const auto& work : works) work();
+          },
+          recording.reads);
+      return cuda::Status();
+    };
+  }
+  std::uint32_t graphs() const { return graphs_; }
   /// What was in the arrays of a device that died. Tables, which no kernel writes, are put back
   /// when it is set up anew.
   void forget(std::uint16_t device) { memories_[device]->spoil(); }
 
  private:
+  struct Recording {
+    std::vector<std::function<void()>> works;
+    std::uint16_t reads = FakeGpus::kNobody;
+  };
+  void add(cuda::Stream stream, std::function<void()> work,
+           std::uint16_t reads = FakeGpus::kNobody) {
+    if (recording_ == nullptr) return gpus_.add(stream, std::move(work), reads);
+    recording_->works.push_back(std::move(work));
+    recording_->reads = reads;
+  }
+
   // That of the host, only what it reaches is fetched from.
   void check(const frame::GpuTask& task) const {
     const auto* const gather = std::get_if<phy::cuda::GatherTask>(&task);
@@ -104,6 +134,8 @@ class ImaginaryPlace final : public frame::GpuPlace {
     std::list<Piece> pieces_;
   };
   FakeGpus& gpus_;
+  Recording* recording_ = nullptr;
+  std::uint32_t graphs_ = 0;
   std::vector<std::unique_ptr<Memory>> memories_;
   std::list<AlignedArray<std::byte>> host_;
   std::vector<std::span<std::byte>> reached_;
