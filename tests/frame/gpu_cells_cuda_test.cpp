@@ -84,6 +84,8 @@ class Station {
     }
     EXPECT_TRUE(done_);
   }
+  /// From now on each device's streams share so many hardware queues.
+  void share_queues(std::uint32_t queues) { gpus_.share_queues(queues, FakeGpus::Card::Each); }
   void release(std::uint64_t index) { scheduler_.release({0, board_[0].slot(index)}); }
 
   double faults = 0;  // chance of one, now and then
@@ -144,6 +146,7 @@ class Station {
       gpus_.lose(device);
       place_.forget(device);
     }
+    if (random_.uniform() < faults) gpus_.refuse_after(20, test::Refusal::Once);
     if (random_.uniform() < 0.2) {
       gpus_.mend(device);
       executor_.recover();
@@ -219,9 +222,10 @@ FrameFormat both_directions() {
 
 void serve(const FrameFormat& format, std::string_view policy, std::uint16_t devices, double faults,
            std::uint64_t& copies, std::uint64_t& again, Way way = Way::Arrays,
-           std::uint32_t parts = 1) {
+           std::uint32_t parts = 1, std::uint32_t queues = 0) {
   Cell cell(format);
   Station station(cell, policy, devices, devices + 10, way, parts);
+  if (queues != 0) station.share_queues(queues);
   station.faults = faults;
   // A lost antenna: estimates are averaged, and bits are coded well.
   const bool bears = format.combiner.group > 1 && format.uplink.rate < 0.5;
@@ -313,6 +317,16 @@ TEST(GpuCells, GiveInstructionsOfManyOrdersAsOne) {
   Cell cell(both_directions());
   Station station(cell, "adaptive", 2, 1);
   EXPECT_EQ(station.place().graphs(), kRing * 2 * (1 + 3));
+}
+
+TEST(GpuCells, AreServedInOneQueueToo) {
+  FrameFormat format = both_directions();
+  format.combiner.group = 1;
+  for (const std::string_view policy : runtime::pool_policy_names()) {
+    std::uint64_t copies = 0, again = 0;
+    serve(format, policy, 3, 0, copies, again, Way::Packets, 3, 1);
+    EXPECT_EQ(again, 0U) << policy;
+  }
 }
 
 TEST(GpuCells, LoseNothingWithTheirDevices) {

@@ -15,14 +15,14 @@
 #include "frame/gpu_body.hpp"
 #include "frame/gpu_cells.hpp"
 #include "support/emulated_cta.hpp"
-#include "support/fake_gpus.hpp"
+#include "support/imaginary_devices.hpp"
 
 namespace carillon::test {
 
 // Arrays of the host; every device's begin as garbage.
 class ImaginaryPlace final : public frame::GpuPlace {
  public:
-  ImaginaryPlace(FakeGpus& gpus, std::uint16_t devices) : gpus_(gpus) {
+  ImaginaryPlace(ImaginaryDevices& gpus, std::uint16_t devices) : gpus_(gpus) {
     for (std::uint16_t d = 0; d < devices; ++d) memories_.push_back(std::make_unique<Memory>());
   }
   frame::GpuMemory& memory(std::uint16_t device) override { return *memories_[device]; }
@@ -36,7 +36,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
   }
   std::size_t device_bytes(std::uint16_t device) const { return memories_[device]->bytes(); }
   cuda::Status launch(const frame::GpuTask& task, cuda::Stream stream) noexcept override {
-    add(stream, [this, task] {
+    return add(stream, [this, task] {
       check(task);
       std::visit(
           [](const auto& each) {
@@ -45,12 +45,11 @@ class ImaginaryPlace final : public frame::GpuPlace {
           },
           task);
     });
-    return {};
   }
   cuda::Status copy(const frame::GpuPiece& to, const frame::GpuPiece& from,
                     std::uint16_t from_device, cuda::Stream stream) noexcept override {
-    const std::uint16_t reads = from_device == kHost ? FakeGpus::kNobody : from_device;
-    add(
+    const std::uint16_t reads = from_device == kHost ? ImaginaryDevices::kNobody : from_device;
+    return add(
         stream,
         [to, from] {
           for (std::size_t row = 0; row < to.rows; ++row)
@@ -58,7 +57,6 @@ class ImaginaryPlace final : public frame::GpuPlace {
                         static_cast<const std::byte*>(from.at) + row * from.pitch, to.bytes);
         },
         reads);
-    return {};
   }
   /// Fixed now, as a CUDA graph is: whatever the orders would be later, and one order of a stream.
   frame::GpuOrders as_one(std::uint16_t, const frame::GpuOrders& orders) override {
@@ -68,13 +66,12 @@ class ImaginaryPlace final : public frame::GpuPlace {
     (void)orders(nullptr);
     recording_ = nullptr;
     return [this, recording](cuda::Stream stream) {
-      add(
+      return add(
           stream,
           [works = recording.works] {
             for (const auto& work : works) work();
           },
           recording.reads);
-      return cuda::Status();
     };
   }
   std::uint32_t graphs() const { return graphs_; }
@@ -85,13 +82,14 @@ class ImaginaryPlace final : public frame::GpuPlace {
  private:
   struct Recording {
     std::vector<std::function<void()>> works;
-    std::uint16_t reads = FakeGpus::kNobody;
+    std::uint16_t reads = ImaginaryDevices::kNobody;
   };
-  void add(cuda::Stream stream, std::function<void()> work,
-           std::uint16_t reads = FakeGpus::kNobody) {
+  cuda::Status add(cuda::Stream stream, std::function<void()> work,
+                   std::uint16_t reads = ImaginaryDevices::kNobody) {
     if (recording_ == nullptr) return gpus_.add(stream, std::move(work), reads);
     recording_->works.push_back(std::move(work));
     recording_->reads = reads;
+    return {};
   }
 
   // That of the host, only what it reaches is fetched from.
@@ -133,7 +131,7 @@ class ImaginaryPlace final : public frame::GpuPlace {
     };
     std::list<Piece> pieces_;
   };
-  FakeGpus& gpus_;
+  ImaginaryDevices& gpus_;
   Recording* recording_ = nullptr;
   std::uint32_t graphs_ = 0;
   std::vector<std::unique_ptr<Memory>> memories_;

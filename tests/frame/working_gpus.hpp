@@ -7,6 +7,7 @@
 
 #include "frame/gpu_pool.hpp"
 #include "frame/imaginary_place.hpp"
+#include "support/fake_gpus.hpp"
 
 namespace carillon::test {
 

@@ -1,0 +1,305 @@
+// Frames of random cells through scheduler, policy and the executor of real devices, on imaginary
+// ones. What is computed is checked.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/executors/cuda.hpp"
+#include "runtime/pool_scenario.hpp"
+#include "runtime/scheduler.hpp"
+#include "support/imaginary_devices.hpp"
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+
+// Devices, and the driver that the executor has them by.
+struct Gpus {
+  std::shared_ptr<test::ImaginaryDevices> devices;
+  std::shared_ptr<cuda::Driver> driver;
+};
+/// Every program of these tests has drivers of its own.
+Gpus make_gpus(std::uint16_t devices, const cuda::DriverOptions& options, std::uint64_t seed);
+
+constexpr std::uint64_t kGarbage = 0xdead;
+constexpr Tick kDeadline = 1000 * kSecond;  // too far to be of any help
+
+// Every result is a number made of those that it reads, as they are when it is made; a device's
+// memory is full of garbage. kind() goes by the graph: nothing is read, or nobody reads.
+class Sums final : public DeviceWork {
+ public:
+  Sums(const std::vector<CellPlan>& cells, std::uint32_t ring, test::ImaginaryDevices& gpus)
+      : cells_(cells), gpus_(gpus), memory_(gpus.count()) {
+    for (const CellPlan& cell : cells) {
+      first_.push_back(size_);
+      size_ += ring * cell.graph.size();
+    }
+    for (auto& memory : memory_) memory.assign(size_, kGarbage);
+    host_ = memory_;
+  }
+
+  std::size_t most_frames = 1000;
+  Tick launching = 0;  // what a launch takes the host
+
+  Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept override {
+    const Work& work = cells_[cell].work[instruction];
+    if (work.footprint.ctas != 0) return Kind::Kernels;
+    return work.output != 0 ? Kind::Fetch : Kind::Bring;
+  }
+  cuda::Status launch(const InstanceId& what, std::uint16_t device,
+                      cuda::Stream stream) noexcept override {
+    gpus_.pass(launching);
+    return gpus_.add(stream, [this, what, device] {
+      std::uint64_t sum = seed_of(what);
+      for (const std::uint16_t source : cells_[what.cell].graph[what.instruction].sources)
+        sum = mix_seed(sum ^ memory_[device][at(what, source)]);
+      const bool to_host = kind(what.cell, what.instruction) == Kind::Bring;
+      (to_host ? host_ : memory_)[device][at(what, what.instruction)] = sum;
+    });
+  }
+  cuda::Status copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
+                    cuda::Stream stream) noexcept override {
+    return gpus_.add(
+        stream,
+        [this, what, from, to] {
+          const std::uint32_t place = at(what, what.instruction);
+          memory_[to][place] = memory_[from][place];
+        },
+        from);
+  }
+  bool admit(FrameRef) noexcept override {
+    if (frames_ == most_frames) return false;
+    ++frames_;
+    return true;
+  }
+  void over(FrameRef) noexcept override { --frames_; }
+
+  /// What a device that died has in its memory when it is back.
+  void forget(std::uint16_t device) { memory_[device].assign(size_, kGarbage); }
+  std::size_t frames() const { return frames_; }
+
+  std::uint64_t expected(const InstanceId& what) const {
+    std::uint64_t sum = seed_of(what);
+    for (const std::uint16_t source : cells_[what.cell].graph[what.instruction].sources) {
+      InstanceId its = what;
+      its.instruction = source;
+      sum = mix_seed(sum ^ expected(its));
+    }
+    return sum;
+  }
+  // Whether the result is right where it is to be: where the device brought it, or on any.
+  bool right(const InstanceId& what, std::uint16_t device) const {
+    const std::uint64_t sum = expected(what);
+    const std::uint32_t place = at(what, what.instruction);
+    if (kind(what.cell, what.instruction) == Kind::Bring) return host_[device][place] == sum;
+    return std::any_of(memory_.begin(), memory_.end(),
+                       [&](const auto& memory) { return memory[place] == sum; });
+  }
+
+ private:
+  static std::uint64_t seed_of(const InstanceId& what) {
+    return mix_seed(what.frame << 32 | std::uint64_t{what.cell} << 16 | what.instruction);
+  }
+  std::uint32_t at(const InstanceId& what, std::uint16_t instruction) const {
+    return first_[what.cell] + what.slot * cells_[what.cell].graph.size() + instruction;
+  }
+
+  const std::vector<CellPlan>& cells_;
+  test::ImaginaryDevices& gpus_;
+  std::vector<std::uint32_t> first_;
+  std::uint32_t size_ = 0;
+  // [device]. What one brings to the host has a place of its own there: it may do so late.
+  std::vector<std::vector<std::uint64_t>> memory_, host_;
+  std::size_t frames_ = 0;
+};
+
+inline std::vector<std::string_view> names(const Graph& graph) {
+  return std::vector<std::string_view>(graph.opcodes(), "op");
+}
+
+// Frames of some cells under a policy on imaginary devices.
+class Rig {
+ public:
+  /// cells: 0: one to three.
+  Rig(std::uint64_t seed, std::string_view policy, std::uint16_t devices, Tick patience = kLong,
+      std::uint32_t cells = 0)
+      : dice_(seed),
+        ring_(dice_.between(1, 5)),
+        cells_(make_cells(cells)),
+        board_(boards(), devices),
+        policy_(make_pool_policy(policy)),
+        made_(make_gpus(devices, CudaExecutor::needs(board_), seed)),
+        gpus_(*made_.devices),
+        work_(cells_, ring_, gpus_),
+        executor_(board_, *made_.driver, work_, {.patience = patience}) {
+    for (const CellPlan& cell : cells_) arrivals_.emplace_back(cell.graph, ring_);
+    scheduler_ = std::make_unique<Scheduler>(board_, arrivals_, *policy_, executor_);
+    for (std::uint16_t d = 0; d < devices; ++d) board_.device(d).sms = 108;
+    for (std::uint16_t c = 0; c < cells_.size(); ++c) set_profile(c);
+  }
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+  /// A driver waits for devices at its end: what they then do needs the rest of this.
+  ~Rig() {
+    for (std::uint16_t d = 0; d < gpus_.count(); ++d) gpus_.mend(d);
+    made_.driver.reset();
+  }
+
+  /// Frames of every cell until each had so many; `meanwhile` is asked now and then.
+  template <typename Meanwhile>
+  void run(std::uint64_t frames, Meanwhile&& meanwhile) {
+    const Tick late = gpus_.time() + 20 * kSecond;
+    std::vector<std::uint64_t> next(cells_.size());
+    while (done_ + dropped_ + refused_ < frames * cells_.size()) {
+      if (gpus_.time() > late) break;  // the test sees how many are missing
+      for (std::uint16_t c = 0; c < cells_.size(); ++c)
+        if (next[c] < frames && dice_.chance(0.1) && empty(c, next[c])) begin({next[c]++, c});
+      gpus_.pass(kMicrosecond);
+      bring_items();
+      meanwhile(*this);
+      for (std::uint32_t n = dice_.below(20); n > 0 && gpus_.step(); --n) {
+      }
+      step();
+    }
+  }
+  void run(std::uint64_t frames) {
+    run(frames, [](Rig&) {});
+  }
+
+  Dice& dice() { return dice_; }
+  test::ImaginaryDevices& gpus() { return gpus_; }
+  Sums& work() { return work_; }
+  CudaExecutor& executor() { return executor_; }
+  bool up(std::uint16_t device) const { return board_.devices()[device].up; }
+  std::size_t cells() const { return cells_.size(); }
+  std::uint64_t done() const { return done_; }
+  std::uint64_t dropped() const { return dropped_; }
+  std::uint64_t refused() const { return refused_; }
+  std::uint64_t wrong() const { return wrong_; }
+  std::uint64_t again() const { return again_; }
+  /// What a dead device alone had, and nobody reads any more, may be gone.
+  void expect_faults() { faulty_ = true; }
+  /// Whether samples of the first cell's frames do not come.
+  void withhold(bool yes) { withheld_ = yes; }
+  /// Instructions of all frames that may be under way.
+  std::size_t places() const {
+    std::size_t places = 0;
+    for (const CellPlan& cell : cells_) places += ring_ * cell.graph.size();
+    return places;
+  }
+  /// Gives up what is under way in one place of a cell's ring.
+  void abandon() {
+    const auto cell = static_cast<std::uint16_t>(dice_.below(cells_.size()));
+    scheduler_->abandon({cell, static_cast<std::uint16_t>(dice_.below(ring_))}, gpus_.time());
+  }
+
+ private:
+  std::vector<CellPlan> make_cells(std::uint32_t count) {
+    std::vector<CellPlan> cells;
+    for (std::uint32_t n = count != 0 ? count : dice_.between(1, 3); n > 0; --n)
+      cells.push_back(random_cell(dice_, kDeadline));
+    return cells;
+  }
+  std::vector<CellBoard> boards() const {
+    std::vector<CellBoard> boards;
+    for (const CellPlan& cell : cells_)
+      boards.emplace_back(cell.graph, ring_, names(cell.graph), std::vector<std::uint32_t>{});
+    return boards;
+  }
+  void set_profile(std::uint16_t c) {
+    std::vector<OnType> profile(cells_[c].graph.opcodes());
+    for (std::uint16_t i = 0; i < cells_[c].graph.size(); ++i) {
+      OnType& on = profile[cells_[c].graph[i].opcode];
+      on.footprint = cells_[c].work[i].footprint;
+      on.sms = on.footprint.ctas != 0 ? 1 + dice_.below(108) : 0;
+      on.alone = 1 + dice_.below(50'000);
+      on.time.start(on.alone);
+      on.copy = dice_.below(20'000);
+    }
+    board_[c].set_profile(std::move(profile), 1e6);
+  }
+  bool empty(std::uint16_t cell, std::uint64_t frame) const {
+    return board_.frame({cell, board_[cell].slot(frame)}).state == FrameStatus::State::Empty;
+  }
+  void begin(FrameId frame) {
+    const std::uint16_t slot = board_[frame.cell].slot(frame.frame);
+    arrivals_[frame.cell].clear(slot);
+    if (!scheduler_->admit(frame, gpus_.time(), all_chunks(frame.cell), gpus_.time())) return;
+    for (std::uint16_t i = 0; i < cells_[frame.cell].graph.size(); ++i)
+      if (cells_[frame.cell].graph[i].feed == Feed::Arrivals)
+        items_.push_back({{frame.cell, slot}, i});
+  }
+  std::vector<std::uint32_t> all_chunks(std::uint16_t cell) const {
+    return std::vector<std::uint32_t>(cells_[cell].graph.size(), 1);
+  }
+  struct Item {
+    FrameRef at;
+    std::uint16_t instruction;
+  };
+  void bring_items() {
+    while (!items_.empty() && dice_.chance(0.7)) {
+      std::swap(items_[dice_.below(items_.size())], items_.back());
+      const Item item = items_.back();
+      if (withheld_ && item.at.cell == 0) continue;
+      items_.pop_back();
+      arrivals_[item.at.cell].add(item.at.slot, item.instruction, 0, 1);
+      scheduler_->fed(item.at, item.instruction, gpus_.time());
+    }
+  }
+  void step() {
+    scheduler_->step(gpus_.time());
+    scheduler_->publish();
+    for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+      std::array<FrameEvent, 16> events;
+      while (const std::size_t count = scheduler_->poll(c, events))
+        for (const FrameEvent& event : std::span(events).first(count)) take(event);
+    }
+  }
+  void take(const FrameEvent& event) {
+    if (event.kind == Kind::Refused) ++refused_;
+    if (event.kind != Kind::Done && event.kind != Kind::Dropped) return;
+    ++(event.kind == Kind::Done ? done_ : dropped_);
+    const FrameRef at{event.cell, event.slot};
+    if (event.kind == Kind::Done) check(at);
+    std::erase_if(items_, [&](const Item& item) {
+      return item.at.cell == at.cell && item.at.slot == at.slot;
+    });
+    scheduler_->release(at);
+  }
+  void check(FrameRef at) {
+    const FrameStatus& frame = board_.frame(at);
+    const Graph& graph = cells_[at.cell].graph;
+    for (std::uint16_t i = 0; i < graph.size(); ++i) {
+      again_ += board_[at.cell].status(at.slot, i).runs;
+      const InstanceId what{frame.frame, at.cell, at.slot, i, frame.generation};
+      if (work_.kind(at.cell, i) == DeviceWork::Kind::Bring || !faulty_)
+        wrong_ += !work_.right(what, board_[at.cell].status(at.slot, i).device);
+    }
+  }
+
+  Dice dice_;
+  std::uint32_t ring_;
+  std::vector<CellPlan> cells_;
+  Scoreboard board_;
+  std::unique_ptr<Policy> policy_;
+  Gpus made_;
+  test::ImaginaryDevices& gpus_;
+  Sums work_;
+  CudaExecutor executor_;
+  std::vector<Arrivals> arrivals_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::vector<Item> items_;
+  std::uint64_t done_ = 0, dropped_ = 0, refused_ = 0, wrong_ = 0, again_ = 0;
+  bool faulty_ = false, withheld_ = false;
+};
+
+inline void expect_nothing_left(Rig& rig) {
+  EXPECT_EQ(rig.work().frames(), 0U);
+  EXPECT_EQ(rig.executor().room(), rig.places());
+}
+
+}  // namespace carillon::runtime
