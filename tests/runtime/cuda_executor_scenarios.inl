@@ -107,15 +107,20 @@ TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
 }
 
 // The executor takes such a device for failed, and nothing is known to be done that it was given:
-// that costs this device alone.
+// that costs this device alone, and no longer than until it has finished and is asked again.
 TEST(CudaExecutor, OutlivesOrdersThatAreRefusedOnce) {
   std::uint64_t refusals = 0, again = 0;
   for (const std::string_view policy : pool_policy_names())
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4), 2 * kMillisecond);
-      rig.run(12, [](Rig& r) {
+      std::array<std::uint32_t, 4> idle{};  // steps that a device did nothing and was not used
+      rig.run(12, [&](Rig& r) {
         if (r.dice().chance(0.05)) r.gpus().refuse_after(1 + r.dice().below(50), Refusal::Once);
         r.executor().recover();
+        for (std::uint16_t d = 0; d < r.gpus().count(); ++d) {
+          idle[d] = r.up(d) || !r.gpus().idle(d) ? 0 : idle[d] + 1;
+          EXPECT_LE(idle[d], 4U) << policy << " " << seed;
+        }
       });
       EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;

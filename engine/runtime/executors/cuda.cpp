@@ -328,12 +328,16 @@ void CudaExecutor::spoil_readers(std::uint16_t dead) noexcept {
 }
 
 // The scheduler asks this first: it hears of a device's end before it hears of what that was doing,
-// and that it is back when it has heard of all that.
+// and that it is back when it has heard of all that; what others do meanwhile is no matter.
 std::size_t CudaExecutor::poll(std::span<DeviceEvent> out) noexcept {
   look(driver_.now());
-  for (std::uint16_t d = 0; d < gpus_.size() && finished_.empty() && events_.empty(); ++d) {
-    Health answers = Health::Answers;
-    if (gpus_[d]->health.compare_exchange_strong(answers, Health::Up)) events_.push_back({d, true});
+  for (std::uint16_t d = 0; d < gpus_.size(); ++d) {
+    const auto its = [d](const Finished& each) { return each.device == d; };
+    if (gpus_[d]->health.load(std::memory_order_acquire) != Health::Answers ||
+        std::ranges::any_of(finished_, its))
+      continue;
+    gpus_[d]->health.store(Health::Up, std::memory_order_relaxed);
+    events_.push_back({d, true});
   }
   return take(events_, out);
 }
