@@ -5,13 +5,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "emulator/payload.hpp"
-#include "emulator/uplink_generator.hpp"
-
 namespace carillon::emulator {
 namespace {
 
 using frame::Direction;
+using frame::SymbolKind;
 using runtime::FrameEvent;
 using runtime::FrameRef;
 
@@ -20,14 +18,15 @@ constexpr Tick kFar = 1000 * kSecond;
 // The cells, their devices, and the frames that come.
 class Player {
  public:
-  Player(const frame::Frame& frame, const RadioPlan& radio, const frame::GpuPool& pool,
+  Player(const frame::Frame& frame, const RecordedAir& recorded, const frame::GpuPool& pool,
          const GpuRunOptions& options)
       : frame_(frame),
+        recorded_(recorded),
         options_(options),
         server_(pool, cells_of(frame, options), options.policy, options.patience) {
     for (std::uint16_t c = 0; c < options.cells; ++c) {
       airs_.push_back({.cell = c});
-      prepare(radio, airs_.back());
+      prepare(airs_.back());
     }
     result_.blocks = static_cast<std::uint32_t>(frame.transport_blocks(Direction::Uplink).size());
     result_.frames.resize(options.frames * options.cells);
@@ -62,8 +61,7 @@ class Player {
     std::uint16_t slot = 0;  // of the newest frame
     std::size_t next = 0;    // the symbol of it that comes next, in received()
     Tick start = 0;
-    std::array<Tick, 64> last_sample = {};             // [slot]
-    std::vector<std::vector<std::uint8_t>> sent = {};  // [slot] payloads
+    std::array<Tick, 64> last_sample = {};  // [slot]
   };
 
   static std::vector<frame::GpuServer::Cell> cells_of(const frame::Frame& frame,
@@ -91,18 +89,16 @@ class Player {
   }
 
   // Every place of the ring has a frame of its own, again and again.
-  void prepare(const RadioPlan& radio, Air& air) {
-    UplinkGenerator generator(frame_, radio);
-    for (std::uint16_t slot = 0; slot < frame_.format().ring; ++slot) {
+  void prepare(const Air& air) {
+    for (std::uint16_t slot = 0; slot < recorded_.frames(); ++slot) {
       const FrameRef at{air.cell, slot};
-      generator.generate(slot, [&](std::uint32_t symbol, std::uint32_t antenna) {
-        return server_.cells().samples(at, symbol, antenna);
-      });
-      air.sent.emplace_back(generator.payload().begin(), generator.payload().end());
-      const std::size_t bytes = frame_.payload_bytes(Direction::Downlink);
-      if (bytes != 0)
-        fill_payload(frame_, radio.seed, Direction::Downlink, slot,
-                     {server_.cells().downlink_payload(at), bytes});
+      for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+        for (const std::uint32_t symbol : frame_.symbols_of(kind))
+          for (std::uint32_t a = 0; a < frame_.format().antennas; ++a)
+            std::ranges::copy(recorded_.samples(slot, symbol, a),
+                              server_.cells().samples(at, symbol, a));
+      if (const auto payload = recorded_.downlink(slot); !payload.empty())
+        std::ranges::copy(payload, server_.cells().downlink_payload(at));
     }
   }
 
@@ -161,24 +157,26 @@ class Player {
     GpuFrameRecord& record = result_.frames[event.frame * airs_.size() + air.cell];
     record.done = true;
     record.latency = event.at - air.last_sample[at.slot];
+    record.at = event.at;
     runtime::DeviceMask used;
     for (const auto& status : server_.board(air.cell).statuses(at.slot)) used.set(status.device);
     record.devices = static_cast<std::uint16_t>(used.count());
     const auto blocks = frame_.transport_blocks(Direction::Uplink);
-    for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(air, at, b);
+    for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(at, b);
   }
 
   // It passes its checks and is what was sent.
-  bool whole(const Air& air, FrameRef at, std::uint32_t b) const {
+  bool whole(FrameRef at, std::uint32_t b) const {
     const frame::TransportBlock& block = frame_.transport_blocks(Direction::Uplink)[b];
     const std::uint16_t device = server_.brought_by(at, block.last_symbol);
     return server_.cells().good(at, device, b) &&
            std::memcmp(server_.cells().payload(at, device) + block.payload_offset,
-                       air.sent[at.slot].data() + block.payload_offset,
+                       recorded_.payload(at.slot).data() + block.payload_offset,
                        (frame_.plan(block).A() + 7) / 8) == 0;
   }
 
   const frame::Frame& frame_;
+  const RecordedAir& recorded_;
   const GpuRunOptions& options_;
   frame::GpuServer server_;
   std::vector<Air> airs_;  // [cell]
@@ -188,9 +186,14 @@ class Player {
 
 }  // namespace
 
+GpuRunResult run_on_gpus(const frame::Frame& frame, const RecordedAir& air,
+                         const frame::GpuPool& pool, const GpuRunOptions& options) {
+  return Player(frame, air, pool, options).run();
+}
+
 GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio,
                          const frame::GpuPool& pool, const GpuRunOptions& options) {
-  return Player(frame, radio, pool, options).run();
+  return run_on_gpus(frame, RecordedAir(frame, radio), pool, options);
 }
 
 }  // namespace carillon::emulator

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/tick.hpp"
-#include "emulator/radio_plan.hpp"
+#include "emulator/recorded_air.hpp"
 #include "frame/gpu_pool.hpp"
 
 namespace carillon::emulator {
@@ -30,6 +30,7 @@ struct GpuRunOptions {
 struct GpuFrameRecord {
   bool done = false;
   Tick latency = 0;           ///< from its last sample until all of its results are on the host
+  Tick at = 0;                ///< when they were
   std::uint32_t failed = 0;   ///< uplink transport blocks that are not what was sent
   std::uint16_t devices = 0;  ///< that executed something of it
 };
@@ -40,8 +41,12 @@ struct GpuRunResult {
   std::uint64_t copies = 0;            ///< between devices
 };
 
-/// Throws std::invalid_argument naming the option or key that is impossible, std::runtime_error
-/// when a device fails before the run or has too little memory.
+/// Every place of a cell's ring has one of the air's frames, the same in all cells. Throws
+/// std::invalid_argument naming the option or key that is impossible, std::runtime_error when a
+/// device fails before the run or has too little memory.
+GpuRunResult run_on_gpus(const frame::Frame& frame, const RecordedAir& air,
+                         const frame::GpuPool& pool, const GpuRunOptions& options);
+/// Of an air that nobody needs again.
 GpuRunResult run_on_gpus(const frame::Frame& frame, const RadioPlan& radio,
                          const frame::GpuPool& pool, const GpuRunOptions& options);
 
