@@ -61,6 +61,16 @@ void demand(const cuda::Status& status, const char* what) {
   if (!status.ok()) throw std::runtime_error(what + (": " + status.text()));
 }
 
+// But for its driver.
+GpuPool pool_of(const std::vector<cuda::Device>& devices) {
+  GpuPool pool;
+  pool.name = devices.front().name;
+  pool.devices = static_cast<std::uint16_t>(devices.size());
+  pool.sms = devices.front().sms;
+  pool.place = [devices](cuda::Driver& driver) { return std::make_unique<Gpus>(devices, driver); };
+  return pool;
+}
+
 }  // namespace
 
 GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy,
@@ -142,39 +152,40 @@ void GpuServer::step(Tick now) {
   scheduler_->publish();
 }
 
+GpuPool whole_devices(const std::vector<cuda::Device>& devices) {
+  GpuPool pool = pool_of(devices);
+  pool.driver = [devices](const cuda::DriverOptions& options) {
+    cuda::Status status;
+    auto driver = cuda::make_driver(devices, options, status);
+    demand(status, "streams and events");
+    return driver;
+  };
+  return pool;
+}
+
+GpuPool partitions_of(const cuda::Device& card, std::uint32_t partitions) {
+  demand(cuda::use(card), card.name.c_str());
+  const auto parts = std::make_shared<cuda::Partitions>(card, partitions);
+  if (!parts->why().empty()) throw std::runtime_error("partitions: " + parts->why());
+  GpuPool pool = pool_of(std::vector(partitions, card));
+  pool.sms = parts->sms(0);
+  pool.driver = [card, parts](const cuda::DriverOptions& options) {
+    cuda::Status status;
+    auto driver = cuda::make_driver(std::move(*parts), card, options, status);
+    demand(status, "partitions");
+    return driver;
+  };
+  return pool;
+}
+
 GpuPool this_machines(std::uint32_t partitions, std::size_t most) {
   cuda::use_all_queues();  // before anything is asked of a device
-  const cuda::Machine machine = cuda::look();
-  if (machine.devices.empty()) throw std::runtime_error("no GPU: " + machine.why);
-  GpuPool pool;
-  std::vector<cuda::Device> devices = machine.devices;
+  cuda::Machine machine = cuda::look();
+  std::vector<cuda::Device>& devices = machine.devices;
+  if (devices.empty()) throw std::runtime_error("no GPU: " + machine.why);
+  if (partitions > 1) return partitions_of(devices.front(), partitions);
   if (devices.size() > most) devices.resize(most);
-  if (partitions > 1) {
-    const cuda::Device card = devices.front();
-    demand(cuda::use(card), card.name.c_str());
-    const auto parts = std::make_shared<cuda::Partitions>(card, partitions);
-    if (!parts->why().empty()) throw std::runtime_error("partitions: " + parts->why());
-    devices.assign(partitions, card);
-    pool.sms = parts->sms(0);
-    pool.driver = [card, parts](const cuda::DriverOptions& options) {
-      cuda::Status status;
-      auto driver = cuda::make_driver(std::move(*parts), card, options, status);
-      demand(status, "partitions");
-      return driver;
-    };
-  } else {
-    pool.sms = devices.front().sms;
-    pool.driver = [devices](const cuda::DriverOptions& options) {
-      cuda::Status status;
-      auto driver = cuda::make_driver(devices, options, status);
-      demand(status, "streams and events");
-      return driver;
-    };
-  }
-  pool.name = devices.front().name;
-  pool.devices = static_cast<std::uint16_t>(devices.size());
-  pool.place = [devices](cuda::Driver& driver) { return std::make_unique<Gpus>(devices, driver); };
-  return pool;
+  return whole_devices(devices);
 }
 
 }  // namespace carillon::frame

@@ -24,6 +24,11 @@ struct GpuPool {
   std::function<std::unique_ptr<GpuPlace>(cuda::Driver&)> place;
 };
 
+/// Devices of this machine, of which there is one at least.
+GpuPool whole_devices(const std::vector<cuda::Device>& devices);
+/// As many devices as partitions of a card, for one server. Throws std::runtime_error saying why it
+/// cannot be divided so.
+GpuPool partitions_of(const cuda::Device& card, std::uint32_t partitions);
 /// At most so many of this machine's devices, or its first one's partitions when there are more
 /// than one. Throws std::runtime_error saying why it cannot be.
 GpuPool this_machines(std::uint32_t partitions, std::size_t most);
