@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/cuda/device.hpp"
+#include "cuda/goals.hpp"
 #include "cuda/latency.hpp"
 #include "phy/ldpc/ldpc.hpp"
 
@@ -118,6 +119,11 @@ void measure_frame(GpuBench& bench);
 void measure_partitions(GpuBench& bench);
 /// How soon the host sees that a kernel is over, and what launches cost it.
 void measure_completion(GpuBench& bench, Completion& completion);
+/// Each adds its goals, or figures, and prints them.
+void repeat_completion(GpuBench& bench, const Completion& completion, std::vector<Goal>& goals);
+void measure_latency(GpuBench& bench, std::vector<Goal>& goals);
+void measure_sustained(GpuBench& bench, std::vector<Goal>& goals);
+void measure_bus(GpuBench& bench, std::vector<Goal>& goals);
 
 /// µs of one code block at R=1/3 and five iterations, when the device is full of them.
 double decode_bound(const GpuBench& bench, phy::LdpcCode code);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/cell_format.hpp"
 #include "cuda/cell_graph.hpp"
 #include "cuda/cell_simulation.hpp"
 #include "cuda/latency.hpp"
@@ -18,11 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using frame::Op;
 
-struct Shape {
-  std::uint32_t antennas, users;
-};
-// Figure 13's, and the five of MegaStation's evaluation.
-constexpr Shape kShapes[] = {{64, 16}, {64, 32}, {128, 32}, {128, 64}, {256, 64}, {256, 128}};
 constexpr std::uint32_t kRepeats = 20;
 constexpr double kSecondsPerCell = 14;
 constexpr std::size_t kFrames = 20'500, kForTail = 20'000;  // p99.99 needs two frames beyond it
@@ -150,7 +146,7 @@ std::vector<std::uint16_t> one_of_each(const CellGraph& cell) {
   return found;
 }
 
-void tell(const Shape& shape, char kind, const CellRow& row) {
+void tell(const CellShape& shape, char kind, const CellRow& row) {
   std::printf("%ux%u %s, frames with their copies: %llu, mean %.1f µs, p99 %.1f µs", shape.antennas,
               shape.users, kind == 'U' ? "up" : "down",
               static_cast<unsigned long long>(row.latency.frames), row.latency.mean,
@@ -164,7 +160,7 @@ void tell(const Shape& shape, char kind, const CellRow& row) {
   std::fflush(stdout);
 }
 
-CellRow measure(GpuBench& bench, const Shape& shape, char kind, const HostRow& host,
+CellRow measure(GpuBench& bench, const CellShape& shape, char kind, const HostRow& host,
                 cuda::Stream stream) {
   const frame::Frame frame(cell_format(shape.antennas, shape.users, kind));
   CellGraph cell(frame);
@@ -223,35 +219,12 @@ void write(std::ostream& out, const CellRow& row) {
 
 }  // namespace
 
-frame::FrameFormat cell_format(std::uint32_t antennas, std::uint32_t users, char kind) {
-  frame::FrameFormat f;
-  f.antennas = antennas;
-  f.users = users;
-  f.numerology.fft_size = 2048;
-  f.numerology.subcarriers = 1216;
-  f.pilots = {.kind = frame::PilotKind::Comb, .comb = 16};
-  const std::uint32_t pilots = (users + 15) / 16;
-  f.schedule = std::string(pilots, 'P') + std::string(14 - pilots, kind);
-  frame::Coding& coding = kind == 'U' ? f.uplink : f.downlink;
-  coding.block = frame::BlockSpan::Symbol;
-  coding.crc = false;
-  coding.modulation = frame::ModulationChoice::Qam64;
-  coding.base_graph = 1;
-  coding.lifting = 104;
-  if (kind == 'U')
-    coding.iterations = 5;
-  else
-    f.deadlines.precoder_age = 1;
-  return f;
-}
-
-void measure_cells(GpuBench& bench, Cells& cells) {
+void measure_cells(GpuBench& bench, const CellShape& shape, Cells& cells) {
   cudaStream_t stream = nullptr;
   require(cuda::Status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)));
-  cells.host = host_costs(stream);
-  for (const Shape& shape : kShapes)
-    for (const char kind : {'U', 'D'})
-      cells.rows.push_back(measure(bench, shape, kind, cells.host, stream));
+  if (cells.rows.empty()) cells.host = host_costs(stream);
+  for (const char kind : {'U', 'D'})
+    cells.rows.push_back(measure(bench, shape, kind, cells.host, stream));
   require(cuda::Status(cudaStreamDestroy(stream)));
 }
 

@@ -58,11 +58,15 @@ struct Cells {
   std::vector<CellRow> rows;
 };
 
-/// The example cell of a pool (examples/cells/pool) of such a shape. `kind`: U or D.
-frame::FrameFormat cell_format(std::uint32_t antennas, std::uint32_t users, char kind);
+struct CellShape {
+  std::uint32_t antennas, users;
+};
+/// Figure 13's, and the five of MegaStation's evaluation.
+inline constexpr CellShape kCellShapes[] = {{64, 16},  {64, 32},  {128, 32},
+                                            {128, 64}, {256, 64}, {256, 128}};
 
-/// Adds a row for each shape, both ways.
-void measure_cells(GpuBench& bench, Cells& cells);
+/// Adds a row each way.
+void measure_cells(GpuBench& bench, const CellShape& shape, Cells& cells);
 
 /// As members "host" and "cells" of a JSON object.
 void write_cells(std::ostream& out, const Cells& cells);

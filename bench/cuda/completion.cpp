@@ -16,7 +16,6 @@
 namespace carillon::bench {
 namespace {
 
-constexpr double kGoal = 2;                // µs
 constexpr std::uint32_t kTrips = 500;      // of a comparison of clocks
 constexpr std::uint32_t kRounds = 1000;    // of a way to see the end
 constexpr std::uint32_t kStayNs = 30'000;  // long enough for the host to begin to look
@@ -130,7 +129,7 @@ void add(Completion& completion, Latency row) {
 
 void measure(GpuBench& bench, const Way& way, DeviceClock& clock, cudaStream_t stream,
              Completion& completion) {
-  const std::string what = "end of a kernel seen";
+  const std::string what = kEndSeen;
   const std::optional<Offset> first = clock.compare();
   const std::vector<Round> rounds = rounds_of(way, bench.device().sms, stream);
   const std::optional<Offset> second = clock.compare();
@@ -145,15 +144,14 @@ void measure(GpuBench& bench, const Way& way, DeviceClock& clock, cudaStream_t s
   worst.error = std::max(worst.error, clocks.error());
   if (std::abs(clocks.drift()) > std::abs(worst.drift)) worst.drift = clocks.drift();
   const double error = static_cast<double>(clocks.error()) * 1e-3;
-  add(completion, latency(what, way.how, std::move(samples), error, kGoal));
+  add(completion, latency(what, way.how, std::move(samples), error, kCompletionGoal));
 }
 
 void measure_words(GpuBench& bench, cuda::Driver& driver, DeviceClock& clock,
                    Completion& completion) {
   cudaStream_t stream = driver.stream(0, 0);
   const Way by_stream = {
-      "by a word that the stream writes",
-      [&](std::uint32_t round) { return driver.tell(0, 0, 0, round); },
+      kByStream, [&](std::uint32_t round) { return driver.tell(0, 0, 0, round); },
       [&](std::uint32_t round) { return await([&] { return driver.told(0, 0) == round; }); }};
   measure(bench, by_stream, clock, stream, completion);
   const cuda::Words words(1);
@@ -227,7 +225,7 @@ void measure_issue(cuda::Driver& driver, Completion& completion) {
   }
   for (std::size_t c = 0; c < std::size(calls); ++c)
     add(completion, latency("host's time for a call", calls[c].first, std::move(times[c]), 0, 0));
-  add(completion, latency("host's time for an issue", "all four calls", std::move(all), 0, kGoal));
+  add(completion, latency(kIssue, kAllCalls, std::move(all), 0, kCompletionGoal));
 }
 
 /// µs of a symbol, of so many frames: of the host to launch it, and of the device.

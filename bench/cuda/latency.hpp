@@ -103,6 +103,14 @@ struct Completion {
   std::vector<Latency> rows;
 };
 
+/// µs, for nine of ten: until the host sees that a kernel is over, and for the calls of an issue.
+inline constexpr double kCompletionGoal = 2;
+/// The rows of what an executor does, `what` and `how`.
+inline constexpr char kEndSeen[] = "end of a kernel seen";
+inline constexpr char kByStream[] = "by a word that the stream writes";
+inline constexpr char kIssue[] = "host's time for an issue";
+inline constexpr char kAllCalls[] = "all four calls";
+
 /// As member "completion" of a JSON object.
 void write_completion(std::ostream& out, const Completion& completion);
 

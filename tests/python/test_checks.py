@@ -202,6 +202,28 @@ def test_a_gpu_check_leaves_a_folder_for_the_measurements(
     assert json.loads((kept / "check.json").read_text())["steps"][0]["name"] == "profile"
 
 
+def test_a_gpu_check_gives_the_benchmark_the_time_that_is_left_and_no_goal_fails_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = gpu_check(monkeypatch)
+    told = (
+        "latency: 0.4 ms; goal at most 0.3 ms: missed",
+        "cells: 3 cells; a figure, no goal",
+        "left out: partitions, which may take 20 s; 7 are left",
+    )
+    program = tmp_path / "bench" / "carillon-cuda-bench"
+    lines = "".join(f"echo '{one}'\n" for one in told)
+    write(program, f"#!/bin/sh\necho seconds $2 of $1\n{lines}")
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "BUILD", tmp_path)
+    check = module.Check(tmp_path / "out")
+    module.measure(check)
+    assert check.ok
+    assert "".join(f"  {one}\n" for one in told) in capsys.readouterr().out
+    log = (check.folder / "kernels.log").read_text()
+    assert f"seconds {module.BUDGET - module.AFTER} of --seconds" in log
+
+
 def test_without_a_benchmark_a_gpu_check_leaves_no_measurement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
