@@ -117,6 +117,8 @@ void measure_ldpc(GpuBench& bench);
 void measure_precode(GpuBench& bench);
 void measure_frame(GpuBench& bench);
 void measure_partitions(GpuBench& bench);
+/// A frame by a pool's executor, on the whole device and divided between partitions of it.
+void measure_divided(GpuBench& bench);
 /// How soon the host sees that a kernel is over, and what launches cost it.
 void measure_completion(GpuBench& bench, Completion& completion);
 /// Each adds its goals, or figures, and prints them.

@@ -141,6 +141,7 @@ std::vector<bench::Part> parts_of(bench::GpuBench& bench, Results& results) {
                        measure(bench);
                    }});
   parts.push_back({"partitions", 20, [&] { measure_partitions(bench); }});
+  parts.push_back({"frames divided between partitions", 35, [&] { measure_divided(bench); }});
   return parts;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/cuda/partition.hpp"
 #include "cuda/frames.hpp"
+#include "cuda/parts.hpp"
 #include "emulator/background/background.hpp"
 
 namespace carillon::bench {
@@ -158,19 +159,6 @@ void measure_behind(Rows& rows, Frames& frames, double free_us) {
   }
 }
 
-/// In words what is wrong with where kernels run; else empty.
-std::string where_they_run(const cuda::Partitions& partitions, const cuda::Device& device) {
-  cuda::SmProbe probe(2 * device.sms);
-  std::vector<std::vector<std::uint32_t>> seen(partitions.parts());
-  std::vector<std::uint32_t> promised;
-  for (std::uint32_t part = 0; part < partitions.parts(); ++part) {
-    promised.push_back(partitions.sms(part));
-    const cuda::Status status = probe.see(partitions.stream(part), seen[part]);
-    if (!status.ok()) return "partition " + std::to_string(part) + ": " + status.text();
-  }
-  return cuda::compare(seen, promised);
-}
-
 /// A frame's time on the partition that is slowest, all of them being busy.
 double measure_busy(std::vector<std::unique_ptr<Frames>>& all) {
   std::vector<double> times;
@@ -234,6 +222,18 @@ void measure(GpuBench& bench, const DeviceFrames& frames, char kind, bool by_sym
 }
 
 }  // namespace
+
+std::string where_they_run(const cuda::Partitions& partitions, const cuda::Device& device) {
+  cuda::SmProbe probe(2 * device.sms);
+  std::vector<std::vector<std::uint32_t>> seen(partitions.parts());
+  std::vector<std::uint32_t> promised;
+  for (std::uint32_t part = 0; part < partitions.parts(); ++part) {
+    promised.push_back(partitions.sms(part));
+    const cuda::Status status = probe.see(partitions.stream(part), seen[part]);
+    if (!status.ok()) return "partition " + std::to_string(part) + ": " + status.text();
+  }
+  return cuda::compare(seen, promised);
+}
 
 void measure_partitions(GpuBench& bench) {
   for (const char kind : {'U', 'D'}) {
