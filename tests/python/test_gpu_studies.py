@@ -10,7 +10,14 @@ import synthetic_gpu as gpu
 from carillon.studies import gpu as studies
 from test_cli import call
 
-NAMES = ("gpu-stages", "gpu-shapes", "gpu-partitions", "gpu-ingest", "gpu-completion")
+NAMES = (
+    "gpu-stages",
+    "gpu-shapes",
+    "gpu-partitions",
+    "gpu-ingest",
+    "gpu-completion",
+    "gpu-goals",
+)
 SEEN = {"what": "end of a kernel seen", "how": "by cudaEventQuery", "samples": 1000}
 CHAIN = {"what": "device's time for a symbol", "how": "12 kernels of 2 µs, one by one"}
 COMPLETION: list[dict[str, Any]] = [
@@ -21,18 +28,26 @@ COMPLETION: list[dict[str, Any]] = [
     | {"samples": 50, "p50_us": 36.0, "p90_us": 37.0, "p99_us": 40.0}
     | {"note": "1.40 × a graph of the frame; launches dominate"},
 ]
+MET = {"what": "latency of 128x64 uplink, p99.99", "value": 0.25, "unit": "ms", "goal": 0.3}
+UNKNOWN = {"what": "ingest by pinned-copy, 1 MiB", "value": None, "unit": "% of the bus"}
+GOALS: list[dict[str, Any]] = [
+    MET | {"error": 0, "at_least": False, "verdict": "met", "note": "of 20000 frames"},
+    {"what": "cells sustained", "value": 3, "unit": "cells", "goal": 0, "verdict": ""},
+]
 FRAMES = [
     {"kernel": "uplink frame", "shape": "64x16, 10 launches", "us": 50.0},
     {"kernel": "uplink frame, 4 partitions of 32 SMs of 132", "shape": "128x32", "us": 80.0}
     | {"peer": "whole card", "peer_us": 40.0},
     {"kernel": "uplink frame, beside 8 GEMMs", "shape": "128x32", "us": 0.0},
+    {"kernel": "uplink frame with its copies, 2 × 64 SMs of 132, adaptive", "us": 450.0}
+    | {"shape": "128x32", "peer": "in one partition", "peer_us": 500.0},
 ]
 
 
 def results(folder: Path, **other: Any) -> Path:
     """A folder as gpu-check leaves one, of a synthetic device."""
     cells = [gpu.cell("64x16-uplink", 300.0), gpu.cell("128x32-uplink", 700.0)]
-    measured = {"rows": FRAMES, "completion": {"rows": COMPLETION}}
+    measured = {"rows": FRAMES, "completion": {"rows": COMPLETION}, "goals": GOALS}
     gpu.write(folder / "kernels.json", gpu.bench(*cells) | measured | other)
     told = {"device": {"name": gpu.NAME, "driver_version": "580.0"}}
     gpu.write(folder / "check.json", told)
@@ -95,8 +110,11 @@ def test_shapes_are_megastations_five(tmp_path: Path) -> None:
 def test_partitions_are_the_rows_that_say_on_what(tmp_path: Path) -> None:
     rows = made("gpu-partitions", tmp_path / "out", results(tmp_path / "in"))
     own = [row for row in rows if row["device"] == gpu.NAME]
-    assert [row["measure"] for row in own] == ["4 partitions of 32 SMs of 132"]  # one failed
-    assert own[0]["note"] == "2.00 × whole card"
+    assert [(row["what"], row["measure"]) for row in own] == [  # one failed
+        ("128x32 uplink frame", "4 partitions of 32 SMs of 132"),
+        ("128x32 uplink frame with its copies", "2 × 64 SMs of 132, adaptive"),
+    ]
+    assert [row["note"] for row in own] == ["2.00 × whole card", "0.90 × in one partition"]
 
 
 def test_ingest_is_the_rate_of_copies(tmp_path: Path) -> None:
@@ -116,6 +134,26 @@ def test_completion_is_told_with_error_and_verdict(tmp_path: Path) -> None:
     assert chain["note"].endswith("; 1.40 × a graph of the frame; launches dominate")
     goals = [row for row in rows if row["source"] == "goal"]
     assert [row["value"] for row in goals] == ["2.0", "2.0"]
+
+
+def test_goals_are_told_with_their_verdicts(tmp_path: Path) -> None:
+    rows = made("gpu-goals", tmp_path / "out", results(tmp_path / "in"))
+    met, figure = [row for row in rows if row["device"] == gpu.NAME]
+    assert (met["measure"], met["value"], met["unit"]) == ("met", "0.25", "ms")
+    assert met["note"] == "goal at most 0.3; of 20000 frames"
+    assert (figure["measure"], figure["value"], figure["note"]) == ("figure", "3.0", "")
+    goals = {row["what"]: float(row["value"]) for row in rows if row["source"] == "goal"}
+    assert goals[met["what"]] == 0.3
+
+
+def test_of_a_goal_that_was_not_measured_only_the_goal_is_shown(tmp_path: Path) -> None:
+    unknown = UNKNOWN | {"goal": 90, "at_least": True, "verdict": "not measured", "note": "why"}
+    figure = UNKNOWN | {"goal": 0}
+    source = results(tmp_path / "in", goals=[unknown, figure])
+    rows = made("gpu-goals", tmp_path / "out", source)
+    (own,) = [row for row in rows if row["device"] == gpu.NAME]
+    assert (own["source"], own["measure"], own["value"]) == ("goal", "not measured", "90.0")
+    assert own["note"] == "goal at least 90; why"
 
 
 def test_a_verdict_that_there_is_not_is_told(tmp_path: Path) -> None:

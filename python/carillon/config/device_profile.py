@@ -151,6 +151,21 @@ class Completion(_Open):
     rows: list[Latency] = key([], "Each way.")
 
 
+class Goal(_Open):
+    """What is aimed at on a GPU, or a figure that has no goal."""
+
+    what: str = key(..., "Which.")
+    value: float | None = key(None, "What was measured; null: `note` says why it was not.")
+    unit: str = key(..., "Of value, error and goal.")
+    error: float = key(0.0, "Of the value, to either side.", ge=0)
+    goal: float = key(0.0, "0: none.", ge=0)
+    at_least: bool = key(False, "The goal; else at most.")
+    verdict: Literal["met", "missed", "too close to tell", "not measured", ""] = key(
+        "", "Of the goal; of a figure nothing."
+    )
+    note: str = key("", "What else is to be said.")
+
+
 class Bench(_Open):
     """`kernels.json` of `carillon-cuda-bench`."""
 
@@ -168,3 +183,4 @@ class Bench(_Open):
     cells: list[BenchCell] = key(..., "Each cell; none where it ended before.")
     rows: list[BenchRow] = key([], "Kernels by themselves, and frames without copies.")
     completion: Completion = key(Completion(), "Ends of kernels, and launches.")
+    goals: list[Goal] = key([], "Goals and figures.")
