@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,17 +22,23 @@ class DirectTarget : public Target {
   DirectTarget(const Card& card, BlockRing& ring, Landing landing)
       : ring_(ring),
         landing_(std::move(landing)),
-        card_(card.name),
-        loop_(card, ring.slots()),
+        card_(card),
         turns_(ring.slots()),
         slots_(ring.slots()) {}
 
   std::string prepare() {
-    if (!loop_.why().empty()) return loop_.why();
-    if (landing_.slot_bytes > loop_.most_bytes())
-      return card_ + " takes at most " + std::to_string(loop_.most_bytes()) + " bytes at once";
-    std::string why = loop_.land_in(landing_.memory, landing_.bytes, landing_.dma_buf.file());
+    if (!card_.why().empty()) return card_.why();
+    loop_.emplace(card_, ring_.slots());
+    if (!loop_->why().empty()) return loop_->why();
+    if (landing_.slot_bytes > loop_->most_bytes())
+      return card_.name() + " takes at most " + std::to_string(loop_->most_bytes()) +
+             " bytes at once";
+    std::string why;
+    landed_ = card_.give("the memory where blocks go", landing_.memory, landing_.bytes,
+                         verbs::kLocalWrite | verbs::kRemoteWrite | verbs::kRemoteRead,
+                         landing_.dma_buf.file(), why);
     landing_.dma_buf = {};  // what is registered needs it no more
+    if (landed_ != nullptr) loop_->land_in(*landed_);
     return why;
   }
 
@@ -39,16 +46,21 @@ class DirectTarget : public Target {
 
   std::string connect(const Source& source) override {
     source_ = &source;
-    return loop_.send_from(source.memory().data(), source.memory().size_bytes());
+    // What is only read on this side needs no right; the verbs take no pointer to const.
+    auto* const blocks = const_cast<std::uint32_t*>(source.memory().data());
+    std::string why;
+    sent_ = card_.give("host memory", blocks, source.memory().size_bytes(), 0, -1, why);
+    if (sent_ != nullptr) loop_->send_from(*sent_);
+    return why;
   }
 
   std::string take(std::uint32_t slot) override {
-    if (posted_ - arrived_ == loop_.depth())
+    if (posted_ - arrived_ == loop_->depth())
       if (std::string why = wait_for(arrived_ + 1); !why.empty()) return why;
     const BlockMeta& meta = ring_.meta()[slot];
     std::string why =
-        loop_.write(posted_, source_->samples(meta.sequence, meta.channel),
-                    landing_.memory + slot * landing_.slot_bytes, meta.samples * kSampleBytes);
+        loop_->write(posted_, source_->samples(meta.sequence, meta.channel),
+                     landing_.memory + slot * landing_.slot_bytes, meta.samples * kSampleBytes);
     if (!why.empty()) return why;
     slots_[posted_ % slots_.size()] = slot;
     turns_[slot] = ++posted_;
@@ -68,7 +80,7 @@ class DirectTarget : public Target {
   // Has those checked that have arrived since.
   std::string look() {
     std::uint32_t more = 0;
-    if (std::string why = loop_.arrived(more); !why.empty()) return why;
+    if (std::string why = loop_->arrived(more); !why.empty()) return why;
     for (; more > 0; --more, ++arrived_)
       if (std::string why = landing_.checks->take(slots_[arrived_ % slots_.size()]); !why.empty())
         return why;
@@ -86,7 +98,7 @@ class DirectTarget : public Target {
         continue;
       }
       if (now - last > kPatience)
-        return card_ + " says nothing of block " + std::to_string(arrived_) + " for " +
+        return card_.name() + " says nothing of block " + std::to_string(arrived_) + " for " +
                std::to_string(kPatience.count()) + " s";
       std::this_thread::yield();
     }
@@ -95,8 +107,9 @@ class DirectTarget : public Target {
 
   BlockRing& ring_;
   Landing landing_;
-  std::string card_;
-  Loopback loop_;  // goes before the memory it may write to
+  OpenCard card_;
+  Owned<verbs::Region> landed_{nullptr, nullptr}, sent_{nullptr, nullptr};
+  std::optional<Loopback> loop_;  // goes before the memory it may write to
   const Source* source_ = nullptr;
   std::uint64_t posted_ = 0, arrived_ = 0;
   std::vector<std::uint64_t> turns_;  // [slot]: posted, with its block
