@@ -185,7 +185,7 @@ void Station::join(const Gpus& gpus) {
   std::vector<Accelerator::Served> served;
   for (auto& cell : cells_) {
     members.push_back(cell->member());
-    served.push_back({members.back().pipeline, cell->link().baseband->received_memory()});
+    served.push_back({members.back().pipeline, cell->link().baseband->received_memory().host});
   }
   if (first_.runtime.gpus > 0) accelerate(gpus, served);
   pool_.emplace(members, workers());

@@ -18,7 +18,8 @@ class ForwardingTransport : public Transport {
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
     inner_.recycle(buffers);
   }
-  std::span<std::byte> received_memory() noexcept override { return inner_.received_memory(); }
+  ReceivedMemory received_memory() noexcept override { return inner_.received_memory(); }
+  void receive_in_host() noexcept override { inner_.receive_in_host(); }
   std::uint32_t acquire() noexcept override { return inner_.acquire(); }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override {
     inner_.abandon(buffers);
@@ -32,6 +33,7 @@ class ForwardingTransport : public Transport {
   std::uint32_t available() const noexcept override { return inner_.available(); }
   std::uint32_t buffers() const noexcept override { return inner_.buffers(); }
   std::vector<std::string> notes() const override { return inner_.notes(); }
+  std::vector<std::string> findings() const override { return inner_.findings(); }
 
  protected:
   Transport& inner_;

@@ -155,7 +155,7 @@ class Shm final : public Transport {
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
     in_.pool.release(buffers);
   }
-  std::span<std::byte> received_memory() noexcept override { return in_.pool.all(); }
+  ReceivedMemory received_memory() noexcept override { return {in_.pool.all(), {}}; }
   std::uint32_t acquire() noexcept override { return out_.pool.acquire(); }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override {
     out_.pool.release(buffers);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,19 @@ struct NetworkTime {
   std::uint64_t calls = 0, packets = 0, bytes = 0;
 };
 
+/// Where received samples lie. What is in `device` a card has written there: the GPU that has this
+/// memory reads it as its own, cores must not.
+struct ReceivedMemory {
+  std::span<std::byte> host, device;  // device: none, mostly
+
+  /// Whether cores may read what lies there.
+  bool within_reach(const std::int16_t* samples) const noexcept {
+    const auto* const at = reinterpret_cast<const std::byte*>(samples);
+    return !(std::less_equal<>{}(static_cast<const std::byte*>(device.data()), at) &&
+             std::less<>{}(at, static_cast<const std::byte*>(device.data() + device.size())));
+  }
+};
+
 class Transport {
  public:
   Transport() = default;
@@ -56,7 +70,10 @@ class Transport {
   virtual void recycle(std::span<const std::uint32_t> buffers) noexcept = 0;
 
   /// In which all samples lie that are ever received.
-  virtual std::span<std::byte> received_memory() noexcept = 0;
+  virtual ReceivedMemory received_memory() noexcept = 0;
+  /// The device that has the other memory has failed: soon, and for good, samples are received in
+  /// the host's. Any thread.
+  virtual void receive_in_host() noexcept {}
 
   /// A buffer to write samples into and send; kNoBuffer when there is none. Any thread.
   virtual std::uint32_t acquire() noexcept = 0;
@@ -80,6 +97,8 @@ class Transport {
   virtual std::uint32_t buffers() const noexcept = 0;
   /// What a person should know before the run: datagrams beyond the MTU, socket buffers too small.
   virtual std::vector<std::string> notes() const = 0;
+  /// And after it, when no thread is at it any more.
+  virtual std::vector<std::string> findings() const { return {}; }
 };
 
 }  // namespace carillon::fronthaul

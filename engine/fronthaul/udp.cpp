@@ -199,7 +199,7 @@ class Udp final : public UdpTransport {
   }
 
   void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  std::span<std::byte> received_memory() noexcept override { return pool_.all(); }
+  ReceivedMemory received_memory() noexcept override { return {pool_.all(), {}}; }
   std::uint32_t acquire() noexcept override { return pool_.acquire(); }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
   std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer]; }

@@ -103,7 +103,7 @@ class Rig {
                                     : std::make_unique<app::Accelerator>(
                                           *gpus,
                                           std::vector<app::Accelerator::Served>{
-                                              {pipeline, link.baseband->received_memory()}},
+                                              {pipeline, link.baseband->received_memory().host}},
                                           app::Accelerator::Options{
                                               .patience = (kWatched ? 400 : 50) * kMillisecond})),
         pool({{plan, pipeline}}, workers),

@@ -12,12 +12,21 @@
 #include <stdexcept>
 
 #include "fronthaul/udp.hpp"
-#include "support/fronthaul.hpp"
+#include "support/card_link.hpp"
 
 namespace carillon::fronthaul {
 namespace {
 
 const Layout kLayout = test::small_layout();
+
+// Of each kind, and through the network card that is none.
+std::vector<test::NamedLink> every_link(const Layout& layout, std::uint32_t receivers = 1,
+                                        const LinkDepth& depth = {}) {
+  auto links = test::both_links(layout, receivers, depth);
+  test::fake_verbs().fresh();
+  links.push_back({"card", test::card_link(layout, receivers, depth)});
+  return links;
+}
 
 // What waits, or comes within a while; `wanted` packets at most.
 std::vector<Received> receive(Transport& end, std::size_t wanted, std::uint32_t receiver = 0) {
@@ -49,7 +58,7 @@ bool says(const std::string& text, const std::string& part) {
 }
 
 TEST(Transport, PacketsArriveInOrderWithTheirSamples) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : every_link(kLayout)) {
     for (std::uint32_t frame = 0; frame < 3; ++frame)
       EXPECT_EQ(test::send_frame(*link.radio, kLayout, frame), 12U) << name;
     const auto packets = receive(*link.baseband, 36);
@@ -70,7 +79,7 @@ TEST(Transport, PacketsArriveInOrderWithTheirSamples) {
 }
 
 TEST(Transport, ASentBufferMayBeWrittenAgainAtOnce) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : every_link(kLayout)) {
     Outgoing packet{{1, 1, 7, 2}, kLayout.packet_bytes(1), link.radio->acquire(), 0, false};
     test::write_stamps(link.radio->samples(packet.buffer), 144, 1, 1, 2);
     EXPECT_EQ(link.radio->send({&packet, 1}), 1U) << name;
@@ -85,7 +94,7 @@ TEST(Transport, ASentBufferMayBeWrittenAgainAtOnce) {
 }
 
 TEST(Transport, ResidentSamplesAreSentAgainUnderAnotherHeader) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : every_link(kLayout)) {
     Outgoing packet{{1, 1, 7, 2}, kLayout.packet_bytes(1), link.radio->acquire(), 0, true};
     const std::uint32_t buffer = packet.buffer;
     test::write_stamps(link.radio->samples(buffer), 144, 1, 1, 2);
@@ -111,7 +120,7 @@ TEST(Transport, ResidentSamplesAreSentAgainUnderAnotherHeader) {
 }
 
 TEST(Transport, DatagramsOfAnyLengthShowTheirLength) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : every_link(kLayout)) {
     const std::uint32_t lengths[] = {0, 1, 63, 64, 65, kLayout.buffer_bytes()};
     for (const auto bytes : lengths) {
       Outgoing packet{{1, 1, 7, 2}, bytes, link.radio->acquire(), 0, false};
@@ -127,7 +136,7 @@ TEST(Transport, DatagramsOfAnyLengthShowTheirLength) {
 }
 
 TEST(Transport, EachPacketGoesToTheReceiverItNames) {
-  for (auto& [name, link] : test::both_links(kLayout, 3)) {
+  for (auto& [name, link] : every_link(kLayout, 3)) {
     EXPECT_EQ(link.baseband->receivers(), 3U);
     EXPECT_EQ(test::send_frame(*link.radio, kLayout, 5), 12U) << name;
     for (std::uint32_t r = 0; r < 3; ++r) {
@@ -141,7 +150,7 @@ TEST(Transport, EachPacketGoesToTheReceiverItNames) {
 }
 
 TEST(Transport, BatchesMayBeOfAnySize) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : every_link(kLayout)) {
     std::vector<Outgoing> batch;
     for (std::uint32_t i = 0; i < 150; ++i)
       batch.push_back({{i, 1, 7, 0}, kLayout.packet_bytes(1), link.radio->acquire(), 0, true});
@@ -162,7 +171,7 @@ TEST(Transport, BatchesMayBeOfAnySize) {
 }
 
 TEST(Transport, ABatchMayMixLengthsAndReceivers) {
-  for (auto& [name, link] : test::both_links(kLayout, 2)) {
+  for (auto& [name, link] : every_link(kLayout, 2)) {
     EXPECT_EQ(link.radio->peer_receivers(), 2U);
     std::vector<Outgoing> batch;
     const std::uint32_t lengths[] = {640, 640, 0, 0, 640, 664, 664, 664, 3, 640};
@@ -189,7 +198,7 @@ TEST(Transport, ABatchMayMixLengthsAndReceivers) {
 }
 
 TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
-  for (auto& [name, link] : test::both_links(kLayout, 1, {1, 1, 1, 1})) {
+  for (auto& [name, link] : every_link(kLayout, 1, {1, 1, 1, 1})) {
     std::vector<Received> held;
     for (std::uint32_t frame = 0; frame < 100; ++frame) {
       test::send_frame(*link.radio, kLayout, frame);

@@ -1,7 +1,8 @@
 // What of <infiniband/verbs.h> we lay out ourselves, so that neither its header nor its library is
 // needed to build. These layouts are the stable ABI of libibverbs.so.1 (rdma-core; IBVERBS_1.1 and
-// its additions) on 64-bit Linux: structures only ever grow at their end. Posting and polling are
-// no functions of the library but pointers in the opened device's context.
+// its additions) on 64-bit Linux: structures only ever grow at their end, and the one around a
+// context at its beginning. Posting, polling and rules are no functions of the library but pointers
+// in and before the opened device's context.
 // tests/fronthaul/gpu/verbs_abi_test.cpp holds all of it against the header where there is one.
 #pragma once
 
@@ -15,12 +16,18 @@ inline constexpr int kLocalWrite = 1, kRemoteWrite = 1 << 1, kRemoteRead = 1 << 
 // IBV_PORT_…, IBV_LINK_LAYER_…, IBV_QPF_GRH_REQUIRED
 inline constexpr int kPortActive = 4;
 inline constexpr std::uint8_t kEthernet = 2, kNeedsGid = 1;
-// IBV_QPT_RC, IBV_QPS_…
-inline constexpr int kReliable = 2;
+// IBV_QPT_RC, IBV_QPT_RAW_PACKET, IBV_QPS_…
+inline constexpr int kReliable = 2, kRawPacket = 8;
 inline constexpr int kInit = 1, kReadyToReceive = 2, kReadyToSend = 3;
 // IBV_WR_…, IBV_SEND_SIGNALED
 inline constexpr int kRdmaWrite = 0, kRdmaRead = 4;
 inline constexpr unsigned kSignaled = 1 << 1;
+// IBV_WC_LOC_LEN_ERR, IBV_WC_IP_CSUM_OK, IBV_DEVICE_RAW_IP_CSUM
+inline constexpr int kTooLong = 1;
+inline constexpr unsigned kChecksumsGood = 1 << 2, kLooksAtChecksums = 1 << 26;
+// IBV_FLOW_ATTR_NORMAL, IBV_FLOW_SPEC_…
+inline constexpr int kByRule = 0;
+inline constexpr std::uint32_t kOfEthernet = 0x20, kOfIpv4 = 0x30, kOfUdp = 0x41;
 
 // IBV_QP_…: which of QueuePairState's fields a transition sets.
 inline constexpr int kState = 1 << 0, kAccess = 1 << 3, kPkeyIndex = 1 << 4, kPort = 1 << 5,
@@ -57,6 +64,15 @@ struct Request {
 static_assert(offsetof(Request, pieces) == 16 && offsetof(Request, opcode) == 28);
 static_assert(offsetof(Request, remote_address) == 40 && offsetof(Request, remote_key) == 48);
 static_assert(sizeof(Request) == 128);
+
+/// ibv_recv_wr
+struct ReceiveRequest {
+  std::uint64_t id;
+  ReceiveRequest* next;
+  Piece* pieces;
+  int count;
+};
+static_assert(offsetof(ReceiveRequest, count) == 24 && sizeof(ReceiveRequest) == 32);
 
 /// ibv_wc
 struct Completion {
@@ -101,15 +117,89 @@ struct QueuePair {
 };
 static_assert(offsetof(QueuePair, number) == 52);
 
-/// ibv_context, as far as we look: its operations (ibv_context_ops) begin at 8.
+/// ibv_context: its operations (ibv_context_ops) begin at 8.
 struct Context {
   Device* device;
   void* operations_before[11];
   int (*poll)(CompletionQueue*, int most, Completion*);
   void* operations_between[13];
   int (*post_send)(QueuePair*, Request*, Request** bad);
+  int (*post_receive)(QueuePair*, ReceiveRequest*, ReceiveRequest** bad);
+  void* operations_after[5];
+  int commands, events, vectors;
+  alignas(8) unsigned char mutex[40];
+  std::uintptr_t kind;  ///< kExtended, or the library is older than 2013
 };
 static_assert(offsetof(Context, poll) == 8 + 88 && offsetof(Context, post_send) == 8 + 200);
+static_assert(offsetof(Context, commands) == 264 && offsetof(Context, kind) == 320);
+static_assert(sizeof(Context) == 328);
+
+/// ibv_flow_attr, then what a datagram has to have: ibv_flow_spec_eth, …_ipv4, …_tcp_udp, each with
+/// a mask of the bits that count. Numbers are in the network's order.
+struct UdpRule {
+  struct Head {
+    std::uint32_t extensions;
+    int kind;
+    std::uint16_t bytes, priority;
+    std::uint8_t parts, port;
+    std::uint32_t flags;
+  } head;
+  struct Ethernet {
+    std::uint32_t part;
+    std::uint16_t bytes;
+    struct Filter {
+      std::uint8_t to[6], from[6];
+      std::uint16_t protocol, vlan;
+    } value, mask;
+  } ethernet;
+  struct Ipv4 {
+    std::uint32_t part;
+    std::uint16_t bytes;
+    struct Filter {
+      std::uint32_t from, to;
+    } value, mask;
+  } ipv4;
+  struct Udp {
+    std::uint32_t part;
+    std::uint16_t bytes;
+    struct Filter {
+      std::uint16_t to, from;
+    } value, mask;
+  } udp;
+};
+static_assert(sizeof(UdpRule::Head) == 20 && sizeof(UdpRule::Ethernet) == 40);
+static_assert(sizeof(UdpRule::Ipv4) == 24 && sizeof(UdpRule::Udp) == 16);
+static_assert(sizeof(UdpRule) == 100);
+
+/// ibv_flow: a rule that is in force.
+struct Flow {
+  std::uint32_t extensions;
+  Context* context;
+  std::uint32_t handle;
+};
+
+/// The end of verbs_context, which grows at its beginning.
+struct ExtendedContext {
+  int (*destroy_flow)(Flow*);
+  void* unused_2;
+  Flow* (*create_flow)(QueuePair*, UdpRule::Head*);
+  void* unused_1;
+  void* operations[6];
+  std::uint64_t unused_3;
+  std::size_t bytes;  ///< of the whole, which may begin later than this
+  Context context;
+};
+static_assert(offsetof(ExtendedContext, context) == 96);
+inline constexpr std::uintptr_t kExtended = ~std::uintptr_t{0};
+
+/// What is around a context; null where it has no rules for flows.
+inline ExtendedContext* around(Context* context) {
+  if (context->kind != kExtended) return nullptr;
+  auto* const all = reinterpret_cast<ExtendedContext*>(reinterpret_cast<std::byte*>(context) -
+                                                       offsetof(ExtendedContext, context));
+  const bool whole = all->bytes >= sizeof(ExtendedContext);
+  return whole && all->create_flow != nullptr && all->destroy_flow != nullptr ? all : nullptr;
+}
 
 /// ibv_device_attr
 struct Limits {

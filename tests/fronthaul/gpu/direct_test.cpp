@@ -2,7 +2,6 @@
 // whole and in order, nobody looks before they have, and whatever goes wrong is told.
 #include "fronthaul/gpu/direct.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 
 #include <string>
@@ -19,14 +18,7 @@ using namespace carillon::fronthaul::gpu;
 
 const Card kCard{"fake_0", CARILLON_FAKE_VERBS};
 
-// The card as it comes, for a test to change.
-test::FakeCard& fresh() {
-  void* const library = ::dlopen(CARILLON_FAKE_VERBS, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  auto* const get = reinterpret_cast<test::FakeCard* (*)()>(::dlsym(library, "carillon_fake_card"));
-  test::FakeCard& card = *get();
-  card = {};
-  return card;
-}
+test::FakeCard& fresh() { return test::FakeVerbs(CARILLON_FAKE_VERBS).fresh(); }
 
 IngestResult through_the_card(std::uint32_t channels, std::uint32_t bytes, double seconds = 0.01) {
   return measure({Path::CardHost, channels, bytes, seconds, 0, kCard}, nullptr);

@@ -29,10 +29,17 @@ TEST(VerbsAbi, WhatIsPostedAndPolledLiesWhereTheHeaderHasIt) {
   EXPECT_SAME(Request, flags, ibv_send_wr, send_flags);
   EXPECT_SAME(Request, remote_address, ibv_send_wr, wr.rdma.remote_addr);
   EXPECT_SAME(Request, remote_key, ibv_send_wr, wr.rdma.rkey);
+  EXPECT_EQ(sizeof(ours::ReceiveRequest), sizeof(ibv_recv_wr));
+  EXPECT_SAME(ReceiveRequest, id, ibv_recv_wr, wr_id);
+  EXPECT_SAME(ReceiveRequest, next, ibv_recv_wr, next);
+  EXPECT_SAME(ReceiveRequest, pieces, ibv_recv_wr, sg_list);
+  EXPECT_SAME(ReceiveRequest, count, ibv_recv_wr, num_sge);
   EXPECT_EQ(sizeof(ours::Completion), sizeof(ibv_wc));
   EXPECT_SAME(Completion, id, ibv_wc, wr_id);
   EXPECT_SAME(Completion, status, ibv_wc, status);
   EXPECT_SAME(Completion, vendor_error, ibv_wc, vendor_err);
+  EXPECT_SAME(Completion, bytes, ibv_wc, byte_len);
+  EXPECT_SAME(Completion, flags, ibv_wc, wc_flags);
 }
 
 TEST(VerbsAbi, WhatTheLibraryMakesLiesWhereTheHeaderHasIt) {
@@ -43,11 +50,69 @@ TEST(VerbsAbi, WhatTheLibraryMakesLiesWhereTheHeaderHasIt) {
   EXPECT_SAME(QueuePair, number, ibv_qp, qp_num);
   EXPECT_SAME(Context, poll, ibv_context, ops.poll_cq);
   EXPECT_SAME(Context, post_send, ibv_context, ops.post_send);
+  EXPECT_SAME(Context, post_receive, ibv_context, ops.post_recv);
+  EXPECT_SAME(Context, kind, ibv_context, abi_compat);
+  EXPECT_EQ(sizeof(ours::Context), sizeof(ibv_context));
+}
+
+// From its end, since that is where both are the same.
+TEST(VerbsAbi, WhatIsAroundAContextLiesWhereTheHeaderHasIt) {
+#define EXPECT_SAME_FROM_THE_END(field, member)                                     \
+  EXPECT_EQ(sizeof(ours::ExtendedContext) - offsetof(ours::ExtendedContext, field), \
+            sizeof(verbs_context) - offsetof(verbs_context, member))
+  EXPECT_SAME_FROM_THE_END(destroy_flow, ibv_destroy_flow);
+  EXPECT_SAME_FROM_THE_END(create_flow, ibv_create_flow);
+  EXPECT_SAME_FROM_THE_END(bytes, sz);
+  EXPECT_SAME_FROM_THE_END(context, context);
+}
+
+// Where the header's own inline function looks, ours does.
+TEST(VerbsAbi, RulesAreFoundWhereTheHeaderFindsThem) {
+  verbs_context theirs{};
+  auto* const context = reinterpret_cast<ours::Context*>(&theirs.context);
+  theirs.ibv_create_flow = [](ibv_qp*, ibv_flow_attr*) -> ibv_flow* { return nullptr; };
+  theirs.ibv_destroy_flow = [](ibv_flow*) { return 0; };
+  theirs.sz = sizeof theirs;
+  EXPECT_EQ(ours::around(context), nullptr);
+  theirs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  ASSERT_NE(ours::around(context), nullptr);
+  EXPECT_EQ(reinterpret_cast<void*>(ours::around(context)->create_flow),
+            reinterpret_cast<void*>(theirs.ibv_create_flow));
+  theirs.sz = sizeof theirs - offsetof(verbs_context, ibv_create_flow);
+  EXPECT_EQ(ours::around(context), nullptr) << "it has no way to end a rule";
+  theirs.sz = sizeof theirs - offsetof(verbs_context, ibv_destroy_flow);
+  EXPECT_NE(ours::around(context), nullptr);
+  theirs.ibv_create_flow = nullptr;
+  EXPECT_EQ(ours::around(context), nullptr);
+}
+
+TEST(VerbsAbi, ARuleLiesWhereTheHeaderHasIt) {
+  EXPECT_EQ(sizeof(ours::UdpRule::Head), sizeof(ibv_flow_attr));
+  EXPECT_SAME(UdpRule::Head, kind, ibv_flow_attr, type);
+  EXPECT_SAME(UdpRule::Head, bytes, ibv_flow_attr, size);
+  EXPECT_SAME(UdpRule::Head, parts, ibv_flow_attr, num_of_specs);
+  EXPECT_SAME(UdpRule::Head, port, ibv_flow_attr, port);
+  EXPECT_SAME(UdpRule::Head, flags, ibv_flow_attr, flags);
+  EXPECT_EQ(sizeof(ours::UdpRule::Ethernet), sizeof(ibv_flow_spec_eth));
+  EXPECT_SAME(UdpRule::Ethernet, part, ibv_flow_spec_eth, type);
+  EXPECT_SAME(UdpRule::Ethernet, bytes, ibv_flow_spec_eth, size);
+  EXPECT_SAME(UdpRule::Ethernet, value.to, ibv_flow_spec_eth, val.dst_mac);
+  EXPECT_SAME(UdpRule::Ethernet, mask.to, ibv_flow_spec_eth, mask.dst_mac);
+  EXPECT_EQ(sizeof(ours::UdpRule::Ipv4), sizeof(ibv_flow_spec_ipv4));
+  EXPECT_SAME(UdpRule::Ipv4, value.to, ibv_flow_spec_ipv4, val.dst_ip);
+  EXPECT_SAME(UdpRule::Ipv4, mask.to, ibv_flow_spec_ipv4, mask.dst_ip);
+  EXPECT_EQ(sizeof(ours::UdpRule::Udp), sizeof(ibv_flow_spec_tcp_udp));
+  EXPECT_SAME(UdpRule::Udp, value.to, ibv_flow_spec_tcp_udp, val.dst_port);
+  EXPECT_SAME(UdpRule::Udp, mask.to, ibv_flow_spec_tcp_udp, mask.dst_port);
+  EXPECT_EQ(offsetof(ours::UdpRule, ethernet), sizeof(ibv_flow_attr));
+  EXPECT_SAME(Flow, context, ibv_flow, context);
 }
 
 TEST(VerbsAbi, WhatADeviceTellsLiesWhereTheHeaderHasIt) {
   EXPECT_EQ(sizeof(ours::Limits), sizeof(ibv_device_attr));
   EXPECT_SAME(Limits, requests, ibv_device_attr, max_qp_wr);
+  EXPECT_SAME(Limits, capabilities, ibv_device_attr, device_cap_flags);
+  EXPECT_SAME(Limits, pieces, ibv_device_attr, max_sge);
   EXPECT_SAME(Limits, completions, ibv_device_attr, max_cqe);
   EXPECT_SAME(Limits, reads_in, ibv_device_attr, max_qp_rd_atom);
   EXPECT_SAME(Limits, reads_out, ibv_device_attr, max_qp_init_rd_atom);
@@ -105,6 +170,15 @@ TEST(VerbsAbi, NumbersAreTheHeaders) {
   EXPECT_EQ(ours::kEthernet, IBV_LINK_LAYER_ETHERNET);
   EXPECT_EQ(ours::kNeedsGid, IBV_QPF_GRH_REQUIRED);
   EXPECT_EQ(ours::kReliable, IBV_QPT_RC);
+  EXPECT_EQ(ours::kRawPacket, IBV_QPT_RAW_PACKET);
+  EXPECT_EQ(ours::kTooLong, IBV_WC_LOC_LEN_ERR);
+  EXPECT_EQ(ours::kChecksumsGood, static_cast<unsigned>(IBV_WC_IP_CSUM_OK));
+  EXPECT_EQ(ours::kLooksAtChecksums, static_cast<unsigned>(IBV_DEVICE_RAW_IP_CSUM));
+  EXPECT_EQ(ours::kByRule, IBV_FLOW_ATTR_NORMAL);
+  EXPECT_EQ(ours::kOfEthernet, static_cast<unsigned>(IBV_FLOW_SPEC_ETH));
+  EXPECT_EQ(ours::kOfIpv4, static_cast<unsigned>(IBV_FLOW_SPEC_IPV4));
+  EXPECT_EQ(ours::kOfUdp, static_cast<unsigned>(IBV_FLOW_SPEC_UDP));
+  EXPECT_EQ(ours::kExtended, reinterpret_cast<std::uintptr_t>(__VERBS_ABI_IS_EXTENDED));
   EXPECT_EQ(ours::kInit, IBV_QPS_INIT);
   EXPECT_EQ(ours::kReadyToReceive, IBV_QPS_RTR);
   EXPECT_EQ(ours::kReadyToSend, IBV_QPS_RTS);
