@@ -32,9 +32,9 @@ class Accelerator {
                  std::span<const std::uint8_t> payload) noexcept;
     /// It has begun there.
     void go(std::uint64_t frame) noexcept;
-    /// Samples of a frame that has begun, prefix first, in the memory of the cell's packets until
-    /// the frame is over. Any thread that keeps the frame's place, once for each symbol and
-    /// antenna.
+    /// Samples of a frame that has begun, prefix first, in the memory of the cell's packets, or in
+    /// the only device's, until the frame is over. Any thread that keeps the frame's place, once
+    /// for each symbol and antenna.
     void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                 const std::int16_t* samples) noexcept;
     /// Of a frame that the runtime has dropped: since it was handed back.
@@ -42,6 +42,8 @@ class Accelerator {
     /// Nobody needs anything of the frame any more. A device that is still at it may fetch samples
     /// of a later frame from where this one's were: nobody looks at what it makes of them.
     void release(std::uint64_t frame) noexcept;
+    /// Whether any device is there that may work.
+    bool any_device() const noexcept { return owner_.any_device_.load(std::memory_order_relaxed); }
     /// Whether any frame is there, finished or not.
     bool idle() const noexcept;
 
@@ -75,7 +77,7 @@ class Accelerator {
     std::string_view policy = "adaptive";
     Tick patience = 50 * kMillisecond;  ///< for a device that has something to do and tells nothing
   };
-  /// A pipeline that may send frames away, and the memory that its packets are received in.
+  /// A pipeline that may send frames away, and the host's memory that its packets are received in.
   struct Served {
     const frame::Pipeline& pipeline;
     std::span<std::byte> packets;

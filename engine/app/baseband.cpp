@@ -47,6 +47,8 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
       pipeline_(pipeline),
       cell_(cell),
       layout_(frame_),
+      transport_(transport),
+      memory_(transport.received_memory()),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
       sent_(frame_, plan.radio),
@@ -189,10 +191,11 @@ void Baseband::gather(Returned& back) noexcept {
       const std::int16_t* const samples =
           back.taken[s][a] ? nullptr : ingest_.samples(back.frame, s, a);
       if (samples == nullptr) continue;
-      pipeline_.set_samples(back.frame, s, a, samples);
-      back.came.push_back({pipeline_.graph().receive[s], a});
       back.taken[s][a] = true;
       --back.open[s];
+      if (!within_reach(samples)) continue;
+      pipeline_.set_samples(back.frame, s, a, samples);
+      back.came.push_back({pipeline_.graph().receive[s], a});
     }
 }
 
@@ -233,8 +236,17 @@ void Baseband::arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t a
   if (accelerator_ != nullptr &&
       returns_[frame % returns_.size()].here.load(std::memory_order_acquire))
     return;
+  if (!within_reach(samples)) return;
   pipeline_.set_samples(frame, symbol, antenna, samples);
   hold.arrive(pipeline_.graph().receive[symbol], antenna);
+}
+
+// A frame that the cores have is without what lies in a device's memory, as if it had been lost: to
+// fetch it takes longer than a receiver may wait.
+bool Baseband::within_reach(const std::int16_t* samples) noexcept {
+  if (memory_.within_reach(samples)) return true;
+  out_of_reach_.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 // A radio that has restarted goes on with later numbers by another clock.
@@ -263,6 +275,7 @@ bool Baseband::conduct() noexcept {
   announce(instant);
   recorder_.heard({ingest_.heard(), ingest_.first()});
   if (any_refused_.load(std::memory_order_acquire)) settle_refused();
+  if (accelerator_ != nullptr && !accelerator_->any_device()) transport_.receive_in_host();
   std::array<runtime::FrameEvent, 16> events;
   const std::size_t count = cell_.poll(events);
   for (std::size_t i = 0; i < count; ++i) handle(events[i]);

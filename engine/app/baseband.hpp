@@ -50,6 +50,10 @@ class Baseband final : public fronthaul::SymbolSink {
   std::uint64_t frames_handed_back() const noexcept {
     return handed_back_.load(std::memory_order_relaxed);
   }
+  /// That came in a device's memory, and whose frames the cores had.
+  std::uint64_t packets_out_of_reach() const noexcept {
+    return out_of_reach_.load(std::memory_order_relaxed);
+  }
 
   // fronthaul::SymbolSink
   bool open(std::uint64_t frame, Tick air_start) override;
@@ -89,6 +93,7 @@ class Baseband final : public fronthaul::SymbolSink {
   void gather(Returned& back) noexcept;
   bool was_over(std::uint16_t slot, std::uint32_t symbol) const noexcept;
   void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
+  bool within_reach(const std::int16_t* samples) noexcept;
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
 
   const frame::Frame& frame_;
@@ -96,6 +101,8 @@ class Baseband final : public fronthaul::SymbolSink {
   frame::Pipeline& pipeline_;
   runtime::Runtime::Cell cell_;
   fronthaul::Layout layout_;
+  fronthaul::Transport& transport_;
+  const fronthaul::ReceivedMemory memory_;
   fronthaul::UplinkIngest ingest_;
   fronthaul::DownlinkSender sender_;
   emulator::SentBits sent_;
@@ -119,7 +126,7 @@ class Baseband final : public fronthaul::SymbolSink {
   std::vector<std::uint32_t> payload_of_;             // [slot] which of them it holds
   Accelerator::Cell* accelerator_;
   std::vector<Returned> returns_;  // [slot]; none without an accelerator
-  std::atomic<std::uint64_t> away_{0}, handed_back_{0};
+  std::atomic<std::uint64_t> away_{0}, handed_back_{0}, out_of_reach_{0};
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> ended_{0};
 };

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
+#include "base/cuda/partition.hpp"
 #include "frame/opcodes.hpp"
+#include "fronthaul/gpu/receive.hpp"
+#include "fronthaul/udp.hpp"
 
 namespace carillon::app {
 namespace {
@@ -17,17 +21,50 @@ telemetry::Store::Sizes store_sizes(const RunPlan& plan, const std::vector<std::
   return sizes;
 }
 
-fronthaul::Link open_link(const RunPlan& plan, const fronthaul::Layout& layout) {
+fronthaul::LinkDepth depth_of(const RunPlan& plan) {
   fronthaul::LinkDepth depth;
   depth.ingest = plan.cell.ring + 4;
   depth.downlink = plan.cell.ring;
   depth.replay = plan.radio.frames;
+  return depth;
+}
+
+fronthaul::Link open_link(const RunPlan& plan, const fronthaul::Layout& layout) {
+  const fronthaul::LinkDepth depth = depth_of(plan);
   if (plan.run.role == Role::Both) return open_both(plan.fronthaul, layout, depth);
   fronthaul::Link link;
   auto& end = has_radio(plan) ? link.radio : link.baseband;
   end = open_end(has_radio(plan) ? fronthaul::Side::Radio : fronthaul::Side::Baseband,
                  plan.fronthaul, layout, depth);
   return link;
+}
+
+// Empty: the link receives into a GPU's memory.
+std::string into_gpu(const RunPlan& plan, const fronthaul::Layout& layout,
+                     std::unique_ptr<fronthaul::Transport>& link) {
+  const fronthaul::LinkOptions& options = plan.fronthaul;
+  if (has_radio(plan)) return "the radio unit is in this process; no card is between";
+  if (options.kind != fronthaul::LinkKind::Udp)
+    return "fronthaul.kind is shm; cards receive what comes by udp";
+  if (plan.runtime.gpus == 0) return "runtime.gpus is 0; cores read host memory";
+  cuda::use_all_queues();  // before anything is asked of a device
+  return receive_into_gpu(
+      link,
+      {options.bbu_address, fronthaul::consecutive_ports(options.bbu_port, options.receivers),
+       layout.most_packet_bytes(), fronthaul::uplink_buffers(options, layout, depth_of(plan)),
+       plan.runtime.gpus},
+      fronthaul::gpu::this_machines_means());
+}
+
+std::string place_samples(const RunPlan& plan, const fronthaul::Layout& layout,
+                          std::unique_ptr<fronthaul::Transport>& link) {
+  using fronthaul::ReceiveInto;
+  const ReceiveInto wanted = plan.fronthaul.receive;
+  if (!has_baseband(plan) || wanted == ReceiveInto::Host) return {};
+  const std::string why = into_gpu(plan, layout, link);
+  if (wanted == ReceiveInto::Gpu && !why.empty())
+    throw std::runtime_error("fronthaul.receive is gpu, but " + why);
+  return why;
 }
 
 }  // namespace
@@ -38,6 +75,7 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
       layout_(frame_),
       store_(plan_.run.telemetry, store_sizes(plan_, threads)),
       link_(open_link(plan_, layout_)),
+      why_in_host_(place_samples(plan_, layout_, link_.baseband)),
       recorder_(store_, frame_) {
   if (has_baseband(plan_))
     pipeline_ = std::make_unique<frame::Pipeline>(

@@ -37,6 +37,8 @@ class Cell {
   Recorder& recorder() { return recorder_; }
   telemetry::Store& store() { return store_; }
   const fronthaul::Link& link() const { return link_; }
+  /// Samples were to be received in a GPU's memory if that can be had: why they are not; or empty.
+  const std::string& why_in_host() const { return why_in_host_; }
 
   /// Makes the radio's frames, which takes a while; `say` tells how far it is.
   void prepare(const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say);
@@ -56,6 +58,7 @@ class Cell {
   const fronthaul::Layout layout_;
   telemetry::Store store_;
   fronthaul::Link link_;
+  const std::string why_in_host_;
   Recorder recorder_;
   std::unique_ptr<frame::Pipeline> pipeline_;
   std::unique_ptr<Baseband> baseband_;

@@ -321,6 +321,9 @@ void Station::run(const std::atomic<bool>& stop) {
     for (const auto* end : {cell->link().baseband.get(), cell->link().radio.get()})
       if (end != nullptr)
         for (const auto& note : end->notes()) say(note);
+  for (const auto& cell : cells_)
+    if (!cell->why_in_host().empty())
+      say("samples are received in host memory: " + cell->why_in_host());
   if (const auto wanted = first_.runtime.workers; has_baseband(first_) && wanted > workers())
     say("only " + std::to_string(workers()) + " of " + std::to_string(wanted) +
         " workers have a core of their own here; the others are left out");
@@ -361,10 +364,21 @@ void Station::run(const std::atomic<bool>& stop) {
   threads_.clear();
   for (auto& cell : cells_)
     if (cell->baseband() != nullptr) cell->baseband()->close();
-  if (const std::string trouble = accelerator_ ? accelerator_->trouble() : ""; !trouble.empty())
-    say(trouble);
+  tell_findings();
   report();
   set_phase(3);
+}
+
+// When no thread is at it any more.
+void Station::tell_findings() const {
+  if (const std::string trouble = accelerator_ ? accelerator_->trouble() : ""; !trouble.empty())
+    say(trouble);
+  for (const auto& cell : cells_) {
+    if (cell->baseband() == nullptr) continue;
+    for (const auto& finding : cell->link().baseband->findings()) say(finding);
+    if (const auto lost = cell->baseband()->packets_out_of_reach(); lost > 0)
+      say("packets in GPU memory that were lost to the cores: " + std::to_string(lost));
+  }
 }
 
 // The radio ends its frame, the baseband those that it has; nothing waits for longer than that

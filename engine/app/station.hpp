@@ -46,6 +46,7 @@ class Station {
   void set_phase(std::uint64_t phase);
   void report();
   void drain();
+  void tell_findings() const;
 
   const RunPlan first_;  // for all that cells share
   std::vector<Assignment> assignments_;

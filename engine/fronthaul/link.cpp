@@ -33,7 +33,7 @@ UdpOptions udp_options(Side side, const LinkOptions& options, const Layout& layo
     result.ports = consecutive_ports(options.bbu_port, options.receivers);
     result.peer_address = options.radio_address;
     result.peer_ports = consecutive_ports(options.radio_port, 1);
-    result.buffers = depth.ingest * up + depth.downlink * down + options.receivers * kSlack;
+    result.buffers = uplink_buffers(options, layout, depth) + depth.downlink * down;
     result.socket_packets = depth.ingest * up / options.receivers;
   } else {
     result.address = options.radio_address;
@@ -47,6 +47,11 @@ UdpOptions udp_options(Side side, const LinkOptions& options, const Layout& layo
 }
 
 }  // namespace
+
+std::uint32_t uplink_buffers(const LinkOptions& options, const Layout& layout,
+                             const LinkDepth& depth) {
+  return depth.ingest * layout.packets(Carries::Uplink) + options.receivers * kSlack;
+}
 
 Link open_both(const LinkOptions& options, const Layout& layout, const LinkDepth& depth) {
   if (options.kind == LinkKind::Shm) {

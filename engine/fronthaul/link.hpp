@@ -15,6 +15,9 @@
 namespace carillon::fronthaul {
 
 enum class LinkKind : std::uint8_t { Shm, Udp };
+/// Where a baseband unit's samples are received: in host memory; in a GPU's, or not at all; in a
+/// GPU's where that can be had.
+enum class ReceiveInto : std::uint8_t { Host, Gpu, Auto };
 
 /// The fronthaul section of a run plan.
 struct LinkOptions {
@@ -25,6 +28,7 @@ struct LinkOptions {
   std::uint16_t radio_port = 9000;
   std::uint32_t receivers = 1;  // of the baseband unit: UDP ports from bbu_port on
   std::string shm_name = "carillon";
+  ReceiveInto receive = ReceiveInto::Host;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -35,6 +39,7 @@ struct LinkOptions {
     visit("radio_port", self.radio_port);
     visit("receivers", self.receivers);
     visit("shm_name", self.shm_name);
+    visit("receive", self.receive);
   }
 };
 
@@ -45,6 +50,10 @@ struct LinkDepth {
   std::uint32_t replay = 16;    // RadioUnit::Options::replay
   std::uint32_t collected = 8;  // RadioUnit's downlink frames: Options::collecting + queue
 };
+
+/// Buffers that an uplink is received in, which its frames hold or receivers have ready.
+std::uint32_t uplink_buffers(const LinkOptions& options, const Layout& layout,
+                             const LinkDepth& depth);
 
 struct Link {
   std::unique_ptr<Transport> baseband, radio;  // null at the end that is elsewhere
@@ -62,5 +71,9 @@ namespace carillon {
 template <>
 struct EnumNames<fronthaul::LinkKind> {
   static constexpr std::array<std::string_view, 2> value{"shm", "udp"};
+};
+template <>
+struct EnumNames<fronthaul::ReceiveInto> {
+  static constexpr std::array<std::string_view, 3> value{"host", "gpu", "auto"};
 };
 }  // namespace carillon

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -86,13 +87,15 @@ inline constexpr bool kWatched = false;
 
 class Rig {
  public:
-  /// `gpus`: frames are sent to these; null: none.
+  using Cabling =
+      std::function<void(fronthaul::Link&, const fronthaul::Layout&, const fronthaul::LinkDepth&)>;
+  /// `gpus`: frames are sent to these; null: none. `cabling` puts something into the link.
   explicit Rig(const app::RunPlan& p, emulator::Faults faults = {}, std::uint32_t workers = 2,
-               const frame::GpuPool* gpus = nullptr)
+               const frame::GpuPool* gpus = nullptr, const Cabling& cabling = {})
       : plan(p),
         frame(plan.cell),
         layout(frame),
-        link(open_both(plan.fronthaul, layout, depth(plan))),
+        link(open(plan, layout, cabling)),
         path_("/tmp/carillon-rig-" + std::to_string(getpid()) + ".bin"),
         store(path_, sizes(plan, workers)),
         recorder(store, frame),
@@ -200,6 +203,12 @@ class Rig {
 
   static fronthaul::LinkDepth depth(const app::RunPlan& plan) {
     return {plan.cell.ring + 4, plan.cell.ring, plan.radio.frames * kRadios, 8};
+  }
+  static fronthaul::Link open(const app::RunPlan& plan, const fronthaul::Layout& layout,
+                              const Cabling& cabling) {
+    auto link = open_both(plan.fronthaul, layout, depth(plan));
+    if (cabling) cabling(link, layout, depth(plan));
+    return link;
   }
   static telemetry::Store::Sizes sizes(const app::RunPlan& plan, std::uint32_t workers) {
     telemetry::Store::Sizes sizes;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 
 #include "frame/gpu_pool.hpp"
 #include "frame/imaginary_place.hpp"
@@ -60,8 +61,10 @@ class WorkingGpus final : public FakeGpus {
   std::atomic<Wish>& wish_;
 };
 
-/// A pool of them; `wish` outlives it.
-inline frame::GpuPool working_gpus(std::uint16_t devices, std::atomic<Wish>& wish) {
+/// A pool of them; `wish` outlives it. `own`: memory of theirs that a card writes samples into,
+/// once they are made.
+inline frame::GpuPool working_gpus(std::uint16_t devices, std::atomic<Wish>& wish,
+                                   const std::span<std::byte>* own = nullptr) {
   frame::GpuPool pool;
   pool.name = "imaginary";
   pool.devices = devices;
@@ -69,8 +72,10 @@ inline frame::GpuPool working_gpus(std::uint16_t devices, std::atomic<Wish>& wis
   pool.driver = [devices, &wish](const cuda::DriverOptions& options) {
     return std::make_unique<WorkingGpus>(devices, options, wish);
   };
-  pool.place = [devices](cuda::Driver& driver) {
-    return std::make_unique<ImaginaryPlace>(dynamic_cast<FakeGpus&>(driver), devices);
+  pool.place = [devices, own](cuda::Driver& driver) {
+    auto place = std::make_unique<ImaginaryPlace>(dynamic_cast<FakeGpus&>(driver), devices);
+    if (own != nullptr) place->reach(*own);
+    return place;
   };
   return pool;
 }

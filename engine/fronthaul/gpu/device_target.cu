@@ -8,8 +8,6 @@
 namespace carillon::fronthaul::gpu {
 namespace {
 
-constexpr std::size_t kLargePage = std::size_t{2} << 20;  // a GPU's: dma-buf wants whole pages
-
 std::string words_of(const Status& status) { return status.ok() ? std::string() : status.text(); }
 
 // What kernels check on the device.

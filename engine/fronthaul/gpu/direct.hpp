@@ -13,6 +13,9 @@
 
 namespace carillon::fronthaul::gpu {
 
+/// A GPU's pages, of which a dma-buf has whole ones.
+inline constexpr std::size_t kLargePage = std::size_t{2} << 20;
+
 /// How a GPU's memory is told to a network card.
 enum class Export : std::uint8_t { DmaBuf, Peermem };
 
@@ -46,7 +49,8 @@ Landing make_host_landing(BlockRing& ring, bool sums);
 Landing make_device_landing(const cuda::Device& device, BlockRing& ring, std::size_t block_bytes,
                             Export by, std::string& why);
 
-/// Of make_device_landing(): the driver's part, empty when it went well.
+/// What has to be done with a device's memory first, and for Export::DmaBuf. Empty when it went
+/// well.
 std::string prepare_for_card(std::byte* memory);
 std::string export_as_dma_buf(const cuda::Device& device, std::byte* memory, std::size_t bytes,
                               Descriptor& file);

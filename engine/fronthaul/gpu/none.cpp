@@ -22,4 +22,9 @@ Landing make_device_landing(const cuda::Device&, BlockRing&, std::size_t, Export
   return {};
 }
 
+std::string prepare_for_card(std::byte*) { return kNotBuilt.text(); }
+std::string export_as_dma_buf(const cuda::Device&, std::byte*, std::size_t, Descriptor&) {
+  return kNotBuilt.text();
+}
+
 }  // namespace carillon::fronthaul::gpu

@@ -47,25 +47,28 @@ bool has_gpudev(const fs::path& root) {
       [&](const char* folder) { return drivers_in(root / folder); });
 }
 
-// Of what every direct path needs, the first thing missing.
-std::string direct_lacks(const Surroundings& around, const pci::Device* gpu,
-                         const pci::Device* peer) {
-  if (around.cuda.devices.empty()) return around.cuda.why;
-  if (around.verbs.devices.empty()) return around.verbs.why;
-  if (gpu == nullptr) return "sysfs does not show where the GPU is";
-  if (peer == nullptr) return "sysfs shows no network device that has RDMA verbs";
-  if (!pci::share_root(*gpu, *peer))
-    return peer->rdma[0] + " (" + peer->address + ", " + peer->root + ") and the GPU (" +
-           gpu->address + ", " + gpu->root + ") do not share a root complex";
-  return "";
-}
-
 // Whether anything of it is there, so that nobody looks for why what is installed is not used.
 std::string dpdk_of(const Surroundings& around) {
   return around.gpudev ? "; its driver for CUDA is installed here and not used" : "";
 }
 
 }  // namespace
+
+std::string needs_of_direct() {
+  return std::string(kNeedsGpu) + ": " + kNeedsDmaBuf + "; or " + kNeedsPeermem;
+}
+
+std::string direct_lacks(const Surroundings& around, const pci::Device* gpu,
+                         const pci::Device* card) {
+  if (around.cuda.devices.empty()) return around.cuda.why;
+  if (around.verbs.devices.empty()) return around.verbs.why;
+  if (gpu == nullptr) return "sysfs does not show where the GPU is";
+  if (card == nullptr) return "sysfs shows no network device that has RDMA verbs";
+  if (!pci::share_root(*gpu, *card))
+    return card->rdma[0] + " (" + card->address + ", " + card->root + ") and the GPU (" +
+           gpu->address + ", " + gpu->root + ") do not share a root complex";
+  return "";
+}
 
 Surroundings look_around(const fs::path& root, const std::string& library) {
   Surroundings around;

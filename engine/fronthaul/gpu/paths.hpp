@@ -42,6 +42,13 @@ std::string try_direct(Path path, const cuda::Device* device, const Card& card);
 /// In the order of preference of those that are direct; on the first CUDA device.
 std::vector<PathState> paths_of(const Surroundings& around);
 
+/// Hardware and drivers that enable either of the paths by which a card writes into a GPU's memory.
+std::string needs_of_direct();
+/// Of what a card needs to write into a GPU's memory, the first thing missing here; null: sysfs
+/// does not show it.
+std::string direct_lacks(const Surroundings& around, const pci::Device* gpu,
+                         const pci::Device* card);
+
 /// The PCI device of a CUDA device; null when sysfs does not show it.
 const pci::Device* find_gpu(const Surroundings& around);
 /// The network device that may best write into it: with verbs, below the same root complex if one

@@ -77,6 +77,12 @@ class Fronthaul(Base):
         "Name of the shared memory that `carillon run` and `carillon radio` meet in.",
         allowed=_SHM_NAME,
     )
+    receive: Literal["host", "gpu", "auto"] = key(
+        "host",
+        "Where the baseband unit receives samples. `host`: in host memory. `gpu`: an RDMA card "
+        "writes them into the memory of the only GPU; with `kind: udp` and `runtime.gpus: 1`, and "
+        "frames that GPUs refuse are lost. `auto`: so where it can be had. Never met a card.",
+    )
 
 
 class Stages(Base):
