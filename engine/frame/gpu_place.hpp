@@ -12,7 +12,7 @@ namespace carillon::frame {
 class Gpus final : public GpuPlace {
  public:
   /// Devices by their numbers in the pool; partitions of a card are that card each. The driver's
-  /// streams, which outlive it, say on which SMs.
+  /// streams say on which SMs graphs are made, while cells are set up.
   Gpus(const std::vector<cuda::Device>& devices, const cuda::Driver& driver);
 
   GpuMemory& memory(std::uint16_t device) override;

@@ -26,6 +26,19 @@ TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
     }
 }
 
+// Events cost the host time: only what is read has one, and what is done is not waited for.
+TEST(CudaExecutor, OrdersNoMoreThanReadersNeed) {
+  for (const std::string_view policy : pool_policy_names())
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Rig rig(seed, policy, 1);
+      rig.run(12);
+      EXPECT_EQ(rig.gpus().records(), 12 * rig.read_by_others()) << policy << " " << seed;
+      if (policy == "task-level") {  // which issues what is ready, nothing else
+        EXPECT_EQ(rig.gpus().waits(), 0U) << seed;
+      }
+    }
+}
+
 // Nor is any frame of many stuck because all that wait for samples have taken the room for what
 // brings these.
 TEST(CudaExecutor, HasRoomForEveryInstructionOfManyCells) {

@@ -191,6 +191,14 @@ class Rig {
     for (const CellPlan& cell : cells_) places += ring_ * cell.graph.size();
     return places;
   }
+  /// Instructions of one frame of each cell that others read.
+  std::size_t read_by_others() const {
+    std::size_t count = 0;
+    for (const CellPlan& cell : cells_)
+      for (std::uint16_t i = 0; i < cell.graph.size(); ++i)
+        count += cell.graph[i].successors.empty() ? 0 : 1;
+    return count;
+  }
   /// Gives up what is under way in one place of a cell's ring.
   void abandon() {
     const auto cell = static_cast<std::uint16_t>(dice_.below(cells_.size()));

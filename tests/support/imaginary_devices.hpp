@@ -52,6 +52,9 @@ class ImaginaryDevices {
     refuse_after_ = orders;
     refusal_ = refusal;
   }
+  /// How often an event was to be recorded, and to be waited for, so far.
+  std::uint64_t records() const { return records_; }
+  std::uint64_t waits() const { return waits_; }
   /// How many orders were refused once so far.
   std::uint32_t refusals() const { return refusals_; }
   /// Whether it is there; one that was lost and mended is, from now on.
@@ -153,10 +156,12 @@ class ImaginaryDevices {
     const cuda::Status taken =
         give(stream, {.work = [&event, count] { event.reached = std::max(event.reached, count); }});
     if (taken.ok()) event.asked = count;
+    ++records_;
     return taken;
   }
   // For what was last recorded, by now.
   cuda::Status wait_for(const Event& event, Orders& stream) noexcept {
+    ++waits_;
     return give(stream, {.may = [&event, count = event.asked] { return event.reached >= count; }});
   }
   // Values count up and around.
@@ -185,7 +190,7 @@ class ImaginaryDevices {
   std::vector<Device> devices_;
   std::vector<std::unique_ptr<Orders>> streams_;
   bool shared_ = false;
-  std::uint64_t given_ = 0;
+  std::uint64_t given_ = 0, records_ = 0, waits_ = 0;
   std::uint32_t refuse_after_ = 0, refusals_ = 0;
   Refusal refusal_ = Refusal::Loses;
   Tick time_ = kSecond;

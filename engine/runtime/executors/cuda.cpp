@@ -164,12 +164,16 @@ cuda::Status CudaExecutor::order(const Live& live) {
       return s;
   const cuda::Stream stream = driver_.stream(live.device, live.stream);
   if (const cuda::Status s = work_.launch(what, live.device, stream); !s.ok()) return s;
-  if (const cuda::Status s = driver_.mark(live.device, live.stream, live.place); !s.ok()) return s;
+  // Nobody waits for what nobody reads.
+  if (!board_[what.cell].graph()[what.instruction].successors.empty())
+    if (const cuda::Status s = driver_.mark(live.device, live.stream, live.place); !s.ok())
+      return s;
   there(live.place, live.device) = {.here = true, .sure = true, .stream = live.stream};
   return driver_.tell(live.device, live.stream, live.place, live.ticket);
 }
 
-// The live's stream goes on when the result is on its device.
+// The live's stream goes on when the result is on its device, which is not to be waited for where
+// the host has heard of it.
 cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instruction) {
   const std::uint32_t place = index(live.issue.what, instruction);
   There& mine = there(place, live.device);
@@ -188,8 +192,9 @@ cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instructio
     mine = {.here = true, .copied = true, .from = from, .stream = kCopies};
     ++copied_;
   }
-  return mine.stream == live.stream ? cuda::Status()
-                                    : driver_.wait(live.device, live.stream, place);
+  const bool done = mine.copied ? mine.sure : places_[place].live == kNone;
+  return mine.stream == live.stream || done ? cuda::Status()
+                                            : driver_.wait(live.device, live.stream, place);
 }
 
 // The device to have a result from: rather who makes it than who has a copy, and that only if it is
