@@ -15,6 +15,7 @@ class ForwardingTransport : public Transport {
   std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept override {
     return inner_.receive(receiver, out);
   }
+  bool pending(std::uint32_t receiver) const noexcept override { return inner_.pending(receiver); }
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
     inner_.recycle(buffers);
   }

@@ -101,7 +101,7 @@ std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   const std::size_t count = transport_.receive(index, receiver.batch);
   const Tick when = now();
   receiver.current = when - receiver.caught_up < layout_.duration();
-  if (count < kBatch) receiver.caught_up = when;
+  if (count < kBatch && !transport_.pending(index)) receiver.caught_up = when;
   if (count == 0) return 0;
   {
     Hold hold(*this);
@@ -118,11 +118,16 @@ std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   return count;
 }
 
+// Where more than the transport can hold has been thrown away, what comes is new.
 void UplinkIngest::drain() noexcept {
   for (std::uint32_t r = 0; r < receivers_.size(); ++r) {
     auto& batch = receivers_[r].batch;
-    while (const std::size_t count = transport_.receive(r, batch))
+    std::size_t count = 0;
+    for (std::size_t all = 0; all <= transport_.buffers(); all += count) {
+      count = transport_.receive(r, batch);
       for (std::size_t i = 0; i < count; ++i) transport_.recycle({&batch[i].buffer, 1});
+      if (count == 0 && !transport_.pending(r)) break;
+    }
   }
 }
 

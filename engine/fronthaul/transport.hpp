@@ -66,6 +66,9 @@ class Transport {
   virtual std::uint32_t peer_receivers() const = 0;
   /// Takes what waits, at most out.size(). One thread at a time per receiver.
   virtual std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept = 0;
+  /// Whether packets have come that receive() has still to hand on, however few it just did. By the
+  /// receiver's thread.
+  virtual bool pending(std::uint32_t) const noexcept { return false; }
   /// Gives received buffers back; kNoBuffer is ignored. Any thread.
   virtual void recycle(std::span<const std::uint32_t> buffers) noexcept = 0;
 

@@ -113,6 +113,11 @@ class PacketReceiver final : public CardTransport {
     return socket_->receive(receiver, out);
   }
 
+  bool pending(std::uint32_t receiver) const noexcept override {
+    const Inlet& inlet = *inlets_[receiver];
+    return inlet.line && inlet.handed != inlet.came_end;
+  }
+
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
     std::array<std::uint32_t, 64> theirs, ours;
     for (std::size_t at = 0; at < buffers.size(); at += ours.size()) {
@@ -185,8 +190,8 @@ class PacketReceiver final : public CardTransport {
                       std::to_string(sum[Misfit::Fragment]) + " fragments), " +
                       std::to_string(sum.damaged) + " a wrong checksum");
     if (sum.dry > 0)
-      found.push_back(card_.name() + " found no place to receive into " + std::to_string(sum.dry) +
-                      " times, and may have dropped packets");
+      found.push_back(card_.name() + " had been lent no place to receive into " +
+                      std::to_string(sum.dry) + " times, and may have dropped packets");
     return found;
   }
 

@@ -33,12 +33,13 @@ struct PacketPlan {
   std::uint32_t sample_bytes = 0;         ///< of a place, a multiple of 64
 };
 
-/// What the card wrote, good or not; exact while the link is quiet.
+/// What the card wrote, good or not; to be asked for while no thread receives.
 struct CardCounts {
   std::uint64_t received = 0;                     // by the card
   std::array<std::uint64_t, kMisfits> misfits{};  // of those, by Misfit, told of with no length
   std::uint64_t damaged = 0;                      // the same, with a wrong checksum of UDP
-  std::uint64_t dry = 0;  // times that the card had no place to receive into
+  // Times that we found that the card had all places. What it drops while we are late is not seen.
+  std::uint64_t dry = 0;
 
   std::uint64_t operator[](Misfit why) const { return misfits[static_cast<std::size_t>(why)]; }
 };

@@ -98,6 +98,23 @@ TEST(CardTransport, SamplesHaveArrivedWhenTheyAreHandedOn) {
   EXPECT_EQ(test::fake_verbs().card().alive, 0);
 }
 
+// Of many batches, too, none of which has arrived when it is first looked.
+TEST(CardTransport, WhatHasComeBeforeABeginningCanBeThrownAway) {
+  FakeCard& card = fresh();
+  auto link = test::card_link(kLayout);
+  card.reads_nothing = true;
+  for (std::uint32_t frame = 0; frame < 8; ++frame) test::send_frame(*link.radio, kLayout, frame);
+  EXPECT_EQ(poll(*link.baseband, 1).size(), 0U);
+  EXPECT_TRUE(link.baseband->pending(0));
+  card.reads_nothing = false;
+  test::CheckingSink sink(kLayout);
+  UplinkIngest ingest(kLayout, *link.baseband, sink, {.paced = false});
+  ingest.drain();
+  EXPECT_FALSE(link.baseband->pending(0));
+  EXPECT_EQ(poll(*link.baseband, 100).size(), 0U);
+  EXPECT_TRUE(test::all_returned(link));
+}
+
 // The card has told of them, but what it wrote may still be on its way.
 TEST(CardTransport, HandsOnNothingBeforeItsFlushIsOver) {
   FakeCard& card = fresh();
