@@ -38,8 +38,8 @@ class GpuPlace {
   virtual cuda::Status copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t from_device,
                             cuda::Stream stream) noexcept = 0;
   static constexpr std::uint16_t kHost = 0xffff;
-  /// The same orders, which name the same memory each time, given to a device as one: cheaper to
-  /// launch than they are one by one. Throws std::runtime_error when the driver does not take them.
+  /// The same orders, which name the same memory each time, given to a device as one, which is
+  /// meant to be cheaper. Throws std::runtime_error when the driver does not take them.
   virtual GpuOrders as_one(std::uint16_t device, const GpuOrders& orders) = 0;
 };
 
@@ -88,8 +88,6 @@ class GpuCells final : public runtime::DeviceWork {
                       cuda::Stream stream) noexcept override;
   cuda::Status copy(const runtime::InstanceId& what, std::uint16_t from, std::uint16_t to,
                     cuda::Stream stream) noexcept override;
-  bool admit(runtime::FrameRef) noexcept override { return true; }
-  void over(runtime::FrameRef) noexcept override {}
 
  private:
   class Cell;

@@ -260,18 +260,5 @@ TEST(CudaExecutor, GivesUpWhatIsAbandonedAndKeepsTheRestRight) {
   EXPECT_GT(dropped, 100U);
 }
 
-TEST(CudaExecutor, RefusesFramesThatNoDeviceHasMemoryFor) {
-  for (const std::string_view policy : pool_policy_names())
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      Rig rig(seed, policy, 2);
-      rig.work().most_frames = 1;
-      rig.run(12);
-      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
-      EXPECT_GT(rig.done(), 0U);
-      EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
-      expect_nothing_left(rig);
-    }
-}
-
 }  // namespace
 }  // namespace carillon::runtime

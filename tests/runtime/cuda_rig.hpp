@@ -42,7 +42,6 @@ class Sums final : public DeviceWork {
     host_ = memory_;
   }
 
-  std::size_t most_frames = 1000;
   Tick launching = 0;  // what a launch takes the host
 
   Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept override {
@@ -71,16 +70,9 @@ class Sums final : public DeviceWork {
         },
         from);
   }
-  bool admit(FrameRef) noexcept override {
-    if (frames_ == most_frames) return false;
-    ++frames_;
-    return true;
-  }
-  void over(FrameRef) noexcept override { --frames_; }
 
   /// What a device that died has in its memory when it is back.
   void forget(std::uint16_t device) { memory_[device].assign(size_, kGarbage); }
-  std::size_t frames() const { return frames_; }
 
   std::uint64_t expected(const InstanceId& what) const {
     std::uint64_t sum = seed_of(what);
@@ -114,7 +106,6 @@ class Sums final : public DeviceWork {
   std::uint32_t size_ = 0;
   // [device]. What one brings to the host has a place of its own there: it may do so late.
   std::vector<std::vector<std::uint64_t>> memory_, host_;
-  std::size_t frames_ = 0;
 };
 
 inline std::vector<std::string_view> names(const Graph& graph) {
@@ -305,9 +296,6 @@ class Rig {
   bool faulty_ = false, withheld_ = false;
 };
 
-inline void expect_nothing_left(Rig& rig) {
-  EXPECT_EQ(rig.work().frames(), 0U);
-  EXPECT_EQ(rig.executor().room(), rig.places());
-}
+inline void expect_nothing_left(Rig& rig) { EXPECT_EQ(rig.executor().room(), rig.places()); }
 
 }  // namespace carillon::runtime

@@ -20,7 +20,8 @@
 
 namespace carillon::runtime {
 
-/// What instructions are on a device: the radio's part.
+/// What instructions are on a device: the radio's part. Every frame that the board has a place for
+/// has memory on every device.
 class DeviceWork {
  public:
   virtual ~DeviceWork() = default;
@@ -33,9 +34,6 @@ class DeviceWork {
   /// The result, as another device has it, on a stream of the one that needs it.
   virtual cuda::Status copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
                             cuda::Stream stream) noexcept = 0;
-  /// Sets memory aside for a frame on every device, and takes it back. False: there is not so much.
-  virtual bool admit(FrameRef frame) noexcept = 0;
-  virtual void over(FrameRef frame) noexcept = 0;
 };
 
 class CudaExecutor final : public Executor {
@@ -64,8 +62,6 @@ class CudaExecutor final : public Executor {
   std::size_t poll(std::span<Finished> out) noexcept override;
   std::uint32_t undone(const InstanceId& what) const noexcept override;
   void cancel(const InstanceId& what) noexcept override;
-  bool admit(FrameRef frame) noexcept override { return work_.admit(frame); }
-  void over(FrameRef frame) noexcept override { work_.over(frame); }
   std::size_t poll(std::span<DeviceEvent> out) noexcept override;
   bool lost(const InstanceId& what) const noexcept override;
 
