@@ -136,6 +136,7 @@ void GpuBench::report(const GpuRow& row) {
 void GpuBench::fail(const std::string& why) {
   failed_ = true;
   std::printf("failed: %s\n", why.c_str());
+  std::fflush(stdout);
 }
 
 void GpuBench::time(const std::string& kernel, const std::string& shape, const GpuWork& work,

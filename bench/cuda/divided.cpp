@@ -103,6 +103,9 @@ class Divided {
   }
 
   FrameTime time_of(const Layout& layout, std::uint16_t cells) {
+    const std::string name = std::string(layout.policy) + " on " +
+                             std::to_string(layout.partitions) + " partitions, " +
+                             std::to_string(cells) + " cells: ";
     try {
       const cuda::Device& card = bench_.device();
       const frame::GpuPool pool = layout.partitions == kWhole
@@ -113,10 +116,10 @@ class Divided {
                                               .frames = cells == 1 ? kAlone : kUnderWay,
                                               .warm_up = kWarmUp,
                                               .policy = layout.policy});
-      if (time.us == 0) bench_.fail("frames were not done, or not as they were sent");
+      if (time.us == 0) bench_.fail(name + "frames were not done, or not as they were sent");
       return time;
     } catch (const std::exception& error) {
-      bench_.fail(error.what());
+      bench_.fail(name + error.what());
       return {};
     }
   }

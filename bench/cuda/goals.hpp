@@ -45,7 +45,7 @@ Goal latency_goal(const std::string& cell, const Served& served, double limit);
 /// 99.99 % of the frames were in time, and no block was another than the one sent.
 bool sustained(const Served& served);
 
-/// Cells of which more and more are served, until they are not sustained.
+/// Cells of which the largest number that is sustained is looked for.
 struct SustainedCells {
   std::string name;
   std::uint32_t most = 8;

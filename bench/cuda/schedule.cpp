@@ -21,11 +21,13 @@ void measure_in_time(const std::vector<Part>& parts, double seconds,
     if (seconds > 0 && left < part.seconds) {
       std::printf("left out: %s, which may take %.0f s; %.0f are left\n", part.name.c_str(),
                   part.seconds, std::max(left, 0.0));
+      std::fflush(stdout);  // nothing is lost if time ends the next part
       continue;
     }
     part.measure();
     after();
     std::printf("%s: %.1f s\n", part.name.c_str(), seconds_between(start, clock()));
+    std::fflush(stdout);
   }
 }
 

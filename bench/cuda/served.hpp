@@ -13,7 +13,8 @@ namespace carillon::bench {
 struct Serving {
   std::uint16_t cells = 1;
   std::uint64_t frames = 1000;  ///< of each cell
-  /// More of them, before those that count: they load kernels, and policies learn from them.
+  /// More of them, before those that count: they load kernels, and adaptive
+  /// learns how late its forecasts are.
   std::uint64_t warm_up = 500;
   std::string policy = "adaptive";
   Tick deadline = 4 * kMillisecond;  ///< from a frame's start on air

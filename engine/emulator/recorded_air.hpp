@@ -16,6 +16,8 @@ class RecordedAir {
  public:
   /// As many frames as the cell's ring has places, all of them different.
   RecordedAir(const frame::Frame& frame, const RadioPlan& radio);
+  RecordedAir(const RecordedAir&) = delete;  // those that are copied have a frame of their own
+  RecordedAir& operator=(const RecordedAir&) = delete;
 
   std::uint32_t frames() const { return static_cast<std::uint32_t>(payloads_.size()); }
   /// Samples of an antenna in a P or U symbol, prefix first: re, im, 32768 = 1.0.

@@ -71,8 +71,7 @@ class HostMemory final : public GpuMemory {
   std::size_t next_ = 0;
 };
 
-// From so many orders of an instruction on they are given as one. A graph of two costs about what
-// they do.
+// Up to so many orders of an instruction are given one by one: a guess of what no graph is worth.
 constexpr std::size_t kFewOrders = 2;
 
 cuda::Status move(GpuPlace& place, const Pieces& to, const Pieces& from, std::uint16_t from_device,

@@ -270,7 +270,7 @@ TEST(RealMemory, IsCopiedInOrderOnAStreamRowByRow) {
       EXPECT_EQ(back.data()[row * 4 + i], static_cast<std::byte>(row * 16 + i)) << row << " " << i;
 }
 
-TEST(RealMemory, IsThereForEveryStreamWhenTheCallReturns) {
+TEST(RealMemory, HasWhatWasCopiedInAndIsZeroWhenCleared) {
   FakeCudart cudart(1, 1);
   std::array<std::uint32_t, 4> in{1, 2, 3, 4}, out{};
   cuda::Memory memory(sizeof in);

@@ -86,7 +86,7 @@ TEST(Served, FramesOneAfterTheOtherTakeTheTimeBetweenTheirEnds) {
   EXPECT_LT(19 * time.us, static_cast<double>(now() - begin) / kMicrosecond);
 }
 
-TEST(Served, SeveralCellsAreUnderWayTogether) {
+TEST(Served, FramesOfSeveralCellsHaveATime) {
   const Played cell(format());
   const Serving serving = {.cells = 3, .frames = 4, .warm_up = 1, .policy = "scoreboard"};
   EXPECT_GT(time_of_a_frame(cell.frame, cell.air, imaginary(2), serving).us, 0);
@@ -131,12 +131,14 @@ TEST(Served, DownlinksHaveATimeToo) {
 TEST(Served, CellsOfGoalsCanBeDecoded) {
   for (const auto& [antennas, users] : {std::pair(128U, 64U), {256U, 128U}}) {
     test::Cell cell(cell_format(antennas, users, 'U'), emulator::RadioPlan{});
-    cell.run(0);
-    EXPECT_EQ(cell.wrong_blocks(0), 0U);
+    for (std::uint32_t number = 0; number < cell.frame.format().ring; ++number) {
+      cell.run(number);
+      EXPECT_EQ(cell.wrong_blocks(number), 0U) << number;
+    }
   }
 }
 
-TEST(Served, CellsAreThoseOfThePool) {
+TEST(Served, CellsAreOfAMillisecondAndHaveTheirNames) {
   for (const char kind : {'U', 'D'}) {
     const frame::FrameFormat format = cell_format(128, 64, kind);
     EXPECT_TRUE(format.validate().empty());

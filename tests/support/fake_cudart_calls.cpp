@@ -232,7 +232,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (flags != cudaEventWaitDefault) its().complain("flags of a wait");
   return told(its().wait_for(*of, *on));
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (flags != cudaEventDisableTiming) its().complain("flags of an event");
   return make(event, [] { return its().new_event(FakeCudart::current); });
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -308,6 +309,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return told(cudaE
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
   return told(cudaErrorNotSupported);
 }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return told(cudaErrorNotSupported); }
 cudaError_t cudaGraphDestroy(cudaGraph_t) { return told(cudaErrorNotSupported); }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return told(cudaErrorNotSupported); }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return told(cudaErrorNotSupported); }

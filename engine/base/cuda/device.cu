@@ -161,7 +161,8 @@ Graph::Graph(const std::function<Status(Stream)>& launches, Stream on) {
   if (keep(Status(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)))) {
     keep(launches(stream));
     if (keep(Status(cudaStreamEndCapture(stream, &graph))) && status_.ok())
-      keep(Status(cudaGraphInstantiate(&executable_, graph, 0)));
+      if (keep(Status(cudaGraphInstantiate(&executable_, graph, 0))))
+        keep(Status(cudaGraphUpload(executable_, stream)));  // so that no launch has to
   }
   if (graph != nullptr) keep(Status(cudaGraphDestroy(graph)));
   if (on == nullptr) keep(Status(cudaStreamDestroy(stream)));
