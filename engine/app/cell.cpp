@@ -45,8 +45,8 @@ std::string into_gpu(const RunPlan& plan, const fronthaul::Layout& layout,
   const fronthaul::LinkOptions& options = plan.fronthaul;
   if (has_radio(plan)) return "the radio unit is in this process; no card is between";
   if (options.kind != fronthaul::LinkKind::Udp)
-    return "fronthaul.kind is shm; cards receive what comes by udp";
-  if (plan.runtime.gpus == 0) return "runtime.gpus is 0; cores read host memory";
+    return "fronthaul.kind is shm, and cards receive what comes by udp; set it to udp";
+  if (plan.runtime.gpus == 0) return "runtime.gpus is 0, and cores read host memory; set it to 1";
   cuda::use_all_queues();  // before anything is asked of a device
   return receive_into_gpu(
       link,

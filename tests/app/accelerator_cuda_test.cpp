@@ -10,20 +10,10 @@ namespace carillon {
 namespace {
 
 using telemetry::FrameRecord;
+using test::frames;
 using test::Wish;
 
-// Frames of 20 ms, or of 140.
-app::RunPlan plan_of() {
-  auto plan = test::patient_plan();
-  plan.cell.numerology.spacing_khz = test::kWatched ? 1 : 3;
-  plan.cell.schedule = "PPUUUU" + std::string(test::kWatched ? 130 : 50, 'G');
-  plan.cell.deadlines.uplink_budget_ms = test::kWatched ? 1000 : 800;
-  plan.cell.uplink.block = frame::BlockSpan::Symbol;
-  plan.runtime.gpus = 2;
-  return plan;
-}
-
-constexpr std::uint32_t frames(std::uint32_t count) { return test::kWatched ? count / 3 : count; }
+app::RunPlan plan_of() { return test::plan_with_gpus(2, 800); }
 
 // Frames that were late or have wrong blocks; lates are no surprise where kernels are watched.
 std::size_t not_good(const std::vector<FrameRecord>& records) {

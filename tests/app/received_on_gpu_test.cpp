@@ -14,22 +14,15 @@ namespace {
 
 using telemetry::FrameRecord;
 using test::FakeCard;
+using test::frames;
 using test::Wish;
 
-// Frames of 20 ms, or of 140.
 app::RunPlan plan_of() {
-  auto plan = test::patient_plan();
-  plan.cell.numerology.spacing_khz = test::kWatched ? 1 : 3;
-  plan.cell.schedule = "PPUUUU" + std::string(test::kWatched ? 130 : 50, 'G');
-  plan.cell.deadlines.uplink_budget_ms = test::kWatched ? 1000 : 400;
-  plan.cell.uplink.block = frame::BlockSpan::Symbol;
-  plan.runtime.gpus = 1;
+  auto plan = test::plan_with_gpus(1, 400);
   plan.fronthaul.kind = fronthaul::LinkKind::Udp;
   plan.fronthaul.receivers = 2;
   return plan;
 }
-
-constexpr std::uint32_t frames(std::uint32_t count) { return test::kWatched ? count / 3 : count; }
 
 bool good(const FrameRecord& record) {
   return record.completed != 0 && record.nack == 0 && record.uplink_failed == 0;

@@ -85,6 +85,20 @@ inline constexpr bool kWatched = true;
 inline constexpr bool kWatched = false;
 #endif
 
+/// What imaginary GPUs can do: frames of 20 ms, or of 140.
+inline app::RunPlan plan_with_gpus(std::uint32_t gpus, double budget_ms) {
+  app::RunPlan plan = patient_plan();
+  plan.cell.numerology.spacing_khz = kWatched ? 1 : 3;
+  plan.cell.schedule = "PPUUUU" + std::string(kWatched ? 130 : 50, 'G');
+  plan.cell.deadlines.uplink_budget_ms = kWatched ? 1000 : budget_ms;
+  plan.cell.uplink.block = frame::BlockSpan::Symbol;
+  plan.runtime.gpus = gpus;
+  return plan;
+}
+
+/// As many as last about as long where frames are longer.
+constexpr std::uint32_t frames(std::uint32_t count) { return kWatched ? count / 3 : count; }
+
 class Rig {
  public:
   using Cabling =
