@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 #include <vector>
 
 #include "phy/simt/simt.hpp"
+#include "support/side_by_side.hpp"
 
 namespace carillon::test {
 
@@ -72,11 +72,10 @@ class EmulatedCta {
   void each(std::uint32_t n, F&& f) {
 #ifdef __SANITIZE_THREAD__
     const auto part = [&](std::uint32_t first) {
-      for (std::uint32_t i = first; i < n; i += 3) f(i);
+      for (std::uint32_t i = first; i < n; i += SideBySide::kThreads) f(i);
     };
     if (n < 2) return part(0);
-    const std::jthread second(part, 1), third(part, 2);
-    part(0);
+    SideBySide::here().run(part);
 #else
     for (std::uint32_t i = 0; i < n; ++i) f(order_ == Order::Rising ? i : n - 1 - i);
 #endif
