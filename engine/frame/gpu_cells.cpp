@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -71,16 +72,8 @@ class HostMemory final : public GpuMemory {
   std::size_t next_ = 0;
 };
 
-// Up to so many orders of an instruction are given one by one: a guess of what no graph is worth.
+// Up to so many orders are given one by one: a guess of what no graph is worth.
 constexpr std::size_t kFewOrders = 2;
-
-cuda::Status move(GpuPlace& place, const Pieces& to, const Pieces& from, std::uint16_t from_device,
-                  cuda::Stream stream) {
-  cuda::Status status;
-  for (std::size_t i = 0; i < from.size() && status.ok(); ++i)
-    status = place.copy(to[i], from[i], from_device, stream);
-  return status;
-}
 
 }  // namespace
 
@@ -105,10 +98,9 @@ class GpuCells::Cell {
       for (std::uint16_t d = 0; d < devices; ++d) {
         made_.push_back(std::make_unique<GpuFrame>(cell.frame, mades_, parts_));
         frames_.push_back(std::make_unique<GpuFrame>(cell.frame, place.memory(d), parts_));
-        for (std::uint16_t i = 0; i < graph().size(); ++i) {
+        for (std::uint16_t i = 0; i < graph().size(); ++i)
           kept_.push_back(pieces(*frames_.back(), i));
-          orders_.push_back(orders(slot, d, i));
-        }
+        prepare(slot, d);
       }
     }
   }
@@ -123,10 +115,22 @@ class GpuCells::Cell {
   const GpuFrame& made(std::uint16_t slot, std::uint16_t device) const {
     return *made_[at(slot, device)];
   }
-  /// An instruction's kernels and copies on a device, and what they leave there for others.
-  const GpuOrders& orders(const InstanceId& what, std::uint16_t device) const {
-    return orders_[at(what.slot, device) * graph().size() + what.instruction];
+  /// Gives a device the kernels and copies of instructions, one after the other.
+  cuda::Status launch(std::span<const InstanceId> run, std::uint16_t device,
+                      cuda::Stream stream) const {
+    const std::size_t first = at(run.front().slot, device) * graph().size();
+    const auto same = [&](const Run& prepared) {
+      return std::ranges::equal(prepared.instructions, run, {}, {}, &InstanceId::instruction);
+    };
+    const auto& prepared = runs_[first + run.front().instruction];
+    if (const auto found = std::ranges::find_if(prepared, same); found != prepared.end())
+      return found->orders(stream);
+    cuda::Status status;
+    for (std::size_t i = 0; i < run.size() && status.ok(); ++i)
+      status = runs_[first + run[i].instruction].front().orders(stream);
+    return status;
   }
+  /// What an instruction leaves on a device for others.
   const Pieces& kept(const InstanceId& what, std::uint16_t device) const {
     return kept_[at(what.slot, device) * graph().size() + what.instruction];
   }
@@ -134,18 +138,14 @@ class GpuCells::Cell {
     const std::size_t antennas = frame().format().antennas;
     return {packets_ + slot * packets_per_frame() + symbol * antennas, antennas};
   }
-  /// Whether a Load gathers packets, which orders() leaves to gather().
-  bool gathers(std::uint16_t instruction) const {
-    return cell_.packets && kind(instruction) == Kind::Fetch &&
-           symbol_kind(instruction) != SymbolKind::Downlink;
-  }
-  GpuTask gather(const InstanceId& what, std::uint16_t device) const {
-    const auto packets = this->packets(what.slot, graph()[what.instruction].step);
-    return frames_[at(what.slot, device)]->gather(symbol_kind(what.instruction),
-                                                  ordinal_of(what.instruction), packets.data());
-  }
 
  private:
+  using Instructions = std::vector<std::uint16_t>;
+  struct Run {
+    Instructions instructions;
+    GpuOrders orders;
+  };
+
   const runtime::Graph& graph() const { return cell_.graph.graph; }
   std::size_t packets_per_frame() const {
     return frame().symbols().size() * frame().format().antennas;
@@ -166,6 +166,11 @@ class GpuCells::Cell {
   SymbolKind symbol_kind(std::uint16_t instruction) const {
     return frame().symbol(graph()[instruction].step).kind;
   }
+  // Whether a Load gathers packets.
+  bool gathers(std::uint16_t instruction) const {
+    return cell_.packets && kind(instruction) == Kind::Fetch &&
+           symbol_kind(instruction) != SymbolKind::Downlink;
+  }
 
   void check() const {
     if (const std::uint32_t most = most_zero_force_parts(cell_.frame); parts_ > most)
@@ -179,33 +184,67 @@ class GpuCells::Cell {
   }
 
   // The downlink's Store only brings samples; the uplink's also assembles.
-  std::vector<GpuTask> tasks(const GpuFrame& gpu, std::uint16_t instruction) const {
-    const Op op = op_of(instruction);
-    if (op == Op::Store && symbol_kind(instruction) == SymbolKind::Downlink) return {};
-    return gpu.tasks(op, ordinal_of(instruction), 1);
-  }
-  GpuOrders orders(std::uint16_t slot, std::uint16_t device, std::uint16_t instruction) const {
-    if (gathers(instruction)) return {};
+  std::vector<GpuTask> tasks(std::uint16_t slot, std::uint16_t device,
+                             std::uint16_t instruction) const {
     const GpuFrame& here = *frames_[at(slot, device)];
-    const Kind its = kind(instruction);
-    Pieces to, from;
-    if (its == Kind::Fetch) {
-      to = pieces(here, instruction);
-      from = pieces(*given_[slot], instruction);
-    } else if (its == Kind::Bring) {
-      to = pieces(*made_[at(slot, device)], instruction);
-      from = pieces(here, instruction);
+    const SymbolKind symbol = symbol_kind(instruction);
+    const std::uint32_t ordinal = ordinal_of(instruction);
+    if (gathers(instruction))
+      return {here.gather(symbol, ordinal, packets(slot, graph()[instruction].step).data())};
+    const Op op = op_of(instruction);
+    if (op == Op::Load || (op == Op::Store && symbol == SymbolKind::Downlink)) return {};
+    return here.tasks(op, ordinal, 1);
+  }
+  // Of instructions, one after the other; as one where that is worth it.
+  GpuOrders orders(std::uint16_t slot, std::uint16_t device, const Instructions& run) const {
+    const GpuFrame &here = *frames_[at(slot, device)], &given = *given_[slot],
+                   &made = *made_[at(slot, device)];
+    std::vector<GpuOrders> each;
+    for (const std::uint16_t i : run) {
+      for (const GpuTask& task : tasks(slot, device, i))
+        each.emplace_back([this, task](cuda::Stream to) { return place_.launch(task, to); });
+      if (kind(i) == Kind::Kernels || gathers(i)) continue;
+      const bool fetch = kind(i) == Kind::Fetch;
+      const Pieces from = pieces(fetch ? given : here, i), to = pieces(fetch ? here : made, i);
+      const std::uint16_t source = fetch ? GpuPlace::kHost : device;
+      for (std::size_t p = 0; p < from.size(); ++p)
+        each.emplace_back([this, from = from[p], to = to[p], source](cuda::Stream stream) {
+          return place_.copy(to, from, source, stream);
+        });
     }
-    auto tasks = its == Kind::Fetch ? std::vector<GpuTask>() : this->tasks(here, instruction);
-    const std::uint16_t source = its == Kind::Fetch ? GpuPlace::kHost : device;
-    const std::size_t count = tasks.size() + from.size();
-    const GpuOrders all = [&place = place_, source, tasks = std::move(tasks), to = std::move(to),
-                           from = std::move(from)](cuda::Stream stream) {
-      for (const GpuTask& task : tasks)
-        if (const cuda::Status status = place.launch(task, stream); !status.ok()) return status;
-      return move(place, to, from, source, stream);
+    const bool few = each.size() <= kFewOrders;
+    const GpuOrders all = [each = std::move(each)](cuda::Stream stream) {
+      cuda::Status status;
+      for (std::size_t i = 0; i < each.size() && status.ok(); ++i) status = each[i](stream);
+      return status;
     };
-    return count <= kFewOrders ? all : place_.as_one(device, all);
+    return few ? all : place_.as_one(device, all);
+  }
+  // Every instruction alone; a symbol as a whole, without what is fetched, what of it reads no
+  // other symbol, and the rest.
+  void prepare(std::uint16_t slot, std::uint16_t device) {
+    const std::size_t first = runs_.size();
+    runs_.resize(first + graph().size());
+    const auto add = [&](const Instructions& run) {
+      if (run.empty()) return;
+      auto& prepared = runs_[first + run.front()];
+      if (std::ranges::find(prepared, run, &Run::instructions) == prepared.end())
+        prepared.push_back({run, orders(slot, device, run)});
+    };
+    for (std::uint16_t i = 0; i < graph().size(); ++i) add({i});
+    for (std::uint16_t step = 0; step < frame().symbols().size(); ++step) {
+      Instructions whole, without_fetch, own, rest;
+      for (std::uint16_t i = 0; i < graph().size(); ++i) {
+        if (graph()[i].step != step) continue;
+        const bool needs_no_other = std::ranges::all_of(
+            graph()[i].sources,
+            [&](std::uint16_t source) { return std::ranges::find(own, source) != own.end(); });
+        whole.push_back(i);
+        if (kind(i) != Kind::Fetch) without_fetch.push_back(i);
+        (needs_no_other ? own : rest).push_back(i);
+      }
+      for (const Instructions& run : {whole, without_fetch, own, rest}) add(run);
+    }
   }
   Pieces pieces(const GpuFrame& frame, std::uint16_t instruction) const {
     return frame.results(op_of(instruction), symbol_kind(instruction), ordinal_of(instruction));
@@ -226,9 +265,8 @@ class GpuCells::Cell {
   HostMemory givens_, mades_;
   std::vector<std::unique_ptr<GpuFrame>> given_;          // [slot]
   std::vector<std::unique_ptr<GpuFrame>> made_, frames_;  // [slot][device]; the host's, its own
-  // Of those, [slot][device][instruction]: what others may read, and what makes it.
-  std::vector<Pieces> kept_;
-  std::vector<GpuOrders> orders_;
+  std::vector<Pieces> kept_;                              // [slot][device][instruction]
+  std::vector<std::vector<Run>> runs_;  // likewise, that begin with it; the first is it alone
 };
 
 GpuCells::GpuCells(const std::vector<GpuCell>& cells, std::uint16_t devices, GpuPlace& place)
@@ -289,17 +327,19 @@ runtime::DeviceWork::Kind GpuCells::kind(std::uint16_t cell,
   return cells_[cell]->kind(instruction);
 }
 
-cuda::Status GpuCells::launch(const InstanceId& what, std::uint16_t device,
+cuda::Status GpuCells::launch(std::span<const InstanceId> run, std::uint16_t device,
                               cuda::Stream stream) noexcept {
-  const Cell& cell = *cells_[what.cell];
-  return cell.gathers(what.instruction) ? place_.launch(cell.gather(what, device), stream)
-                                        : cell.orders(what, device)(stream);
+  return cells_[run.front().cell]->launch(run, device, stream);
 }
 
 cuda::Status GpuCells::copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
                             cuda::Stream stream) noexcept {
   const Cell& cell = *cells_[what.cell];
-  return move(place_, cell.kept(what, to), cell.kept(what, from), from, stream);
+  const Pieces &there = cell.kept(what, from), &here = cell.kept(what, to);
+  cuda::Status status;
+  for (std::size_t i = 0; i < here.size() && status.ok(); ++i)
+    status = place_.copy(here[i], there[i], from, stream);
+  return status;
 }
 
 }  // namespace carillon::frame

@@ -3,7 +3,7 @@
 // device's, so that a symbol is one copy; unless devices fetch samples from where their packets
 // lie. Made once; nothing of a frame's course allocates. Every place of a cell's ring has arrays of
 // its own on every device: no policy finds a device without room, and addresses never change, so
-// that an instruction's kernels and copies can be one CUDA graph.
+// that the kernels and copies of an instruction, or of a symbol, can be one CUDA graph.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ class GpuCells final : public runtime::DeviceWork {
 
   // For the executor.
   Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept override;
-  cuda::Status launch(const runtime::InstanceId& what, std::uint16_t device,
+  cuda::Status launch(std::span<const runtime::InstanceId> run, std::uint16_t device,
                       cuda::Stream stream) noexcept override;
   cuda::Status copy(const runtime::InstanceId& what, std::uint16_t from, std::uint16_t to,
                     cuda::Stream stream) noexcept override;

@@ -42,7 +42,7 @@ cuda::Status Gpus::copy(const GpuPiece& to, const GpuPiece& from, std::uint16_t,
 GpuOrders Gpus::as_one(std::uint16_t device, const GpuOrders& orders) {
   demand(cuda::use(devices_[device]), devices_[device].name.c_str());
   const auto graph = std::make_shared<cuda::Graph>(orders, driver_.stream(device, 0));
-  demand(graph->status(), "a graph of an instruction's kernels");
+  demand(graph->status(), "a graph of kernels and copies");
   return [graph](cuda::Stream stream) { return graph->launch(stream); };
 }
 

@@ -104,7 +104,8 @@ void CellBoard::executed(std::uint16_t slot, std::uint16_t instruction, std::uin
   for (const std::uint16_t source : (*graph_)[instruction].sources)
     start = std::max(start, this->status(slot, source).committed);
   OnType& on = on_type_[std::size_t{type} * graph_->opcodes() + (*graph_)[instruction].opcode];
-  on.time.add(static_cast<double>(std::max<Tick>(status.committed - start, 0)));
+  // Of what was heard of together with what it waited for, nothing is known.
+  if (status.committed > start) on.time.add(static_cast<double>(status.committed - start));
   on.scheduling.add(static_cast<double>(status.executed - status.issued));
 }
 

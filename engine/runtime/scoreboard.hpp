@@ -56,6 +56,7 @@ struct FrameId {
 struct FrameRef {
   std::uint16_t cell = 0;
   std::uint16_t slot = 0;
+  bool operator==(const FrameRef&) const = default;
 };
 
 /// One instruction of one frame. The generation tells apart the frames that shared a ring slot.

@@ -67,22 +67,36 @@ class Station {
 
   /// Frame `index`, which the cell's pipeline has just received too. Fails until it is done.
   void run(std::uint64_t index) {
-    const FrameRef at{0, board_[0].slot(index)};
-    arrivals_[0].clear(at.slot);
-    const std::vector<std::uint32_t> chunks(graph_.graph.size(), 1);
-    ASSERT_TRUE(scheduler_.admit({index, 0}, gpus_.now(), chunks, gpus_.now()));
-    bring(at, index);
+    begin(index);
+    for (const std::uint16_t i : received()) feed(index, i);
     const Tick late = gpus_.now() + 60 * kSecond;
-    for (done_ = false; !done_ && gpus_.now() < late;) {
+    while (!done_ && gpus_.now() < late) {
       gpus_.pass(kMicrosecond);
       disturb();
       for (std::uint64_t n = random_.next() % 30; n > 0 && gpus_.step(); --n) {
       }
-      scheduler_.step(gpus_.now());
-      scheduler_.publish();
-      take_events();
+      step();
     }
     EXPECT_TRUE(done_);
+  }
+  /// The same, one symbol after the other: how many orders the device was given for each. It does
+  /// them at once, or begins when it has them all.
+  std::vector<std::uint64_t> orders_of_symbols(std::uint64_t index, bool at_once) {
+    begin(index);
+    std::vector<std::uint64_t> orders;
+    for (const std::uint16_t i : received()) {
+      const std::uint64_t before = gpus_.orders();
+      gpus_.pass(kMillisecond);
+      feed(index, i);
+      do step();
+      while (at_once && gpus_.step());
+      orders.push_back(gpus_.orders() - before);
+    }
+    while (gpus_.step()) {
+    }
+    step();
+    EXPECT_TRUE(done_);
+    return orders;
   }
   /// From now on each device's streams share so many hardware queues.
   void share_queues(std::uint32_t queues) { gpus_.share_queues(queues, FakeGpus::Card::Each); }
@@ -114,7 +128,32 @@ class Station {
     return boards;
   }
 
-  void bring(FrameRef at, std::uint64_t index) {
+  void begin(std::uint64_t index) {
+    const FrameRef at{0, board_[0].slot(index)};
+    arrivals_[0].clear(at.slot);
+    const std::vector<std::uint32_t> chunks(graph_.graph.size(), 1);
+    done_ = false;
+    ASSERT_TRUE(scheduler_.admit({index, 0}, gpus_.now(), chunks, gpus_.now()));
+    write(at, index);
+  }
+  // What is fed when a symbol has been received, in their order.
+  std::vector<std::uint16_t> received() const {
+    std::vector<std::uint16_t> received;
+    for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
+      if (graph_.graph[i].feed == runtime::Feed::Arrivals) received.push_back(i);
+    return received;
+  }
+  void feed(std::uint64_t index, std::uint16_t instruction) {
+    const FrameRef at{0, board_[0].slot(index)};
+    arrivals_[0].add(at.slot, instruction, 0, 1);
+    scheduler_.fed(at, instruction, gpus_.now());
+  }
+  void step() {
+    scheduler_.step(gpus_.now());
+    scheduler_.publish();
+    take_events();
+  }
+  void write(FrameRef at, std::uint64_t index) {
     const std::uint32_t antennas = cell_.frame.format().antennas;
     for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
       for (const std::uint16_t s : cell_.frame.symbols_of(kind))
@@ -133,11 +172,6 @@ class Station {
     if (payload.size() != 0)
       std::memcpy(cells_.downlink_payload(at), payload.data(),
                   cell_.frame.payload_bytes(Direction::Downlink));
-    for (std::uint16_t i = 0; i < graph_.graph.size(); ++i)
-      if (graph_.graph[i].feed == runtime::Feed::Arrivals) {
-        arrivals_[0].add(at.slot, i, 0, 1);
-        scheduler_.fed(at, i, gpus_.now());
-      }
   }
 
   void disturb() {
@@ -312,11 +346,50 @@ TEST(GpuCells, HaveHostMemoryForWhatGoesInAndComesOutOnly) {
   EXPECT_LT(other.place().host_bytes(), station.place().host_bytes() - kRing * samples / 3);
 }
 
-// Zero-forcing, and what each of the three uplink symbols yields on its way to the host.
-TEST(GpuCells, GiveInstructionsOfManyOrdersAsOne) {
+// All of a symbol, all but what is fetched, what of it needs no other, and the rest: the first
+// pilot needs no other; of the last, the rest is zero-forcing; of uplink symbols, also what they
+// yield on its way to the host; of the downlink's, the first has pilots only, which need a
+// precoder.
+TEST(GpuCells, GiveSymbolsOfManyOrdersAsOne) {
   Cell cell(both_directions());
   Station station(cell, "adaptive", 2, 1);
-  EXPECT_EQ(station.place().graphs(), kRing * 2 * (1 + 3));
+  const std::uint32_t first_pilot = 1, last_pilot = 4, uplink = 5, pilots_down = 1, downlink = 4;
+  EXPECT_EQ(station.place().graphs(),
+            kRing * 2 * (first_pilot + last_pilot + 3 * uplink + pilots_down + 2 * downlink));
+}
+
+// One launch and one word, and an event for what others read; and where what is read of other
+// symbols is not known to be there, a launch before it and the wait.
+TEST(GpuCells, OrderASymbolWithFewCalls) {
+  FrameFormat format = both_directions();
+  format.schedule = "PPUUUGGGGGGGGGGGGG";
+  for (const Way way : {Way::Arrays, Way::Packets}) {
+    Cell cell(format);
+    Station station(cell, "adaptive", 1, 1, way);
+    for (std::uint64_t index = 0; index < 2; ++index) {
+      cell.run(index, [](std::uint32_t, std::uint32_t) { return false; });
+      const bool at_once = index == 0;
+      // Two launches, to gather packets and transform them, are no graph.
+      const std::uint64_t data = at_once ? 2 : way == Way::Arrays ? 4 : 5;
+      const std::vector<std::uint64_t> expected{3, at_once ? 3U : 5U, data, data, data};
+      EXPECT_EQ(station.orders_of_symbols(index, at_once), expected);
+      compare(station, cell, index, "one by one");
+      station.release(index);
+    }
+  }
+}
+
+// A frame in one stream, which has not begun. Two runs for a symbol but the first: gather, event,
+// word; then wait, launch, word, and an event if others read of it.
+TEST(GpuCells, FetchBesideAStreamThatIsBusy) {
+  FrameFormat format = both_directions();
+  format.schedule = "PPUUUGGGGGGGGGGGGG";
+  Cell cell(format);
+  Station station(cell, "frame-level", 1, 1, Way::Packets);
+  cell.run(0, [](std::uint32_t, std::uint32_t) { return false; });
+  const std::vector<std::uint64_t> expected{3, 7, 6, 6, 6};
+  EXPECT_EQ(station.orders_of_symbols(0, false), expected);
+  compare(station, cell, 0, "in one stream");
 }
 
 TEST(GpuCells, AreServedInOneQueueToo) {

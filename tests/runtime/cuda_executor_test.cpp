@@ -1,8 +1,145 @@
-// The executor's scenarios where the driver itself is imaginary.
+// The executor's scenarios where the driver itself is imaginary, and what needs no others.
+#include <set>
+
 #include "runtime/cuda_executor_scenarios.inl"
 #include "support/fake_gpus.hpp"
 
 namespace carillon::runtime {
+namespace {
+
+// The same symbol of eight cells with four places in their rings, and a frame's symbols.
+TEST(CudaExecutor, SpreadsCellsAndSymbolsOverStreams) {
+  constexpr std::uint16_t kCells = 8, kRing = 4, kSymbols = 14;
+  const auto stream = [](std::uint32_t cell, std::uint32_t slot, std::uint32_t symbol) {
+    return CudaExecutor::ordered(
+        static_cast<std::uint16_t>((cell * kRing + slot) * kSymbols + symbol));
+  };
+  for (std::uint32_t slot = 0; slot < kRing; ++slot) {
+    for (std::uint32_t s = 0; s < kSymbols; ++s) {
+      std::set<std::uint32_t> streams;
+      for (std::uint32_t c = 0; c < kCells; ++c) streams.insert(stream(c, slot, s));
+      EXPECT_GE(streams.size(), 7U) << slot << " " << s;
+      EXPECT_GE(*streams.begin(), CudaExecutor::kOrdered);
+      EXPECT_LT(*streams.rbegin(), CudaExecutor::kBackground);
+    }
+    for (std::uint32_t c = 0; c < kCells; ++c) {
+      std::set<std::uint32_t> streams;
+      for (std::uint32_t s = 0; s < kSymbols; ++s) streams.insert(stream(c, slot, s));
+      EXPECT_GE(streams.size(), 12U) << slot << " " << c;
+    }
+  }
+}
+
+// Two kernels of a symbol, of 1 and 3 µs, take 8 together; the second waits for another symbol's.
+class OneRun : public testing::Test {
+ protected:
+  static Graph graph() {
+    GraphBuilder builder;
+    for (std::uint16_t opcode = 0; opcode < 3; ++opcode)
+      builder.add({.opcode = opcode, .step = std::uint16_t{opcode != 0}});
+    builder.depend(1, 2);
+    builder.depend(0, 2);
+    return std::move(*builder.build().graph);
+  }
+  static std::vector<CellPlan> plans() {
+    const Work kernel{.footprint = {.ctas = 1}, .output = 1};
+    std::vector<CellPlan> plans;
+    plans.push_back({graph(), {kernel, kernel, kernel}});
+    return plans;
+  }
+  std::vector<CellBoard> boards() const {
+    std::vector<CellBoard> boards;
+    boards.emplace_back(cells_[0].graph, 1, names(cells_[0].graph), std::vector<std::uint32_t>{});
+    return boards;
+  }
+
+  OneRun() {
+    std::vector<OnType> profile(3);
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      profile[i].time.start(i == 2 ? 3000 : 1000);
+      board_[0].status(0, i).chunks = 1;
+    }
+    board_[0].set_profile(std::move(profile), 1e6);
+    issue(0);
+    executor_.flush();
+    finish();
+    begin_ = gpus_.time();
+    issue(1);
+    issue(2);
+    executor_.flush();
+  }
+  void issue(std::uint16_t instruction) {
+    Issue issue;
+    issue.what.instruction = instruction;
+    issue.count = 1;
+    issue.where = DeviceMask::first(1);
+    issue.stream = instruction == 0 ? 0 : 1;
+    executor_.issue(issue, gpus_.time());
+  }
+  void finish() {
+    while (gpus_.step()) {
+    }
+  }
+  // What the host hears of when so much time has passed.
+  std::vector<Finished> heard(Tick at) {
+    gpus_.pass(at - (gpus_.time() - begin_));
+    std::array<DeviceEvent, 1> events;
+    EXPECT_EQ(executor_.poll(std::span(events)), 0U);
+    std::array<Finished, 3> some;
+    return {some.begin(), some.begin() + static_cast<std::ptrdiff_t>(executor_.poll(some))};
+  }
+  void expect(const Finished& of, Tick begin, Tick end) const {
+    EXPECT_EQ(of.executed - begin_, begin) << of.what.instruction;
+    EXPECT_EQ(of.at - begin_, end) << of.what.instruction;
+    EXPECT_EQ(of.busy, end - begin) << of.what.instruction;
+  }
+
+  const std::vector<CellPlan> cells_ = plans();
+  Scoreboard board_{boards(), 1};
+  test::FakeGpus gpus_{1, CudaExecutor::needs(board_), 1};
+  Sums work_{cells_, 1, gpus_};
+  CudaExecutor executor_{board_, gpus_, work_, {}};
+  Tick begin_ = 0;
+};
+
+TEST_F(OneRun, SharesItsTimeOutAsItWasExpected) {
+  EXPECT_EQ(work_.launches(), 3U);  // one waits
+  EXPECT_EQ(heard(0).size(), 1U);
+  finish();
+  const std::vector<Finished> run = heard(8000);
+  ASSERT_EQ(run.size(), 2U);
+  expect(run[0], 0, 2000);
+  expect(run[1], 2000, 8000);
+}
+
+TEST_F(OneRun, CountsNoWaiting) {
+  EXPECT_EQ(heard(20'000).size(), 1U);
+  finish();
+  const std::vector<Finished> run = heard(26'000);
+  ASSERT_EQ(run.size(), 2U);
+  expect(run[0], 0, 2000);  // twice what was expected, as what waited
+  expect(run[1], 20'000, 26'000);
+}
+
+TEST_F(OneRun, MayHaveFoundThereWhatItWouldWaitFor) {
+  EXPECT_EQ(heard(1000).size(), 1U);
+  finish();
+  const std::vector<Finished> run = heard(8000);
+  ASSERT_EQ(run.size(), 2U);
+  expect(run[0], 0, 2000);
+  expect(run[1], 2000, 8000);
+}
+
+// The end of what it waited for is told with its own: when that was, nobody knows.
+TEST_F(OneRun, EndsWithWhatItWaitedFor) {
+  finish();
+  const std::vector<Finished> all = heard(8000);
+  ASSERT_EQ(all.size(), 3U);
+  expect(all[1], 0, 2000);
+  expect(all[2], 2000, 8000);
+}
+
+}  // namespace
 
 Gpus make_gpus(std::uint16_t devices, const cuda::DriverOptions& options, std::uint64_t seed) {
   const auto gpus = std::make_shared<test::FakeGpus>(devices, options, seed);

@@ -49,16 +49,14 @@ class Sums final : public DeviceWork {
     if (work.footprint.ctas != 0) return Kind::Kernels;
     return work.output != 0 ? Kind::Fetch : Kind::Bring;
   }
-  cuda::Status launch(const InstanceId& what, std::uint16_t device,
+  cuda::Status launch(std::span<const InstanceId> run, std::uint16_t device,
                       cuda::Stream stream) noexcept override {
+    ++launches_;
     gpus_.pass(launching);
-    return gpus_.add(stream, [this, what, device] {
-      std::uint64_t sum = seed_of(what);
-      for (const std::uint16_t source : cells_[what.cell].graph[what.instruction].sources)
-        sum = mix_seed(sum ^ memory_[device][at(what, source)]);
-      const bool to_host = kind(what.cell, what.instruction) == Kind::Bring;
-      (to_host ? host_ : memory_)[device][at(what, what.instruction)] = sum;
-    });
+    cuda::Status status;
+    for (std::size_t i = 0; i < run.size() && status.ok(); ++i)
+      status = add(run[i], device, stream);
+    return status;
   }
   cuda::Status copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
                     cuda::Stream stream) noexcept override {
@@ -70,6 +68,7 @@ class Sums final : public DeviceWork {
         },
         from);
   }
+  std::uint64_t launches() const { return launches_; }
 
   /// What a device that died has in its memory when it is back.
   void forget(std::uint16_t device) { memory_[device].assign(size_, kGarbage); }
@@ -93,6 +92,15 @@ class Sums final : public DeviceWork {
   }
 
  private:
+  cuda::Status add(const InstanceId& what, std::uint16_t device, cuda::Stream stream) noexcept {
+    return gpus_.add(stream, [this, what, device] {
+      std::uint64_t sum = seed_of(what);
+      for (const std::uint16_t source : cells_[what.cell].graph[what.instruction].sources)
+        sum = mix_seed(sum ^ memory_[device][at(what, source)]);
+      const bool to_host = kind(what.cell, what.instruction) == Kind::Bring;
+      (to_host ? host_ : memory_)[device][at(what, what.instruction)] = sum;
+    });
+  }
   static std::uint64_t seed_of(const InstanceId& what) {
     return mix_seed(what.frame << 32 | std::uint64_t{what.cell} << 16 | what.instruction);
   }
@@ -104,6 +112,7 @@ class Sums final : public DeviceWork {
   test::ImaginaryDevices& gpus_;
   std::vector<std::uint32_t> first_;
   std::uint32_t size_ = 0;
+  std::uint64_t launches_ = 0;
   // [device]. What one brings to the host has a place of its own there: it may do so late.
   std::vector<std::vector<std::uint64_t>> memory_, host_;
 };
@@ -182,7 +191,8 @@ class Rig {
     for (const CellPlan& cell : cells_) places += ring_ * cell.graph.size();
     return places;
   }
-  /// Instructions of one frame of each cell that others read.
+  /// Instructions of one frame of each cell, and those of them that others read.
+  std::size_t instructions() const { return places() / ring_; }
   std::size_t read_by_others() const {
     std::size_t count = 0;
     for (const CellPlan& cell : cells_)

@@ -52,7 +52,8 @@ class ImaginaryDevices {
     refuse_after_ = orders;
     refusal_ = refusal;
   }
-  /// How often an event was to be recorded, and to be waited for, so far.
+  /// How many orders were given so far; how often an event was to be recorded, and waited for.
+  std::uint64_t orders() const { return given_; }
   std::uint64_t records() const { return records_; }
   std::uint64_t waits() const { return waits_; }
   /// How many orders were refused once so far.

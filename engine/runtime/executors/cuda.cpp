@@ -1,6 +1,8 @@
 #include "runtime/executors/cuda.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace carillon::runtime {
 namespace {
@@ -46,6 +48,8 @@ CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, Device
   for (std::uint32_t id = places; id-- > 0;) free_.push_back(id);
   waiting_.reserve(places);
   given_.reserve(places);
+  run_.reserve(places);
+  launched_.reserve(places);
   finished_.reserve(places);
   events_.reserve(std::size_t{16} * gpus_.size());
 }
@@ -79,7 +83,7 @@ std::uint32_t CudaExecutor::stream_for(const Issue& issue, std::uint16_t device)
   if (kind == Kind::Bring) return kBring + gpus_[device]->turn++ % kBringStreams;
   if (issue.background) return kBackground;
   if (issue.stream == Issue::kFree) return kOwn + gpus_[device]->turn++ % kOwnStreams;
-  return kOrdered + issue.stream % kOrderedStreams;
+  return ordered(issue.stream);
 }
 
 void CudaExecutor::issue(const Issue& issue, Tick now) noexcept {
@@ -90,11 +94,13 @@ void CudaExecutor::issue(const Issue& issue, Tick now) noexcept {
   lives_[id] = {.issue = issue, .device = device, .place = place, .order = ++issued_, .given = now};
   lives_[id].stream = stream_for(issue, device);
   places_[place].live = id;
-  if (!up(device)) return finish(id, now, true);
+  if (!up(device)) return finish(id, now, now, true);
   waiting_.push_back(id);
 }
 
 void CudaExecutor::flush() noexcept { submit_waiting(); }
+
+bool CudaExecutor::in_run(std::uint32_t id) const { return id != kNone && lives_[id].joined; }
 
 // In its order in its stream, whatever else shares the device's, and behind the orders for all that
 // it reads. What is for what others leave also waits until that is done, lest it stands in the way
@@ -104,15 +110,69 @@ bool CudaExecutor::can_submit(const Live& live) {
   for (const std::uint16_t source : sources(what)) {
     if (!has_chunks(what, source)) continue;
     const std::uint32_t place = place_of(what, source);
-    if (holder(place) == gpus_.size()) return false;
+    if (holder(place) == gpus_.size() && !in_run(places_[place].live)) return false;
     if (live.issue.background && places_[place].live != kNone) return false;
   }
-  return live.stream < kOrdered ||
-         std::none_of(waiting_.begin(), waiting_.end(), [&](std::uint32_t id) {
-           const Live& other = lives_[id];
-           return other.order < live.order && other.stream == live.stream &&
-                  other.issue.stream == live.issue.stream && other.device == live.device;
-         });
+  if (live.stream < kOrdered) return true;
+  for (const std::uint32_t id : waiting_) {
+    const Live& other = lives_[id];
+    if (other.order >= live.order) break;
+    if (other.stream == live.stream && other.issue.stream == live.issue.stream &&
+        other.device == live.device && !other.joined)
+      return false;
+  }
+  return true;
+}
+
+// What comes from the host need not wait behind what its symbol's stream still has to do.
+bool CudaExecutor::joins(const Live& live) {
+  const Live& first = lives_[run_.front()];
+  const InstanceId &what = live.issue.what, &its = first.issue.what;
+  const auto& graph = board_[its.cell].graph();
+  if (what.place() != its.place() || live.device != first.device ||
+      graph[what.instruction].step != graph[its.instruction].step ||
+      live.issue.stream != first.issue.stream || live.issue.background || !can_submit(live))
+    return false;
+  if (first.stream != kFetch || live.stream < kOwn) return true;
+  return std::ranges::none_of(given_, [&](std::uint32_t id) {
+    return lives_[id].device == live.device && lives_[id].stream == live.stream;
+  });
+}
+
+bool CudaExecutor::read_outside(std::uint32_t id) const {
+  const InstanceId& what = lives_[id].issue.what;
+  const auto& readers = board_[what.cell].graph()[what.instruction].successors;
+  return std::ranges::any_of(readers, [&](std::uint16_t reader) {
+    return has_chunks(what, reader) && !in_run(places_[index(what, reader)].live);
+  });
+}
+
+// Whoever reads a result elsewhere waits for the run's end: it is cut behind the first that others
+// read, unless all that follow bring results to the host.
+void CudaExecutor::gather(std::uint32_t first) {
+  run_.clear();
+  const auto join = [&](std::uint32_t id) {
+    lives_[id].joined = true;
+    run_.push_back(id);
+  };
+  join(first);
+  const Issue& issue = lives_[first].issue;
+  if (issue.background || issue.stream == Issue::kFree) return;
+  for (const std::uint32_t id : waiting_)
+    if (id != first && joins(lives_[id])) join(id);
+  const auto brings = [&](std::uint32_t id) {
+    const InstanceId& what = lives_[id].issue.what;
+    return work_.kind(what.cell, what.instruction) == DeviceWork::Kind::Bring;
+  };
+  for (auto end = run_.begin() + 1; end < run_.end(); ++end) {
+    if (!read_outside(end[-1]) || std::all_of(end, run_.end(), brings)) continue;
+    leave({end, run_.end()});
+    return run_.resize(static_cast<std::size_t>(end - run_.begin()));
+  }
+}
+
+void CudaExecutor::leave(std::span<const std::uint32_t> members) {
+  for (const std::uint32_t id : members) lives_[id].joined = false;
 }
 
 // In rounds, since those before it may wait for one.
@@ -120,60 +180,107 @@ void CudaExecutor::submit_waiting() noexcept {
   for (bool more = true; more;) {
     more = false;
     for (std::size_t i = 0; i < waiting_.size();) {
-      const std::uint32_t id = waiting_[i];
-      if (!can_submit(lives_[id])) {
+      if (!can_submit(lives_[waiting_[i]])) {
         ++i;
         continue;
       }
-      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-      submit(id, driver_.now());  // which may end others that wait
+      gather(waiting_[i]);
+      std::erase_if(waiting_, [&](std::uint32_t id) { return in_run(id); });
+      submit(driver_.now());  // which may end others that wait
+      leave(run_);
       more = true;
     }
   }
 }
 
-void CudaExecutor::submit(std::uint32_t id, Tick now) noexcept {
-  Live& live = lives_[id];
-  Gpu& gpu = *gpus_[live.device];
-  live.submitted = true;
-  live.given = now;
-  live.ticket = ++ticket_;
-  places_[live.place].ticket = live.ticket;
-  given_.push_back(id);
-  if (gpu.busy++ == 0) gpu.told = now;
+// That of its kernels, if it has any.
+std::uint32_t CudaExecutor::stream_of_run() const {
+  const auto kernels =
+      std::ranges::find_if(run_, [&](std::uint32_t id) { return lives_[id].stream >= kOwn; });
+  return lives_[kernels != run_.end() ? *kernels : run_.back()].stream;
+}
+
+void CudaExecutor::submit(Tick now) noexcept {
+  const std::uint16_t device = lives_[run_.front()].device;
+  const std::uint32_t word = lives_[run_.back()].place, stream = stream_of_run();
+  Gpu& gpu = *gpus_[device];
+  ++ticket_;
+  for (const std::uint32_t id : run_) {
+    Live& live = lives_[id];
+    live.submitted = true;
+    live.given = now;
+    live.stream = stream;
+    live.word = places_[live.place].word = word;
+    live.ticket = places_[live.place].ticket = ticket_;
+    given_.push_back(id);
+    if (gpu.busy++ == 0) gpu.told = now;
+  }
   // Lest what it told long ago looks like a later value.
-  driver_.release(live.device, live.place, live.ticket - 1);
-  const cuda::Status taken = order(live);
+  driver_.release(device, word, ticket_ - 1);
+  const cuda::Status taken = order();
   // A first launch takes the host long, which is no silence of the device.
   gpu.told += driver_.now() - now;
   if (taken.ok()) return;
   if (trouble_.ok()) trouble_ = taken;
-  fail(live.device, now);
+  fail(device, now);
 }
 
-cuda::Status CudaExecutor::order(const Live& live) {
-  const InstanceId& what = live.issue.what;
-  if (const cuda::Status s = driver_.use(live.device); !s.ok()) return s;
-  for (const std::uint16_t source : sources(what)) {
-    if (!has_chunks(what, source)) continue;
-    if (const cuda::Status s = bring_here(live, source); !s.ok()) return s;
+// As few launches as there are waits between what is launched.
+cuda::Status CudaExecutor::order() {
+  const Live& last = lives_[run_.back()];
+  if (const cuda::Status s = driver_.use(last.device); !s.ok()) return s;
+  const std::span<const std::uint32_t> run(run_);
+  std::size_t launched = 0;
+  bool read = false;
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const Live& live = lives_[run[i]];
+    if (launched < i && awaits_any(live)) {
+      if (const cuda::Status s = launch(run.subspan(launched, i - launched)); !s.ok()) return s;
+      launched = i;
+    }
+    for (const std::uint16_t source : sources(live.issue.what))
+      if (has_chunks(live.issue.what, source))
+        if (const cuda::Status s = bring_here(live, source); !s.ok()) return s;
+    There& mine = there(live.place, live.device);
+    // A copy that was spoiled may still be on its way to where this writes.
+    if (mine.copied && !mine.sure)
+      if (const cuda::Status s = driver_.wait(live.device, live.stream, mine.mark); !s.ok())
+        return s;
+    mine = {.here = true, .sure = true, .stream = live.stream, .mark = live.word};
+    read = read || read_outside(run[i]);
   }
-  // A copy that was spoiled may still be on its way to where this writes.
-  if (const There& old = there(live.place, live.device); old.copied && !old.sure)
-    if (const cuda::Status s = driver_.wait(live.device, live.stream, live.place); !s.ok())
-      return s;
-  const cuda::Stream stream = driver_.stream(live.device, live.stream);
-  if (const cuda::Status s = work_.launch(what, live.device, stream); !s.ok()) return s;
+  if (const cuda::Status s = launch(run.subspan(launched)); !s.ok()) return s;
   // Nobody waits for what nobody reads.
-  if (!board_[what.cell].graph()[what.instruction].successors.empty())
-    if (const cuda::Status s = driver_.mark(live.device, live.stream, live.place); !s.ok())
-      return s;
-  there(live.place, live.device) = {.here = true, .sure = true, .stream = live.stream};
-  return driver_.tell(live.device, live.stream, live.place, live.ticket);
+  if (read)
+    if (const cuda::Status s = driver_.mark(last.device, last.stream, last.word); !s.ok()) return s;
+  return driver_.tell(last.device, last.stream, last.word, last.ticket);
 }
 
-// The live's stream goes on when the result is on its device, which is not to be waited for where
-// the host has heard of it.
+cuda::Status CudaExecutor::launch(std::span<const std::uint32_t> members) {
+  launched_.clear();
+  for (const std::uint32_t id : members) launched_.push_back(lives_[id].issue.what);
+  const Live& live = lives_[members.front()];
+  return work_.launch(launched_, live.device, driver_.stream(live.device, live.stream));
+}
+
+// What the host has heard of is not to be waited for, nor what is before it in its stream.
+bool CudaExecutor::awaits(const Live& live, std::uint16_t instruction) {
+  const std::uint32_t place = index(live.issue.what, instruction);
+  const There& mine = there(place, live.device);
+  if (!mine.here) return true;
+  const bool done = mine.copied ? mine.sure : places_[place].live == kNone;
+  return mine.stream != live.stream && !done;
+}
+
+bool CudaExecutor::awaits_any(const Live& live) {
+  const There& old = there(live.place, live.device);
+  return (old.copied && !old.sure) ||
+         std::ranges::any_of(sources(live.issue.what), [&](std::uint16_t source) {
+           return has_chunks(live.issue.what, source) && awaits(live, source);
+         });
+}
+
+// The live's stream goes on when the result is on its device.
 cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instruction) {
   const std::uint32_t place = index(live.issue.what, instruction);
   There& mine = there(place, live.device);
@@ -184,17 +291,17 @@ cuda::Status CudaExecutor::bring_here(const Live& live, std::uint16_t instructio
     cuda::Status status;
     // A copy is known to be whole.
     if (!there(place, from).copied)
-      status = driver_.await(live.device, kCopies, from, place, places_[place].ticket);
+      status =
+          driver_.await(live.device, kCopies, from, places_[place].word, places_[place].ticket);
     if (status.ok())
       status = work_.copy(what, from, live.device, driver_.stream(live.device, kCopies));
     if (status.ok()) status = driver_.mark(live.device, kCopies, place);
     if (!status.ok()) return status;
-    mine = {.here = true, .copied = true, .from = from, .stream = kCopies};
+    mine = {.here = true, .copied = true, .from = from, .stream = kCopies, .mark = place};
     ++copied_;
   }
-  const bool done = mine.copied ? mine.sure : places_[place].live == kNone;
-  return mine.stream == live.stream || done ? cuda::Status()
-                                            : driver_.wait(live.device, live.stream, place);
+  return awaits(live, instruction) ? driver_.wait(live.device, live.stream, mine.mark)
+                                   : cuda::Status();
 }
 
 // The device to have a result from: rather who makes it than who has a copy, and that only if it is
@@ -215,14 +322,17 @@ std::size_t CudaExecutor::poll(std::span<Finished> out) noexcept { return take(f
 
 void CudaExecutor::look(Tick now) noexcept {
   for (std::size_t i = 0; i < given_.size();) {
-    const std::uint32_t id = given_[i];
-    const Live& live = lives_[id];
-    if (driver_.told(live.device, live.place) != live.ticket) {
-      ++i;
+    const Live& live = lives_[given_[i]];
+    const auto begin = given_.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = std::find_if(begin, given_.end(), [&](std::uint32_t id) {
+      return lives_[id].ticket != live.ticket;  // a run's are together
+    });
+    if (driver_.told(live.device, live.word) != live.ticket) {
+      i += static_cast<std::size_t>(end - begin);
       continue;
     }
-    given_.erase(given_.begin() + static_cast<std::ptrdiff_t>(i));
-    done(id, now);
+    done({begin, end}, now);
+    given_.erase(begin, end);
   }
   look_for_silence(now);
 }
@@ -239,27 +349,69 @@ void CudaExecutor::look_for_silence(Tick now) noexcept {
     if (waits(d)) gpus_[d]->told = now;
 }
 
-void CudaExecutor::done(std::uint32_t id, Tick now) noexcept {
-  const Live& live = lives_[id];
-  Gpu& gpu = *gpus_[live.device];
-  --gpu.busy;
+// When one ended and the next began, nobody told: each took as many times what was expected as all
+// did, after what it had to wait for.
+void CudaExecutor::done(std::span<const std::uint32_t> run, Tick now) noexcept {
+  const Live& first = lives_[run.front()];
+  Gpu& gpu = *gpus_[first.device];
+  gpu.busy -= static_cast<std::uint32_t>(run.size());
   gpu.told = now;
-  if (!live.spoiled)
-    for (const std::uint16_t source : sources(live.issue.what))
-      if (has_chunks(live.issue.what, source))
-        there(index(live.issue.what, source), live.device).sure = true;
-  finish(id, now, live.spoiled);
+  Tick end = first.given;
+  const double times = times_expected(run, now);
+  for (const std::uint32_t id : run) {
+    const Live& live = lives_[id];
+    if (!live.spoiled)
+      for (const std::uint16_t source : sources(live.issue.what))
+        if (has_chunks(live.issue.what, source))
+          there(index(live.issue.what, source), live.device).sure = true;
+    const Tick begin = std::max(end, awaited(live, now));
+    end = std::min<Tick>(now, begin + std::llround(times * expected(live)));
+    finish(id, begin, end, live.spoiled);
+    places_[live.place].told = now;
+  }
 }
 
-void CudaExecutor::finish(std::uint32_t id, Tick now, bool failed) noexcept {
+// With t times what was expected the run ends at the latest, of all its members, of where one
+// began and t times what was expected of it and all behind it. That is now, so t is the least.
+double CudaExecutor::times_expected(std::span<const std::uint32_t> run, Tick now) const {
+  double times = std::numeric_limits<double>::infinity(), left = 0;
+  for (auto id = run.rbegin(); id != run.rend(); ++id) {
+    const Live& live = lives_[*id];
+    left += expected(live);
+    const Tick begin = std::max(live.given, awaited(live, now));
+    times = std::min(times, static_cast<double>(now - begin) / left);
+  }
+  return times;
+}
+
+// When the host heard of the last of what it reads of other runs; of what it has heard of only now,
+// it does not know when that was.
+Tick CudaExecutor::awaited(const Live& live, Tick now) const {
+  Tick last = 0;
+  for (const std::uint16_t source : sources(live.issue.what)) {
+    const Place& its = places_[index(live.issue.what, source)];
+    if (has_chunks(live.issue.what, source) && its.ticket != live.ticket && its.told != now)
+      last = std::max(last, its.told);
+  }
+  return last;
+}
+
+double CudaExecutor::expected(const Live& live) const {
+  const CellBoard& cell = board_[live.issue.what.cell];
+  if (!cell.has_profile()) return 1;
+  const std::uint16_t opcode = cell.graph()[live.issue.what.instruction].opcode;
+  return std::max(cell.on(opcode, board_.devices()[live.device].type).time.mean(), 1.0);
+}
+
+void CudaExecutor::finish(std::uint32_t id, Tick begin, Tick end, bool failed) noexcept {
   const Live& live = lives_[id];
   const bool never = live.cancelled && !live.submitted;
   finished_.push_back({.what = live.issue.what,
                        .count = never ? 0 : live.issue.count,
                        .device = live.device,
-                       .executed = live.given,
-                       .at = now,
-                       .busy = now - live.given,
+                       .executed = begin,
+                       .at = end,
+                       .busy = end - begin,
                        .failed = failed});
   if (places_[live.place].live == id) places_[live.place].live = kNone;
   free_.push_back(id);
@@ -278,7 +430,7 @@ void CudaExecutor::cancel(const InstanceId& what) noexcept {
   lives_[id].cancelled = true;
   if (lives_[id].submitted) return;
   std::erase(waiting_, id);
-  finish(id, driver_.now(), false);
+  finish(id, lives_[id].given, driver_.now(), false);
 }
 
 bool CudaExecutor::lost(const InstanceId& what) const noexcept {
@@ -308,8 +460,8 @@ void CudaExecutor::give_up(std::uint16_t device, Tick now) noexcept {
   for (std::vector<std::uint32_t>* const list : {&waiting_, &given_}) {
     for (const std::uint32_t id : *list)
       if (here(id)) {
-        if (lives_[id].submitted) driver_.release(device, lives_[id].place, lives_[id].ticket);
-        finish(id, now, true);
+        if (lives_[id].submitted) driver_.release(device, lives_[id].word, lives_[id].ticket);
+        finish(id, lives_[id].given, now, true);
       }
     std::erase_if(*list, here);
   }

@@ -3,6 +3,9 @@
 // host's own memory tells when they are done. Within a device, streams wait for each other by
 // events; a result that is needed elsewhere is copied once, behind the word of whoever makes it.
 //
+// Each call of the driver takes the host a microsecond or more. What of one symbol has been issued
+// to one stream therefore is a run: ordered together, with one event and one word for all of it.
+//
 // A device that refuses an order, or has told nothing for too long while it had something to do,
 // has failed: what it had, and what elsewhere waited for copies from it, has to be issued again.
 // It is back when recover() finds that it answers.
@@ -28,8 +31,9 @@ class DeviceWork {
   /// An order to fetch from the host, one for kernels, or one to bring a result to the host.
   enum class Kind : std::uint8_t { Fetch, Kernels, Bring };
   virtual Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept = 0;
-  /// On a stream of the device, which is the thread's current one.
-  virtual cuda::Status launch(const InstanceId& what, std::uint16_t device,
+  /// Instructions of one frame, one after the other, on a stream of the device, which is the
+  /// thread's current one.
+  virtual cuda::Status launch(std::span<const InstanceId> run, std::uint16_t device,
                               cuda::Stream stream) noexcept = 0;
   /// The result, as another device has it, on a stream of the one that needs it.
   virtual cuda::Status copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
@@ -38,13 +42,19 @@ class DeviceWork {
 
 class CudaExecutor final : public Executor {
  public:
-  // A device's streams: what comes from the host, from other devices, and goes to the host; of what
-  // is ready, may wait behind nothing and goes first; those that policies name; and for what others
-  // leave.
-  static constexpr std::uint32_t kFetch = 0, kCopies = 1, kBring = 2, kBringStreams = 4,
-                                 kOwn = kBring + kBringStreams, kOwnStreams = 8,
-                                 kOrdered = kOwn + kOwnStreams, kOrderedStreams = 16,
-                                 kBackground = kOrdered + kOrderedStreams;
+  // A device's streams: what comes from the host and from other devices, and goes to the host; what
+  // is ready, before all others; what policies name; what runs on what those leave.
+  static constexpr std::uint32_t kFetch = 0, kCopies = 1;
+  static constexpr std::uint32_t kBring = 2, kBringStreams = 4;
+  static constexpr std::uint32_t kOwn = kBring + kBringStreams, kOwnStreams = 8;
+  static constexpr std::uint32_t kOrdered = kOwn + kOwnStreams, kOrderedStreams = 16;
+  static constexpr std::uint32_t kBackground = kOrdered + kOrderedStreams;
+  /// Of the ordered ones, that of a policy's stream: spread, since policies count them by cell,
+  /// place in the ring and symbol, and cells begin together.
+  static constexpr std::uint32_t ordered(std::uint16_t stream) {
+    static_assert(kOrderedStreams == 1 << 4);
+    return kOrdered + (std::uint32_t{stream} * 0x9E3779B1U >> (32 - 4));
+  }
   /// What the driver has to have for a scoreboard's cells.
   static cuda::DriverOptions needs(const Scoreboard& board);
 
@@ -76,23 +86,25 @@ class CudaExecutor final : public Executor {
  private:
   static constexpr std::uint32_t kNone = ~0U;
 
-  // An issue that is not finished.
+  // An issue that is not finished. Once submitted: the word in which its run tells that ticket.
   struct Live {
     Issue issue;
     std::uint16_t device = 0;
-    std::uint32_t stream = 0, place = 0, ticket = 0;
+    std::uint32_t stream = 0, place = 0, word = 0, ticket = 0;
     std::uint64_t order = 0;  // in which it was issued
-    bool submitted = false, spoiled = false, cancelled = false;
-    Tick given = 0;  // when it was submitted
+    bool joined = false, submitted = false, spoiled = false, cancelled = false;
+    Tick given = 0;  // when it was issued, then when it was submitted
   };
-  // Where an instance's result is. Copies: from which device, and whether that has been seen done.
+  // Where an instance's result is, and the mark behind which it is there. Copies: from which
+  // device, and whether that has been seen done.
   struct There {
     bool here = false, copied = false, sure = false;
     std::uint16_t from = 0;
-    std::uint32_t stream = 0;
+    std::uint32_t stream = 0, mark = 0;
   };
   struct Place {
-    std::uint32_t generation = 0, live = kNone, ticket = 0;
+    std::uint32_t generation = 0, live = kNone, word = 0, ticket = 0;
+    Tick told = 0;
   };
   enum class Health : std::uint8_t { Up, Down, Answers };
   struct Gpu {
@@ -113,18 +125,30 @@ class CudaExecutor final : public Executor {
   std::span<const std::uint16_t> sources(const InstanceId& what) const;
   bool has_chunks(const InstanceId& what, std::uint16_t instruction) const;
   std::uint32_t stream_for(const Issue& issue, std::uint16_t device);
+  std::uint32_t stream_of_run() const;
 
+  bool in_run(std::uint32_t id) const;
   bool can_submit(const Live& live);
+  bool joins(const Live& live);
+  bool read_outside(std::uint32_t id) const;
+  void gather(std::uint32_t first);
+  void leave(std::span<const std::uint32_t> members);
   void submit_waiting() noexcept;
-  void submit(std::uint32_t id, Tick now) noexcept;
-  cuda::Status order(const Live& live);
+  void submit(Tick now) noexcept;
+  cuda::Status order();
+  cuda::Status launch(std::span<const std::uint32_t> members);
+  bool awaits(const Live& live, std::uint16_t instruction);
+  bool awaits_any(const Live& live);
   cuda::Status bring_here(const Live& live, std::uint16_t instruction);
   std::uint16_t holder(std::uint32_t place) const;
 
   void look(Tick now) noexcept;
   void look_for_silence(Tick now) noexcept;
-  void done(std::uint32_t id, Tick now) noexcept;
-  void finish(std::uint32_t id, Tick now, bool failed) noexcept;
+  void done(std::span<const std::uint32_t> run, Tick now) noexcept;
+  double times_expected(std::span<const std::uint32_t> run, Tick now) const;
+  Tick awaited(const Live& live, Tick now) const;
+  double expected(const Live& live) const;
+  void finish(std::uint32_t id, Tick begin, Tick end, bool failed) noexcept;
   void fail(std::uint16_t device, Tick now) noexcept;
   void give_up(std::uint16_t device, Tick now) noexcept;
   void spoil_readers(std::uint16_t dead) noexcept;
@@ -140,6 +164,8 @@ class CudaExecutor final : public Executor {
   std::vector<Live> lives_;                 // as many as places, each of which has one at most
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> waiting_, given_;  // not submitted, in order; submitted, in order
+  std::vector<std::uint32_t> run_;              // what is about to be submitted
+  std::vector<InstanceId> launched_;            // of it, with one launch
   std::vector<Finished> finished_;
   std::vector<DeviceEvent> events_;
   std::uint32_t ticket_ = ~0U - 100;  // it turns soon, so that this is nothing rare
