@@ -14,6 +14,8 @@ def main() -> None:
 
     status = cli.main()
     if status != _STOPPED:
+        # Python takes its handlers down before the process ends: done is done.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.exit(status)
     try:
         sys.stdout.flush()

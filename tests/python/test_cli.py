@@ -269,6 +269,20 @@ def test_ctrl_c_ends_it_without_a_word_of_python(milliseconds: int) -> None:
         assert (process.returncode, err) == (130, "carillon: stopped\n")
 
 
+def test_ctrl_c_after_the_work_changes_nothing() -> None:
+    """From when Python begins to end, in which it takes its handlers down."""
+    program = """
+import atexit, os, signal, sys
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["carillon", "config", "show", "laptop-8x2"]
+from carillon.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == call("config", "show", "laptop-8x2").stdout.split()
+
+
 def test_doctor_speaks_json_and_its_status_is_the_verdict() -> None:
     done = call("doctor", "--json", "--seconds", "0.2")
     told = Examination.model_validate_json(done.stdout)
