@@ -96,6 +96,8 @@ class Accelerator {
   bool busy() const noexcept;
   /// How often devices failed, and why first; empty: never. When no thread is at it.
   std::string trouble() const { return server_.trouble(); }
+  /// Likewise: false when what devices use must not be freed.
+  bool devices_at_rest() { return server_.at_rest(); }
 
  private:
   frame::GpuServer server_;

@@ -221,6 +221,9 @@ Station::~Station() {
   for (auto& loop : loops_) loop->stop();
   for (auto& thread : threads_)
     if (thread.joinable()) thread.join();
+  // A GPU that hangs may still read where a card received.
+  if (accelerator_ && !accelerator_->devices_at_rest())
+    for (const auto& cell : cells_) cell->link().baseband->receive_in_host();
 }
 
 void Station::make_loops() {

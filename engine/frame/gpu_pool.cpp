@@ -115,15 +115,18 @@ GpuServer::~GpuServer() {
   left.push_back({std::move(place_), std::move(driver_), std::move(cells_)});
 }
 
-// To free what a device uses waits for it, and for one that hangs it may wait for ever.
-bool GpuServer::at_rest() const {
+bool GpuServer::at_rest() {
+  if (at_rest_) return *at_rest_;
   const Tick until = now() + 2 * kSecond;
-  for (std::uint16_t d = 0; d < driver_->devices(); ++d)
-    while (driver_->revive(d).code() == cuda::kNotReady.code()) {
-      if (now() > until) return false;
-      sleep_until(now() + kMillisecond);
-    }
-  return true;
+  const auto busy = [&](std::uint16_t d) {
+    return driver_->revive(d).code() == cuda::kNotReady.code();
+  };
+  at_rest_ = true;
+  for (std::uint16_t d = 0; d < driver_->devices(); ++d) {
+    while (busy(d) && now() < until) sleep_until(now() + kMillisecond);
+    if (busy(d)) at_rest_ = false;
+  }
+  return *at_rest_;
 }
 
 std::string GpuServer::trouble() const {

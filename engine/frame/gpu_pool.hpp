@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,10 +78,11 @@ class GpuServer {
   void recover() noexcept { executor_->recover(); }
   /// How often devices failed, and why first; empty: never.
   std::string trouble() const;
+  /// At the end: whether devices have ended what they had, for which it waits 2 s, once. What one
+  /// that has not still uses must not be freed: to do so might wait for it for ever.
+  bool at_rest();
 
  private:
-  bool at_rest() const;
-
   std::vector<PoolGraph> graphs_;  // [cell]
   std::vector<runtime::Arrivals> arrivals_;
   std::unique_ptr<runtime::Policy> policy_;
@@ -92,6 +94,7 @@ class GpuServer {
   std::unique_ptr<runtime::Scheduler> scheduler_;
   std::vector<std::vector<std::uint16_t>> received_, stores_;  // [cell]; of a symbol its Store
   std::vector<std::uint32_t> ones_;
+  std::optional<bool> at_rest_;
 };
 
 }  // namespace carillon::frame

@@ -135,6 +135,7 @@ TEST(Accelerator, LeavesADeviceThatHangsForGood) {
     fate.join();
     rig.finish();
     EXPECT_GT(rig.baseband->frames_handed_back(), 0U);
+    EXPECT_FALSE(rig.accelerator->devices_at_rest());
     test::expect_conservation(rig);
   }
   EXPECT_EQ(test::WorkingGpus::there_are, before + 1);
