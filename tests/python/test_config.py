@@ -161,6 +161,12 @@ def test_a_contradiction_found_by_the_engine_is_told_with_its_line(
     assert any(p.startswith(f"my.yaml:{line}: {key} ") for p in problems(text, check=True))
 
 
+@pytest.mark.parametrize("where", ["host", "gpu", "auto"])
+def test_samples_may_be_received_anywhere(where: str) -> None:
+    text = f"fronthaul: {{kind: udp, receive: {where}}}\nruntime: {{gpus: 1}}"
+    assert parse_cell(text, "my.yaml", check=True).cell.fronthaul.receive == where
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

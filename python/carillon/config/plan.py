@@ -10,6 +10,7 @@ from carillon.config.models import Cell, Grant
 
 _BESIDE_THE_FRAME = ("radio", "fronthaul", "runtime")
 _FOR_PEOPLE = ("name", "description")
+_ZERO_IS_AUTO = ("base_graph", "lifting")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ def _lines(prefix: str, value: Any) -> Iterator[str]:
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from _lines(f"{prefix}.{name}", getattr(value, name))
+    elif value == "auto" and prefix.rpartition(".")[2] in _ZERO_IS_AUTO:
+        yield f"{prefix} = 0"
     else:
         yield f"{prefix} = {_text(value)}"
 
@@ -52,7 +55,7 @@ def _text(value: Any) -> str:
         return " ".join(map(_text, value))
     if isinstance(value, float):
         return f"{value:.17g}"
-    return "0" if value == "auto" else str(value)
+    return str(value)
 
 
 def _seven(grant: Grant) -> tuple[int, ...]:
