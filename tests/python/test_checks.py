@@ -4,6 +4,7 @@ import json
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -157,6 +158,24 @@ def test_a_gpu_check_that_cannot_build_says_why(
     assert "no compiler for GPUs" in result.stdout
     assert '"status": 3' in (tmp_path / "out" / "check.json").read_text()
     assert run("gpu-check", "--folder", tool).returncode == 2  # it is a file
+
+
+def test_ctrl_c_ends_a_gpu_check_with_what_is_known(tmp_path: Path) -> None:
+    tool = write(tmp_path / "bin" / "cmake", "#!/bin/sh\nsleep 60\n")
+    tool.chmod(0o755)
+    path = {"PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
+    words = [sys.executable, str(ROOT / "scripts" / "gpu-check"), "--folder", str(tmp_path / "out")]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | path
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(9) == "configure"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    known = tmp_path / "out" / "check.json"
+    assert (process.returncode, err) == (130, "")
+    assert out.endswith(f"stopped; what is known: {known}\n")
+    assert json.loads(known.read_text())["steps"][-1]["why"] == "stopped"
 
 
 def test_what_the_sanitizer_is_spared_is_a_test() -> None:
