@@ -49,7 +49,7 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_simulated_frame_alone_takes_the_sum_along_its_critical_path(tmp_path: Path) -> None:
     known = profile.load(saved(tmp_path, gpu.bench(gpu.cell("64x16-uplink", None))))
-    (found,) = profile.forecasts(known)
+    (found,) = profile.forecasts(known, tmp_path)
     copies = (14 * gpu.SAMPLES + gpu.DATA) / gpu.LINK / 1e3  # one after the other
     kernels = sum(gpu.TIMES[op] for op in ("UplinkFft", "EqualizeDemodulate", "Decode"))
     expected = copies + kernels + sum(gpu.HOST.values())
@@ -58,7 +58,7 @@ def test_a_simulated_frame_alone_takes_the_sum_along_its_critical_path(tmp_path:
 
 def test_a_simulated_downlink_frame_alone_does_too(tmp_path: Path) -> None:
     known = profile.load(saved(tmp_path, gpu.bench(gpu.cell("64x16-downlink", None))))
-    (found,) = profile.forecasts(known)
+    (found,) = profile.forecasts(known, tmp_path)
     copies = (1 + 13) * gpu.SAMPLES / gpu.LINK / 1e3  # the pilots', then what is sent
     kernels = sum(gpu.TIMES[op] for op in ("PilotFft", "ZeroForce", "Precode", "Ifft"))
     expected = copies + kernels + sum(gpu.HOST.values())
@@ -68,7 +68,7 @@ def test_a_simulated_downlink_frame_alone_does_too(tmp_path: Path) -> None:
 def test_slower_kernels_make_a_slower_frame(tmp_path: Path) -> None:
     slow = gpu.TIMES | {"Decode": gpu.TIMES["Decode"] + 100}
     cells = [gpu.cell("64x16-uplink", None), gpu.cell("64x16-uplink", None, slow)]
-    quick, late = profile.forecasts(profile.load(saved(tmp_path, gpu.bench(*cells))))
+    quick, late = profile.forecasts(profile.load(saved(tmp_path, gpu.bench(*cells))), tmp_path)
     assert late.simulated - quick.simulated == pytest.approx(100, rel=0.01)
 
 
@@ -303,6 +303,26 @@ def test_calibrating_without_frames_says_that_none_were_measured(tmp_path: Path)
     assert result.returncode == 1
     assert "not measured" in result.stdout
     assert (tmp_path / "device-profile.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ((0, "frame_us", "mean"), 0, "cells[0].frame_us"),
+        ((0, "format"), "cell.antennas = 0\n", "cells[0] cannot be simulated: cell.antennas is 0"),
+        ((0, "opcodes"), [], "cells[0].opcodes"),
+    ],
+)
+def test_of_a_cell_that_cannot_be_simulated_no_profile_is_made(
+    tmp_path: Path, path: tuple[str | int, ...], value: object, message: str
+) -> None:
+    file = tmp_path / "kernels.json"
+    gpu.write(file, changed(gpu.bench(gpu.cell("64x16-uplink", 200.0)), (("cells", *path), value)))
+    result = call("calibrate", "--gpu", str(file))
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert message in result.stderr
+    assert not (tmp_path / "device-profile.json").exists()
 
 
 def test_a_cell_and_a_gpu_are_not_calibrated_at_once(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def calibrate(bench: Path, output: Path | None, *, as_json: bool) -> bool:
     profile = profiles.of_bench(bench)
     file = output or bench.with_name("device-profile.json")
     check_writable(file)
+    found = profiles.forecasts(profile, bench)
     profiles.save(profile, file)
-    found = profiles.forecasts(profile)
     console = Console(stderr=as_json, highlight=False, markup=False)
     if as_json:
         told = {"profile": profiles.described(profile), "frames": rows(found)}

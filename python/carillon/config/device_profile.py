@@ -47,7 +47,7 @@ class FrameTimes(Base):
     """Whole frames one after the other, copies with them, by the host's clock."""
 
     frames: int = key(..., "How many.", ge=1)
-    mean: float = key(..., "Of all.", "µs", ge=0, le=1e6)
+    mean: float = key(..., "Of all.", "µs", ge=1e-3, le=1e6)
     p50: float = key(..., "The median.", "µs", ge=0, le=1e6)
     p99: float = key(..., "The 99th percentile.", "µs", ge=0, le=1e6)
     p9999: float | None = key(None, "99.99th; null below 20 000 frames.", "µs", ge=0, le=1e6)

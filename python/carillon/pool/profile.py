@@ -309,13 +309,20 @@ class Forecast:
         return None if self.error is None else abs(self.error) <= NEAR
 
 
-def forecasts(profile: DeviceProfile) -> list[Forecast]:
-    """Of every cell, by a frame that has the simulated device for itself.
+def forecasts(profile: DeviceProfile, file: Path) -> list[Forecast]:
+    """Of every cell, by a frame that has the simulated device for itself; raises ConfigError.
 
     Opcodes' times have the gaps between launches in them, and the frame that was measured is one
     launch: so it costs the host one launch and one notice.
     """
-    return [_forecast(profile, cell) for cell in profile.cells]
+    found = []
+    for place, cell in enumerate(profile.cells):
+        try:
+            found.append(_forecast(profile, cell))
+        except ValueError as error:  # a cell that is none, or has not all its opcodes
+            message = f"cannot be simulated: {error}"
+            raise ConfigError([Problem(str(file), 0, f"cells[{place}]", message)]) from None
+    return found
 
 
 def _forecast(profile: DeviceProfile, cell: ProfileCell) -> Forecast:
