@@ -78,7 +78,8 @@ def demo(
 ) -> None:
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
-    Ctrl-C ends it early, with the report. Status 77, of --device cuda: there is no GPU.
+    Ctrl-C ends it early, with the report. Status 77, of --device cuda, which has
+    never met a GPU: there is none.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells

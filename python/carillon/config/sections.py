@@ -144,7 +144,7 @@ class Runtime(Base):
     gpus: int = key(
         0,
         "GPUs, at most, that work on whole frames; the cores do what these have no room for or "
-        "cannot finish. 0: none.",
+        "cannot finish. 0: none. Never met a GPU.",
         ge=0,
         le=32,
     )
