@@ -1,5 +1,7 @@
 // The executor's scenarios where the driver itself is imaginary, and what needs no others.
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "runtime/cuda_executor_scenarios.inl"
 #include "support/fake_gpus.hpp"
@@ -30,21 +32,28 @@ TEST(CudaExecutor, SpreadsCellsAndSymbolsOverStreams) {
   }
 }
 
-// Two kernels of a symbol, of 1 and 3 µs, take 8 together; the second waits for another symbol's.
-class OneRun : public testing::Test {
+// Kernel 0 of one symbol and 1 and 2 of another, in streams of their own; expected to take 1, 1 and
+// 3 µs.
+class TwoSymbols : public testing::Test {
  protected:
-  static Graph graph() {
+  using Edges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+
+  explicit TwoSymbols(const Edges& edges) : cells_(plans(edges)) {
+    std::vector<OnType> profile(3);
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      profile[i].time.start(i == 2 ? 3000 : 1000);
+      board_[0].status(0, i).chunks = 1;
+    }
+    board_[0].set_profile(std::move(profile), 1e6);
+  }
+  static std::vector<CellPlan> plans(const Edges& edges) {
     GraphBuilder builder;
     for (std::uint16_t opcode = 0; opcode < 3; ++opcode)
       builder.add({.opcode = opcode, .step = std::uint16_t{opcode != 0}});
-    builder.depend(1, 2);
-    builder.depend(0, 2);
-    return std::move(*builder.build().graph);
-  }
-  static std::vector<CellPlan> plans() {
+    for (const auto& [from, to] : edges) builder.depend(from, to);
     const Work kernel{.footprint = {.ctas = 1}, .output = 1};
     std::vector<CellPlan> plans;
-    plans.push_back({graph(), {kernel, kernel, kernel}});
+    plans.push_back({std::move(*builder.build().graph), {kernel, kernel, kernel}});
     return plans;
   }
   std::vector<CellBoard> boards() const {
@@ -53,21 +62,6 @@ class OneRun : public testing::Test {
     return boards;
   }
 
-  OneRun() {
-    std::vector<OnType> profile(3);
-    for (std::uint16_t i = 0; i < 3; ++i) {
-      profile[i].time.start(i == 2 ? 3000 : 1000);
-      board_[0].status(0, i).chunks = 1;
-    }
-    board_[0].set_profile(std::move(profile), 1e6);
-    issue(0);
-    executor_.flush();
-    finish();
-    begin_ = gpus_.time();
-    issue(1);
-    issue(2);
-    executor_.flush();
-  }
   void issue(std::uint16_t instruction) {
     Issue issue;
     issue.what.instruction = instruction;
@@ -79,6 +73,39 @@ class OneRun : public testing::Test {
   void finish() {
     while (gpus_.step()) {
     }
+  }
+
+  const std::vector<CellPlan> cells_;
+  Scoreboard board_{boards(), 1};
+  test::FakeGpus gpus_{1, CudaExecutor::needs(board_), 1};
+  Sums work_{cells_, 1, gpus_};
+  CudaExecutor executor_{board_, gpus_, work_, {}};
+};
+
+// Who reads of a symbol's middle need not wait for its end.
+class Cut : public TwoSymbols {
+ protected:
+  Cut() : TwoSymbols({{1, 2}, {1, 0}}) {}
+};
+
+TEST_F(Cut, IsBehindWhatOthersRead) {
+  for (const std::uint16_t i : {std::uint16_t{1}, std::uint16_t{2}, std::uint16_t{0}}) issue(i);
+  executor_.flush();
+  EXPECT_EQ(work_.launches(), 3U);
+  EXPECT_EQ(gpus_.records(), 1U);
+}
+
+// Both kernels of a symbol take 8 µs together; the second waits for the other symbol's.
+class OneRun : public TwoSymbols {
+ protected:
+  OneRun() : TwoSymbols({{1, 2}, {0, 2}}) {
+    issue(0);
+    executor_.flush();
+    finish();
+    begin_ = gpus_.time();
+    issue(1);
+    issue(2);
+    executor_.flush();
   }
   // What the host hears of when so much time has passed.
   std::vector<Finished> heard(Tick at) {
@@ -93,42 +120,28 @@ class OneRun : public testing::Test {
     EXPECT_EQ(of.at - begin_, end) << of.what.instruction;
     EXPECT_EQ(of.busy, end - begin) << of.what.instruction;
   }
+  // The host hears of the other symbol, then of both kernels: the first took twice what was
+  // expected, as did the second, which began then.
+  void expect_twice(Tick other, Tick end, Tick second) {
+    EXPECT_EQ(heard(other).size(), 1U);
+    finish();
+    const std::vector<Finished> run = heard(end);
+    ASSERT_EQ(run.size(), 2U);
+    expect(run[0], 0, 2000);
+    expect(run[1], second, end);
+  }
 
-  const std::vector<CellPlan> cells_ = plans();
-  Scoreboard board_{boards(), 1};
-  test::FakeGpus gpus_{1, CudaExecutor::needs(board_), 1};
-  Sums work_{cells_, 1, gpus_};
-  CudaExecutor executor_{board_, gpus_, work_, {}};
   Tick begin_ = 0;
 };
 
 TEST_F(OneRun, SharesItsTimeOutAsItWasExpected) {
   EXPECT_EQ(work_.launches(), 3U);  // one waits
-  EXPECT_EQ(heard(0).size(), 1U);
-  finish();
-  const std::vector<Finished> run = heard(8000);
-  ASSERT_EQ(run.size(), 2U);
-  expect(run[0], 0, 2000);
-  expect(run[1], 2000, 8000);
+  expect_twice(0, 8000, 2000);
 }
 
-TEST_F(OneRun, CountsNoWaiting) {
-  EXPECT_EQ(heard(20'000).size(), 1U);
-  finish();
-  const std::vector<Finished> run = heard(26'000);
-  ASSERT_EQ(run.size(), 2U);
-  expect(run[0], 0, 2000);  // twice what was expected, as what waited
-  expect(run[1], 20'000, 26'000);
-}
+TEST_F(OneRun, CountsNoWaiting) { expect_twice(20'000, 26'000, 20'000); }
 
-TEST_F(OneRun, MayHaveFoundThereWhatItWouldWaitFor) {
-  EXPECT_EQ(heard(1000).size(), 1U);
-  finish();
-  const std::vector<Finished> run = heard(8000);
-  ASSERT_EQ(run.size(), 2U);
-  expect(run[0], 0, 2000);
-  expect(run[1], 2000, 8000);
-}
+TEST_F(OneRun, MayHaveFoundThereWhatItWouldWaitFor) { expect_twice(1000, 8000, 2000); }
 
 // The end of what it waited for is told with its own: when that was, nobody knows.
 TEST_F(OneRun, EndsWithWhatItWaitedFor) {

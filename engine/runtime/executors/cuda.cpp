@@ -68,10 +68,6 @@ std::uint32_t CudaExecutor::place_of(const InstanceId& what, std::uint16_t instr
   return place;
 }
 
-std::span<const std::uint16_t> CudaExecutor::sources(const InstanceId& what) const {
-  return board_[what.cell].graph()[what.instruction].sources;
-}
-
 bool CudaExecutor::has_chunks(const InstanceId& what, std::uint16_t instruction) const {
   return board_[what.cell].status(what.slot, instruction).chunks != 0;
 }
@@ -108,7 +104,6 @@ bool CudaExecutor::in_run(std::uint32_t id) const { return id != kNone && lives_
 bool CudaExecutor::can_submit(const Live& live) {
   const InstanceId& what = live.issue.what;
   for (const std::uint16_t source : sources(what)) {
-    if (!has_chunks(what, source)) continue;
     const std::uint32_t place = place_of(what, source);
     if (holder(place) == gpus_.size() && !in_run(places_[place].live)) return false;
     if (live.issue.background && places_[place].live != kNone) return false;
@@ -239,8 +234,7 @@ cuda::Status CudaExecutor::order() {
       launched = i;
     }
     for (const std::uint16_t source : sources(live.issue.what))
-      if (has_chunks(live.issue.what, source))
-        if (const cuda::Status s = bring_here(live, source); !s.ok()) return s;
+      if (const cuda::Status s = bring_here(live, source); !s.ok()) return s;
     There& mine = there(live.place, live.device);
     // A copy that was spoiled may still be on its way to where this writes.
     if (mine.copied && !mine.sure)
@@ -275,9 +269,8 @@ bool CudaExecutor::awaits(const Live& live, std::uint16_t instruction) {
 bool CudaExecutor::awaits_any(const Live& live) {
   const There& old = there(live.place, live.device);
   return (old.copied && !old.sure) ||
-         std::ranges::any_of(sources(live.issue.what), [&](std::uint16_t source) {
-           return has_chunks(live.issue.what, source) && awaits(live, source);
-         });
+         std::ranges::any_of(sources(live.issue.what),
+                             [&](std::uint16_t source) { return awaits(live, source); });
 }
 
 // The live's stream goes on when the result is on its device.
@@ -362,8 +355,7 @@ void CudaExecutor::done(std::span<const std::uint32_t> run, Tick now) noexcept {
     const Live& live = lives_[id];
     if (!live.spoiled)
       for (const std::uint16_t source : sources(live.issue.what))
-        if (has_chunks(live.issue.what, source))
-          there(index(live.issue.what, source), live.device).sure = true;
+        there(index(live.issue.what, source), live.device).sure = true;
     const Tick begin = std::max(end, awaited(live, now));
     end = std::min<Tick>(now, begin + std::llround(times * expected(live)));
     finish(id, begin, end, live.spoiled);
@@ -390,8 +382,7 @@ Tick CudaExecutor::awaited(const Live& live, Tick now) const {
   Tick last = 0;
   for (const std::uint16_t source : sources(live.issue.what)) {
     const Place& its = places_[index(live.issue.what, source)];
-    if (has_chunks(live.issue.what, source) && its.ticket != live.ticket && its.told != now)
-      last = std::max(last, its.told);
+    if (its.ticket != live.ticket && its.told != now) last = std::max(last, its.told);
   }
   return last;
 }
@@ -474,7 +465,6 @@ void CudaExecutor::spoil_readers(std::uint16_t dead) noexcept {
     Live& live = lives_[id];
     if (live.device == dead) continue;
     for (const std::uint16_t source : sources(live.issue.what)) {
-      if (!has_chunks(live.issue.what, source)) continue;
       const std::uint32_t place = index(live.issue.what, source);
       There& mine = there(place, live.device);
       if (mine.copied && !mine.sure && !there(place, mine.from).here) mine.here = false;

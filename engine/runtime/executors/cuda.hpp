@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -122,7 +123,11 @@ class CudaExecutor final : public Executor {
     return there_[std::size_t{place} * gpus_.size() + device];
   }
   std::uint32_t place_of(const InstanceId& what, std::uint16_t instruction);
-  std::span<const std::uint16_t> sources(const InstanceId& what) const;
+  // What an instruction reads, of what its frame has.
+  auto sources(const InstanceId& what) const {
+    return std::span(board_[what.cell].graph()[what.instruction].sources) |
+           std::views::filter([this, &what](std::uint16_t s) { return has_chunks(what, s); });
+  }
   bool has_chunks(const InstanceId& what, std::uint16_t instruction) const;
   std::uint32_t stream_for(const Issue& issue, std::uint16_t device);
   std::uint32_t stream_of_run() const;
