@@ -23,8 +23,8 @@ constexpr int kChains = 12;
 
 // The loops of peaks.inl, compiled for one instruction set; each does kRounds * kChains operations.
 struct PeakLoops {
-  double lanes;               // bytes in a vector
-  PeakLoop fp32, fp16, int8;  // fp16 is null where there is none
+  double lanes;                      // bytes in a vector
+  PeakLoop fp32, fp16, int16, int8;  // fp16 is null where there is none
   std::array<std::pair<const char*, PeakLoop>, 4> single;
   std::array<PeakLoop, 2> edges;  // two ways; the faster one counts
   void (*read)(const std::int8_t* from, std::size_t bytes);
@@ -36,6 +36,8 @@ struct PeakLoops {
 //
 #include "phy/ldpc/bytes.inl"
 //
+#include "phy/simd/int16_pairs.inl"
+//
 #include "support/peaks.inl"
 //
 #include "phy/simd/end.inl"
@@ -44,6 +46,8 @@ struct PeakLoops {
 //
 #include "phy/ldpc/bytes.inl"
 //
+#include "phy/simd/int16_pairs.inl"
+//
 #include "support/peaks.inl"
 //
 #include "phy/simd/end.inl"
@@ -51,6 +55,8 @@ struct PeakLoops {
 #include "phy/simd/avx512fp16_begin.inl"
 //
 #include "phy/ldpc/bytes.inl"
+//
+#include "phy/simd/int16_pairs.inl"
 //
 #include "support/peaks.inl"
 //
@@ -165,6 +171,8 @@ double peak_fp16(Isa isa) {
   return loops.fp16 == nullptr ? 0 : rate(loops.fp16) * 2 * loops.lanes / 2;
 }
 
+double peak_int16(Isa isa) { return rate(loops_of(isa).int16) * 2 * loops_of(isa).lanes / 2; }
+
 double peak_int8(Isa isa) { return rate(loops_of(isa).int8) * loops_of(isa).lanes; }
 
 double peak_edges(Isa isa) {
@@ -200,6 +208,7 @@ void run(Bench& bench) {
     peak("fp32", "operation", {.flops = 1}, [&] { return peak_fp32(isa); });
     if (loops.fp16 != nullptr)
       peak("fp16", "operation", {.half_flops = 1}, [&] { return peak_fp16(isa); });
+    peak("int16", "operation", {.int16_ops = 1}, [&] { return peak_int16(isa); });
     peak("int8", "operation", {.int8_ops = 1}, [&] { return peak_int8(isa); });
     for (const auto& [name, loop] : loops.single)
       peak(name, "operation", {.int8_ops = 1}, [&] { return rate(loop) * loops.lanes; });

@@ -1,5 +1,5 @@
 // Loops that keep a core's arithmetic busy and nothing else. Included inside an instruction set's
-// namespace (phy/simd/*_begin.inl), after phy/ldpc/bytes.inl.
+// namespace (phy/simd/*_begin.inl), after phy/ldpc/bytes.inl and phy/simd/int16_pairs.inl.
 
 namespace {
 
@@ -41,6 +41,7 @@ CARILLON_LOOP(fused_fp16, _mm512_set1_ph(static_cast<_Float16>(0.5F)),
 #else
 constexpr bench::PeakLoop fused_fp16 = nullptr;
 #endif
+CARILLON_LOOP(add_int16_pairs, Vi{} + 0x30005, add_pairs(v, v, other))
 CARILLON_LOOP(add, broadcast_byte(3), v + other)
 CARILLON_LOOP(add_one_saturated, broadcast_byte(3), add_saturated(v, other))
 CARILLON_LOOP(take_smaller, broadcast_byte(3), smaller(v, other))
@@ -107,6 +108,7 @@ constexpr bench::PeakLoops kPeakLoops = {
     .lanes = kByteLanes,
     .fp32 = fused_fp32,
     .fp16 = fused_fp16,
+    .int16 = add_int16_pairs,
     .int8 = add,
     .single = {{{"vpaddsb", add_one_saturated},
                 {"vpminub", take_smaller},

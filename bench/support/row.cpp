@@ -22,6 +22,8 @@ void text(const char* key, std::string_view value) {
   std::printf(", \"%s\": \"%.*s\"", key, static_cast<int>(value.size()), value.data());
 }
 
+double operations(const Work& work) { return work.flops + work.half_flops + work.int16_ops; }
+
 // The least time of an item, and the limit that says so.
 void limit(const char* key, const char* of_key, const Bound& bound) {
   number(key, bound.ns, bound.ns > 0);
@@ -54,7 +56,7 @@ void Row::print_json() const {
   text("per", case_.per);
   number("ns", ns_);
   number("median_ns", median_ns_);
-  number("gflops", (work.flops + work.half_flops) / ns_, work.flops + work.half_flops > 0);
+  number("gflops", operations(work) / ns_, operations(work) > 0);
   number("gops", work.int8_ops / ns_, work.int8_ops > 0);
   number("gbytes", work.read_bytes / ns_, work.read_bytes > 0);
   number("mbps", work.bits / ns_ * 1e3, work.bits > 0);
@@ -87,7 +89,7 @@ void Row::print_text() const {
   const auto rate = [&](double amount, double scale, const char* unit) {
     if (amount > 0) std::printf(" %8.1f %s", amount / ns_ * scale, unit);
   };
-  rate(work.flops + work.half_flops, 1, "GFLOP/s");
+  rate(operations(work), 1, work.int16_ops > 0 ? "Gop/s" : "GFLOP/s");
   rate(work.int8_ops, 1, "Gop/s");
   rate(work.read_bytes, 1, "GB/s");
   rate(work.bits, 1e3, "Mb/s");

@@ -8,7 +8,8 @@
 namespace carillon {
 
 /// Instruction-set tiers that kernels are compiled for, in ascending order.
-/// Avx2 is x86-64-v3; Avx512 is x86-64-v4 plus VBMI; Avx512Fp16 adds half-precision arithmetic.
+/// Avx2 is x86-64-v3; Avx512 is x86-64-v4 plus VBMI and VNNI; Avx512Fp16 adds half-precision
+/// arithmetic.
 enum class Isa : std::uint8_t { Avx2, Avx512, Avx512Fp16 };
 
 std::string_view to_string(Isa isa);

@@ -19,7 +19,7 @@ enum class ModulationChoice : std::uint8_t { Qpsk, Qam16, Qam64, Qam256 };
 enum class McsTable : std::uint8_t { None, Qam64, Qam256, LowSe };
 enum class GrantKind : std::uint8_t { Full, RoundRobin, List };
 enum class Direction : std::uint8_t { Uplink, Downlink };
-enum class Precision : std::uint8_t { Fastest, Fp32, Fp16 };
+enum class Precision : std::uint8_t { Fastest, Fp32, Fp16, Int16 };
 
 struct Numerology {
   std::uint32_t fft_size = 512;
@@ -55,8 +55,8 @@ struct Pilots {
   }
 };
 
-/// Which linear detector, how many neighbouring subcarriers share one, and what it and the received
-/// symbols are kept in; see Pipeline::uses_half for the fastest.
+/// Which linear detector, how many neighbouring subcarriers share one, and what numbers it is
+/// applied in; see Pipeline::uplink_precision for the fastest.
 struct Combiner {
   phy::Detector kind = phy::Detector::ZeroForcing;
   std::uint32_t group = 16;
@@ -218,7 +218,7 @@ struct EnumNames<frame::GrantKind> {
 };
 template <>
 struct EnumNames<frame::Precision> {
-  static constexpr std::array<std::string_view, 3> value{"fastest", "fp32", "fp16"};
+  static constexpr std::array<std::string_view, 4> value{"fastest", "fp32", "fp16", "int16"};
 };
 template <>
 struct EnumNames<phy::Detector> {

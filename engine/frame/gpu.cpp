@@ -56,8 +56,7 @@ bool in_half(const Frame& frame, Direction direction) {
   if (f.combiner.precision != Precision::Fastest) return f.combiner.precision == Precision::Fp16;
   const auto blocks = frame.transport_blocks(direction);
   return !blocks.empty() && std::ranges::all_of(blocks, [&](const TransportBlock& block) {
-    return phy::half_suffices(f.antennas, f.users, frame.plan(block).modulation(),
-                              phy::HalfSums::Single);
+    return phy::suffices(phy::Rounding::Half, f.antennas, f.users, frame.plan(block).modulation());
   });
 }
 

@@ -46,18 +46,28 @@ struct Sizes {
     downlink_symbols = downlink * tiles * f.users;
     downlink_grid = downlink * tiles * stride;
     weights = tiles * f.users * stride;
-    half_scale = tiles * f.users;
     post_noise = tiles * f.users * kTileLanes;
     antenna_power = csi_tiles * f.antennas;
+    shared = f.combiner.group == 16;
+    rows = tiles * f.users;
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
-  std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
+  std::size_t weights, post_noise, antenna_power;                 // of Combiners
+
+  std::size_t scale(Precision precision) const {  // of Combiners
+    return precision == Precision::Int16 && !shared ? rows * kTileLanes : rows;
+  }
+
+ private:
+  bool shared;
+  std::size_t rows;
 };
 
-bool keeps_single(const Frame& frame, bool half) {
-  return !half || !frame.symbols_of(SymbolKind::Downlink).empty();
-}
+bool sends(const Frame& frame) { return !frame.symbols_of(SymbolKind::Downlink).empty(); }
+
+/// Sharing an integer's conversion, fewer users gain nothing (docs/performance.md).
+constexpr std::uint32_t kUsersForIntegers = 8;
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
 // whatever the others hold.
@@ -75,8 +85,9 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       csi_tiles_(
           phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
       source_(options.source),
-      half_(source_ == nullptr && uses_half(frame, options.isa)),
-      single_(keeps_single(frame, half_)),
+      precision_(uplink_precision(frame, options.isa, source_ == nullptr)),
+      sends_(sends(frame)),
+      single_(precision_ == Precision::Fp32 || sends_),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -94,7 +105,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)
-    workers_.push_back(std::make_unique<Worker>(frame_, !single_));
+    workers_.push_back(std::make_unique<Worker>(frame_, precision_, sends_));
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
     const runtime::Instruction& instruction = graph_.graph[i];
     const bool brings = graph_.bring[instruction.step] == i;
@@ -114,7 +125,7 @@ void Pipeline::allocate(FrameSlot& s) const {
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
   const Sizes sizes(frame_);
   s.samples.resize(frame_.symbols().size() * antennas_);
-  if (half_)
+  if (precision_ == Precision::Fp16)
     s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
   else
     s.grid = AlignedArray<phy::Tile>(sizes.grid);
@@ -137,11 +148,16 @@ void Pipeline::allocate(FrameSlot& s) const {
 void Pipeline::allocate(Combiners& c) const {
   const Sizes sizes(frame_);
   const bool shared = group() == 16;
-  if (single_ && shared) c.scalars = AlignedArray<phy::Complex>(sizes.weights);
-  if (single_ && !shared) c.tiles = AlignedArray<phy::Tile>(sizes.weights);
-  if (half_ && shared) c.half_scalars = AlignedArray<phy::HalfComplex>(sizes.weights);
-  if (half_ && !shared) c.half_tiles = AlignedArray<phy::HalfTile>(sizes.weights);
-  if (half_) c.half_scale = AlignedArray<float>(sizes.half_scale);
+  const auto keep = [&]<typename S, typename T>(AlignedArray<S>& scalars, AlignedArray<T>& tiles) {
+    if (shared)
+      scalars = AlignedArray<S>(sizes.weights);
+    else
+      tiles = AlignedArray<T>(sizes.weights);
+  };
+  if (single_) keep(c.scalars, c.tiles);
+  if (precision_ == Precision::Fp16) keep(c.half_scalars, c.half_tiles);
+  if (precision_ == Precision::Int16) keep(c.int16_scalars, c.int16_tiles);
+  if (precision_ != Precision::Fp32) c.scale = AlignedArray<float>(sizes.scale(precision_));
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
@@ -213,26 +229,36 @@ std::uint32_t Pipeline::sampled_tile(std::uint64_t frame, std::uint32_t symbol) 
   return static_cast<std::uint32_t>((frame * 7 + symbol) % frame_.tiles());
 }
 
-bool Pipeline::uses_half(const Frame& frame, Isa isa) {
-  const Precision wanted = frame.format().combiner.precision;
-  if (wanted != Precision::Fastest) return wanted == Precision::Fp16;
-  const auto blocks = frame.transport_blocks(Direction::Uplink);
+Precision Pipeline::uplink_precision(const Frame& frame, Isa isa, bool samples) {
   const auto& f = frame.format();
-  return isa == Isa::Avx512Fp16 && std::all_of(blocks.begin(), blocks.end(), [&](const auto& tb) {
-           return phy::half_suffices(f.antennas, f.users, frame.plan(tb).modulation());
-         });
+  const Precision wanted = f.combiner.precision;
+  const auto suffices = [&](phy::Rounding rounding) {
+    return std::ranges::all_of(frame.transport_blocks(Direction::Uplink), [&](const auto& tb) {
+      return phy::suffices(rounding, f.antennas, f.users, frame.plan(tb).modulation());
+    });
+  };
+  if (wanted == Precision::Fp16) return samples ? Precision::Fp16 : Precision::Fp32;
+  if (wanted != Precision::Fastest) return wanted;
+  if (isa == Isa::Avx512Fp16 && samples && suffices(phy::Rounding::HalfSums))
+    return Precision::Fp16;
+  return isa != Isa::Avx2 && f.users >= kUsersForIntegers && suffices(phy::Rounding::Int16)
+             ? Precision::Int16
+             : Precision::Fp32;
 }
 
 std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const auto& f = frame.format();
   const Sizes s(frame);
-  const bool shared = f.combiner.group == 16, half = uses_half(frame, isa);
+  const bool shared = f.combiner.group == 16;
+  const Precision precision = uplink_precision(frame, isa);
   std::uint64_t combiners = (s.post_noise + s.antenna_power) * sizeof(float);
-  if (keeps_single(frame, half))
+  if (precision == Precision::Fp32 || sends(frame))
     combiners += s.weights * (shared ? sizeof(phy::Complex) : sizeof(phy::Tile));
-  if (half)
+  static_assert(sizeof(phy::Int16Tile) == sizeof(phy::HalfTile));
+  if (precision != Precision::Fp32)
     combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
-                 s.half_scale * sizeof(float);
+                 s.scale(precision) * sizeof(float);
+  const bool half = precision == Precision::Fp16;
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
                        s.noise * sizeof(float) + frame.info_bytes(Direction::Uplink);

@@ -38,12 +38,14 @@ struct SymbolQuality {
 struct Combiners {
   static constexpr std::uint64_t kIncomplete = ~0ULL;
 
-  // In single precision for the downlink, and for the uplink unless that is in half.
+  // In single precision for the downlink, and for the uplink unless it has another.
   AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
   AlignedArray<phy::HalfTile> half_tiles;
   AlignedArray<phy::HalfComplex> half_scalars;
-  AlignedArray<float> half_scale;     // [tile][user]
+  AlignedArray<phy::Int16Tile> int16_tiles;
+  AlignedArray<phy::Int16Complex> int16_scalars;
+  AlignedArray<float> scale;          // of those: [tile][user]; of int16_tiles [tile][user][16]
   AlignedArray<float> post_noise;     // [tile][user][16]
   AlignedArray<float> antenna_power;  // [CSI tile][antenna]: Σ|w|² over users and subcarriers
   float transmit_gain = 0;
@@ -98,7 +100,7 @@ class Elsewhere {
 };
 
 /// Stands in for the uplink's samples and OFDM stages where received subcarriers are known without
-/// them; in single precision, as half suits what int16 samples can hold.
+/// them.
 class SubcarrierSource {
  public:
   /// A P symbol's subcarriers at an antenna, divided by the pilots (frame.pilot_division()), as
@@ -159,9 +161,11 @@ class Pipeline {
   std::uint32_t sampled_user(std::uint64_t frame) const;
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
 
-  /// Whether the uplink's grids and combiners are in half precision. Fastest: where the processor
-  /// multiplies in it and that suffices (phy::half_suffices).
-  static bool uses_half(const Frame& frame, Isa isa);
+  /// What the uplink's combiners are kept and applied in; grids are in half precision with them and
+  /// else in single. The fastest is the first that suffices (phy::suffices) of half precision where
+  /// the processor multiplies in it, integers where it adds pairs of products, and single.
+  /// `samples`: as int16, whose range half precision is for.
+  static Precision uplink_precision(const Frame& frame, Isa isa, bool samples = true);
   /// Bytes that all frames in flight take: the arrays of their slots and combiners, and one packet
   /// for each symbol and antenna.
   static std::uint64_t footprint(const Frame& frame, Isa isa = active_isa());
@@ -184,8 +188,9 @@ class Pipeline {
   std::uint32_t antennas_, users_;
   std::uint32_t csi_tiles_;
   SubcarrierSource* source_;
-  bool half_;    // the uplink's grids and combiners are in half precision
-  bool single_;  // combiners are kept in single precision, which the downlink needs too
+  Precision precision_;  // of the uplink
+  bool sends_;           // has a downlink
+  bool single_;          // combiners are kept in single precision, which the downlink needs too
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

@@ -62,7 +62,7 @@ struct UplinkKernels : KernelCall {
   void uplink_fft() {
     if (p.source_ != nullptr)
       p.source_->uplink_grid(task.step, grid_of(slot.grid));
-    else if (p.half_)
+    else if (p.precision_ == Precision::Fp16)
       receive(p.ofdm_.receive_half, grid_of(slot.half_grid));
     else
       receive(p.ofdm_.receive, grid_of(slot.grid));
@@ -127,8 +127,8 @@ struct UplinkKernels : KernelCall {
   void expand(std::uint32_t csi_tile, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
-    std::fill(power, power + p.antennas_, 0.0F);
+    float* power = p.sends_ ? &c.antenna_power[std::size_t{csi_tile} * p.antennas_] : nullptr;
+    if (p.sends_) std::fill(power, power + p.antennas_, 0.0F);
     const std::uint32_t count = std::min(group, frame.tiles() - first);
     float* post_noise = &c.post_noise[std::size_t{first} * p.users_ * kTileLanes];
     if (group == 16) return expand_scalars(first, count, post_noise, power, c);
@@ -140,24 +140,36 @@ struct UplinkKernels : KernelCall {
       if (group > 1)
         p.zero_force_.expand(frame.array(), group, tile - first, worker.combiner.data(), block, w,
                              worker.group_noise.data(), post_noise);
-      p.zero_force_.antenna_power(frame.array(), w, lanes_of(tile), power);
-      if (p.half_)
-        p.zero_force_.halve(frame.array(), w, &c.half_tiles[tile * block],
-                            &c.half_scale[std::size_t{tile} * p.users_]);
+      if (p.sends_) p.zero_force_.antenna_power(frame.array(), w, lanes_of(tile), power);
+      const std::size_t row = std::size_t{tile} * p.users_;
+      if (p.precision_ == Precision::Fp16)
+        p.zero_force_.halve(frame.array(), w, &c.half_tiles[tile * block], &c.scale[row]);
+      if (p.precision_ == Precision::Int16)
+        p.zero_force_.quantize(frame.array(), w, &c.int16_tiles[tile * block],
+                               &c.scale[row * kTileLanes]);
     }
   }
 
   void expand_scalars(std::uint32_t first, std::uint32_t count, float* post_noise, float* power,
                       Combiners& c) {
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const float* noise = worker.group_noise.data();
+    if (p.precision_ == Precision::Int16) {
+      p.zero_force_.quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
+                             worker.group_scale.data());
+      p.zero_force_.expand_int16(frame.array(), count, worker.integers.data(),
+                                 worker.group_scale.data(), &c.int16_scalars[first * block], block,
+                                 &c.scale[std::size_t{first} * p.users_], noise, post_noise);
+      if (!p.single_) return;
+    }
     Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
-    p.zero_force_.expand_scalars(frame.array(), count, worker.combiner.data(), w, block,
-                                 worker.group_noise.data(), post_noise);
+    p.zero_force_.expand_scalars(frame.array(), count, worker.combiner.data(), w, block, noise,
+                                 post_noise);
     for (std::uint32_t tile = first; tile < first + count; ++tile, w += block) {
-      p.zero_force_.antenna_power_scalar(frame.array(), w, lanes_of(tile), power);
-      if (p.half_)
+      if (p.sends_) p.zero_force_.antenna_power_scalar(frame.array(), w, lanes_of(tile), power);
+      if (p.precision_ == Precision::Fp16)
         p.zero_force_.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
-                                   &c.half_scale[std::size_t{tile} * p.users_]);
+                                   &c.scale[std::size_t{tile} * p.users_]);
     }
   }
 
@@ -169,7 +181,7 @@ struct UplinkKernels : KernelCall {
   // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
   void complete(Combiners& c) {
     float most = 0;
-    for (std::uint32_t a = 0; a < p.antennas_; ++a) {
+    for (std::uint32_t a = 0; p.sends_ && a < p.antennas_; ++a) {
       float power = 0;
       for (std::uint32_t g = 0; g < p.csi_tiles_; ++g)
         power += c.antenna_power[std::size_t{g} * p.antennas_ + a];
@@ -215,9 +227,9 @@ struct UplinkKernels : KernelCall {
     const Combiners& c = *slot.combiners;
     const std::size_t w = tile * p.users_ * p.tile_stride(), row = tile * p.tile_stride();
     const bool shared = p.group() == 16;
-    if (p.half_) {
+    if (p.precision_ == Precision::Fp16) {
       const phy::HalfTile* y = grid_of(slot.half_grid) + row;
-      const float* scale = &c.half_scale[tile * p.users_];
+      const float* scale = &c.scale[tile * p.users_];
       if (shared)
         p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
       else
@@ -225,7 +237,14 @@ struct UplinkKernels : KernelCall {
       return;
     }
     const Tile* y = grid_of(slot.grid) + row;
-    if (shared)
+    const bool integers = p.precision_ == Precision::Int16;
+    if (integers && shared)
+      p.equalize_.per_tile_int16(frame.array(), &c.int16_scalars[w], &c.scale[tile * p.users_], y,
+                                 s);
+    else if (integers)
+      p.equalize_.per_subcarrier_int16(frame.array(), &c.int16_tiles[w],
+                                       &c.scale[tile * p.users_ * kTileLanes], y, s);
+    else if (shared)
       p.equalize_.per_tile(frame.array(), &c.scalars[w], y, s);
     else
       p.equalize_.per_subcarrier(frame.array(), &c.tiles[w], y, s);

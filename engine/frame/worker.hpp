@@ -10,32 +10,40 @@ namespace carillon::frame {
 inline constexpr std::uint32_t kTilesAtOnce = 16;
 
 struct Pipeline::Worker {
-  /// spreads: combiners are in half precision only.
-  Worker(const Frame& frame, bool spreads)
+  /// The precision is the uplink's.
+  Worker(const Frame& frame, Precision precision, bool sends)
       : ofdm(frame.ofdm()),
         zero_force(frame.format().users),
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
-        spread_tiles(spreads && frame.format().combiner.group < 16 ? combiner.size() : 0),
-        spread_scalars(
-            spreads && frame.format().combiner.group == 16 ? combiner.size() * phy::kTileLanes : 0),
-        group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
+        spread_tiles(!shared(frame) && precision != Precision::Fp32 && !sends ? combiner.size()
+                                                                              : 0),
+        spread_scalars(shared(frame) && precision == Precision::Fp16 && !sends
+                           ? combiner.size() * phy::kTileLanes
+                           : 0),
+        integers(shared(frame) && precision == Precision::Int16 ? combiner.size() : 0),
+        group_scale(std::size_t{frame.format().users} * phy::kTileLanes),
+        group_noise(group_scale.size()),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
         codeword(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
         info(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8) {}
+
+  static bool shared(const Frame& frame) { return frame.format().combiner.group == 16; }
 
   phy::OfdmScratch ofdm;
   phy::ZeroForceScratch zero_force;
   phy::LdpcScratch ldpc;
   AlignedArray<phy::Tile> row;       // one antenna's pilot symbol
   AlignedArray<phy::Tile> combiner;  // of one CSI tile, lanes are groups
-  // Before they are halved: of one tile, or of the sixteen of a CSI tile.
+  // Before they are rounded: of one tile, or of the sixteen of a CSI tile.
   AlignedArray<phy::Tile> spread_tiles;
   AlignedArray<phy::Complex> spread_scalars;
-  AlignedArray<float> group_noise;    // its post-equalization noise
-  AlignedArray<phy::Tile> equalized;  // [tile][user]
-  AlignedArray<std::int8_t> soft;     // code blocks whose bits repeat
+  AlignedArray<phy::Int16Tile> integers;  // of one CSI tile, before they are spread
+  AlignedArray<float> group_scale;        // theirs
+  AlignedArray<float> group_noise;        // its post-equalization noise
+  AlignedArray<phy::Tile> equalized;      // [tile][user]
+  AlignedArray<std::int8_t> soft;         // code blocks whose bits repeat
   AlignedArray<std::uint8_t> codeword;
   AlignedArray<std::uint8_t> info;
 };

@@ -31,6 +31,16 @@ struct alignas(64) HalfTile {
   HalfComplex at[kTileLanes];
 };
 
+/// A complex number of 16-bit integers, times a scale that it shares with others.
+struct Int16Complex {
+  std::int16_t re, im;
+};
+
+/// A tile of them: one line of re/im pairs.
+struct alignas(64) Int16Tile {
+  Int16Complex at[kTileLanes];
+};
+
 /// What half-precision tiles of received symbols are multiplied by. Samples are int16, so that one
 /// number suits all: the least stay above what binary16 holds with fewer bits (2⁻¹⁴), and of the
 /// largest, √2·√4096, 32 products with combiners whose components are ½ do not overflow.

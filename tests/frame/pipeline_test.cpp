@@ -123,8 +123,8 @@ TEST(Uplink, IsDecodedWithMcsTables) {
                      "MCS " + std::to_string(index), clear_air(38));
 }
 
-TEST(Uplink, IsDecodedInEitherPrecision) {
-  for (const auto precision : {Precision::Fp32, Precision::Fp16})
+TEST(Uplink, IsDecodedInEveryPrecision) {
+  for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16})
     for (const std::uint32_t group : {1U, 5U, 16U})
       for (const char* schedule : {"PPUUUU", "PPGDDDDGUUUU"})
         expect_decoded(changed([&](FrameFormat& f) {
@@ -140,22 +140,33 @@ TEST(Uplink, IsDecodedInEitherPrecision) {
                        "group " + std::to_string(group), clear_air(38));
 }
 
-TEST(Uplink, IsInHalfPrecisionWhereItPays) {
-  const auto half = [](Precision precision, ModulationChoice modulation, Isa isa,
-                       std::uint32_t antennas = 8) {
+TEST(Uplink, IsInTheFastestPrecisionThatSuffices) {
+  const auto precision = [](Isa isa, ModulationChoice modulation, std::uint32_t antennas = 64,
+                            std::uint32_t users = 8, bool samples = true) {
     const Frame frame(changed([&](FrameFormat& f) {
       f.antennas = antennas;
-      f.combiner.precision = precision;
+      f.users = users;
+      f.schedule = std::string(users, 'P') + "UU";
       f.uplink.modulation = modulation;
     }));
-    return Pipeline::uses_half(frame, isa);
+    return Pipeline::uplink_precision(frame, isa, samples);
   };
-  EXPECT_TRUE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512Fp16));
-  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512Fp16, 4));
-  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam256, Isa::Avx512Fp16));
-  EXPECT_FALSE(half(Precision::Fastest, ModulationChoice::Qam64, Isa::Avx512));
-  EXPECT_TRUE(half(Precision::Fp16, ModulationChoice::Qam256, Isa::Avx2));
-  EXPECT_FALSE(half(Precision::Fp32, ModulationChoice::Qpsk, Isa::Avx512Fp16));
+  using enum ModulationChoice;
+  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam64), Precision::Fp16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam64, 64, 8, false), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam256), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512, Qam256), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512, Qam256, 8), Precision::Fp32) << "as many users as antennas";
+  EXPECT_EQ(precision(Isa::Avx512, Qam64, 64, 4), Precision::Fp32) << "few users";
+  EXPECT_EQ(precision(Isa::Avx2, Qpsk), Precision::Fp32);
+}
+
+TEST(Uplink, IsInThePrecisionThatIsAskedFor) {
+  for (const auto wanted : {Precision::Fp32, Precision::Fp16, Precision::Int16}) {
+    const Frame frame(changed([&](FrameFormat& f) { f.combiner.precision = wanted; }));
+    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16})
+      EXPECT_EQ(Pipeline::uplink_precision(frame, isa), wanted);
+  }
 }
 
 TEST(Uplink, IsDecodedOverCombsAndFadingBands) {
@@ -501,7 +512,7 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
     for (const float v : values) ASSERT_TRUE(std::isfinite(v));
   };
   for (const Isa isa : available_isas())
-    for (const auto precision : {Precision::Fp32, Precision::Fp16})
+    for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16})
       for (const auto kind :
            {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
         Cell cell(changed([&](FrameFormat& f) {
@@ -513,14 +524,16 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
         for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
           cell.run(i, {}, extremes[i]);
           const Combiners& c = *cell.pipeline.slot(i).combiners;
-          EXPECT_NE(c.scalars.size() == 0, c.half_scalars.size() == 0);
+          EXPECT_EQ(c.scalars.size() != 0, precision == Precision::Fp32);
+          EXPECT_EQ(c.half_scalars.size() != 0, precision == Precision::Fp16);
+          EXPECT_EQ(c.int16_scalars.size() != 0, precision == Precision::Int16);
           for (const phy::Complex& w : c.scalars) expect_finite({&w.re, 2});
           for (const phy::HalfComplex& w : c.half_scalars) {
             const std::array<float, 2> parts{static_cast<float>(from_half(w.re)),
                                              static_cast<float>(from_half(w.im))};
             expect_finite(parts);
           }
-          expect_finite({c.half_scale.data(), c.half_scale.size()});
+          expect_finite({c.scale.data(), c.scale.size()});
           expect_finite({c.post_noise.data(), c.post_noise.size()});
           expect_finite({&c.transmit_gain, 1});
           // Silence has no channel; one level is a carrier in one group, the same on all antennas.
@@ -547,7 +560,8 @@ TEST(Footprint, IsWhatIsAllocated) {
       if (std::find(seen.begin(), seen.end(), c) != seen.end()) continue;
       seen.push_back(c);
       total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
-               bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
+               bytes(c->int16_tiles) + bytes(c->int16_scalars) + bytes(c->scale) +
+               bytes(c->post_noise) + bytes(c->antenna_power);
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);

@@ -46,7 +46,7 @@ class FormatMaker {
     if (between(0, 1) == 1) f.schedule += "G" + std::string(between(2, 6), 'D') + "G";
     f.schedule += std::string(between(0, 9), 'U');
     f.symbols_per_slot = between(1, static_cast<std::uint32_t>(f.schedule.size()) + 2);
-    f.combiner = {one_of<phy::Detector>(3), between(1, 16), one_of<frame::Precision>(3)};
+    f.combiner = {one_of<phy::Detector>(3), between(1, 16), one_of<frame::Precision>(4)};
     f.uplink = coding();
     f.downlink = coding();
     f.deadlines.downlink_lead_ms = 0.01;

@@ -263,6 +263,7 @@ def test_the_peaks_of_a_core_are_consistent() -> None:
             per_cycle = rate["peak", "fp32", isa] / (2 * lanes) / clock
             assert 0.9 < per_cycle < 2.3  # multiply-adds: one pipe or two
             assert rate["peak", "int8", isa] / (4 * lanes) / clock > 0.9
+            assert 0.9 < rate["peak", "int16", isa] / (4 * lanes) / clock < 2.3
             # An edge is eleven operations, of which no core does more than four in a cycle.
             assert 11 / 4 * 0.9 < clock * 4 * lanes / rate["peak", "LDPC edge", isa] < 15
     caches = [rate["read", level, "any"] for level in ("L1", "L2", "L3", "memory")]
@@ -294,20 +295,21 @@ def peers_here() -> set[str]:
 def test_each_peer_that_is_installed_takes_its_turn() -> None:
     half = "equalize in fp16" if core.active_isa() == "avx512fp16" else "equalize from fp16"
     pattern = (
-        "^peaks|ofdm fft (to fp16 )?512|zeroforce zeroforce 8x8|equalize (.*fp16 )?16x8"
+        "^peaks|ofdm fft (to fp16 )?512|zeroforce zeroforce 8x8|equalize (.*(fp16|int16) )?16x8"
         "|ldpc decode 5 .*0.92"
     )
     rows = json.loads(run("--compare", "--quick", "--json", "--filter", pattern))["rows"]
     by_kernel = {row["kernel"]: row for row in rows}
-    kernels = {"fft", "fft to fp16", "zeroforce", "equalize", half, "decode 5 iterations"}
+    products = {"equalize", half, "equalize in int16"}
+    kernels = {"fft", "fft to fp16", "zeroforce", "decode 5 iterations"} | products
     assert set(by_kernel) == kernels
     here = peers_here()
+    matrices = {"Armadillo", "Eigen", "MKL"}
     for kernel, libraries in {
         "fft": {"FFTW", "MKL"},
         "fft to fp16": {"FFTW", "MKL"},
-        "zeroforce": {"Armadillo", "Eigen", "MKL"},
-        "equalize": {"Armadillo", "Eigen", "MKL"},
-        half: {"Armadillo", "Eigen", "MKL"},
+        "zeroforce": matrices,
+        **dict.fromkeys(products, matrices),
     }.items():
         peers = by_kernel[kernel]["peers"]
         names = {library for library in libraries if any(library in p["peer"] for p in peers)}

@@ -22,10 +22,18 @@ const EqualizeKernels& equalize_kernels(Isa isa) {
 
 // Rounding strong users' sums errs in proportion to their energy, and a weak user's combiner has
 // the more gain, the fewer antennas there are beyond the users: by measurement its error is at most
-// `error` · K/(M - K) of its symbols' energy.
-bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation,
-                   HalfSums sums) noexcept {
-  const float error = sums == HalfSums::Half ? 5.5e-4F : 8.3e-5F;
+// `error` · K/(M - K) of its symbols' energy. Integers err in proportion to the energy of all
+// antennas, whose common scale they have.
+bool suffices(Rounding rounding, std::uint32_t antennas, std::uint32_t users,
+              Modulation modulation) noexcept {
+  const float error = [&] {
+    switch (rounding) {
+      case Rounding::HalfSums: return 5.5e-4F;
+      case Rounding::Half: return 8.3e-5F;
+      case Rounding::Int16: return 3.5e-7F * static_cast<float>(antennas);
+    }
+    return 1.0F;
+  }();
   constexpr float kTenthOfDecibel = 0.0233F;  // of the noise
   const float noise = [&] {                   // that the modulation's highest rate bears
     switch (modulation) {

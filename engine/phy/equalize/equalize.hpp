@@ -22,17 +22,28 @@ struct EqualizeKernels {
                               const HalfTile* y, Tile* s) noexcept;
   void (*per_tile_half)(ArrayShape shape, const HalfComplex* w, const float* scale,
                         const HalfTile* y, Tile* s) noexcept;
+
+  /// The same in 16-bit integers, y being brought to them on the way: w and scale as
+  /// ZeroForceKernels::quantize prepares them for tiles, [user][16], and expand_int16 for scalars,
+  /// [user]. Σ|y|² of a lane must be a float.
+  void (*per_subcarrier_int16)(ArrayShape shape, const Int16Tile* w, const float* scale,
+                               const Tile* y, Tile* s) noexcept;
+  void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,
+                         Tile* s) noexcept;
 };
 
 const EqualizeKernels& equalize_kernels(Isa isa = active_isa());
 
-/// What products of half-precision numbers are summed in: as AVX-512-FP16 does it
-/// (EqualizeKernels), or in single precision alone, as tensor cores do.
-enum class HalfSums : std::uint8_t { Half, Single };
+/// What products are rounded to.
+enum class Rounding : std::uint8_t {
+  HalfSums,  ///< factors and their sums to half precision, as AVX-512-FP16 does it
+  Half,      ///< factors only: sums are in single precision, as those of tensor cores
+  Int16,     ///< factors to 16-bit integers, as EqualizeKernels does it; sums are exact
+};
 
-/// Whether half precision costs less than 0.1 dB of noise at a block error rate of 1 %, even where
-/// half of the users are received 30 dB below the others. docs/performance.md derives it.
-bool half_suffices(std::uint32_t antennas, std::uint32_t users, Modulation modulation,
-                   HalfSums sums = HalfSums::Half) noexcept;
+/// Whether rounding costs less than 0.1 dB of noise at a block error rate of 1 %, even where half
+/// of the users are received 30 dB below the others. docs/performance.md derives it.
+bool suffices(Rounding rounding, std::uint32_t antennas, std::uint32_t users,
+              Modulation modulation) noexcept;
 
 }  // namespace carillon::phy

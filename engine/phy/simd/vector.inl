@@ -17,5 +17,12 @@ using Vi [[gnu::vector_size(kLanes * 4)]] = std::int32_t;
 }
 [[gnu::always_inline]] inline void store(float* p, Vf v) { std::memcpy(p, &v, sizeof v); }
 [[gnu::always_inline]] inline Vf broadcast(float x) { return x - Vf{}; }
+[[gnu::always_inline]] inline Vf square_root(Vf v) {
+#if CARILLON_SIMD_AVX512
+  return reinterpret_cast<Vf>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(v)));
+#else
+  return reinterpret_cast<Vf>(_mm256_sqrt_ps(reinterpret_cast<__m256>(v)));
+#endif
+}
 
 }  // namespace

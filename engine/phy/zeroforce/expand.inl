@@ -44,6 +44,16 @@ void expand(ArrayShape shape, std::uint32_t group, std::uint32_t tile, const Til
   }
 }
 
+// A user's noise in each of 16 groups' lanes becomes that of all lanes of as many tiles.
+[[gnu::always_inline]] inline void spread_noise(ArrayShape shape, std::uint32_t tiles,
+                                                std::uint32_t user, const float* pn_groups,
+                                                float* post_noise) {
+  for (std::uint32_t t = 0; t < tiles; ++t)
+    for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
+      store(post_noise + (std::size_t{t} * shape.users + user) * kTileLanes + lane,
+            broadcast(pn_groups[user * kTileLanes + t]));
+}
+
 // Sixteen groups' lanes become rows of antennas, re and im in turn. The padding stays as it is.
 void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
                     std::size_t w_stride, const float* pn_groups, float* post_noise) noexcept {
@@ -76,10 +86,7 @@ void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups,
           std::memcpy(to, pairs, count * sizeof *to);
       }
     }
-    for (std::uint32_t t = 0; t < tiles; ++t)
-      for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
-        store(post_noise + (std::size_t{t} * shape.users + user) * kTileLanes + lane,
-              broadcast(pn_groups[user * kTileLanes + t]));
+    spread_noise(shape, tiles, user, pn_groups, post_noise);
   }
 }
 

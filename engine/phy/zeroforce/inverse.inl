@@ -11,14 +11,6 @@ inline constexpr std::uint32_t kColumns = 2;
 // A channel with less power is none; with more, the inverse leaves the range of a float.
 inline constexpr float kLeastPower = 1e-30F, kMostPower = 1e30F;
 
-[[gnu::always_inline]] inline Vf square_root(Vf v) {
-#if CARILLON_SIMD_AVX512
-  return reinterpret_cast<Vf>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(v)));
-#else
-  return reinterpret_cast<Vf>(_mm256_sqrt_ps(reinterpret_cast<__m256>(v)));
-#endif
-}
-
 struct Square {
   Tile* at;
   std::uint32_t size;

@@ -74,6 +74,14 @@ struct ZeroForceKernels {
   void (*halve)(ArrayShape shape, const Tile* w, HalfTile* half, float* scale) noexcept;
   void (*halve_scalar)(ArrayShape shape, const Complex* w, HalfComplex* half,
                        float* scale) noexcept;
+
+  /// A combiner in 16-bit integers, each lane of a user's row as large as EqualizeKernels can take
+  /// it: w = scale · integers, scale [user][16]. Σ|w|² of a row must be a float.
+  void (*quantize)(ArrayShape shape, const Tile* w, Int16Tile* integers, float* scale) noexcept;
+  /// expand_scalars() of what quantize() made of lanes that are groups: scale [tile][user].
+  void (*expand_int16)(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups,
+                       const float* scale_groups, Int16Complex* w, std::size_t w_stride,
+                       float* scale, const float* pn_groups, float* post_noise) noexcept;
 };
 
 const ZeroForceKernels& zeroforce_kernels(Isa isa = active_isa());

@@ -6,6 +6,7 @@
 #include "phy/zeroforce/inverse.inl"
 #include "phy/zeroforce/expand.inl"
 #include "phy/zeroforce/halve.inl"
+#include "phy/zeroforce/quantize.inl"
 // clang-format on
 
 namespace {
@@ -246,4 +247,5 @@ void antenna_power_scalar(ArrayShape shape, const Complex* w, std::uint32_t lane
 
 extern const ZeroForceKernels zeroforce_kernels;
 const ZeroForceKernels zeroforce_kernels = {
-    combine, expand, expand_scalars, antenna_power, antenna_power_scalar, halve, halve_scalar};
+    combine, expand,       expand_scalars, antenna_power, antenna_power_scalar,
+    halve,   halve_scalar, quantize,       expand_int16};

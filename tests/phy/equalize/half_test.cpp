@@ -200,9 +200,8 @@ struct Air {
 
 double decibels(double ratio) { return 10 * std::log10(ratio); }
 
-struct Error {
-  double single_db, half_db,
-      exact_db;  // of the worst user; exact: sums of half precision's products
+struct Error {  // of the worst user; exact: sums of half precision's products
+  double single_db, half_db, exact_db, int16_db;
 };
 
 // Without noise, a user's symbols differ from what it sent by rounding only.
@@ -216,9 +215,15 @@ Error worst_error(const Air& air) {
   equalize_kernels().per_subcarrier(shape, w.data(), air.y.data(), s.data());
   const HalfCombiner half(shape, w);
   const HalfTiles y = halves(air.y, kHalfScale);
-  double worst_single = 0, worst_half = 0, worst_exact = 0;
+  AlignedArray<Int16Tile> integers(w.size());
+  std::vector<float> scale(post_noise.size());
+  Tiles in_integers(shape.users);
+  zeroforce_kernels().quantize(shape, w.data(), integers.data(), scale.data());
+  equalize_kernels().per_subcarrier_int16(shape, integers.data(), scale.data(), air.y.data(),
+                                          in_integers.data());
+  double worst_single = 0, worst_half = 0, worst_exact = 0, worst_int16 = 0;
   for (std::uint32_t k = 0; k < shape.users; ++k) {
-    double single_error = 0, half_error = 0, exact_error = 0;
+    double single_error = 0, half_error = 0, exact_error = 0, int16_error = 0;
     for (std::uint32_t n = 0; n < kSubcarriers; ++n) {
       const auto row = [&](std::uint32_t a) {
         return half.tiles[k * shape.antenna_stride + a].at[n];
@@ -227,6 +232,7 @@ Error worst_error(const Air& air) {
                       half.scale[k] * product(shape, row, y, n, true));
       half_error += std::norm(got - get(air.sent[k], n));
       single_error += std::norm(get(s[k], n) - get(air.sent[k], n));
+      int16_error += std::norm(get(in_integers[k], n) - get(air.sent[k], n));
       double magnitude = 0;
       const Value exact = exact_product(shape, row, y, n, magnitude);
       exact_error += std::norm(static_cast<double>(half.scale[k]) * exact - get(air.sent[k], n));
@@ -234,8 +240,10 @@ Error worst_error(const Air& air) {
     worst_half = std::max(worst_half, half_error / kSubcarriers);
     worst_single = std::max(worst_single, single_error / kSubcarriers);
     worst_exact = std::max(worst_exact, exact_error / kSubcarriers);
+    worst_int16 = std::max(worst_int16, int16_error / kSubcarriers);
   }
-  return {decibels(worst_single), decibels(worst_half), decibels(worst_exact)};
+  return {decibels(worst_single), decibels(worst_half), decibels(worst_exact),
+          decibels(worst_int16)};
 }
 
 // What error at this level adds to noise at that level.
@@ -261,15 +269,19 @@ std::vector<double> near_far(std::uint32_t users) {
 }
 
 TEST(EqualizeHalf, SufficesTheLessTheMoreUsersThereAreForTheAntennas) {
-  EXPECT_TRUE(half_suffices(64, 16, Modulation::Qam64));
-  EXPECT_TRUE(half_suffices(128, 32, Modulation::Qam64));
-  EXPECT_FALSE(half_suffices(256, 128, Modulation::Qam64));
-  EXPECT_TRUE(half_suffices(256, 128, Modulation::Qam16));
-  EXPECT_FALSE(half_suffices(64, 16, Modulation::Qam256));
-  EXPECT_FALSE(half_suffices(8, 8, Modulation::Qpsk));
-  EXPECT_TRUE(half_suffices(256, 128, Modulation::Qam64, HalfSums::Single));
-  EXPECT_TRUE(half_suffices(64, 16, Modulation::Qam256, HalfSums::Single));
-  EXPECT_FALSE(half_suffices(64, 48, Modulation::Qam64, HalfSums::Single));
+  EXPECT_TRUE(suffices(Rounding::HalfSums, 64, 16, Modulation::Qam64));
+  EXPECT_TRUE(suffices(Rounding::HalfSums, 128, 32, Modulation::Qam64));
+  EXPECT_FALSE(suffices(Rounding::HalfSums, 256, 128, Modulation::Qam64));
+  EXPECT_TRUE(suffices(Rounding::HalfSums, 256, 128, Modulation::Qam16));
+  EXPECT_FALSE(suffices(Rounding::HalfSums, 64, 16, Modulation::Qam256));
+  EXPECT_FALSE(suffices(Rounding::HalfSums, 8, 8, Modulation::Qpsk));
+  EXPECT_TRUE(suffices(Rounding::Half, 256, 128, Modulation::Qam64));
+  EXPECT_TRUE(suffices(Rounding::Half, 64, 16, Modulation::Qam256));
+  EXPECT_FALSE(suffices(Rounding::Half, 64, 48, Modulation::Qam64));
+  EXPECT_TRUE(suffices(Rounding::Int16, 128, 32, Modulation::Qam256));
+  EXPECT_FALSE(suffices(Rounding::Int16, 256, 128, Modulation::Qam256));
+  EXPECT_TRUE(suffices(Rounding::Int16, 256, 128, Modulation::Qam64));
+  EXPECT_FALSE(suffices(Rounding::Int16, 8, 8, Modulation::Qpsk));
 }
 
 TEST(EqualizeHalf, CostsLessThanATenthOfADecibelWhereItSuffices) {
@@ -284,16 +296,19 @@ TEST(EqualizeHalf, CostsLessThanATenthOfADecibelWhereItSuffices) {
         const double cost = cost_db(error.half_db, -m.snr_db);
         std::printf(
             "%ux%u%s, %s: error %.1f dB in single precision, %.1f dB in half: %.3f dB; "
-            "%.1f dB with exact sums\n",
+            "%.1f dB with exact sums; %.1f dB in 16-bit integers: %.3f dB\n",
             shape.antennas, shape.users, far ? ", half of the users 30 dB below" : "", m.name,
-            error.single_db, error.half_db, cost, error.exact_db);
-        if (half_suffices(shape.antennas, shape.users, m.modulation)) {
-          EXPECT_LT(cost, 0.1) << shape.antennas << "x" << shape.users << m.name;
-        }
-        if (half_suffices(shape.antennas, shape.users, m.modulation, HalfSums::Single)) {
-          EXPECT_LT(cost_db(error.exact_db, -m.snr_db), 0.1)
-              << shape.antennas << "x" << shape.users << m.name;
-        }
+            error.single_db, error.half_db, cost, error.exact_db, error.int16_db,
+            cost_db(error.int16_db, -m.snr_db));
+        const auto expect_cheap = [&](Rounding rounding, double error_db) {
+          if (suffices(rounding, shape.antennas, shape.users, m.modulation)) {
+            EXPECT_LT(cost_db(error_db, -m.snr_db), 0.1)
+                << shape.antennas << "x" << shape.users << m.name << static_cast<int>(rounding);
+          }
+        };
+        expect_cheap(Rounding::HalfSums, error.half_db);
+        expect_cheap(Rounding::Half, error.exact_db);
+        expect_cheap(Rounding::Int16, error.int16_db);
       }
 }
 
