@@ -87,4 +87,61 @@ class Products {
   AlignedArray<phy::Tile> in_, out_;
 };
 
+/// The products that `singles` has in single precision, of coefficients in other numbers: T is a
+/// tile of them, each(w) and shared(w) multiply by some for each subcarrier and by some for all.
+template <typename Kernels, typename T, typename Each, typename Shared>
+class OtherProducts {
+ public:
+  OtherProducts(const Bench& bench, Case c, phy::ArrayShape shape, const Products<Kernels>& singles,
+                const AlignedArray<T>& w, Each each, Shared shared)
+      : bench_(bench),
+        case_(std::move(c)),
+        shape_(shape),
+        singles_(singles),
+        w_(w),
+        each_(each),
+        shared_(shared) {}
+
+  void warm() {
+    Case own = of("");
+    own.work.read_bytes = static_cast<double>(w_.size() * sizeof(T));
+    own.work.footprint = w_.size() * sizeof(T);
+    bench_.compare(
+        own, [&] { each_(w_.data()); }, [&] { return singles_.peers_of_each(); });
+    bench_.compare(
+        of(" shared"), [&] { shared_(w_[0].at); }, [&] { return singles_.peers_of_shared(); });
+  }
+
+  void cold() {
+    Case c = of(" cold");
+    const std::size_t block = w_.size(), tiles = kColdBytes / (block * sizeof(T));
+    c.items = static_cast<double>(tiles);
+    c.work.read_bytes = static_cast<double>(shape_.users) * shape_.antennas * sizeof(T);
+    c.work.footprint = kColdBytes;
+    if (!bench_.wants(c.kernel, c.shape)) return;
+    const AlignedArray<T> w(block * tiles);
+    bench_.compare(
+        c,
+        [&] {
+          for (std::size_t t = 0; t < tiles; ++t) each_(&w[t * block]);
+        },
+        no_rivals);
+  }
+
+ private:
+  Case of(const char* how) const {
+    Case c = case_;
+    c.kernel += how;
+    return c;
+  }
+
+  const Bench& bench_;
+  Case case_;
+  phy::ArrayShape shape_;
+  const Products<Kernels>& singles_;
+  const AlignedArray<T>& w_;
+  Each each_;
+  Shared shared_;
+};
+
 }  // namespace carillon::bench

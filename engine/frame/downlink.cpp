@@ -36,11 +36,19 @@ struct DownlinkKernels : KernelCall {
   void precode() {
     const Combiners& c = *slot.precoder;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const bool integers = p.downlink_ == Precision::Int16, shared = p.group() == 16;
     const Tile* s = ordinal() == 0 ? frame.downlink_reference().data() : symbols();
     for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
       Tile* x = grid() + std::size_t{t} * p.tile_stride();
       const Tile* from = s + std::size_t{t} * p.users_;
-      if (p.group() == 16)
+      const std::size_t row = std::size_t{t} * p.antennas_;
+      if (integers && shared)
+        p.precode_.per_tile_int16(frame.array(), &c.precoder.scalars[t * block],
+                                  &c.precoder.scale[row], from, x);
+      else if (integers)
+        p.precode_.per_subcarrier_int16(frame.array(), &c.precoder.tiles[t * block],
+                                        &c.precoder.scale[row * phy::kTileLanes], from, x);
+      else if (shared)
         p.precode_.per_tile(frame.array(), &c.scalars[t * block], from, x);
       else
         p.precode_.per_subcarrier(frame.array(), &c.tiles[t * block], from, x);

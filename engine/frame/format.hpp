@@ -56,7 +56,7 @@ struct Pilots {
 };
 
 /// Which linear detector, how many neighbouring subcarriers share one, and what numbers it is
-/// applied in; see Pipeline::uplink_precision for the fastest.
+/// applied in; see Pipeline::precision for the fastest.
 struct Combiner {
   phy::Detector kind = phy::Detector::ZeroForcing;
   std::uint32_t group = 16;

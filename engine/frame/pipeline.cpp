@@ -48,25 +48,18 @@ struct Sizes {
     weights = tiles * f.users * stride;
     post_noise = tiles * f.users * kTileLanes;
     antenna_power = csi_tiles * f.antennas;
-    shared = f.combiner.group == 16;
-    rows = tiles * f.users;
+    half_scale = tiles * f.users;
+    const std::size_t lanes = f.combiner.group == 16 ? 1 : kTileLanes;
+    combiner_scale = tiles * f.users * lanes;
+    precoder_scale = tiles * f.antennas * lanes;
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
-  std::size_t weights, post_noise, antenna_power;                 // of Combiners
-
-  std::size_t scale(Precision precision) const {  // of Combiners
-    return precision == Precision::Int16 && !shared ? rows * kTileLanes : rows;
-  }
-
- private:
-  bool shared;
-  std::size_t rows;
+  std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
+  std::size_t combiner_scale, precoder_scale;                     // of their integers
 };
 
-bool sends(const Frame& frame) { return !frame.symbols_of(SymbolKind::Downlink).empty(); }
-
-/// Sharing an integer's conversion, fewer users gain nothing (docs/performance.md).
+/// Fewer gain nothing, as they share what it costs to make integers (docs/performance.md).
 constexpr std::uint32_t kUsersForIntegers = 8;
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
@@ -85,9 +78,9 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       csi_tiles_(
           phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
       source_(options.source),
-      precision_(uplink_precision(frame, options.isa, source_ == nullptr)),
-      sends_(sends(frame)),
-      single_(precision_ == Precision::Fp32 || sends_),
+      uplink_(precision(frame, Direction::Uplink, options.isa, source_ == nullptr)),
+      downlink_(precision(frame, Direction::Downlink, options.isa)),
+      single_(uplink_ == Precision::Fp32 || downlink_ == Precision::Fp32),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -105,7 +98,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)
-    workers_.push_back(std::make_unique<Worker>(frame_, precision_, sends_));
+    workers_.push_back(std::make_unique<Worker>(frame_, !single_));
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
     const runtime::Instruction& instruction = graph_.graph[i];
     const bool brings = graph_.bring[instruction.step] == i;
@@ -125,7 +118,7 @@ void Pipeline::allocate(FrameSlot& s) const {
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
   const Sizes sizes(frame_);
   s.samples.resize(frame_.symbols().size() * antennas_);
-  if (precision_ == Precision::Fp16)
+  if (uplink_ == Precision::Fp16)
     s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
   else
     s.grid = AlignedArray<phy::Tile>(sizes.grid);
@@ -155,9 +148,18 @@ void Pipeline::allocate(Combiners& c) const {
       tiles = AlignedArray<T>(sizes.weights);
   };
   if (single_) keep(c.scalars, c.tiles);
-  if (precision_ == Precision::Fp16) keep(c.half_scalars, c.half_tiles);
-  if (precision_ == Precision::Int16) keep(c.int16_scalars, c.int16_tiles);
-  if (precision_ != Precision::Fp32) c.scale = AlignedArray<float>(sizes.scale(precision_));
+  if (uplink_ == Precision::Fp16) {
+    keep(c.half_scalars, c.half_tiles);
+    c.half_scale = AlignedArray<float>(sizes.half_scale);
+  }
+  if (uplink_ == Precision::Int16) {
+    keep(c.integers.scalars, c.integers.tiles);
+    c.integers.scale = AlignedArray<float>(sizes.combiner_scale);
+  }
+  if (downlink_ == Precision::Int16) {
+    keep(c.precoder.scalars, c.precoder.tiles);
+    c.precoder.scale = AlignedArray<float>(sizes.precoder_scale);
+  }
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
@@ -229,18 +231,20 @@ std::uint32_t Pipeline::sampled_tile(std::uint64_t frame, std::uint32_t symbol) 
   return static_cast<std::uint32_t>((frame * 7 + symbol) % frame_.tiles());
 }
 
-Precision Pipeline::uplink_precision(const Frame& frame, Isa isa, bool samples) {
+std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direction, Isa isa,
+                                             bool samples) {
   const auto& f = frame.format();
   const Precision wanted = f.combiner.precision;
+  const bool up = direction == Direction::Uplink, halves = up && samples;
+  if (frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink).empty()) return std::nullopt;
   const auto suffices = [&](phy::Rounding rounding) {
-    return std::ranges::all_of(frame.transport_blocks(Direction::Uplink), [&](const auto& tb) {
+    return std::ranges::all_of(frame.transport_blocks(direction), [&](const auto& tb) {
       return phy::suffices(rounding, f.antennas, f.users, frame.plan(tb).modulation());
     });
   };
-  if (wanted == Precision::Fp16) return samples ? Precision::Fp16 : Precision::Fp32;
+  if (wanted == Precision::Fp16) return halves ? Precision::Fp16 : Precision::Fp32;
   if (wanted != Precision::Fastest) return wanted;
-  if (isa == Isa::Avx512Fp16 && samples && suffices(phy::Rounding::HalfSums))
-    return Precision::Fp16;
+  if (isa == Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
   return isa != Isa::Avx2 && f.users >= kUsersForIntegers && suffices(phy::Rounding::Int16)
              ? Precision::Int16
              : Precision::Fp32;
@@ -250,15 +254,20 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const auto& f = frame.format();
   const Sizes s(frame);
   const bool shared = f.combiner.group == 16;
-  const Precision precision = uplink_precision(frame, isa);
+  const auto uplink = precision(frame, Direction::Uplink, isa);
+  const auto downlink = precision(frame, Direction::Downlink, isa);
   std::uint64_t combiners = (s.post_noise + s.antenna_power) * sizeof(float);
-  if (precision == Precision::Fp32 || sends(frame))
+  if (uplink == Precision::Fp32 || downlink == Precision::Fp32)
     combiners += s.weights * (shared ? sizeof(phy::Complex) : sizeof(phy::Tile));
-  static_assert(sizeof(phy::Int16Tile) == sizeof(phy::HalfTile));
-  if (precision != Precision::Fp32)
+  const auto keep = [&](std::size_t scales) {
+    static_assert(sizeof(phy::Int16Tile) == sizeof(phy::HalfTile));
     combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
-                 s.scale(precision) * sizeof(float);
-  const bool half = precision == Precision::Fp16;
+                 scales * sizeof(float);
+  };
+  if (uplink == Precision::Fp16) keep(s.half_scale);
+  if (uplink == Precision::Int16) keep(s.combiner_scale);
+  if (downlink == Precision::Int16) keep(s.precoder_scale);
+  const bool half = uplink == Precision::Fp16;
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
                        s.noise * sizeof(float) + frame.info_bytes(Direction::Uplink);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,19 +34,26 @@ struct SymbolQuality {
   std::uint32_t symbols = 0;
 };
 
+/// A combiner or precoder in 16-bit integers.
+struct Int16Matrix {
+  AlignedArray<phy::Int16Tile> tiles;       // [tile][user][antenna], group < 16
+  AlignedArray<phy::Int16Complex> scalars;  // [tile][user][antenna], group 16
+  AlignedArray<float> scale;                // [tile][row]; of tiles [tile][row][16]
+};
+
 /// The combiner of one frame, and as its transpose the precoder; kept longer than its frame when
 /// the downlink uses older channels. Not written anew while a slot names it.
 struct Combiners {
   static constexpr std::uint64_t kIncomplete = ~0ULL;
 
-  // In single precision for the downlink, and for the uplink unless it has another.
+  // In single precision for the directions that have no other.
   AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
   AlignedArray<phy::HalfTile> half_tiles;
   AlignedArray<phy::HalfComplex> half_scalars;
-  AlignedArray<phy::Int16Tile> int16_tiles;
-  AlignedArray<phy::Int16Complex> int16_scalars;
-  AlignedArray<float> scale;          // of those: [tile][user]; of int16_tiles [tile][user][16]
+  AlignedArray<float> half_scale;     // [tile][user]
+  Int16Matrix integers;               // rows are users
+  Int16Matrix precoder;               // rows are antennas
   AlignedArray<float> post_noise;     // [tile][user][16]
   AlignedArray<float> antenna_power;  // [CSI tile][antenna]: Σ|w|² over users and subcarriers
   float transmit_gain = 0;
@@ -161,11 +169,13 @@ class Pipeline {
   std::uint32_t sampled_user(std::uint64_t frame) const;
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
 
-  /// What the uplink's combiners are kept and applied in; grids are in half precision with them and
-  /// else in single. The fastest is the first that suffices (phy::suffices) of half precision where
-  /// the processor multiplies in it, integers where it adds pairs of products, and single.
-  /// `samples`: as int16, whose range half precision is for.
-  static Precision uplink_precision(const Frame& frame, Isa isa, bool samples = true);
+  /// What a direction's combiners or precoders are kept and applied in; received grids are in half
+  /// precision with them and else in single. The fastest is the first that suffices (phy::suffices)
+  /// of half precision where the processor multiplies in it, integers where it adds pairs of
+  /// products, and single. Half precision is for received int16 `samples`, whose range suits it.
+  /// None of a direction without symbols.
+  static std::optional<Precision> precision(const Frame& frame, Direction direction, Isa isa,
+                                            bool samples = true);
   /// Bytes that all frames in flight take: the arrays of their slots and combiners, and one packet
   /// for each symbol and antenna.
   static std::uint64_t footprint(const Frame& frame, Isa isa = active_isa());
@@ -188,9 +198,8 @@ class Pipeline {
   std::uint32_t antennas_, users_;
   std::uint32_t csi_tiles_;
   SubcarrierSource* source_;
-  Precision precision_;  // of the uplink
-  bool sends_;           // has a downlink
-  bool single_;          // combiners are kept in single precision, which the downlink needs too
+  std::optional<Precision> uplink_, downlink_;
+  bool single_;  // combiners are kept in single precision
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

@@ -62,7 +62,7 @@ struct UplinkKernels : KernelCall {
   void uplink_fft() {
     if (p.source_ != nullptr)
       p.source_->uplink_grid(task.step, grid_of(slot.grid));
-    else if (p.precision_ == Precision::Fp16)
+    else if (p.uplink_ == Precision::Fp16)
       receive(p.ofdm_.receive_half, grid_of(slot.half_grid));
     else
       receive(p.ofdm_.receive, grid_of(slot.grid));
@@ -126,50 +126,99 @@ struct UplinkKernels : KernelCall {
   // Groups of g subcarriers: CSI tile n covers exactly the tiles n·g … n·g + g - 1.
   void expand(std::uint32_t csi_tile, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    float* power = p.sends_ ? &c.antenna_power[std::size_t{csi_tile} * p.antennas_] : nullptr;
-    if (p.sends_) std::fill(power, power + p.antennas_, 0.0F);
     const std::uint32_t count = std::min(group, frame.tiles() - first);
-    float* post_noise = &c.post_noise[std::size_t{first} * p.users_ * kTileLanes];
-    if (group == 16) return expand_scalars(first, count, post_noise, power, c);
-    for (std::uint32_t tile = first; tile < first + count;
-         ++tile, post_noise += std::size_t{p.users_} * kTileLanes) {
-      Tile* w = p.single_    ? &c.tiles[tile * block]
-                : group == 1 ? worker.combiner.data()
-                             : worker.spread_tiles.data();
-      if (group > 1)
-        p.zero_force_.expand(frame.array(), group, tile - first, worker.combiner.data(), block, w,
-                             worker.group_noise.data(), post_noise);
-      if (p.sends_) p.zero_force_.antenna_power(frame.array(), w, lanes_of(tile), power);
-      const std::size_t row = std::size_t{tile} * p.users_;
-      if (p.precision_ == Precision::Fp16)
-        p.zero_force_.halve(frame.array(), w, &c.half_tiles[tile * block], &c.scale[row]);
-      if (p.precision_ == Precision::Int16)
-        p.zero_force_.quantize(frame.array(), w, &c.int16_tiles[tile * block],
-                               &c.scale[row * kTileLanes]);
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    if (group == 16) {
+      expand_shared(first, count, c);
+    } else {
+      for (std::uint32_t tile = first; tile < first + count; ++tile) {
+        Tile* w = p.single_    ? &c.tiles[tile * block]
+                  : group == 1 ? worker.combiner.data()
+                               : worker.spread_tiles.data();
+        if (group > 1)
+          p.zero_force_.expand(frame.array(), group, tile - first, worker.combiner.data(), block, w,
+                               worker.group_noise.data(),
+                               &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
+        round(tile, w, c);
+      }
+    }
+    if (p.downlink_) add_antenna_power(csi_tile, first, count, c);
+  }
+
+  // A tile with a combiner for each lane.
+  void round(std::uint32_t tile, const Tile* w, Combiners& c) {
+    const std::size_t at = std::size_t{tile} * p.users_ * p.tile_stride();
+    const std::size_t user = std::size_t{tile} * p.users_;
+    const std::size_t antenna = std::size_t{tile} * p.antennas_;
+    if (p.uplink_ == Precision::Fp16)
+      p.zero_force_.halve(frame.array(), w, &c.half_tiles[at], &c.half_scale[user]);
+    if (p.uplink_ == Precision::Int16)
+      p.zero_force_.quantize_rows(frame.array(), w, &c.integers.tiles[at],
+                                  &c.integers.scale[user * kTileLanes]);
+    if (p.downlink_ == Precision::Int16)
+      p.zero_force_.quantize_columns(frame.array(), w, &c.precoder.tiles[at],
+                                     &c.precoder.scale[antenna * kTileLanes]);
+  }
+
+  // Up to 16 tiles with one combiner each, the lanes of what was computed.
+  void expand_shared(std::uint32_t first, std::uint32_t count, Combiners& c) {
+    const phy::ZeroForceKernels& kernels = p.zero_force_;
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    phy::spread_lanes(p.users_, count, worker.group_noise.data(),
+                      &c.post_noise[std::size_t{first} * p.users_ * kTileLanes], kTileLanes);
+    const auto round = [&](auto&& quantize, std::uint32_t rows, Int16Matrix& to) {
+      quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
+               worker.group_scale.data());
+      kernels.expand_int16(frame.array(), count, worker.integers.data(), &to.scalars[first * block],
+                           block);
+      phy::spread_lanes(rows, count, worker.group_scale.data(),
+                        &to.scale[std::size_t{first} * rows]);
+    };
+    if (p.uplink_ == Precision::Int16) round(kernels.quantize_rows, p.users_, c.integers);
+    if (p.downlink_ == Precision::Int16) round(kernels.quantize_columns, p.antennas_, c.precoder);
+    if (!p.single_ && p.uplink_ != Precision::Fp16) return;
+    Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
+    kernels.expand_scalars(frame.array(), count, worker.combiner.data(), w, block);
+    if (p.uplink_ != Precision::Fp16) return;
+    for (std::uint32_t tile = first; tile < first + count; ++tile, w += block)
+      kernels.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
+                           &c.half_scale[std::size_t{tile} * p.users_]);
+  }
+
+  // What the precoders of a CSI tile's subcarriers give to each antenna.
+  void add_antenna_power(std::uint32_t csi_tile, std::uint32_t first, std::uint32_t count,
+                         Combiners& c) {
+    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
+    std::fill(power, power + p.antennas_, 0.0F);
+    const bool shared = p.group() == 16;
+    for (std::uint32_t tile = first; tile < first + count; ++tile) {
+      if (p.downlink_ == Precision::Int16)
+        add_power_of_integers(tile, c.precoder, power);
+      else if (shared)
+        p.zero_force_.antenna_power_scalar(frame.array(), &c.scalars[tile * block], lanes_of(tile),
+                                           power);
+      else
+        p.zero_force_.antenna_power(frame.array(), &c.tiles[tile * block], lanes_of(tile), power);
     }
   }
 
-  void expand_scalars(std::uint32_t first, std::uint32_t count, float* post_noise, float* power,
-                      Combiners& c) {
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const float* noise = worker.group_noise.data();
-    if (p.precision_ == Precision::Int16) {
-      p.zero_force_.quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
-                             worker.group_scale.data());
-      p.zero_force_.expand_int16(frame.array(), count, worker.integers.data(),
-                                 worker.group_scale.data(), &c.int16_scalars[first * block], block,
-                                 &c.scale[std::size_t{first} * p.users_], noise, post_noise);
-      if (!p.single_) return;
+  // Whose columns have a known norm.
+  void add_power_of_integers(std::uint32_t tile, const Int16Matrix& precoder, float* power) {
+    constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
+    const std::uint32_t lanes = lanes_of(tile);
+    const std::size_t row = std::size_t{tile} * p.antennas_;
+    if (p.group() == 16) {
+      const float* scale = &precoder.scale[row];
+      for (std::uint32_t a = 0; a < p.antennas_; ++a)
+        power[a] += static_cast<float>(lanes) * kUnitPower * (scale[a] * scale[a]);
+      return;
     }
-    Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
-    p.zero_force_.expand_scalars(frame.array(), count, worker.combiner.data(), w, block, noise,
-                                 post_noise);
-    for (std::uint32_t tile = first; tile < first + count; ++tile, w += block) {
-      if (p.sends_) p.zero_force_.antenna_power_scalar(frame.array(), w, lanes_of(tile), power);
-      if (p.precision_ == Precision::Fp16)
-        p.zero_force_.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
-                                   &c.scale[std::size_t{tile} * p.users_]);
+    const float* scale = &precoder.scale[row * kTileLanes];
+    for (std::uint32_t a = 0; a < p.antennas_; ++a, scale += kTileLanes) {
+      float sum = 0;
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) sum += scale[lane] * scale[lane];
+      power[a] += kUnitPower * sum;
     }
   }
 
@@ -181,7 +230,7 @@ struct UplinkKernels : KernelCall {
   // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
   void complete(Combiners& c) {
     float most = 0;
-    for (std::uint32_t a = 0; p.sends_ && a < p.antennas_; ++a) {
+    for (std::uint32_t a = 0; p.downlink_ && a < p.antennas_; ++a) {
       float power = 0;
       for (std::uint32_t g = 0; g < p.csi_tiles_; ++g)
         power += c.antenna_power[std::size_t{g} * p.antennas_ + a];
@@ -227,9 +276,9 @@ struct UplinkKernels : KernelCall {
     const Combiners& c = *slot.combiners;
     const std::size_t w = tile * p.users_ * p.tile_stride(), row = tile * p.tile_stride();
     const bool shared = p.group() == 16;
-    if (p.precision_ == Precision::Fp16) {
+    if (p.uplink_ == Precision::Fp16) {
       const phy::HalfTile* y = grid_of(slot.half_grid) + row;
-      const float* scale = &c.scale[tile * p.users_];
+      const float* scale = &c.half_scale[tile * p.users_];
       if (shared)
         p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
       else
@@ -237,13 +286,13 @@ struct UplinkKernels : KernelCall {
       return;
     }
     const Tile* y = grid_of(slot.grid) + row;
-    const bool integers = p.precision_ == Precision::Int16;
+    const bool integers = p.uplink_ == Precision::Int16;
     if (integers && shared)
-      p.equalize_.per_tile_int16(frame.array(), &c.int16_scalars[w], &c.scale[tile * p.users_], y,
-                                 s);
+      p.equalize_.per_tile_int16(frame.array(), &c.integers.scalars[w],
+                                 &c.integers.scale[tile * p.users_], y, s);
     else if (integers)
-      p.equalize_.per_subcarrier_int16(frame.array(), &c.int16_tiles[w],
-                                       &c.scale[tile * p.users_ * kTileLanes], y, s);
+      p.equalize_.per_subcarrier_int16(frame.array(), &c.integers.tiles[w],
+                                       &c.integers.scale[tile * p.users_ * kTileLanes], y, s);
     else if (shared)
       p.equalize_.per_tile(frame.array(), &c.scalars[w], y, s);
     else

@@ -10,20 +10,17 @@ namespace carillon::frame {
 inline constexpr std::uint32_t kTilesAtOnce = 16;
 
 struct Pipeline::Worker {
-  /// The precision is the uplink's.
-  Worker(const Frame& frame, Precision precision, bool sends)
+  /// spreads: combiners are not kept in single precision.
+  Worker(const Frame& frame, bool spreads)
       : ofdm(frame.ofdm()),
         zero_force(frame.format().users),
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
-        spread_tiles(!shared(frame) && precision != Precision::Fp32 && !sends ? combiner.size()
-                                                                              : 0),
-        spread_scalars(shared(frame) && precision == Precision::Fp16 && !sends
-                           ? combiner.size() * phy::kTileLanes
-                           : 0),
-        integers(shared(frame) && precision == Precision::Int16 ? combiner.size() : 0),
-        group_scale(std::size_t{frame.format().users} * phy::kTileLanes),
-        group_noise(group_scale.size()),
+        spread_tiles(spreads && !shared(frame) ? combiner.size() : 0),
+        spread_scalars(spreads && shared(frame) ? combiner.size() * phy::kTileLanes : 0),
+        integers(shared(frame) ? combiner.size() : 0),
+        group_scale(std::size_t{frame.format().antennas} * phy::kTileLanes),
+        group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
         codeword(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
@@ -40,7 +37,7 @@ struct Pipeline::Worker {
   AlignedArray<phy::Tile> spread_tiles;
   AlignedArray<phy::Complex> spread_scalars;
   AlignedArray<phy::Int16Tile> integers;  // of one CSI tile, before they are spread
-  AlignedArray<float> group_scale;        // theirs
+  AlignedArray<float> group_scale;        // of its rows: users or, not fewer, antennas
   AlignedArray<float> group_noise;        // its post-equalization noise
   AlignedArray<phy::Tile> equalized;      // [tile][user]
   AlignedArray<std::int8_t> soft;         // code blocks whose bits repeat

@@ -41,6 +41,11 @@ struct alignas(64) Int16Tile {
   Int16Complex at[kTileLanes];
 };
 
+/// What the Euclidean norm of either factor of a sum of products of 16-bit integers is brought to:
+/// no component exceeds 16 bits then and no sum 31, in whatever order it is added (Cauchy and
+/// Schwarz).
+inline constexpr float kInt16Norm = 32700;
+
 /// What half-precision tiles of received symbols are multiplied by. Samples are int16, so that one
 /// number suits all: the least stay above what binary16 holds with fewer bits (2⁻¹⁴), and of the
 /// largest, √2·√4096, 32 products with combiners whose components are ½ do not overflow.

@@ -96,10 +96,11 @@ void expect_separated(TwoWay& cell, std::uint64_t index, double tolerance) {
 TEST(Downlink, ReachesEachUserAlone) {
   for (const Isa isa : available_isas())
     for (const std::uint32_t group : {1U, 5U, 16U})
-      for (const bool hole : {false, true}) {
+      for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16}) {
         FrameFormat format = downlink_format();
         format.combiner.group = group;
-        format.numerology.dc_hole = hole;
+        format.combiner.precision = precision;
+        format.numerology.dc_hole = precision == Precision::Fp32;
         TwoWay cell(format, isa);
         for (std::uint64_t i = 0; i < 2; ++i) {
           cell.run(i);
@@ -155,8 +156,11 @@ TEST(Downlink, CarriesItsUsersBits) {
   }
 }
 
-TEST(Downlink, LoudestAntennaHasTheAllowedPower) {
+// Of all antennas, beside what each may have.
+static double loudest_power(Precision precision, std::uint32_t group) {
   FrameFormat format = downlink_format();
+  format.combiner.precision = precision;
+  format.combiner.group = group;
   format.schedule = "PPUGGGGGGGGGG" + std::string(30, 'D');
   TwoWay cell(format);
   cell.run(0);
@@ -172,7 +176,13 @@ TEST(Downlink, LoudestAntennaHasTheAllowedPower) {
     }
     loudest = std::max(loudest, power / samples);
   }
-  EXPECT_NEAR(loudest / static_cast<double>(kTransmitPower), 1.0, 0.05);
+  return loudest / static_cast<double>(kTransmitPower);
+}
+
+TEST(Downlink, LoudestAntennaHasTheAllowedPower) {
+  for (const auto precision : {Precision::Fp32, Precision::Int16})
+    for (const std::uint32_t group : {1U, 5U, 16U})
+      EXPECT_NEAR(loudest_power(precision, group), 1.0, 0.05) << group;
 }
 
 TEST(Downlink, CarriesNoDataWhereNothingIsGranted) {

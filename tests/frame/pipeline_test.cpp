@@ -140,32 +140,46 @@ TEST(Uplink, IsDecodedInEveryPrecision) {
                        "group " + std::to_string(group), clear_air(38));
 }
 
-TEST(Uplink, IsInTheFastestPrecisionThatSuffices) {
-  const auto precision = [](Isa isa, ModulationChoice modulation, std::uint32_t antennas = 64,
-                            std::uint32_t users = 8, bool samples = true) {
+struct Given {
+  ModulationChoice modulation = ModulationChoice::Qam64;
+  std::uint32_t antennas = 64, users = 8;
+  Direction direction = Direction::Uplink;
+  bool samples = true;
+};
+
+TEST(Precision, IsTheFastestThatSuffices) {
+  const auto precision = [](Isa isa, const Given& given) {
     const Frame frame(changed([&](FrameFormat& f) {
-      f.antennas = antennas;
-      f.users = users;
-      f.schedule = std::string(users, 'P') + "UU";
-      f.uplink.modulation = modulation;
+      f.antennas = given.antennas;
+      f.users = given.users;
+      f.schedule = std::string(given.users, 'P') + "UUGGGGGGGGGGDD";
+      f.uplink.modulation = f.downlink.modulation = given.modulation;
     }));
-    return Pipeline::uplink_precision(frame, isa, samples);
+    return Pipeline::precision(frame, given.direction, isa, given.samples);
   };
   using enum ModulationChoice;
-  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam64), Precision::Fp16);
-  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam64, 64, 8, false), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Avx512Fp16, Qam256), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Avx512, Qam256), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Avx512, Qam256, 8), Precision::Fp32) << "as many users as antennas";
-  EXPECT_EQ(precision(Isa::Avx512, Qam64, 64, 4), Precision::Fp32) << "few users";
-  EXPECT_EQ(precision(Isa::Avx2, Qpsk), Precision::Fp32);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {}), Precision::Fp16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {.samples = false}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {.modulation = Qam256}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {.direction = Direction::Downlink}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512, {.modulation = Qam256}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
+  EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";
+  EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Fp32);
 }
 
-TEST(Uplink, IsInThePrecisionThatIsAskedFor) {
+TEST(Precision, IsWhatIsAskedFor) {
   for (const auto wanted : {Precision::Fp32, Precision::Fp16, Precision::Int16}) {
-    const Frame frame(changed([&](FrameFormat& f) { f.combiner.precision = wanted; }));
-    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16})
-      EXPECT_EQ(Pipeline::uplink_precision(frame, isa), wanted);
+    const Frame frame(changed([&](FrameFormat& f) {
+      f.schedule = "PPUUGGGGGGGGGGDD";
+      f.combiner.precision = wanted;
+    }));
+    const bool half = wanted == Precision::Fp16;
+    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16}) {
+      EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa), wanted);
+      EXPECT_EQ(Pipeline::precision(frame, Direction::Downlink, isa),
+                half ? Precision::Fp32 : wanted);
+    }
   }
 }
 
@@ -526,14 +540,15 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
           const Combiners& c = *cell.pipeline.slot(i).combiners;
           EXPECT_EQ(c.scalars.size() != 0, precision == Precision::Fp32);
           EXPECT_EQ(c.half_scalars.size() != 0, precision == Precision::Fp16);
-          EXPECT_EQ(c.int16_scalars.size() != 0, precision == Precision::Int16);
+          EXPECT_EQ(c.integers.scalars.size() != 0, precision == Precision::Int16);
           for (const phy::Complex& w : c.scalars) expect_finite({&w.re, 2});
           for (const phy::HalfComplex& w : c.half_scalars) {
             const std::array<float, 2> parts{static_cast<float>(from_half(w.re)),
                                              static_cast<float>(from_half(w.im))};
             expect_finite(parts);
           }
-          expect_finite({c.scale.data(), c.scale.size()});
+          expect_finite({c.half_scale.data(), c.half_scale.size()});
+          expect_finite({c.integers.scale.data(), c.integers.scale.size()});
           expect_finite({c.post_noise.data(), c.post_noise.size()});
           expect_finite({&c.transmit_gain, 1});
           // Silence has no channel; one level is a carrier in one group, the same on all antennas.
@@ -560,8 +575,9 @@ TEST(Footprint, IsWhatIsAllocated) {
       if (std::find(seen.begin(), seen.end(), c) != seen.end()) continue;
       seen.push_back(c);
       total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
-               bytes(c->int16_tiles) + bytes(c->int16_scalars) + bytes(c->scale) +
-               bytes(c->post_noise) + bytes(c->antenna_power);
+               bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
+      for (const Int16Matrix& m : {std::cref(c->integers), std::cref(c->precoder)})
+        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.scale);
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);

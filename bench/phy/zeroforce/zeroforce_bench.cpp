@@ -1,4 +1,4 @@
-// A combiner, its arrays warm. Expansion only moves data.
+// A combiner, its arrays warm. Expansion only moves data, and quantizing is bound by that.
 #include "phy/zeroforce/zeroforce.hpp"
 
 #include "peers/peer.hpp"
@@ -50,9 +50,19 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   bench.time(of("expand 4", "tile", 1, 0), [&] {
     kernels.expand(shape, 4, tile++ % 4, csi.data(), block, w.data(), noise.data(), spread.data());
   });
-  bench.time(of("expand 16", "tile", kTileLanes, 0), [&] {
-    kernels.expand_scalars(shape, kTileLanes, csi.data(), scalars.data(), block, noise.data(),
-                           spread.data());
+  bench.time(of("expand 16", "tile", kTileLanes, 0),
+             [&] { kernels.expand_scalars(shape, kTileLanes, csi.data(), scalars.data(), block); });
+  AlignedArray<Int16Tile> integers(block);
+  AlignedArray<Int16Complex> int16_scalars(block * kTileLanes);
+  std::vector<float> scale(std::size_t{shape.antennas} * kTileLanes);
+  bench.time(of("quantize rows", "tile", 1, 0), [&] {
+    kernels.quantize_rows(shape, csi.data(), integers.data(), scale.data());
+  });
+  bench.time(of("quantize columns", "tile", 1, 0), [&] {
+    kernels.quantize_columns(shape, csi.data(), integers.data(), scale.data());
+  });
+  bench.time(of("expand 16 in int16", "tile", kTileLanes, 0), [&] {
+    kernels.expand_int16(shape, kTileLanes, integers.data(), int16_scalars.data(), block);
   });
 }
 

@@ -23,9 +23,9 @@ struct EqualizeKernels {
   void (*per_tile_half)(ArrayShape shape, const HalfComplex* w, const float* scale,
                         const HalfTile* y, Tile* s) noexcept;
 
-  /// The same in 16-bit integers, y being brought to them on the way: w and scale as
-  /// ZeroForceKernels::quantize prepares them for tiles, [user][16], and expand_int16 for scalars,
-  /// [user]. Σ|y|² of a lane must be a float.
+  /// The same in 16-bit integers, y being brought to them on the way: w as
+  /// ZeroForceKernels::quantize_rows prepares it, with a scale for each user's lane or, of scalars,
+  /// each user. Σ|y|² of a lane must be a float.
   void (*per_subcarrier_int16)(ArrayShape shape, const Int16Tile* w, const float* scale,
                                const Tile* y, Tile* s) noexcept;
   void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,

@@ -15,6 +15,14 @@ struct PrecodeKernels {
   void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* s, Tile* x) noexcept;
   /// The tile's 16 lanes share one: w is scalars.
   void (*per_tile)(ArrayShape shape, const Complex* w, const Tile* s, Tile* x) noexcept;
+
+  /// The same in 16-bit integers, s being brought to them on the way: w as
+  /// ZeroForceKernels::quantize_columns prepares it, with a scale for each antenna's lane or, of
+  /// scalars, each antenna.
+  void (*per_subcarrier_int16)(ArrayShape shape, const Int16Tile* w, const float* scale,
+                               const Tile* s, Tile* x) noexcept;
+  void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,
+                         Tile* x) noexcept;
 };
 
 const PrecodeKernels& precode_kernels(Isa isa = active_isa());

@@ -6,10 +6,6 @@
 
 namespace {
 
-/// What the Euclidean norm of either factor of a sum is brought to: no component exceeds 16 bits
-/// then and no sum of products 31, in whatever order they are added (Cauchy and Schwarz).
-inline constexpr float kInt16Norm = 32700;
-
 #if CARILLON_SIMD_AVX512
 [[gnu::always_inline]] inline Vi rounded(Vf v) {
   return reinterpret_cast<Vi>(_mm512_maskz_cvtps_epi32(0xFFFF, reinterpret_cast<__m512>(v)));
@@ -22,17 +18,19 @@ inline constexpr float kInt16Norm = 32700;
 
 [[gnu::always_inline]] inline Vi paired(Vi low, Vi high) { return (low & 0xFFFF) | high << 16; }
 
-/// What brings lanes of `terms` tiles to kInt16Norm, each lane for itself; zeros stay zero.
+/// What brings lanes of `terms` tiles, `stride` apart, to kInt16Norm, each lane for itself; zeros
+/// stay zero.
 class Int16Scale {
   static constexpr std::uint32_t kChains = 4;  // that do not wait for each other
 
  public:
   Vf factor, scale;  // to integers and back
 
-  [[gnu::always_inline]] Int16Scale(const Tile* from, std::uint32_t terms, std::uint32_t lane) {
+  [[gnu::always_inline]] Int16Scale(const Tile* from, std::size_t stride, std::uint32_t terms,
+                                    std::uint32_t lane) {
     ComplexVf sums[kChains] = {};
     const auto add = [&](ComplexVf & sum, std::uint32_t n) __attribute__((always_inline)) {
-      const ComplexVf x = load(from[n], lane);
+      const ComplexVf x = load(from[n * stride], lane);
       sum.re = sum.re + x.re * x.re;
       sum.im = sum.im + x.im * x.im;
     };
@@ -70,7 +68,7 @@ struct Int16Factors {
   Vf scale;
 
   [[gnu::always_inline]] Int16Factors(const Tile* from, std::uint32_t terms, std::uint32_t lane) {
-    const Int16Scale common(from, terms, lane);
+    const Int16Scale common(from, 1, terms, lane);
     scale = common.scale;
     for (std::uint32_t n = 0; n < terms; ++n) {
       const ComplexVf x = load(from[n], lane);

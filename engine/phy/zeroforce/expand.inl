@@ -44,19 +44,9 @@ void expand(ArrayShape shape, std::uint32_t group, std::uint32_t tile, const Til
   }
 }
 
-// A user's noise in each of 16 groups' lanes becomes that of all lanes of as many tiles.
-[[gnu::always_inline]] inline void spread_noise(ArrayShape shape, std::uint32_t tiles,
-                                                std::uint32_t user, const float* pn_groups,
-                                                float* post_noise) {
-  for (std::uint32_t t = 0; t < tiles; ++t)
-    for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
-      store(post_noise + (std::size_t{t} * shape.users + user) * kTileLanes + lane,
-            broadcast(pn_groups[user * kTileLanes + t]));
-}
-
 // Sixteen groups' lanes become rows of antennas, re and im in turn. The padding stays as it is.
 void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
-                    std::size_t w_stride, const float* pn_groups, float* post_noise) noexcept {
+                    std::size_t w_stride) noexcept {
   constexpr auto pairs_low = [](int k) { return k / 2 + k % 2 * static_cast<int>(kLanes); };
   constexpr auto pairs_high = [](int k) {
     return (k + static_cast<int>(kLanes)) / 2 + k % 2 * static_cast<int>(kLanes);
@@ -86,7 +76,6 @@ void expand_scalars(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups,
           std::memcpy(to, pairs, count * sizeof *to);
       }
     }
-    spread_noise(shape, tiles, user, pn_groups, post_noise);
   }
 }
 

@@ -1,27 +1,38 @@
-// Combiners in 16-bit integers.
+// Combiners and precoders in 16-bit integers.
 #include "phy/simd/int16.inl"
 
 namespace {
 
-void quantize(ArrayShape shape, const Tile* w, Int16Tile* integers, float* scale) noexcept {
-  for (std::uint32_t user = 0; user < shape.users; ++user) {
-    const std::size_t row = std::size_t{user} * shape.antenna_stride;
-    for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
-      const Int16Scale common(w + row, shape.antennas, lane);
-      store(scale + user * kTileLanes + lane, common.scale);
-      for (std::size_t at = row; at < row + shape.antennas; ++at) {
-        const ComplexVf x = load(w[at], lane);
-        const Vi pairs = paired(rounded(x.re * common.factor), rounded(x.im * common.factor));
-        std::memcpy(integers[at].at + lane, &pairs, sizeof pairs);
-      }
+// `terms` entries of w, `stride` apart, times their common factor; scale is a tile's 16.
+[[gnu::always_inline]] inline void quantize_sum(const Tile* w, std::size_t stride,
+                                                std::uint32_t terms, Int16Tile* integers,
+                                                float* scale) {
+  for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
+    const Int16Scale common(w, stride, terms, lane);
+    store(scale + lane, common.scale);
+    for (std::size_t n = 0; n < terms; ++n) {
+      const ComplexVf x = load(w[n * stride], lane);
+      const Vi pairs = paired(rounded(x.re * common.factor), rounded(x.im * common.factor));
+      std::memcpy(integers[n * stride].at + lane, &pairs, sizeof pairs);
     }
   }
 }
 
+void quantize_rows(ArrayShape shape, const Tile* w, Int16Tile* integers, float* scale) noexcept {
+  for (std::size_t user = 0; user < shape.users; ++user) {
+    const std::size_t row = user * shape.antenna_stride;
+    quantize_sum(w + row, 1, shape.antennas, integers + row, scale + user * kTileLanes);
+  }
+}
+
+void quantize_columns(ArrayShape shape, const Tile* w, Int16Tile* integers, float* scale) noexcept {
+  for (std::size_t a = 0; a < shape.antennas; ++a)
+    quantize_sum(w + a, shape.antenna_stride, shape.users, integers + a, scale + a * kTileLanes);
+}
+
 // As expand_scalars, a pair being one number.
-void expand_int16(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups,
-                  const float* scale_groups, Int16Complex* w, std::size_t w_stride, float* scale,
-                  const float* pn_groups, float* post_noise) noexcept {
+void expand_int16(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups, Int16Complex* w,
+                  std::size_t w_stride) noexcept {
   alignas(64) float rows[kTileLanes][kLanes];
   for (std::uint32_t user = 0; user < shape.users; ++user) {
     const std::size_t row = std::size_t{user} * shape.antenna_stride;
@@ -43,9 +54,6 @@ void expand_int16(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_grou
           std::memcpy(to, rows[t], count * sizeof *to);
       }
     }
-    for (std::uint32_t t = 0; t < tiles; ++t)
-      scale[std::size_t{t} * shape.users + user] = scale_groups[user * kTileLanes + t];
-    spread_noise(shape, tiles, user, pn_groups, post_noise);
   }
 }
 

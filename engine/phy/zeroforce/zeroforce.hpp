@@ -58,10 +58,10 @@ struct ZeroForceKernels {
                  float* post_noise) noexcept;
 
   /// The same for groups of 16, one combiner per subcarrier tile, of the first `tiles` (1…16) tiles
-  /// of a group tile at once: w[tile * w_stride] is [user][antenna_stride] scalars, post_noise
-  /// [tile][user][16] with equal lanes.
+  /// of a group tile at once: w[tile * w_stride] is [user][antenna_stride] scalars. What belongs to
+  /// groups otherwise: spread_lanes().
   void (*expand_scalars)(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
-                         std::size_t w_stride, const float* pn_groups, float* post_noise) noexcept;
+                         std::size_t w_stride) noexcept;
 
   /// power[antenna] += |w|² summed over users and the first `lanes` subcarriers.
   void (*antenna_power)(ArrayShape shape, const Tile* w, std::uint32_t lanes,
@@ -75,15 +75,24 @@ struct ZeroForceKernels {
   void (*halve_scalar)(ArrayShape shape, const Complex* w, HalfComplex* half,
                        float* scale) noexcept;
 
-  /// A combiner in 16-bit integers, each lane of a user's row as large as EqualizeKernels can take
-  /// it: w = scale · integers, scale [user][16]. Σ|w|² of a row must be a float.
-  void (*quantize)(ArrayShape shape, const Tile* w, Int16Tile* integers, float* scale) noexcept;
-  /// expand_scalars() of what quantize() made of lanes that are groups: scale [tile][user].
+  /// A combiner in 16-bit integers, each lane of a user's row times a factor of its own that brings
+  /// its norm to kInt16Norm: w = scale · integers, scale [user][16]. Σ|w|² must be a float; below
+  /// 1e-36 it counts as nothing.
+  void (*quantize_rows)(ArrayShape shape, const Tile* w, Int16Tile* integers,
+                        float* scale) noexcept;
+  /// The same for a precoder, whose sums are over users: scale [antenna][16].
+  void (*quantize_columns)(ArrayShape shape, const Tile* w, Int16Tile* integers,
+                           float* scale) noexcept;
+  /// expand_scalars() of integers whose lanes are groups.
   void (*expand_int16)(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups,
-                       const float* scale_groups, Int16Complex* w, std::size_t w_stride,
-                       float* scale, const float* pn_groups, float* post_noise) noexcept;
+                       Int16Complex* w, std::size_t w_stride) noexcept;
 };
 
 const ZeroForceKernels& zeroforce_kernels(Isa isa = active_isa());
+
+/// A number for each of `count` rows and group: groups [row][16] → tiles [tile][row] of the first
+/// `tiles` (1…16) groups. With `lanes` of 16 each is there 16 times.
+void spread_lanes(std::uint32_t count, std::uint32_t tiles, const float* groups, float* spread,
+                  std::uint32_t lanes = 1) noexcept;
 
 }  // namespace carillon::phy

@@ -218,7 +218,7 @@ Error worst_error(const Air& air) {
   AlignedArray<Int16Tile> integers(w.size());
   std::vector<float> scale(post_noise.size());
   Tiles in_integers(shape.users);
-  zeroforce_kernels().quantize(shape, w.data(), integers.data(), scale.data());
+  zeroforce_kernels().quantize_rows(shape, w.data(), integers.data(), scale.data());
   equalize_kernels().per_subcarrier_int16(shape, integers.data(), scale.data(), air.y.data(),
                                           in_integers.data());
   double worst_single = 0, worst_half = 0, worst_exact = 0, worst_int16 = 0;

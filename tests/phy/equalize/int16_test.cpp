@@ -1,4 +1,5 @@
 // Equalization in 16-bit integers, against sums in double precision.
+#include "phy/int16.hpp"
 #include "phy/equalize/equalize.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
@@ -21,7 +22,7 @@ struct Integers {
         lane_scale(std::size_t{shape.users} * kTileLanes),
         scalars(block_of(shape)),
         scale(shape.users) {
-    zeroforce_kernels(isa).quantize(shape, w.data(), tiles.data(), lane_scale.data());
+    zeroforce_kernels(isa).quantize_rows(shape, w.data(), tiles.data(), lane_scale.data());
     for (std::size_t i = 0; i < tiles.size(); ++i) scalars[i] = tiles[i].at[5];
     for (std::uint32_t k = 0; k < shape.users; ++k) scale[k] = lane_scale[k * kTileLanes + 5];
   }
@@ -32,33 +33,12 @@ struct Integers {
   std::vector<float> scale;
 };
 
-// Rounding is off by at most half of each factor's unit, in both components of both factors: with
-// the units norm/32700 of w and y and their sums of magnitudes, at most (|w|₁ · unit + |y|₁ · unit)
-// / √2, and a little for what is computed in floats.
-double bound(double w_sum, double w_norm, double y_sum, double y_norm, double antennas) {
-  const double w_unit = w_norm / 32700, y_unit = y_norm / 32700;
-  return 1.01 *
-             ((w_sum * y_unit + y_sum * w_unit) / std::sqrt(2) + antennas * w_unit * y_unit / 2) +
-         1e-6 * w_norm * y_norm;
-}
-
 void check_lane(ArrayShape shape, const Matrix& w, const Tiles& y, const Tiles& s,
                 std::uint32_t lane) {
-  double y_sum = 0, y_energy = 0;
-  for (std::uint32_t a = 0; a < shape.antennas; ++a) {
-    y_sum += std::abs(get(y[a], lane));
-    y_energy += std::norm(get(y[a], lane));
-  }
   for (std::uint32_t k = 0; k < shape.users; ++k) {
-    Value sum = 0;
-    double w_sum = 0, w_energy = 0;
-    for (std::uint32_t a = 0; a < shape.antennas; ++a) {
-      sum += w(k, a) * get(y[a], lane);
-      w_sum += std::abs(w(k, a));
-      w_energy += std::norm(w(k, a));
-    }
-    EXPECT_LE(std::abs(get(s[k], lane) - sum),
-              bound(w_sum, std::sqrt(w_energy), y_sum, std::sqrt(y_energy), shape.antennas))
+    Int16Sum expected;
+    for (std::uint32_t a = 0; a < shape.antennas; ++a) expected.add(w(k, a), get(y[a], lane));
+    EXPECT_LE(std::abs(get(s[k], lane) - expected.sum), expected.bound())
         << shape.antennas << "x" << shape.users << " user " << k << " lane " << lane;
   }
 }

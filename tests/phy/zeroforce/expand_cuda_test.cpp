@@ -79,10 +79,13 @@ Expanded expanded_by_cpu(Place& place, const CombineTask& of, const Channels& c,
     float* const noise = &all.post_noise[std::size_t{t} * of.users * kTileLanes];
     float* const scale = &all.scale[std::size_t{t} * of.users];
     if (group == 16) {
-      if (t % kTileLanes == 0)
-        kernels.expand_scalars(c.shape, std::min(kTileLanes, tiles - t), &w[t / kTileLanes * block],
-                               &all.scalars[t * block], block,
-                               &groups[std::size_t{t} / kTileLanes * of.users * kTileLanes], noise);
+      if (t % kTileLanes == 0) {
+        const std::uint32_t count = std::min(kTileLanes, tiles - t);
+        kernels.expand_scalars(c.shape, count, &w[t / kTileLanes * block], &all.scalars[t * block],
+                               block);
+        spread_lanes(of.users, count, &groups[std::size_t{t} / kTileLanes * of.users * kTileLanes],
+                     noise, kTileLanes);
+      }
       kernels.halve_scalar(c.shape, &all.scalars[t * block], &all.half_scalars[t * block], scale);
       continue;
     }

@@ -440,22 +440,13 @@ TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
        {ArrayShape{5, 3, 6}, ArrayShape{16, 2, 17}, ArrayShape{43, 3, 48}}) {
     const std::size_t stride = block_of(shape) + 3;
     const Tiles groups = random_tiles(block_of(shape), 1);
-    std::vector<float> noise(shape.users * kTileLanes);
-    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
     for (const Isa isa : available_isas())
       for (const std::uint32_t tiles : {1U, 7U, 16U}) {
         std::vector<Complex> w(stride * kTileLanes, Complex{kNan, kNan});
-        std::vector<float> post_noise(noise.size() * kTileLanes, kNan);
-        zeroforce_kernels(isa).expand_scalars(shape, tiles, groups.data(), w.data(), stride,
-                                              noise.data(), post_noise.data());
+        zeroforce_kernels(isa).expand_scalars(shape, tiles, groups.data(), w.data(), stride);
         for (std::uint32_t tile = 0; tile < kTileLanes; ++tile)
           for (std::uint32_t user = 0; user < shape.users; ++user) {
             const bool there = tile < tiles;
-            for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-              const float variance = post_noise[(tile * shape.users + user) * kTileLanes + lane];
-              EXPECT_TRUE(there ? variance == noise[user * kTileLanes + tile]
-                                : std::isnan(variance));
-            }
             for (std::uint32_t a = 0; a < shape.antenna_stride; ++a) {
               const std::size_t at = user * shape.antenna_stride + a;
               const Complex x = w[tile * stride + at];

@@ -1,0 +1,86 @@
+// Precoding in 16-bit integers, against sums in double precision.
+#include "phy/int16.hpp"
+#include "phy/precode/precode.hpp"
+#include "phy/zeroforce/array.hpp"
+#include "phy/zeroforce/zeroforce.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using namespace carillon;
+using namespace carillon::phy;
+using namespace carillon::phy::testing;
+
+constexpr ArrayShape kShapes[] = {{1, 1, 1},    {5, 3, 7},      {8, 8, 9},      {18, 7, 19},
+                                  {64, 16, 65}, {128, 32, 129}, {256, 128, 257}};
+
+// Precoders in integers: each lane its own, and lane 5's for all.
+struct Integers {
+  Integers(Isa isa, ArrayShape shape, const Tiles& w)
+      : tiles(block_of(shape)),
+        lane_scale(std::size_t{shape.antennas} * kTileLanes),
+        scalars(block_of(shape)),
+        scale(shape.antennas) {
+    zeroforce_kernels(isa).quantize_columns(shape, w.data(), tiles.data(), lane_scale.data());
+    for (std::size_t i = 0; i < tiles.size(); ++i) scalars[i] = tiles[i].at[5];
+    for (std::uint32_t a = 0; a < shape.antennas; ++a) scale[a] = lane_scale[a * kTileLanes + 5];
+  }
+
+  AlignedArray<Int16Tile> tiles;
+  std::vector<float> lane_scale;
+  std::vector<Int16Complex> scalars;
+  std::vector<float> scale;
+};
+
+void check_lane(ArrayShape shape, const Matrix& w, const Tiles& s, const Tiles& x,
+                std::uint32_t lane) {
+  for (std::uint32_t a = 0; a < shape.antennas; ++a) {
+    Int16Sum expected;
+    for (std::uint32_t k = 0; k < shape.users; ++k) expected.add(w(k, a), get(s[k], lane));
+    EXPECT_LE(std::abs(get(x[a], lane) - expected.sum), expected.bound())
+        << shape.antennas << "x" << shape.users << " antenna " << a << " lane " << lane;
+  }
+}
+
+// Each lane with its own precoder, and all with that of lane 5.
+void check(ArrayShape shape, const Tiles& w, const Tiles& s) {
+  for (const Isa isa : available_isas()) {
+    const Integers integers(isa, shape, w);
+    Tiles x = filled(shape.antennas + 1, kNan);
+    precode_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
+                                              integers.lane_scale.data(), s.data(), x.data());
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+      check_lane(shape, rows_of(shape, w.data(), lane), s, x, lane);
+    EXPECT_TRUE(std::isnan(x[shape.antennas].re[0]));
+
+    x = filled(shape.antennas + 1, kNan);
+    precode_kernels(isa).per_tile_int16(shape, integers.scalars.data(), integers.scale.data(),
+                                        s.data(), x.data());
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+      check_lane(shape, rows_of(shape, w.data(), 5), s, x, lane);
+    EXPECT_TRUE(std::isnan(x[shape.antennas].re[0]));
+  }
+}
+
+TEST(PrecodeInt16, SumsAreAsNearAsTheRoundedFactors) {
+  for (const ArrayShape shape : kShapes)
+    check(shape, random_block(shape, 1), random_tiles(shape.users, 2));
+}
+
+// All users in phase at an antenna, and one that takes all power.
+TEST(PrecodeInt16, NoSumOverflows) {
+  const ArrayShape shape{130, 128, 131};
+  for (const std::uint32_t loud : {shape.users, 1U}) {
+    Tiles w(block_of(shape)), s(shape.users);
+    for (std::uint32_t k = 0; k < loud; ++k)
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        const Value turned = std::polar(1.0, 0.3 * k + lane);
+        put(s[k], lane, turned);
+        for (std::uint32_t a = 0; a < shape.antennas; ++a)
+          put(w[k * shape.antenna_stride + a], lane, 1e3 * std::conj(turned));
+      }
+    check(shape, w, s);
+  }
+}
+
+}  // namespace
