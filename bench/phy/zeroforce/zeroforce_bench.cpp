@@ -55,12 +55,10 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   AlignedArray<Int16Tile> integers(block);
   AlignedArray<Int16Complex> int16_scalars(block * kTileLanes);
   std::vector<float> scale(std::size_t{shape.antennas} * kTileLanes);
-  bench.time(of("quantize rows", "tile", 1, 0), [&] {
-    kernels.quantize_rows(shape, csi.data(), integers.data(), scale.data());
-  });
-  bench.time(of("quantize columns", "tile", 1, 0), [&] {
-    kernels.quantize_columns(shape, csi.data(), integers.data(), scale.data());
-  });
+  bench.time(of("quantize rows", "tile", 1, 0),
+             [&] { kernels.quantize_rows(shape, csi.data(), integers.data(), scale.data()); });
+  bench.time(of("quantize columns", "tile", 1, 0),
+             [&] { kernels.quantize_columns(shape, csi.data(), integers.data(), scale.data()); });
   bench.time(of("expand 16 in int16", "tile", kTileLanes, 0), [&] {
     kernels.expand_int16(shape, kTileLanes, integers.data(), int16_scalars.data(), block);
   });

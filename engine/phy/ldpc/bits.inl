@@ -125,13 +125,20 @@ template <bool Full>
   return bits_at<false>(column + s / 8, kBitShifts[s % 8]);
 }
 
-// Where the first edges' rotated columns start.
-inline void place_edges(const BaseGraph& graph, std::uint32_t edges, std::uint32_t pack,
-                        BitPlace* places) {
-  for (std::uint32_t e = 0; e < edges; ++e) {
+inline LdpcKey key_of(LdpcCode code, std::uint32_t pack, std::uint64_t rows = 0) {
+  return {code.lifting, code.base_graph, sizeof(Words), pack, rows};
+}
+
+// Where the edges' rotated columns start.
+inline void place_edges(LdpcCode code, std::uint32_t pack, LdpcWorkspace& work) {
+  const LdpcKey key = key_of(code, pack);
+  if (work.placed == key) return;
+  work.placed = key;
+  const BaseGraph graph = base_graph(code);
+  for (std::uint32_t e = 0; e < graph.row_begin[graph.rows]; ++e) {
     const std::uint32_t s = graph.shift[e] * pack;
-    places[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
-    places[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
+    work.places[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
+    work.places[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
   }
 }
 

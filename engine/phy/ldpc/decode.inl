@@ -23,11 +23,12 @@ class Decoder {
             core_, 2 + (std::min(options.sent, code.length()) + code.lifting - 1) / code.lifting)),
         known_((code.info_bits() - std::min(options.fillers, code.info_bits())) * pack_),
         options_(options),
-        work_(work) {
+        work_(work),
+        turns_(work.turns) {
     gather();
-    load_core();
     choose_extensions();
     turn_columns();
+    load_core();
   }
 
   // Every block's result is that of the iteration in which it could stop, whatever the others do.
@@ -35,7 +36,6 @@ class Decoder {
     const std::uint32_t most = std::max(options_.max_iterations, 1U);
     auto running = static_cast<std::uint32_t>(low_mask(static_cast<std::uint32_t>(blocks_.size())));
     for (std::uint32_t i = 1; running != 0; ++i) {
-      if (i == 2) turn_again();
       iterate(i);
       const bool last = i == most;
       const std::uint32_t ripe = last ? running : running & may_stop();
@@ -67,14 +67,11 @@ class Decoder {
   }
 
   // Column c from the channel, filler places certain, its beginning repeated past its end.
-  // Returns whether anything was received.
-  bool load_column(std::uint32_t c, std::int8_t* to) const {
+  void load_column(std::uint32_t c, std::int8_t* to) const {
     const bool sent = c >= 2;  // the first two never are
     const std::uint32_t from = sent ? (c - 2) * z_ : 0;
-    Vb received = {};
     std::uint32_t i = 0;
     const auto take = [&](Vb v) __attribute__((always_inline)) {
-      received |= v & load_bytes(inside(z_) + i);
       store_bytes(to + i, larger_signed(v, broadcast_byte(-127)));
     };
     for (; sent && i + kByteLanes <= z_; i += kByteLanes) take(load_bytes(soft_ + from + i));
@@ -83,22 +80,41 @@ class Decoder {
     if (places(c) < z_) std::memset(to + places(c), 127, z_ - places(c));
     for (std::uint32_t n = z_; n < kByteLanes; n *= 2) store_bytes(to + n, load_bytes(to));
     store_bytes(to + wrap_place(z_), load_bytes(to));
-    return signs(received != Vb{}) != 0;
   }
 
+  // As the last rows of an iteration leave them.
   void load_core() {
     for (std::uint32_t c = 0; c < core_; ++c) {
-      rotation_[c] = 0;
-      load_column(c, work_.columns[c][0]);
+      std::int8_t *const to = work_.columns[c][0], *const straight = work_.columns[c][1];
+      load_column(c, straight);
+      std::uint32_t from = turns_.rotation[c];
+      for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
+        store_bytes(to + i, load_bytes(straight + from));
+        from += kByteLanes;
+        if (from >= z_) from -= z_;
+      }
+      store_bytes(to + wrap_place(z_), load_bytes(to));
     }
   }
 
-  // The rows past the core whose own column was received: without it a row says nothing.
+  // The rows past the core whose own column was received: without it a row says nothing. They read
+  // it where it is, unless vectors would be longer than it or reach past the channel's LLRs.
   void choose_extensions() {
+    std::uint32_t copied = 0;
     for (std::uint32_t c = core_; c < columns_; ++c) {
-      const std::uint32_t r = c - graph_.info_columns;
-      if (load_column(c, work_.extension[r]))
-        extensions_[extension_count_++] = static_cast<std::uint8_t>(r);
+      const std::uint32_t r = c - graph_.info_columns, from = (c - 2) * z_;
+      const std::uint32_t end = from + (z_ + kByteLanes - 1) / kByteLanes * kByteLanes;
+      const std::int8_t* column = soft_ + from;
+      if (z_ < kByteLanes || end > length_) {
+        load_column(c, work_.extension[copied]);
+        column = work_.extension[copied++];
+      }
+      Vb received = {};
+      for (std::uint32_t i = 0; i < z_; i += kByteLanes)
+        received |= load_bytes(column + i) & load_bytes(inside(z_) + i);
+      if (signs(received != Vb{}) == 0) continue;
+      own_[r] = column;
+      extensions_[extension_count_++] = static_cast<std::uint8_t>(r);
     }
   }
 
@@ -118,7 +134,7 @@ class Decoder {
   }
 
   // Where an edge's row reads the vectors of a column that lies in `buffer` rotated by `from`, for
-  // its own rotation. Computed here once, as following them in rows would take a tenth of the time.
+  // its own rotation. Following them in rows would take a tenth of the time.
   void turn(std::uint32_t edge, std::uint32_t buffer, std::uint32_t from) {
     static constexpr auto kSteps = [] {
       std::array<std::uint16_t, kMaxVectors> steps{};
@@ -133,48 +149,45 @@ class Decoder {
     const Starts past = starts - static_cast<std::uint16_t>(z_);  // huge where not past the end
     starts = past < starts ? past : starts;
     starts += static_cast<std::uint16_t>(place_of(graph_.column[edge], buffer));
-    std::memcpy(work_.starts[0][edge], &starts, sizeof starts);
+    std::memcpy(turns_.starts[0][edge], &starts, sizeof starts);
   }
 
-  // Every row finds a column as the last row left it, in the buffer that one wrote, and the first
-  // row as it was loaded, in buffer 0.
-  void turn_columns() {
-    std::uint32_t buffers = 0;  // that the columns lie in, as bits
-    each_row([this, &buffers](std::uint32_t r) {
+  template <typename Visit>
+  void each_edge(Visit&& visit) const {
+    each_row([&](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
-      for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
-        const std::uint32_t c = graph_.column[e];
-        turn(e, buffers >> c & 1, rotation_[c]);
-        buffers ^= 1U << c;
-        work_.to[0][e] = static_cast<std::uint16_t>(place_of(c, buffers >> c & 1));
-        rotation_[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
-      }
+      for (std::uint32_t e = begin; e < begin + degree(r); ++e) visit(e, graph_.column[e]);
     });
-    odd_ = buffers;
   }
 
-  // From the second iteration on a column's first row, always one of the core, finds what its last
-  // row left, and where an odd number of rows write, its two buffers change roles every time.
-  void turn_again() {
-    std::uint32_t seen = 0;
-    for (std::uint32_t e = 0; e < graph_.row_begin[kCoreRows]; ++e) {
-      const std::uint32_t c = graph_.column[e];
-      if ((seen >> c & 1) == 0) turn(e, 0, rotation_[c]);
-      seen |= 1U << c;
-    }
-    each_row([this](std::uint32_t r) {
-      const std::uint32_t begin = graph_.row_begin[r];
-      for (std::uint32_t e = begin; e < begin + degree(r); ++e) {
-        const std::uint32_t c = graph_.column[e];
-        const std::uint32_t written = work_.to[0][e];
-        const std::uint32_t read = place_of(c, 0) + place_of(c, 1) - written;
-        const auto step = static_cast<std::uint16_t>((odd_ >> c & 1) == 0 ? 0 : written - read);
-        Starts starts;
-        std::memcpy(&starts, work_.starts[0][e], sizeof starts);
-        starts += step;
-        std::memcpy(work_.starts[1][e], &starts, sizeof starts);
-        work_.to[1][e] = static_cast<std::uint16_t>(written - step);
-      }
+  // Every row finds a column as the row before left it, in the buffer that one wrote; in an odd
+  // iteration the first row in buffer 0. Where an odd number of rows write, a column's two buffers
+  // change roles every time. Blocks of one code mostly have the same rows, and so the same turns.
+  void turn_columns() {
+    std::uint64_t rows = 0;
+    each_row([&rows](std::uint32_t r) { rows |= std::uint64_t{1} << r; });
+    const LdpcKey key = key_of(code_, pack_, rows);
+    if (turns_.of == key) return;
+    turns_.of = key;
+    const auto shift = [this](std::uint32_t e) {
+      return static_cast<std::uint16_t>(graph_.shift[e] * pack_);
+    };
+    each_edge([&](std::uint32_t e, std::uint32_t c) { turns_.rotation[c] = shift(e); });
+    std::uint32_t buffers = 0;  // that the columns lie in, as bits
+    each_edge([&](std::uint32_t e, std::uint32_t c) {
+      turn(e, buffers >> c & 1, turns_.rotation[c]);
+      buffers ^= 1U << c;
+      turns_.to[0][e] = static_cast<std::uint16_t>(place_of(c, buffers >> c & 1));
+      turns_.rotation[c] = shift(e);
+    });
+    turns_.odd = buffers;
+    each_edge([&](std::uint32_t e, std::uint32_t c) {
+      const std::uint32_t written = turns_.to[0][e];
+      const std::uint32_t read = place_of(c, 0) + place_of(c, 1) - written;
+      const auto step = static_cast<std::uint16_t>((turns_.odd >> c & 1) == 0 ? 0 : written - read);
+      for (std::uint32_t v = 0; v < kMaxVectors; ++v)
+        turns_.starts[1][e][v] = static_cast<std::uint16_t>(turns_.starts[0][e][v] + step);
+      turns_.to[1][e] = static_cast<std::uint16_t>(written - step);
     });
   }
 
@@ -183,10 +196,10 @@ class Decoder {
     each_row([this, iteration](std::uint32_t r) {
       const std::uint32_t begin = graph_.row_begin[r];
       const Row row{.buffers = work_.columns[0][0],
-                    .starts = work_.starts[(iteration - 1) % 2] + begin,
-                    .to = work_.to[(iteration - 1) % 2] + begin,
+                    .starts = turns_.starts[(iteration - 1) % 2] + begin,
+                    .to = turns_.to[(iteration - 1) % 2] + begin,
                     .messages = work_.messages[begin],
-                    .extension = work_.extension[r],
+                    .extension = own_[r],
                     .z = z_};
       Vb& failed = r < kCoreRows ? core_failed_ : extension_failed_;
       failed = add_counts(failed, row_update(degree(r), r >= kCoreRows, iteration == 1)(row));
@@ -208,11 +221,11 @@ class Decoder {
 
   // Hard decisions of the core columns, in their own rotation, and all information bits in order.
   void decide(std::uint32_t iteration) {
-    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : odd_;  // that the columns lie in
+    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : turns_.odd;  // that the columns lie in
     ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
     for (std::uint32_t c = 0; c < core_; ++c) {
       Signs words[64 / sizeof(Signs)] = {};
-      std::uint32_t from = rotation_[c] == 0 ? 0 : z_ - rotation_[c];
+      std::uint32_t from = turns_.rotation[c] == 0 ? 0 : z_ - turns_.rotation[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
         words[i / kByteLanes] = signs(load_bytes(work_.columns[c][buffers >> c & 1] + from));
         from += kByteLanes;
@@ -229,7 +242,7 @@ class Decoder {
   // The blocks with core checks that the decided bits do not satisfy. These are computed anew,
   // since a sign that changed after its row was read is not in the count of the last iteration.
   std::uint32_t broken_cores() const {
-    place_edges(graph_, graph_.row_begin[kCoreRows], pack_, work_.places);
+    place_edges(code_, pack_, work_);
     std::uint32_t broken = 0;
     for (std::uint32_t r = 0; r < kCoreRows; ++r)
       broken |= blocks_of(sum_columns<true>(work_.bits, work_.places + graph_.row_begin[r],
@@ -265,10 +278,10 @@ class Decoder {
   std::uint32_t core_, columns_, known_;  // known_: information lanes before the fillers
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
+  LdpcTurns& turns_;
   const std::int8_t* soft_ = nullptr;
-  std::uint32_t odd_ = 0;                    // columns that an odd number of rows write, as bits
-  std::uint16_t rotation_[kMaxCoreColumns];  // lane 0 of column c is its bit rotation_[c]
-  std::uint8_t extensions_[kMaxRows];        // rows
+  std::uint8_t extensions_[kMaxRows];  // rows
+  const std::int8_t* own_[kMaxRows];   // their columns
   std::uint32_t extension_count_ = 0;
   Vb core_failed_, extension_failed_;  // checks of each lane in the last iteration, at most 255
 };

@@ -35,7 +35,7 @@ void encode(LdpcCode code, const std::uint8_t* info, std::uint8_t* codeword,
   const std::uint32_t z = code.lifting, core = graph.info_columns + kCoreRows;
   ColumnWriter out(codeword, code.length(), z);
 
-  place_edges(graph, graph.row_begin[graph.rows], 1, work.places);
+  place_edges(code, 1, work);
   reverse_bits(info, work.info, (code.info_bits() + 7) / 8);
   for (std::uint32_t c = 0; c < graph.info_columns; ++c) {
     const Bits column = read_column(work.info, c, z);

@@ -58,12 +58,13 @@ inline void interleave(std::uint32_t pack, const std::int8_t* const* soft, std::
 inline void pick_bits(const std::uint8_t* from, std::uint32_t pack, std::uint32_t b,
                       std::uint64_t* to, std::uint32_t count) {
   const std::uint64_t mask = (~std::uint64_t{0} / low_mask(pack)) << b;
+  const std::uint32_t width = 64 / pack;
   for (std::uint32_t i = 0; i < count; i += 64, ++to) {
     *to = 0;
-    for (std::uint32_t j = 0; j < pack; ++j, from += 8) {
+    for (std::uint32_t shift = 0; shift < 64; shift += width, from += 8) {
       std::uint64_t word;
       std::memcpy(&word, from, sizeof word);
-      *to |= _pext_u64(word, mask) << (j * 64 / pack);
+      *to |= _pext_u64(word, mask) << shift;
     }
     *to &= low_mask(count - i);
   }

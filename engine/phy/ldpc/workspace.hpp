@@ -23,16 +23,34 @@ struct BitPlace {
   std::uint16_t shift;  // by its bit of that byte: offset into kBitShifts
 };
 
+/// What the next code block most likely has in common with the last one.
+struct LdpcKey {
+  std::uint16_t lifting = 0;
+  std::uint8_t base_graph = 0, vector_bytes = 0;
+  std::uint32_t pack = 0;
+  std::uint64_t rows = 0;  // that take part, as bits
+
+  friend bool operator==(const LdpcKey&, const LdpcKey&) = default;
+};
+
+/// Where rows read a column's vectors and write it, from the first of LdpcWorkspace::columns on; in
+/// odd iterations and in even ones.
+struct LdpcTurns {
+  LdpcKey of;
+  std::uint16_t starts[2][kMaxEdges][kMaxVectors];
+  std::uint16_t to[2][kMaxEdges];
+  std::uint16_t rotation[kMaxCoreColumns];  // between iterations: lane 0 is this bit of the column
+  std::uint32_t odd;                        // columns that an odd number of rows write, as bits
+};
+
 struct alignas(64) LdpcWorkspace {
   // Posterior LLRs of the core columns: a row reads one buffer and writes the other.
   std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
-  std::int8_t extension[kMaxRows][kColumnBytes];  // channel LLRs of the extension columns, by row
+  std::int8_t extension[kMaxRows][kColumnBytes];  // columns at the end of the channel's LLRs
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
-  // Where a row reads an edge's column and writes it, from the first of `columns` on; in the first
-  // iteration and every second one, and in the others.
-  std::uint16_t starts[2][kMaxEdges][kMaxVectors];
-  std::uint16_t to[2][kMaxEdges];
+  LdpcTurns turns;
   BitColumn bits[kMaxCoreColumns];
+  LdpcKey placed;  // what `places` are of
   BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
   std::int8_t soft[66 * kMaxLanes + kMaxPack * kMaxByteLanes];  // of a pack
