@@ -245,9 +245,8 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   if (wanted == Precision::Fp16) return halves ? Precision::Fp16 : Precision::Fp32;
   if (wanted != Precision::Fastest) return wanted;
   if (isa == Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
-  return isa != Isa::Avx2 && f.users >= kUsersForIntegers && suffices(phy::Rounding::Int16)
-             ? Precision::Int16
-             : Precision::Fp32;
+  const bool integers = f.users >= kUsersForIntegers && suffices(phy::Rounding::Int16);
+  return integers ? Precision::Int16 : Precision::Fp32;
 }
 
 std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {

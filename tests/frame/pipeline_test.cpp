@@ -165,7 +165,7 @@ TEST(Precision, IsTheFastestThatSuffices) {
   EXPECT_EQ(precision(Isa::Avx512, {.modulation = Qam256}), Precision::Int16);
   EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
   EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";
-  EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Fp32);
+  EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Int16);
 }
 
 TEST(Precision, IsWhatIsAskedFor) {
