@@ -49,8 +49,6 @@ class Decoder {
   }
 
  private:
-  using Starts [[gnu::vector_size(2 * kMaxVectors)]] = std::uint16_t;
-
   // The soft bits of the columns that will be read; a single block's stay where they are.
   void gather() {
     soft_ = blocks_[0].soft;
@@ -133,30 +131,29 @@ class Decoder {
     return (2 * column + buffer) * kColumnBytes;
   }
 
-  // Where an edge's row reads the vectors of a column that lies in `buffer` rotated by `from`, for
-  // its own rotation. Following them in rows would take a tenth of the time.
-  void turn(std::uint32_t edge, std::uint32_t buffer, std::uint32_t from) {
-    static constexpr auto kSteps = [] {
-      std::array<std::uint16_t, kMaxVectors> steps{};
-      for (std::uint32_t v = 0; v < kMaxVectors; ++v)
-        steps[v] = static_cast<std::uint16_t>(v * kByteLanes);
-      return steps;
-    }();
-    const std::uint32_t to = graph_.shift[edge] * pack_;
-    Starts starts;
-    std::memcpy(&starts, kSteps.data(), sizeof starts);
-    starts += static_cast<std::uint16_t>(to - from + (to < from ? z_ : 0));
-    const Starts past = starts - static_cast<std::uint16_t>(z_);  // huge where not past the end
-    starts = past < starts ? past : starts;
-    starts += static_cast<std::uint16_t>(place_of(graph_.column[edge], buffer));
-    std::memcpy(turns_.starts[0][edge], &starts, sizeof starts);
+  std::uint32_t vectors() const { return (z_ + kByteLanes - 1) / kByteLanes; }
+
+  // visit(row, the first of its places) of all rows that take part.
+  template <typename Visit>
+  void each_row_with_places(Visit&& visit) const {
+    std::uint32_t place = 0;
+    each_row([&](std::uint32_t r) {
+      visit(r, place);
+      place += places_for(degree(r));
+    });
   }
 
+  // visit(edge, its column, its place, its row's first start and the distance of vectors' starts).
+  struct Place {
+    std::uint32_t to, start, stride;
+  };
   template <typename Visit>
   void each_edge(Visit&& visit) const {
-    each_row([&](std::uint32_t r) {
+    each_row_with_places([&](std::uint32_t r, std::uint32_t first) {
       const std::uint32_t begin = graph_.row_begin[r];
-      for (std::uint32_t e = begin; e < begin + degree(r); ++e) visit(e, graph_.column[e]);
+      for (std::uint32_t j = 0; j < degree(r); ++j)
+        visit(begin + j, graph_.column[begin + j],
+              Place{first + j, first * vectors() + j, places_for(degree(r))});
     });
   }
 
@@ -169,36 +166,40 @@ class Decoder {
     const LdpcKey key = key_of(code_, pack_, rows);
     if (turns_.of == key) return;
     turns_.of = key;
-    const auto shift = [this](std::uint32_t e) {
-      return static_cast<std::uint16_t>(graph_.shift[e] * pack_);
+    const auto rotate = [this](std::uint32_t e, std::uint32_t c) {
+      turns_.rotation[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
     };
-    each_edge([&](std::uint32_t e, std::uint32_t c) { turns_.rotation[c] = shift(e); });
+    each_edge([&](std::uint32_t e, std::uint32_t c, Place) { rotate(e, c); });
+    turns_.odd = 0;
+    each_edge([&](std::uint32_t, std::uint32_t c, Place) { turns_.odd ^= 1U << c; });
     std::uint32_t buffers = 0;  // that the columns lie in, as bits
-    each_edge([&](std::uint32_t e, std::uint32_t c) {
-      turn(e, buffers >> c & 1, turns_.rotation[c]);
+    each_edge([&](std::uint32_t e, std::uint32_t c, const Place& place) {
+      // In even iterations the other buffer, if the column has changed it.
+      const std::uint32_t read = buffers >> c & 1, other = turns_.odd >> c & 1;
+      const std::uint32_t from = turns_.rotation[c];
+      rotate(e, c);
+      std::uint32_t start = turns_.rotation[c] + z_ - from;
+      for (std::uint32_t v = 0; v < vectors(); ++v, start += kByteLanes) {
+        if (start >= z_) start -= z_;
+        if (start >= z_) start -= z_;
+        for (std::uint32_t i = 0; i < 2; ++i)
+          turns_.starts[i][place.start + v * place.stride] =
+              static_cast<std::uint16_t>(place_of(c, read ^ (i * other)) + start);
+      }
+      for (std::uint32_t i = 0; i < 2; ++i)
+        turns_.to[i][place.to] = static_cast<std::uint16_t>(place_of(c, read ^ 1 ^ (i * other)));
       buffers ^= 1U << c;
-      turns_.to[0][e] = static_cast<std::uint16_t>(place_of(c, buffers >> c & 1));
-      turns_.rotation[c] = shift(e);
-    });
-    turns_.odd = buffers;
-    each_edge([&](std::uint32_t e, std::uint32_t c) {
-      const std::uint32_t written = turns_.to[0][e];
-      const std::uint32_t read = place_of(c, 0) + place_of(c, 1) - written;
-      const auto step = static_cast<std::uint16_t>((turns_.odd >> c & 1) == 0 ? 0 : written - read);
-      for (std::uint32_t v = 0; v < kMaxVectors; ++v)
-        turns_.starts[1][e][v] = static_cast<std::uint16_t>(turns_.starts[0][e][v] + step);
-      turns_.to[1][e] = static_cast<std::uint16_t>(written - step);
     });
   }
 
   void iterate(std::uint32_t iteration) {
     core_failed_ = extension_failed_ = Vb{};
-    each_row([this, iteration](std::uint32_t r) {
-      const std::uint32_t begin = graph_.row_begin[r];
+    const std::uint32_t even = (iteration - 1) % 2;
+    each_row_with_places([&](std::uint32_t r, std::uint32_t place) {
       const Row row{.buffers = work_.columns[0][0],
-                    .starts = turns_.starts[(iteration - 1) % 2] + begin,
-                    .to = turns_.to[(iteration - 1) % 2] + begin,
-                    .messages = work_.messages[begin],
+                    .starts = turns_.starts[even] + place * vectors(),
+                    .to = turns_.to[even] + place,
+                    .messages = work_.messages[graph_.row_begin[r]],
                     .extension = own_[r],
                     .z = z_};
       Vb& failed = r < kCoreRows ? core_failed_ : extension_failed_;

@@ -13,10 +13,10 @@ inline constexpr int kOffset = 2;  // 0.5 in units of the LLR scale 4
 inline constexpr int kClip = 30;   // largest magnitude looked at: messages stay within ±28
 
 struct Row {
-  std::int8_t* buffers;                        // of all columns
-  const std::uint16_t (*starts)[kMaxVectors];  // where each edge's vectors are read, in `buffers`
-  const std::uint16_t* to;                     // where each edge's column is written
-  std::int8_t* messages;                       // [vector][edge] of this row, kByteLanes each
+  std::int8_t* buffers;          // of all columns
+  const std::uint16_t* starts;   // [vector][edge]: where each edge's vector is read, in `buffers`
+  const std::uint16_t* to;       // [edge]: where its column is written
+  std::int8_t* messages;         // [vector][edge] of this row, kByteLanes each
   const std::int8_t* extension;  // channel LLRs of the column that only this row knows
   std::uint32_t z;
 };
@@ -51,47 +51,68 @@ constexpr std::uint32_t wrap_place(std::uint32_t z) {
 
 // The messages of one vector are written while the next is read: reading is bound by minima,
 // writing by masks and stores, and neither waits for the other. About 11.5 operations an edge.
-// Loads of addresses are not hidden behind them: two an edge are left, where columns are read and
-// written.
+// Loads of addresses are not hidden behind them: one for four edges is left.
 template <std::uint32_t Degree, bool Extension, bool First>
 class RowUpdate {
  public:
-  [[gnu::always_inline]] explicit RowUpdate(const Row& row) : row_(row), inside_(inside(row.z)) {}
+  [[gnu::always_inline]] explicit RowUpdate(const Row& row)
+      : row_(row), inside_(inside(row.z)), extension_(row.extension) {}
 
   // Returns, by lane, the number of checks that do not hold for the signs they were given.
   [[gnu::always_inline]] Vb run() {
     std::int8_t* messages = row_.messages;
     std::int8_t* const buffers = row_.buffers;
-    const std::uint16_t* const places = row_.to;
     const std::uint32_t z = row_.z;
     Vb t[Degree], strength[Degree];
     Outcome outcome;
     Minima minima;
-    const std::uint16_t* from = row_.starts[0];
-    unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      read(j, buffers + from[j * kMaxVectors], messages, t[j], strength[j], minima);
-    });
+    const std::uint16_t* starts = row_.starts;
+    const Places to(row_.to);
+    {
+      const Places from(starts);
+      unroll<Degree>([&](auto j) __attribute__((always_inline)) {
+        read(j, buffers + from.template at<j>(), messages, t[j], strength[j], minima);
+      });
+    }
     Vb failed = finish(Vb{}, 0, minima, outcome);
     std::uint32_t i = 0;
     for (; i + kByteLanes < z; messages += Degree * kByteLanes) {
-      ++from;
+      starts += places_for(Degree);
+      const Places from(starts);
       unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-        write(j, buffers + i + places[j], messages, t[j], strength[j], outcome);
-        read(j, buffers + from[j * kMaxVectors], messages + Degree * kByteLanes, t[j], strength[j],
+        write(j, buffers + i + to.template at<j>(), messages, t[j], strength[j], outcome);
+        read(j, buffers + from.template at<j>(), messages + Degree * kByteLanes, t[j], strength[j],
              minima);
       });
       i += kByteLanes;
       failed = finish(failed, i, minima, outcome);
     }
     unroll<Degree>([&](auto j) __attribute__((always_inline)) {
-      std::int8_t* const to = buffers + places[j];
-      write(j, to + i, messages, t[j], strength[j], outcome);
-      store_bytes(to + wrap_place(z), load_bytes(to));
+      std::int8_t* const column = buffers + to.template at<j>();
+      write(j, column + i, messages, t[j], strength[j], outcome);
+      store_bytes(column + wrap_place(z), load_bytes(column));
     });
     return failed;
   }
 
  private:
+  // A place in `buffers` for each edge, four in a register.
+  class Places {
+   public:
+    [[gnu::always_inline]] explicit Places(const std::uint16_t* from) {
+      std::memcpy(words_, from, sizeof words_);
+    }
+    template <std::size_t J>
+    [[gnu::always_inline]] std::size_t at() const {
+      std::uint64_t word = words_[J / kPlacesAtOnce];
+      asm("" : "+r"(word));  // else each place that a row keeps would be kept apart, in memory
+      return word >> (J % kPlacesAtOnce * 16) & 0xffff;
+    }
+
+   private:
+    std::uint64_t words_[places_for(Degree) / kPlacesAtOnce];
+  };
+
   // Where there are registers for it.
   static constexpr bool kKeepsStrength = kByteLanes == 64 && Degree <= 10;
 
@@ -129,7 +150,7 @@ class RowUpdate {
     if constexpr (Extension) {
       // The column itself goes with the stronger side, channel or others, who are certain at kClip:
       // the check fails where the channel is against the others and stronger.
-      const Vb last = load_bytes(row_.extension + i);
+      const Vb last = load_bytes(extension_ + i);
       const Vb strength = smaller(magnitude(last), broadcast_byte(kClip));
       minima.parity ^= last;
       failed = minima.parity & (minima.least - strength);
@@ -149,6 +170,7 @@ class RowUpdate {
 
   const Row& row_;
   const std::int8_t* const inside_;
+  const std::int8_t* const extension_;
 };
 
 template <std::uint32_t Degree, bool Extension, bool First>

@@ -14,6 +14,13 @@ inline constexpr std::uint32_t kColumnBytes = kMaxLanes + kMaxByteLanes;
 /// Of the shortest byte vectors, in the longest column.
 inline constexpr std::uint32_t kMaxVectors = kMaxLanes / 32;
 
+/// Places of so many edges of a row are read at once, as one number of 64 bits.
+inline constexpr std::uint32_t kPlacesAtOnce = 4;
+constexpr std::uint32_t places_for(std::uint32_t edges) {
+  return (edges + kPlacesAtOnce - 1) / kPlacesAtOnce * kPlacesAtOnce;
+}
+inline constexpr std::uint32_t kMaxPlaces = kMaxEdges + (kPlacesAtOnce - 1) * kMaxRows;
+
 /// A column of bits twice in a row, so that any rotation is one run of them.
 using BitColumn = std::uint8_t[128];
 
@@ -34,11 +41,12 @@ struct LdpcKey {
 };
 
 /// Where rows read a column's vectors and write it, from the first of LdpcWorkspace::columns on; in
-/// odd iterations and in even ones.
+/// odd iterations and in even ones. Rows that take part follow each other, each with places_for()
+/// its edges.
 struct LdpcTurns {
   LdpcKey of;
-  std::uint16_t starts[2][kMaxEdges][kMaxVectors];
-  std::uint16_t to[2][kMaxEdges];
+  std::uint16_t starts[2][kMaxPlaces * kMaxVectors];  // row, then [vector][edge]
+  std::uint16_t to[2][kMaxPlaces];                    // row, then [edge]
   std::uint16_t rotation[kMaxCoreColumns];  // between iterations: lane 0 is this bit of the column
   std::uint32_t odd;                        // columns that an odd number of rows write, as bits
 };
