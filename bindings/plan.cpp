@@ -143,6 +143,8 @@ nb::object describe_direction(const Frame& frame, Direction direction) {
   side["fillers"] = plan.fillers();
   side["bits_per_element"] = plan.Qm();
   side["code_rate"] = static_cast<double>(plan.A()) / plan.G();
+  const auto precision = *frame::Pipeline::precision(frame, direction, active_isa());
+  side["precision"] = std::string(EnumNames<frame::Precision>::value[std::size_t(precision)]);
   side["users"] = describe_users(frame, direction);
   return side;
 }

@@ -59,8 +59,9 @@ struct Sizes {
   std::size_t combiner_scale, precoder_scale;                     // of their integers
 };
 
-/// Fewer gain nothing, as they share what it costs to make integers (docs/performance.md).
-constexpr std::uint32_t kUsersForIntegers = 8;
+/// Fewer gain nothing: in the uplink they share what it costs to make integers, and in the downlink
+/// sums are so short that antennas' symbols are most of it (docs/performance.md).
+constexpr std::uint32_t kUsersForIntegers = 8, kUsersForSentIntegers = 16;
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
 // whatever the others hold.
@@ -245,7 +246,8 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   if (wanted == Precision::Fp16) return halves ? Precision::Fp16 : Precision::Fp32;
   if (wanted != Precision::Fastest) return wanted;
   if (isa == Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
-  const bool integers = f.users >= kUsersForIntegers && suffices(phy::Rounding::Int16);
+  const bool integers =
+      f.users >= (up ? kUsersForIntegers : kUsersForSentIntegers) && suffices(phy::Rounding::Int16);
   return integers ? Precision::Int16 : Precision::Fp32;
 }
 

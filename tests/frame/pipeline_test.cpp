@@ -161,7 +161,9 @@ TEST(Precision, IsTheFastestThatSuffices) {
   EXPECT_EQ(precision(Isa::Avx512Fp16, {}), Precision::Fp16);
   EXPECT_EQ(precision(Isa::Avx512Fp16, {.samples = false}), Precision::Int16);
   EXPECT_EQ(precision(Isa::Avx512Fp16, {.modulation = Qam256}), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Avx512Fp16, {.direction = Direction::Downlink}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {.users = 16, .direction = Direction::Downlink}),
+            Precision::Int16);
+  EXPECT_EQ(precision(Isa::Avx512Fp16, {.direction = Direction::Downlink}), Precision::Fp32);
   EXPECT_EQ(precision(Isa::Avx512, {.modulation = Qam256}), Precision::Int16);
   EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
   EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";

@@ -53,6 +53,9 @@ def _cell(cell: Cell, derived: Derived) -> Table:
     return table
 
 
+_MATRICES = {"uplink": "combiners", "downlink": "precoders"}
+
+
 def _direction(name: str, side: Derived) -> Table:
     table = _table(name)
     users = side["users"]
@@ -66,6 +69,7 @@ def _direction(name: str, side: Derived) -> Table:
         "code",
         f"base graph {side['base_graph']}, Z = {side['lifting']}, rate {side['code_rate']:.4g}",
     )
+    table.add_row(_MATRICES[name], f"in {side['precision']}")
     table.add_row("ideal data rate", f"{side['ideal_rate_mbps']:.5g} Mb/s over all users")
     return table
 
