@@ -83,6 +83,12 @@ def has_uplink(frames: Records) -> Mask:
     return known
 
 
+def lacks_packets(frames: Records) -> Mask:
+    """Frames that were in time without some of their packets."""
+    lacking: Mask = (frames["completed"] != 0) & (frames["missing_packets"] != 0)
+    return lacking
+
+
 def has_downlink(frames: Records) -> Mask:
     """Frames that have a D_DL: a downlink symbol was ready in time."""
     known: Mask = (frames["nack"] == 0) & (frames["downlink_done"] != 0)

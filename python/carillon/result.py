@@ -34,6 +34,10 @@ class Frames(_Model):
     skipped: int = Field(description="never sent: the emulated radio unit's machine stood still")
     seen: int = Field(description="of which at least one packet came, or the clock announced them")
     completed: int = Field(description="every task done before the deadline")
+    incomplete: int = Field(
+        description="of these, without some packets, which had not come when their symbols were "
+        "closed: their blocks may fail; of the frames that are listed"
+    )
     nacked: int = Field(description="refused or discarded (overload_nack)")
     sent_to_gpus: int = Field(description="begun on GPUs")
     handed_back: int = Field(description="of these, that the GPUs did not finish and the cores did")

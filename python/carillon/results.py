@@ -68,6 +68,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             skipped=count["frames_skipped"],
             seen=count["frames_seen"],
             completed=count["frames_completed"],
+            incomplete=int(measures.lacks_packets(frames).sum()),
             nacked=count["frames_nacked"],
             sent_to_gpus=count["frames_sent_away"],
             handed_back=count["frames_handed_back"],

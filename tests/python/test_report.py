@@ -165,6 +165,16 @@ def test_skipped_frames_are_told_and_never_all_in_time(tmp_path: Path) -> None:
     assert report.summary(radio)[0] == f"50 frames sent, no block failed; {why}"
 
 
+def test_frames_in_time_without_some_packets_are_told(tmp_path: Path) -> None:
+    run = quiet_run()
+    for frame in run.rows["frames"][:3]:
+        frame["missing_packets"] = 16
+    run.rows["frames"][2]["completed"] = 0
+    r = report.rebuild(run_folder(tmp_path, run))
+    assert r.frames.incomplete == 2
+    assert report.summary(r)[0].endswith(", 2 frames in time lacked packets.")
+
+
 def test_frames_that_gpus_had_are_counted(tmp_path: Path) -> None:
     run = quiet_run()
     run.rows["counters"][0] |= {"frames_sent_away": 40, "frames_handed_back": 2}

@@ -169,7 +169,7 @@ def _warning(cell: str, trial: Trial, cost: float) -> str:
         f"This machine cannot carry it in real time: it has {have} cores, and the cell needs "
         f"{need} like them, {cost:.1f} for the baseband by measurement and one for the emulated "
         f"radio. It runs all the same, to show what is refused; `carillon demo` alone chooses a "
-        f"cell that fits, and `carillon bench --cell {cell}` tells what each stage costs."
+        f"cell that fits, and `carillon bench cell {cell}` tells what each stage costs."
     )
 
 
