@@ -125,21 +125,19 @@ template <bool Full>
   return bits_at<false>(column + s / 8, kBitShifts[s % 8]);
 }
 
-inline LdpcKey key_of(LdpcCode code, std::uint32_t pack, std::uint64_t rows = 0) {
-  return {code.lifting, code.base_graph, sizeof(Words), pack, rows};
-}
-
-// Where the edges' rotated columns start.
-inline void place_edges(LdpcCode code, std::uint32_t pack, LdpcWorkspace& work) {
-  const LdpcKey key = key_of(code, pack);
-  if (work.placed == key) return;
-  work.placed = key;
-  const BaseGraph graph = base_graph(code);
-  for (std::uint32_t e = 0; e < graph.row_begin[graph.rows]; ++e) {
-    const std::uint32_t s = graph.shift[e] * pack;
-    work.places[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
-    work.places[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
-  }
+inline const BitPlace* place_edges(LdpcCode code, std::uint32_t pack, LdpcWorkspace& work) {
+  static_assert(sizeof(BitShift) == 32, "the places are the same for every instruction set");
+  const LdpcKey key{.lifting = code.lifting, .base_graph = code.base_graph, .pack = pack};
+  const LdpcPlaces& places = work.places.get(key, [&](LdpcPlaces& fill) {
+    const BaseGraph graph = base_graph(code);
+    const std::uint32_t edges = graph.row_begin[graph.rows];
+    for (std::uint32_t e = 0; e < edges; ++e) {
+      const std::uint32_t s = graph.shift[e] * pack;
+      fill.at[e].byte = static_cast<std::uint16_t>(graph.column[e] * sizeof(BitColumn) + s / 8);
+      fill.at[e].shift = static_cast<std::uint16_t>(s % 8 * sizeof(BitShift));
+    }
+  });
+  return places.at;
 }
 
 // Modulo-2 sum of the rotated columns of some edges: Z parity checks at once.

@@ -23,8 +23,7 @@ class Decoder {
             core_, 2 + (std::min(options.sent, code.length()) + code.lifting - 1) / code.lifting)),
         known_((code.info_bits() - std::min(options.fillers, code.info_bits())) * pack_),
         options_(options),
-        work_(work),
-        turns_(work.turns) {
+        work_(work) {
     gather();
     choose_extensions();
     turn_columns();
@@ -85,7 +84,7 @@ class Decoder {
     for (std::uint32_t c = 0; c < core_; ++c) {
       std::int8_t *const to = work_.columns[c][0], *const straight = work_.columns[c][1];
       load_column(c, straight);
-      std::uint32_t from = turns_.rotation[c];
+      std::uint32_t from = turns_->rotation[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
         store_bytes(to + i, load_bytes(straight + from));
         from += kByteLanes;
@@ -160,34 +159,41 @@ class Decoder {
   // Every row finds a column as the row before left it, in the buffer that one wrote; in an odd
   // iteration the first row in buffer 0. Where an odd number of rows write, a column's two buffers
   // change roles every time. Blocks of one code mostly have the same rows, and so the same turns.
+  // (Computed anew, they are a third of an iteration.)
   void turn_columns() {
-    std::uint64_t rows = 0;
-    each_row([&rows](std::uint32_t r) { rows |= std::uint64_t{1} << r; });
-    const LdpcKey key = key_of(code_, pack_, rows);
-    if (turns_.of == key) return;
-    turns_.of = key;
-    const auto rotate = [this](std::uint32_t e, std::uint32_t c) {
-      turns_.rotation[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
+    LdpcKey key{.lifting = code_.lifting,
+                .base_graph = code_.base_graph,
+                .vector_bytes = kByteLanes,
+                .pack = pack_};
+    each_row([&key](std::uint32_t r) { key.rows |= std::uint64_t{1} << r; });
+    turns_ = &work_.turns.get(key, [this](LdpcTurns& turns) { turn_columns(turns); });
+  }
+
+  void turn_columns(LdpcTurns& turns) const {
+    const auto rotate = [&](std::uint32_t e, std::uint32_t c) {
+      turns.rotation[c] = static_cast<std::uint16_t>(graph_.shift[e] * pack_);
     };
-    each_edge([&](std::uint32_t e, std::uint32_t c, Place) { rotate(e, c); });
-    turns_.odd = 0;
-    each_edge([&](std::uint32_t, std::uint32_t c, Place) { turns_.odd ^= 1U << c; });
+    turns.odd = 0;
+    each_edge([&](std::uint32_t e, std::uint32_t c, const Place&) {
+      rotate(e, c);
+      turns.odd ^= 1U << c;
+    });
     std::uint32_t buffers = 0;  // that the columns lie in, as bits
     each_edge([&](std::uint32_t e, std::uint32_t c, const Place& place) {
       // In even iterations the other buffer, if the column has changed it.
-      const std::uint32_t read = buffers >> c & 1, other = turns_.odd >> c & 1;
-      const std::uint32_t from = turns_.rotation[c];
-      rotate(e, c);
-      std::uint32_t start = turns_.rotation[c] + z_ - from;
-      for (std::uint32_t v = 0; v < vectors(); ++v, start += kByteLanes) {
-        if (start >= z_) start -= z_;
-        if (start >= z_) start -= z_;
-        for (std::uint32_t i = 0; i < 2; ++i)
-          turns_.starts[i][place.start + v * place.stride] =
-              static_cast<std::uint16_t>(place_of(c, read ^ (i * other)) + start);
+      const std::uint32_t read = buffers >> c & 1, other = turns.odd >> c & 1;
+      const std::uint32_t odd = place_of(c, read), even = place_of(c, read ^ other);
+      std::uint32_t start = graph_.shift[e] * pack_ + z_ - turns.rotation[c];
+      start -= start >= z_ ? z_ : 0;
+      for (std::uint32_t v = 0, at = place.start; v < vectors(); ++v, at += place.stride) {
+        turns.starts[0][at] = static_cast<std::uint16_t>(odd + start);
+        turns.starts[1][at] = static_cast<std::uint16_t>(even + start);
+        start += kByteLanes;
+        while (start >= z_) start -= z_;
       }
-      for (std::uint32_t i = 0; i < 2; ++i)
-        turns_.to[i][place.to] = static_cast<std::uint16_t>(place_of(c, read ^ 1 ^ (i * other)));
+      turns.to[0][place.to] = static_cast<std::uint16_t>(place_of(c, read ^ 1));
+      turns.to[1][place.to] = static_cast<std::uint16_t>(place_of(c, read ^ 1 ^ other));
+      rotate(e, c);
       buffers ^= 1U << c;
     });
   }
@@ -197,8 +203,8 @@ class Decoder {
     const std::uint32_t even = (iteration - 1) % 2;
     each_row_with_places([&](std::uint32_t r, std::uint32_t place) {
       const Row row{.buffers = work_.columns[0][0],
-                    .starts = turns_.starts[even] + place * vectors(),
-                    .to = turns_.to[even] + place,
+                    .starts = turns_->starts[even] + place * vectors(),
+                    .to = turns_->to[even] + place,
                     .messages = work_.messages[graph_.row_begin[r]],
                     .extension = own_[r],
                     .z = z_};
@@ -222,11 +228,11 @@ class Decoder {
 
   // Hard decisions of the core columns, in their own rotation, and all information bits in order.
   void decide(std::uint32_t iteration) {
-    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : turns_.odd;  // that the columns lie in
+    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : turns_->odd;  // that the columns lie in
     ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
     for (std::uint32_t c = 0; c < core_; ++c) {
       Signs words[64 / sizeof(Signs)] = {};
-      std::uint32_t from = turns_.rotation[c] == 0 ? 0 : z_ - turns_.rotation[c];
+      std::uint32_t from = turns_->rotation[c] == 0 ? 0 : z_ - turns_->rotation[c];
       for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
         words[i / kByteLanes] = signs(load_bytes(work_.columns[c][buffers >> c & 1] + from));
         from += kByteLanes;
@@ -243,11 +249,11 @@ class Decoder {
   // The blocks with core checks that the decided bits do not satisfy. These are computed anew,
   // since a sign that changed after its row was read is not in the count of the last iteration.
   std::uint32_t broken_cores() const {
-    place_edges(code_, pack_, work_);
+    const BitPlace* const places = place_edges(code_, pack_, work_);
     std::uint32_t broken = 0;
     for (std::uint32_t r = 0; r < kCoreRows; ++r)
-      broken |= blocks_of(sum_columns<true>(work_.bits, work_.places + graph_.row_begin[r],
-                                            work_.places + graph_.row_begin[r + 1]),
+      broken |= blocks_of(sum_columns<true>(work_.bits, places + graph_.row_begin[r],
+                                            places + graph_.row_begin[r + 1]),
                           z_, pack_);
     return broken;
   }
@@ -279,7 +285,7 @@ class Decoder {
   std::uint32_t core_, columns_, known_;  // known_: information lanes before the fillers
   const DecodeOptions& options_;
   LdpcWorkspace& work_;
-  LdpcTurns& turns_;
+  const LdpcTurns* turns_ = nullptr;
   const std::int8_t* soft_ = nullptr;
   std::uint8_t extensions_[kMaxRows];  // rows
   const std::int8_t* own_[kMaxRows];   // their columns

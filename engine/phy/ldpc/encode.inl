@@ -35,16 +35,15 @@ void encode(LdpcCode code, const std::uint8_t* info, std::uint8_t* codeword,
   const std::uint32_t z = code.lifting, core = graph.info_columns + kCoreRows;
   ColumnWriter out(codeword, code.length(), z);
 
-  place_edges(code, 1, work);
+  const BitPlace* const places = place_edges(code, 1, work);
   reverse_bits(info, work.info, (code.info_bits() + 7) / 8);
   for (std::uint32_t c = 0; c < graph.info_columns; ++c) {
     const Bits column = read_column(work.info, c, z);
     store_column(work.bits[c], column, z);
     if (c >= 2) out.put(column);
   }
-  encode_core(graph, z, work.places, work.bits);
+  encode_core(graph, z, places, work.bits);
   for (std::uint32_t c = graph.info_columns; c < core; ++c) out.put(load_bits(work.bits[c]));
-  const BitPlace* const places = work.places;
   for (std::uint32_t r = kCoreRows; r < graph.rows; ++r)
     out.put(sum_columns<false>(work.bits, places + graph.row_begin[r],
                                places + graph.row_begin[r + 1] - 1));

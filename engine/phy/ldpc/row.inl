@@ -5,7 +5,8 @@
 // Columns lie rotated as their last row left them and are read at the difference of the shifts;
 // what is written lies in this row's rotation. A buffer holds the column and then its beginning
 // again, at least a vector of it. So a vector that starts anywhere in the column is one load, and
-// lanes past Z compute exactly what the lanes they repeat compute: no size needs a mask.
+// lanes past Z compute what the lanes they repeat compute, or, in the last vector of a longer
+// column, what is then overwritten: no size needs a mask.
 
 namespace {
 

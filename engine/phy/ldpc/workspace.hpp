@@ -30,7 +30,7 @@ struct BitPlace {
   std::uint16_t shift;  // by its bit of that byte: offset into kBitShifts
 };
 
-/// What the next code block most likely has in common with the last one.
+/// What the next code block most likely has in common with one of the last.
 struct LdpcKey {
   std::uint16_t lifting = 0;
   std::uint8_t base_graph = 0, vector_bytes = 0;
@@ -51,15 +51,41 @@ struct LdpcTurns {
   std::uint32_t odd;                        // columns that an odd number of rows write, as bits
 };
 
+/// Where the edges' rotated columns start.
+struct LdpcPlaces {
+  LdpcKey of;
+  BitPlace at[kMaxEdges];
+};
+
+/// The last few of what is computed for a key; all zeros at first.
+template <typename T>
+class LdpcRecent {
+ public:
+  /// fill(it) where it is none of these.
+  template <typename Fill>
+  const T& get(const LdpcKey& key, Fill&& fill) {
+    for (const T& known : entries_)
+      if (known.of == key) return known;
+    T& oldest = entries_[next_++ % kEntries];
+    oldest.of = key;
+    fill(oldest);
+    return oldest;
+  }
+
+ private:
+  static constexpr std::uint32_t kEntries = 8;
+  T entries_[kEntries];
+  std::uint32_t next_;
+};
+
 struct alignas(64) LdpcWorkspace {
   // Posterior LLRs of the core columns: a row reads one buffer and writes the other.
   std::int8_t columns[kMaxCoreColumns][2][kColumnBytes];
   std::int8_t extension[kMaxRows][kColumnBytes];  // columns at the end of the channel's LLRs
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
-  LdpcTurns turns;
+  LdpcRecent<LdpcTurns> turns;
+  LdpcRecent<LdpcPlaces> places;
   BitColumn bits[kMaxCoreColumns];
-  LdpcKey placed;  // what `places` are of
-  BitPlace places[kMaxEdges];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
   std::int8_t soft[66 * kMaxLanes + kMaxPack * kMaxByteLanes];  // of a pack
 };

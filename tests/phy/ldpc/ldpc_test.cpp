@@ -310,6 +310,32 @@ TEST(Ldpc, PackedBlocksAreDecodedAsIfEachWereAlone) {
   EXPECT_GT(failed, 1000U);
 }
 
+// What is kept from block to block is kept apart for each code, pack and choice of rows.
+TEST(Ldpc, OneScratchServesCodesInTurn) {
+  LdpcScratch shared;
+  std::mt19937 random(12);
+  for (std::uint32_t round = 0; round < 400; ++round) {
+    const std::uint16_t z = kLiftingSizes[25 + random() % 12 * (round % 3 == 0 ? 2 : 1)];
+    const LdpcCode code{static_cast<std::uint8_t>(1 + random() % 2), z};
+    const auto missing = static_cast<std::uint32_t>(random() % 20) * z;
+    const std::uint32_t sent = code.length() - missing;
+    LdpcScratch fresh;
+    const Bytes info = random_info(code, 0, random);
+    for (const Isa isa : available_isas()) {
+      const Bytes codeword = encoded(isa, code, info, shared);
+      EXPECT_TRUE(codeword == encoded(isa, code, info, fresh)) << round;
+      std::mt19937 noise(round);
+      const auto soft = received(code, codeword, 0, sent, 0.7, noise);
+      const DecodeOptions options{.sent = sent, .max_iterations = 4};
+      Bytes decoded(info.size()), expected(info.size());
+      const DecodeResult result = decode(isa, code, soft, options, decoded, shared);
+      EXPECT_TRUE(same(result, decode(isa, code, soft, options, expected, fresh)) &&
+                  decoded == expected)
+          << round << " BG" << int{code.base_graph} << " Z=" << z;
+    }
+  }
+}
+
 TEST(Ldpc, PacksFitTheDecoderAndWhatThereIs) {
   for (const LdpcCode code : all_codes())
     for (std::uint32_t count = 1; count <= 100; ++count) {
