@@ -59,8 +59,9 @@ struct Sizes {
   std::size_t combiner_scale, precoder_scale;                     // of their integers
 };
 
-/// Fewer gain nothing: in the uplink they share what it costs to make integers, and in the downlink
-/// sums are so short that antennas' symbols are most of it (docs/performance.md).
+/// Where whole cells gain by integers (docs/performance.md): users share what making them of
+/// received symbols costs, and the sums of a downlink's few users are short for what begins and
+/// ends them.
 constexpr std::uint32_t kUsersForIntegers = 8, kUsersForSentIntegers = 16;
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
@@ -99,7 +100,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot);
   for (auto& combiners : combiners_) allocate(combiners);
   for (std::uint32_t w = 0; w < options.workers; ++w)
-    workers_.push_back(std::make_unique<Worker>(frame_, !single_));
+    workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_));
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
     const runtime::Instruction& instruction = graph_.graph[i];
     const bool brings = graph_.bring[instruction.step] == i;

@@ -227,18 +227,22 @@ struct UplinkKernels : KernelCall {
     return std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
   }
 
-  // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
   void complete(Combiners& c) {
+    if (p.downlink_) c.transmit_gain = transmit_gain(c);
+    c.frame.store(slot.frame, std::memory_order_release);
+  }
+
+  // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
+  float transmit_gain(const Combiners& c) const {
     float most = 0;
-    for (std::uint32_t a = 0; p.downlink_ && a < p.antennas_; ++a) {
+    for (std::uint32_t a = 0; a < p.antennas_; ++a) {
       float power = 0;
       for (std::uint32_t g = 0; g < p.csi_tiles_; ++g)
         power += c.antenna_power[std::size_t{g} * p.antennas_ + a];
       most = std::max(most, power);
     }
     const auto bins = static_cast<float>(frame.ofdm().shape().fft_size);
-    c.transmit_gain = most > 0 ? std::sqrt(kTransmitPower * bins / most) : 0;
-    c.frame.store(slot.frame, std::memory_order_release);
+    return most > 0 ? std::sqrt(kTransmitPower * bins / most) : 0;
   }
 
   void equalize_demodulate() {

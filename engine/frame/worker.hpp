@@ -11,14 +11,19 @@ inline constexpr std::uint32_t kTilesAtOnce = 16;
 
 struct Pipeline::Worker {
   /// spreads: combiners are not kept in single precision.
-  Worker(const Frame& frame, bool spreads)
+  Worker(const Frame& frame, std::optional<Precision> uplink, std::optional<Precision> downlink,
+         bool spreads)
       : ofdm(frame.ofdm()),
         zero_force(frame.format().users),
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
         spread_tiles(spreads && !shared(frame) ? combiner.size() : 0),
-        spread_scalars(spreads && shared(frame) ? combiner.size() * phy::kTileLanes : 0),
-        integers(shared(frame) ? combiner.size() : 0),
+        spread_scalars(spreads && shared(frame) && uplink == Precision::Fp16
+                           ? combiner.size() * phy::kTileLanes
+                           : 0),
+        integers(shared(frame) && (uplink == Precision::Int16 || downlink == Precision::Int16)
+                     ? combiner.size()
+                     : 0),
         group_scale(std::size_t{frame.format().antennas} * phy::kTileLanes),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),

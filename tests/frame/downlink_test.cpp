@@ -25,8 +25,9 @@ FrameFormat downlink_format() {
 
 // Both directions, with payload for the downlink.
 struct TwoWay : Cell {
-  explicit TwoWay(const FrameFormat& format, Isa isa = active_isa())
-      : Cell(format, test::clear_air(60), isa) {
+  explicit TwoWay(const FrameFormat& format, Isa isa = active_isa(),
+                  const emulator::RadioPlan& air = test::clear_air(60))
+      : Cell(format, air, isa) {
     Random random(3, 0);
     for (std::uint32_t slot = 0; slot < pipeline.ring(); ++slot)
       for (auto& byte : pipeline.slot(slot).downlink_payload)
@@ -109,6 +110,23 @@ TEST(Downlink, ReachesEachUserAlone) {
           EXPECT_EQ(cell.pipeline.slot(i).saturated.load(), 0U);
         }
       }
+}
+
+TEST(Downlink, ReachesEachUserAloneOverAFadingBand) {
+  emulator::RadioPlan fading = test::clear_air(60);
+  fading.taps = 6;
+  fading.delay_spread_ns = 300;
+  for (const auto precision : {Precision::Fp32, Precision::Int16})
+    for (const std::uint32_t group : {1U, 16U}) {
+      FrameFormat format = downlink_format();
+      format.antennas = 20;
+      format.combiner.group = group;
+      format.combiner.precision = precision;
+      TwoWay cell(format, active_isa(), fading);
+      cell.run(0);
+      // A group of 16 has one precoder for channels that differ.
+      expect_separated(cell, 0, group == 1 ? 0.03 : 0.3);
+    }
 }
 
 TEST(Downlink, CarriesItsUsersBits) {

@@ -140,6 +140,24 @@ TEST(Uplink, IsDecodedInEveryPrecision) {
                        "group " + std::to_string(group), clear_air(38));
 }
 
+// So that no tile's combiner, nor its scale, is another's.
+TEST(Uplink, IsDecodedInEveryPrecisionOverAFadingBand) {
+  emulator::RadioPlan fading = clear_air(38);
+  fading.taps = 6;
+  fading.delay_spread_ns = 300;
+  for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16})
+    for (const std::uint32_t group : {1U, 4U, 16U})
+      expect_decoded(changed([&](FrameFormat& f) {
+                       f.antennas = 20;
+                       f.combiner.group = group;
+                       f.combiner.precision = precision;
+                       f.uplink.modulation =
+                           group == 16 ? ModulationChoice::Qpsk : ModulationChoice::Qam64;
+                       f.uplink.rate = 0.5;
+                     }),
+                     "group " + std::to_string(group), fading);
+}
+
 struct Given {
   ModulationChoice modulation = ModulationChoice::Qam64;
   std::uint32_t antennas = 64, users = 8;
@@ -172,13 +190,16 @@ TEST(Precision, IsTheFastestThatSuffices) {
 
 TEST(Precision, IsWhatIsAskedFor) {
   for (const auto wanted : {Precision::Fp32, Precision::Fp16, Precision::Int16}) {
+    const bool half = wanted == Precision::Fp16;
     const Frame frame(changed([&](FrameFormat& f) {
       f.schedule = "PPUUGGGGGGGGGGDD";
       f.combiner.precision = wanted;
     }));
-    const bool half = wanted == Precision::Fp16;
     for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16}) {
       EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa), wanted);
+      EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa, false),
+                half ? Precision::Fp32 : wanted)
+          << "subcarriers without samples";
       EXPECT_EQ(Pipeline::precision(frame, Direction::Downlink, isa),
                 half ? Precision::Fp32 : wanted);
     }
@@ -533,14 +554,15 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
            {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
         Cell cell(changed([&](FrameFormat& f) {
                     f.antennas = f.users = 4;
-                    f.schedule = "PPPPUU";
+                    f.schedule = "PPPPUUGGGGGGGGGGDD";
+                    f.deadlines.downlink_lead_ms = 0.01;
                     f.combiner = {kind, 16, precision};
                   }),
                   clear_air(), isa);
         for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
           cell.run(i, {}, extremes[i]);
           const Combiners& c = *cell.pipeline.slot(i).combiners;
-          EXPECT_EQ(c.scalars.size() != 0, precision == Precision::Fp32);
+          EXPECT_EQ(c.scalars.size() != 0, precision != Precision::Int16);
           EXPECT_EQ(c.half_scalars.size() != 0, precision == Precision::Fp16);
           EXPECT_EQ(c.integers.scalars.size() != 0, precision == Precision::Int16);
           for (const phy::Complex& w : c.scalars) expect_finite({&w.re, 2});
@@ -551,6 +573,8 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
           }
           expect_finite({c.half_scale.data(), c.half_scale.size()});
           expect_finite({c.integers.scale.data(), c.integers.scale.size()});
+          expect_finite({c.precoder.scale.data(), c.precoder.scale.size()});
+          EXPECT_EQ(c.transmit_gain == 0, i == 0) << "silence has no channel";
           expect_finite({c.post_noise.data(), c.post_noise.size()});
           expect_finite({&c.transmit_gain, 1});
           // Silence has no channel; one level is a carrier in one group, the same on all antennas.

@@ -18,8 +18,8 @@ namespace {
 
 [[gnu::always_inline]] inline Vi paired(Vi low, Vi high) { return (low & 0xFFFF) | high << 16; }
 
-/// What brings lanes of `terms` tiles, `stride` apart, to kInt16Norm, each lane for itself; zeros
-/// stay zero.
+/// What brings lanes of `terms` tiles, `stride` apart, to kInt16Norm, each lane for itself; below
+/// 1e-36 their energy counts as none.
 class Int16Scale {
   static constexpr std::uint32_t kChains = 4;  // that do not wait for each other
 
@@ -41,10 +41,10 @@ class Int16Scale {
     for (; n < terms; ++n) add(sums[0], n);
     Vf energy{};
     for (const ComplexVf& sum : sums) energy = energy + (sum.re + sum.im);
-    const Vf least = broadcast(1e-36F);  // of nothing at all, zeros are made
-    const Vf norm = square_root(energy > least ? energy : least);
-    factor = kInt16Norm / norm;
-    scale = norm * (1 / kInt16Norm);
+    const Vf least = broadcast(1e-36F);
+    const Vf norm = square_root(energy);
+    factor = energy > least ? kInt16Norm / norm : Vf{};
+    scale = energy > least ? norm * (1 / kInt16Norm) : Vf{};
   }
 };
 

@@ -1,4 +1,8 @@
 // Precoding in 16-bit integers, against sums in double precision.
+#include <cstdio>
+#include <utility>
+
+#include "phy/equalize/equalize.hpp"
 #include "phy/int16.hpp"
 #include "phy/precode/precode.hpp"
 #include "phy/zeroforce/array.hpp"
@@ -81,6 +85,59 @@ TEST(PrecodeInt16, NoSumOverflows) {
       }
     check(shape, w, s);
   }
+}
+
+// Without noise, what a user hears differs from its symbol by rounding only.
+double worst_error_db(ArrayShape shape, bool far) {
+  Tiles csi = random_block(shape, 3);
+  for (std::uint32_t k = shape.users / 2; far && k < shape.users; ++k)
+    for (std::uint32_t a = 0; a < shape.antennas; ++a)
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        Tile& tile = csi[k * shape.antenna_stride + a];
+        put(tile, lane, get(tile, lane) * std::pow(10, -1.5));
+      }
+  Tiles w(block_of(shape)), x(shape.antennas);
+  const Tiles s = random_tiles(shape.users, 4);
+  AlignedArray<float> post_noise(std::size_t{shape.users} * kTileLanes);
+  ZeroForceScratch scratch(shape.users);
+  zeroforce_kernels().combine(Detector::ZeroForcing, shape, 0, csi.data(), w.data(),
+                              post_noise.data(), scratch);
+  const Integers integers(active_isa(), shape, w);
+  precode_kernels().per_subcarrier_int16(shape, integers.tiles.data(), integers.lane_scale.data(),
+                                         s.data(), x.data());
+  double worst = 0;
+  for (std::uint32_t k = 0; k < shape.users; ++k) {
+    double error = 0, power = 0;
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+      Value heard = 0;
+      for (std::uint32_t a = 0; a < shape.antennas; ++a)
+        heard += get(csi[k * shape.antenna_stride + a], lane) * get(x[a], lane);
+      error += std::norm(heard - get(s[k], lane));
+      power += std::norm(get(s[k], lane));
+    }
+    worst = std::max(worst, error / power);
+  }
+  return 10 * std::log10(worst);
+}
+
+TEST(PrecodeInt16, CostsLessThanATenthOfADecibelWhereItSuffices) {
+  constexpr ArrayShape shapes[] = {{16, 8, 17},    {20, 16, 21}, {64, 16, 65},
+                                   {128, 32, 129}, {64, 60, 65}, {256, 128, 257}};
+  const std::pair<Modulation, double> noise_db[] = {{Modulation::Qpsk, -5},
+                                                    {Modulation::Qam16, -12},
+                                                    {Modulation::Qam64, -20},
+                                                    {Modulation::Qam256, -28.5}};
+  for (const ArrayShape shape : shapes)
+    for (const bool far : {false, true}) {
+      const double error_db = worst_error_db(shape, far);
+      std::printf("%ux%u%s: error %.1f dB\n", shape.antennas, shape.users,
+                  far ? ", half of the users 30 dB below" : "", error_db);
+      for (const auto& [modulation, noise] : noise_db)
+        if (suffices(Rounding::Int16, shape.antennas, shape.users, modulation)) {
+          EXPECT_LT(10 * std::log10(1 + std::pow(10, (error_db - noise) / 10)), 0.1)
+              << shape.antennas << "x" << shape.users;
+        }
+    }
 }
 
 }  // namespace
