@@ -21,6 +21,14 @@ inline frame::FrameFormat small_format() {
   return format;
 }
 
+/// The small format, but for what `change` makes of it.
+template <typename Change>
+frame::FrameFormat changed(Change&& change) {
+  frame::FrameFormat format = small_format();
+  change(format);
+  return format;
+}
+
 inline emulator::RadioPlan clear_air(double snr_db = 30) {
   emulator::RadioPlan plan;
   plan.snr_db = {snr_db};

@@ -15,23 +15,9 @@ constexpr ArrayShape kShapes[] = {{1, 1, 1},      {5, 3, 7},      {8, 8, 9},    
                                   {33, 9, 34},    {63, 13, 64},   {64, 16, 65}, {130, 5, 131},
                                   {128, 32, 129}, {256, 128, 257}};
 
-// Combiners in integers: each lane its own, and lane 5's for all.
-struct Integers {
-  Integers(Isa isa, ArrayShape shape, const Tiles& w)
-      : tiles(block_of(shape)),
-        lane_scale(std::size_t{shape.users} * kTileLanes),
-        scalars(block_of(shape)),
-        scale(shape.users) {
-    zeroforce_kernels(isa).quantize_rows(shape, w.data(), tiles.data(), lane_scale.data());
-    for (std::size_t i = 0; i < tiles.size(); ++i) scalars[i] = tiles[i].at[5];
-    for (std::uint32_t k = 0; k < shape.users; ++k) scale[k] = lane_scale[k * kTileLanes + 5];
-  }
-
-  AlignedArray<Int16Tile> tiles;
-  std::vector<float> lane_scale;
-  std::vector<Int16Complex> scalars;
-  std::vector<float> scale;
-};
+Integers integers_of(Isa isa, ArrayShape shape, const Tiles& w) {
+  return {zeroforce_kernels(isa).quantize_rows, shape, shape.users, w};
+}
 
 void check_lane(ArrayShape shape, const Matrix& w, const Tiles& y, const Tiles& s,
                 std::uint32_t lane) {
@@ -46,7 +32,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& y, const Tiles& 
 // Each lane with its own combiner, and all with that of lane 5.
 void check(ArrayShape shape, const Tiles& w, const Tiles& y) {
   for (const Isa isa : available_isas()) {
-    const Integers integers(isa, shape, w);
+    const Integers integers = integers_of(isa, shape, w);
     Tiles s = filled(shape.users + 1, kNan);
     equalize_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
                                                integers.lane_scale.data(), y.data(), s.data());
@@ -105,7 +91,7 @@ TEST(EqualizeInt16, OfNothingComesNothing) {
                                      y = random_tiles(shape.antennas, 2);
   for (const Isa isa : available_isas())
     for (const bool no_combiner : {false, true}) {
-      const Integers integers(isa, shape, no_combiner ? zero : w);
+      const Integers integers = integers_of(isa, shape, no_combiner ? zero : w);
       Tiles s = filled(shape.users, kNan);
       equalize_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
                                                  integers.lane_scale.data(),

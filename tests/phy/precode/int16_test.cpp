@@ -18,23 +18,9 @@ using namespace carillon::phy::testing;
 constexpr ArrayShape kShapes[] = {{1, 1, 1},    {5, 3, 7},      {8, 8, 9},      {18, 7, 19},
                                   {64, 16, 65}, {128, 32, 129}, {256, 128, 257}};
 
-// Precoders in integers: each lane its own, and lane 5's for all.
-struct Integers {
-  Integers(Isa isa, ArrayShape shape, const Tiles& w)
-      : tiles(block_of(shape)),
-        lane_scale(std::size_t{shape.antennas} * kTileLanes),
-        scalars(block_of(shape)),
-        scale(shape.antennas) {
-    zeroforce_kernels(isa).quantize_columns(shape, w.data(), tiles.data(), lane_scale.data());
-    for (std::size_t i = 0; i < tiles.size(); ++i) scalars[i] = tiles[i].at[5];
-    for (std::uint32_t a = 0; a < shape.antennas; ++a) scale[a] = lane_scale[a * kTileLanes + 5];
-  }
-
-  AlignedArray<Int16Tile> tiles;
-  std::vector<float> lane_scale;
-  std::vector<Int16Complex> scalars;
-  std::vector<float> scale;
-};
+Integers integers_of(Isa isa, ArrayShape shape, const Tiles& w) {
+  return {zeroforce_kernels(isa).quantize_columns, shape, shape.antennas, w};
+}
 
 void check_lane(ArrayShape shape, const Matrix& w, const Tiles& s, const Tiles& x,
                 std::uint32_t lane) {
@@ -49,7 +35,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& s, const Tiles& 
 // Each lane with its own precoder, and all with that of lane 5.
 void check(ArrayShape shape, const Tiles& w, const Tiles& s) {
   for (const Isa isa : available_isas()) {
-    const Integers integers(isa, shape, w);
+    const Integers integers = integers_of(isa, shape, w);
     Tiles x = filled(shape.antennas + 1, kNan);
     precode_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
                                               integers.lane_scale.data(), s.data(), x.data());
@@ -102,7 +88,7 @@ double worst_error_db(ArrayShape shape, bool far) {
   ZeroForceScratch scratch(shape.users);
   zeroforce_kernels().combine(Detector::ZeroForcing, shape, 0, csi.data(), w.data(),
                               post_noise.data(), scratch);
-  const Integers integers(active_isa(), shape, w);
+  const Integers integers = integers_of(active_isa(), shape, w);
   precode_kernels().per_subcarrier_int16(shape, integers.tiles.data(), integers.lane_scale.data(),
                                          s.data(), x.data());
   double worst = 0;
