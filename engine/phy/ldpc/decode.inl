@@ -142,10 +142,11 @@ class Decoder {
     });
   }
 
-  // visit(edge, its column, its place, its row's first start and the distance of vectors' starts).
+  // Among LdpcTurns::to and LdpcTurns::starts: of an edge, and from one vector's to the next.
   struct Place {
     std::uint32_t to, start, stride;
   };
+  // visit(edge, its column, its place).
   template <typename Visit>
   void each_edge(Visit&& visit) const {
     each_row_with_places([&](std::uint32_t r, std::uint32_t first) {
@@ -159,7 +160,7 @@ class Decoder {
   // Every row finds a column as the row before left it, in the buffer that one wrote; in an odd
   // iteration the first row in buffer 0. Where an odd number of rows write, a column's two buffers
   // change roles every time. Blocks of one code mostly have the same rows, and so the same turns.
-  // (Computed anew, they are a third of an iteration.)
+  // Computed anew, they take about as long as an iteration.
   void turn_columns() {
     LdpcKey key{.lifting = code_.lifting,
                 .base_graph = code_.base_graph,

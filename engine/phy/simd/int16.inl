@@ -16,6 +16,7 @@ namespace {
 }
 #endif
 
+/// The low halves of both.
 [[gnu::always_inline]] inline Vi paired(Vi low, Vi high) { return (low & 0xFFFF) | high << 16; }
 
 /// What brings lanes of `terms` tiles, `stride` apart, to kInt16Norm, each lane for itself; below
