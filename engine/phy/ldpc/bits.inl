@@ -3,14 +3,6 @@
 
 namespace {
 
-template <std::uint32_t N, typename F>
-[[gnu::always_inline]] inline void unroll(F&& f) {
-  [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
-    (f(std::integral_constant<std::size_t, J>{}), ...);
-  }
-  (std::make_index_sequence<N>{});
-}
-
 using Words [[gnu::vector_size(kLanes * 4)]] = std::uint64_t;
 
 // Shifts of every word, zero for a count of 64; and a table of 16 bytes looked up by every byte.
@@ -77,6 +69,17 @@ template <typename F>
 
 constexpr std::uint64_t low_mask(std::uint32_t bits) {
   return bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+}
+
+// The first `bytes` of 64.
+[[gnu::always_inline]] inline void store_first(std::uint8_t* p, const Bits& v,
+                                               std::uint32_t bytes) {
+#if CARILLON_SIMD_AVX512
+  _mm512_mask_storeu_epi8(p, low_mask(bytes), reinterpret_cast<__m512i>(v.part[0]));
+#else
+  const Bits copy = v;  // so that the other can stay in registers
+  std::memcpy(p, &copy, bytes);
+#endif
 }
 
 // Stores a column twice in a row, so that bits s … s+Z-1 are the column rotated by s < Z. Sizes
@@ -199,8 +202,7 @@ class ColumnWriter {
       if (end_ - to_ >= 64) {
         store_bits(to_, column);
       } else {
-        const Bits last = column;  // so that the others can stay in registers
-        std::memcpy(to_, &last, z_ / 8);
+        store_first(to_, column, z_ / 8);
       }
       to_ += z_ / 8;
       return;

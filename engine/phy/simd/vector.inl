@@ -4,6 +4,15 @@
 
 namespace {
 
+/// f(0), f(1), … f(N - 1), the numbers known when it is compiled.
+template <std::uint32_t N, typename F>
+[[gnu::always_inline]] inline void unroll(F&& f) {
+  [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<std::size_t, J>{}), ...);
+  }
+  (std::make_index_sequence<N>{});
+}
+
 /// Floats in a native vector: a tile is kTileLanes / kLanes of them.
 inline constexpr std::uint32_t kLanes = CARILLON_SIMD_AVX512 ? 16 : 8;
 
