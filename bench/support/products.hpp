@@ -6,6 +6,7 @@
 #include <string>
 
 #include "peers/peer.hpp"
+#include "phy/zeroforce/zeroforce.hpp"
 #include "support/bench.hpp"
 #include "support/tiles.hpp"
 
@@ -41,6 +42,8 @@ class Products {
         of(" shared"), [&] { kernels_.per_tile(shape_, scalars.data(), in_.data(), out_.data()); },
         [&] { return peers_of_shared(); });
   }
+
+  const Kernels& kernels() const { return kernels_; }
 
   /// A tile's subcarriers with a matrix each; or as columns beside one another with one for all.
   std::vector<Rival> peers_of_each() const { return peers(1, phy::kTileLanes); }
@@ -110,6 +113,20 @@ class OtherProducts {
         own, [&] { each_(w_.data()); }, [&] { return singles_.peers_of_each(); });
     bench_.compare(
         of(" shared"), [&] { shared_(w_[0].at); }, [&] { return singles_.peers_of_shared(); });
+  }
+
+  /// One for all in matrix registers; w are integers of an equalizing() or precoding() product.
+  void digits(Isa isa, const phy::ProductShape& product, const float* scale, const phy::Tile* in,
+              phy::Tile* out) const {
+    const std::size_t blocks = phy::digit_blocks(product.sums, product.terms);
+    AlignedArray<phy::DigitBlock> digits(blocks);
+    phy::zeroforce_kernels(isa).expand_digits(product, 1, w_.data(), digits.data());
+    Case c = of(" digits shared");
+    c.work = {.digit_ops = c.work.int16_ops};
+    const Kernels& kernels = singles_.kernels();
+    bench_.compare(
+        c, [&] { kernels.per_tile_digits(shape_, digits.data(), scale, in, out); },
+        [&] { return singles_.peers_of_shared(); });
   }
 
   void cold() {

@@ -52,17 +52,25 @@ struct Sizes {
     const std::size_t lanes = f.combiner.group == 16 ? 1 : kTileLanes;
     combiner_scale = tiles * f.users * lanes;
     precoder_scale = tiles * f.antennas * lanes;
+    combiner_digits = tiles * phy::digit_blocks(f.users, f.antennas);
+    precoder_digits = tiles * phy::digit_blocks(f.antennas, f.users);
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
   std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
   std::size_t combiner_scale, precoder_scale;                     // of their integers
+  std::size_t combiner_digits, precoder_digits;                   // DigitBlocks
 };
 
 /// Where whole cells gain by integers (docs/performance.md): users share what making them of
 /// received symbols costs, and the sums of a downlink's few users are short for what begins and
 /// ends them.
 constexpr std::uint32_t kUsersForIntegers = 8, kUsersForSentIntegers = 16;
+
+/// A matrix register is full with 16 of them.
+constexpr std::uint32_t kUsersForDigits = 16;
+
+bool has_digits(const FrameFormat& f, Isa isa) { return isa == Isa::Amx && f.combiner.group == 16; }
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
 // whatever the others hold.
@@ -83,6 +91,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       uplink_(precision(frame, Direction::Uplink, options.isa, source_ == nullptr)),
       downlink_(precision(frame, Direction::Downlink, options.isa)),
       single_(uplink_ == Precision::Fp32 || downlink_ == Precision::Fp32),
+      digits_(has_digits(frame.format(), options.isa)),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -154,14 +163,17 @@ void Pipeline::allocate(Combiners& c) const {
     keep(c.half_scalars, c.half_tiles);
     c.half_scale = AlignedArray<float>(sizes.half_scale);
   }
-  if (uplink_ == Precision::Int16) {
-    keep(c.integers.scalars, c.integers.tiles);
-    c.integers.scale = AlignedArray<float>(sizes.combiner_scale);
-  }
-  if (downlink_ == Precision::Int16) {
-    keep(c.precoder.scalars, c.precoder.tiles);
-    c.precoder.scale = AlignedArray<float>(sizes.precoder_scale);
-  }
+  const auto keep_integers = [&](Int16Matrix& to, std::size_t digits, std::size_t scales) {
+    if (digits_)
+      to.digits = AlignedArray<phy::DigitBlock>(digits);
+    else
+      keep(to.scalars, to.tiles);
+    to.scale = AlignedArray<float>(scales);
+  };
+  if (uplink_ == Precision::Int16)
+    keep_integers(c.integers, sizes.combiner_digits, sizes.combiner_scale);
+  if (downlink_ == Precision::Int16)
+    keep_integers(c.precoder, sizes.precoder_digits, sizes.precoder_scale);
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
@@ -246,10 +258,13 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   };
   if (wanted == Precision::Fp16) return halves ? Precision::Fp16 : Precision::Fp32;
   if (wanted != Precision::Fastest) return wanted;
-  if (isa == Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
-  const bool integers =
-      f.users >= (up ? kUsersForIntegers : kUsersForSentIntegers) && suffices(phy::Rounding::Int16);
-  return integers ? Precision::Int16 : Precision::Fp32;
+  const auto integers_for = [&](std::uint32_t users) {
+    return f.users >= users && suffices(phy::Rounding::Int16);
+  };
+  if (has_digits(f, isa) && integers_for(kUsersForDigits)) return Precision::Int16;
+  if (isa >= Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
+  return integers_for(up ? kUsersForIntegers : kUsersForSentIntegers) ? Precision::Int16
+                                                                      : Precision::Fp32;
 }
 
 std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
@@ -266,9 +281,15 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
     combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
                  scales * sizeof(float);
   };
+  const auto keep_integers = [&](std::size_t digits, std::size_t scales) {
+    if (has_digits(f, isa))
+      combiners += digits * sizeof(phy::DigitBlock) + scales * sizeof(float);
+    else
+      keep(scales);
+  };
   if (uplink == Precision::Fp16) keep(s.half_scale);
-  if (uplink == Precision::Int16) keep(s.combiner_scale);
-  if (downlink == Precision::Int16) keep(s.precoder_scale);
+  if (uplink == Precision::Int16) keep_integers(s.combiner_digits, s.combiner_scale);
+  if (downlink == Precision::Int16) keep_integers(s.precoder_digits, s.precoder_scale);
   const bool half = uplink == Precision::Fp16;
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +

@@ -38,6 +38,7 @@ struct SymbolQuality {
 struct Int16Matrix {
   AlignedArray<phy::Int16Tile> tiles;       // [tile][user][antenna], group < 16
   AlignedArray<phy::Int16Complex> scalars;  // [tile][user][antenna], group 16
+  AlignedArray<phy::DigitBlock> digits;     // [tile][block of rows][block of terms], for Isa::Amx
   AlignedArray<float> scale;                // [tile][row]; of tiles [tile][row][16]
 };
 
@@ -171,7 +172,8 @@ class Pipeline {
 
   /// What a direction's combiners or precoders are kept and applied in; received grids are in half
   /// precision with them and else in single. The fastest is the first that suffices (phy::suffices)
-  /// of half precision where the processor multiplies in it, integers for many users, and single.
+  /// of integers in matrix registers, half precision where the processor multiplies in it, integers
+  /// for many users, and single.
   /// Half precision is for received int16 `samples`, whose range suits it.
   /// None of a direction without symbols.
   static std::optional<Precision> precision(const Frame& frame, Direction direction, Isa isa,
@@ -200,6 +202,7 @@ class Pipeline {
   SubcarrierSource* source_;
   std::optional<Precision> uplink_, downlink_;
   bool single_;  // combiners are kept in single precision
+  bool digits_;  // those in integers are kept in digits
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

@@ -510,7 +510,10 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
           const Combiners& c = *cell.pipeline.slot(i).combiners;
           EXPECT_EQ(c.scalars.size() != 0, precision != Precision::Int16);
           EXPECT_EQ(c.half_scalars.size() != 0, precision == Precision::Fp16);
-          EXPECT_EQ(c.integers.scalars.size() != 0, precision == Precision::Int16);
+          const auto& integers = c.integers;
+          EXPECT_EQ(integers.scalars.size() + integers.digits.size() != 0,
+                    precision == Precision::Int16);
+          EXPECT_EQ(integers.digits.size() != 0, isa == Isa::Amx && precision == Precision::Int16);
           for (const phy::Complex& w : c.scalars) expect_finite({&w.re, 2});
           for (const phy::HalfComplex& w : c.half_scalars) {
             const std::array<float, 2> parts{static_cast<float>(from_half(w.re)),

@@ -14,6 +14,7 @@ struct Given {
   std::uint32_t antennas = 64, users = 8;
   Direction direction = Direction::Uplink;
   bool samples = true;
+  std::uint32_t group = 16;
 };
 
 TEST(Precision, IsTheFastestThatSuffices) {
@@ -21,6 +22,7 @@ TEST(Precision, IsTheFastestThatSuffices) {
     const Frame frame(changed([&](FrameFormat& f) {
       f.antennas = given.antennas;
       f.users = given.users;
+      f.combiner.group = given.group;
       f.schedule = std::string(given.users, 'P') + "UUGGGGGGGGGGDD";
       f.uplink.modulation = f.downlink.modulation = given.modulation;
     }));
@@ -37,6 +39,9 @@ TEST(Precision, IsTheFastestThatSuffices) {
   EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
   EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";
   EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Amx, {.users = 16}), Precision::Int16);
+  EXPECT_EQ(precision(Isa::Amx, {}), Precision::Fp16) << "half a matrix of users";
+  EXPECT_EQ(precision(Isa::Amx, {.users = 16, .group = 4}), Precision::Fp16);
 }
 
 TEST(Precision, IsWhatIsAskedFor) {
@@ -46,7 +51,7 @@ TEST(Precision, IsWhatIsAskedFor) {
       f.schedule = "PPUUGGGGGGGGGGDD";
       f.combiner.precision = wanted;
     }));
-    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16}) {
+    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16, Isa::Amx}) {
       EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa), wanted);
       EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa, false),
                 half ? Precision::Fp32 : wanted)

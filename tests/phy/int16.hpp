@@ -1,10 +1,12 @@
 // Matrices in 16-bit integers, and how far sums of their products may be from exact ones.
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/test.hpp"
 
 namespace carillon::phy::testing {
 
@@ -27,6 +29,25 @@ struct Integers {
   std::vector<Int16Complex> scalars;
   std::vector<float> scale;
 };
+
+/// In matrix registers, what lane 5's coefficients yield: `product` is equalizing() or precoding().
+template <typename Kernels>
+Tiles by_digits(Isa isa, const Kernels& kernels, ArrayShape shape, const ProductShape& product,
+                const Integers& integers, const Tiles& in) {
+  const std::size_t blocks = digit_blocks(product.sums, product.terms);
+  AlignedArray<DigitBlock> digits(blocks * kTileLanes);
+  zeroforce_kernels(isa).expand_digits(product, kTileLanes, integers.tiles.data(), digits.data());
+  Tiles out = filled(product.sums + 1, kNan);
+  kernels.per_tile_digits(shape, &digits[5 * blocks], integers.scale.data(), in.data(), out.data());
+  return out;
+}
+
+/// Bit for bit.
+inline void expect_same(const Tiles& a, const Tiles& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_EQ(std::memcmp(&a[i], &b[i], sizeof a[i]), 0) << "row " << i;
+}
 
 /// A sum of products of two factors, as it is and in integers. Rounding a factor, whose unit is its
 /// norm over 32700, is off by at most half a unit in each component.

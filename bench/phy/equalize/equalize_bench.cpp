@@ -37,10 +37,12 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
         kernels.per_tile_int16(shape, at, lane_scale.data(), y.data(), s.data());
       });
   in_integers.warm();
+  if (isa == Isa::Amx)
+    in_integers.digits(isa, phy::equalizing(shape), lane_scale.data(), y.data(), s.data());
 
   // Where the processor multiplies in half precision, its operations are what products are counted
   // in; elsewhere that is only a format of memory.
-  const bool multiplies = isa == Isa::Avx512Fp16;
+  const bool multiplies = isa >= Isa::Avx512Fp16;
   AlignedArray<phy::HalfTile> half(block), received(shape.antennas);
   std::vector<float> scale(shape.users);
   prepare.halve(shape, w.data(), half.data(), scale.data());

@@ -40,8 +40,8 @@ class Int16Scale {
 #pragma GCC unroll 4
       for (std::uint32_t i = 0; i < kChains; ++i) add(sums[i], n + i);
     for (; n < terms; ++n) add(sums[0], n);
-    Vf energy{};
-    for (const ComplexVf& sum : sums) energy = energy + (sum.re + sum.im);
+    const auto of = [&](std::uint32_t i) { return sums[i].re + sums[i].im; };
+    const Vf energy = (of(0) + of(1)) + (of(2) + of(3));
     const Vf least = broadcast(1e-36F);
     const Vf norm = square_root(energy);
     factor = energy > least ? kInt16Norm / norm : Vf{};

@@ -1,6 +1,7 @@
 // What the antenna-array stages (combine, equalize, precode) must know of their arrays.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace carillon::phy {
@@ -13,5 +14,19 @@ struct ArrayShape {
   std::uint32_t users;           ///< K ≤ M, up to 128
   std::uint32_t antenna_stride;  ///< ≥ antennas
 };
+
+/// Sums of products over such a block, in the order of their first factors: entry (sum, term) lies
+/// at sum·across + term·along.
+struct ProductShape {
+  std::uint32_t sums, terms;
+  std::size_t across, along;
+};
+/// Users' symbols are sums over antennas, and antennas' symbols sums over users.
+constexpr ProductShape equalizing(ArrayShape shape) {
+  return {shape.users, shape.antennas, shape.antenna_stride, 1};
+}
+constexpr ProductShape precoding(ArrayShape shape) {
+  return {shape.antennas, shape.users, 1, shape.antenna_stride};
+}
 
 }  // namespace carillon::phy

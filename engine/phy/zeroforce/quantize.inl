@@ -30,6 +30,20 @@ void quantize_columns(ArrayShape shape, const Tile* w, Int16Tile* integers, floa
     quantize_sum(w + a, shape.antenna_stride, shape.users, integers + a, scale + a * kTileLanes);
 }
 
+// rows[lane]: that lane of up to kLanes tiles, `stride` apart; the last one's where there are
+// fewer.
+[[gnu::always_inline]] inline void lanes_to_rows(const Int16Tile* from, std::size_t stride,
+                                                 std::uint32_t count,
+                                                 float (&rows)[kTileLanes][kLanes]) {
+  for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
+    transpose<kLanes>(
+        [&](int i) {
+          const auto n = std::min(static_cast<std::uint32_t>(i), count - 1);
+          return reinterpret_cast<const float*>(from[n * stride].at + lane);
+        },
+        [&](int i) { return rows[lane + static_cast<std::uint32_t>(i)]; });
+}
+
 // As expand_scalars, a pair being one number.
 void expand_int16(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups, Int16Complex* w,
                   std::size_t w_stride) noexcept {
@@ -38,13 +52,7 @@ void expand_int16(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_grou
     const std::size_t row = std::size_t{user} * shape.antenna_stride;
     for (std::uint32_t a = 0; a < shape.antennas; a += kLanes) {
       const std::uint32_t count = std::min(kLanes, shape.antennas - a);
-      for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
-        transpose<kLanes>(
-            [&](int i) {
-              const auto from = std::min(static_cast<std::uint32_t>(i), count - 1);
-              return reinterpret_cast<const float*>(w_groups[row + a + from].at + lane);
-            },
-            [&](int i) { return rows[lane + static_cast<std::uint32_t>(i)]; });
+      lanes_to_rows(w_groups + row + a, 1, count, rows);
       for (std::uint32_t t = 0; t < tiles; ++t) {
         Int16Complex* to = w + t * w_stride + row + a;
         fetch_to_store(to + shape.antenna_stride, sizeof rows[t]);  // the next user's

@@ -7,6 +7,7 @@
 #include "phy/zeroforce/expand.inl"
 #include "phy/zeroforce/halve.inl"
 #include "phy/zeroforce/quantize.inl"
+#include "phy/zeroforce/digits.inl"
 // clang-format on
 
 namespace {
@@ -247,5 +248,5 @@ void antenna_power_scalar(ArrayShape shape, const Complex* w, std::uint32_t lane
 
 extern const ZeroForceKernels zeroforce_kernels;
 const ZeroForceKernels zeroforce_kernels = {
-    combine, expand,       expand_scalars, antenna_power,    antenna_power_scalar,
-    halve,   halve_scalar, quantize_rows,  quantize_columns, expand_int16};
+    combine,      expand,        expand_scalars,   antenna_power, antenna_power_scalar, halve,
+    halve_scalar, quantize_rows, quantize_columns, expand_int16,  expand_digits};

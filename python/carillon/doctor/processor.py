@@ -7,7 +7,12 @@ from carillon.doctor.finding import Finding, Write
 from carillon.doctor.machine import CPU, Machine, cpu_list, parse_cpus, whole
 
 _DEEP_US = 20  # an idle state that takes longer to leave is noticed by a frame
-_NAMES = {"avx2": "AVX2", "avx512": "AVX-512", "avx512fp16": "AVX-512 with FP16"}
+_NAMES = {
+    "avx2": "AVX2",
+    "avx512": "AVX-512",
+    "avx512fp16": "AVX-512 with FP16",
+    "amx": "AVX-512 with FP16, and AMX",
+}
 
 
 def cores(machine: Machine) -> Finding:
@@ -35,7 +40,7 @@ def instruction_set(machine: Machine) -> Finding:
         return Finding(topic, "fail", "below AVX2", cost, "use a CPU with AVX2 (x86-64-v3)")
     used, best = (_NAMES.get(isa, isa) for isa in (core.active_isa(), isas[-1]))
     if used != best:
-        cost = "vectors are half as wide as they could be"
+        cost = "kernels are slower than they could be"
         fact = f"{used}, though this CPU has {best}"
         return Finding(
             topic, "warn", fact, cost, "CARILLON_ISA holds it back", "unset CARILLON_ISA"

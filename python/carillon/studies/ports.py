@@ -22,7 +22,12 @@ _NEWEST, _OLDEST = 30, 13  # llvm-mca-N that are looked for
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S.*)$", re.M)
 _JUMP = re.compile(r"j\w+\s+([0-9a-f]+)\b")
 _SYMBOL = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (.*)$", re.M)
-_MODELS = {"avx512": "sapphirerapids", "avx512fp16": "sapphirerapids", "avx2": "znver3"}
+_SETS = {  # the namespaces of these kernels, and a processor of which llvm-mca has a model
+    "avx2": ("avx2", "znver3"),
+    "avx512": ("avx512", "sapphirerapids"),
+    "avx512fp16": ("avx512fp16", "sapphirerapids"),
+    "amx": ("avx512fp16", "sapphirerapids"),
+}
 
 
 class PortsError(CarillonError):
@@ -84,15 +89,16 @@ def version(program: str) -> str:
 
 def model_of(isa: str) -> str:
     """A processor of which llvm-mca has a model, for an instruction set."""
-    return _MODELS[isa]
+    return _SETS[isa][1]
 
 
 def loop(program: Path, isa: str, call: str, part: str, pattern: str) -> Loop:
     """The innermost loop with the most arithmetic among the functions that the pattern finds."""
+    namespace, _ = _SETS[isa]
     loops = [
         found
         for start, size, name in _symbols(program)
-        if f"phy::{isa}::" in name and re.search(pattern, name)
+        if f"phy::{namespace}::" in name and re.search(pattern, name)
         for found in innermost(_disassemble(program, start, size))
     ]
     best = max(loops, key=_arithmetic, default=[])

@@ -49,6 +49,9 @@ void check(ArrayShape shape, const Tiles& w, const Tiles& s) {
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
       check_lane(shape, rows_of(shape, w.data(), 5), s, x, lane);
     EXPECT_TRUE(std::isnan(x[shape.antennas].re[0]));
+
+    if (isa == Isa::Amx)
+      expect_same(x, by_digits(isa, precode_kernels(isa), shape, precoding(shape), integers, s));
   }
 }
 
