@@ -6,38 +6,15 @@
 #include "phy/estimate/cuda.inl"
 
 namespace carillon::phy::cuda {
-namespace {
-
-using Shares = std::map<std::uint32_t, double>;  // of each pilot
-
-Shares shares_of(const EstimatePlan& plan, std::uint32_t lane) {
-  const std::uint32_t first = lane * plan.group();
-  const std::uint32_t end = std::min(plan.subcarriers(), first + plan.group());
-  Shares shares;
-  for (std::uint32_t k = first; k < end; ++k) {
-    const Interpolation& pattern = plan.interpolation(k / kTileLanes);
-    const std::uint32_t start = k / kTileLanes * kTileLanes, at = k % kTileLanes;
-    const auto add = [&](std::int32_t pilot, float weight) {
-      if (weight != 0)
-        shares[start + static_cast<std::uint32_t>(pilot)] += double{weight} / (end - first);
-    };
-    add(pattern.left_lane[at], pattern.left[at]);
-    add(pattern.right_lane[at], pattern.right[at]);
-  }
-  return shares;
-}
-
-}  // namespace
-
 EstimateTaps taps_of(const std::vector<EstimatePlan>& plans) {
   EstimateTaps result;
   if (plans.empty()) return result;
   result.tiles = csi_tiles(plans[0].subcarriers(), plans[0].group());
   const std::uint32_t lanes = result.tiles * kTileLanes;
-  std::vector<Shares> all;
+  std::vector<std::map<std::uint32_t, double>> all;
   for (const EstimatePlan& plan : plans)
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      all.push_back(shares_of(plan, lane));
+      all.push_back(plan.shares(lane));
       result.count = std::max(result.count, static_cast<std::uint32_t>(all.back().size()));
     }
   result.taps.resize(plans.size() * result.count * lanes);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -93,52 +92,71 @@ EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::u
   }
 }
 
+std::map<std::uint32_t, double> EstimatePlan::shares(std::uint32_t lane) const {
+  const std::uint32_t first = lane * group_, end = std::min(subcarriers_, first + group_);
+  std::map<std::uint32_t, double> shares;
+  for (std::uint32_t k = first; k < end; ++k) {
+    const Interpolation& pattern = interpolation(k / kTileLanes);
+    const std::uint32_t start = k / kTileLanes * kTileLanes, at = k % kTileLanes;
+    const auto add = [&](std::int32_t pilot, float weight) {
+      if (weight != 0)
+        shares[start + static_cast<std::uint32_t>(pilot)] += double{weight} / (end - first);
+    };
+    add(pattern.left_lane[at], pattern.left[at]);
+    add(pattern.right_lane[at], pattern.right[at]);
+  }
+  return shares;
+}
+
 float EstimatePlan::noise_gain() const {
   const std::uint32_t groups = (subcarriers_ + group_ - 1) / group_;
-  float sum = 0;
-  for (std::uint32_t n = 0; n < groups; ++n) {
-    const std::uint32_t end = std::min(subcarriers_, (n + 1) * group_);
-    std::map<std::uint32_t, float> shares;  // of each pilot in the group's mean
-    for (std::uint32_t k = n * group_; k < end; ++k) {
-      const auto& pattern = interpolation(k / kTileLanes);
-      const std::uint32_t start = k / kTileLanes * kTileLanes, lane = k % kTileLanes;
-      const auto pilot = [&](std::int32_t at) { return start + static_cast<std::uint32_t>(at); };
-      shares[pilot(pattern.left_lane[lane])] += pattern.left[lane];
-      shares[pilot(pattern.right_lane[lane])] += pattern.right[lane];
-    }
-    const auto count = static_cast<float>(end - n * group_);
-    for (const auto& [pilot, share] : shares) sum += share * share / (count * count);
-  }
-  return sum / static_cast<float>(groups);
+  double sum = 0;
+  for (std::uint32_t n = 0; n < groups; ++n)
+    for (const auto& [pilot, share] : shares(n)) sum += share * share;
+  return static_cast<float>(sum / groups);
 }
 
 CombPlan::CombPlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t group) {
   for (std::uint32_t offset = 0; offset == 0 || offset < comb; ++offset)
     plans_.emplace_back(subcarriers, comb, offset, group);
-  if (group != kTileLanes || kTileLanes % comb != 0) return;
-  for (std::uint32_t tile = 0; tile < plans_[0].tiles(); ++tile) {
-    const LaneShares shares = shares_in(tile);
-    std::size_t known = 0;
-    while (known < shares_.size() && std::memcmp(&shares_[known], &shares, sizeof shares) != 0)
-      ++known;
-    if (known == shares_.size()) shares_.push_back(shares);
-    shares_of_.push_back(static_cast<std::uint16_t>(known));
+  if (group == 1 || kTileLanes % comb != 0) return;
+  if (comb == 1 && group != kTileLanes) return;  // a single user is quicker by itself
+  std::vector<Shares> all;
+  for (std::uint32_t n = 0; n * group < subcarriers; ++n) {
+    all.push_back(shares_of(n));
+    std::uint32_t first = subcarriers, last = 0;  // pilots
+    for (const auto& shares : all.back()) {
+      first = std::min(first, shares.begin()->first);
+      last = std::max(last, shares.rbegin()->first);
+    }
+    const std::uint32_t first_tile = first / kTileLanes;
+    groups_.push_back({0, static_cast<std::uint16_t>(first_tile)});
+    tiles_at_once_ = std::max(tiles_at_once_, last / kTileLanes - first_tile + 1);
+  }
+  for (std::uint32_t n = 0; n < all.size(); ++n) {
+    const auto begin =
+        std::min<std::uint32_t>(groups_[n].first_tile, plans_[0].tiles() - tiles_at_once_);
+    LaneShares lanes;
+    for (const auto& shares : all[n])
+      for (const auto& [pilot, share] : shares)
+        lanes.of[pilot / kTileLanes - begin][pilot % kTileLanes] = static_cast<float>(share);
+    groups_[n] = {keep(lanes), static_cast<std::uint16_t>(begin)};
   }
 }
 
-LaneShares CombPlan::shares_in(std::uint32_t tile) const {
-  LaneShares shares;
-  for (const EstimatePlan& plan : plans_) {
-    const TileMean& mean = plan.mean(tile);
-    for (std::uint32_t i = 0; i < mean.count; ++i) {
-      const std::int32_t at = mean.at[i];
-      float* const pilots = at < 0                                       ? shares.before
-                            : at < static_cast<std::int32_t>(kTileLanes) ? shares.here
-                                                                         : shares.after;
-      pilots[at & (kTileLanes - 1)] = mean.weight[i];
-    }
-  }
+CombPlan::Shares CombPlan::shares_of(std::uint32_t group) const {
+  Shares shares;
+  for (const EstimatePlan& plan : plans_) shares.push_back(plan.shares(group));
   return shares;
+}
+
+std::uint16_t CombPlan::keep(const LaneShares& shares) {
+  const auto known = std::ranges::find_if(shares_, [&](const LaneShares& other) {
+    return std::memcmp(&shares, &other, sizeof shares) == 0;
+  });
+  const auto place = known - shares_.begin();
+  if (known == shares_.end()) shares_.push_back(shares);
+  return static_cast<std::uint16_t>(place);
 }
 
 }  // namespace carillon::phy

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "base/isa.hpp"
@@ -45,6 +47,9 @@ class EstimatePlan {
   /// Variance of an estimate over that of the value at a pilot: what interpolation and averaging
   /// leave of the noise, on the mean over the band.
   float noise_gain() const;
+  /// The subcarriers of pilots, and their shares in what lane `lane` % 16 of CSI tile `lane` / 16
+  /// is; none past the last.
+  std::map<std::uint32_t, double> shares(std::uint32_t lane) const;
   const Interpolation& interpolation(std::uint32_t tile) const {
     return patterns_[pattern_of_[tile]];
   }
@@ -57,10 +62,10 @@ class EstimatePlan {
   std::vector<std::uint16_t> pattern_of_;
 };
 
-/// What the pilots at each lane of a tile, of the one before and of the one after add to the mean
-/// over the tile's subcarriers of that lane's user.
+/// What the pilots at each lane of a few neighbouring tiles add to the mean over a group's
+/// subcarriers of that lane's user. Groups and combs of 16 reach into four tiles at most.
 struct alignas(64) LaneShares {
-  float before[kTileLanes] = {}, here[kTileLanes] = {}, after[kTileLanes] = {};
+  float of[4][kTileLanes] = {};
 };
 
 /// The pilots of all users of a symbol: offsets 0 … comb-1. Immutable, shared by all threads.
@@ -71,17 +76,26 @@ class CombPlan {
 
   std::uint32_t comb() const { return static_cast<std::uint32_t>(plans_.size()); }
   const EstimatePlan& plan(std::uint32_t offset) const { return plans_[offset]; }
-  /// Whether each user has to be estimated for itself. Not where a group is a tile and comb divides
-  /// 16, so that a lane is the same user's in all tiles: only then there are shares.
-  bool separate() const { return shares_.empty(); }
-  const LaneShares& shares(std::uint32_t tile) const { return shares_[shares_of_[tile]]; }
+  /// Whether each user is estimated for itself. Not where there are groups, and comb divides 16, so
+  /// that a lane is the same user's in all tiles: only then there are shares.
+  bool separate() const { return groups_.empty(); }
+  struct Group {
+    std::uint16_t shares;      // which of shares(), of the pilots in tiles_at_once() tiles …
+    std::uint16_t first_tile;  // … from here on
+  };
+  std::span<const Group> groups() const { return groups_; }
+  std::span<const LaneShares> shares() const { return shares_; }
+  std::uint32_t tiles_at_once() const { return tiles_at_once_; }
 
  private:
-  LaneShares shares_in(std::uint32_t tile) const;
+  using Shares = std::vector<std::map<std::uint32_t, double>>;  // [user]
+  Shares shares_of(std::uint32_t group) const;
+  std::uint16_t keep(const LaneShares& shares);
 
   std::vector<EstimatePlan> plans_;
   std::vector<LaneShares> shares_;  // distinct ones only, so that they stay in the cache
-  std::vector<std::uint16_t> shares_of_;
+  std::vector<Group> groups_;
+  std::uint32_t tiles_at_once_ = 0;
 };
 
 struct EstimateKernels {

@@ -112,30 +112,32 @@ void estimate(const EstimatePlan& plan, const Tile* row, Tile* csi, std::size_t 
     interpolate(plan, row, t, csi[t * stride].re, csi[t * stride].im);
 }
 
-// [tile][lane] of sixteen tiles from `first` on, one plane: each lane's user's share of the means.
-void share_tiles(const CombPlan& plan, const float* row, std::uint32_t first,
+// [group][lane] of sixteen groups from `first` on, one plane: each lane's user's share of the
+// means.
+template <std::uint32_t Tiles>
+void share_lanes(const CombPlan& plan, const float* row, std::uint32_t first,
                  float (*sums)[kTileLanes]) {
   constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
-  const std::uint32_t tiles = plan.plan(0).tiles();
-  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
-    const std::uint32_t t = first + i;
-    if (t >= tiles) {
-      std::fill(sums[i], sums[i] + kTileLanes, 0.0F);
-      continue;
+  const LaneShares* const known = plan.shares().data();
+  const auto groups = plan.groups().subspan(first);
+  const auto count = std::min<std::size_t>(kTileLanes, groups.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const LaneShares& shares = known[groups[i].shares];
+    const float* const pilots = row + groups[i].first_tile * kTileFloats;
+#pragma GCC unroll 2
+    for (std::uint32_t l = 0; l < kTileLanes; l += kLanes) {
+      Vf sum = load(shares.of[0] + l) * load(pilots + l);
+#pragma GCC unroll 4
+      for (std::uint32_t t = 1; t < Tiles; ++t)
+        sum += load(shares.of[t] + l) * load(pilots + t * kTileFloats + l);
+      store(sums[i] + l, sum);
     }
-    const LaneShares& shares = plan.shares(t);
-    const float* here = row + t * kTileFloats;
-    const float* before = t == 0 ? here : here - kTileFloats;
-    const float* after = t + 1 == tiles ? here : here + kTileFloats;
-    for (std::uint32_t l = 0; l < kTileLanes; l += kLanes)
-      store(sums[i] + l, load(shares.before + l) * load(before + l) +
-                             load(shares.here + l) * load(here + l) +
-                             load(shares.after + l) * load(after + l));
   }
+  std::fill(sums[count], sums[kTileLanes], 0.0F);
 }
 
-// Users' means over sixteen tiles, one plane: lanes of [tile][lane] become rows, and a user's rows
-// are added.
+// Users' means over sixteen groups, one plane: lanes of [group][lane] become rows, and a user's
+// rows are added.
 void add_lanes(const float (*sums)[kTileLanes], std::uint32_t comb, std::uint32_t users, float* csi,
                std::size_t user_stride) {
   alignas(64) float turned[kTileLanes][kTileLanes];
@@ -159,10 +161,12 @@ void estimate_all(const CombPlan& plan, const Tile* row, std::uint32_t users, Ti
     return;
   }
   constexpr std::size_t kTileFloats = sizeof(Tile) / sizeof(float);
+  constexpr decltype(&share_lanes<1>) share[] = {share_lanes<1>, share_lanes<2>, share_lanes<3>,
+                                                 share_lanes<4>};
   alignas(64) float sums[kTileLanes][kTileLanes];
-  for (std::uint32_t first = 0; first < plan.plan(0).tiles(); first += kTileLanes, csi += stride)
+  for (std::uint32_t first = 0; first < plan.groups().size(); first += kTileLanes, csi += stride)
     for (const auto plane : {&Tile::re, &Tile::im}) {
-      share_tiles(plan, row->*plane, first, sums);
+      share[plan.tiles_at_once() - 1](plan, row->*plane, first, sums);
       add_lanes(sums, plan.comb(), users, csi->*plane, user_stride * kTileFloats);
     }
 }

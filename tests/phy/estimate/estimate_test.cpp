@@ -105,7 +105,7 @@ TEST(Estimate, AllUsersOfASymbolEqualTheDefinition) {
   for (const Isa isa : available_isas())
     for (const std::uint32_t subcarriers : kSubcarriers)
       for (std::uint32_t comb = 1; comb <= std::min(16U, subcarriers); ++comb)
-        for (const std::uint32_t group : {1U, 12U, 16U})
+        for (const std::uint32_t group : {1U, 2U, 7U, 12U, 16U})
           for (const std::uint32_t users : {1U, comb / 2 + 1, comb}) {
             const std::vector<Value> row = random_row(subcarriers);
             const CombPlan plan(subcarriers, comb, group);
