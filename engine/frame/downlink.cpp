@@ -42,20 +42,21 @@ struct DownlinkKernels : KernelCall {
     for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
       Tile* x = grid() + std::size_t{t} * p.tile_stride();
       const Tile* from = s + std::size_t{t} * p.users_;
-      const std::size_t row = std::size_t{t} * p.antennas_;
+      const phy::LaneGroups of = p.groups_of(t);
+      const std::size_t at = shared ? t : t / p.group(), row = at * p.antennas_;
       if (integers && p.digits_)
         p.precode_.per_tile_digits(frame.array(), &c.precoder.digits[t * digits],
                                    &c.precoder.scale[row], from, x);
       else if (integers && shared)
-        p.precode_.per_tile_int16(frame.array(), &c.precoder.scalars[t * block],
+        p.precode_.per_tile_int16(frame.array(), &c.precoder.scalars[at * block],
                                   &c.precoder.scale[row], from, x);
       else if (integers)
-        p.precode_.per_subcarrier_int16(frame.array(), &c.precoder.tiles[t * block],
-                                        &c.precoder.scale[row * phy::kTileLanes], from, x);
+        p.precode_.per_group_int16(frame.array(), of, &c.precoder.tiles[at * block],
+                                   &c.precoder.scale[row * phy::kTileLanes], from, x);
       else if (shared)
-        p.precode_.per_tile(frame.array(), &c.scalars[t * block], from, x);
+        p.precode_.per_tile(frame.array(), &c.scalars[at * block], from, x);
       else
-        p.precode_.per_subcarrier(frame.array(), &c.tiles[t * block], from, x);
+        p.precode_.per_group(frame.array(), of, &c.tiles[at * block], from, x);
     }
   }
 

@@ -45,13 +45,15 @@ struct Sizes {
     noise = symbols(SymbolKind::Pilot) * f.antennas;
     downlink_symbols = downlink * tiles * f.users;
     downlink_grid = downlink * tiles * stride;
-    weights = tiles * f.users * stride;
+    const bool shared = f.combiner.group == 16;
+    const std::size_t blocks = shared ? tiles : csi_tiles;  // of combiners
+    weights = blocks * f.users * stride;
     post_noise = tiles * f.users * kTileLanes;
     antenna_power = csi_tiles * f.antennas;
-    half_scale = tiles * f.users;
-    const std::size_t lanes = f.combiner.group == 16 ? 1 : kTileLanes;
-    combiner_scale = tiles * f.users * lanes;
-    precoder_scale = tiles * f.antennas * lanes;
+    half_scale = blocks * f.users;
+    const std::size_t lanes = shared ? 1 : kTileLanes;
+    combiner_scale = blocks * f.users * lanes;
+    precoder_scale = blocks * f.antennas * lanes;
     combiner_digits = tiles * phy::digit_blocks(f.users, f.antennas);
     precoder_digits = tiles * phy::digit_blocks(f.antennas, f.users);
   }

@@ -36,10 +36,10 @@ struct SymbolQuality {
 
 /// A combiner or precoder in 16-bit integers.
 struct Int16Matrix {
-  AlignedArray<phy::Int16Tile> tiles;       // [tile][user][antenna], group < 16
+  AlignedArray<phy::Int16Tile> tiles;       // [CSI tile][user][antenna], group < 16
   AlignedArray<phy::Int16Complex> scalars;  // [tile][user][antenna], group 16
   AlignedArray<phy::DigitBlock> digits;     // [tile][block of rows][block of terms], for Isa::Amx
-  AlignedArray<float> scale;                // [tile][row]; of tiles [tile][row][16]
+  AlignedArray<float> scale;                // [tile][row]; of tiles [CSI tile][row][16]
 };
 
 /// The combiner of one frame, and as its transpose the precoder; kept longer than its frame when
@@ -48,11 +48,11 @@ struct Combiners {
   static constexpr std::uint64_t kIncomplete = ~0ULL;
 
   // In single precision for the directions that have no other.
-  AlignedArray<phy::Tile> tiles;       // [tile][user][antenna], group < 16
+  AlignedArray<phy::Tile> tiles;       // [CSI tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
   AlignedArray<phy::HalfTile> half_tiles;
   AlignedArray<phy::HalfComplex> half_scalars;
-  AlignedArray<float> half_scale;     // [tile][user]
+  AlignedArray<float> half_scale;     // [tile][user]; of tiles [CSI tile][user]
   Int16Matrix integers;               // rows are users
   Int16Matrix precoder;               // rows are antennas
   AlignedArray<float> post_noise;     // [tile][user][16]
@@ -190,6 +190,11 @@ class Pipeline {
 
   std::uint32_t tile_stride() const { return frame_.array().antenna_stride; }
   std::uint32_t group() const { return frame_.format().combiner.group; }
+  /// Of a tile's subcarriers, where groups are smaller than tiles: CSI tile n is for the tiles
+  /// n·group … n·group + group - 1.
+  phy::LaneGroups groups_of(std::uint32_t tile) const {
+    return {static_cast<std::uint8_t>(group()), static_cast<std::uint8_t>(tile % group())};
+  }
   void allocate(FrameSlot& slot) const;
   void allocate(Combiners& combiners) const;
   Combiners& free_combiners();

@@ -17,6 +17,7 @@ using runtime::Task;
 
 struct UplinkKernels : KernelCall {
   using KernelCall::KernelCall;
+  static constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
 
   /// An item's samples past the prefix; null when its packet is missing.
   const std::int16_t* samples_of(std::uint16_t item) const {
@@ -107,49 +108,46 @@ struct UplinkKernels : KernelCall {
     const float noise = mean_noise() * (1 + p.estimate_noise_);
     Combiners& c = *slot.combiners;
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
-      const bool direct = p.group() == 1;
-      Tile* w = direct && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
-      float* post_noise = direct ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
-                                 : worker.group_noise.data();
+      Tile* w = p.group() < 16 && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
+      float* post_noise = p.group() == 1 ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
+                                         : worker.group_noise.data();
       const auto flagged =
           p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                 &slot.csi[g * block], w, post_noise, worker.zero_force);
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
       if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
-      expand(g, c);
+      finish(g, w, c);
     }
     const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
     if (done == p.csi_tiles_) complete(c);
   }
 
-  // Groups of g subcarriers: CSI tile n covers exactly the tiles n·g … n·g + g - 1.
-  void expand(std::uint32_t csi_tile, Combiners& c) {
+  // What was computed as it is kept.
+  void finish(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::uint32_t count = std::min(group, frame.tiles() - first);
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     if (group == 16) {
       expand_shared(first, count, c);
     } else {
-      for (std::uint32_t tile = first; tile < first + count; ++tile) {
-        Tile* w = p.single_    ? &c.tiles[tile * block]
-                  : group == 1 ? worker.combiner.data()
-                               : worker.spread_tiles.data();
-        if (group > 1)
-          p.zero_force_.expand(frame.array(), group, tile - first, worker.combiner.data(), block, w,
-                               worker.group_noise.data(),
-                               &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
-        round(tile, w, c);
-      }
+      for (std::uint32_t tile = first; group > 1 && tile < first + count; ++tile)
+        p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
+                                    &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
+      round(csi_tile, w, c);
     }
-    if (p.downlink_) add_antenna_power(csi_tile, first, count, c);
+    if (!p.downlink_) return;
+    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
+    std::fill(power, power + p.antennas_, 0.0F);
+    if (group == 16)
+      add_shared_power(first, count, c, power);
+    else
+      add_power(csi_tile, c, power);
   }
 
-  // A tile with a combiner for each lane.
-  void round(std::uint32_t tile, const Tile* w, Combiners& c) {
-    const std::size_t at = std::size_t{tile} * p.users_ * p.tile_stride();
-    const std::size_t user = std::size_t{tile} * p.users_;
-    const std::size_t antenna = std::size_t{tile} * p.antennas_;
+  void round(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
+    const std::size_t at = std::size_t{csi_tile} * p.users_ * p.tile_stride();
+    const std::size_t user = std::size_t{csi_tile} * p.users_;
+    const std::size_t antenna = std::size_t{csi_tile} * p.antennas_;
     if (p.uplink_ == Precision::Fp16)
       p.zero_force_.halve(frame.array(), w, &c.half_tiles[at], &c.half_scale[user]);
     if (p.uplink_ == Precision::Int16)
@@ -191,41 +189,39 @@ struct UplinkKernels : KernelCall {
                            &c.half_scale[std::size_t{tile} * p.users_]);
   }
 
-  // What the precoders of a CSI tile's subcarriers give to each antenna.
-  void add_antenna_power(std::uint32_t csi_tile, std::uint32_t first, std::uint32_t count,
-                         Combiners& c) {
+  // What the precoders of a CSI tile's subcarriers give to each antenna. Columns of integers have a
+  // known norm.
+  void add_shared_power(std::uint32_t first, std::uint32_t count, const Combiners& c,
+                        float* power) {
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
-    std::fill(power, power + p.antennas_, 0.0F);
-    const bool shared = p.group() == 16;
     for (std::uint32_t tile = first; tile < first + count; ++tile) {
-      if (p.downlink_ == Precision::Int16)
-        add_power_of_integers(tile, c.precoder, power);
-      else if (shared)
+      if (p.downlink_ != Precision::Int16) {
         p.zero_force_.antenna_power_scalar(frame.array(), &c.scalars[tile * block], lanes_of(tile),
                                            power);
-      else
-        p.zero_force_.antenna_power(frame.array(), &c.tiles[tile * block], lanes_of(tile), power);
+        continue;
+      }
+      const float* scale = &c.precoder.scale[std::size_t{tile} * p.antennas_];
+      for (std::uint32_t a = 0; a < p.antennas_; ++a)
+        power[a] += static_cast<float>(lanes_of(tile)) * kUnitPower * (scale[a] * scale[a]);
     }
   }
 
-  // Whose columns have a known norm.
-  void add_power_of_integers(std::uint32_t tile, const Int16Matrix& precoder, float* power) {
-    constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
-    const std::uint32_t lanes = lanes_of(tile);
-    const std::size_t row = std::size_t{tile} * p.antennas_;
-    if (p.group() == 16) {
-      const float* scale = &precoder.scale[row];
-      for (std::uint32_t a = 0; a < p.antennas_; ++a)
-        power[a] += static_cast<float>(lanes) * kUnitPower * (scale[a] * scale[a]);
+  void add_power(std::uint32_t csi_tile, const Combiners& c, float* power) {
+    float times[kTileLanes];  // each lane's subcarriers
+    const std::uint32_t group = p.group(), subcarriers = frame.ofdm().shape().subcarriers;
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+      const std::uint32_t begin = (csi_tile * kTileLanes + lane) * group;
+      times[lane] = static_cast<float>(std::min(group, subcarriers - std::min(subcarriers, begin)));
+    }
+    if (p.downlink_ != Precision::Int16) {
+      const std::size_t at = std::size_t{csi_tile} * p.users_ * p.tile_stride();
+      p.zero_force_.antenna_power(frame.array(), &c.tiles[at], times, power);
       return;
     }
-    const float* scale = &precoder.scale[row * kTileLanes];
-    for (std::uint32_t a = 0; a < p.antennas_; ++a, scale += kTileLanes) {
-      float sum = 0;
-      for (std::uint32_t lane = 0; lane < lanes; ++lane) sum += scale[lane] * scale[lane];
-      power[a] += kUnitPower * sum;
-    }
+    const float* scale = &c.precoder.scale[std::size_t{csi_tile} * p.antennas_ * kTileLanes];
+    for (std::uint32_t a = 0; a < p.antennas_; ++a, scale += kTileLanes)
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+        power[a] += kUnitPower * times[lane] * (scale[lane] * scale[lane]);
   }
 
   /// Used subcarriers.
@@ -282,17 +278,19 @@ struct UplinkKernels : KernelCall {
           [&](phy::Modulation, const phy::SoftRun& run) { p.demap_.fetch(run); });
   }
 
-  void equalize(std::size_t tile, Tile* s) {
+  void equalize(std::uint32_t tile, Tile* s) {
     const Combiners& c = *slot.combiners;
-    const std::size_t w = tile * p.users_ * p.tile_stride(), row = tile * p.tile_stride();
     const bool shared = p.group() == 16;
+    const phy::LaneGroups of = p.groups_of(tile);
+    const std::size_t block = shared ? tile : tile / p.group(), row = tile * p.tile_stride();
+    const std::size_t w = block * p.users_ * p.tile_stride(), user = block * p.users_;
     if (p.uplink_ == Precision::Fp16) {
       const phy::HalfTile* y = grid_of(slot.half_grid) + row;
-      const float* scale = &c.half_scale[tile * p.users_];
+      const float* scale = &c.half_scale[user];
       if (shared)
         p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
       else
-        p.equalize_.per_subcarrier_half(frame.array(), &c.half_tiles[w], scale, y, s);
+        p.equalize_.per_group_half(frame.array(), of, &c.half_tiles[w], scale, y, s);
       return;
     }
     const Tile* y = grid_of(slot.grid) + row;
@@ -300,17 +298,17 @@ struct UplinkKernels : KernelCall {
     if (integers && p.digits_)
       p.equalize_.per_tile_digits(
           frame.array(), &c.integers.digits[tile * phy::digit_blocks(p.users_, p.antennas_)],
-          &c.integers.scale[tile * p.users_], y, s);
+          &c.integers.scale[user], y, s);
     else if (integers && shared)
-      p.equalize_.per_tile_int16(frame.array(), &c.integers.scalars[w],
-                                 &c.integers.scale[tile * p.users_], y, s);
+      p.equalize_.per_tile_int16(frame.array(), &c.integers.scalars[w], &c.integers.scale[user], y,
+                                 s);
     else if (integers)
-      p.equalize_.per_subcarrier_int16(frame.array(), &c.integers.tiles[w],
-                                       &c.integers.scale[tile * p.users_ * kTileLanes], y, s);
+      p.equalize_.per_group_int16(frame.array(), of, &c.integers.tiles[w],
+                                  &c.integers.scale[user * kTileLanes], y, s);
     else if (shared)
       p.equalize_.per_tile(frame.array(), &c.scalars[w], y, s);
     else
-      p.equalize_.per_subcarrier(frame.array(), &c.tiles[w], y, s);
+      p.equalize_.per_group(frame.array(), of, &c.tiles[w], y, s);
   }
 
   void demodulate(std::uint32_t first, std::uint32_t count) {

@@ -17,7 +17,6 @@ struct Pipeline::Worker {
         zero_force(frame.format().users),
         row(frame.tiles()),
         combiner(std::size_t{frame.format().users} * frame.array().antenna_stride),
-        spread_tiles(spreads && !shared(frame) ? combiner.size() : 0),
         spread_scalars(spreads && shared(frame) && uplink == Precision::Fp16
                            ? combiner.size() * phy::kTileLanes
                            : 0),
@@ -36,16 +35,14 @@ struct Pipeline::Worker {
   phy::OfdmScratch ofdm;
   phy::ZeroForceScratch zero_force;
   phy::LdpcScratch ldpc;
-  AlignedArray<phy::Tile> row;       // one antenna's pilot symbol
-  AlignedArray<phy::Tile> combiner;  // of one CSI tile, lanes are groups
-  // Before they are rounded: of one tile, or of the sixteen of a CSI tile.
-  AlignedArray<phy::Tile> spread_tiles;
-  AlignedArray<phy::Complex> spread_scalars;
-  AlignedArray<phy::Int16Tile> integers;  // of one CSI tile, before they are spread
-  AlignedArray<float> group_scale;        // of its rows: users or, not fewer, antennas
-  AlignedArray<float> group_noise;        // its post-equalization noise
-  AlignedArray<phy::Tile> equalized;      // [tile][user]
-  AlignedArray<std::int8_t> soft;         // code blocks whose bits repeat
+  AlignedArray<phy::Tile> row;                // one antenna's pilot symbol
+  AlignedArray<phy::Tile> combiner;           // of one CSI tile, lanes are groups
+  AlignedArray<phy::Complex> spread_scalars;  // of its sixteen tiles, before they are rounded
+  AlignedArray<phy::Int16Tile> integers;      // of one CSI tile, before they are spread
+  AlignedArray<float> group_scale;            // of its rows: users or, not fewer, antennas
+  AlignedArray<float> group_noise;            // its post-equalization noise
+  AlignedArray<phy::Tile> equalized;          // [tile][user]
+  AlignedArray<std::int8_t> soft;             // code blocks whose bits repeat
   AlignedArray<std::uint8_t> codeword;
   AlignedArray<std::uint8_t> info;
 };

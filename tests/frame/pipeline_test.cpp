@@ -552,7 +552,7 @@ TEST(Footprint, IsWhatIsAllocated) {
       total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
                bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
       for (const Int16Matrix& m : {std::cref(c->integers), std::cref(c->precoder)})
-        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.scale);
+        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.digits) + bytes(m.scale);
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);

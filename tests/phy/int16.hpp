@@ -1,12 +1,11 @@
 // Matrices in 16-bit integers, and how far sums of their products may be from exact ones.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
+#include "phy/groups.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
-#include "support/test.hpp"
 
 namespace carillon::phy::testing {
 
@@ -40,13 +39,6 @@ Tiles by_digits(Isa isa, const Kernels& kernels, ArrayShape shape, const Product
   Tiles out = filled(product.sums + 1, kNan);
   kernels.per_tile_digits(shape, &digits[5 * blocks], integers.scale.data(), in.data(), out.data());
   return out;
-}
-
-/// Bit for bit.
-inline void expect_same(const Tiles& a, const Tiles& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i)
-    EXPECT_EQ(std::memcmp(&a[i], &b[i], sizeof a[i]), 0) << "row " << i;
 }
 
 /// A sum of products of two factors, as it is and in integers. Rounding a factor, whose unit is its

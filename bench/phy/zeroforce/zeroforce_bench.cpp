@@ -15,7 +15,7 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   const std::size_t block = std::size_t{shape.users} * shape.antenna_stride;
   const auto csi = bench::random_tiles(block);
   AlignedArray<Tile> w(block);
-  AlignedArray<float> noise(shape.users * kTileLanes), spread(noise.size() * kTileLanes);
+  AlignedArray<float> noise(shape.users * kTileLanes);
   AlignedArray<Complex> scalars(block * kTileLanes);
   ZeroForceScratch scratch(shape.users);
 
@@ -46,10 +46,6 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
              combine(Detector::Conjugate));
 
   // One tile of groups holds the combiners of `group` tiles of subcarriers.
-  std::uint32_t tile = 0;
-  bench.time(of("expand 4", "tile", 1, 0), [&] {
-    kernels.expand(shape, 4, tile++ % 4, csi.data(), block, w.data(), noise.data(), spread.data());
-  });
   bench.time(of("expand 16", "tile", kTileLanes, 0),
              [&] { kernels.expand_scalars(shape, kTileLanes, csi.data(), scalars.data(), block); });
   AlignedArray<Int16Tile> integers(block);

@@ -24,6 +24,11 @@ inline constexpr auto kSeparated = [](int k) {
   return k % half * 2 + k / half;
 };
 
+/// Pairs of a vector that is computed with, and the lanes they have.
+inline constexpr std::uint32_t kPairs = CARILLON_SIMD_FP16 ? kTileLanes : kLanes / 2;
+using HalfOwn = OwnLanes<kPairs>;
+using HalfGrouped = GroupLanes<kPairs>;
+
 #if CARILLON_SIMD_FP16
 
 using Pairs [[gnu::vector_size(64)]] = _Float16;
@@ -34,13 +39,14 @@ using Words [[gnu::vector_size(64)]] = std::int16_t;
 inline constexpr std::uint32_t kHalfTerms = 32, kChains = 2;
 inline constexpr std::uint32_t kParts = 1, kUsersAtOnce = 4;
 
-[[gnu::always_inline]] inline Pairs part_of(const HalfTile& tile, std::uint32_t) {
-  Pairs v;
-  std::memcpy(&v, &tile, sizeof v);
+template <typename Lanes>
+[[gnu::always_inline]] inline Pairs part_of(const HalfTile& tile, std::uint32_t,
+                                            const Lanes& lanes) {
+  auto v = lanes.template pick<Pairs>(tile.at, 0);
   asm("" : "+v"(v));  // one load for both of its products
   return v;
 }
-[[gnu::always_inline]] inline Pairs part_of(HalfComplex scalar, std::uint32_t) {
+[[gnu::always_inline]] inline Pairs part_of(HalfComplex scalar, std::uint32_t, HalfOwn) {
   return (Pairs)(std::bit_cast<std::int32_t>(scalar) - Vi{});
 }
 template <auto Pick>
@@ -77,10 +83,12 @@ inline constexpr std::uint32_t kHalfTerms = kMostAntennas, kChains = 1;
 inline constexpr std::uint32_t kParts = kTileFloats / kLanes;  // vectors of pairs in a tile
 inline constexpr std::uint32_t kUsersAtOnce = CARILLON_SIMD_AVX512 ? 8 : 6;
 
-[[gnu::always_inline]] inline Pairs part_of(const HalfTile& tile, std::uint32_t part) {
-  return load_pairs(tile.at + part * (kLanes / 2));
+template <typename Lanes>
+[[gnu::always_inline]] inline Pairs part_of(const HalfTile& tile, std::uint32_t part,
+                                            const Lanes& lanes) {
+  return widened(lanes.template pick<HalfPairs>(tile.at, part * kPairs));
 }
-[[gnu::always_inline]] inline Pairs part_of(HalfComplex scalar, std::uint32_t) {
+[[gnu::always_inline]] inline Pairs part_of(HalfComplex scalar, std::uint32_t, HalfOwn) {
   return broadcast_pair(scalar);
 }
 template <auto Pick>
@@ -112,15 +120,16 @@ struct Doubled {
 };
 
 // The sum of the pairs in `part` of `terms` antennas for I users.
-template <std::uint32_t I, typename T>
-[[gnu::always_inline]] inline void add_products(const T* w, std::size_t stride, const Pairs* real,
-                                                const Pairs* imaginary, std::uint32_t terms,
-                                                std::uint32_t part, WideSums (&sums)[I]) {
+template <std::uint32_t I, typename T, typename Lanes>
+[[gnu::always_inline]] inline void add_products(const T* w, const Lanes& of_w, std::size_t stride,
+                                                const Pairs* real, const Pairs* imaginary,
+                                                std::uint32_t terms, std::uint32_t part,
+                                                WideSums (&sums)[I]) {
   Pairs straight[kChains][I] = {}, turned[kChains][I] = {};
   const auto add = [&](std::uint32_t chain, std::uint32_t n) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (std::uint32_t i = 0; i < I; ++i) {
-      const Pairs factor = part_of(w[i * stride + n], part);
+      const Pairs factor = part_of(w[i * stride + n], part, of_w);
       straight[chain][i] = straight[chain][i] + factor * real[n];
       turned[chain][i] = turned[chain][i] + factor * imaginary[n];
     }
@@ -141,12 +150,12 @@ template <std::uint32_t I, typename T>
 }
 
 struct HalfProductRows {
-  template <std::uint32_t I, std::uint32_t, typename T>
-  static void run(ArrayShape shape, const T* w, const float* scale, const Doubled& y,
-                  std::uint32_t part, Tile* s) {
+  template <std::uint32_t I, std::uint32_t, typename T, typename Lanes>
+  static void run(ArrayShape shape, const T* w, const Lanes& of_w, const float* scale,
+                  const Doubled& y, std::uint32_t part, Tile* s) {
     WideSums sums[I];
     for (std::uint32_t first = 0; first < shape.antennas; first += kHalfTerms)
-      add_products(w + first, shape.antenna_stride, y.real + first, y.imaginary + first,
+      add_products(w + first, of_w, shape.antenna_stride, y.real + first, y.imaginary + first,
                    std::min(kHalfTerms, shape.antennas - first), part, sums);
     constexpr std::uint32_t pairs = kLanes / 2, vectors = sizeof sums[0].sum / sizeof(Vf);
     for (std::uint32_t i = 0; i < I; ++i)
@@ -161,19 +170,19 @@ struct HalfProductRows {
   }
 };
 
-template <typename T>
-void equalize_half(ArrayShape shape, const T* w, const float* scale, const HalfTile* y,
-                   Tile* s) noexcept {
+template <typename T, typename Lanes>
+void product_of_halves(ArrayShape shape, const T* w, const Lanes& of_w, const float* scale,
+                       const HalfTile* y, Tile* s) {
   for (std::uint32_t part = 0; part < kParts; ++part) {
     Doubled both;
     for (std::uint32_t a = 0; a < shape.antennas; ++a) {
-      const Pairs received = part_of(y[a], part);
+      const Pairs received = part_of(y[a], part, HalfOwn{});
       both.real[a] = doubled<kRealTwice>(received);
       both.imaginary[a] = doubled<kImaginaryTwice>(received);
     }
     for (std::uint32_t k = 0; k < shape.users; k += kUsersAtOnce)
       with_size<HalfProductRows, kUsersAtOnce, 1>(std::min(kUsersAtOnce, shape.users - k), 1, shape,
-                                                  w + std::size_t{k} * shape.antenna_stride,
+                                                  w + std::size_t{k} * shape.antenna_stride, of_w,
                                                   scale + k, both, part, s + k);
   }
 }

@@ -6,15 +6,21 @@ namespace {
 /// Floats of the pairs in a tile.
 inline constexpr std::uint32_t kTileFloats = 2 * kTileLanes;
 
-/// kLanes / 2 pairs from `at` on, as floats: re, im, re, im, …
-[[gnu::always_inline]] inline Vf load_pairs(const HalfComplex* at) {
+/// kLanes / 2 pairs.
+using HalfPairs [[gnu::vector_size(kLanes * 2)]] = std::int32_t;
+
+/// As floats: re, im, re, im, …
+[[gnu::always_inline]] inline Vf widened(HalfPairs halves) {
 #if CARILLON_SIMD_AVX512
-  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-  return reinterpret_cast<Vf>(_mm512_maskz_cvtph_ps(0xFFFF, halves));
+  return reinterpret_cast<Vf>(_mm512_maskz_cvtph_ps(0xFFFF, reinterpret_cast<__m256i>(halves)));
 #else
-  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-  return reinterpret_cast<Vf>(_mm256_cvtph_ps(halves));
+  return reinterpret_cast<Vf>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(halves)));
 #endif
+}
+[[gnu::always_inline]] inline Vf load_pairs(const HalfComplex* at) {
+  HalfPairs halves;
+  std::memcpy(&halves, at, sizeof halves);
+  return widened(halves);
 }
 
 /// One pair in all places.

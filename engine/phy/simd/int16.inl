@@ -49,12 +49,12 @@ class Int16Scale {
   }
 };
 
-[[gnu::always_inline]] inline Vi load(const Int16Tile& tile, std::uint32_t lane) {
-  Vi v;
-  std::memcpy(&v, tile.at + lane, sizeof v);
-  return v;
+template <typename Lanes>
+[[gnu::always_inline]] inline Vi load(const Int16Tile& tile, std::uint32_t lane,
+                                      const Lanes& lanes) {
+  return lanes.template pick<Vi>(tile.at, lane);
 }
-[[gnu::always_inline]] inline Vi load(Int16Complex scalar, std::uint32_t) {
+[[gnu::always_inline]] inline Vi load(Int16Complex scalar, std::uint32_t, Own) {
   return std::bit_cast<std::int32_t>(scalar) - Vi{};
 }
 
@@ -80,24 +80,25 @@ struct Int16Factors {
 };
 
 struct Int16Rows {
-  template <std::uint32_t I, std::uint32_t, typename T>
-  static void run(std::uint32_t first, Factor<T> w, const Int16Factors& in, std::uint32_t terms,
-                  const float* scale, std::uint32_t lane, Tile* out) {
+  template <std::uint32_t I, std::uint32_t, typename T, typename Lanes>
+  static void run(std::uint32_t first, Factor<T> w, const Lanes& of_w, const Int16Factors& in,
+                  std::uint32_t terms, const float* scale, std::uint32_t lane, Tile* out) {
     w.at += first * w.across;
     Vi re[I] = {}, im[I] = {};
     for (std::uint32_t n = 0; n < terms; ++n, w.at += w.along) {
       const Int16Factors::Forms forms = in.at[n];
 #pragma GCC unroll 8
       for (std::uint32_t i = 0; i < I; ++i) {
-        const Vi l = load(w.at[i * w.across], lane);
+        const Vi l = load(w.at[i * w.across], lane, of_w);
         re[i] = add_pairs(re[i], l, forms.real);
         im[i] = add_pairs(im[i], l, forms.imaginary);
       }
     }
 #pragma GCC unroll 8
     for (std::uint32_t i = 0; i < I; ++i) {
-      const Vf of_row = std::is_same_v<T, Int16Tile> ? load(scale + (first + i) * kTileLanes + lane)
-                                                     : broadcast(scale[first + i]);
+      const Vf of_row = std::is_same_v<T, Int16Tile>
+                            ? of_w.template pick<Vf>(scale + (first + i) * kTileLanes, lane)
+                            : broadcast(scale[first + i]);
       const Vf both = of_row * in.scale;
       store(out[first + i], lane,
             {__builtin_convertvector(re[i], Vf) * both, __builtin_convertvector(im[i], Vf) * both});
@@ -107,15 +108,15 @@ struct Int16Rows {
 
 /// out[i] = scale(i) · Σ w(i, n)·in[n] for i < entries, n < terms. scale is [entry] of scalars, and
 /// [entry][16] of tiles.
-template <typename T>
-void int16_product(Factor<T> w, const float* scale, std::uint32_t entries, std::uint32_t terms,
-                   const Tile* in, Tile* out) {
+template <typename T, typename Lanes>
+void int16_product(Factor<T> w, const Lanes& of_w, const float* scale, std::uint32_t entries,
+                   std::uint32_t terms, const Tile* in, Tile* out) {
   constexpr std::uint32_t kEntries = CARILLON_SIMD_AVX512 ? 8 : 4;
   for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes) {
     const Int16Factors factors(in, terms, lane);
     for (std::uint32_t i = 0; i < entries; i += kEntries)
-      with_size<Int16Rows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, factors, terms,
-                                        scale, lane, out);
+      with_size<Int16Rows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, of_w, factors,
+                                        terms, scale, lane, out);
   }
 }
 

@@ -2,6 +2,8 @@
 // operation of the antenna array is this one loop with other strides. Included inside an
 // instruction set's namespace, after its begin file.
 
+#include "phy/simd/lanes.inl"
+
 namespace {
 
 /// Native vectors in a tile.
@@ -19,9 +21,20 @@ struct ComplexVf {
   store(tile.im + lane, v.im);
 }
 
+using Own = OwnLanes<kLanes>;
+using Grouped = GroupLanes<kLanes>;
+template <typename Lanes>
+[[gnu::always_inline]] inline ComplexVf load(const Tile& tile, std::uint32_t lane,
+                                             const Lanes& lanes) {
+  return {lanes.template pick<Vf>(tile.re, lane), lanes.template pick<Vf>(tile.im, lane)};
+}
+
 // A scalar is the same in all lanes.
 [[gnu::always_inline]] inline ComplexVf load(Complex scalar, std::uint32_t) {
   return {broadcast(scalar.re), broadcast(scalar.im)};
+}
+[[gnu::always_inline]] inline ComplexVf load(Complex scalar, std::uint32_t lane, Own) {
+  return load(scalar, lane);
 }
 
 /// One factor of a sum of products: distances between neighbouring entries of the block and between
@@ -38,9 +51,9 @@ struct Block {
   ComplexVf sum[I][J][V] = {};
 
   /// sum[i][j] += Σ left[i]·right[j], or conj(left[i])·right[j], over `terms` terms.
-  template <bool kConjugate, typename T = Tile>
+  template <bool kConjugate, typename T = Tile, typename Lanes = Own>
   [[gnu::always_inline]] void add(Factor<T> left, Factor<Tile> right, std::uint32_t terms,
-                                  std::uint32_t lane) {
+                                  std::uint32_t lane, const Lanes& of_left = {}) {
     for (; terms != 0; --terms, left.at += left.along, right.at += right.along) {
       ComplexVf r[J][V];
 #pragma GCC unroll 8
@@ -52,7 +65,7 @@ struct Block {
       for (std::uint32_t i = 0; i < I; ++i)
 #pragma GCC unroll 2
         for (std::uint32_t v = 0; v < V; ++v) {
-          const ComplexVf l = load(left.at[i * left.across], lane + v * kLanes);
+          const ComplexVf l = load(left.at[i * left.across], lane + v * kLanes, of_left);
           const Vf turned = kConjugate ? -l.im : l.im;
 #pragma GCC unroll 8
           for (std::uint32_t j = 0; j < J; ++j) {
@@ -77,12 +90,12 @@ template <typename Op, std::uint32_t I, std::uint32_t J, typename... Arguments>
 }
 
 struct ProductRows {
-  template <std::uint32_t I, std::uint32_t, typename T>
-  static void run(std::uint32_t first, Factor<T> w, std::uint32_t terms, const Tile* in,
-                  Tile* out) {
+  template <std::uint32_t I, std::uint32_t, typename T, typename Lanes>
+  static void run(std::uint32_t first, Factor<T> w, const Lanes& of_w, std::uint32_t terms,
+                  const Tile* in, Tile* out) {
     w.at += first * w.across;
     Block<I, 1, kTileVectors> block;
-    block.template add<false>(w, {in, 0, 1}, terms, 0);
+    block.template add<false>(w, {in, 0, 1}, terms, 0, of_w);
 #pragma GCC unroll 8
     for (std::uint32_t i = 0; i < I; ++i)
 #pragma GCC unroll 2
@@ -94,20 +107,21 @@ struct ProductRows {
 /// out[i] = Σ w(i, n)·in[n] for i < entries, n < terms. Every w is used once per call, so that its
 /// way from the cache is the bound; several entries at a time share each load of `in` and hide each
 /// other's latency.
-template <typename T>
-void matrix_vector(Factor<T> w, std::uint32_t entries, std::uint32_t terms, const Tile* in,
-                   Tile* out) {
+template <typename T, typename Lanes>
+void matrix_vector(Factor<T> w, const Lanes& of_w, std::uint32_t entries, std::uint32_t terms,
+                   const Tile* in, Tile* out) {
   // Three entries of a tile each spill in AVX2 and still win by 10 %; scalars need more registers.
   constexpr std::uint32_t kEntries = CARILLON_SIMD_AVX512 ? 8 : (std::is_same_v<T, Tile> ? 3 : 2);
   for (std::uint32_t i = 0; i < entries; i += kEntries)
-    with_size<ProductRows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, terms, in, out);
+    with_size<ProductRows, kEntries, 1>(std::min(kEntries, entries - i), 1, i, w, of_w, terms, in,
+                                        out);
 }
 
 // The sums of I terms, after those before them if there are more.
 struct ProductTerms {
-  template <std::uint32_t I, std::uint32_t, typename T>
-  static void run(const T* w, std::size_t stride, std::uint32_t entries, bool more, const Tile* in,
-                  Tile* out) {
+  template <std::uint32_t I, std::uint32_t, typename T, typename Lanes>
+  static void run(const T* w, const Lanes& of_w, std::size_t stride, std::uint32_t entries,
+                  bool more, const Tile* in, Tile* out) {
     ComplexVf factor[I][kTileVectors];
 #pragma GCC unroll 8
     for (std::uint32_t i = 0; i < I; ++i)
@@ -120,7 +134,7 @@ struct ProductTerms {
         if (more) sum[v] = load(out[j], v * kLanes);
 #pragma GCC unroll 8
         for (std::uint32_t i = 0; i < I; ++i) {
-          const ComplexVf l = load(w[i * stride + j], v * kLanes), r = factor[i][v];
+          const ComplexVf l = load(w[i * stride + j], v * kLanes, of_w), r = factor[i][v];
           sum[v].re = sum[v].re + l.re * r.re - l.im * r.im;
           sum[v].im = sum[v].im + l.re * r.im + l.im * r.re;
         }
@@ -132,14 +146,15 @@ struct ProductTerms {
 
 /// out[j] = Σ w(n, j)·in[n] for j < entries, n < terms, where each term's w(n, ·) are neighbours:
 /// some terms stay in registers while their rows pass by, so that w is read in order.
-template <typename T>
-void vector_matrix(const T* w, std::size_t stride, std::uint32_t entries, std::uint32_t terms,
-                   const Tile* in, Tile* out) {
+template <typename T, typename Lanes>
+void vector_matrix(const T* w, const Lanes& of_w, std::size_t stride, std::uint32_t entries,
+                   std::uint32_t terms, const Tile* in, Tile* out) {
   constexpr std::uint32_t kTerms = CARILLON_SIMD_AVX512 ? 8 : 3;
   for (std::uint32_t n = 0; n < terms;) {
     const std::uint32_t left = terms - n, rounds = (left + kTerms - 1) / kTerms;
     const std::uint32_t now = (left + rounds - 1) / rounds;
-    with_size<ProductTerms, kTerms, 1>(now, 1, w + n * stride, stride, entries, n > 0, in + n, out);
+    with_size<ProductTerms, kTerms, 1>(now, 1, w + n * stride, of_w, stride, entries, n > 0, in + n,
+                                       out);
     n += now;
   }
 }

@@ -15,6 +15,13 @@ struct ArrayShape {
   std::uint32_t antenna_stride;  ///< ≥ antennas
 };
 
+/// Where coefficients' lanes are groups of `group` (1…15) subcarriers: the subcarriers of the
+/// tile-th (0…group-1) tile that a tile of them is for, subcarrier i having lane (16·tile + i) /
+/// group.
+struct LaneGroups {
+  std::uint8_t group = 1, tile = 0;
+};
+
 /// Sums of products over such a block, in the order of their first factors: entry (sum, term) lies
 /// at sum·across + term·along.
 struct ProductShape {

@@ -49,23 +49,21 @@ struct ZeroForceKernels {
                            Tile* w, float* post_noise, ZeroForceScratch& scratch) noexcept;
 
   /// Where `group` (2…16) neighbouring subcarriers share a combiner, combine() ran with lanes =
-  /// groups: w_groups[n / 16 * group_tile_stride + user * antenna_stride + antenna], lane n % 16,
-  /// and pn_groups[n / 16][user][n % 16] belong to group n. This spreads them to subcarrier tile
-  /// `tile` (subcarriers 16·tile…16·tile + 15): w [user][antenna_stride], post_noise [user][16].
-  /// Reads the group tiles of those 16 subcarriers' groups, also for lanes past the last used one.
-  void (*expand)(ArrayShape shape, std::uint32_t group, std::uint32_t tile, const Tile* w_groups,
-                 std::size_t group_tile_stride, Tile* w, const float* pn_groups,
-                 float* post_noise) noexcept;
+  /// groups: lane n of tile t belongs to group 16·t + n. Below 16 tiles of coefficients stay so;
+  /// this gives the subcarriers of one of their tiles what belongs to groups otherwise, from and to
+  /// [row][16].
+  void (*spread_groups)(LaneGroups of, std::uint32_t rows, const float* groups,
+                        float* lanes) noexcept;
 
-  /// The same for groups of 16, one combiner per subcarrier tile, of the first `tiles` (1…16) tiles
+  /// A combiner for groups of 16, one for each subcarrier tile, of the first `tiles` (1…16) tiles
   /// of a group tile at once: w[tile * w_stride] is [user][antenna_stride] scalars. What belongs to
   /// groups otherwise: spread_lanes().
   void (*expand_scalars)(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
                          std::size_t w_stride) noexcept;
 
-  /// power[antenna] += |w|² summed over users and the first `lanes` subcarriers.
-  void (*antenna_power)(ArrayShape shape, const Tile* w, std::uint32_t lanes,
-                        float* power) noexcept;
+  /// power[antenna] += |w|² summed over users and lanes, each lane times[16] times; of scalars over
+  /// `lanes` subcarriers.
+  void (*antenna_power)(ArrayShape shape, const Tile* w, const float* times, float* power) noexcept;
   void (*antenna_power_scalar)(ArrayShape shape, const Complex* w, std::uint32_t lanes,
                                float* power) noexcept;
 

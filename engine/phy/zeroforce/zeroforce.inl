@@ -218,15 +218,13 @@ std::uint32_t combine(Detector detector, ArrayShape shape, float noise, const Ti
                                          : invert(h, square, noise, diagonal, w, post_noise);
 }
 
-void antenna_power(ArrayShape shape, const Tile* w, std::uint32_t lanes, float* power) noexcept {
-  Vf used[kTileVectors];
-  for (std::uint32_t i = 0; i < kTileLanes; ++i) used[i / kLanes][i % kLanes] = i < lanes ? 1 : 0;
+void antenna_power(ArrayShape shape, const Tile* w, const float* times, float* power) noexcept {
   for (std::uint32_t a = 0; a < shape.antennas; ++a) {
     Vf sum{};
     for (std::uint32_t user = 0; user < shape.users; ++user)
       for (std::uint32_t v = 0; v < kTileVectors; ++v) {
         const ComplexVf x = load(w[std::size_t{user} * shape.antenna_stride + a], v * kLanes);
-        sum += used[v] * (x.re * x.re + x.im * x.im);
+        sum += load(times + v * kLanes) * (x.re * x.re + x.im * x.im);
       }
     float total = 0;
     for (std::uint32_t i = 0; i < kLanes; ++i) total += sum[i];
@@ -247,6 +245,14 @@ void antenna_power_scalar(ArrayShape shape, const Complex* w, std::uint32_t lane
 }  // namespace
 
 extern const ZeroForceKernels zeroforce_kernels;
-const ZeroForceKernels zeroforce_kernels = {
-    combine,      expand,        expand_scalars,   antenna_power, antenna_power_scalar, halve,
-    halve_scalar, quantize_rows, quantize_columns, expand_int16,  expand_digits};
+const ZeroForceKernels zeroforce_kernels = {.combine = combine,
+                                            .spread_groups = spread_groups,
+                                            .expand_scalars = expand_scalars,
+                                            .antenna_power = antenna_power,
+                                            .antenna_power_scalar = antenna_power_scalar,
+                                            .halve = halve,
+                                            .halve_scalar = halve_scalar,
+                                            .quantize_rows = quantize_rows,
+                                            .quantize_columns = quantize_columns,
+                                            .expand_int16 = expand_int16,
+                                            .expand_digits = expand_digits};

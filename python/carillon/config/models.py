@@ -94,8 +94,8 @@ class Combiner(Base):
     )
     group: int = key(
         16,
-        "Neighbouring subcarriers that share one combiner. 1 is the most exact and the most work; "
-        "16 costs least.",
+        "Neighbouring subcarriers that share one combiner: the more, the less work and the less "
+        "exact. 12 are a resource block.",
         "subcarriers",
         ge=1,
         le=16,

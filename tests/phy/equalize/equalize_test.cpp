@@ -1,5 +1,6 @@
 #include "phy/equalize/equalize.hpp"
 
+#include "phy/groups.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
 #include "support/test.hpp"
@@ -77,6 +78,19 @@ TEST(Equalize, SymbolsAreTheReferenceVectors) {
                 << to_string(isa) << v.antennas << (mmse ? "MMSE" : "ZF");
           }
       }
+  }
+}
+
+TEST(Equalize, GroupsAreAsIfEachSubcarrierHadItsOwn) {
+  for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
+    const Tiles w = random_block(shape, 1), in = random_tiles(shape.antennas, 2);
+    for (const Isa isa : available_isas())
+      for_groups([&](LaneGroups of) {
+        Tiles groups(shape.users), each(shape.users);
+        equalize_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());
+        equalize_kernels(isa).per_subcarrier(shape, spread(of, w).data(), in.data(), each.data());
+        expect_same(groups, each);
+      });
   }
 }
 

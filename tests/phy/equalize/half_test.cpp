@@ -1,6 +1,7 @@
 // Equalization in half precision: exactly its definition where the machine multiplies so, and what
 // that costs beside single precision, by the definition, on any machine.
 #include "phy/half.hpp"
+#include "phy/groups.hpp"
 
 #include <cstdio>
 
@@ -117,6 +118,22 @@ TEST(EqualizeHalf, EachSubcarrierIsMultipliedByItsCombiner) {
               w.scale[k], s[k], lane);
       EXPECT_TRUE(std::isnan(s[shape.users].re[0]));
     }
+  }
+}
+
+TEST(EqualizeHalf, GroupsAreAsIfEachSubcarrierHadItsOwn) {
+  for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
+    const HalfCombiner w(shape, random_block(shape, 1));
+    const HalfTiles y = halves(random_tiles(shape.antennas, 2), kHalfScale);
+    for (const Isa isa : available_isas())
+      for_groups([&](LaneGroups of) {
+        Tiles groups(shape.users), each(shape.users);
+        equalize_kernels(isa).per_group_half(shape, of, w.tiles.data(), w.scale.data(), y.data(),
+                                             groups.data());
+        equalize_kernels(isa).per_subcarrier_half(shape, spread(of, w.tiles).data(), w.scale.data(),
+                                                  y.data(), each.data());
+        expect_same(groups, each);
+      });
   }
 }
 

@@ -71,6 +71,25 @@ TEST(EqualizeInt16, NeitherLevelsNorTheSpreadBetweenLanesMatter) {
   }
 }
 
+TEST(EqualizeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
+  for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}})
+    for (const Isa isa : available_isas()) {
+      const Integers of_groups = integers_of(isa, shape, random_block(shape, 1));
+      const Tiles in = random_tiles(shape.antennas, 2);
+      for_groups([&](LaneGroups of) {
+        AlignedArray<float> scale(of_groups.lane_scale.size());
+        std::copy(of_groups.lane_scale.begin(), of_groups.lane_scale.end(), scale.begin());
+        Tiles groups(shape.users), each(shape.users);
+        const auto& kernels = equalize_kernels(isa);
+        kernels.per_group_int16(shape, of, of_groups.tiles.data(), scale.data(), in.data(),
+                                groups.data());
+        kernels.per_subcarrier_int16(shape, spread(of, of_groups.tiles).data(),
+                                     spread(of, scale).data(), in.data(), each.data());
+        expect_same(groups, each);
+      });
+    }
+}
+
 // The largest sums there can be: all antennas in phase, and all energy in few of them.
 TEST(EqualizeInt16, NoSumOverflows) {
   for (const ArrayShape shape : {ArrayShape{256, 4, 257}, ArrayShape{64, 9, 65}, {3, 2, 4}})

@@ -60,6 +60,25 @@ TEST(PrecodeInt16, SumsAreAsNearAsTheRoundedFactors) {
     check(shape, random_block(shape, 1), random_tiles(shape.users, 2));
 }
 
+TEST(PrecodeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
+  for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}})
+    for (const Isa isa : available_isas()) {
+      const Integers of_groups = integers_of(isa, shape, random_block(shape, 1));
+      const Tiles in = random_tiles(shape.users, 2);
+      for_groups([&](LaneGroups of) {
+        AlignedArray<float> scale(of_groups.lane_scale.size());
+        std::copy(of_groups.lane_scale.begin(), of_groups.lane_scale.end(), scale.begin());
+        Tiles groups(shape.antennas), each(shape.antennas);
+        const auto& kernels = precode_kernels(isa);
+        kernels.per_group_int16(shape, of, of_groups.tiles.data(), scale.data(), in.data(),
+                                groups.data());
+        kernels.per_subcarrier_int16(shape, spread(of, of_groups.tiles).data(),
+                                     spread(of, scale).data(), in.data(), each.data());
+        expect_same(groups, each);
+      });
+    }
+}
+
 // All users in phase at an antenna, and one that takes all power.
 TEST(PrecodeInt16, NoSumOverflows) {
   const ArrayShape shape{130, 128, 131};

@@ -1,5 +1,6 @@
 #include "phy/precode/precode.hpp"
 
+#include "phy/groups.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
 #include "support/test.hpp"
@@ -73,6 +74,19 @@ TEST(Precode, UsersHearTheirOwnSymbolThroughTheTransposedChannel) {
           heard += get(csi[k * shape.antenna_stride + a], lane) * get(x[a], lane);
         EXPECT_LE(std::abs(heard - get(s[k], lane)), 1e-4) << to_string(isa);
       }
+  }
+}
+
+TEST(Precode, GroupsAreAsIfEachSubcarrierHadItsOwn) {
+  for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
+    const Tiles w = random_block(shape, 1), in = random_tiles(shape.users, 2);
+    for (const Isa isa : available_isas())
+      for_groups([&](LaneGroups of) {
+        Tiles groups(shape.antennas), each(shape.antennas);
+        precode_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());
+        precode_kernels(isa).per_subcarrier(shape, spread(of, w).data(), in.data(), each.data());
+        expect_same(groups, each);
+      });
   }
 }
 

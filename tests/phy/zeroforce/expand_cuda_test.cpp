@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "phy/estimate/estimate.hpp"
+#include "phy/groups.hpp"
 #include "phy/zeroforce/cuda_case.hpp"
 
 namespace {
@@ -93,8 +94,13 @@ Expanded expanded_by_cpu(Place& place, const CombineTask& of, const Channels& c,
       std::copy_n(&w[t * block], block, &all.tiles[t * block]);
       std::copy_n(&groups[std::size_t{t} * of.users * kTileLanes], of.users * kTileLanes, noise);
     } else {
-      kernels.expand(c.shape, group, t, w.data(), block, &all.tiles[t * block], groups.data(),
-                     noise);
+      const LaneGroups lanes{static_cast<std::uint8_t>(group),
+                             static_cast<std::uint8_t>(t % group)};
+      const Tiles own =
+          phy::testing::spread(lanes, std::span<const Tile>(&w[t / group * block], block));
+      std::copy(own.begin(), own.end(), &all.tiles[t * block]);
+      kernels.spread_groups(lanes, of.users,
+                            &groups[std::size_t{t} / group * of.users * kTileLanes], noise);
     }
     kernels.halve(c.shape, &all.tiles[t * block], &all.half[t * block], scale);
   }

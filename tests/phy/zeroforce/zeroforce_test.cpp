@@ -403,36 +403,20 @@ TEST(ZeroForce, WithoutNoiseTheVarianceIsTheFloor) {
         EXPECT_EQ(variance, kPostNoiseFloor);
 }
 
-TEST(ZeroForce, ExpandGivesEverySubcarrierItsGroup) {
-  const ArrayShape shape{5, 3, 6};
-  constexpr std::uint32_t kTiles = 37, kNoiseTile = 3 * kTileLanes;
-  const std::size_t stride = block_of(shape) + 2;
-  for (std::uint32_t group = 2; group <= 16; ++group) {
-    const std::uint32_t group_tiles = tiles_for((kTiles * kTileLanes + group - 1) / group);
-    const Tiles groups = random_tiles(stride * group_tiles, group);
-    std::vector<float> noise(group_tiles * kNoiseTile);
-    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<float>(i);
-    for (const Isa isa : available_isas())
-      for (std::uint32_t tile = 0; tile < kTiles; ++tile) {
-        Tiles w = filled(block_of(shape), kNan);
-        std::vector<float> post_noise(kNoiseTile);
-        zeroforce_kernels(isa).expand(shape, group, tile, groups.data(), stride, w.data(),
-                                      noise.data(), post_noise.data());
-        for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-          const std::uint32_t n = (tile * kTileLanes + lane) / group;
-          for (std::uint32_t user = 0; user < shape.users; ++user) {
-            EXPECT_EQ(post_noise[user * kTileLanes + lane],
-                      noise[n / 16 * kNoiseTile + user * kTileLanes + n % 16]);
-            for (std::uint32_t a = 0; a < shape.antennas; ++a) {
-              const std::size_t at = user * shape.antenna_stride + a;
-              EXPECT_TRUE(get(w[at], lane) == get(groups[n / 16 * stride + at], n % 16))
-                  << to_string(isa) << "group" << group << "tile" << tile << "lane" << lane;
-            }
-            EXPECT_TRUE(std::isnan(w[user * shape.antenna_stride + 5].re[lane]));
-          }
-        }
+TEST(ZeroForce, SpreadGivesEverySubcarrierItsGroups) {
+  constexpr std::uint32_t kRows = 3;
+  std::vector<float> groups(kRows * kTileLanes);
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<float>(i);
+  for (const Isa isa : available_isas())
+    for (std::uint8_t group = 1; group < 16; ++group)
+      for (std::uint8_t tile = 0; tile < group; ++tile) {
+        std::vector<float> lanes(kRows * kTileLanes + 1, kNan);
+        zeroforce_kernels(isa).spread_groups({group, tile}, kRows, groups.data(), lanes.data());
+        for (std::uint32_t i = 0; i < kRows * kTileLanes; ++i)
+          EXPECT_EQ(lanes[i], groups[i / 16 * 16 + (16U * tile + i % 16) / group])
+              << to_string(isa) << " group " << +group << " tile " << +tile << " lane " << i % 16;
+        EXPECT_TRUE(std::isnan(lanes.back()));
       }
-  }
 }
 
 TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
@@ -505,22 +489,24 @@ TEST(ZeroForce, HalvesRowsByPowersOfTwo) {
   }
 }
 
-TEST(ZeroForce, AntennaPowerCountsTheUsedLanes) {
+TEST(ZeroForce, AntennaPowerCountsEachLanesSubcarriers) {
   const ArrayShape shape{5, 3, 6};
   const Tiles w = random_block(shape, 8);
   std::vector<Complex> scalars;
   for (const Tile& tile : w) scalars.push_back({tile.re[0], tile.im[0]});
   for (const Isa isa : available_isas())
     for (std::uint32_t lanes = 1; lanes <= kTileLanes; ++lanes) {
-      std::vector<float> power(5, 2.0F), scalar_power(5, 3.0F);
-      zeroforce_kernels(isa).antenna_power(shape, w.data(), lanes, power.data());
+      std::vector<float> power(5, 2.0F), scalar_power(5, 3.0F), times(kTileLanes);
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) times[lane] = static_cast<float>(lane % 3);
+      zeroforce_kernels(isa).antenna_power(shape, w.data(), times.data(), power.data());
       zeroforce_kernels(isa).antenna_power_scalar(shape, scalars.data(), lanes,
                                                   scalar_power.data());
       for (std::uint32_t a = 0; a < shape.antennas; ++a) {
         double sum = 2, scalar_sum = 3;
         for (std::uint32_t user = 0; user < shape.users; ++user) {
           const Tile& tile = w[user * shape.antenna_stride + a];
-          for (std::uint32_t lane = 0; lane < lanes; ++lane) sum += std::norm(get(tile, lane));
+          for (std::uint32_t lane = 0; lane < lanes; ++lane)
+            sum += lane % 3 * std::norm(get(tile, lane));
           scalar_sum += lanes * std::norm(get(tile, 0));
         }
         EXPECT_NEAR(power[a] / sum, 1, 1e-6);
