@@ -12,6 +12,9 @@
 
 namespace carillon::bench {
 
+/// A resource block's coefficients, and a tile of them that begins within a block.
+inline constexpr phy::LaneGroups kGroups = {12, 5};
+
 inline constexpr std::size_t kColdBytes = std::size_t{192} << 20;
 
 /// Kernels: EqualizeKernels or PrecodeKernels, which agree in all but the direction.
@@ -38,6 +41,9 @@ class Products {
     bench_.compare(
         own, [&] { kernels_.per_subcarrier(shape_, w.data(), in_.data(), out_.data()); },
         [&] { return peers_of_each(); });
+    bench_.compare(
+        of(" by groups"),
+        [&] { kernels_.per_group(shape_, kGroups, w.data(), in_.data(), out_.data()); }, no_rivals);
     bench_.compare(
         of(" shared"), [&] { kernels_.per_tile(shape_, scalars.data(), in_.data(), out_.data()); },
         [&] { return peers_of_shared(); });
@@ -91,18 +97,20 @@ class Products {
 };
 
 /// The products that `singles` has in single precision, of coefficients in other numbers: T is a
-/// tile of them, each(w) and shared(w) multiply by some for each subcarrier and by some for all.
-template <typename Kernels, typename T, typename Each, typename Shared>
+/// tile of them, each(w), groups(w) and shared(w) multiply by some for each subcarrier, for kGroups
+/// and for all.
+template <typename Kernels, typename T, typename Each, typename Groups, typename Shared>
 class OtherProducts {
  public:
   OtherProducts(const Bench& bench, Case c, phy::ArrayShape shape, const Products<Kernels>& singles,
-                const AlignedArray<T>& w, Each each, Shared shared)
+                const AlignedArray<T>& w, Each each, Groups groups, Shared shared)
       : bench_(bench),
         case_(std::move(c)),
         shape_(shape),
         singles_(singles),
         w_(w),
         each_(each),
+        groups_(groups),
         shared_(shared) {}
 
   void warm() {
@@ -111,6 +119,8 @@ class OtherProducts {
     own.work.footprint = w_.size() * sizeof(T);
     bench_.compare(
         own, [&] { each_(w_.data()); }, [&] { return singles_.peers_of_each(); });
+    bench_.compare(
+        of(" by groups"), [&] { groups_(w_.data()); }, no_rivals);
     bench_.compare(
         of(" shared"), [&] { shared_(w_[0].at); }, [&] { return singles_.peers_of_shared(); });
   }
@@ -158,6 +168,7 @@ class OtherProducts {
   const Products<Kernels>& singles_;
   const AlignedArray<T>& w_;
   Each each_;
+  Groups groups_;
   Shared shared_;
 };
 

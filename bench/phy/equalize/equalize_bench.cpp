@@ -33,6 +33,9 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
       [&](const phy::Int16Tile* at) {
         kernels.per_subcarrier_int16(shape, at, lane_scale.data(), y.data(), s.data());
       },
+      [&](const phy::Int16Tile* at) {
+        kernels.per_group_int16(shape, bench::kGroups, at, lane_scale.data(), y.data(), s.data());
+      },
       [&](const phy::Int16Complex* at) {
         kernels.per_tile_int16(shape, at, lane_scale.data(), y.data(), s.data());
       });
@@ -56,6 +59,9 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
       shape, singles, half,
       [&](const phy::HalfTile* at) {
         kernels.per_subcarrier_half(shape, at, scale.data(), received.data(), s.data());
+      },
+      [&](const phy::HalfTile* at) {
+        kernels.per_group_half(shape, bench::kGroups, at, scale.data(), received.data(), s.data());
       },
       [&](const phy::HalfComplex* at) {
         kernels.per_tile_half(shape, at, scale.data(), received.data(), s.data());

@@ -29,6 +29,9 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
       [&](const phy::Int16Tile* at) {
         kernels.per_subcarrier_int16(shape, at, scale.data(), s.data(), x.data());
       },
+      [&](const phy::Int16Tile* at) {
+        kernels.per_group_int16(shape, bench::kGroups, at, scale.data(), s.data(), x.data());
+      },
       [&](const phy::Int16Complex* at) {
         kernels.per_tile_int16(shape, at, scale.data(), s.data(), x.data());
       });

@@ -45,6 +45,10 @@ void measure(const bench::Bench& bench, Isa isa, ArrayShape shape) {
   bench.time(of("conjugate", "subcarrier", kTileLanes, bench::gram_flops(shape)),
              combine(Detector::Conjugate));
 
+  std::vector<float> spread(noise.size());
+  bench.time(of("spread groups", "tile", 1, 0), [&] {
+    kernels.spread_groups({12, 5}, shape.users, noise.data(), spread.data());
+  });
   // One tile of groups holds the combiners of `group` tiles of subcarriers.
   bench.time(of("expand 16", "tile", kTileLanes, 0),
              [&] { kernels.expand_scalars(shape, kTileLanes, csi.data(), scalars.data(), block); });
