@@ -156,15 +156,14 @@ void all_bins(const OfdmPlan& plan, const std::int16_t* iq, T* out, std::size_t 
 inline constexpr float kTooLarge = 32767.5F;     // the tie rounds to 32768
 inline constexpr float kTooSmall = -32768.502F;  // the next number below -32768.5, which rounds up
 
-// Rare: clamps, so that all are below 2^31, and returns how many were out of range.
-template <typename F>
-[[gnu::noinline]] std::uint32_t clamp(F& x) {
-  std::uint32_t outside = 0;
-  for (std::uint32_t i = 0; i < sizeof x / sizeof x[0]; ++i) {
-    outside += x[i] >= kTooLarge || x[i] <= kTooSmall;
-    x[i] = x[i] > 32767 ? 32767 : x[i] < -32768 ? -32768 : x[i];
-  }
-  return outside;
+/// Clamps, so that all are below 2^31, and counts in each lane how many were out of range.
+template <std::uint32_t L>
+[[gnu::always_inline]] inline void clamp(typename Simd<L>::F& x, typename Simd<L>::I& outside) {
+  outside -= (x >= kTooLarge) | (x <= kTooSmall);
+  const typename Simd<L>::F most = 32767.0F - typename Simd<L>::F{},
+                            least = -32768.0F - typename Simd<L>::F{};
+  x = x > most ? most : x;
+  x = x < least ? least : x;
 }
 
 struct Sampled {
@@ -182,7 +181,7 @@ inline Sampled rows_to_samples(const FftTables& tables, const float* work, float
   alignas(64) float block[L][2][L];
   const std::uint16_t* place = tables.place_of.data();
   const float* w = tables.lane_twiddles.data();
-  std::uint32_t saturated = 0;
+  typename Simd<L>::I outside{};
   decltype(to_samples(F{}, F{})) most{};
   for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
     for (std::uint32_t part = 0; part < 2; ++part)
@@ -204,12 +203,17 @@ inline Sampled rows_to_samples(const FftTables& tables, const float* work, float
 #pragma GCC unroll 16
     for (std::uint32_t a = 0; a < L; ++a) {
       F i = x[a].im * gain, q = x[a].re * gain;
-      if constexpr (kClamp) saturated += clamp(i) + clamp(q);
+      if constexpr (kClamp) {
+        clamp<L>(i, outside);
+        clamp<L>(q, outside);
+      }
       const auto samples = to_samples(i, q);
       most = largest(most, samples);
       std::memcpy(iq + 2 * (std::size_t{tables.rows} * a + r), &samples, sizeof samples);
     }
   }
+  std::uint32_t saturated = 0;
+  for (std::uint32_t i = 0; i < L; ++i) saturated += static_cast<std::uint32_t>(outside[i]);
   return {saturated, at_the_limit(most)};
 }
 
