@@ -73,6 +73,25 @@ def test_an_inline_function_shared_between_instruction_sets_is_a_leak(tmp_path: 
     assert "avx2.cpp defines shared(int) outside carillon::phy::avx2" in result.stdout
 
 
+@pytest.mark.parametrize("numbers", ["float", "float __attribute__((vector_size(16)))"])
+def test_a_loop_over_single_numbers_is_found(tmp_path: Path, numbers: str) -> None:
+    source = (
+        f"typedef {numbers} T;"
+        "extern T* a; void kernel(int n) { for (int i = 1; i < n; ++i) a[i] += a[i] * a[0]; }"
+    )
+    result = run("check-vectors", compiled(tmp_path, source))
+    single = numbers == "float"
+    assert result.returncode == single
+    assert ("avx2: kernel(int): 2 of a loop's" in result.stdout) == single
+
+
+def test_vectors_are_checked_of_kernels_only(tmp_path: Path) -> None:
+    plain = compiled(tmp_path, "int f() { return 1; }").rename(tmp_path / "plain.o")
+    result = run("check-vectors", plain)
+    assert result.returncode == 1
+    assert "no loop of a kernel found" in result.stdout
+
+
 def test_the_fuzzer_finds_a_bug_behind_a_magic_number(tmp_path: Path) -> None:
     target = write(
         tmp_path / "planted.cpp",
