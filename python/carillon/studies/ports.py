@@ -67,7 +67,7 @@ LOOPS = (
     ("pinv", "Gram matrix", "GramBlock::run<2u, 2u>"),
     ("pinv", "inverse times channel", "SquareBlock::run<2u, 2u>"),
     ("pinv", "Cholesky factor", "CholeskyRun::run<"),
-    ("equalize", "product", "ProductTerms::run<2u, 1u, carillon::phy::Tile>"),
+    ("equalize", "product", "ProductTerms::run<2u, 1u, carillon::phy::Tile, .*::OwnLanes"),
 )
 
 

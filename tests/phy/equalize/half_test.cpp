@@ -91,7 +91,7 @@ Value exact_product(ArrayShape shape, W&& w, const HalfTiles& y, std::uint32_t l
 template <typename W>
 void check_lane(Isa isa, ArrayShape shape, W&& w, const HalfTiles& y, float scale, const Tile& s,
                 std::uint32_t lane) {
-  if (isa == Isa::Avx512Fp16) {
+  if (isa >= Isa::Avx512Fp16) {
     EXPECT_EQ(s.re[lane], scale * product(shape, w, y, lane, false)) << shape.antennas;
     EXPECT_EQ(s.im[lane], scale * product(shape, w, y, lane, true)) << shape.antennas;
     return;
