@@ -76,8 +76,9 @@ class CombPlan {
 
   std::uint32_t comb() const { return static_cast<std::uint32_t>(plans_.size()); }
   const EstimatePlan& plan(std::uint32_t offset) const { return plans_[offset]; }
-  /// Whether each user is estimated for itself. Not where there are groups, and comb divides 16, so
-  /// that a lane is the same user's in all tiles: only then there are shares.
+  /// Whether each user is estimated for itself. Not where there are groups of several users, or of
+  /// 16 subcarriers, and comb divides 16, so that a lane is the same user's in all tiles: only then
+  /// there are shares.
   bool separate() const { return groups_.empty(); }
   struct Group {
     std::uint16_t shares;      // which of shares(), of the pilots in tiles_at_once() tiles …
