@@ -25,6 +25,8 @@ bool has_avx512() {
 // Linux grants matrix registers to a process that asks for them, if there are any and every
 // thread's signal stack has room for them. All processors that have them multiply bytes in them.
 bool may_use_amx() {
+  // A virtual machine may hide the products alone.
+  if (__builtin_cpu_supports("amx-tile") && !__builtin_cpu_supports("amx-int8")) return false;
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h>, ARCH_REQ_XCOMP_PERM
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }

@@ -69,9 +69,6 @@ struct Sizes {
 /// ends them.
 constexpr std::uint32_t kUsersForIntegers = 8, kUsersForSentIntegers = 16;
 
-/// A matrix register is full with 16 of them.
-constexpr std::uint32_t kUsersForDigits = 16;
-
 bool has_digits(const FrameFormat& f, Isa isa) { return isa == Isa::Amx && f.combiner.group == 16; }
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
@@ -263,7 +260,6 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   const auto integers_for = [&](std::uint32_t users) {
     return f.users >= users && suffices(phy::Rounding::Int16);
   };
-  if (has_digits(f, isa) && integers_for(kUsersForDigits)) return Precision::Int16;
   if (isa >= Isa::Avx512Fp16 && halves && suffices(phy::Rounding::HalfSums)) return Precision::Fp16;
   return integers_for(up ? kUsersForIntegers : kUsersForSentIntegers) ? Precision::Int16
                                                                       : Precision::Fp32;

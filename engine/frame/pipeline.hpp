@@ -172,8 +172,7 @@ class Pipeline {
 
   /// What a direction's combiners or precoders are kept and applied in; received grids are in half
   /// precision with them and else in single. The fastest is the first that suffices (phy::suffices)
-  /// of integers in matrix registers, half precision where the processor multiplies in it, integers
-  /// for many users, and single.
+  /// of half precision where the processor multiplies in it, integers for many users, and single.
   /// Half precision is for received int16 `samples`, whose range suits it.
   /// None of a direction without symbols.
   static std::optional<Precision> precision(const Frame& frame, Direction direction, Isa isa,

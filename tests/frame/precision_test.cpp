@@ -14,7 +14,6 @@ struct Given {
   std::uint32_t antennas = 64, users = 8;
   Direction direction = Direction::Uplink;
   bool samples = true;
-  std::uint32_t group = 16;
 };
 
 TEST(Precision, IsTheFastestThatSuffices) {
@@ -22,7 +21,6 @@ TEST(Precision, IsTheFastestThatSuffices) {
     const Frame frame(changed([&](FrameFormat& f) {
       f.antennas = given.antennas;
       f.users = given.users;
-      f.combiner.group = given.group;
       f.schedule = std::string(given.users, 'P') + "UUGGGGGGGGGGDD";
       f.uplink.modulation = f.downlink.modulation = given.modulation;
     }));
@@ -39,9 +37,8 @@ TEST(Precision, IsTheFastestThatSuffices) {
   EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
   EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";
   EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Amx, {.users = 16}), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Amx, {}), Precision::Fp16) << "half a matrix of users";
-  EXPECT_EQ(precision(Isa::Amx, {.users = 16, .group = 4}), Precision::Fp16);
+  EXPECT_EQ(precision(Isa::Amx, {}), Precision::Fp16);
+  EXPECT_EQ(precision(Isa::Amx, {.modulation = Qam256}), Precision::Int16);
 }
 
 TEST(Precision, IsWhatIsAskedFor) {

@@ -63,7 +63,7 @@ class EstimatePlan {
 };
 
 /// What the pilots at each lane of a few neighbouring tiles add to the mean over a group's
-/// subcarriers of that lane's user. Groups and combs of 16 reach into four tiles at most.
+/// subcarriers of that lane's user. Groups and combs of up to 16 reach into four tiles.
 struct alignas(64) LaneShares {
   float of[4][kTileLanes] = {};
 };

@@ -4,7 +4,7 @@
 namespace {
 
 /// The eight registers, each 16 rows of 64 bytes, while this is there. (By assembler: GCC 12's
-/// intrinsics do not tell the compiler that they read and write memory.)
+/// intrinsics do not tell the compiler what they read.)
 class MatrixRegisters {
  public:
   /// What a product's left and right bytes are.

@@ -49,7 +49,7 @@ struct ZeroForceKernels {
                            Tile* w, float* post_noise, ZeroForceScratch& scratch) noexcept;
 
   /// Where `group` (2…16) neighbouring subcarriers share a combiner, combine() ran with lanes =
-  /// groups: lane n of tile t belongs to group 16·t + n. Below 16 tiles of coefficients stay so;
+  /// groups: lane n of tile t belongs to group 16·t + n. Tiles of groups below 16 stay so;
   /// this gives the subcarriers of one of their tiles what belongs to groups otherwise, from and to
   /// [row][16].
   void (*spread_groups)(LaneGroups of, std::uint32_t rows, const float* groups,
@@ -61,7 +61,7 @@ struct ZeroForceKernels {
   void (*expand_scalars)(ArrayShape shape, std::uint32_t tiles, const Tile* w_groups, Complex* w,
                          std::size_t w_stride) noexcept;
 
-  /// power[antenna] += |w|² summed over users and lanes, each lane times[16] times; of scalars over
+  /// power[antenna] += |w|² summed over users and lanes, lane i times[i] times; of scalars over
   /// `lanes` subcarriers.
   void (*antenna_power)(ArrayShape shape, const Tile* w, const float* times, float* power) noexcept;
   void (*antenna_power_scalar)(ArrayShape shape, const Complex* w, std::uint32_t lanes,

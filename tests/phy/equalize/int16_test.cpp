@@ -71,6 +71,19 @@ TEST(EqualizeInt16, NeitherLevelsNorTheSpreadBetweenLanesMatter) {
   }
 }
 
+TEST(EqualizeInt16, DigitsGiveTheSameSums) {
+  if (available_isas().back() != Isa::Amx) return;  // the emulated CPU has it
+  for (const ArrayShape shape : {ArrayShape{33, 17, 34}, ArrayShape{64, 16, 65}, {34, 33, 35}}) {
+    const Integers integers = integers_of(Isa::Amx, shape, random_block(shape, 1));
+    const Tiles in = random_tiles(shape.antennas, 2);
+    Tiles out = filled(shape.users + 1, kNan);
+    const auto& kernels = equalize_kernels(Isa::Amx);
+    kernels.per_tile_int16(shape, integers.scalars.data(), integers.scale.data(), in.data(),
+                           out.data());
+    expect_same(out, by_digits(Isa::Amx, kernels, shape, equalizing(shape), integers, in));
+  }
+}
+
 TEST(EqualizeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}})
     for (const Isa isa : available_isas()) {
