@@ -134,7 +134,8 @@ TEST(Uplink, IsDecodedInEveryPrecision) {
                        "group " + std::to_string(group), clear_air(38));
 }
 
-// So that no tile's combiner, nor its scale, is another's.
+// So that no tile's combiner, nor its scale, is another's: a band ten times as wide as the channel
+// is coherent.
 TEST(Uplink, IsDecodedInEveryPrecisionOverAFadingBand) {
   emulator::RadioPlan fading = clear_air(38);
   fading.taps = 6;
@@ -142,6 +143,8 @@ TEST(Uplink, IsDecodedInEveryPrecisionOverAFadingBand) {
   for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16})
     for (const std::uint32_t group : {1U, 4U, 16U})
       expect_decoded(changed([&](FrameFormat& f) {
+                       f.numerology.fft_size = 512;
+                       f.numerology.subcarriers = 300;
                        f.antennas = 20;
                        f.combiner.group = group;
                        f.combiner.precision = precision;
