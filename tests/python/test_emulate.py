@@ -1,5 +1,6 @@
 """scripts/emulate, judged by programs of the system."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,7 @@ def test_matrix_registers_multiply_bytes(tmp_path: Path) -> None:
     subprocess.run(["cc", "-O1", "-o", program, source], check=True)
     assert emulate(str(program)).stdout == "equal\n"
     assert emulate("--cpu=haswell", str(program)).returncode == 2
+
+    source.write_text('int main(void) { asm volatile("tilerelease"); }')
+    subprocess.run(["cc", "-o", program, source], check=True)
+    assert emulate(str(program)).returncode == 128 + signal.SIGILL, "nobody asked Linux for them"
