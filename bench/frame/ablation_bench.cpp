@@ -123,8 +123,9 @@ class Stages {
       const std::size_t frame = symbol / kSymbols, grid = frame * kGrids + symbol % kGrids;
       const std::size_t at = left.loads ? frame * tiles() + t : 0;
       const std::size_t row = left.loads ? grid * tiles() + t : 0;
-      equalize_kernels(isa_).per_subcarrier(
-          shape_, &w[at * block()], &y[row * shape_.antenna_stride], &s[std::size_t{i} * kUsers]);
+      equalize_kernels(isa_).per_group(shape_, {}, &w[at * block()],
+                                       &y[row * shape_.antenna_stride],
+                                       &s[std::size_t{i} * kUsers]);
     };
     const auto demap = [&](std::size_t symbol, std::uint32_t t, std::uint32_t count) {
       for (std::uint32_t u = 0; u < kUsers; ++u)

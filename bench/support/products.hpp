@@ -39,7 +39,7 @@ class Products {
     own.work.read_bytes = static_cast<double>(w.size() * sizeof(phy::Tile));
     own.work.footprint = w.size() * sizeof(phy::Tile);
     bench_.compare(
-        own, [&] { kernels_.per_subcarrier(shape_, w.data(), in_.data(), out_.data()); },
+        own, [&] { kernels_.per_group(shape_, {}, w.data(), in_.data(), out_.data()); },
         [&] { return peers_of_each(); });
     bench_.compare(
         of(" by groups"),
@@ -67,7 +67,7 @@ class Products {
         c,
         [&] {
           for (std::size_t t = 0; t < tiles; ++t)
-            kernels_.per_subcarrier(shape_, &w[t * block_], in_.data(), out_.data());
+            kernels_.per_group(shape_, {}, &w[t * block_], in_.data(), out_.data());
         },
         no_rivals);
   }

@@ -123,7 +123,7 @@ void DownlinkUsers::propagate() {
     if (channel_.flat())
       equalize.per_tile(frame_.array(), channel_.flat_response(), radiated, heard.data());
     else
-      equalize.per_subcarrier(frame_.array(), channel_.response(tile_), radiated, heard.data());
+      equalize.per_group(frame_.array(), {}, channel_.response(tile_), radiated, heard.data());
     noise_.add({heard[0].re, std::size_t{users} * 2 * kTileLanes}, noise_amplitude_);
     for (std::uint32_t u = 0; u < users; ++u)
       received_[std::size_t{u} * frame_.tiles() + tile_] = heard[u];

@@ -90,7 +90,7 @@ void UplinkGenerator::propagate(std::uint32_t symbol, phy::Tile* grid) {
     if (channel_.flat())
       precode.per_tile(frame_.array(), channel_.flat_response(), from, to);
     else
-      precode.per_subcarrier(frame_.array(), channel_.response(t), from, to);
+      precode.per_group(frame_.array(), {}, channel_.response(t), from, to);
   }
 }
 

@@ -31,7 +31,7 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
   bench::OtherProducts in_integers(
       bench, of("equalize in int16", {.int16_ops = flops}), shape, singles, integers,
       [&](const phy::Int16Tile* at) {
-        kernels.per_subcarrier_int16(shape, at, lane_scale.data(), y.data(), s.data());
+        kernels.per_group_int16(shape, {}, at, lane_scale.data(), y.data(), s.data());
       },
       [&](const phy::Int16Tile* at) {
         kernels.per_group_int16(shape, bench::kGroups, at, lane_scale.data(), y.data(), s.data());
@@ -58,7 +58,7 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
          {.flops = multiplies ? 0 : flops, .half_flops = multiplies ? flops : 0}),
       shape, singles, half,
       [&](const phy::HalfTile* at) {
-        kernels.per_subcarrier_half(shape, at, scale.data(), received.data(), s.data());
+        kernels.per_group_half(shape, {}, at, scale.data(), received.data(), s.data());
       },
       [&](const phy::HalfTile* at) {
         kernels.per_group_half(shape, bench::kGroups, at, scale.data(), received.data(), s.data());

@@ -27,7 +27,7 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
        .work = {.int16_ops = bench::product_flops(shape) * phy::kTileLanes}},
       shape, singles, integers,
       [&](const phy::Int16Tile* at) {
-        kernels.per_subcarrier_int16(shape, at, scale.data(), s.data(), x.data());
+        kernels.per_group_int16(shape, {}, at, scale.data(), s.data(), x.data());
       },
       [&](const phy::Int16Tile* at) {
         kernels.per_group_int16(shape, bench::kGroups, at, scale.data(), s.data(), x.data());

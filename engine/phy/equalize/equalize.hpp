@@ -10,9 +10,7 @@ namespace carillon::phy {
 
 /// s[user] = Σ w[user][antenna] · y[antenna]: y and s are one tile per antenna and user.
 struct EqualizeKernels {
-  /// Each lane has its own combiner: w is tiles.
-  void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* y, Tile* s) noexcept;
-  /// Groups of neighbours share one: w is tiles of groups.
+  /// Each group of subcarriers has its own combiner, of one each by default: w is tiles.
   void (*per_group)(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* y,
                     Tile* s) noexcept;
   /// The tile's 16 lanes share one: w is scalars.
@@ -21,8 +19,6 @@ struct EqualizeKernels {
   /// The same from half precision, s[user] = scale[user] · Σ w[user][antenna] · y[antenna], as
   /// ZeroForceKernels::halve and OfdmKernels::receive_half prepare w, scale and y. AVX-512-FP16
   /// also multiplies and adds at most 16 antennas in half precision, the others in single.
-  void (*per_subcarrier_half)(ArrayShape shape, const HalfTile* w, const float* scale,
-                              const HalfTile* y, Tile* s) noexcept;
   void (*per_group_half)(ArrayShape shape, LaneGroups of, const HalfTile* w, const float* scale,
                          const HalfTile* y, Tile* s) noexcept;
   void (*per_tile_half)(ArrayShape shape, const HalfComplex* w, const float* scale,
@@ -31,8 +27,6 @@ struct EqualizeKernels {
   /// The same in 16-bit integers, y being brought to them on the way: w as
   /// ZeroForceKernels::quantize_rows prepares it, with a scale for each user's lane (of w's) or,
   /// of scalars, each user. Σ|y|² of a lane must be a float.
-  void (*per_subcarrier_int16)(ArrayShape shape, const Int16Tile* w, const float* scale,
-                               const Tile* y, Tile* s) noexcept;
   void (*per_group_int16)(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
                           const Tile* y, Tile* s) noexcept;
   void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,

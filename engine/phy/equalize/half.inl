@@ -27,7 +27,6 @@ inline constexpr auto kSeparated = [](int k) {
 /// Pairs of a vector that is computed with, and the lanes they have.
 inline constexpr std::uint32_t kPairs = CARILLON_SIMD_FP16 ? kTileLanes : kLanes / 2;
 using HalfOwn = OwnLanes<kPairs>;
-using HalfGrouped = GroupLanes<kPairs>;
 
 #if CARILLON_SIMD_FP16
 

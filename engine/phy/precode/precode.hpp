@@ -11,9 +11,7 @@ namespace carillon::phy {
 
 /// x[antenna] = Σ w[user][antenna] · s[user]: s and x are one tile per user and antenna.
 struct PrecodeKernels {
-  /// Each lane has its own precoder: w is tiles.
-  void (*per_subcarrier)(ArrayShape shape, const Tile* w, const Tile* s, Tile* x) noexcept;
-  /// Groups of neighbours share one: w is tiles of groups.
+  /// Each group of subcarriers has its own precoder, of one each by default: w is tiles.
   void (*per_group)(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* s,
                     Tile* x) noexcept;
   /// The tile's 16 lanes share one: w is scalars.
@@ -22,8 +20,6 @@ struct PrecodeKernels {
   /// The same in 16-bit integers, s being brought to them on the way: w as
   /// ZeroForceKernels::quantize_columns prepares it, with a scale for each antenna's lane (of w's)
   /// or, of scalars, each antenna.
-  void (*per_subcarrier_int16)(ArrayShape shape, const Int16Tile* w, const float* scale,
-                               const Tile* s, Tile* x) noexcept;
   void (*per_group_int16)(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
                           const Tile* s, Tile* x) noexcept;
   void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,

@@ -8,44 +8,43 @@
 
 namespace {
 
+// W's entries, antennas being sums over users.
 template <typename T>
-void precode(ArrayShape shape, const T* w, const Tile* s, Tile* x) noexcept {
-  vector_matrix(w, Own{}, shape.antenna_stride, shape.antennas, shape.users, s, x);
-}
-void precode_groups(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* s,
-                    Tile* x) noexcept {
-  if (of.group == 1) return precode(shape, w, s, x);
-  vector_matrix(w, Grouped(of), shape.antenna_stride, shape.antennas, shape.users, s, x);
+Factor<T> precoder(ArrayShape shape, const T* w) {
+  return {w, 1, shape.antenna_stride};
 }
 
-template <typename T>
-void precode_int16(ArrayShape shape, const T* w, const float* scale, const Tile* s,
-                   Tile* x) noexcept {
-  int16_product<T>({w, 1, shape.antenna_stride}, Own{}, scale, shape.antennas, shape.users, s, x);
+void per_group(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* s, Tile* x) noexcept {
+  with_lanes<kLanes>(of, [&](const auto& lanes) {
+    vector_matrix(w, lanes, shape.antenna_stride, shape.antennas, shape.users, s, x);
+  });
 }
-void precode_groups_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
-                          const Tile* s, Tile* x) noexcept {
-  if (of.group == 1) return precode_int16(shape, w, scale, s, x);
-  int16_product<Int16Tile>({w, 1, shape.antenna_stride}, Grouped(of), scale, shape.antennas,
-                           shape.users, s, x);
+void per_tile(ArrayShape shape, const Complex* w, const Tile* s, Tile* x) noexcept {
+  vector_matrix(w, Own{}, shape.antenna_stride, shape.antennas, shape.users, s, x);
+}
+
+void per_group_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
+                     const Tile* s, Tile* x) noexcept {
+  with_lanes<kLanes>(of, [&](const auto& lanes) {
+    int16_product(precoder(shape, w), lanes, scale, shape.antennas, shape.users, s, x);
+  });
+}
+void per_tile_int16(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,
+                    Tile* x) noexcept {
+  int16_product(precoder(shape, w), Own{}, scale, shape.antennas, shape.users, s, x);
 }
 
 #if CARILLON_SIMD_FP16
-void precode_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
-                    Tile* x) noexcept {
+void per_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
+                     Tile* x) noexcept {
   digit_product(w, scale, shape.antennas, shape.users, s, x);
 }
 #else
-constexpr decltype(PrecodeKernels::per_tile_digits) precode_digits = nullptr;
+constexpr decltype(PrecodeKernels::per_tile_digits) per_tile_digits = nullptr;
 #endif
 
 }  // namespace
 
 extern const PrecodeKernels precode_kernels;
-const PrecodeKernels precode_kernels = {.per_subcarrier = precode<Tile>,
-                                        .per_group = precode_groups,
-                                        .per_tile = precode<Complex>,
-                                        .per_subcarrier_int16 = precode_int16<Int16Tile>,
-                                        .per_group_int16 = precode_groups_int16,
-                                        .per_tile_int16 = precode_int16<Int16Complex>,
-                                        .per_tile_digits = precode_digits};
+const PrecodeKernels precode_kernels = {per_group, per_tile, per_group_int16, per_tile_int16,
+                                        per_tile_digits};

@@ -13,8 +13,8 @@ inline constexpr auto kLaneOf = [] {
   return lanes;
 }();
 
-/// Of a tile's sixteen words of 32 bits those for N neighbouring subcarriers. N or more of the
-/// words are beside each other from the first one on, or from the last but N, that hold them all.
+/// Of a tile's sixteen words of 32 bits those of N neighbouring subcarriers. They touch at most N
+/// neighbouring lanes: those from the first one's on, or the tile's last N.
 template <std::uint32_t N>
 class GroupLanes {
   static constexpr std::uint32_t kParts = kTileLanes / N;
@@ -55,5 +55,14 @@ struct OwnLanes {
     return v;
   }
 };
+
+/// f(lanes), whichever N neighbouring subcarriers have.
+template <std::uint32_t N, typename F>
+[[gnu::always_inline]] inline void with_lanes(LaneGroups of, F&& f) {
+  if (of.group == 1)
+    f(OwnLanes<N>{});
+  else
+    f(GroupLanes<N>(of));
+}
 
 }  // namespace

@@ -22,7 +22,6 @@ struct ComplexVf {
 }
 
 using Own = OwnLanes<kLanes>;
-using Grouped = GroupLanes<kLanes>;
 template <typename Lanes>
 [[gnu::always_inline]] inline ComplexVf load(const Tile& tile, std::uint32_t lane,
                                              const Lanes& lanes) {

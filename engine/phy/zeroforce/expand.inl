@@ -4,7 +4,7 @@
 namespace {
 
 void spread_groups(LaneGroups of, std::uint32_t rows, const float* groups, float* lanes) noexcept {
-  const Grouped grouped(of);
+  const GroupLanes<kLanes> grouped(of);
   for (std::uint32_t i = 0; i < rows * kTileLanes; i += kTileLanes)
     for (std::uint32_t lane = 0; lane < kTileLanes; lane += kLanes)
       store(lanes + i + lane, grouped.pick<Vf>(groups + i, lane));

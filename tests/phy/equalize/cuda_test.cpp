@@ -100,12 +100,12 @@ struct Operands {
     if (!half_scalars.empty())
       kernels.per_tile_half(shape, &half_scalars[w], &scale[tile * shape.users], &half_y[row], s);
     else if (!half_tiles.empty())
-      kernels.per_subcarrier_half(shape, &half_tiles[w], &scale[tile * shape.users], &half_y[row],
-                                  s);
+      kernels.per_group_half(shape, {}, &half_tiles[w], &scale[tile * shape.users], &half_y[row],
+                             s);
     else if (!scalars.empty())
       kernels.per_tile(shape, &scalars[w], &y[row], s);
     else
-      kernels.per_subcarrier(shape, &tiles[w], &y[row], s);
+      kernels.per_group(shape, {}, &tiles[w], &y[row], s);
   }
 
   ArrayShape shape;

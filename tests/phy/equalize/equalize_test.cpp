@@ -35,7 +35,7 @@ TEST(Equalize, EachSubcarrierIsMultipliedByItsCombiner) {
     const Tiles w = random_block(shape, 1), y = random_tiles(shape.antennas, 2);
     for (const Isa isa : available_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
-      equalize_kernels(isa).per_subcarrier(shape, w.data(), y.data(), s.data());
+      equalize_kernels(isa).per_group(shape, {}, w.data(), y.data(), s.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
         check_lane(shape, rows_of(shape, w.data(), lane), y, s, lane);
       EXPECT_TRUE(std::isnan(s[shape.users].re[0]));
@@ -69,7 +69,7 @@ TEST(Equalize, SymbolsAreTheReferenceVectors) {
         ZeroForceScratch scratch(shape.users);
         zeroforce_kernels(isa).combine(mmse ? Detector::Mmse : Detector::ZeroForcing, shape,
                                        v.noise, csi.data(), w.data(), post_noise.data(), scratch);
-        equalize_kernels(isa).per_subcarrier(shape, w.data(), y.data(), s.data());
+        equalize_kernels(isa).per_group(shape, {}, w.data(), y.data(), s.data());
         const auto& expected = mmse ? v.mmse : v.zf;
         for (std::uint32_t n = 0; n < v.subcarriers; ++n)
           for (std::uint32_t k = 0; k < v.users; ++k) {
@@ -88,7 +88,7 @@ TEST(Equalize, GroupsAreAsIfEachSubcarrierHadItsOwn) {
       for_groups([&](LaneGroups of) {
         Tiles groups(shape.users), each(shape.users);
         equalize_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());
-        equalize_kernels(isa).per_subcarrier(shape, spread(of, w).data(), in.data(), each.data());
+        equalize_kernels(isa).per_group(shape, {}, spread(of, w).data(), in.data(), each.data());
         expect_same(groups, each);
       });
   }

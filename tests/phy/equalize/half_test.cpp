@@ -108,8 +108,8 @@ TEST(EqualizeHalf, EachSubcarrierIsMultipliedByItsCombiner) {
     const HalfTiles y = halves(random_tiles(shape.antennas, 2), kHalfScale);
     for (const Isa isa : available_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
-      equalize_kernels(isa).per_subcarrier_half(shape, w.tiles.data(), w.scale.data(), y.data(),
-                                                s.data());
+      equalize_kernels(isa).per_group_half(shape, {}, w.tiles.data(), w.scale.data(), y.data(),
+                                           s.data());
       for (std::uint32_t k = 0; k < shape.users; ++k)
         for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
           check_lane(
@@ -130,8 +130,8 @@ TEST(EqualizeHalf, GroupsAreAsIfEachSubcarrierHadItsOwn) {
         Tiles groups(shape.users), each(shape.users);
         equalize_kernels(isa).per_group_half(shape, of, w.tiles.data(), w.scale.data(), y.data(),
                                              groups.data());
-        equalize_kernels(isa).per_subcarrier_half(shape, spread(of, w.tiles).data(), w.scale.data(),
-                                                  y.data(), each.data());
+        equalize_kernels(isa).per_group_half(shape, {}, spread(of, w.tiles).data(), w.scale.data(),
+                                             y.data(), each.data());
         expect_same(groups, each);
       });
   }
@@ -170,8 +170,8 @@ TEST(EqualizeHalf, SaturatedSamplesDoNotOverflow) {
   const HalfTiles received = halves(y, kHalfScale);
   for (const Isa isa : available_isas()) {
     Tiles s(shape.users);
-    equalize_kernels(isa).per_subcarrier_half(shape, half.tiles.data(), half.scale.data(),
-                                              received.data(), s.data());
+    equalize_kernels(isa).per_group_half(shape, {}, half.tiles.data(), half.scale.data(),
+                                         received.data(), s.data());
     const double sum = 64 * 1.9999 * 128;
     for (const Tile& tile : s) {
       EXPECT_NEAR(tile.re[3], sum, 2e-3 * sum) << to_string(isa);
@@ -229,15 +229,15 @@ Error worst_error(const Air& air) {
   ZeroForceScratch scratch(shape.users);
   zeroforce_kernels().combine(Detector::ZeroForcing, shape, 0, air.csi.data(), w.data(),
                               post_noise.data(), scratch);
-  equalize_kernels().per_subcarrier(shape, w.data(), air.y.data(), s.data());
+  equalize_kernels().per_group(shape, {}, w.data(), air.y.data(), s.data());
   const HalfCombiner half(shape, w);
   const HalfTiles y = halves(air.y, kHalfScale);
   AlignedArray<Int16Tile> integers(w.size());
   std::vector<float> scale(post_noise.size());
   Tiles in_integers(shape.users);
   zeroforce_kernels().quantize_rows(shape, w.data(), integers.data(), scale.data());
-  equalize_kernels().per_subcarrier_int16(shape, integers.data(), scale.data(), air.y.data(),
-                                          in_integers.data());
+  equalize_kernels().per_group_int16(shape, {}, integers.data(), scale.data(), air.y.data(),
+                                     in_integers.data());
   double worst_single = 0, worst_half = 0, worst_exact = 0, worst_int16 = 0;
   for (std::uint32_t k = 0; k < shape.users; ++k) {
     double single_error = 0, half_error = 0, exact_error = 0, int16_error = 0;

@@ -34,8 +34,8 @@ void check(ArrayShape shape, const Tiles& w, const Tiles& y) {
   for (const Isa isa : available_isas()) {
     const Integers integers = integers_of(isa, shape, w);
     Tiles s = filled(shape.users + 1, kNan);
-    equalize_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
-                                               integers.lane_scale.data(), y.data(), s.data());
+    equalize_kernels(isa).per_group_int16(shape, {}, integers.tiles.data(),
+                                          integers.lane_scale.data(), y.data(), s.data());
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
       check_lane(shape, rows_of(shape, w.data(), lane), y, s, lane);
     EXPECT_TRUE(std::isnan(s[shape.users].re[0]));
@@ -96,8 +96,8 @@ TEST(EqualizeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
         const auto& kernels = equalize_kernels(isa);
         kernels.per_group_int16(shape, of, of_groups.tiles.data(), scale.data(), in.data(),
                                 groups.data());
-        kernels.per_subcarrier_int16(shape, spread(of, of_groups.tiles).data(),
-                                     spread(of, scale).data(), in.data(), each.data());
+        kernels.per_group_int16(shape, {}, spread(of, of_groups.tiles).data(),
+                                spread(of, scale).data(), in.data(), each.data());
         expect_same(groups, each);
       });
     }
@@ -128,9 +128,9 @@ TEST(EqualizeInt16, OfNothingComesNothing) {
     for (const bool no_combiner : {false, true}) {
       const Integers integers = integers_of(isa, shape, no_combiner ? zero : w);
       Tiles s = filled(shape.users, kNan);
-      equalize_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
-                                                 integers.lane_scale.data(),
-                                                 no_combiner ? y.data() : zero.data(), s.data());
+      equalize_kernels(isa).per_group_int16(shape, {}, integers.tiles.data(),
+                                            integers.lane_scale.data(),
+                                            no_combiner ? y.data() : zero.data(), s.data());
       for (const Tile& tile : s)
         for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
           EXPECT_EQ(get(tile, lane), Value(0)) << to_string(isa);

@@ -164,7 +164,7 @@ double precode_on_cpu(const Operands& in, std::uint32_t tile, std::vector<Tile> 
   }
   if (!in.half.empty()) round_symbols(in, tile, s);
   if (!in.tiles.empty())
-    precode_kernels().per_subcarrier(in.shape, &in.tiles[tile * block], s.data(), x);
+    precode_kernels().per_group(in.shape, {}, &in.tiles[tile * block], s.data(), x);
   else
     precode_kernels().per_tile(in.shape, w.data(), s.data(), x);
   return most;

@@ -37,8 +37,8 @@ void check(ArrayShape shape, const Tiles& w, const Tiles& s) {
   for (const Isa isa : available_isas()) {
     const Integers integers = integers_of(isa, shape, w);
     Tiles x = filled(shape.antennas + 1, kNan);
-    precode_kernels(isa).per_subcarrier_int16(shape, integers.tiles.data(),
-                                              integers.lane_scale.data(), s.data(), x.data());
+    precode_kernels(isa).per_group_int16(shape, {}, integers.tiles.data(),
+                                         integers.lane_scale.data(), s.data(), x.data());
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
       check_lane(shape, rows_of(shape, w.data(), lane), s, x, lane);
     EXPECT_TRUE(std::isnan(x[shape.antennas].re[0]));
@@ -85,8 +85,8 @@ TEST(PrecodeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
         const auto& kernels = precode_kernels(isa);
         kernels.per_group_int16(shape, of, of_groups.tiles.data(), scale.data(), in.data(),
                                 groups.data());
-        kernels.per_subcarrier_int16(shape, spread(of, of_groups.tiles).data(),
-                                     spread(of, scale).data(), in.data(), each.data());
+        kernels.per_group_int16(shape, {}, spread(of, of_groups.tiles).data(),
+                                spread(of, scale).data(), in.data(), each.data());
         expect_same(groups, each);
       });
     }
@@ -124,8 +124,8 @@ double worst_error_db(ArrayShape shape, bool far) {
   zeroforce_kernels().combine(Detector::ZeroForcing, shape, 0, csi.data(), w.data(),
                               post_noise.data(), scratch);
   const Integers integers = integers_of(active_isa(), shape, w);
-  precode_kernels().per_subcarrier_int16(shape, integers.tiles.data(), integers.lane_scale.data(),
-                                         s.data(), x.data());
+  precode_kernels().per_group_int16(shape, {}, integers.tiles.data(), integers.lane_scale.data(),
+                                    s.data(), x.data());
   double worst = 0;
   for (std::uint32_t k = 0; k < shape.users; ++k) {
     double error = 0, power = 0;

@@ -34,7 +34,7 @@ TEST(Precode, EachSubcarrierIsMultipliedByItsPrecoder) {
     const Tiles w = random_block(shape, 1), s = random_tiles(shape.users, 2);
     for (const Isa isa : available_isas()) {
       Tiles x = filled(shape.antennas + 1, kNan);
-      precode_kernels(isa).per_subcarrier(shape, w.data(), s.data(), x.data());
+      precode_kernels(isa).per_group(shape, {}, w.data(), s.data(), x.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
         check_lane(shape, rows_of(shape, w.data(), lane), s, x, lane);
       EXPECT_TRUE(std::isnan(x[shape.antennas].re[0]));
@@ -66,7 +66,7 @@ TEST(Precode, UsersHearTheirOwnSymbolThroughTheTransposedChannel) {
     ZeroForceScratch scratch(shape.users);
     zeroforce_kernels(isa).combine(Detector::ZeroForcing, shape, 0, csi.data(), w.data(),
                                    post_noise.data(), scratch);
-    precode_kernels(isa).per_subcarrier(shape, w.data(), s.data(), x.data());
+    precode_kernels(isa).per_group(shape, {}, w.data(), s.data(), x.data());
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
       for (std::uint32_t k = 0; k < shape.users; ++k) {
         Value heard = 0;
@@ -84,7 +84,7 @@ TEST(Precode, GroupsAreAsIfEachSubcarrierHadItsOwn) {
       for_groups([&](LaneGroups of) {
         Tiles groups(shape.antennas), each(shape.antennas);
         precode_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());
-        precode_kernels(isa).per_subcarrier(shape, spread(of, w).data(), in.data(), each.data());
+        precode_kernels(isa).per_group(shape, {}, spread(of, w).data(), in.data(), each.data());
         expect_same(groups, each);
       });
   }
