@@ -216,7 +216,7 @@ Out<Value> equalize(In<Value, 3> combiner, In<Value, 2> received, const Name& is
   const auto y = Matrices{m.count, m.antennas, 1}.load(received.data(), false);
   std::vector<Tile> s(m.tiles() * m.users);
   for (std::size_t t = 0; t < m.tiles(); ++t)
-    kernels.per_subcarrier(m.shape(), &w[t * m.block()], &y[t * m.antennas], &s[t * m.users]);
+    kernels.per_group(m.shape(), {}, &w[t * m.block()], &y[t * m.antennas], &s[t * m.users]);
   std::vector<Value> values;
   for (std::size_t n = 0; n < m.count; ++n)
     for (std::size_t u = 0; u < m.users; ++u)
