@@ -31,9 +31,17 @@ constexpr std::array<runtime::Opcode, kOps> opcode_table() {
 
 constexpr auto kOpcodes = opcode_table();
 
+// DigitBlocks of a combiner or precoder that is kept in them: one for a tile's subcarriers, and
+// only where it fills matrix registers: half empty ones take as long as full ones.
+std::size_t digit_blocks(const phy::ProductShape& shape, const FrameFormat& f, Isa isa) {
+  const bool full = shape.sums >= phy::DigitBlock::kSums && shape.terms >= phy::DigitBlock::kTerms;
+  if (isa != Isa::Amx || f.combiner.group != kTileLanes || !full) return 0;
+  return phy::digit_blocks(shape.sums, shape.terms);
+}
+
 // Elements of the arrays that grow with the cell.
 struct Sizes {
-  explicit Sizes(const Frame& frame) {
+  Sizes(const Frame& frame, Isa isa) {
     const auto& f = frame.format();
     const auto symbols = [&](SymbolKind kind) { return frame.symbols_of(kind).size(); };
     const std::size_t uplink = symbols(SymbolKind::Uplink),
@@ -54,22 +62,20 @@ struct Sizes {
     const std::size_t lanes = shared ? 1 : kTileLanes;
     combiner_scale = blocks * f.users * lanes;
     precoder_scale = blocks * f.antennas * lanes;
-    combiner_digits = tiles * phy::digit_blocks(f.users, f.antennas);
-    precoder_digits = tiles * phy::digit_blocks(f.antennas, f.users);
+    combiner_digits = tiles * digit_blocks(phy::equalizing(frame.array()), f, isa);
+    precoder_digits = tiles * digit_blocks(phy::precoding(frame.array()), f, isa);
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
   std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
   std::size_t combiner_scale, precoder_scale;                     // of their integers
-  std::size_t combiner_digits, precoder_digits;                   // DigitBlocks
+  std::size_t combiner_digits, precoder_digits;                   // or DigitBlocks instead
 };
 
 /// Where whole cells gain by integers (docs/performance.md): users share what making them of
 /// received symbols costs, and the sums of a downlink's few users are short for what begins and
 /// ends them.
 constexpr std::uint32_t kUsersForIntegers = 8, kUsersForSentIntegers = 16;
-
-bool has_digits(const FrameFormat& f, Isa isa) { return isa == Isa::Amx && f.combiner.group == 16; }
 
 // With an older frame's precoder, a frame in flight holds two: one must be free for the next frame
 // whatever the others hold.
@@ -90,7 +96,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       uplink_(precision(frame, Direction::Uplink, options.isa, source_ == nullptr)),
       downlink_(precision(frame, Direction::Downlink, options.isa)),
       single_(uplink_ == Precision::Fp32 || downlink_ == Precision::Fp32),
-      digits_(has_digits(frame.format(), options.isa)),
+      isa_(options.isa),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -126,7 +132,7 @@ std::span<const runtime::Opcode> Pipeline::opcodes() const { return kOpcodes; }
 void Pipeline::allocate(FrameSlot& s) const {
   const auto symbols = [&](SymbolKind kind) { return frame_.symbols_of(kind).size(); };
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
-  const Sizes sizes(frame_);
+  const Sizes sizes(frame_, isa_);
   s.samples.resize(frame_.symbols().size() * antennas_);
   if (uplink_ == Precision::Fp16)
     s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
@@ -149,7 +155,7 @@ void Pipeline::allocate(FrameSlot& s) const {
 }
 
 void Pipeline::allocate(Combiners& c) const {
-  const Sizes sizes(frame_);
+  const Sizes sizes(frame_, isa_);
   const bool shared = group() == 16;
   const auto keep = [&]<typename S, typename T>(AlignedArray<S>& scalars, AlignedArray<T>& tiles) {
     if (shared)
@@ -163,7 +169,7 @@ void Pipeline::allocate(Combiners& c) const {
     c.half_scale = AlignedArray<float>(sizes.half_scale);
   }
   const auto keep_integers = [&](Int16Matrix& to, std::size_t digits, std::size_t scales) {
-    if (digits_)
+    if (digits != 0)
       to.digits = AlignedArray<phy::DigitBlock>(digits);
     else
       keep(to.scalars, to.tiles);
@@ -267,7 +273,7 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
 
 std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const auto& f = frame.format();
-  const Sizes s(frame);
+  const Sizes s(frame, isa);
   const bool shared = f.combiner.group == 16;
   const auto uplink = precision(frame, Direction::Uplink, isa);
   const auto downlink = precision(frame, Direction::Downlink, isa);
@@ -280,7 +286,7 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
                  scales * sizeof(float);
   };
   const auto keep_integers = [&](std::size_t digits, std::size_t scales) {
-    if (has_digits(f, isa))
+    if (digits != 0)
       combiners += digits * sizeof(phy::DigitBlock) + scales * sizeof(float);
     else
       keep(scales);

@@ -38,7 +38,7 @@ struct SymbolQuality {
 struct Int16Matrix {
   AlignedArray<phy::Int16Tile> tiles;       // [CSI tile][user][antenna], group < 16
   AlignedArray<phy::Int16Complex> scalars;  // [tile][user][antenna], group 16
-  AlignedArray<phy::DigitBlock> digits;     // [tile][block of rows][block of terms], for Isa::Amx
+  AlignedArray<phy::DigitBlock> digits;     // or [tile][block of rows][block of terms]
   AlignedArray<float> scale;                // [tile][row]; of tiles [CSI tile][row][16]
 };
 
@@ -206,7 +206,7 @@ class Pipeline {
   SubcarrierSource* source_;
   std::optional<Precision> uplink_, downlink_;
   bool single_;  // combiners are kept in single precision
-  bool digits_;  // those in integers are kept in digits
+  Isa isa_;
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

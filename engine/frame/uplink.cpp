@@ -117,31 +117,29 @@ struct UplinkKernels : KernelCall {
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
       if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
-      finish(g, w, c);
+      keep(g, w, c);
     }
     const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
     if (done == p.csi_tiles_) complete(c);
   }
 
-  // What was computed as it is kept.
-  void finish(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
+  // What was computed for the tiles of a CSI tile, as they apply it.
+  void keep(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::uint32_t count = std::min(group, frame.tiles() - first);
-    if (group == 16) {
-      expand_shared(first, count, c);
-    } else {
-      for (std::uint32_t tile = first; group > 1 && tile < first + count; ++tile)
-        p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
-                                    &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
-      round(csi_tile, w, c);
-    }
-    if (!p.downlink_) return;
     float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
     std::fill(power, power + p.antennas_, 0.0F);
-    if (group == 16)
-      add_shared_power(first, count, c, power);
-    else
-      add_power(csi_tile, c, power);
+    if (group == 16) {
+      expand_shared(first, count, c);
+      if (p.downlink_) add_shared_power(first, count, c, power);
+      return;
+    }
+    if (group > 1)
+      for (std::uint32_t tile = first; tile < first + count; ++tile)
+        p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
+                                    &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
+    round(csi_tile, w, c);
+    if (p.downlink_) add_power(csi_tile, c, power);
   }
 
   void round(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
@@ -167,7 +165,7 @@ struct UplinkKernels : KernelCall {
     const auto round = [&](auto&& quantize, const phy::ProductShape& shape, Int16Matrix& to) {
       quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
                worker.group_scale.data());
-      if (p.digits_)
+      if (to.digits.size() != 0)
         kernels.expand_digits(shape, count, worker.integers.data(),
                               &to.digits[first * phy::digit_blocks(shape.sums, shape.terms)]);
       else
@@ -281,7 +279,6 @@ struct UplinkKernels : KernelCall {
   void equalize(std::uint32_t tile, Tile* s) {
     const Combiners& c = *slot.combiners;
     const bool shared = p.group() == 16;
-    const phy::LaneGroups of = p.groups_of(tile);
     const std::size_t block = shared ? tile : tile / p.group(), row = tile * p.tile_stride();
     const std::size_t w = block * p.users_ * p.tile_stride(), user = block * p.users_;
     if (p.uplink_ == Precision::Fp16) {
@@ -290,12 +287,12 @@ struct UplinkKernels : KernelCall {
       if (shared)
         p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
       else
-        p.equalize_.per_group_half(frame.array(), of, &c.half_tiles[w], scale, y, s);
+        p.equalize_.per_group_half(frame.array(), p.groups_of(tile), &c.half_tiles[w], scale, y, s);
       return;
     }
     const Tile* y = grid_of(slot.grid) + row;
     const bool integers = p.uplink_ == Precision::Int16;
-    if (integers && p.digits_)
+    if (c.integers.digits.size() != 0)
       p.equalize_.per_tile_digits(
           frame.array(), &c.integers.digits[tile * phy::digit_blocks(p.users_, p.antennas_)],
           &c.integers.scale[user], y, s);
@@ -303,12 +300,12 @@ struct UplinkKernels : KernelCall {
       p.equalize_.per_tile_int16(frame.array(), &c.integers.scalars[w], &c.integers.scale[user], y,
                                  s);
     else if (integers)
-      p.equalize_.per_group_int16(frame.array(), of, &c.integers.tiles[w],
+      p.equalize_.per_group_int16(frame.array(), p.groups_of(tile), &c.integers.tiles[w],
                                   &c.integers.scale[user * kTileLanes], y, s);
     else if (shared)
       p.equalize_.per_tile(frame.array(), &c.scalars[w], y, s);
     else
-      p.equalize_.per_group(frame.array(), of, &c.tiles[w], y, s);
+      p.equalize_.per_group(frame.array(), p.groups_of(tile), &c.tiles[w], y, s);
   }
 
   void demodulate(std::uint32_t first, std::uint32_t count) {

@@ -21,6 +21,16 @@ inline frame::FrameFormat small_format() {
   return format;
 }
 
+/// So many users that their combiner and precoder fill matrix registers, where there are any.
+inline void crowd(frame::FrameFormat& format) {
+  format.antennas = 48;
+  format.users = 32;
+  format.pilots.kind = frame::PilotKind::Comb;
+  format.pilots.comb = 16;
+  format.combiner.group = 16;
+  format.combiner.precision = frame::Precision::Int16;
+}
+
 /// The small format, but for what `change` makes of it.
 template <typename Change>
 frame::FrameFormat changed(Change&& change) {

@@ -1,6 +1,7 @@
 // The downlink's kernels: what the antennas radiate, added up at each user through the channel.
 #include <cmath>
 #include <complex>
+#include <cstring>
 #include <numbers>
 
 #include "base/random.hpp"
@@ -127,6 +128,27 @@ TEST(Downlink, ReachesEachUserAloneOverAFadingBand) {
       // A group of 16 has one precoder for channels that differ.
       expect_separated(cell, 0, group == 1 ? 0.03 : group == 4 ? 0.1 : 0.3);
     }
+}
+
+// In digits as in integers, bit for bit, both directions; every tile has another channel.
+TEST(Downlink, IsTheSameInMatrixRegisters) {
+  if (available_isas().back() != Isa::Amx) return;  // the emulated CPU has them
+  emulator::RadioPlan fading = test::clear_air(60);
+  fading.taps = 6;
+  fading.delay_spread_ns = 2000;
+  FrameFormat format = downlink_format();
+  test::crowd(format);
+  TwoWay integers(format, Isa::Avx512Fp16, fading), digits(format, Isa::Amx, fading);
+  integers.run(0);
+  digits.run(0);
+  const FrameSlot &a = integers.pipeline.slot(0), &b = digits.pipeline.slot(0);
+  EXPECT_EQ(a.combiners->integers.digits.size() + a.precoder->precoder.digits.size(), 0U);
+  EXPECT_NE(b.combiners->integers.digits.size(), 0U);
+  EXPECT_NE(b.precoder->precoder.digits.size(), 0U);
+  EXPECT_TRUE(std::equal(a.soft.begin(), a.soft.end(), b.soft.begin()));
+  EXPECT_EQ(std::memcmp(a.downlink_grid.data(), b.downlink_grid.data(),
+                        a.downlink_grid.size() * sizeof(phy::Tile)),
+            0);
 }
 
 TEST(Downlink, CarriesItsUsersBits) {
