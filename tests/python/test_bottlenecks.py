@@ -105,6 +105,16 @@ def test_only_the_innermost_loops_count() -> None:
     assert ports.innermost(function) == [["vaddps %ymm0,%ymm1,%ymm1", "jne 2 <f+2>"]]
 
 
+def test_a_loop_that_only_fetches_is_part_of_the_one_around_it() -> None:
+    function = [
+        (0, "prefetchw (%rax)"),
+        (3, "jne 0 <f>"),
+        (5, "vmulps %ymm0,%ymm1,%ymm1"),
+        (9, "jb 0 <f>"),
+    ]
+    assert ports.innermost(function) == [[text for _, text in function]]
+
+
 @pytest.mark.skipif(not has_mca(), reason="llvm-mca is not installed")
 def test_a_loop_of_dependent_additions_waits_for_each() -> None:
     chained = ports.analyse("f", "", ["addss %xmm0,%xmm1", "jne 0 <f>"], "znver3")
@@ -128,6 +138,7 @@ def test_every_loop_is_found_in_the_program() -> None:
         loop = row.measure.removesuffix("cycles")
         fused = next(r.value for r in rows if r.measure == f"{loop}arithmetic")
         assert fused is not None
+        assert fused > 0
         assert row.value >= fused / 2  # two multiply-adds a cycle at most
     assert picture(EXPERIMENTS["millipede-5.9"], rows).axes[0].has_data()
 

@@ -15,48 +15,49 @@ Factor<T> combiner(ArrayShape shape, const T* w) {
   return {w, shape.antenna_stride, 1};
 }
 
-void per_group(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* y, Tile* s) noexcept {
+void equalize_group(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* y,
+                    Tile* s) noexcept {
   with_lanes<kLanes>(of, [&](const auto& lanes) {
     matrix_vector(combiner(shape, w), lanes, shape.users, shape.antennas, y, s);
   });
 }
-void per_tile(ArrayShape shape, const Complex* w, const Tile* y, Tile* s) noexcept {
+void equalize_tile(ArrayShape shape, const Complex* w, const Tile* y, Tile* s) noexcept {
   matrix_vector(combiner(shape, w), Own{}, shape.users, shape.antennas, y, s);
 }
 
-void per_group_half(ArrayShape shape, LaneGroups of, const HalfTile* w, const float* scale,
-                    const HalfTile* y, Tile* s) noexcept {
+void equalize_group_half(ArrayShape shape, LaneGroups of, const HalfTile* w, const float* scale,
+                         const HalfTile* y, Tile* s) noexcept {
   with_lanes<kPairs>(of,
                      [&](const auto& lanes) { product_of_halves(shape, w, lanes, scale, y, s); });
 }
-void per_tile_half(ArrayShape shape, const HalfComplex* w, const float* scale, const HalfTile* y,
-                   Tile* s) noexcept {
+void equalize_tile_half(ArrayShape shape, const HalfComplex* w, const float* scale,
+                        const HalfTile* y, Tile* s) noexcept {
   product_of_halves(shape, w, HalfOwn{}, scale, y, s);
 }
 
-void per_group_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
-                     const Tile* y, Tile* s) noexcept {
+void equalize_group_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
+                          const Tile* y, Tile* s) noexcept {
   with_lanes<kLanes>(of, [&](const auto& lanes) {
     int16_product(combiner(shape, w), lanes, scale, shape.users, shape.antennas, y, s);
   });
 }
-void per_tile_int16(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,
-                    Tile* s) noexcept {
+void equalize_tile_int16(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,
+                         Tile* s) noexcept {
   int16_product(combiner(shape, w), Own{}, scale, shape.users, shape.antennas, y, s);
 }
 
 #if CARILLON_SIMD_FP16
-void per_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* y,
-                     Tile* s) noexcept {
+void equalize_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* y,
+                          Tile* s) noexcept {
   digit_product(w, scale, shape.users, shape.antennas, y, s);
 }
 #else
-constexpr decltype(EqualizeKernels::per_tile_digits) per_tile_digits = nullptr;
+constexpr decltype(EqualizeKernels::per_tile_digits) equalize_tile_digits = nullptr;
 #endif
 
 }  // namespace
 
 extern const EqualizeKernels equalize_kernels;
-const EqualizeKernels equalize_kernels = {per_group,      per_tile,        per_group_half,
-                                          per_tile_half,  per_group_int16, per_tile_int16,
-                                          per_tile_digits};
+const EqualizeKernels equalize_kernels = {
+    equalize_group,       equalize_tile,       equalize_group_half, equalize_tile_half,
+    equalize_group_int16, equalize_tile_int16, equalize_tile_digits};

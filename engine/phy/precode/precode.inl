@@ -14,37 +14,38 @@ Factor<T> precoder(ArrayShape shape, const T* w) {
   return {w, 1, shape.antenna_stride};
 }
 
-void per_group(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* s, Tile* x) noexcept {
+void precode_group(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* s,
+                   Tile* x) noexcept {
   with_lanes<kLanes>(of, [&](const auto& lanes) {
     vector_matrix(w, lanes, shape.antenna_stride, shape.antennas, shape.users, s, x);
   });
 }
-void per_tile(ArrayShape shape, const Complex* w, const Tile* s, Tile* x) noexcept {
+void precode_tile(ArrayShape shape, const Complex* w, const Tile* s, Tile* x) noexcept {
   vector_matrix(w, Own{}, shape.antenna_stride, shape.antennas, shape.users, s, x);
 }
 
-void per_group_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
-                     const Tile* s, Tile* x) noexcept {
+void precode_group_int16(ArrayShape shape, LaneGroups of, const Int16Tile* w, const float* scale,
+                         const Tile* s, Tile* x) noexcept {
   with_lanes<kLanes>(of, [&](const auto& lanes) {
     int16_product(precoder(shape, w), lanes, scale, shape.antennas, shape.users, s, x);
   });
 }
-void per_tile_int16(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,
-                    Tile* x) noexcept {
+void precode_tile_int16(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,
+                        Tile* x) noexcept {
   int16_product(precoder(shape, w), Own{}, scale, shape.antennas, shape.users, s, x);
 }
 
 #if CARILLON_SIMD_FP16
-void per_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
-                     Tile* x) noexcept {
+void precode_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
+                         Tile* x) noexcept {
   digit_product(w, scale, shape.antennas, shape.users, s, x);
 }
 #else
-constexpr decltype(PrecodeKernels::per_tile_digits) per_tile_digits = nullptr;
+constexpr decltype(PrecodeKernels::per_tile_digits) precode_tile_digits = nullptr;
 #endif
 
 }  // namespace
 
 extern const PrecodeKernels precode_kernels;
-const PrecodeKernels precode_kernels = {per_group, per_tile, per_group_int16, per_tile_int16,
-                                        per_tile_digits};
+const PrecodeKernels precode_kernels = {precode_group, precode_tile, precode_group_int16,
+                                        precode_tile_int16, precode_tile_digits};

@@ -67,7 +67,7 @@ LOOPS = (
     ("pinv", "Gram matrix", "GramBlock::run<2u, 2u>"),
     ("pinv", "inverse times channel", "SquareBlock::run<2u, 2u>"),
     ("pinv", "Cholesky factor", "CholeskyRun::run<"),
-    ("equalize", "product", "ProductTerms::run<2u, 1u, carillon::phy::Tile, .*::OwnLanes"),
+    ("equalize", "product", r"equalize_group\("),
 )
 
 
@@ -93,7 +93,10 @@ def model_of(isa: str) -> str:
 
 
 def loop(program: Path, isa: str, call: str, part: str, pattern: str) -> Loop:
-    """The innermost loop with the most arithmetic among the functions that the pattern finds."""
+    """The innermost loop with the most arithmetic among the functions that the pattern finds.
+
+    Of several the shortest: where combiners are shared it permutes, too.
+    """
     namespace, _ = _SETS[isa]
     loops = [
         found
@@ -101,26 +104,32 @@ def loop(program: Path, isa: str, call: str, part: str, pattern: str) -> Loop:
         if f"phy::{namespace}::" in name and re.search(pattern, name)
         for found in innermost(_disassemble(program, start, size))
     ]
-    best = max(loops, key=_arithmetic, default=[])
+    best = max(loops, key=lambda found: (_arithmetic(found), -len(found)), default=[])
     if not best:
         raise PortsError(f"{program} has no loop of {pattern} for {isa}; is it stripped?")
     return analyse(call, part, best, model_of(isa))
 
 
 def innermost(instructions: Sequence[tuple[int, str]]) -> list[list[str]]:
-    """The loops of a function that hold no other one: from a label to the jump back to it."""
+    """The loops of a function that compute and hold no other one that does.
+
+    A loop goes from a label to the jump back to it. Those that only fetch or move do not count.
+    """
     place = {address: i for i, (address, _) in enumerate(instructions)}
+    texts = [text for _, text in instructions]
     loops = []
     for i, (address, text) in enumerate(instructions):
         jump = _JUMP.match(text)
         if jump and int(jump[1], 16) <= address and int(jump[1], 16) in place:
-            loops.append((place[int(jump[1], 16)], i))
+            start = place[int(jump[1], 16)]
+            if _arithmetic(texts[start:i]):
+                loops.append((start, i))
     inner = [
         (start, end)
         for start, end in loops
         if not any(start <= a and b <= end and (a, b) != (start, end) for a, b in loops)
     ]
-    return [[text for _, text in instructions[start : end + 1]] for start, end in inner]
+    return [texts[start : end + 1] for start, end in inner]
 
 
 def analyse(call: str, part: str, instructions: Sequence[str], cpu: str) -> Loop:
