@@ -142,7 +142,7 @@ struct ProductTerms {
         if (more) sum[v] = load(out[j], v * kLanes);
 #pragma GCC unroll 8
         for (std::uint32_t i = 0; i < I; ++i) {
-          const ComplexVf l = once(load(w[i * stride + j], v * kLanes, of_w)), r = factor[i][v];
+          const ComplexVf l = load(w[i * stride + j], v * kLanes, of_w), r = factor[i][v];
           sum[v].re = sum[v].re + l.re * r.re - l.im * r.im;
           sum[v].im = sum[v].im + l.re * r.im + l.im * r.re;
         }
