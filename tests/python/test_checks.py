@@ -85,6 +85,15 @@ def test_a_loop_over_single_numbers_is_found(tmp_path: Path, numbers: str) -> No
     assert ("avx2: kernel(int): 2 of a loop's" in result.stdout) == single
 
 
+@pytest.mark.parametrize("body", ["g(); a[i] *= a[0];", "if (a[i] > a[0]) g();"])
+def test_a_loop_that_calls_is_checked_too(tmp_path: Path, body: str) -> None:
+    loop = f"for (int i = 0; i < n; ++i) {{ {body} }}"
+    source = f"void g(); extern float* a; void kernel(int n) {{ {loop} }}"
+    result = run("check-vectors", compiled(tmp_path, source))
+    assert result.returncode == 1
+    assert "avx2: kernel(int): 1 of a loop's" in result.stdout
+
+
 def test_vectors_are_checked_of_kernels_only(tmp_path: Path) -> None:
     plain = compiled(tmp_path, "int f() { return 1; }").rename(tmp_path / "plain.o")
     result = run("check-vectors", plain)
