@@ -31,12 +31,14 @@ constexpr std::array<runtime::Opcode, kOps> opcode_table() {
 
 constexpr auto kOpcodes = opcode_table();
 
-// DigitBlocks of a combiner or precoder that is kept in them: one for a tile's subcarriers, and
-// only where it fills matrix registers: half empty ones take as long as full ones.
+// DigitBlocks of a combiner or precoder, none where it is not kept in digits: matrix registers
+// multiply it for a tile's subcarriers only, and empty ones take as long as full ones.
 std::size_t digit_blocks(const phy::ProductShape& shape, const FrameFormat& f, Isa isa) {
-  const bool full = shape.sums >= phy::DigitBlock::kSums && shape.terms >= phy::DigitBlock::kTerms;
-  if (isa != Isa::Amx || f.combiner.group != kTileLanes || !full) return 0;
-  return phy::digit_blocks(shape.sums, shape.terms);
+  if (isa != Isa::Amx || f.combiner.group != kTileLanes) return 0;
+  const std::size_t blocks = phy::digit_blocks(shape.sums, shape.terms);
+  const std::size_t room = blocks * phy::DigitBlock::kSums * phy::DigitBlock::kTerms;
+  const bool full = 4 * std::size_t{shape.sums} * shape.terms >= 3 * room;
+  return full ? blocks : 0;
 }
 
 // Elements of the arrays that grow with the cell.

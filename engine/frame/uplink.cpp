@@ -123,7 +123,7 @@ struct UplinkKernels : KernelCall {
     if (done == p.csi_tiles_) complete(c);
   }
 
-  // What was computed for the tiles of a CSI tile, as they apply it.
+  // Stores a CSI tile's combiners in the layout in which its tiles use them.
   void keep(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::uint32_t count = std::min(group, frame.tiles() - first);

@@ -10,7 +10,7 @@ namespace carillon::phy {
 
 /// s[user] = Σ w[user][antenna] · y[antenna]: y and s are one tile per antenna and user.
 struct EqualizeKernels {
-  /// Each group of subcarriers has its own combiner, of one each by default: w is tiles.
+  /// Each group of subcarriers, {} for each subcarrier, has its own combiner: w is tiles.
   void (*per_group)(ArrayShape shape, LaneGroups of, const Tile* w, const Tile* y,
                     Tile* s) noexcept;
   /// The tile's 16 lanes share one: w is scalars.

@@ -56,7 +56,8 @@ struct OwnLanes {
   }
 };
 
-/// f(lanes), whichever N neighbouring subcarriers have.
+/// f(OwnLanes) for groups of one subcarrier, f(GroupLanes) for larger ones; N subcarriers at a
+/// time.
 template <std::uint32_t N, typename F>
 [[gnu::always_inline]] inline void with_lanes(LaneGroups of, F&& f) {
   if (of.group == 1)

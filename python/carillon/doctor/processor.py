@@ -47,7 +47,7 @@ def instruction_set(machine: Machine) -> Finding:
         )
     flags = machine.field("proc/cpuinfo", "flags").split()
     if isas[-1] == "avx512fp16" and "amx_int8" in flags:
-        cost = "16-bit combiners of many users are multiplied without matrix registers"
+        cost = "16-bit combiners of many users are multiplied by vectors instead"
         advice = "use Linux 5.16 or later, and a container that may call arch_prctl"
         return Finding(topic, "warn", f"{used}, as Linux does not grant AMX", cost, advice)
     return Finding(topic, "pass", f"{used}, the most that this CPU has")
