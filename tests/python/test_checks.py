@@ -73,6 +73,14 @@ def test_an_inline_function_shared_between_instruction_sets_is_a_leak(tmp_path: 
     assert "avx2.cpp defines shared(int) outside carillon::phy::avx2" in result.stdout
 
 
+@pytest.mark.parametrize("check", ["check-symbols", "check-vectors"])
+def test_what_is_no_object_is_named(tmp_path: Path, check: str) -> None:
+    result = run(check, write(tmp_path / "notes.txt", "no object"))
+    assert result.returncode == 1
+    assert "notes.txt" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize("numbers", ["float", "float __attribute__((vector_size(16)))"])
 def test_a_loop_over_single_numbers_is_found(tmp_path: Path, numbers: str) -> None:
     source = (
