@@ -87,7 +87,10 @@ def run_all(
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
     workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
     with ProcessPoolExecutor(workers, spawn, _begin, (ended, stop)) as pool:
+        # Workers start here, and inherit what is blocked: Ctrl-C is for the process that asks.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         for _ in _until_done(futures):
             progress(sum(ended))
             if stopped():
@@ -124,7 +127,6 @@ def _begin(ended: Any, stop: Any) -> None:
     global _ended, _stop
     _ended, _stop = ended, stop
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
