@@ -412,17 +412,41 @@ def test_a_full_disk_is_told_with_the_file_that_it_has_no_room_for(tmp_path: Pat
 LONG = SMALL.replace("frames: 60", "frames: 5000000")
 
 
-def begin_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
+def start_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
     (folder / "my.yaml").write_text(text)
     words = [sys.executable, "-m", "carillon", "simulate", "my.yaml", "--folder", "out"]
-    process = subprocess.Popen(
-        words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        words, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True
     )
+
+
+def begin_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
+    process = start_long_run(folder, text)
     assert process.stdout is not None
     assert "simulated" in process.stdout.readline()
     assert "radio units" in process.stdout.readline()
     time.sleep(1)  # until its processes are at work
     return process
+
+
+def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
+    process = start_long_run(tmp_path)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+    def starts() -> bool:
+        files = [Path(f"/proc/{pid}/cmdline") for pid in children.read_text().split()]
+        return any(b"spawn_main" in file.read_bytes() for file in files)
+
+    deadline = time.monotonic() + 30
+    while not starts():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    time.sleep(0.1)  # until the child imports, which takes longer
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "carillon: stopped\n"
 
 
 def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
