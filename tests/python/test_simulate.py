@@ -439,12 +439,15 @@ def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
         return any(b"spawn_main" in file.read_bytes() for file in files)
 
     deadline = time.monotonic() + 30
-    while not starts():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    time.sleep(0.1)  # until the child imports, which takes longer
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, err = process.communicate(timeout=60)
+    try:
+        while not starts():
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(0.1)  # until the child imports, which takes longer
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err == "carillon: stopped\n"
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from carillon.children import deaf, die_with_parent
 from carillon.errors import CarillonError
 from carillon.pool.study import Described, simulate
 from carillon.statistics import Values
-from carillon.sweep.task import die_with_parent
 
 NOWHERE = 0xFFFF  # as a server
 _PAUSE = 0.2  # seconds
@@ -87,10 +87,8 @@ def run_all(
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
     workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
     with ProcessPoolExecutor(workers, spawn, _begin, (ended, stop)) as pool:
-        # Workers start here, and inherit what is blocked: Ctrl-C is for the process that asks.
-        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
-        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        with deaf():  # workers start here
+            futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
         for _ in _until_done(futures):
             progress(sum(ended))
             if stopped():

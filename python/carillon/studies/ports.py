@@ -95,7 +95,7 @@ def model_of(isa: str) -> str:
 def loop(program: Path, isa: str, call: str, part: str, pattern: str) -> Loop:
     """The innermost loop with the most arithmetic among the functions that the pattern finds.
 
-    Of several the shortest: where combiners are shared it permutes, too.
+    Of several the shortest: other ones also permute what groups of subcarriers share.
     """
     namespace, _ = _SETS[isa]
     loops = [

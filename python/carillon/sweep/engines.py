@@ -6,20 +6,18 @@ import importlib.util
 import multiprocessing
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from carillon.children import deaf, die_with_parent
 from carillon.config.sweep import Sweep
 from carillon.errors import CarillonError
-from carillon.sweep.task import die_with_parent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,7 +59,7 @@ class Processes(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """To the pool with the least to do."""
         place = self._pending.index(min(self._pending))
-        with _deaf():
+        with deaf():
             try:
                 future = self._pools[place].submit(fn, *args, **kwargs)
             except BrokenProcessPool:
@@ -82,17 +80,6 @@ class Processes(Executor):
 def _pool() -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(1, mp_context=spawn, initializer=die_with_parent)
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Threads and processes that start in the block hear no Ctrl-C: it is for who asks."""
-    resource_tracker.ensure_running()  # or the first process starts it, which lifts the block
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -132,7 +119,7 @@ def _dask(sweep: Sweep, folder: Path) -> Iterator[Engine]:
     # So that it is here that a lost task is tried again, as with the other engines.
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), ExitStack() as stack:
         try:
-            with _deaf():
+            with deaf():
                 address: Any = sweep.dask.scheduler or stack.enter_context(
                     LocalCluster(
                         n_workers=sweep.workers or _cores(),

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from carillon.children import die_with_parent
 from carillon.errors import CarillonError
-from carillon.sweep.task import die_with_parent
 
 P = ParamSpec("P")
 T = TypeVar("T")

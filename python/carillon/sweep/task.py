@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import platform
@@ -17,14 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from carillon.children import die_with_parent
+
 Scalar = str | int | float | bool
 State = Literal["ok", "failed", "timeout", "lost", "stopped"]
 
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _POLL = 0.2
-_PR_SET_PDEATHSIG = 1
 _LAST_BYTES = 4096
-_libc = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,6 @@ def recorded(task: Task) -> Outcome | None:
 def read_result(task: Task) -> Any:
     """What the command wrote as JSON; raises OSError or ValueError."""
     return json.loads((task.folder / task.result).read_text(encoding="utf-8"))
-
-
-def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """The kernel ends this process when the thread that started it ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, int(number))
 
 
 def _begin() -> None:
