@@ -41,8 +41,10 @@ std::size_t digit_blocks(const phy::ProductShape& shape, const FrameFormat& f, I
   return full ? blocks : 0;
 }
 
+}  // namespace
+
 // Elements of the arrays that grow with the cell.
-struct Sizes {
+struct Pipeline::Sizes {
   Sizes(const Frame& frame, Isa isa) {
     const auto& f = frame.format();
     const auto symbols = [&](SymbolKind kind) { return frame.symbols_of(kind).size(); };
@@ -74,6 +76,8 @@ struct Sizes {
   std::size_t combiner_digits, precoder_digits;                   // or DigitBlocks instead
 };
 
+namespace {
+
 /// Where whole cells gain by integers (docs/performance.md): users share what making them of
 /// received symbols costs, and the sums of a downlink's few users are short for what begins and
 /// ends them.
@@ -98,7 +102,6 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       uplink_(precision(frame, Direction::Uplink, options.isa, source_ == nullptr)),
       downlink_(precision(frame, Direction::Downlink, options.isa)),
       single_(uplink_ == Precision::Fp32 || downlink_ == Precision::Fp32),
-      isa_(options.isa),
       ofdm_(phy::ofdm_kernels(options.isa)),
       estimate_(phy::estimate_kernels(options.isa)),
       zero_force_(phy::zeroforce_kernels(options.isa)),
@@ -113,8 +116,9 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
     estimate_noise_ += comb_plan_.plan(u % frame.comb()).noise_gain();
-  for (auto& slot : slots_) allocate(slot);
-  for (auto& combiners : combiners_) allocate(combiners);
+  const Sizes sizes(frame, options.isa);
+  for (auto& slot : slots_) allocate(slot, sizes);
+  for (auto& combiners : combiners_) allocate(combiners, sizes);
   for (std::uint32_t w = 0; w < options.workers; ++w)
     workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_));
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
@@ -131,10 +135,9 @@ Pipeline::~Pipeline() = default;
 
 std::span<const runtime::Opcode> Pipeline::opcodes() const { return kOpcodes; }
 
-void Pipeline::allocate(FrameSlot& s) const {
+void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   const auto symbols = [&](SymbolKind kind) { return frame_.symbols_of(kind).size(); };
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
-  const Sizes sizes(frame_, isa_);
   s.samples.resize(frame_.symbols().size() * antennas_);
   if (uplink_ == Precision::Fp16)
     s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
@@ -156,8 +159,7 @@ void Pipeline::allocate(FrameSlot& s) const {
   s.transmit.resize(downlink * antennas_);
 }
 
-void Pipeline::allocate(Combiners& c) const {
-  const Sizes sizes(frame_, isa_);
+void Pipeline::allocate(Combiners& c, const Sizes& sizes) const {
   const bool shared = group() == 16;
   const auto keep = [&]<typename S, typename T>(AlignedArray<S>& scalars, AlignedArray<T>& tiles) {
     if (shared)

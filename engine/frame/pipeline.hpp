@@ -182,6 +182,7 @@ class Pipeline {
   static std::uint64_t footprint(const Frame& frame, Isa isa = active_isa());
 
  private:
+  struct Sizes;
   struct Worker;
   friend struct KernelCall;
   friend struct UplinkKernels;
@@ -194,8 +195,8 @@ class Pipeline {
   phy::LaneGroups groups_of(std::uint32_t tile) const {
     return {static_cast<std::uint8_t>(group()), static_cast<std::uint8_t>(tile % group())};
   }
-  void allocate(FrameSlot& slot) const;
-  void allocate(Combiners& combiners) const;
+  void allocate(FrameSlot& slot, const Sizes& sizes) const;
+  void allocate(Combiners& combiners, const Sizes& sizes) const;
   Combiners& free_combiners();
   const Combiners* find_precoder(std::uint64_t frame) const;
 
@@ -206,7 +207,6 @@ class Pipeline {
   SubcarrierSource* source_;
   std::optional<Precision> uplink_, downlink_;
   bool single_;  // combiners are kept in single precision
-  Isa isa_;
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;

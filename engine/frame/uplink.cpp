@@ -127,19 +127,25 @@ struct UplinkKernels : KernelCall {
   void keep(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::uint32_t count = std::min(group, frame.tiles() - first);
-    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
-    std::fill(power, power + p.antennas_, 0.0F);
     if (group == 16) {
       expand_shared(first, count, c);
-      if (p.downlink_) add_shared_power(first, count, c, power);
-      return;
+    } else {
+      if (group > 1) spread_noise(first, count, c);
+      round(csi_tile, w, c);
     }
-    if (group > 1)
-      for (std::uint32_t tile = first; tile < first + count; ++tile)
-        p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
-                                    &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
-    round(csi_tile, w, c);
-    if (p.downlink_) add_power(csi_tile, c, power);
+    if (!p.downlink_) return;
+    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
+    std::fill(power, power + p.antennas_, 0.0F);
+    if (group == 16)
+      add_shared_power(first, count, c, power);
+    else
+      add_power(csi_tile, c, power);
+  }
+
+  void spread_noise(std::uint32_t first, std::uint32_t count, Combiners& c) {
+    for (std::uint32_t tile = first; tile < first + count; ++tile)
+      p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
+                                  &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
   }
 
   void round(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
