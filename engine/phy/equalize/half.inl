@@ -41,9 +41,7 @@ inline constexpr std::uint32_t kParts = 1, kUsersAtOnce = 4;
 template <typename Lanes>
 [[gnu::always_inline]] inline Pairs part_of(const HalfTile& tile, std::uint32_t,
                                             const Lanes& lanes) {
-  auto v = lanes.template pick<Pairs>(tile.at, 0);
-  asm("" : "+v"(v));  // one load for both of its products
-  return v;
+  return loaded_once(lanes.template pick<Pairs>(tile.at, 0));
 }
 [[gnu::always_inline]] inline Pairs part_of(HalfComplex scalar, std::uint32_t, HalfOwn) {
   return (Pairs)(std::bit_cast<std::int32_t>(scalar) - Vi{});

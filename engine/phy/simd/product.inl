@@ -36,13 +36,14 @@ template <typename Lanes>
   return load(scalar, lane);
 }
 
-// One load for both of its products, where there are registers for it.
-[[gnu::always_inline]] inline ComplexVf once(ComplexVf v) {
 #if CARILLON_SIMD_AVX512
-  asm("" : "+v"(v.re), "+v"(v.im));
-#endif
+[[gnu::always_inline]] inline ComplexVf loaded_once(ComplexVf v) {
+  asm("" : "+v"(v.re), "+v"(v.im));  // side by side: one by one is slower from the L2 cache
   return v;
 }
+#else  // registers are too few
+[[gnu::always_inline]] inline ComplexVf loaded_once(ComplexVf v) { return v; }
+#endif
 
 /// One factor of a sum of products: distances between neighbouring entries of the block and between
 /// neighbouring terms of the sum. T is Tile or Complex. matrix_vector() takes it by reference: by
@@ -74,7 +75,8 @@ struct Block {
       for (std::uint32_t i = 0; i < I; ++i)
 #pragma GCC unroll 2
         for (std::uint32_t v = 0; v < V; ++v) {
-          const ComplexVf l = once(load(left.at[i * left.across], lane + v * kLanes, of_left));
+          const ComplexVf l =
+              loaded_once(load(left.at[i * left.across], lane + v * kLanes, of_left));
           const Vf turned = kConjugate ? -l.im : l.im;
 #pragma GCC unroll 8
           for (std::uint32_t j = 0; j < J; ++j) {

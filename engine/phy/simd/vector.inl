@@ -26,6 +26,12 @@ using Vi [[gnu::vector_size(kLanes * 4)]] = std::int32_t;
 }
 [[gnu::always_inline]] inline void store(float* p, Vf v) { std::memcpy(p, &v, sizeof v); }
 [[gnu::always_inline]] inline Vf broadcast(float x) { return x - Vf{}; }
+/// One load for all uses of v, where GCC would make one for each.
+template <typename V>
+[[gnu::always_inline]] inline V loaded_once(V v) {
+  asm("" : "+v"(v));
+  return v;
+}
 [[gnu::always_inline]] inline Vf square_root(Vf v) {
 #if CARILLON_SIMD_AVX512
   return reinterpret_cast<Vf>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(v)));
