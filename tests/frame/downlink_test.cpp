@@ -132,7 +132,7 @@ TEST(Downlink, ReachesEachUserAloneOverAFadingBand) {
 
 // In digits as in integers, bit for bit, both directions; every tile has another channel.
 TEST(Downlink, IsTheSameInMatrixRegisters) {
-  if (available_isas().back() != Isa::Amx) return;  // the emulated CPU has them
+  if (available_isas().back() != Isa::Amx) GTEST_SKIP() << "needs AMX; the emulated CPU has it";
   emulator::RadioPlan fading = test::clear_air(60);
   fading.taps = 6;
   fading.delay_spread_ns = 2000;
