@@ -9,14 +9,16 @@ __global__ void __launch_bounds__(kGatherThreads) gather_kernel(GatherTask task)
   gather_block(cta, task);
 }
 
-__global__ void __launch_bounds__(512) receive_kernel(ReceiveTask task) {
+template <std::uint32_t kSize>
+__global__ void __launch_bounds__(threads_per_block(kSize)) receive_kernel(ReceiveTask task) {
   simt::Cta cta;
-  receive_block(cta, task);
+  receive_sized<kSize>(cta, task);
 }
 
-__global__ void __launch_bounds__(512) transmit_kernel(TransmitTask task) {
+template <std::uint32_t kSize>
+__global__ void __launch_bounds__(threads_per_block(kSize)) transmit_kernel(TransmitTask task) {
   simt::Cta cta;
-  transmit_block(cta, task);
+  transmit_sized<kSize>(cta, task);
 }
 
 }  // namespace
@@ -26,11 +28,15 @@ Status gather(const GatherTask& task, Stream stream) {
 }
 
 Status receive(const ReceiveTask& task, Stream stream) {
-  return simt::put_on(stream, launch_of(task), receive_kernel, task);
+  return with_size(task.plan.fft_size, [&](auto size) {
+    return simt::put_on(stream, launch_of(task), receive_kernel<size()>, task);
+  });
 }
 
 Status transmit(const TransmitTask& task, Stream stream) {
-  return simt::put_on(stream, launch_of(task), transmit_kernel, task);
+  return with_size(task.plan.fft_size, [&](auto size) {
+    return simt::put_on(stream, launch_of(task), transmit_kernel<size()>, task);
+  });
 }
 
 }  // namespace carillon::phy::cuda

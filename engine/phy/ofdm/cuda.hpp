@@ -15,10 +15,12 @@ namespace carillon::phy::cuda {
 using carillon::cuda::Status;
 using carillon::cuda::Stream;
 
-/// exp(-j2πi/size) for i < size.
+/// What the steps of a transform multiply by, each step's in the order in which its threads read
+/// them: after `done` points, with radix r, exp(-j2π·i·k/(done·r)) is at i·done + k, for 1 ≤ i < r
+/// and k < done. Together that is places 1 to size - 1.
 std::vector<Complex> fft_roots(std::uint32_t size);
 
-/// An OfdmPlan as kernels see it. roots: fft_roots() in the device's memory.
+/// An OfdmPlan as kernels see it. roots: fft_roots() in the device's memory, 8-byte aligned.
 struct OfdmView {
   std::uint32_t fft_size, subcarriers;
   bool dc_hole;

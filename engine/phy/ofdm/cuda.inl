@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "phy/ofdm/cuda.hpp"
 
@@ -19,27 +20,46 @@ struct Points {
   Complex at[kPoints];
 };
 
+/// A root, and a sample: one access reads it.
+struct alignas(8) Root {
+  float re, im;
+};
+struct alignas(4) Sample {
+  std::int16_t i, q;
+};
+
 /// As many as make four warps.
 CARILLON_BOTH constexpr std::uint32_t transforms_per_block(std::uint32_t fft_size) {
   const std::uint32_t threads = fft_size / kPoints;
   return threads < 128 ? 128 / threads : 1;
 }
+CARILLON_BOTH constexpr std::uint32_t threads_per_block(std::uint32_t fft_size) {
+  return transforms_per_block(fft_size) * (fft_size / kPoints);
+}
 
 /// Places for so many points, and the place of one: what a radix-8 step writes eight apart lies
-/// nine apart, in different banks.
+/// nine apart, in different banks. padded(a + b) = padded(a) + padded(b) where 8 divides b, so that
+/// a constant b costs nothing.
 CARILLON_BOTH constexpr std::uint32_t padded(std::uint32_t points) { return points + points / 8; }
 
+/// The radix of the step that follows those of `done` points.
+CARILLON_BOTH constexpr std::uint32_t radix_after(std::uint32_t fft_size, std::uint32_t done) {
+  return fft_size / done < 8 ? fft_size / done : 8;
+}
+
 /// Where used subcarrier k is among the bins.
+template <std::uint32_t kSize>
 CARILLON_BOTH constexpr std::uint32_t bin_of(const OfdmView& plan, std::uint32_t k) {
   const std::uint32_t below = plan.subcarriers / 2;
   const std::uint32_t hole = plan.dc_hole && k >= below ? 1 : 0;
-  return (k + plan.fft_size - below + hole) & (plan.fft_size - 1);
+  return (k + kSize - below + hole) & (kSize - 1);
 }
 
 /// The used subcarrier at a bin; plan.subcarriers or more: there is none.
+template <std::uint32_t kSize>
 CARILLON_BOTH constexpr std::uint32_t subcarrier_at(const OfdmView& plan, std::uint32_t bin) {
   const std::uint32_t below = plan.subcarriers / 2;
-  const std::uint32_t place = (bin + below) & (plan.fft_size - 1);
+  const std::uint32_t place = (bin + below) & (kSize - 1);
   if (!plan.dc_hole || place < below) return place;
   return place == below ? plan.subcarriers : place - 1;
 }
@@ -84,20 +104,19 @@ CARILLON_GPU void dft8(Complex* x) {
   }
 }
 
-/// One thread's part of a step: kPoints / kRadix butterflies. `done`: the product of the radices of
-/// the steps before. load(i) and store(i, value) have the points.
-template <int kSign, std::uint32_t kRadix>
-CARILLON_GPU void butterflies(const OfdmView& plan, std::uint32_t thread, std::uint32_t done,
-                              Complex* x) {
-  const std::uint32_t threads = plan.fft_size / kPoints;
+/// One thread's part of a step: kPoints / radix butterflies. kDone: the product of the radices of
+/// the steps before.
+template <int kSign, std::uint32_t kSize, std::uint32_t kDone>
+CARILLON_GPU void butterflies(const Complex* roots, std::uint32_t thread, Complex* x) {
+  constexpr std::uint32_t kRadix = radix_after(kSize, kDone);
   for (std::uint32_t b = 0; b < kPoints / kRadix; ++b) {
-    const std::uint32_t k = (thread + b * threads) & (done - 1);
-    const std::uint32_t turn = k * (plan.fft_size / (done * kRadix));
-    Complex* own = x + b * kRadix;
-    for (std::uint32_t i = 1; i < kRadix; ++i) {
-      Complex root = plan.roots[i * turn];
-      if (kSign < 0) root = simt::conj(root);
-      own[i] = own[i] * root;
+    Complex* const own = x + b * kRadix;
+    if constexpr (kDone != 1) {  // the first step's roots are all 1
+      const std::uint32_t k = (thread + b * (kSize / kPoints)) & (kDone - 1);
+      for (std::uint32_t i = 1; i < kRadix; ++i) {
+        const Root root = reinterpret_cast<const Root*>(roots)[i * kDone + k];
+        own[i] = own[i] * Complex{root.re, kSign < 0 ? -root.im : root.im};
+      }
     }
     if constexpr (kRadix == 8) {
       dft8<kSign>(own);
@@ -109,66 +128,84 @@ CARILLON_GPU void butterflies(const OfdmView& plan, std::uint32_t thread, std::u
   }
 }
 
-/// Where the points of a thread's butterflies come from and go to.
-CARILLON_BOTH constexpr std::uint32_t source_of(std::uint32_t fft_size, std::uint32_t radix,
-                                                std::uint32_t thread, std::uint32_t point) {
-  const std::uint32_t butterfly = thread + point / radix * (fft_size / kPoints);
-  return butterfly + point % radix * (fft_size / radix);
+/// How far behind the thread's first point another of its butterflies' points is, and at which of
+/// the padded places its results are.
+template <std::uint32_t kSize, std::uint32_t kDone>
+CARILLON_BOTH constexpr std::uint32_t source_after(std::uint32_t point) {
+  constexpr std::uint32_t kRadix = radix_after(kSize, kDone);
+  return point / kRadix * (kSize / kPoints) + point % kRadix * (kSize / kRadix);
 }
-CARILLON_BOTH constexpr std::uint32_t target_of(std::uint32_t fft_size, std::uint32_t radix,
-                                                std::uint32_t done, std::uint32_t thread,
-                                                std::uint32_t point) {
-  const std::uint32_t butterfly = thread + point / radix * (fft_size / kPoints);
-  const std::uint32_t k = butterfly & (done - 1);
-  return (butterfly - k) * radix + k + point % radix * done;
+template <std::uint32_t kSize, std::uint32_t kDone>
+CARILLON_BOTH constexpr std::uint32_t target_of(std::uint32_t thread, std::uint32_t point) {
+  constexpr std::uint32_t kRadix = radix_after(kSize, kDone);
+  if constexpr (kDone * kRadix == kSize) {  // the last step: in order
+    return padded(thread) + padded(point / kRadix * (kSize / kPoints) + point % kRadix * kDone);
+  } else {
+    const std::uint32_t k = thread & (kDone - 1);
+    return padded((thread - k) * kRadix + k) + (kDone == 1 ? point : padded(point * kDone));
+  }
 }
 
-template <int kSign, std::uint32_t kRadix, typename Cta, typename Load>
-CARILLON_GPU void step(Cta& cta, const OfdmView& plan, std::uint32_t done,
-                       typename Cta::template Own<Points>& own, Load&& load) {
-  const std::uint32_t per = plan.fft_size / kPoints;
-  Complex* const shared = cta.template shared<Complex>();
+template <std::uint32_t kSize, std::uint32_t kDone, typename Cta>
+CARILLON_GPU void leave(Cta& cta, std::uint32_t thread, const Complex* x) {
+  constexpr std::uint32_t kPer = kSize / kPoints;
+  Complex* const to = cta.template shared<Complex>() + thread / kPer * padded(kSize);
+  for (std::uint32_t i = 0; i < kPoints; ++i) to[target_of<kSize, kDone>(thread % kPer, i)] = x[i];
+}
+
+/// The steps that follow those of kDone points.
+template <int kSign, std::uint32_t kSize, std::uint32_t kDone, typename Cta>
+CARILLON_GPU void more_steps(Cta& cta, const Complex* roots,
+                             typename Cta::template Own<Points>& own) {
+  constexpr std::uint32_t kPer = kSize / kPoints;
+  const Complex* const shared = cta.template shared<Complex>();
+  cta.each_thread([&](std::uint32_t thread) {
+    const Complex* const from = shared + thread / kPer * padded(kSize) + padded(thread % kPer);
+    Complex* const x = own[thread].at;
+    for (std::uint32_t i = 0; i < kPoints; ++i) x[i] = from[padded(source_after<kSize, kDone>(i))];
+    butterflies<kSign, kSize, kDone>(roots, thread % kPer, x);
+  });
+  cta.each_thread([&](std::uint32_t thread) { leave<kSize, kDone>(cta, thread, own[thread].at); });
+  constexpr std::uint32_t kNow = kDone * radix_after(kSize, kDone);
+  if constexpr (kNow < kSize) more_steps<kSign, kSize, kNow>(cta, roots, own);
+}
+
+/// Leaves transforms in shared memory, in order, each padded. load(transform, n, x): x[i] is its
+/// point n + i·kSize/8.
+template <int kSign, std::uint32_t kSize, typename Cta, typename Load>
+CARILLON_GPU void transform(Cta& cta, const Complex* roots, Load&& load) {
+  constexpr std::uint32_t kPer = kSize / kPoints;
+  typename Cta::template Own<Points> own(cta);
   cta.each_thread([&](std::uint32_t thread) {
     Complex* const x = own[thread].at;
-    for (std::uint32_t i = 0; i < kPoints; ++i)
-      x[i] = load(thread / per, source_of(plan.fft_size, kRadix, thread % per, i));
-    butterflies<kSign, kRadix>(plan, thread % per, done, x);
+    load(thread / kPer, thread % kPer, x);
+    butterflies<kSign, kSize, 1>(roots, thread % kPer, x);
+    leave<kSize, 1>(cta, thread, x);  // where nothing was yet that others read
   });
-  cta.each_thread([&](std::uint32_t thread) {
-    Complex* const to = shared + thread / per * padded(plan.fft_size);
-    for (std::uint32_t i = 0; i < kPoints; ++i)
-      to[padded(target_of(plan.fft_size, kRadix, done, thread % per, i))] = own[thread].at[i];
-  });
+  more_steps<kSign, kSize, 8>(cta, roots, own);
 }
 
-/// Leaves the transforms of load(transform, point) in shared memory, in order, each padded.
-template <int kSign, typename Cta, typename Load>
-CARILLON_GPU void transform(Cta& cta, const OfdmView& plan, Load&& load) {
-  typename Cta::template Own<Points> own(cta);
-  const Complex* const shared = cta.template shared<Complex>();
-  const auto again = [&](std::uint32_t which, std::uint32_t point) {
-    return shared[which * padded(plan.fft_size) + padded(point)];
-  };
-  step<kSign, 8>(cta, plan, 1, own, load);
-  std::uint32_t done = 8;
-  for (; done * 8 <= plan.fft_size; done *= 8) step<kSign, 8>(cta, plan, done, own, again);
-  if (done * 4 == plan.fft_size) step<kSign, 4>(cta, plan, done, own, again);
-  if (done * 2 == plan.fft_size) step<kSign, 2>(cta, plan, done, own, again);
+/// A phase in which each transform's threads share out n < count: f(transform, n).
+template <std::uint32_t kSize, typename Cta, typename F>
+CARILLON_GPU void each_of_all(Cta& cta, std::uint32_t count, F&& f) {
+  constexpr std::uint32_t kPer = kSize / kPoints;
+  cta.each_thread([&](std::uint32_t thread) {
+    for (std::uint32_t n = thread % kPer; n < count; n += kPer) f(thread / kPer, n);
+  });
 }
 
 /// Subcarriers of the block's antennas from shared memory to tiles.
-template <typename Out, typename Cta>
+template <std::uint32_t kSize, typename Out, typename Cta>
 CARILLON_GPU void pick(Cta& cta, const ReceiveTask& task, Out* out, float scale) {
   const OfdmView& plan = task.plan;
-  const std::uint32_t each = transforms_per_block(plan.fft_size);
   const std::uint32_t lanes = simt::round_up(plan.subcarriers, kTileLanes);
   const Complex* const shared = cta.template shared<Complex>();
-  cta.each(each * lanes, [&](std::uint32_t i) {
-    const std::uint32_t which = i / lanes, k = i % lanes, antenna = cta.x() * each + which;
+  each_of_all<kSize>(cta, lanes, [&](std::uint32_t which, std::uint32_t k) {
+    const std::uint32_t antenna = cta.x() * transforms_per_block(kSize) + which;
     if (antenna >= task.antennas) return;
     Complex value = {0, 0};
     if (k < plan.subcarriers)
-      value = scale * shared[which * padded(plan.fft_size) + padded(bin_of(plan, k))];
+      value = scale * shared[which * padded(kSize) + padded(bin_of<kSize>(plan, k))];
     if (task.pilot != nullptr)
       value = value * simt::get(task.pilot[cta.y() * (lanes / kTileLanes) + k / kTileLanes],
                                 k % kTileLanes);
@@ -185,27 +222,26 @@ CARILLON_GPU inline bool is_missing(const ReceiveTask& task, std::uint32_t symbo
 
 /// Mean power of the bins that nobody uses, in the order of OfdmPlan. One thread each: there are
 /// few, and only for pilots.
-template <typename Cta>
+template <std::uint32_t kSize, typename Cta>
 CARILLON_GPU void measure_noise(Cta& cta, const ReceiveTask& task, float scale) {
   const OfdmView& plan = task.plan;
-  const std::uint32_t each = transforms_per_block(plan.fft_size);
   Complex* const shared = cta.template shared<Complex>();
-  const std::uint32_t first = plan.fft_size - plan.subcarriers / 2 + plan.noise_first;
+  const std::uint32_t first = kSize - plan.subcarriers / 2 + plan.noise_first;
   const auto power_at = [&](std::uint32_t which, std::uint32_t n) -> Complex& {
-    return shared[which * padded(plan.fft_size) + padded((first + n) & (plan.fft_size - 1))];
+    return shared[which * padded(kSize) + padded((first + n) & (kSize - 1))];
   };
-  cta.each(each * plan.noise_bins, [&](std::uint32_t i) {
-    Complex& bin = power_at(i / plan.noise_bins, i % plan.noise_bins);
+  each_of_all<kSize>(cta, plan.noise_bins, [&](std::uint32_t which, std::uint32_t n) {
+    Complex& bin = power_at(which, n);
     bin.re = simt::norm(bin);
   });
   for (std::uint32_t left = plan.noise_bins; left > 1; left = simt::divide_up(left, 2)) {
-    const std::uint32_t half = left / 2, upper = simt::divide_up(left, 2);
-    cta.each(each * half, [&](std::uint32_t i) {
-      power_at(i / half, i % half).re += power_at(i / half, upper + i % half).re;
+    const std::uint32_t upper = simt::divide_up(left, 2);
+    each_of_all<kSize>(cta, left / 2, [&](std::uint32_t which, std::uint32_t n) {
+      power_at(which, n).re += power_at(which, upper + n).re;
     });
   }
-  cta.each(each, [&](std::uint32_t which) {
-    const std::uint32_t antenna = cta.x() * each + which;
+  each_of_all<kSize>(cta, 1, [&](std::uint32_t which, std::uint32_t) {
+    const std::uint32_t antenna = cta.x() * transforms_per_block(kSize) + which;
     if (antenna >= task.antennas) return;
     float noise = 0;
     if (is_missing(task, cta.y(), antenna))
@@ -217,10 +253,6 @@ CARILLON_GPU void measure_noise(Cta& cta, const ReceiveTask& task, float scale) 
 }
 
 inline constexpr std::uint32_t kGatherThreads = 256, kGatherLoads = 4;
-
-struct alignas(4) Sample {
-  std::int16_t i, q;
-};
 
 // While the packets of a frame that was given up are still read, the next may come into the same
 // memory: the samples are mixed, and nobody uses them.
@@ -251,22 +283,24 @@ CARILLON_GPU void gather_block(Cta& cta, const GatherTask& task) {
   });
 }
 
-template <typename Cta>
-CARILLON_GPU void receive_block(Cta& cta, const ReceiveTask& task) {
-  const OfdmView& plan = task.plan;
-  const std::uint32_t each = transforms_per_block(plan.fft_size);
-  const auto samples = [&](std::uint32_t which, std::uint32_t point) {
-    const std::uint32_t antenna = cta.x() * each + which;
-    if (antenna >= task.antennas || is_missing(task, cta.y(), antenna)) return Complex{0, 0};
-    const std::int16_t* const at =
-        task.iq + 2 * (cta.y() * task.iq_symbol + antenna * task.iq_antenna + point);
-    return Complex{static_cast<float>(at[0]), static_cast<float>(at[1])};
+template <std::uint32_t kSize, typename Cta>
+CARILLON_GPU void receive_sized(Cta& cta, const ReceiveTask& task) {
+  const auto samples = [&](std::uint32_t which, std::uint32_t n, Complex* x) {
+    const std::uint32_t antenna = cta.x() * transforms_per_block(kSize) + which;
+    for (std::uint32_t i = 0; i < kPoints; ++i) x[i] = {0, 0};
+    if (antenna >= task.antennas || is_missing(task, cta.y(), antenna)) return;
+    const Sample* const from = reinterpret_cast<const Sample*>(task.iq) + cta.y() * task.iq_symbol +
+                               antenna * task.iq_antenna + n;
+    for (std::uint32_t i = 0; i < kPoints; ++i) {
+      const Sample sample = from[i * (kSize / kPoints)];
+      x[i] = {static_cast<float>(sample.i), static_cast<float>(sample.q)};
+    }
   };
-  transform<1>(cta, plan, samples);
-  const float scale = 1 / (32768 * std::sqrt(static_cast<float>(plan.fft_size)));
-  if (task.tiles != nullptr) pick(cta, task, task.tiles, scale);
-  if (task.half != nullptr) pick(cta, task, task.half, scale * kHalfScale);
-  if (task.noise != nullptr) measure_noise(cta, task, scale);
+  transform<1, kSize>(cta, task.plan.roots, samples);
+  const float scale = 1 / (32768 * std::sqrt(static_cast<float>(kSize)));
+  if (task.tiles != nullptr) pick<kSize>(cta, task, task.tiles, scale);
+  if (task.half != nullptr) pick<kSize>(cta, task, task.half, scale * kHalfScale);
+  if (task.noise != nullptr) measure_noise<kSize>(cta, task, scale);
 }
 
 CARILLON_GPU inline std::int16_t to_sample(float value, std::uint32_t& cut) {
@@ -275,40 +309,64 @@ CARILLON_GPU inline std::int16_t to_sample(float value, std::uint32_t& cut) {
   return static_cast<std::int16_t>(std::rint(kept));
 }
 
-template <typename Cta>
-CARILLON_GPU void transmit_block(Cta& cta, const TransmitTask& task) {
+template <std::uint32_t kSize, typename Cta>
+CARILLON_GPU void transmit_sized(Cta& cta, const TransmitTask& task) {
   const OfdmView& plan = task.plan;
-  const std::uint32_t each = transforms_per_block(plan.fft_size);
-  const auto bins = [&](std::uint32_t which, std::uint32_t bin) {
-    const std::uint32_t antenna = cta.x() * each + which, k = subcarrier_at(plan, bin);
-    if (antenna >= task.antennas || k >= plan.subcarriers) return Complex{0, 0};
-    return simt::get(task.tiles[cta.y() * task.symbol_stride + antenna * task.antenna_stride +
-                                k / kTileLanes * task.tile_stride],
-                     k % kTileLanes);
+  const auto antenna_of = [&](std::uint32_t which) {
+    return cta.x() * transforms_per_block(kSize) + which;
   };
-  cta.each(each, [&](std::uint32_t which) {
-    const std::uint32_t antenna = cta.x() * each + which;
+  const auto bins = [&](std::uint32_t which, std::uint32_t n, Complex* x) {
+    const Tile* const from =
+        task.tiles + cta.y() * task.symbol_stride + antenna_of(which) * task.antenna_stride;
+    for (std::uint32_t i = 0; i < kPoints; ++i) {
+      const std::uint32_t k = subcarrier_at<kSize>(plan, n + i * (kSize / kPoints));
+      x[i] = {0, 0};
+      if (antenna_of(which) < task.antennas && k < plan.subcarriers)
+        x[i] = simt::get(from[k / kTileLanes * task.tile_stride], k % kTileLanes);
+    }
+  };
+  each_of_all<kSize>(cta, 1, [&](std::uint32_t which, std::uint32_t) {
+    const std::uint32_t antenna = antenna_of(which);
     if (antenna < task.antennas) task.saturated[cta.y() * task.antennas + antenna] = 0;
   });
-  transform<-1>(cta, plan, bins);
-  const float scale = 32768 * *task.gain / std::sqrt(static_cast<float>(plan.fft_size));
+  transform<-1, kSize>(cta, plan.roots, bins);
+  const float scale = 32768 * *task.gain / std::sqrt(static_cast<float>(kSize));
   const Complex* const shared = cta.template shared<Complex>();
-  cta.each(each * plan.fft_size, [&](std::uint32_t i) {
-    const std::uint32_t which = i / plan.fft_size, n = i % plan.fft_size;
-    const std::uint32_t antenna = cta.x() * each + which;
+  each_of_all<kSize>(cta, kSize, [&](std::uint32_t which, std::uint32_t n) {
+    const std::uint32_t antenna = antenna_of(which);
     if (antenna >= task.antennas) return;
-    const Complex value = scale * shared[which * padded(plan.fft_size) + padded(n)];
+    const Complex value = scale * shared[which * padded(kSize) + padded(n)];
     std::uint32_t cut = 0;
     const std::int16_t re = to_sample(value.re, cut), im = to_sample(value.im, cut);
-    std::int16_t* const to = task.iq + 2 * (cta.y() * task.iq_symbol + antenna * task.iq_antenna);
-    to[2 * (task.prefix + n)] = re;
-    to[2 * (task.prefix + n) + 1] = im;
-    if (n + task.prefix >= plan.fft_size) {
-      to[2 * (task.prefix + n - plan.fft_size)] = re;
-      to[2 * (task.prefix + n - plan.fft_size) + 1] = im;
-    }
+    Sample* const to =
+        reinterpret_cast<Sample*>(task.iq) + cta.y() * task.iq_symbol + antenna * task.iq_antenna;
+    to[task.prefix + n] = {re, im};
+    if (n + task.prefix >= kSize) to[task.prefix + n - kSize] = {re, im};
     if (cut != 0) cta.add(&task.saturated[cta.y() * task.antennas + antenna], cut);
   });
+}
+
+/// f(size) with the size of a transform as a constant: a kernel for each of OfdmShape's, so that
+/// neither places nor roots are worked out while it runs.
+template <typename F>
+auto with_size(std::uint32_t fft_size, F&& f) {
+  switch (fft_size) {
+    case 128: return f(std::integral_constant<std::uint32_t, 128>());
+    case 256: return f(std::integral_constant<std::uint32_t, 256>());
+    case 512: return f(std::integral_constant<std::uint32_t, 512>());
+    case 1024: return f(std::integral_constant<std::uint32_t, 1024>());
+    case 2048: return f(std::integral_constant<std::uint32_t, 2048>());
+    default: return f(std::integral_constant<std::uint32_t, 4096>());
+  }
+}
+
+template <typename Cta>
+void receive_block(Cta& cta, const ReceiveTask& task) {
+  with_size(task.plan.fft_size, [&](auto size) { receive_sized<size()>(cta, task); });
+}
+template <typename Cta>
+void transmit_block(Cta& cta, const TransmitTask& task) {
+  with_size(task.plan.fft_size, [&](auto size) { transmit_sized<size()>(cta, task); });
 }
 
 }  // namespace carillon::phy::cuda

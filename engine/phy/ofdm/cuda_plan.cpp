@@ -8,10 +8,15 @@
 namespace carillon::phy::cuda {
 
 std::vector<Complex> fft_roots(std::uint32_t size) {
-  std::vector<Complex> roots(size);
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const double angle = -2 * std::numbers::pi * i / size;
-    roots[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+  std::vector<Complex> roots(size, {1, 0});
+  for (std::uint32_t done = 1, radix; done < size; done *= radix) {
+    radix = radix_after(size, done);
+    for (std::uint32_t i = 1; i < radix; ++i)
+      for (std::uint32_t k = 0; k < done; ++k) {
+        const double angle = -2 * std::numbers::pi * (i * k) / (done * radix);
+        roots[i * done + k] = {static_cast<float>(std::cos(angle)),
+                               static_cast<float>(std::sin(angle))};
+      }
   }
   return roots;
 }
@@ -28,7 +33,7 @@ simt::Launch launch(std::uint32_t fft_size, std::uint32_t antennas, std::uint32_
   const std::uint32_t each = transforms_per_block(fft_size);
   return {.x = simt::divide_up(antennas, each),
           .y = symbols,
-          .threads = each * fft_size / kPoints,
+          .threads = threads_per_block(fft_size),
           .shared_bytes = each * padded(fft_size) * std::uint32_t{sizeof(Complex)}};
 }
 
