@@ -131,6 +131,7 @@ void GpuBench::report(const GpuRow& row) {
   std::printf("\n");
   std::fflush(stdout);
   rows_.push_back(row);
+  if (keep_) keep_();
 }
 
 void GpuBench::fail(const std::string& why) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cuda/device.hpp"
@@ -69,6 +70,8 @@ class GpuBench {
   void report(const GpuRow& row);
   /// Prints why something could not be measured.
   void fail(const std::string& why);
+  /// What is done with the rows as soon as there is another.
+  void after_each_row(std::function<void()> keep) { keep_ = std::move(keep); }
 
  private:
   void describe(GpuRow& row) const;
@@ -78,6 +81,7 @@ class GpuBench {
   GpuPeaks peaks_;
   cudaStream_t stream_ = nullptr;
   std::vector<GpuRow> rows_;
+  std::function<void()> keep_;
   bool failed_ = false;
 };
 

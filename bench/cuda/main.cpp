@@ -1,10 +1,12 @@
 // carillon-cuda-bench: what we aim at on a GPU; every CUDA kernel against what the device can do
 // and against NVIDIA's libraries, what the host takes to launch it and to see its end, and frames
 // on parts of a device.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +21,16 @@ namespace {
 using namespace carillon;
 
 constexpr char kHelp[] =
-    R"(usage: carillon-cuda-bench [--seconds N] [RESULTS.json]
+    R"(usage: carillon-cuda-bench [--list] [--only PART] [--seconds N] [RESULTS.json]
 
-Measures on the first GPU, the most important first: whole frames; how soon the host sees that a
-kernel is over, and what launches cost it; goals; cells as a pool serves them; every kernel against
-the device's limits and NVIDIA's libraries; frames on parts of the device. Takes some minutes. What
-is known is written to RESULTS.json after each part. With --seconds, a part that would take longer
-than what is left of them is left out.
+Measures on the first GPU, the most important first: every kernel against the device's limits and
+NVIDIA's libraries; whole frames; cells as a pool serves them, and goals; frames on parts of the
+device; how soon the host sees that a kernel is over, and what launches cost it. Takes some minutes.
+What is known is written to RESULTS.json after each row.
+
+  --list       the parts in this order, a line each: the seconds that it may take, and its name
+  --only PART  only this one
+  --seconds N  a part that would take longer than what is left of them is left out
 
 Status: 0; 1: something could not be measured; 2: wrong words; 77: there is no device.
 
@@ -35,7 +40,8 @@ example: carillon-cuda-bench kernels.json
 struct Words {
   const char* file = nullptr;
   double seconds = 0;  ///< 0: as many as it takes
-  bool help = false;
+  std::string only;    ///< empty: all
+  bool help = false, list = false;
   std::string wrong;
 };
 
@@ -45,6 +51,11 @@ Words read(int argc, char** argv) {
     const std::string_view word = argv[i];
     if (word == "--help" || word == "-h") {
       words.help = true;
+    } else if (word == "--list") {
+      words.list = true;
+    } else if (word == "--only") {
+      words.only = i + 1 < argc ? argv[++i] : "";
+      if (words.only.empty()) words.wrong = "--only takes the name of a part";
     } else if (word == "--seconds") {
       const char* const value = i + 1 < argc ? argv[++i] : "";
       char* end = nullptr;
@@ -83,9 +94,8 @@ struct Results {
   std::vector<bench::Goal> goals;
 };
 
-void write(const char* file, const cuda::Machine& machine, const bench::GpuBench& bench,
+void write(std::ostream& out, const cuda::Machine& machine, const bench::GpuBench& bench,
            const Results& results) {
-  std::ofstream out(file);
   const cuda::Device& device = machine.devices[0];
   out << "{\"source\": \"measured\", \"date\": \"" << today() << "\",\n \"device\": \""
       << device.name << "\", \"sms\": " << device.sms
@@ -117,32 +127,64 @@ void write(const char* file, const cuda::Machine& machine, const bench::GpuBench
   out << "}\n";
 }
 
+/// What was there stays until all of it is written.
+void keep(const std::string& file, const cuda::Machine& machine, const bench::GpuBench& bench,
+          const Results& results) {
+  const std::string fresh = file + ".new";
+  {
+    std::ofstream out(fresh);
+    write(out, machine, bench, results);
+  }
+  std::rename(fresh.c_str(), file.c_str());
+}
+
+struct Offer {
+  std::string name;
+  double seconds;
+  std::function<void(bench::GpuBench&, Results&)> measure;
+};
+
 /// In this order. Seconds are estimates, until they have been seen.
-std::vector<bench::Part> parts_of(bench::GpuBench& bench, Results& results) {
-  std::vector<bench::Part> parts = {
-      {"whole frames", 15, [&] { measure_frame(bench); }},
-      {"completion", 15,
-       [&] {
-         measure_completion(bench, results.completion);
-         repeat_completion(bench, results.completion, results.goals);
+std::vector<Offer> offers() {
+  std::vector<Offer> all = {
+      {"transforms", 10,
+       [](auto& bench, Results&) {
+         measure_ofdm(bench);
+         measure_gather(bench);
+         measure_estimate(bench);
        }},
-      {"latency", 50, [&] { measure_latency(bench, results.goals); }},
-      {"cells sustained", 30, [&] { measure_sustained(bench, results.goals); }},
-      {"the bus", 15, [&] { measure_bus(bench, results.goals); }}};
+      {"combiners", 20, [](auto& bench, Results&) { measure_zeroforce(bench); }},
+      {"products", 10,
+       [](auto& bench, Results&) {
+         measure_equalize(bench);
+         measure_precode(bench);
+       }},
+      {"decoder", 10, [](auto& bench, Results&) { measure_ldpc(bench); }},
+      {"whole frames", 15, [](auto& bench, Results&) { measure_frame(bench); }}};
+  const auto add = [&](const char* name, double seconds, auto measure) {
+    all.push_back({name, seconds, measure});
+  };
+  add("latency", 50, [](auto& bench, Results& results) { measure_latency(bench, results.goals); });
   for (const bench::CellShape& shape : bench::kCellShapes)
-    parts.push_back(
-        {"cells of " + std::to_string(shape.antennas) + "x" + std::to_string(shape.users), 30,
-         [&] { measure_cells(bench, shape, results.cells); }});
-  parts.push_back({"kernels", 40, [&] {
-                     for (const auto measure :
-                          {bench::measure_ofdm, bench::measure_gather, bench::measure_estimate,
-                           bench::measure_zeroforce, bench::measure_equalize, bench::measure_ldpc,
-                           bench::measure_precode})
-                       measure(bench);
+    all.push_back({"cells of " + std::to_string(shape.antennas) + "x" + std::to_string(shape.users),
+                   shape.antennas < 256 ? 20.0 : 30.0, [shape](auto& bench, Results& results) {
+                     measure_cells(bench, shape, results.cells);
                    }});
-  parts.push_back({"partitions", 20, [&] { measure_partitions(bench); }});
-  parts.push_back({"frames divided between partitions", 35, [&] { measure_divided(bench); }});
-  return parts;
+  add("cells sustained", 30,
+      [](auto& bench, Results& results) { measure_sustained(bench, results.goals); });
+  add("the bus", 15, [](auto& bench, Results& results) { measure_bus(bench, results.goals); });
+  add("partitions", 20, [](auto& bench, Results&) { measure_partitions(bench); });
+  add("divided frames", 35, [](auto& bench, Results&) { measure_divided(bench); });
+  add("completion", 15, [](auto& bench, Results& results) {
+    measure_completion(bench, results.completion);
+    repeat_completion(bench, results.completion, results.goals);
+  });
+  return all;
+}
+
+int wrong(const std::string& what) {
+  std::fprintf(stderr, "carillon-cuda-bench: %s; see --help\n", what.c_str());
+  return 2;
 }
 
 }  // namespace
@@ -153,9 +195,14 @@ int main(int argc, char** argv) {
     std::printf("%s", kHelp);
     return 0;
   }
-  if (!words.wrong.empty()) {
-    std::fprintf(stderr, "carillon-cuda-bench: %s; see --help\n", words.wrong.c_str());
-    return 2;
+  if (!words.wrong.empty()) return wrong(words.wrong);
+  std::vector<Offer> chosen = offers();
+  if (!words.only.empty())
+    std::erase_if(chosen, [&](const Offer& offer) { return offer.name != words.only; });
+  if (chosen.empty()) return wrong("there is no part '" + words.only + "'");
+  if (words.list) {
+    for (const Offer& offer : chosen) std::printf("%g %s\n", offer.seconds, offer.name.c_str());
+    return 0;
   }
   cuda::use_all_queues();
   const cuda::Machine machine = cuda::look();
@@ -166,8 +213,13 @@ int main(int argc, char** argv) {
   std::printf("%s\n", machine.devices[0].name.c_str());
   bench::GpuBench bench(machine.devices[0]);
   Results results;
-  measure_in_time(parts_of(bench, results), words.seconds, [&] {
-    if (words.file != nullptr) write(words.file, machine, bench, results);
-  });
+  const auto known = [&] {
+    if (words.file != nullptr) keep(words.file, machine, bench, results);
+  };
+  bench.after_each_row(known);
+  std::vector<bench::Part> parts;
+  for (const Offer& offer : chosen)
+    parts.push_back({offer.name, offer.seconds, [&] { offer.measure(bench, results); }});
+  measure_in_time(parts, words.seconds, known);
   return bench.failed() ? 1 : 0;
 }

@@ -1,19 +1,10 @@
 """The gates that guard the code can fail."""
 
-import json
 import os
-import re
-import runpy
-import signal
 import subprocess
-import sys
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from typing import Any
 
 import pytest
-import synthetic_gpu
 
 ROOT = Path(__file__).parents[2]
 
@@ -181,110 +172,3 @@ def test_without_kernels_there_is_nothing_to_check(tmp_path: Path) -> None:
     result = run("check-sass", tmp_path)
     assert result.returncode == 77
     assert "no CUDA kernels" in result.stdout
-
-
-def test_a_gpu_check_that_cannot_build_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool = write(tmp_path / "bin" / "cmake", "#!/bin/sh\necho 'no compiler for GPUs'\nexit 3\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
-    result = run("gpu-check", "--folder", tmp_path / "out")
-    assert result.returncode == 1
-    assert "no compiler for GPUs" in result.stdout
-    assert '"status": 3' in (tmp_path / "out" / "check.json").read_text()
-    assert run("gpu-check", "--folder", tool).returncode == 2  # it is a file
-
-
-def test_ctrl_c_ends_a_gpu_check_with_what_is_known(tmp_path: Path) -> None:
-    tool = write(tmp_path / "bin" / "cmake", "#!/bin/sh\nsleep 60\n")
-    tool.chmod(0o755)
-    path = {"PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
-    words = [sys.executable, str(ROOT / "scripts" / "gpu-check"), "--folder", str(tmp_path / "out")]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | path
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.read(9) == "configure"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    known = tmp_path / "out" / "check.json"
-    assert (process.returncode, err) == (130, "")
-    assert out.endswith(f"stopped; what is known: {known}\n")
-    assert json.loads(known.read_text())["steps"][-1]["why"] == "stopped"
-
-
-def test_what_the_sanitizer_is_spared_is_a_test() -> None:
-    sources = (ROOT / "tests").rglob("*_cuda_test.cpp")
-    paths = [str(source.relative_to(ROOT / "tests")) for source in sources]
-    names = {"test-" + re.sub("[/_]", "-", path).removesuffix("-test.cpp") for path in paths}
-    endless = set(runpy.run_path(str(ROOT / "scripts" / "gpu-check"))["ENDLESS"])
-    assert endless
-    assert endless < names
-
-
-def gpu_check(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module."""
-    loader = SourceFileLoader("gpu_check", str(ROOT / "scripts" / "gpu-check"))
-    spec = spec_from_loader("gpu_check", loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setitem(sys.modules, "gpu_check", module)
-    loader.exec_module(module)
-    return module
-
-
-def test_a_gpu_check_leaves_a_folder_for_the_measurements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    module = gpu_check(monkeypatch)
-    program = write(tmp_path / "bin" / "carillon", "#!/bin/sh\necho '{}' > \"$5\"\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    check = module.Check(tmp_path / "out")
-    synthetic_gpu.write(check.folder / "kernels.json", synthetic_gpu.bench())
-    line = "64x16 up, frames with their copies: 9; simulated from its opcodes 1 µs, within 10 %"
-    goal = "a kernel's end, by a word: p90 1.20 µs; goal 2 µs for p90: met"
-    write(check.folder / "kernels.log", f"other\n{goal}\n{line}\n")
-    module.verdicts(check)
-    module.profile(check)
-    module.keep(check)
-    assert f"  {goal}\n  {line}\n" in capsys.readouterr().out
-    date = check.about["date"]
-    kept = check.folder / f"{date}-synthetic-h200-that-was-never-measured"
-    assert sorted(file.name for file in kept.iterdir()) == sorted(module.RESULTS)
-    assert json.loads((kept / "check.json").read_text())["steps"][0]["name"] == "profile"
-
-
-def test_a_gpu_check_gives_the_benchmark_the_time_that_is_left_and_no_goal_fails_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    module = gpu_check(monkeypatch)
-    told = (
-        "latency: 0.4 ms; goal at most 0.3 ms: missed",
-        "cells: 3 cells; a figure, no goal",
-        "left out: partitions, which may take 20 s; 7 are left",
-    )
-    program = tmp_path / "bench" / "carillon-cuda-bench"
-    lines = "".join(f"echo '{one}'\n" for one in told)
-    write(program, f"#!/bin/sh\necho seconds $2 of $1\n{lines}")
-    program.chmod(0o755)
-    monkeypatch.setattr(module, "BUILD", tmp_path)
-    check = module.Check(tmp_path / "out")
-    module.measure(check)
-    assert check.ok
-    assert "".join(f"  {one}\n" for one in told) in capsys.readouterr().out
-    log = (check.folder / "kernels.log").read_text()
-    assert f"seconds {module.BUDGET - module.AFTER} of --seconds" in log
-
-
-def test_without_a_benchmark_a_gpu_check_leaves_no_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = gpu_check(monkeypatch)
-    check = module.Check(tmp_path / "out")
-    module.profile(check)
-    module.keep(check)
-    assert [file.name for file in check.folder.iterdir()] == ["check.json"]
-    assert "has left no kernels.json" in (check.folder / "check.json").read_text()
