@@ -1,6 +1,7 @@
 #include "fronthaul/link.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "fronthaul/udp.hpp"
 

@@ -1,5 +1,7 @@
 // Frames from packets to bits on GPUs, and on the cores where these fail: imaginary devices carry
 // out the kernels' own text.
+#include <stdexcept>
+
 #include "app/daemon.hpp"
 #include "app/rig.hpp"
 #include "app/station.hpp"

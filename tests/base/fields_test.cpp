@@ -1,6 +1,7 @@
 #include "base/fields.hpp"
 
 #include <array>
+#include <cstdint>
 
 #include "support/test.hpp"
 

@@ -1,4 +1,5 @@
 // Tables and formulas of TS 38.214 5.1.3: MCS and transport block size.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
