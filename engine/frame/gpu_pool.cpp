@@ -17,10 +17,11 @@ namespace {
 // What is guessed of kernels before any has run: a third of what an H200 could do.
 std::vector<runtime::OnType> guess(const PoolGraph& graph, std::uint32_t sms) {
   const runtime::DeviceType& type = *runtime::find_device_type("h200");
-  std::vector<runtime::OnType> guess(graph.graph.opcodes());
+  const std::vector<std::uint16_t> row = rows_of(graph);
+  std::vector<runtime::OnType> guess(*std::ranges::max_element(row) + std::size_t{1});
   for (std::uint16_t i = 0; i < graph.graph.size(); ++i) {
     const runtime::Work& work = graph.work[i];
-    runtime::OnType& on = guess[graph.graph[i].opcode];
+    runtime::OnType& on = guess[row[i]];
     const bool kernel = work.footprint.ctas != 0;
     on.footprint = work.footprint;
     on.sms = kernel ? std::min(runtime::sms_needed(type, work.footprint), sms) : 0;
@@ -50,7 +51,8 @@ runtime::Scoreboard board_of(const std::vector<GpuServer::Cell>& cells,
     const Frame& frame = cells[c].frame;
     boards.emplace_back(graphs[c].graph, frame.format().ring, kOpNames,
                         std::vector<std::uint32_t>{});
-    boards.back().set_profile(guess(graphs[c], pool.sms), static_cast<double>(frame.duration()));
+    boards.back().set_profile(guess(graphs[c], pool.sms), static_cast<double>(frame.duration()),
+                              rows_of(graphs[c]));
   }
   runtime::Scoreboard board(std::move(boards), pool.devices);
   for (std::uint16_t d = 0; d < pool.devices; ++d) board.device(d).sms = pool.sms;

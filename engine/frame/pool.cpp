@@ -449,4 +449,17 @@ PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
   return Builder(frame, options, profile).build();
 }
 
+std::vector<std::uint16_t> rows_of(const PoolGraph& graph) {
+  std::vector<std::uint16_t> first, row;  // [row] an instruction of it
+  for (std::uint16_t i = 0; i < graph.graph.size(); ++i) {
+    const auto like = std::ranges::find_if(first, [&](std::uint16_t other) {
+      return graph.graph[other].opcode == graph.graph[i].opcode &&
+             graph.work[other] == graph.work[i];
+    });
+    row.push_back(static_cast<std::uint16_t>(like - first.begin()));
+    if (like == first.end()) first.push_back(i);
+  }
+  return row;
+}
+
 }  // namespace carillon::frame

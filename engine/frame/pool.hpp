@@ -96,4 +96,7 @@ struct PoolGraph {
 PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile);
 
+/// Of each instruction, its row in a table of what instructions cost: one for each opcode and size.
+std::vector<std::uint16_t> rows_of(const PoolGraph& graph);
+
 }  // namespace carillon::frame

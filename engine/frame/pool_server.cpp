@@ -102,7 +102,8 @@ void PoolServer::start(Tick now) {
     for (std::uint16_t c = 0; c < cells_.size(); ++c) {
       work.push_back(cells_[c].graph.work);
       board[c].set_profile(profile_of(cells_[c].graph),
-                           static_cast<double>(cells_[c].frame.duration()));
+                           static_cast<double>(cells_[c].frame.duration()),
+                           rows_of(cells_[c].graph));
     }
     for (std::uint32_t d = 0; d < model_.devices.size(); ++d) {
       board.device(d).type = kinds_.of_device[d];
@@ -133,23 +134,26 @@ PoolModel PoolServer::model_since_start() const {
   return model;
 }
 
-// What is known of the cell's opcodes before anything has run: the longest of each on an idle pool.
+// What is known of the cell's instructions before anything has run: what each takes on an idle
+// pool.
 std::vector<OnType> PoolServer::profile_of(const PoolGraph& cell) const {
-  std::vector<OnType> profile(kinds_.kinds.size() * cell.graph.opcodes());
+  const std::vector<std::uint16_t> row = rows_of(cell);
+  const std::size_t rows = *std::ranges::max_element(row) + std::size_t{1};
+  std::vector<OnType> profile(kinds_.kinds.size() * rows);
   const auto is_gpu = [](const PoolDevice& device) { return !device.type->host; };
   const auto other = std::find_if(model_.devices.rbegin(), model_.devices.rend(), is_gpu);
   const std::uint16_t elsewhere = other != model_.devices.rend() ? other->node : 0;
-  for (std::uint16_t k = 0; k < kinds_.kinds.size(); ++k) {
+  for (std::size_t k = 0; k < kinds_.kinds.size(); ++k) {
     const PoolDevice& kind = *kinds_.kinds[k];
     for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
       const Work& work = cell.work[i];
-      OnType& on = profile[std::size_t{k} * cell.graph.opcodes() + cell.graph[i].opcode];
+      OnType& on = profile[k * rows + row[i]];
+      if (on.alone != 0) continue;
       const bool kernel = work.footprint.ctas != 0;
-      const Tick time = kernel ? alone(*kind.type, work, kind.reserved_sms)
-                               : transfer_alone(model_.fabric, 0, kind.node, work.moved);
-      if (static_cast<double>(time) < on.alone) continue;
-      on.alone = static_cast<double>(time);
-      on.time.start(static_cast<double>(time));
+      on.alone =
+          static_cast<double>(kernel ? alone(*kind.type, work, kind.reserved_sms)
+                                     : transfer_alone(model_.fabric, 0, kind.node, work.moved));
+      on.time.start(on.alone);
       on.footprint = work.footprint;
       on.sms = kernel ? std::min(sms_needed(*kind.type, work.footprint), sms_left(kind)) : 0;
       on.trunk = model_.fabric.trunk_ns_per_byte() * static_cast<double>(work.moved);

@@ -18,6 +18,9 @@ struct Finished {
   Tick executed = 0, at = 0;  ///< start of its first chunk, end of its last
   Tick busy = 0;
   bool failed = false;  ///< its device died: they have to be issued again
+  /// Of the device, in which it had to wait for those before it.
+  std::uint16_t queue = kNoQueue;
+  static constexpr std::uint16_t kNoQueue = 0xffff;
 };
 
 /// A device of a pool is there, or is no longer.

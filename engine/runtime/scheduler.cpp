@@ -219,9 +219,11 @@ void Scheduler::collect(Tick now) {
                                           status.uncommitted - end.count, 0);
         if (status.uncommitted == 0) {
           status.committed = end.at;
-          if (board_[ref.frame.cell].has_profile())
+          if (board_[ref.frame.cell].has_profile()) {
             board_[ref.frame.cell].executed(ref.frame.slot, ref.instruction,
                                             board_.devices()[end.device].type);
+            board_.executed(ref.frame, ref.instruction, end.queue);
+          }
           commit(ref, now);
           settle(now);
         }

@@ -89,8 +89,15 @@ void CellBoard::progressed(std::uint16_t slot, std::uint16_t instruction, std::u
   status.done = done;
 }
 
-void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time) {
+void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time,
+                            std::vector<std::uint16_t> row) {
   on_type_ = std::move(on_type);
+  rows_ = graph_->opcodes();
+  row_ = std::move(row);
+  if (row_.empty())
+    for (const Instruction& each : graph_->instructions()) row_.push_back(each.opcode);
+  else
+    rows_ = *std::ranges::max_element(row_) + std::size_t{1};
   frame_time_.start(frame_time);
   std::uint16_t steps = 0;
   for (const Instruction& each : graph_->instructions())
@@ -103,10 +110,9 @@ void CellBoard::executed(std::uint16_t slot, std::uint16_t instruction, std::uin
   Tick start = status.executed;
   for (const std::uint16_t source : (*graph_)[instruction].sources)
     start = std::max(start, this->status(slot, source).committed);
-  OnType& on = on_type_[std::size_t{type} * graph_->opcodes() + (*graph_)[instruction].opcode];
+  OnType& on = on_type_[type * rows_ + row_[instruction]];
   // Of what was heard of together with what it waited for, nothing is known.
   if (status.committed > start) on.time.add(static_cast<double>(status.committed - start));
-  on.scheduling.add(static_cast<double>(status.executed - status.issued));
 }
 
 void CellBoard::completed(std::uint16_t slot) {
@@ -156,6 +162,51 @@ void CellBoard::offered(std::uint16_t slot) {
 Tick CellBoard::interval(Tick now) const noexcept {
   const bool silent = interval_ == kNever || now - newest_start_ > 2 * interval_;
   return silent ? kNever : interval_;
+}
+
+void Pace::ended(Tick ready, Tick end, std::uint16_t queue, std::uint32_t sms, double alone,
+                 std::uint32_t all) {
+  if (queue < kQueues) ready = std::max(ready, std::exchange(free_[queue], end));
+  const auto at = [&](std::int64_t step) -> Step& {
+    return steps_[static_cast<std::size_t>(step % kSteps)];
+  };
+  const std::int64_t last = end / kStep;
+  for (; first_ < (end - kLatest) / kStep; ++first_) {
+    asked_ += std::min(at(first_).asked, all) * static_cast<double>(kStep);
+    got_ += at(first_).got;
+    at(first_) = {};
+    if (last - first_ > 2 * kSteps) first_ = last - kSteps;
+  }
+  const Tick took = std::max(static_cast<Tick>(alone), end - ready - kUsual);
+  const Tick from = std::max(end - took, first_ * kStep);
+  for (std::int64_t step = from / kStep; step <= last; ++step) {
+    const Tick part = std::min(end, (step + 1) * kStep) - std::max(from, step * kStep);
+    at(step).asked += static_cast<std::uint32_t>(sms * part / kStep);
+    at(step).got += sms * alone * static_cast<double>(part) / static_cast<double>(took);
+  }
+  if (asked_ < static_cast<double>(all) * static_cast<double>(kWindow)) return;
+  const double share = got_ / asked_;
+  shares_ = {share, shares_[0], shares_[1]};
+  const double most = share < kHardly ? share : *std::ranges::max_element(shares_);
+  others_ = most > kFull ? 0 : 1 - most;
+  asked_ = got_ = 0;
+}
+
+void Scoreboard::executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue) {
+  CellBoard& cell = cells_[at.cell];
+  const InstructionStatus& status = cell.status(at.slot, instruction);
+  DeviceStatus& device = devices_[status.device];
+  const OnType& on = cell.on(instruction, device.type);
+  if (on.sms == 0 || status.why == Reason::Overcommitted) return;
+  Tick ready = status.issued;
+  for (const std::uint16_t source : cell.graph()[instruction].sources) {
+    const InstructionStatus& its = cell.status(at.slot, source);
+    if (its.chunks == 0) continue;
+    // When it was copied is not known.
+    ready = std::max(ready, its.device == status.device ? its.committed : status.executed);
+  }
+  pace_[status.device].ended(ready, status.committed, queue, on.sms, on.alone, device.sms);
+  device.others = pace_[status.device].others();
 }
 
 }  // namespace carillon::runtime

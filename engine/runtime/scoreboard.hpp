@@ -131,12 +131,12 @@ class Average {
   std::uint64_t all_ = 0;
 };
 
-/// Table 1 on one type of device of a pool: an opcode's executor there (MegaStation §4.5).
+/// Table 1 on one type of device of a pool: an opcode's executor there (MegaStation §4.5). An
+/// opcode has a row for each size that it comes in.
 struct OnType {
   Footprint footprint = {};
   std::uint32_t sms = 0;  ///< that it occupies alone
   Average time;           ///< T_inst in ns: commit − max(predecessors' commit, exec)
-  Average scheduling;     ///< T_sched in ns: exec − issue
   double alone = 0;       ///< ns when it has the device to itself
   double copy = 0;        ///< ns to bring its result to another device
   double trunk = 0;       ///< ns that a transfer occupies the link that all devices share
@@ -173,6 +173,43 @@ struct DeviceStatus {
   std::uint16_t type = 0;  ///< of a pool's types of devices
   std::uint32_t sms = 0;   ///< that it has
   double degree = 0.2;     ///< MegaStation's α: the share of its SMs below which it is too busy
+  double others = 0;       ///< the share of its SMs that somebody else keeps, as far as is known
+  /// SMs that are ours.
+  std::uint32_t ours() const {
+    return std::max(1U, static_cast<std::uint32_t>(sms * (1 - others) + 0.5));
+  }
+};
+
+/// How much of a device somebody else keeps, as the times of our kernels tell: of the SM time that
+/// those that could run asked for, they got so much.
+class Pace {
+ public:
+  /// A kernel that could start at `ready`, but for those before it in its queue, has ended. `sms`:
+  /// that it takes of the device's `all` when it has them to itself, for `alone` ns.
+  void ended(Tick ready, Tick end, std::uint16_t queue, std::uint32_t sms, double alone,
+             std::uint32_t all);
+  double others() const { return others_; }
+
+ private:
+  static constexpr Tick kStep = 8 * kMicrosecond;
+  static constexpr std::int64_t kSteps = 1024;       // that are remembered
+  static constexpr Tick kLatest = 4 * kMillisecond;  // until when kernels are told of
+  static constexpr std::size_t kQueues = 1024;
+  static constexpr Tick kUsual = 10 * kMicrosecond;    // launches and gaps
+  static constexpr Tick kWindow = 400 * kMicrosecond;  // of the whole device
+  static constexpr double kHardly = 0.15;              // no chance makes it look so little
+  static constexpr double kFull = 0.75;                // chance makes it look so much
+
+  struct Step {
+    std::uint32_t asked = 0;  // SMs
+    double got = 0;           // SM·ns, by what ended then
+  };
+  std::array<Step, kSteps> steps_{};
+  std::array<Tick, kQueues> free_{};       // by queue, when the last one there ended
+  std::int64_t first_ = 0;                 // that is remembered
+  double asked_ = 0, got_ = 0;             // SM·ns, of the window
+  std::array<double, 3> shares_{1, 1, 1};  // of the last windows
+  double others_ = 0;
 };
 
 /// One place of a cell's frame ring.
@@ -229,9 +266,9 @@ class CellBoard {
     const std::size_t lots = graph_->lots().size();
     return {&left_[slot * lots], lots};
   }
-  /// Empty rows unless the cell has a profile.
-  const OnType& on(std::uint16_t opcode, std::uint16_t type) const {
-    return on_type_[std::size_t{type} * graph_->opcodes() + opcode];
+  /// An instruction's row. Only of a cell that has a profile.
+  const OnType& on(std::uint16_t instruction, std::uint16_t type) const {
+    return on_type_[type * rows_ + row_[instruction]];
   }
   bool has_profile() const { return !on_type_.empty(); }
   /// T_frame and, by step, T_symbol in ns: from the first execution to the last commit.
@@ -261,8 +298,10 @@ class CellBoard {
                   std::uint32_t done);
   /// Notes what a frame in its place asks for, and when.
   void offered(std::uint16_t slot);
-  /// For a pool of devices: by type and opcode.
-  void set_profile(std::vector<OnType> on_type, double frame_time);
+  /// For a pool of devices: rows by type, and of each instruction which row is its; without those,
+  /// its opcode's.
+  void set_profile(std::vector<OnType> on_type, double frame_time,
+                   std::vector<std::uint16_t> row = {});
   /// Adds the instruction, which has just committed, to what is known of its type of device.
   void executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type);
   /// Adds the frame, which is done, to what is known of frames and symbols.
@@ -273,7 +312,9 @@ class CellBoard {
  private:
   const Graph* graph_;
   std::vector<OpcodeInfo> opcodes_;
-  std::vector<OnType> on_type_;
+  std::vector<OnType> on_type_;     // [type][row]
+  std::vector<std::uint16_t> row_;  // [instruction]
+  std::size_t rows_ = 0;            // of a type
   Average frame_time_;
   std::vector<Average> symbol_time_;  // [step]
   std::vector<FrameStatus> frames_;
@@ -287,7 +328,7 @@ class CellBoard {
 class Scoreboard {
  public:
   Scoreboard(std::vector<CellBoard> cells, std::uint32_t devices)
-      : cells_(std::move(cells)), devices_(devices) {}
+      : cells_(std::move(cells)), devices_(devices), pace_(devices) {}
 
   std::span<const CellBoard> cells() const { return cells_; }
   const CellBoard& operator[](std::uint16_t cell) const { return cells_[cell]; }
@@ -296,12 +337,16 @@ class Scoreboard {
 
   // For the scheduler and the executors only.
   CellBoard& operator[](std::uint16_t cell) { return cells_[cell]; }
+  /// Adds an instruction, which has just committed, to what is known of its device. `queue`: see
+  /// Finished.
+  void executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue);
   DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
   FrameStatus& frame(FrameRef at) { return cells_[at.cell].frame(at.slot); }
 
  private:
   std::vector<CellBoard> cells_;
   std::vector<DeviceStatus> devices_;
+  std::vector<Pace> pace_;  // [device]
 };
 
 }  // namespace carillon::runtime

@@ -17,6 +17,7 @@ struct Work {
   Tick floor = 0;            ///< what a CTA takes however fast the device: its serial part
   std::uint64_t moved = 0;   ///< Load, Store: bytes over the host's link
   std::uint64_t output = 0;  ///< bytes of its result, which a reader on another device has to get
+  bool operator==(const Work&) const = default;
 };
 
 /// What a kernel asks of one type of device.

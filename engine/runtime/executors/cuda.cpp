@@ -390,8 +390,8 @@ Tick CudaExecutor::awaited(const Live& live, Tick now) const {
 double CudaExecutor::expected(const Live& live) const {
   const CellBoard& cell = board_[live.issue.what.cell];
   if (!cell.has_profile()) return 1;
-  const std::uint16_t opcode = cell.graph()[live.issue.what.instruction].opcode;
-  return std::max(cell.on(opcode, board_.devices()[live.device].type).time.mean(), 1.0);
+  const std::uint16_t instruction = live.issue.what.instruction;
+  return std::max(cell.on(instruction, board_.devices()[live.device].type).time.mean(), 1.0);
 }
 
 void CudaExecutor::finish(std::uint32_t id, Tick begin, Tick end, bool failed) noexcept {

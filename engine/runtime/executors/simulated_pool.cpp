@@ -237,6 +237,7 @@ void SimulatedPool::submit(std::uint32_t id, Tick now) {
   const InstanceId& what = live.issue.what;
   live.state = Live::State::Queued;
   const bool own = live.issue.stream == Issue::kFree && !live.issue.background;
+  if (!own) live.record.queue = static_cast<std::uint16_t>(queue_of(live));
   live.kernel =
       gpus_[live.device].submit(own ? Gpu::kOwn : queue_of(live), !live.issue.background,
                                 loads_[live.device][what.cell][what.instruction],

@@ -1,6 +1,8 @@
 #include "runtime/policies/pool/lroc.hpp"
 
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 namespace carillon::runtime {
 namespace {
@@ -21,11 +23,20 @@ void Lroc::prepare(const View& view) {
   by_slack_.reserve(2 * instances());
   reordered_.reserve(instances());
   over_.resize(view.board.devices().size());
+  std::size_t frames = 0;
+  for (const CellBoard& cell : view.board.cells()) {
+    first_course_.push_back(frames);
+    frames += cell.ring();
+  }
+  courses_.resize(frames);
+  links_ = Links(over_.size());
+  there_.resize(instances() * over_.size(), kNever);
 }
 
 bool Lroc::arrange(const View& view, FrameRef frame) {
   const Graph& graph = view.board[frame.cell].graph();
   const std::uint16_t any = idlest(view);
+  links_.advance(view.now);
   for (std::uint16_t i = graph.size(); i-- > 0;) {
     const InstanceId id = instance(view, frame, i);
     double after = 0;
@@ -33,16 +44,38 @@ bool Lroc::arrange(const View& view, FrameRef frame) {
       after = std::max(after, estimate(view, instance(view, frame, next)).path);
     estimate(view, id) = {after + time_on(view, id, any), false};
   }
-  bool delayed = delayed_ != 0;
-  std::uint16_t home = delayed ? any : kNowhere;
+  course(frame) = {};
+  plan_frame(view, frame);
+  return true;
+}
+
+// What of it begins within two frames' time; the rest is looked at again (line 5, Resched).
+void Lroc::plan_frame(const View& view, FrameRef frame) {
+  const Tick window = 2 * static_cast<Tick>(view.board[frame.cell].frame_time());
   for_each(view, frame, [&](const InstanceId& id) {
-    analyse(view, id, home, delayed);
+    if (planned(view, id)) return;
+    const auto sources = view.board[id.cell].graph()[id.instruction].sources;
+    const bool known = std::ranges::all_of(sources, [&](std::uint16_t source) {
+      return planned(view, instance(view, frame, source));
+    });
+    const Tick start = wanted(view, id);
+    const bool is_ready = view.board[id.cell].status(id.slot, id.instruction).state ==
+                          InstructionStatus::State::Ready;
+    if (!is_ready && (!known || start - view.now > window)) {
+      if (known) resume_ = std::min(resume_, start - window);
+      return;
+    }
+    plan_instruction(view, id, course(frame));
     if (needs_samples(view, id)) return;
     by_slack_.emplace_back(slack(view, id), id);
     std::push_heap(by_slack_.begin(), by_slack_.end(), MoreSlack{});
   });
-  delayed_ += delayed;
-  return true;
+}
+
+bool Lroc::planned(const View& view, const InstanceId& id) {
+  const InstructionStatus& status = view.board[id.cell].status(id.slot, id.instruction);
+  return plan(view, id).device != kNowhere || plan(view, id).stranded || status.chunks == 0 ||
+         status.state >= InstructionStatus::State::Committed;
 }
 
 // When it has to start, the rest of its frame's longest path being what it is.
@@ -69,57 +102,131 @@ double Lroc::lasts(const View& view, const InstanceId& id, std::uint16_t home) {
   return needs_samples(view, id) ? std::max(time, cell.symbol_time(step)) : time;
 }
 
-// Algorithm 1. `delayed`: the frame found no room.
-void Lroc::analyse(const View& view, const InstanceId& id, std::uint16_t& home, bool& delayed) {
-  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
+// Algorithm 1. A frame that finds no room joins the delayed queue with all that is left of it. That
+// is assigned as a whole, at once, to where most SMs are free: so the queue is empty again, and the
+// next frame is planned as usual, if there are SMs for it by then (§4.4).
+void Lroc::plan_instruction(const View& view, const InstanceId& id, Course& course) {
   const Tick start = wanted(view, id);
-  const Tick end = start + static_cast<Tick>(lasts(view, id, home));
-  std::uint16_t before = sources.empty() ? home : kNowhere;
-  double copy = 0;
-  for (const std::uint16_t source : sources) {
-    const InstanceId its = instance(view, id.place(), source);
-    const std::uint16_t device = plan(view, its).device;
-    if (device == kNowhere) continue;
-    if (before == kNowhere || room(view, device, start, end) > room(view, before, start, end))
-      before = device;
-    copy += copy_from(view, its, device);
-  }
-  Where where{home, Reason::Delayed};
-  if (!delayed) where = find_room(view, start, end, before, copy);
+  const Tick end = start + static_cast<Tick>(lasts(view, id, course.home));
+  Where where;
+  if (!course.delayed)
+    where = find_room(view, id, start, end, before(view, id, course, start, end));
   if (where.device == kNowhere) {
-    delayed = true;
-    where.device = home == kNowhere ? idlest(view) : home;
+    if (!course.delayed) course.home = roomiest(view, id, start, end);
+    course.delayed = true;
+    where = {course.home, Reason::Delayed, 0};
   }
   const std::uint16_t device = where.device;
-  if (home == kNowhere) home = device;
+  if (course.home == kNowhere) course.home = device;
   place(view, id, device, where.why);
+  bring(view, id, device);
+  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
   plan(view, id).stream =
       sources.empty()
           ? stream_of(view, id.place(), view.board[id.cell].graph()[id.instruction].step)
           : plan(view, instance(view, id.place(), sources[0])).stream;
-  const double time = time_on(view, id, device) + (device != before ? copy : 0);
-  expect(view, id, start, start + static_cast<Tick>(time));
-  estimate(view, id).delayed = delayed;
+  const Tick begins = std::max(start, operands(view, id, device)) + where.wait;
+  const Tick ends = sms_on(view, id, device) != 0
+                        ? begins + static_cast<Tick>(time_on(view, id, device))
+                        : transfer(view, id, device, begins);
+  expect(view, id, begins, ends);
+  estimate(view, id).delayed = course.delayed;
 }
 
-// Lines 6 to 15. `before`: where its predecessor runs; `copy`: ns to bring its operands elsewhere.
-// No device when none has room.
-Lroc::Where Lroc::find_room(const View& view, Tick start, Tick end, std::uint16_t before,
-                            double copy) const {
-  const std::uint16_t best = roomiest(view, start, end);
-  if (before != kNowhere && room(view, before, start, end) > least(view, before))
-    return {before, Reason::Full};
-  if (room(view, best, start, end) < least(view, best)) return {kNowhere, Reason::Delayed};
-  if (before == kNowhere) return {best, Reason::Idlest};
-  const std::uint32_t enough = view.board.devices()[before].sms - least(view, before);
-  const Tick wait = outlook(before).when(start, enough) - start;
-  return static_cast<double>(wait) < copy ? Where{before, Reason::Waits}
-                                          : Where{best, Reason::Fragmented};
+// Of the devices of its predecessors, that with the most room; what has none is where its frame
+// began.
+std::uint16_t Lroc::before(const View& view, const InstanceId& id, const Course& course, Tick start,
+                           Tick end) {
+  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
+  std::uint16_t found = sources.empty() ? course.home : kNowhere;
+  for (const std::uint16_t source : sources) {
+    const std::uint16_t device = plan(view, instance(view, id.place(), source)).device;
+    if (device == kNowhere) continue;
+    if (found == kNowhere || room(view, device, start, end) > room(view, found, start, end))
+      found = device;
+  }
+  return found;
+}
+
+// When its result is on that device, copied behind what links have to carry.
+Tick Lroc::brought(const View& view, const InstanceId& id, std::uint16_t device) {
+  const Plan& its = plan(view, id);
+  if (its.device == kNowhere || its.device == device) return its.end;
+  if (const Tick there = there_[index(view, id) * over_.size() + device]; there != kNever)
+    return there;
+  const double copy = copy_from(view, id, its.device);
+  const Tick start = std::max(its.end, view.now);
+  return std::max(links_.done(Links::sends(its.device), start, copy),
+                  links_.done(Links::receives(device), start, copy));
+}
+
+// When all that it reads would be on that device.
+Tick Lroc::operands(const View& view, const InstanceId& id, std::uint16_t device) {
+  Tick there = view.now;
+  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
+    there = std::max(there, brought(view, instance(view, id.place(), source), device));
+  return there;
+}
+
+// The same of all that its symbol reads of others, if it is the first of it: where that goes, the
+// rest of the symbol follows.
+Tick Lroc::symbol_operands(const View& view, const InstanceId& id, std::uint16_t device) {
+  const Graph& graph = view.board[id.cell].graph();
+  Tick there = operands(view, id, device);
+  if (!needs_samples(view, id)) return there;
+  for (std::uint16_t i = id.instruction; i < graph.size(); ++i) {
+    if (graph[i].step != graph[id.instruction].step) continue;
+    for (const std::uint16_t source : graph[i].sources)
+      if (graph[source].step != graph[i].step)
+        there = std::max(there, brought(view, instance(view, id.place(), source), device));
+  }
+  return there;
+}
+
+// What it reads is copied to its device, unless it is there.
+void Lroc::bring(const View& view, const InstanceId& id, std::uint16_t device) {
+  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources) {
+    const InstanceId its = instance(view, id.place(), source);
+    const std::uint16_t from = plan(view, its).device;
+    Tick& there = there_[index(view, its) * over_.size() + device];
+    if (from == kNowhere || from == device || there != kNever) continue;
+    const double copy = copy_from(view, its, from);
+    const Tick start = std::max(plan(view, its).end, view.now);
+    there = brought(view, its, device);
+    links_.plan(Links::sends(from), start, there, copy);
+    links_.plan(Links::receives(device), start, there, copy);
+  }
+}
+
+// It comes from the host, or goes there, over the device's link, on which copies wait for it.
+Tick Lroc::transfer(const View& view, const InstanceId& id, std::uint16_t device, Tick start) {
+  const std::size_t link = needs_samples(view, id) ? Links::receives(device) : Links::sends(device);
+  const double time = alone_on(view, id, device);
+  const Tick end = links_.done(link, start, time);
+  links_.plan(link, start, end, time);
+  return end;
+}
+
+// Lines 6 to 15. What goes to the host needs no SMs. No device when none has room. `data.copy`: how
+// much later its operands would be there.
+Lroc::Where Lroc::find_room(const View& view, const InstanceId& id, Tick start, Tick end,
+                            std::uint16_t pred) {
+  const bool goes = pred != kNowhere && sms_on(view, id, pred) == 0 && !needs_samples(view, id);
+  if (pred != kNowhere && (goes || room(view, pred, start, end) > least(view, pred)))
+    return {pred, Reason::Full, 0};
+  const std::uint16_t best = roomiest(view, id, start, end);
+  if (room(view, best, start, end) < least(view, best)) return {};
+  if (pred == kNowhere) return {best, Reason::Idlest, 0};
+  const std::uint32_t ours = view.board.devices()[pred].ours();
+  const std::uint32_t enough = ours - std::min(ours, least(view, pred));
+  const Tick wait = outlook(pred).when(start, enough) - start;
+  const Tick copy = symbol_operands(view, id, best) - symbol_operands(view, id, pred);
+  return wait < copy ? Where{pred, Reason::Waits, wait} : Where{best, Reason::Fragmented, 0};
 }
 
 std::uint32_t Lroc::room(const View& view, std::uint16_t device, Tick start, Tick end) const {
-  const std::uint32_t all = view.board.devices()[device].sms;
-  return usable(view, device) ? all - std::min(all, outlook(device).most(start, end)) : 0;
+  const std::uint32_t ours = view.board.devices()[device].ours();
+  return usable(view, device) ? ours - std::min(ours, outlook(device).most(start, end)) : 0;
 }
 
 // SMs below which a device is too busy.
@@ -129,21 +236,37 @@ std::uint32_t Lroc::least(const View& view, std::uint16_t device) {
 }
 
 // The paper's first fit looks at devices in use first (§4.3), and its structural analysis wants the
-// most free SMs, and the lowest occupancy for a new frame (§4.4): this is the latter, which
-// decides.
-std::uint16_t Lroc::roomiest(const View& view, Tick start, Tick end) const {
-  std::uint16_t best = idlest(view);
-  for (std::uint16_t d = 0; d < view.board.devices().size(); ++d)
-    if (room(view, d, start, end) > room(view, best, start, end)) best = d;
+// most free SMs (§4.4): the latter decides, and of those with as many, that to which the least has
+// to be copied.
+std::uint16_t Lroc::roomiest(const View& view, const InstanceId& id, Tick start, Tick end) {
+  std::uint16_t best = kNowhere;
+  const auto place = [&](std::uint16_t d) {
+    return std::tuple(-static_cast<std::int64_t>(room(view, d, start, end)),
+                      symbol_operands(view, id, d), load(d));
+  };
+  for (std::uint16_t d = 0; d < over_.size(); ++d)
+    if (usable(view, d) && (best == kNowhere || place(d) < place(best))) best = d;
   return best;
 }
 
 Tick Lroc::next() const {
-  return by_slack_.empty() ? kNever : by_slack_.front().first - options_.urgent;
+  const Tick urgent = by_slack_.empty() ? kNever : by_slack_.front().first - options_.urgent;
+  return std::min(urgent, resume_);
+}
+
+// Frames of which something lay beyond the window.
+void Lroc::resume(const View& view) {
+  resume_ = kNever;
+  if (idlest(view) == kNowhere) return;
+  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+    for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot)
+      if (view.board[c].frame(slot).state == FrameStatus::State::Live) plan_frame(view, {c, slot});
 }
 
 // Algorithm 2.
 void Lroc::ready(const View& view, std::span<const InstanceId> ids) {
+  const auto unplanned = [&](const InstanceId& id) { return !planned(view, id); };
+  if (view.now >= resume_ || std::ranges::any_of(ids, unplanned)) resume(view);
   urgent(view);
   reordered_.assign(ids.begin(), ids.end());
   std::erase_if(reordered_,
@@ -223,13 +346,12 @@ void Lroc::coalesce(const View& view, const InstanceId& id) {
 
 void Lroc::ended(const View& view, FrameRef frame) {
   Placement::ended(view, frame);
-  bool delayed = false;
   for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i) {
-    Estimate& mine = estimate(view, instance(view, frame, i));
-    delayed |= mine.delayed;
-    mine = {};
+    const InstanceId id = instance(view, frame, i);
+    estimate(view, id) = {};
+    std::ranges::fill(std::span(there_).subspan(index(view, id) * over_.size(), over_.size()),
+                      kNever);
   }
-  delayed_ -= delayed;
 }
 
 }  // namespace carillon::runtime

@@ -25,19 +25,27 @@ class Outlook {
     for (; first_ < step; ++first_) at(first_) = 0;
   }
 
-  /// An executor that is planned: as much of it as lies within the time looked at.
+  /// An executor that is planned: as much of it as lies within the time looked at. Of the steps in
+  /// which it begins and ends it has a part, or many short ones would add up to more than they are.
   struct Entry {
     std::int64_t first = 0, last = -1;
-    std::uint32_t sms = 0;
+    std::uint32_t sms = 0, head = 0, tail = 0;
   };
   Entry add(Tick start, Tick end, std::uint32_t sms) {
-    const Entry entry{clip(start), clip(end), sms};
-    for (std::int64_t step = entry.first; step <= entry.last; ++step) at(step) += sms;
+    Entry entry{clip(start), clip(end), sms};
+    const auto part = [&](std::int64_t step) {
+      const Tick from = std::max(start, step * kStep), to = std::min(end, (step + 1) * kStep);
+      return static_cast<std::uint32_t>(sms * std::max<Tick>(to - from, 0) / kStep);
+    };
+    entry.head = part(entry.first);
+    entry.tail = entry.last > entry.first ? part(entry.last) : 0;
+    each(entry, [&](std::int64_t step, std::uint32_t used) { at(step) += used; });
     return entry;
   }
   void remove(const Entry& entry) {
-    for (std::int64_t step = std::max(entry.first, first_); step <= entry.last; ++step)
-      at(step) -= entry.sms;
+    each(entry, [&](std::int64_t step, std::uint32_t used) {
+      if (step >= first_) at(step) -= used;
+    });
   }
 
   /// The most SMs in use at once between the two.
@@ -68,6 +76,13 @@ class Outlook {
   }
 
  private:
+  template <typename Take>
+  static void each(const Entry& entry, Take&& take) {
+    if (entry.last < entry.first) return;
+    take(entry.first, entry.head);
+    for (std::int64_t step = entry.first + 1; step < entry.last; ++step) take(step, entry.sms);
+    if (entry.last > entry.first) take(entry.last, entry.tail);
+  }
   static constexpr std::uint32_t kLeast = 10;  // of all SMs, the part that one always gets
   std::int64_t clip(Tick time) const {
     return std::clamp<std::int64_t>(time / kStep, first_, first_ + kSteps - 1);

@@ -81,55 +81,9 @@ std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16
   return static_cast<std::uint16_t>(before * streams_[frame.cell] + own);
 }
 
-InstanceId Placement::instance(const View& view, FrameRef frame, std::uint16_t instruction) {
-  const FrameStatus& status = view.board.frame(frame);
-  return {status.frame, frame.cell, frame.slot, instruction, status.generation};
-}
-
-bool Placement::needs_samples(const View& view, const InstanceId& id) {
-  return view.board[id.cell].graph()[id.instruction].sources.empty();
-}
-
-const OnType& Placement::on(const View& view, const InstanceId& id, std::uint16_t device) {
-  const CellBoard& cell = view.board[id.cell];
-  return cell.on(cell.graph()[id.instruction].opcode, view.board.devices()[device].type);
-}
-
-double Placement::time_on(const View& view, const InstanceId& id, std::uint16_t device) {
-  return on(view, id, device).time.mean();
-}
-
-double Placement::alone_on(const View& view, const InstanceId& id, std::uint16_t device) {
-  return on(view, id, device).alone;
-}
-
-double Placement::trunk_for(const View& view, const InstanceId& id, std::uint16_t device) {
-  return on(view, id, device).trunk;
-}
-
-double Placement::copy_from(const View& view, const InstanceId& id, std::uint16_t device) {
-  return on(view, id, device).copy;
-}
-
-std::uint32_t Placement::sms_on(const View& view, const InstanceId& id, std::uint16_t device) {
-  return on(view, id, device).sms;
-}
-
-Tick Placement::released(const View& view, const InstanceId& id) {
-  const Tick release = view.board[id.cell].graph()[id.instruction].release;
-  if (release == kAlways) return view.now;
-  return std::max(view.now, view.board.frame(id.place()).air_start + release);
-}
-
 std::uint32_t Placement::free_sms(const View& view, std::uint16_t device) const {
   const std::uint32_t all = view.board.devices()[device].sms;
   return all - std::min(all, used_[device]);
-}
-
-bool Placement::usable(const View& view, std::uint16_t device) {
-  const std::span<const DeviceStatus> all = view.board.devices();
-  const auto better = [](const DeviceStatus& other) { return other.up && !other.spare; };
-  return all[device].up && (!all[device].spare || std::none_of(all.begin(), all.end(), better));
 }
 
 std::uint16_t Placement::idlest(const View& view) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/policies/pool/costs.hpp"
 #include "runtime/policies/pool/outlook.hpp"
 #include "runtime/policy.hpp"
 
@@ -30,7 +31,6 @@ class Placement : public Policy {
   std::uint32_t used_sms(std::uint16_t device) const { return used_[device]; }
 
  protected:
-  static constexpr std::uint16_t kNowhere = 0xffff;
   struct Plan {
     std::uint16_t device = kNowhere;
     std::uint16_t stream = 0;
@@ -88,28 +88,13 @@ class Placement : public Policy {
   /// Counts it among what its device has to do between the two.
   void expect(const View& view, const InstanceId& id, Tick start, Tick end);
   const Outlook& outlook(std::uint16_t device) const { return outlook_[device]; }
-  /// When an instruction may start for its own sake, whatever it reads.
-  static Tick released(const View& view, const InstanceId& id);
-  /// ns to bring its result from that device to another.
-  static double copy_from(const View& view, const InstanceId& id, std::uint16_t device);
+  std::span<const Outlook> outlooks() const { return outlook_; }
   /// Has it issued, after what was enqueued before; false when it has no device or was enqueued
   /// already. One that is not ready goes behind all that it waits for: otherwise streams could wait
   /// for each other.
   bool enqueue(const View& view, const InstanceId& id, Reason why);
-  static InstanceId instance(const View& view, FrameRef frame, std::uint16_t instruction);
-  static bool needs_samples(const View& view, const InstanceId& id);
-  /// ns on that device, as far as it is known.
-  static double time_on(const View& view, const InstanceId& id, std::uint16_t device);
-  /// ns when it has that device to itself.
-  static double alone_on(const View& view, const InstanceId& id, std::uint16_t device);
-  /// ns that its transfer to or from that device occupies the link that all devices share.
-  static double trunk_for(const View& view, const InstanceId& id, std::uint16_t device);
-  /// SMs that an instance occupies on that device when it has it to itself.
-  static std::uint32_t sms_on(const View& view, const InstanceId& id, std::uint16_t device);
   /// SMs of a device that nothing issued occupies.
   std::uint32_t free_sms(const View& view, std::uint16_t device) const;
-  /// Whether something new may be placed there.
-  static bool usable(const View& view, std::uint16_t device);
   /// Of those that are usable, the one with the least to do; kNowhere when none is.
   std::uint16_t idlest(const View& view) const;
   /// Visits the frame's instances that are not committed or missed.
@@ -135,7 +120,6 @@ class Placement : public Policy {
   }
 
  private:
-  static const OnType& on(const View& view, const InstanceId& id, std::uint16_t device);
   bool may_wait(const View& view, const InstanceId& id);
   void strand(Plan& plan);
   void settle(Plan& plan);
