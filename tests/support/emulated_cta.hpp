@@ -88,6 +88,35 @@ class EmulatedCta {
   void each_warp(F&& f) {
     each(threads() / phy::simt::kWarp, f);
   }
+  // A team does all of its phase before the next begins: on a GPU only its own threads wait for
+  // each other.
+  template <std::uint32_t kTeam>
+  class Team {
+   public:
+    Team(std::uint32_t first, Order order) : first_(first), order_(order) {}
+    std::uint32_t first() const { return first_; }
+    template <typename Part, typename Read, typename Write>
+    void together(Read&& read, Write&& write) const {
+      Part parts[kTeam];
+      for_each([&](std::uint32_t i) { read(first_ + i, parts[i]); });
+      auto common = parts[0].common;
+      for (std::uint32_t i = 1; i < kTeam; ++i) common.merge(parts[i].common);
+      for (Part& part : parts) part.common = common;
+      for_each([&](std::uint32_t i) { write(first_ + i, parts[i]); });
+    }
+
+   private:
+    template <typename F>
+    void for_each(F&& f) const {
+      for (std::uint32_t i = 0; i < kTeam; ++i) f(order_ == Order::Rising ? i : kTeam - 1 - i);
+    }
+    std::uint32_t first_;
+    Order order_;
+  };
+  template <std::uint32_t kTeam, typename F>
+  void each_team(F&& f) {
+    each(threads() / kTeam, [&](std::uint32_t team) { f(Team<kTeam>(team * kTeam, order_)); });
+  }
   template <typename T>
   static void add(T* to, T value) {
     std::atomic_ref<T>(*to).fetch_add(value, std::memory_order_relaxed);

@@ -67,10 +67,47 @@ class Cta {
     f(threadIdx.x / kWarp);
     __syncthreads();
   }
+  template <std::uint32_t kTeam, typename F>
+  __device__ void each_team(F&& f) const {
+    f(Team<kTeam>());
+    __syncthreads();
+  }
   template <typename T>
   __device__ static void add(T* to, T value) {
     atomicAdd(to, value);
   }
+
+  /// Neighbouring lanes of a warp.
+  template <std::uint32_t kTeam>
+  class Team {
+   public:
+    static_assert(kTeam <= kWarp && (kTeam & (kTeam - 1)) == 0);
+    __device__ std::uint32_t first() const { return threadIdx.x & ~(kTeam - 1); }
+    template <typename Part, typename Read, typename Write>
+    __device__ void together(Read&& read, Write&& write) const {
+      Part part;
+      read(threadIdx.x, part);
+#pragma unroll
+      for (std::uint32_t apart = 1; apart < kTeam; apart *= 2)
+        part.common.merge(of_lane(part.common, apart));
+      write(threadIdx.x, part);
+    }
+
+   private:
+    /// What the lane has whose number differs in these bits.
+    template <typename T>
+    __device__ static T of_lane(const T& mine, std::uint32_t bits) {
+      static_assert(sizeof(T) % 4 == 0);
+      constexpr std::uint32_t kWords = sizeof(T) / 4;
+      std::uint32_t words[kWords];
+      T other;
+      memcpy(words, &mine, sizeof mine);
+#pragma unroll
+      for (std::uint32_t& word : words) word = __shfl_xor_sync(~0U, word, bits);
+      memcpy(&other, words, sizeof other);
+      return other;
+    }
+  };
 
   /// Of a warp: kDown × kAcross products next to each other. A row of A's blocks meets a row of
   /// B's, and each is loaded once: 2 × 2 of them read half as much as four of Product.

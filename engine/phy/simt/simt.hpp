@@ -14,6 +14,12 @@
 //   each_thread(f)           a phase: f(thread), once for each
 //   each_warp(f)             a phase: f(warp), all of a warp's threads together; only what is said
 //                            to be of a warp may be called there
+//   each_team<K>(f)          a phase: f(team), once for each team of K neighbouring threads, K = 1,
+//                            2 or 4. In team.together<Part>(read, write) each of its threads does
+//                            read(thread, part), then the team's parts merge what they have in
+//                            `common`, then each thread does write(thread, part). Only a team's
+//                            threads wait for each other there. A warp's teams have to come by the
+//                            same calls of together()
 //   Own<T>                   a variable that each thread has for itself: own[thread]
 //   add(to, value)           atomic addition, whose old value nobody sees
 //   Product                  a warp's 16×16 half-precision product with single-precision sums
