@@ -45,13 +45,17 @@ CARILLON_BOTH constexpr std::uint32_t record_words(std::uint32_t degree) {
   return degree <= 3 ? 2 : flag_word(2 * degree - 1) + 1;
 }
 
-/// The bits of a word of a record that are signs.
-CARILLON_BOTH constexpr std::uint32_t sign_bits(std::uint32_t degree, std::uint32_t word) {
-  std::uint32_t bits = 0;
-  for (std::uint32_t j = 0; j < degree; ++j)
-    if (flag_word(sign_flag(j)) == word) bits |= kByteOnes << flag_bit(sign_flag(j));
-  return bits;
-}
+/// The bits of a record that are signs. A variable of this type has to be constexpr: what a loop
+/// over edges would compute otherwise takes a GPU longer than the row does.
+template <std::uint32_t kDegree>
+struct SignBits {
+  std::uint32_t word[record_words(kDegree)] = {};
+
+  CARILLON_BOTH constexpr SignBits() {
+    for (std::uint32_t j = 0; j < kDegree; ++j)
+      word[flag_word(sign_flag(j))] |= kByteOnes << flag_bit(sign_flag(j));
+  }
+};
 
 // --- Bytes
 
@@ -352,9 +356,10 @@ class Decoder {
       sum = choose(simt::sign_bytes(sum & ~parity), kByteRests, sum);
       word_at(found[j].at) = simt::rotate_left(sum ^ odd ^ sign[j], found[j].turn);
     }
+    constexpr SignBits<kDegree> signs;
     CARILLON_UNROLL
     for (std::uint32_t i = 0; i < kWords; ++i)
-      messages[i * task_.shape.threads] = record[i] ^ (~parity & sign_bits(kDegree, i));
+      messages[i * task_.shape.threads] = record[i] ^ (~parity & signs.word[i]);
   }
 
   CARILLON_GPU static std::uint32_t flag(const std::uint32_t* record, std::uint32_t which) {
