@@ -19,7 +19,7 @@ using carillon::cuda::Stream;
 
 /// Where a thread finds the word of an edge: its own place, `start` bytes on, back a column's words
 /// if its place is at a limit or past it; and by how many bits the word is turned.
-struct DecodeEdge {
+struct alignas(8) DecodeEdge {  // one load
   std::uint32_t start;
   std::uint32_t limit_and_turn;  ///< in the upper and the lower half
 };
@@ -27,14 +27,28 @@ struct DecodeEdge {
 struct DecodeRow {
   std::uint16_t first;   ///< edge
   std::uint16_t record;  ///< words of a thread before those of this row's messages
-  std::uint16_t degree;  ///< without the extension column
+  std::uint8_t degree;   ///< without the extension column
+  std::uint8_t step;     ///< of an iteration: a row has no column in common with its step's others
 };
 
-/// How threads share the work; see cuda.inl.
+/// How many threads a word of a row gets, and how many rows are worked on at once. More threads
+/// finish sooner where there are fewer code blocks than a device can work on; each adds work of its
+/// own, so that many blocks are sooner done by fewer.
+struct DecodeForm {
+  std::uint32_t team = 0;    ///< threads that divide a row's edges: 1, 2, 4; 0: by what there is
+  std::uint32_t squads = 1;  ///< rows at once: 1, or 2
+};
+/// From the fewest threads to the most; docs/internals/gpu-decoder.md says why no others.
+inline constexpr DecodeForm kDecodeForms[] = {{1, 1}, {1, 2}, {2, 2}, {4, 2}};
+
+/// How threads share the work; see cuda_layout.inl.
 struct DecodeShape {
   std::uint32_t blocks;  ///< code blocks in a word: 1 (four of its lanes), or 4 (one lane of each)
   std::uint32_t words;   ///< of a column: Z / 4 or Z
-  std::uint32_t groups;  ///< of `words` threads in a thread block
+  std::uint32_t groups;  ///< of `words` teams in a squad
+  std::uint32_t team;    ///< threads
+  std::uint32_t squads;  ///< in a thread block
+  std::uint32_t squad_threads;  ///< whole warps
   std::uint32_t threads;
 };
 
@@ -66,15 +80,17 @@ struct DecodeTask {
   std::uint32_t max_iterations;
   std::uint32_t tolerated;  ///< failing core checks with which the CRC is still tried
   DecodeShape shape;
-  std::uint32_t records;  ///< words of messages of a thread
-  CrcChunks crc;          ///< of one code block; width 0: none
+  std::uint32_t records;     ///< words of messages of a thread
+  std::uint32_t edge_count;  ///< up to row_end
+  CrcChunks crc;             ///< of one code block; width 0: none
   DecodeRow rows[kMaxRows];
   DecodeEdge edges[kMaxEdges];
 };
 static_assert(sizeof(DecodeTask) <= 4096, "what every driver takes as a kernel's parameters");
 
-/// `count` at least 1.
-DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count);
+/// `count` at least 1. A form that does not fit is reduced to one that does.
+DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count,
+                       DecodeForm form = {});
 
 /// What an encoder knows of its code.
 struct EncodeTable {

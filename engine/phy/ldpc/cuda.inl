@@ -4,14 +4,19 @@
 // four 8-bit lanes share a word. No GPU from sm_80 on adds or compares bytes by one instruction;
 // but messages stay within ±28, and in ones' complement relative to its own sign a value with 7
 // bits plus a message never carries into the next byte: plain additions, and one permutation
-// (sign_bytes) for each decision. By sm_90's machine code an edge of four checks is 52
-// instructions, of which 34 need the integer unit, and a row 60 more; pairs in 16 bits would need
-// about 40 for two, and Hopper's instructions for these are emulated elsewhere.
+// (sign_bytes) for each decision. By sm_90's machine code an edge of four checks is 48
+// instructions, of which 34 need the integer unit, and a row some 90 more; pairs in 16 bits would
+// need about 40 for two, and Hopper's instructions for these are emulated elsewhere.
 //
 // A word's lanes are bits w, w + Z/4, w + 2Z/4, w + 3Z/4 of a column: rotated by any shift they are
 // another word with its bytes rotated. So nothing is ever unaligned, a row touches each word of a
-// column once, and it can be updated in place: one barrier for each row. Where four does not divide
-// Z, four code blocks share a word. Small blocks share a thread block.
+// column once, and it can be updated in place. A barrier ends a step, which is the rows one after
+// the other that have no column in common: 32 steps for 46 rows, 28 for 42 of base graph 2. Where
+// four does not divide Z, four code blocks share a word. Small blocks share a thread block.
+//
+// Where there are too few code blocks for a device, a word gets more threads (DecodeForm): two
+// squads work on two rows of a step, and teams divide a row's edges.
+// docs/internals/gpu-decoder.md compares them.
 //
 // Posteriors and messages stay in shared memory, which limits how many threads an SM holds: of a
 // row's messages only two magnitudes are kept, and of each edge which one it is and its sign, as
@@ -19,116 +24,13 @@
 #pragma once
 
 #include "phy/crc/cuda.inl"
-#include "phy/ldpc/cuda.hpp"
+#include "phy/ldpc/cuda_layout.inl"
 
 namespace carillon::phy::cuda {
 
-inline constexpr std::uint32_t kByteOnes = 0x01010101, kByteSigns = 0x80808080,
-                               kByteRests = 0x7f7f7f7f;
-inline constexpr std::uint32_t kMessageOffset = 2, kMessageClip = 30;  // as in row.inl
-inline constexpr std::uint32_t kDecodeThreads = 192;                   // at most
 inline constexpr std::uint32_t kMayFail = 3;  // extension checks, as in decode.inl
 
-// --- A row's messages: words 0 and 1 have the two magnitudes, 5 bits a lane. Flags fill up the
-// rest of these bytes and then further words.
-
-CARILLON_BOTH constexpr std::uint32_t flag_word(std::uint32_t flag) {
-  return flag < 6 ? flag / 3 : 2 + (flag - 6) / 8;
-}
-CARILLON_BOTH constexpr std::uint32_t flag_bit(std::uint32_t flag) {
-  return flag < 6 ? 5 + flag % 3 : (flag - 6) % 8;
-}
-CARILLON_BOTH constexpr std::uint32_t sign_flag(std::uint32_t edge) { return 2 * edge; }
-CARILLON_BOTH constexpr std::uint32_t least_flag(std::uint32_t edge) { return 2 * edge + 1; }
-
-CARILLON_BOTH constexpr std::uint32_t record_words(std::uint32_t degree) {
-  return degree <= 3 ? 2 : flag_word(2 * degree - 1) + 1;
-}
-
-/// The bits of a record that are signs. A variable of this type has to be constexpr: what a loop
-/// over edges would compute otherwise takes a GPU longer than the row does.
-template <std::uint32_t kDegree>
-struct SignBits {
-  std::uint32_t word[record_words(kDegree)] = {};
-
-  CARILLON_BOTH constexpr SignBits() {
-    for (std::uint32_t j = 0; j < kDegree; ++j)
-      word[flag_word(sign_flag(j))] |= kByteOnes << flag_bit(sign_flag(j));
-  }
-};
-
-// --- Bytes
-
-CARILLON_GPU inline std::uint32_t choose(std::uint32_t mask, std::uint32_t yes, std::uint32_t no) {
-  return (mask & yes) | (~mask & no);
-}
-
-/// value & ~bits, by a subtraction: compilers would repeat the mask wherever the result is used.
-CARILLON_GPU inline std::uint32_t without(std::uint32_t value, std::uint32_t bits) {
-  return value - simt::opaque(value & bits);
-}
-
-/// Of bytes a < 128 with their highest bit set and b <= 128: max(a - b, 0).
-CARILLON_GPU inline std::uint32_t excess(std::uint32_t a_marked, std::uint32_t b) {
-  const std::uint32_t difference = a_marked - b;
-  return difference & simt::sign_bytes(difference) & kByteRests;
-}
-
-/// The two least of the magnitudes seen, at most kMessageClip; highest bits set.
-struct TwoLeast {
-  std::uint32_t least = kByteSigns | kMessageClip * kByteOnes;
-  std::uint32_t second = kByteSigns | kMessageClip * kByteOnes;
-
-  CARILLON_GPU void include(std::uint32_t magnitude) {
-    const std::uint32_t over = excess(least, magnitude);
-    least -= over;
-    second -= excess(second, magnitude + over);
-  }
-};
-
-/// What a thread keeps: its word's four lanes.
-struct DecodeThread {
-  const std::int8_t* soft[4];  // of each lane, at place 0 of column 2
-  std::uint32_t word, base;    // of the column; bytes from the first column
-  std::uint32_t reach;         // to compare with DecodeEdge's limit, whatever its turn
-  std::uint32_t core_failed, extension_failed;  // checks of each lane in this iteration
-  std::uint32_t active;
-};
-
-/// A code block in shared memory.
-struct DecodeState {
-  std::uint32_t running, ripe, core_failed, extension_failed, broken;
-};
-
-/// Of all threads, after columns and messages.
-struct DecodeShared {
-  std::uint32_t running, ripe, rows;  // counts
-  std::uint32_t received[kMaxRows];   // whether anything was, of a row's own column
-  std::uint32_t row[kMaxRows];        // that are worked on, after the core's
-};
-
-CARILLON_BOTH constexpr std::uint32_t column_words(const DecodeShape& shape) {
-  return shape.groups * shape.words;
-}
-CARILLON_BOTH constexpr std::uint32_t decode_columns_bytes(const DecodeTask& task) {
-  return (task.info_columns + kCoreRows) * column_words(task.shape) * 4;
-}
-CARILLON_BOTH constexpr std::uint32_t decode_shared_at(const DecodeTask& task) {
-  const std::uint32_t sums =
-      task.crc.width == 0 ? 0 : task.shape.groups * task.shape.blocks * task.crc.chunks;
-  return decode_columns_bytes(task) + (task.records * task.shape.threads + sums) * 4;
-}
-CARILLON_BOTH constexpr std::uint32_t decode_shared_bytes(const DecodeTask& task) {
-  return decode_shared_at(task) + static_cast<std::uint32_t>(sizeof(DecodeShared)) +
-         task.shape.groups * task.shape.blocks * static_cast<std::uint32_t>(sizeof(DecodeState));
-}
-
-/// LLRs of a block.
-CARILLON_BOTH constexpr std::uint32_t code_length(const DecodeTask& task) {
-  return (task.base_graph == 1 ? 66U : 50U) * task.lifting;
-}
-
-template <typename Cta>
+template <typename Cta, std::uint32_t kTeam>
 class Decoder {
  public:
   CARILLON_GPU Decoder(Cta& cta, const DecodeTask& task)
@@ -139,6 +41,7 @@ class Decoder {
         all_(cta.template shared<DecodeShared>(decode_shared_at(task))),
         states_(cta.template shared<DecodeState>(decode_shared_at(task) +
                                                  std::uint32_t{sizeof(DecodeShared)})),
+        edges_(cta.template shared<DecodeEdge>(decode_edges_at(task))),
         blocks_(task.shape.groups * task.shape.blocks),
         wrap_(task.shape.words * 4),
         step_(task.shape.blocks == 1 ? 8 : 0),
@@ -151,15 +54,15 @@ class Decoder {
     for (std::uint32_t iteration = 1; all_->running != 0; ++iteration) {
       const bool first = iteration == 1;
       if constexpr (kGraph == 1) {
-        for (std::uint32_t r = 0; r < kCoreRows; ++r) update<19, false>(r, first);
+        for (std::uint32_t r = 0; r < kCoreRows; ++r) core<19>(r, first);
       } else {
-        update<8, false>(0, first);
-        update<10, false>(1, first);
-        update<8, false>(2, first);
-        update<10, false>(3, first);
+        core<8>(0, first);
+        core<10>(1, first);
+        core<8>(2, first);
+        core<10>(3, first);
       }
-      const std::uint32_t rows = all_->rows;
-      for (std::uint32_t i = 0; i < rows; ++i) extension<kGraph>(all_->row[i], first);
+      const std::uint32_t steps = all_->steps;
+      for (std::uint32_t s = 0; s < steps; ++s) extensions<kGraph>(s, first);
       end_iteration(iteration);
     }
     if (task_.judged != nullptr) conclude();
@@ -195,20 +98,27 @@ class Decoder {
     const DecodeShape& shape = task_.shape;
     cta_.each_thread([&](std::uint32_t thread) {
       DecodeThread& own = threads_[thread];
-      const std::uint32_t group = thread / shape.words;
-      own.word = thread % shape.words;
-      own.base = thread * 4;
+      own.squad = thread / shape.squad_threads;
+      own.record = thread % shape.squad_threads;
+      own.member = own.record % kTeam;
+      const std::uint32_t place = own.record / kTeam;
+      own.group = place / shape.words;
+      own.word = place % shape.words;
+      own.base = place * 4;
       own.reach = own.word << 16 | 0xffff;
       own.core_failed = own.extension_failed = 0;
-      own.active = group < shape.groups && block_of(group * shape.blocks) < task_.count ? 1 : 0;
+      own.active =
+          own.group < shape.groups && block_of(own.group * shape.blocks) < task_.count ? 1 : 0;
       CARILLON_UNROLL
       for (std::uint32_t k = 0; k < 4; ++k) {
         const bool shared = shape.blocks == 4;
-        own.soft[k] = soft_of(block_of(shared ? group * 4 + k : group)) + own.word +
+        own.soft[k] = soft_of(block_of(shared ? own.group * 4 + k : own.group)) + own.word +
                       (shared ? 0 : k * shape.words);
       }
       if (own.active != 0) load(own);
     });
+    if constexpr (kTeam > 1)
+      cta_.each(task_.edge_count, [&](std::uint32_t e) { edges_[e] = task_.edges[e]; });
     cta_.each(kMaxRows, [&](std::uint32_t r) { all_->received[r] = 0; });
     cta_.each(blocks_, [&](std::uint32_t b) {
       states_[b] = {block_of(b) < task_.count ? 1U : 0U, 0, 0, 0, 0};
@@ -218,7 +128,7 @@ class Decoder {
   /// The core's columns: the first two were never sent, fillers are certain.
   CARILLON_GPU void load(DecodeThread& own) {
     const std::uint32_t stride = column_words(task_.shape) * 4;
-    for (std::uint32_t c = 0; c < task_.info_columns + kCoreRows; ++c) {
+    for (std::uint32_t c = sharer(own); c < task_.info_columns + kCoreRows; c += sharers()) {
       std::uint32_t word = c < 2 ? 0 : received(own, c - 2);
       const std::uint32_t least = word ^ kByteSigns;  // 0 where a byte is -128, which becomes -127
       word += ~(((least & kByteRests) + kByteRests) | least) >> 7 & kByteOnes;
@@ -238,36 +148,87 @@ class Decoder {
     cta_.each_thread([&](std::uint32_t thread) {
       const DecodeThread& own = threads_[thread];
       if (own.active == 0) return;
-      for (std::uint32_t r = kCoreRows; r < task_.row_end; ++r)
+      for (std::uint32_t r = kCoreRows + sharer(own); r < task_.row_end; r += sharers())
         if (received(own, task_.info_columns + r - 2) != 0) cta_.add(&all_->received[r], 1U);
     });
     cta_.each(1, [&](std::uint32_t) {
-      all_->rows = 0;
-      for (std::uint32_t r = kCoreRows; r < task_.row_end; ++r)
-        if (all_->received[r] != 0) all_->row[all_->rows++] = r;
+      std::uint32_t rows = 0, steps = 0, step = ~0U;
+      for (std::uint32_t r = kCoreRows; r < task_.row_end; ++r) {
+        if (all_->received[r] == 0) continue;
+        if (task_.rows[r].step != step) all_->step[steps++] = rows;
+        step = task_.rows[r].step;
+        all_->row[rows++] = r;
+      }
+      all_->step[steps] = rows;
+      all_->steps = steps;
       all_->ripe = 0;
       all_->running = 0;
       for (std::uint32_t b = 0; b < blocks_; ++b) all_->running += states_[b].running;
     });
   }
 
+  /// Which of the threads that have a word it is, and how many these are.
+  CARILLON_GPU std::uint32_t sharer(const DecodeThread& own) const {
+    return own.squad * kTeam + own.member;
+  }
+  CARILLON_GPU std::uint32_t sharers() const { return task_.shape.squads * kTeam; }
+
+  template <std::uint32_t kDegree>
+  CARILLON_GPU void core(std::uint32_t r, bool first) {
+    cta_.template each_team<kTeam>([&](const auto& team) {
+      if (threads_[team.first()].squad == 0)
+        update<simt::divide_up(kDegree, kTeam), false>(team, r, first);
+    });
+  }
+
+  /// The rows of a step, which have no column in common, each by one squad.
   template <std::uint32_t kGraph>
-  CARILLON_GPU void extension(std::uint32_t r, bool first) {
-    switch (task_.rows[r].degree) {
-      case 2: return update<2, true>(r, first);
-      case 3: return update<3, true>(r, first);
-      case 4: return update<4, true>(r, first);
-      case 5: return update<5, true>(r, first);
-      default: break;
+  CARILLON_GPU void extensions(std::uint32_t step, bool first) {
+    cta_.template each_team<kTeam>([&](const auto& team) {
+      const std::uint32_t end = all_->step[step + 1];
+      std::uint32_t i = all_->step[step] + threads_[team.first()].squad;
+      for (; i < end; i += task_.shape.squads) extension<kGraph>(team, all_->row[i], first);
+    });
+  }
+
+  template <std::uint32_t kGraph, typename Team>
+  CARILLON_GPU void extension(const Team& team, std::uint32_t r, bool first) {
+    switch (simt::divide_up(task_.rows[r].degree, kTeam)) {
+      case 1: return extension<kGraph, 1>(team, r, first);
+      case 2: return extension<kGraph, 2>(team, r, first);
+      case 3: return extension<kGraph, 3>(team, r, first);
+      case 4: return extension<kGraph, 4>(team, r, first);
+      case 5: return extension<kGraph, 5>(team, r, first);
+      case 6: return extension<kGraph, 6>(team, r, first);
+      case 7: return extension<kGraph, 7>(team, r, first);
+      case 8: return extension<kGraph, 8>(team, r, first);
+      default: return extension<kGraph, 9>(team, r, first);
     }
-    if constexpr (kGraph == 1) {
-      switch (task_.rows[r].degree) {
-        case 6: return update<6, true>(r, first);
-        case 7: return update<7, true>(r, first);
-        case 8: return update<8, true>(r, first);
-        default: return update<9, true>(r, first);
-      }
-    }
+  }
+  /// Nothing where no row leaves a thread so many edges: they are 2 to 9, or 2 to 5.
+  template <std::uint32_t kGraph, std::uint32_t kEdges, typename Team>
+  CARILLON_GPU void extension(const Team& team, std::uint32_t r, bool first) {
+    constexpr std::uint32_t kLeast = simt::divide_up(2, kTeam);
+    constexpr std::uint32_t kMost = simt::divide_up(kGraph == 1 ? 9 : 5, kTeam);
+    if constexpr (kLeast <= kEdges && kEdges <= kMost) update<kEdges, true>(team, r, first);
+  }
+
+  /// A row by a team, whose thread m has the edges m, m + kTeam, m + 2 kTeam, …: kEdges of them, or
+  /// one less.
+  template <std::uint32_t kEdges, bool kExtension, typename Team>
+  CARILLON_GPU void update(const Team& team, std::uint32_t r, bool first) {
+    using Part = RowPart<kEdges>;
+    const DecodeRow& row = task_.rows[r];
+    if (kTeam == 1 && threads_[team.first()].active == 0) return;
+    team.template together<Part>(
+        [&](std::uint32_t thread, Part& part) {
+          const DecodeThread& own = threads_[thread];
+          part.last = kExtension ? received(own, task_.info_columns + r - 2) : 0;
+          read(row, own, first, part);
+        },
+        [&](std::uint32_t thread, Part& part) {
+          write<kExtension>(row, threads_[thread], first, part);
+        });
   }
 
   struct Found {
@@ -277,38 +238,46 @@ class Decoder {
     const bool back = own.reach >= edge.limit_and_turn;
     return {own.base + edge.start - (back ? wrap_ : 0), edge.limit_and_turn + (back ? step_ : 0)};
   }
+  CARILLON_GPU std::uint32_t* record_of(const DecodeRow& row, const DecodeThread& own) const {
+    return messages_ + row.record * task_.shape.squad_threads + own.record;
+  }
 
-  template <std::uint32_t kDegree, bool kExtension>
-  CARILLON_GPU void update(std::uint32_t r, bool first) {
-    cta_.each_thread([&](std::uint32_t thread) {
-      DecodeThread& own = threads_[thread];
-      if (own.active == 0) return;
-      update<kDegree, kExtension>(task_.rows[r], own, first, messages_ + thread,
-                                  kExtension ? received(own, task_.info_columns + r - 2) : 0);
-    });
+  /// The edge of the row that is a thread's `j`th, and whether the row has it.
+  CARILLON_GPU static std::uint32_t edge_of(const DecodeThread& own, std::uint32_t j) {
+    return kTeam == 1 ? j : j * kTeam + own.member;
+  }
+  template <std::uint32_t kEdges>
+  CARILLON_GPU static bool has(const DecodeRow& row, const DecodeThread& own, std::uint32_t j) {
+    return kTeam == 1 || j + 1 < kEdges || edge_of(own, j) < row.degree;
+  }
+  /// Whether a thread may touch an edge's word. Where teams exchange what they know, all threads of
+  /// a warp come along, also those that have nothing to do.
+  template <std::uint32_t kEdges>
+  CARILLON_GPU static bool may_touch(const DecodeRow& row, const DecodeThread& own,
+                                     std::uint32_t j) {
+    return kTeam == 1 || (own.active != 0 && has<kEdges>(row, own, j));
   }
 
   // With x and the mask s of the sign in place of a value: v = x ^ s, |v| = x + (s & 1).
-  template <std::uint32_t kDegree, bool kExtension>
-  CARILLON_GPU void update(const DecodeRow& row, DecodeThread& own, bool first,
-                           std::uint32_t* messages, std::uint32_t last) {
-    constexpr std::uint32_t kWords = record_words(kDegree);
-    messages += row.record * task_.shape.threads;
+  template <std::uint32_t kEdges>
+  CARILLON_GPU void read(const DecodeRow& row, const DecodeThread& own, bool first,
+                         RowPart<kEdges>& part) const {
+    constexpr std::uint32_t kWords = record_words(kEdges);
+    const DecodeEdge* const edges = (kTeam == 1 ? task_.edges : edges_) + row.first;
+    const std::uint32_t* const messages = record_of(row, own);
     std::uint32_t record[kWords];
     CARILLON_UNROLL
     for (std::uint32_t i = 0; i < kWords; ++i)
-      record[i] = first ? 0 : messages[i * task_.shape.threads];
+      record[i] = first ? 0 : messages[i * task_.shape.squad_threads];
     const std::uint32_t old_low = without(record[0], 0xe0 * kByteOnes),
                         old_high = without(record[1], 0xe0 * kByteOnes);
-
-    std::uint32_t x[kDegree], sign[kDegree];
-    Found found[kDegree];
-    TwoLeast two;
-    std::uint32_t parity = 0;
     CARILLON_UNROLL
-    for (std::uint32_t j = 0; j < kDegree; ++j) {
-      found[j] = find(own, task_.edges[row.first + j]);
-      const std::uint32_t value = simt::rotate_right(word_at(found[j].at), found[j].turn);
+    for (std::uint32_t j = 0; j < kEdges; ++j) {
+      const Found found = find(own, edges[edge_of(own, j)]);
+      part.at[j] = found.at;
+      part.turn[j] = found.turn;
+      const std::uint32_t word = may_touch<kEdges>(row, own, j) ? word_at(found.at) : 0;
+      const std::uint32_t value = simt::rotate_right(word, found.turn);
       // What the row said last is taken out: minus it is `strength`, negative by `minus`.
       const std::uint32_t minus = flag(record, sign_flag(j));
       const std::uint32_t strength = choose(flag(record, least_flag(j)), old_high, old_low);
@@ -316,19 +285,26 @@ class Decoder {
       const std::uint32_t sum = (turned & kByteRests) + strength;
       const std::uint32_t negative = simt::sign_bytes(turned & ~sum);
       const std::uint32_t over = simt::sign_bytes(sum & ~turned);
-      x[j] = ((sum ^ negative) | over) & kByteRests;
-      sign[j] = negative ^ minus;
-      parity ^= sign[j];
-      two.include(x[j] + (sign[j] & kByteOnes));
+      // Where there is no edge: what changes neither minima nor parity.
+      const bool is_edge = has<kEdges>(row, own, j);
+      part.x[j] = is_edge ? ((sum ^ negative) | over) & kByteRests : kByteRests;
+      part.sign[j] = is_edge ? negative ^ minus : 0;
+      part.common.include(part.sign[j], part.x[j] + (part.sign[j] & kByteOnes));
     }
+  }
 
+  template <bool kExtension, std::uint32_t kEdges>
+  CARILLON_GPU void write(const DecodeRow& row, DecodeThread& own, bool first,
+                          const RowPart<kEdges>& part) const {
+    TwoLeast two = part.common.two;
+    std::uint32_t parity = part.common.parity;
     // Core checks that know all their columns but in the first iteration, as in row.inl.
     const std::uint32_t known = first && !kExtension ? two.least - kByteOnes : kByteSigns;
     std::uint32_t failed = parity;
     if constexpr (kExtension) {
       // The column itself goes with the stronger side, as in row.inl.
-      const std::uint32_t negative = simt::sign_bytes(last);
-      const std::uint32_t magnitude = (last ^ negative) + (negative & kByteOnes);
+      const std::uint32_t negative = simt::sign_bytes(part.last);
+      const std::uint32_t magnitude = (part.last ^ negative) + (negative & kByteOnes);
       const std::uint32_t strength =
           kMessageClip * kByteOnes - excess(kByteSigns | kMessageClip * kByteOnes, magnitude);
       parity ^= negative;
@@ -336,30 +312,37 @@ class Decoder {
       two.include(strength);
     }
     (kExtension ? own.extension_failed : own.core_failed) += (failed & known) >> 7 & kByteOnes;
+    answer(row, own, part, two, parity);
+  }
+
+  /// What the row says to a thread's edges, and the record of it.
+  template <std::uint32_t kEdges>
+  CARILLON_GPU void answer(const DecodeRow& row, const DecodeThread& own,
+                           const RowPart<kEdges>& part, const TwoLeast& two,
+                           std::uint32_t parity) const {
+    constexpr std::uint32_t kWords = record_words(kEdges);
     const std::uint32_t low = excess(two.least, kMessageOffset * kByteOnes);
     const std::uint32_t high = excess(two.second, kMessageOffset * kByteOnes);
-
-    record[0] = low;
-    record[1] = high;
-    CARILLON_UNROLL
-    for (std::uint32_t i = 2; i < kWords; ++i) record[i] = 0;
+    std::uint32_t record[kWords] = {low, high};
     const std::uint32_t odd = without(parity, kByteSigns);
     CARILLON_UNROLL
-    for (std::uint32_t j = 0; j < kDegree; ++j) {
-      const std::uint32_t is_least = simt::sign_bytes(two.least - (x[j] + (sign[j] & kByteOnes)));
-      record[flag_word(sign_flag(j))] +=
-          simt::opaque(sign[j] & kByteOnes << flag_bit(sign_flag(j)));
+    for (std::uint32_t j = 0; j < kEdges; ++j) {
+      const std::uint32_t x = part.x[j], sign = part.sign[j];
+      const std::uint32_t is_least = simt::sign_bytes(two.least - (x + (sign & kByteOnes)));
+      record[flag_word(sign_flag(j))] += simt::opaque(sign & kByteOnes << flag_bit(sign_flag(j)));
       raise(record, least_flag(j), is_least);
       // Relative to the sign of the value: where parity is odd, 127 - x + strength is 127 less the
       // result; else the result, which may be above 127.
-      std::uint32_t sum = (x[j] ^ odd) + choose(is_least, high, low);
+      std::uint32_t sum = (x ^ odd) + choose(is_least, high, low);
       sum = choose(simt::sign_bytes(sum & ~parity), kByteRests, sum);
-      word_at(found[j].at) = simt::rotate_left(sum ^ odd ^ sign[j], found[j].turn);
+      if (may_touch<kEdges>(row, own, j))
+        word_at(part.at[j]) = simt::rotate_left(sum ^ odd ^ sign, part.turn[j]);
     }
-    constexpr SignBits<kDegree> signs;
+    std::uint32_t* const messages = record_of(row, own);
+    constexpr SignBits<kEdges> signs;
     CARILLON_UNROLL
     for (std::uint32_t i = 0; i < kWords; ++i)
-      messages[i * task_.shape.threads] = record[i] ^ (~parity & signs.word[i]);
+      messages[i * task_.shape.squad_threads] = record[i] ^ (~parity & signs.word[i]);
   }
 
   CARILLON_GPU static std::uint32_t flag(const std::uint32_t* record, std::uint32_t which) {
@@ -375,7 +358,7 @@ class Decoder {
     cta_.each_thread([&](std::uint32_t thread) {
       DecodeThread& own = threads_[thread];
       if (own.active == 0) return;
-      count(thread, own);
+      if (own.member == 0) count(own);  // the others of its team counted the same
       own.core_failed = own.extension_failed = 0;
     });
     cta_.each(blocks_, [&](std::uint32_t b) {
@@ -394,17 +377,16 @@ class Decoder {
     if (all_->ripe != 0) judge(iteration, last);
   }
 
-  CARILLON_GPU void count(std::uint32_t thread, const DecodeThread& own) const {
-    const std::uint32_t group = thread / task_.shape.words;
+  CARILLON_GPU void count(const DecodeThread& own) const {
     if (task_.shape.blocks == 1) {
-      DecodeState& state = states_[group];
+      DecodeState& state = states_[own.group];
       if (own.core_failed != 0) cta_.add(&state.core_failed, own.core_failed * kByteOnes >> 24);
       if (own.extension_failed != 0)
         cta_.add(&state.extension_failed, own.extension_failed * kByteOnes >> 24);
       return;
     }
     for (std::uint32_t k = 0; k < 4; ++k) {
-      DecodeState& state = states_[group * 4 + k];
+      DecodeState& state = states_[own.group * 4 + k];
       cta_.add(&state.core_failed, own.core_failed >> 8 * k & 0xff);
       cta_.add(&state.extension_failed, own.extension_failed >> 8 * k & 0xff);
     }
@@ -422,9 +404,10 @@ class Decoder {
       if (states_[b].ripe != 0) info_of(b)[byte] = decided(b, byte);
     });
     cta_.each_thread([&](std::uint32_t thread) {
-      if (threads_[thread].active != 0) find_broken(thread);
+      const DecodeThread& own = threads_[thread];
+      if (own.active != 0 && sharer(own) == 0) find_broken(own);
     });
-    std::uint32_t* const sums = messages_ + task_.records * task_.shape.threads;
+    std::uint32_t* const sums = messages_ + task_.records * task_.shape.squad_threads;
     if (task_.crc.width != 0)
       crc_registers(
           cta_, task_.crc, blocks_, sums, [&](std::uint32_t b) { return states_[b].ripe != 0; },
@@ -454,7 +437,7 @@ class Decoder {
       DecodeThread& own = threads_[thread];
       if (own.active == 0) return;
       own.active = 0;
-      const std::uint32_t first = thread / task_.shape.words * task_.shape.blocks;
+      const std::uint32_t first = own.group * task_.shape.blocks;
       for (std::uint32_t b = first; b < first + task_.shape.blocks; ++b)
         own.active |= states_[b].running;
     });
@@ -526,8 +509,7 @@ class Decoder {
 
   /// Marks the blocks with core checks that the decided bits do not satisfy. A sign that changed
   /// after its row was read is not in the count of the last iteration.
-  CARILLON_GPU void find_broken(std::uint32_t thread) const {
-    const DecodeThread& own = threads_[thread];
+  CARILLON_GPU void find_broken(const DecodeThread& own) const {
     std::uint32_t broken = 0;
     for (std::uint32_t r = 0; r < kCoreRows; ++r) {
       const DecodeRow& row = task_.rows[r];
@@ -539,10 +521,9 @@ class Decoder {
       broken |= sum & kByteSigns;
     }
     if (broken == 0) return;
-    const std::uint32_t group = thread / task_.shape.words;
-    if (task_.shape.blocks == 1) return cta_.add(&states_[group].broken, 1U);
+    if (task_.shape.blocks == 1) return cta_.add(&states_[own.group].broken, 1U);
     for (std::uint32_t k = 0; k < 4; ++k)
-      cta_.add(&states_[group * 4 + k].broken, broken >> (8 * k + 7) & 1);
+      cta_.add(&states_[own.group * 4 + k].broken, broken >> (8 * k + 7) & 1);
   }
 
   Cta& cta_;
@@ -551,21 +532,28 @@ class Decoder {
   std::uint32_t* messages_;  // [record word][thread], then [block][chunk] for CRCs
   DecodeShared* all_;
   DecodeState* states_;
+  DecodeEdge* edges_;          // of the task, for teams
   std::uint32_t blocks_;       // of the thread block
   std::uint32_t wrap_, step_;  // past a column's end: bytes back, bits to turn
   mutable typename Cta::template Own<DecodeThread> threads_;
 };
 
-template <std::uint32_t kGraph, typename Cta>
+template <std::uint32_t kGraph, std::uint32_t kTeam, typename Cta>
 CARILLON_GPU void decode_blocks(Cta& cta, const DecodeTask& task) {
-  Decoder<Cta>(cta, task).template run<kGraph>();
+  Decoder<Cta, kTeam>(cta, task).template run<kGraph>();
 }
 
 /// What a launch of launch_of(task) runs.
+template <std::uint32_t kGraph, typename Cta>
+CARILLON_GPU void decode_block_of(Cta& cta, const DecodeTask& task) {
+  if (task.shape.team == 1) return decode_blocks<kGraph, 1>(cta, task);
+  if (task.shape.team == 2) return decode_blocks<kGraph, 2>(cta, task);
+  decode_blocks<kGraph, 4>(cta, task);
+}
 template <typename Cta>
 CARILLON_GPU void decode_block(Cta& cta, const DecodeTask& task) {
-  if (task.base_graph == 1) return decode_blocks<1>(cta, task);
-  decode_blocks<2>(cta, task);
+  if (task.base_graph == 1) return decode_block_of<1>(cta, task);
+  decode_block_of<2>(cta, task);
 }
 
 }  // namespace carillon::phy::cuda

@@ -10,27 +10,77 @@ namespace {
 // Two thread blocks on each SM of the largest device come before full warps; then thread blocks
 // that leave few lanes of their warps idle.
 constexpr std::uint32_t kWorthwhileBlocks = 264;
+// Warps of such a device: its sub-partitions, with fewer of which some are idle; and those that
+// have room, three in a sub-partition by their registers. Teams add work, so they only pay while
+// something is idle; squads do not.
+constexpr std::uint32_t kIssuingWarps = 528, kResidentWarps = 1584;
 
 double filled(std::uint32_t threads) {
   return static_cast<double>(threads) / simt::round_up(threads, simt::kWarp);
 }
 
-DecodeShape shape_for(std::uint32_t z, std::uint32_t count, std::uint32_t most_threads) {
+// `most_threads` of a squad.
+DecodeShape shape_for(std::uint32_t z, std::uint32_t count, DecodeForm form,
+                      std::uint32_t most_threads) {
   DecodeShape shape{};
   shape.blocks = z % 4 == 0 ? 1 : 4;
   shape.words = z / (shape.blocks == 1 ? 4 : 1);
+  shape.team = form.team;
+  shape.squads = form.squads;
+  const std::uint32_t each = shape.words * shape.team;
   const std::uint32_t all = simt::divide_up(count, shape.blocks);
-  const std::uint32_t least = std::max(1U, simt::kWarp / shape.words);
+  const std::uint32_t least = std::max(1U, simt::kWarp / each);
   const std::uint32_t most = std::min(all, std::max(least, all / kWorthwhileBlocks));
   shape.groups = std::min(least, most);
-  for (std::uint32_t g = shape.groups; g <= most && g * shape.words <= most_threads; ++g)
-    if (filled(g * shape.words) > filled(shape.groups * shape.words) + 0.02) shape.groups = g;
-  shape.threads = simt::round_up(shape.groups * shape.words, simt::kWarp);
+  for (std::uint32_t g = shape.groups; g <= most && g * each <= most_threads; ++g)
+    if (filled(g * each) > filled(shape.groups * each) + 0.02) shape.groups = g;
+  shape.squad_threads = simt::round_up(shape.groups * each, simt::kWarp);
+  shape.threads = shape.squad_threads * shape.squads;
   return shape;
 }
 
+std::uint32_t core_columns(const BaseGraph& graph, std::uint32_t row) {
+  std::uint32_t columns = 0;
+  for (std::uint32_t e = graph.row_begin[row]; e < graph.row_begin[row + 1]; ++e)
+    if (graph.column[e] < graph.info_columns + kCoreRows) columns |= 1U << graph.column[e];
+  return columns;
+}
+
+// A row joins the step before it unless they have a column in common. No order of rows that gives
+// the same bits needs fewer steps (cuda_test.cpp).
+void find_steps(const BaseGraph& graph, DecodeTask& task) {
+  std::uint32_t taken = 0, step = 0;
+  for (std::uint32_t r = 0; r < task.row_end; ++r) {
+    const std::uint32_t columns = core_columns(graph, r);
+    if ((taken & columns) != 0) {
+      taken = 0;
+      ++step;
+    }
+    taken |= columns;
+    task.rows[r].step = static_cast<std::uint8_t>(step);
+  }
+}
+
+void find_edges(const BaseGraph& graph, DecodeTask& task) {
+  const DecodeShape& shape = task.shape;
+  for (std::uint32_t r = 0; r < task.row_end; ++r) {
+    DecodeRow& row = task.rows[r];
+    row.first = graph.row_begin[r];
+    row.record = static_cast<std::uint16_t>(task.records);
+    row.degree =
+        static_cast<std::uint8_t>(graph.row_begin[r + 1] - row.first - (r < kCoreRows ? 0 : 1));
+    task.records += record_words(simt::divide_up(row.degree, shape.team));
+    for (std::uint32_t e = row.first; e < row.first + row.degree; ++e) {
+      const std::uint32_t turn = graph.shift[e] / shape.words, rest = graph.shift[e] % shape.words;
+      task.edges[e] = {(graph.column[e] * column_words(shape) + rest) * 4,
+                       (shape.words - rest) << 16 | 8 * turn};
+    }
+  }
+  task.edge_count = graph.row_begin[task.row_end];
+}
+
 DecodeTask make_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count,
-                     std::uint32_t most_threads) {
+                     DecodeForm form, std::uint32_t most_threads) {
   const BaseGraph graph = base_graph(code);
   DecodeTask task{};
   task.count = count;
@@ -45,38 +95,55 @@ DecodeTask make_task(LdpcCode code, const DecodeOptions& options, std::uint32_t 
   task.known = code.info_bits() - std::min(options.fillers, code.info_bits());
   task.max_iterations = std::max(options.max_iterations, 1U);
   task.tolerated = code.lifting / 8U;
-  task.shape = shape_for(code.lifting, count, most_threads);
+  task.shape = shape_for(code.lifting, count, form, most_threads);
   task.info_stride = simt::divide_up(code.info_bits(), 8);
   task.soft_stride = code.length();
   if (options.crc_span > crc_bits(options.crc) && options.crc != Crc::None)
     task.crc =
         crc_chunks(options.crc, options.crc_span,
                    std::max(1U, task.shape.threads / (task.shape.groups * task.shape.blocks)));
-
-  const DecodeShape& shape = task.shape;
-  for (std::uint32_t r = 0; r < task.row_end; ++r) {
-    DecodeRow& row = task.rows[r];
-    row.first = graph.row_begin[r];
-    row.record = static_cast<std::uint16_t>(task.records);
-    row.degree =
-        static_cast<std::uint16_t>(graph.row_begin[r + 1] - row.first - (r < kCoreRows ? 0 : 1));
-    task.records += record_words(row.degree);
-    for (std::uint32_t e = row.first; e < row.first + row.degree; ++e) {
-      const std::uint32_t turn = graph.shift[e] / shape.words, rest = graph.shift[e] % shape.words;
-      task.edges[e] = {(graph.column[e] * column_words(shape) + rest) * 4,
-                       (shape.words - rest) << 16 | 8 * turn};
-    }
-  }
+  find_edges(graph, task);
+  find_steps(graph, task);
   return task;
+}
+
+bool fits(const DecodeTask& task) {
+  return task.shape.threads <= kDecodeThreads &&
+         decode_shared_bytes(task) <= simt::kMostSharedBytes;
+}
+
+// Fewer code blocks in a thread block, then fewer threads for each, until it fits: one code block
+// with a thread for each of its words does. Teams need memory of their own, squads do not.
+DecodeTask largest_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count,
+                        DecodeForm form) {
+  while (true) {
+    DecodeTask task{};
+    for (std::uint32_t most = kSquadThreads; most > 0; most -= simt::kWarp) {
+      task = make_task(code, options, count, form, most);
+      if (fits(task)) return task;
+    }
+    if (form.team > 1)
+      form.team /= 2;
+    else if (form.squads > 1)
+      form.squads = 1;
+    else
+      return task;
+  }
 }
 
 }  // namespace
 
-DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count) {
-  for (std::uint32_t most = kDecodeThreads;; most -= simt::kWarp) {
-    const DecodeTask task = make_task(code, options, count, most);
-    if (decode_shared_bytes(task) <= simt::kMostSharedBytes || most == simt::kWarp) return task;
+DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_t count,
+                       DecodeForm form) {
+  if (form.team != 0) return largest_task(code, options, count, form);
+  DecodeTask best = largest_task(code, options, count, kDecodeForms[0]);
+  for (const DecodeForm& wider : kDecodeForms) {
+    const DecodeTask task = largest_task(code, options, count, wider);
+    const simt::Launch launch = launch_of(task);
+    const std::uint32_t most = task.shape.team == 1 ? kResidentWarps : kIssuingWarps;
+    if (launch.x * (launch.threads / simt::kWarp) <= most) best = task;
   }
+  return best;
 }
 
 EncodeTable encode_table(LdpcCode code, std::uint32_t sent) {
