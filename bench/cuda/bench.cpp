@@ -28,13 +28,7 @@ void require(const cuda::Status& status) {
 GpuBench::GpuBench(const cuda::Device& device) : device_(device) {
   require(cuda::use(device));
   require(cuda::Status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
-  // CUDA C++ Programming Guide, "Arithmetic instructions": fp32 multiply-adds of an SM in a cycle;
-  // data sheets: those of its tensor cores in half precision, dense.
-  const double lanes = device.major == 8 && device.minor == 0 ? 64 : 128;
-  const double tensor = device.major >= 9 ? 2048 : device.minor == 0 ? 1024 : 512;
-  const double cycles = clock_mhz(device) * device.sms;  // of all SMs in a µs
-  peaks_.flops_per_us = 2 * lanes * cycles;
-  peaks_.half_flops_per_us = 2 * tensor * cycles;
+  peaks_ = clocked_peaks(device.major, device.minor, clock_mhz(device), device.sms);
 
   const OnDevice<std::byte> here(kCopied);
   const cuda::HostMemory there(kCopied);
@@ -42,10 +36,11 @@ GpuBench::GpuBench(const cuda::Device& device) : device_(device) {
   peaks_.bytes_per_us = 2 * copy_rate(here.data(), cudaMemcpyDeviceToDevice);
   peaks_.bus_bytes_per_us = copy_rate(there.data(), cudaMemcpyHostToDevice);
   std::printf(
-      "copy %.0f GB/s, from the host %.1f measured; %.1f TFLOP/s fp32, %.0f half by %.0f MHz × %u "
-      "SMs\n",
+      "copy %.0f GB/s, from the host %.1f measured; %.1f TFLOP/s fp32, %.0f half, %.1f integer "
+      "TOP/s, shared memory %.1f TB/s by %.0f MHz × %u SMs\n",
       peaks_.bytes_per_us * 1e-3, peaks_.bus_bytes_per_us * 1e-3, peaks_.flops_per_us * 1e-6,
-      peaks_.half_flops_per_us * 1e-6, clock_mhz(device), device.sms);
+      peaks_.half_flops_per_us * 1e-6, peaks_.int_ops_per_us * 1e-6,
+      peaks_.shared_bytes_per_us * 1e-6, clock_mhz(device), device.sms);
 }
 
 // Bytes in a µs to the device's memory; 0: it failed.
@@ -93,11 +88,6 @@ double GpuBench::measure(const Enqueue& enqueue, std::uint32_t launches) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
-}
-
-double GpuBench::bound(const GpuWork& work) const {
-  return std::max({work.bytes / peaks_.bytes_per_us, work.bus_bytes / peaks_.bus_bytes_per_us,
-                   work.flops / peaks_.flops_per_us, work.half_flops / peaks_.half_flops_per_us});
 }
 
 // Of the kernel that was launched last.

@@ -14,24 +14,9 @@
 #include "base/cuda/device.hpp"
 #include "cuda/goals.hpp"
 #include "cuda/latency.hpp"
-#include "phy/ldpc/ldpc.hpp"
+#include "cuda/work.hpp"
 
 namespace carillon::bench {
-
-/// What a launch amounts to.
-struct GpuWork {
-  double bytes = 0;       ///< of device memory, read and written once
-  double bus_bytes = 0;   ///< from the host's memory
-  double flops = 0;       ///< fp32
-  double half_flops = 0;  ///< fp16 on tensor cores
-  double bits = 0;        ///< of information, where that is what counts
-};
-
-/// What the device can do: memory and bus by copies that were just measured, arithmetic by its
-/// clock.
-struct GpuPeaks {
-  double bytes_per_us = 0, bus_bytes_per_us = 0, flops_per_us = 0, half_flops_per_us = 0;
-};
 
 /// A launch on a stream; whoever measures it looks at the status.
 using Enqueue = std::function<cuda::Status(cuda::Stream)>;
@@ -64,7 +49,7 @@ class GpuBench {
   /// µs of a launch: the median over graphs of so many launches. 0, after saying why: it failed.
   double measure(const Enqueue& enqueue, std::uint32_t launches);
   /// µs that the device needs at least.
-  double bound(const GpuWork& work) const;
+  double bound(const GpuWork& work) const { return bound_us(work, peaks_); }
 
   /// Prints a row that was measured in some other way, and keeps it.
   void report(const GpuRow& row);
@@ -130,8 +115,5 @@ void repeat_completion(GpuBench& bench, const Completion& completion, std::vecto
 void measure_latency(GpuBench& bench, std::vector<Goal>& goals);
 void measure_sustained(GpuBench& bench, std::vector<Goal>& goals);
 void measure_bus(GpuBench& bench, std::vector<Goal>& goals);
-
-/// µs of one code block at R=1/3 and five iterations, when the device is full of them.
-double decode_bound(const GpuBench& bench, phy::LdpcCode code);
 
 }  // namespace carillon::bench

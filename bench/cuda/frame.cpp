@@ -76,7 +76,9 @@ double bound_of(const GpuBench& bench, const frame::Frame& frame) {
       transforms(pilots, 8) + bench.bound({.bytes = pilots * m * subcarriers * 8 + csi}) +
       bench.bound({.bytes = 2 * csi,
                    .flops = groups * 8 * (m * k * (k + 1) / 2 + k * k * k / 2 + m * k * k)});
-  sum += transforms(up, 4) + products(up, 4 * m + 6 * k) + up * k * decode_bound(bench, {1, 104});
+  const phy::LdpcCode code{1, 104};
+  sum += transforms(up, 4) + products(up, 4 * m + 6 * k) +
+         bench.bound(decode_work(code, code.length(), 5, up * k));
   sum += transforms(down, 8) + products(down, 8 * m + 0.75 * k);
   return sum;
 }

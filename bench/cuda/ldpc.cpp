@@ -15,24 +15,6 @@ namespace {
 using phy::DecodeOptions;
 using phy::LdpcCode;
 
-// The decoder's bound is that of integer arithmetic: 34 of the instructions for an edge of four
-// checks (ldpc/cuda.inl) go to the integer unit, which takes 64 a cycle and SM. GpuWork knows
-// flops: in the time of one such instruction there are four of them, or two on sm_80, whose SMs
-// have half as many fp32 lanes.
-constexpr double kInstructionsPerEdge = 34.0 / 4;
-
-double flops_per_instruction() {
-  const cuda::Device device = cuda::look().devices.at(0);
-  return device.major == 8 && device.minor == 0 ? 2 : 4;
-}
-
-// Checks times edges, of which an extension row's own is none.
-double edges(const phy::cuda::DecodeTask& task) {
-  double sum = 0;
-  for (std::uint32_t r = 0; r < task.row_end; ++r) sum += task.rows[r].degree;
-  return sum * task.lifting;
-}
-
 // All blocks are the same one, BPSK over noise.
 std::vector<std::int8_t> received(LdpcCode code, std::uint32_t sent, float sigma) {
   std::mt19937 random(1);
@@ -57,30 +39,47 @@ std::vector<std::int8_t> received(LdpcCode code, std::uint32_t sent, float sigma
 constexpr float kSigma = 0.95F;
 constexpr std::uint32_t kStopsAfter = 6;
 
-void measure_decoder(GpuBench& bench, const std::string& name, LdpcCode code, std::uint32_t sent,
-                     std::span<const std::uint32_t> counts, std::uint32_t iterations,
-                     bool early_stop) {
-  const float sigma = sent * 2 > code.length() ? kSigma : 0.4F;
-  const std::vector<std::int8_t> one = received(code, sent, sigma);
+struct DecoderCase {
+  std::string name;
+  LdpcCode code;
+  std::uint32_t sent, iterations;
+  bool early_stop;
+};
+
+// Nothing where the launch chooses.
+std::string name_of(const phy::cuda::DecodeForm& form) {
+  return form.team == 0 ? ""
+                        : ", teams of " + std::to_string(form.team) + ", squads " +
+                              std::to_string(form.squads);
+}
+
+void measure_decoder(GpuBench& bench, const DecoderCase& c, std::uint32_t count,
+                     const phy::cuda::DecodeForm& form) {
+  const std::vector<std::int8_t> one =
+      received(c.code, c.sent, c.sent * 2 > c.code.length() ? kSigma : 0.4F);
+  const DecodeOptions options = {
+      .sent = c.sent, .max_iterations = c.iterations, .early_stop = c.early_stop};
+  phy::cuda::DecodeTask task = phy::cuda::decode_task(c.code, options, count, form);
+  std::vector<std::int8_t> all;
+  for (std::uint32_t b = 0; b < count; ++b) all.insert(all.end(), one.begin(), one.end());
+  const OnDevice<std::int8_t> soft(all);
+  const OnDevice<std::uint8_t> info(std::size_t{count} * task.info_stride);
+  const OnDevice<phy::DecodeResult> results(count);
+  task.soft = soft.data();
+  task.info = info.data();
+  task.results = results.data();
+  bench.time("decode " + c.name + name_of(form),
+             "Z" + std::to_string(c.code.lifting) + " x" + std::to_string(count),
+             decode_work(c.code, c.sent, c.early_stop ? kStopsAfter : c.iterations, count),
+             [&](cuda::Stream stream) { return phy::cuda::decode(task, stream); });
+}
+
+// As a launch chooses, then in each form: what decode_task() should choose is to be read off.
+void measure_decoder(GpuBench& bench, const DecoderCase& c, std::span<const std::uint32_t> counts) {
   for (const std::uint32_t count : counts) {
-    const DecodeOptions options = {
-        .sent = sent, .max_iterations = iterations, .early_stop = early_stop};
-    phy::cuda::DecodeTask task = phy::cuda::decode_task(code, options, count);
-    std::vector<std::int8_t> all;
-    for (std::uint32_t b = 0; b < count; ++b) all.insert(all.end(), one.begin(), one.end());
-    const OnDevice<std::int8_t> soft(all);
-    const OnDevice<std::uint8_t> info(std::size_t{count} * task.info_stride);
-    const OnDevice<phy::DecodeResult> results(count);
-    task.soft = soft.data();
-    task.info = info.data();
-    task.results = results.data();
-    const double done = early_stop ? kStopsAfter : iterations;
-    const double instructions = kInstructionsPerEdge * edges(task) * done * count;
-    bench.time(name, "Z" + std::to_string(code.lifting) + " x" + std::to_string(count),
-               {.bytes = double(count) * double(sent + task.info_stride),
-                .flops = instructions * flops_per_instruction(),
-                .bits = double(count) * code.info_bits()},
-               [&](cuda::Stream stream) { return phy::cuda::decode(task, stream); });
+    measure_decoder(bench, c, count, {});
+    for (const phy::cuda::DecodeForm& form : phy::cuda::kDecodeForms)
+      measure_decoder(bench, c, count, form);
   }
 }
 
@@ -127,21 +126,18 @@ void measure_encoder(GpuBench& bench, std::uint16_t lifting, std::uint32_t block
 
 }  // namespace
 
-double decode_bound(const GpuBench& bench, LdpcCode code) {
-  const auto task = phy::cuda::decode_task(code, {.sent = code.length()}, 1);
-  return bench.bound({.flops = kInstructionsPerEdge * edges(task) * 5 * flops_per_instruction()});
-}
-
 void measure_ldpc(GpuBench& bench) {
   constexpr std::uint32_t kBatches[] = {64, 512, 4096}, kLarge[] = {4096}, kSmall[] = {1024, 65536};
-  constexpr std::uint32_t kFrames[] = {16 * 13, 32 * 12, 64 * 10, 128 * 13};  // users × symbols
+  // Users of a symbol; users × symbols.
+  constexpr std::uint32_t kFrames[] = {16, 64, 128, 16 * 13, 32 * 12, 64 * 10, 128 * 13};
   const LdpcCode longest{1, 384}, frame{1, 104};
-  measure_decoder(bench, "decode R=1/3", longest, longest.length(), kBatches, 5, false);
-  measure_decoder(bench, "decode R=8/9", longest, 99 * 384 / 4, kLarge, 5, false);
-  measure_decoder(bench, "decode R=1/3", frame, frame.length(), kFrames, 5, false);
-  measure_decoder(bench, "decode R=1/3, may stop", frame, frame.length(), kFrames, 8, true);
-  measure_decoder(bench, "decode R=1/5", {2, 16}, 50 * 16, kSmall, 5, false);
-  measure_decoder(bench, "decode R=1/5", {2, 7}, 50 * 7, kSmall, 5, false);
+  measure_decoder(bench, {"R=1/3", longest, longest.length(), 5, false}, kBatches);
+  measure_decoder(bench, {"R=8/9", longest, 99 * 384 / 4, 5, false}, kLarge);
+  measure_decoder(bench, {"R=1/3", frame, frame.length(), 5, false}, kFrames);
+  for (const std::uint32_t count : kFrames)
+    measure_decoder(bench, {"R=1/3, may stop", frame, frame.length(), 8, true}, count, {});
+  measure_decoder(bench, {"R=1/5", {2, 16}, 50 * 16, 5, false}, kSmall);
+  measure_decoder(bench, {"R=1/5", {2, 7}, 50 * 7, 5, false}, kSmall);
   measure_encoder(bench, 104, 1, 16 * 13);
   measure_encoder(bench, 104, 1, 128 * 13);
   measure_encoder(bench, 384, 16, 64);

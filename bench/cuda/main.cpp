@@ -105,17 +105,22 @@ void write(std::ostream& out, const cuda::Machine& machine, const bench::GpuBenc
       << ",\n \"measured_copy_gbytes_per_s\": " << bench.peaks().bytes_per_us * 1e-3
       << ", \"measured_bus_gbytes_per_s\": " << bench.peaks().bus_bytes_per_us * 1e-3
       << ", \"fp32_tflops\": " << bench.peaks().flops_per_us * 1e-6
-      << ", \"half_tflops\": " << bench.peaks().half_flops_per_us * 1e-6 << ",\n \"rows\": [";
+      << ", \"half_tflops\": " << bench.peaks().half_flops_per_us * 1e-6
+      << ", \"integer_tops\": " << bench.peaks().int_ops_per_us * 1e-6
+      << ", \"shared_gbytes_per_s\": " << bench.peaks().shared_bytes_per_us * 1e-3
+      << ",\n \"rows\": [";
   const char* between = "\n";
   for (const bench::GpuRow& row : bench.rows()) {
     out << between << "  {\"kernel\": \"" << row.kernel << "\", \"shape\": \"" << row.shape
         << "\", \"us\": " << row.us << ", \"bound_us\": " << row.bound_us
         << ", \"bytes\": " << row.work.bytes << ", \"bus_bytes\": " << row.work.bus_bytes
+        << ", \"moved_shared_bytes\": " << row.work.shared_bytes
         << ", \"flops\": " << row.work.flops << ", \"half_flops\": " << row.work.half_flops
-        << ", \"bits\": " << row.work.bits << ", \"registers\": " << row.registers
-        << ", \"local_bytes\": " << row.local_bytes << ", \"threads\": " << row.threads
-        << ", \"shared_bytes\": " << row.shared_bytes << ", \"occupancy\": " << row.occupancy
-        << ", \"peer\": \"" << row.peer << "\", \"peer_us\": " << row.peer_us << "}";
+        << ", \"int_ops\": " << row.work.int_ops << ", \"bits\": " << row.work.bits
+        << ", \"registers\": " << row.registers << ", \"local_bytes\": " << row.local_bytes
+        << ", \"threads\": " << row.threads << ", \"shared_bytes\": " << row.shared_bytes
+        << ", \"occupancy\": " << row.occupancy << ", \"peer\": \"" << row.peer
+        << "\", \"peer_us\": " << row.peer_us << "}";
     between = ",\n";
   }
   out << "\n],\n ";
@@ -159,7 +164,7 @@ std::vector<Offer> offers() {
          measure_equalize(bench);
          measure_precode(bench);
        }},
-      {"decoder", 10, [](auto& bench, Results&) { measure_ldpc(bench); }},
+      {"decoder", 25, [](auto& bench, Results&) { measure_ldpc(bench); }},
       {"whole frames", 15, [](auto& bench, Results&) { measure_frame(bench); }}};
   const auto add = [&](const char* name, double seconds, auto measure) {
     all.push_back({name, seconds, measure});
