@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/studies").glob("*.md")),
+    *sorted((ROOT / "docs/internals").glob("*.md")),
 ]
 
 # Quick forms of what takes long. Text in a block is replaced before the block runs.

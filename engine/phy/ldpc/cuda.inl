@@ -4,7 +4,7 @@
 // four 8-bit lanes share a word. No GPU from sm_80 on adds or compares bytes by one instruction;
 // but messages stay within ±28, and in ones' complement relative to its own sign a value with 7
 // bits plus a message never carries into the next byte: plain additions, and one permutation
-// (sign_bytes) for each decision. By sm_90's machine code an edge of four checks is 48
+// (sign_bytes) for each decision. By sm_90's machine code an edge of four checks is 44 to 48
 // instructions, of which 34 need the integer unit, and a row some 90 more; pairs in 16 bits would
 // need about 40 for two, and Hopper's instructions for these are emulated elsewhere.
 //
