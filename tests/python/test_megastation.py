@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from carillon.commands import megastation as command
 from carillon.commands.study import Choice, study
-from carillon.config.pool import POLICIES, Devices, Jitter, PoolStudy, RadioUnits
+from carillon.config.pool import POLICIES, Devices, PoolStudy, RadioUnits
 from carillon.daemon import Interrupts
 from carillon.pool.running import Outcome, Request
-from carillon.pool.study import simulate
+from carillon.pool.study import hardware, simulate
 from carillon.studies.claims import change, gain, overall, times
 from carillon.studies.figure import Case, Figure, Measured, Point, frames_in_all, measure
 from carillon.studies.granularity import SMS
@@ -172,36 +172,70 @@ def test_a_study_that_is_stopped_has_the_cases_that_are_whole() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_all_policies_of_a_case_meet_the_same_frames(name: str) -> None:
-    asked: list[Request] = []
+def test_all_policies_of_a_case_meet_the_same_frames_and_have_the_same_choices(name: str) -> None:
+    asked: list[list[Request]] = []
 
     def carry_out(requests: list[Request]) -> list[Outcome | None]:
-        asked.extend(requests)
-        return [None] * len(requests)
+        """Nothing is simulated."""
+        asked.append(requests)
+        found = []
+        for one in requests:
+            none = [0] * len(hardware(one.described.study))
+            made = outcome(one.policy, list(range(30)), [1.0] * 30)
+            found.append(dataclasses.replace(made, busy=[0.0 for _ in none], memory=none))
+        return found
 
-    figure = FIGURES[name]
+    figure = dataclasses.replace(FIGURES[name], extra=lambda case, outcome: {})
     for case in figure.cases:
         asked.clear()
         list(measure(dataclasses.replace(figure, cases=[case]), 1000, carry_out))
-        studies = [request.described.study for request in asked]
-        assert {one.policies[0] for one in studies} == set(case.pool.policies)
-        split = {one.policies[0] for one in studies if one.zero_force_parts > 1}
-        assert split <= {"scoreboard", "adaptive"}
+        requests = [request for call in asked for request in call]
+        assert {request.policy for request in requests} == set(case.pool.policies)
+        assert len({request.seed for request in requests}) == 1
         same = {"policies", "zero_force_parts"}
-        paced = [one for one in studies if one.at_once == case.pool.at_once]
-        still = [one for one in paced if one.jitter == Jitter(kernel=0, launch=0)]
-        for_latency = [one for one in paced if one not in still]
-        assert len(still) == len(for_latency)
-        for alike in (still, for_latency):
-            assert len({one.model_dump_json(exclude=same) for one in alike}) == 1
-        assert len({request.seed for request in asked}) == 1
-        whole = sum(request.frames for request in asked)
+        kinds: dict[str, list[tuple[str, int]]] = {}
+        for request in requests:
+            study = request.described.study
+            kind = study.model_dump_json(exclude=same)
+            kinds.setdefault(kind, []).append((request.policy, study.zero_force_parts))
+        pilots = asked[0] if len(case.parts) > 1 else []
+        for offered in kinds.values():  # in the pilot all parts, or else the chosen ones
+            of_policy = [
+                sorted(k for one, k in offered if one == policy) for policy in case.pool.policies
+            ]
+            assert len({tuple(set(each)) for each in of_policy}) == 1
+        assert len(pilots) == len(set(case.parts)) * len(case.pool.policies) * (
+            1 + (case.saturated is not None)
+        ) * (len(case.parts) > 1)
+        whole = sum(request.frames for request in requests)
         assert frames_in_all(dataclasses.replace(figure, cases=[case]), 1000) == whole
-        after = [one.frames - one.warm_up for one in for_latency]
-        units = sum(units.count for units in case.pool.cells)
-        assert 980 <= after[0] * units < 980 + units
-        for own in {request.described.study.at_once: request for request in asked}.values():
+        for own in {request.described.study.at_once: request for request in requests}.values():
             simulate(own.described, own.policy, own.seed, frames=0)  # else ValueError
+
+
+def test_each_policy_has_its_better_parts() -> None:
+    figure = Figure("figure", "", "", [Case("uplink", 1.0, pool(), parts=(1, 4))])
+
+    def carry_out(requests: list[Request]) -> list[Outcome | None]:
+        return [
+            outcome(
+                one.policy,
+                list(range(30)),
+                [
+                    2.0
+                    if (one.policy == "adaptive") == (one.described.study.zero_force_parts == 4)
+                    else 1.0
+                ]
+                * 30,
+            )
+            for one in requests
+        ]
+
+    (measured,) = measure(figure, 30, carry_out)
+    assert {one.policy: one.latency_parts for one in measured.points} == {
+        policy: 1 if policy == "adaptive" else 4 for policy in POLICIES
+    }
+    assert all(one.mean_ms == 1.0 for one in measured.points)
 
 
 def test_eight_cases_are_named_for_a_million_frames() -> None:

@@ -25,8 +25,7 @@ SEED, WARM_UP = 1, 20
 FRAME_MS = 1.0  # of all cells here
 ENDLESS = 10  # so many times fewer frames at once
 STILL = 200  # frames without jitter, at most
-# Parts of zero-forcing for `adaptive`, which decides itself whether devices share them.
-ADAPTIVE_PARTS = 4
+PILOT = 1000  # frames, at most, by which each policy's parts of zero-forcing are chosen
 
 Extra = dict[str, object]
 
@@ -36,7 +35,7 @@ class Case:
     """A place on the figure's axis, in one of its panels.
 
     saturated: the pool for throughput; None: that of the frames whose latency it is.
-    parts: of zero-forcing, that scoreboard has the better of (§5.5); its rivals do not split it.
+    parts: of zero-forcing (§5.5), of which every policy has the better for each measure.
     """
 
     group: str
@@ -48,7 +47,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Point:
-    """A policy in a case, with its better number of zero-forcing parts for each measure.
+    """A policy in a case, with its better number of zero-forcing parts for each measure, chosen by
+    the first frames.
 
     late: frames that missed the deadline, in tail_ms as late for ever (inf). tail: which percentile
     it is, p9999 where there are frames enough. mean_ms is of the frames that were in time; still_ms
@@ -117,11 +117,15 @@ class Measured:
     verdicts: list[Verdict]
 
 
+Kind = Literal["latency", "throughput", "still"]
+CarryOut = Callable[[list[Request]], list[Outcome | None]]
+
+
 @dataclass(frozen=True)
 class _Run:
     policy: str
     parts: int
-    measures: Literal["latency", "throughput", "still"] = "latency"
+    measures: Kind = "latency"
 
 
 def never(value: object) -> object:
@@ -131,25 +135,45 @@ def never(value: object) -> object:
     return value
 
 
-def measure(
-    figure: Figure, frames: int, carry_out: Callable[[list[Request]], list[Outcome | None]]
-) -> Iterator[Measured]:
+def measure(figure: Figure, frames: int, carry_out: CarryOut) -> Iterator[Measured]:
     """Each case; ends where a run was stopped. frames: of a point, all its cells together."""
     for case in figure.cases:
-        described = {run: _described(figure.name, case, run, frames) for run in _runs(case)}
-        requests = [Request(whole, run.policy, SEED) for run, whole in described.items()]
-        outcomes, summaries = {}, {}
-        for (run, whole), outcome in zip(described.items(), carry_out(requests), strict=True):
-            if outcome is None:
-                return
-            outcomes[run] = outcome
-            (summaries[run],) = summarize(whole, [outcome])
-        best = [_best(policy, summaries) for policy in case.pool.policies]
-        points = [_point(case, run, summaries, figure.extra(case, outcomes[run])) for run in best]
+        pilots = _carry_out(figure, case, _pilots(case), min(frames, PILOT), carry_out)
+        if pilots is None:
+            return
+        runs = _runs(case, {run: summary for run, (_, _, summary) in pilots.items()})
+        known = _carry_out(figure, case, runs, frames, carry_out)
+        if known is None:
+            return
+        summaries = {run: summary for run, (_, _, summary) in known.items()}
+        latency = [run for run in runs if run.measures == "latency"]
+        points = [
+            _point(case, run, summaries, figure.extra(case, known[run][1])) for run in latency
+        ]
         latencies = {
-            run.policy: in_order(outcomes[run], described[run].study.warm_up) for run in best
+            run.policy: in_order(known[run][1], known[run][0].study.warm_up) for run in latency
         }
         yield Measured(case, points, _verdicts(case, latencies, SHARES[points[0].tail]))
+
+
+_Known = dict[_Run, tuple[Described, Outcome, Summary]]
+
+
+def _carry_out(
+    figure: Figure, case: Case, runs: Sequence[_Run], frames: int, carry_out: CarryOut
+) -> _Known | None:
+    """None: it was stopped."""
+    described = [_described(figure.name, case, run, frames) for run in runs]
+    requests = [
+        Request(whole, run.policy, SEED) for run, whole in zip(runs, described, strict=True)
+    ]
+    known: _Known = {}
+    outcomes = carry_out(requests) if requests else []
+    for run, whole, outcome in zip(runs, described, outcomes, strict=True):
+        if outcome is None:
+            return None
+        known[run] = (whole, outcome, summarize(whole, [outcome])[0])
+    return known
 
 
 def _verdicts(case: Case, latencies: dict[str, Values], share: float) -> list[Verdict]:
@@ -162,25 +186,39 @@ def _verdicts(case: Case, latencies: dict[str, Values], share: float) -> list[Ve
 def frames_in_all(figure: Figure, frames: int) -> int:
     """Of all runs of the figure."""
     return sum(
-        Request(_described(figure.name, case, run, frames), run.policy, SEED).frames
+        Request(_described(figure.name, case, run, few), run.policy, SEED).frames
         for case in figure.cases
-        for run in _runs(case)
+        for runs, few in ((_pilots(case), min(frames, PILOT)), (_runs(case, {}), frames))
+        for run in runs
     )
 
 
-def _runs(case: Case) -> list[_Run]:
-    measures: tuple[Literal["latency", "throughput", "still"], ...] = ("latency", "still")
+def _kinds(case: Case) -> tuple[Kind, ...]:
+    return ("latency", "throughput") if case.saturated else ("latency",)
+
+
+def _pilots(case: Case) -> list[_Run]:
+    """None where there is nothing to choose."""
     return [
-        _Run(policy, parts, measured)
+        _Run(policy, parts, kind)
         for policy in case.pool.policies
-        for parts in _parts(case, policy)
-        for measured in (*measures, *(("throughput",) if case.saturated else ()))
+        for parts in case.parts
+        for kind in _kinds(case)
+        if len(case.parts) > 1
     ]
 
 
-def _parts(case: Case, policy: str) -> tuple[int, ...]:
-    own = {"scoreboard": case.parts, "adaptive": (ADAPTIVE_PARTS,)}
-    return own.get(policy, (1,))
+def _runs(case: Case, pilots: dict[_Run, Summary]) -> list[_Run]:
+    """Each policy with the better parts for latency, and for throughput."""
+    runs = []
+    for policy in case.pool.policies:
+        for kind in _kinds(case):
+            own = [run for run in pilots if (run.policy, run.measures) == (policy, kind)]
+            parts = min(own, key=lambda run: _order(pilots[run], run)).parts if own else 0
+            runs.append(_Run(policy, parts or case.parts[0], kind))
+            if kind == "latency":
+                runs.append(replace(runs[-1], measures="still"))
+    return runs
 
 
 def _described(name: str, case: Case, run: _Run, frames: int) -> Described:
@@ -211,13 +249,11 @@ def _cell(name: str) -> Cell:
     return load_cell(examples.resolve("cells/pool", name)).cell
 
 
-def _best(policy: str, summaries: dict[_Run, Summary]) -> _Run:
-    """The run for latency that has the shorter tail, then the shorter mean."""
-    own = [run for run in summaries if run.policy == policy and run.measures == "latency"]
-    return min(own, key=lambda run: _order(summaries[run]))
-
-
-def _order(summary: Summary) -> tuple[float, float]:
+def _order(summary: Summary, run: _Run) -> tuple[float, float]:
+    """By which runs that differ in their parts are compared: the shorter tail, then the shorter
+    mean; or the throughput."""
+    if run.measures == "throughput":
+        return (-summary.frames_per_s, 0.0)
     return _or_never(summary.percentiles_ms[_tail(summary)]), _or_never(summary.mean_ms)
 
 
@@ -232,12 +268,12 @@ def _tail(summary: Summary) -> str:
 
 
 def _point(case: Case, run: _Run, summaries: dict[_Run, Summary], extra: Extra) -> Point:
-    full = [
+    full = (
         other
         for other in summaries
         if other.measures == "throughput" and other.policy == run.policy
-    ]
-    fastest = max(full or [run], key=lambda other: summaries[other].frames_per_s)
+    )
+    fastest = next(full, run)
     own = summaries[run]
     tail = _tail(own)
     return Point(
