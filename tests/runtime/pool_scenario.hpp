@@ -160,7 +160,9 @@ inline Scenario random_scenario(std::uint64_t seed, const Stress& stress) {
 // A simulation of a scenario, and what it tells.
 class Course {
  public:
-  Course(const Scenario& scenario, std::string_view policy, const Lroc::Options& lroc = {})
+  // Up to a time, or to its end.
+  Course(const Scenario& scenario, std::string_view policy, const Lroc::Options& lroc = {},
+         Tick until = kNever)
       : scenario_(scenario), policy_(make_pool_policy(policy, lroc)) {
     std::vector<Simulation::Cell> cells;
     for (const CellPlan& cell : scenario.cells)
@@ -171,7 +173,8 @@ class Course {
     simulation_->watch([this](const FrameEvent& event) { take(event); });
     Dice dice(scenario.seed + 1);
     for (const FrameStart& frame : scenario.frames) begin(frame, dice);
-    simulation_->run();
+    simulation_->run(until);
+    if (until != kNever) return;
     // What was on its way when the last frame was given up arrives, on a device that hung, late.
     end_ = simulation_->now() + 100 * kMillisecond;
     pool_->advance(end_);
@@ -183,6 +186,8 @@ class Course {
   const Simulation& simulation() const { return *simulation_; }
   const Policy& policy() const { return *policy_; }
   bool backwards() const { return backwards_; }
+  // Whether a device had more of its SMs in use than it has.
+  bool exceeded() const { return exceeded_; }
   // How often the instructions of the last frame were issued again.
   const std::vector<std::uint16_t>& runs() const { return runs_; }
   std::size_t count(Kind kind) const {
@@ -242,8 +247,15 @@ class Course {
   }
 
   void take(const FrameEvent& event) {
-    backwards_ |= simulation_->now() < latest_;
-    latest_ = simulation_->now();
+    const Tick now = simulation_->now();
+    backwards_ |= now < latest_;
+    busy_.resize(scenario_.model.devices.size());
+    for (std::uint32_t d = 0; d < busy_.size(); ++d) {
+      const double busy = pool_->busy(d, now), most = scenario_.model.devices[d].type->sms;
+      exceeded_ |= busy - busy_[d] > most * static_cast<double>(now - latest_) * (1 + 1e-9) + 1e-3;
+      busy_[d] = busy;
+    }
+    latest_ = now;
     if (event.kind == Kind::Committed || event.kind == Kind::Missed) return;
     ended_.push_back(event);
     if (event.kind == Kind::Refused) return;
@@ -258,7 +270,8 @@ class Course {
   std::unique_ptr<Simulation> simulation_;
   std::vector<FrameEvent> ended_;
   Tick latest_ = 0, end_ = 0;
-  bool backwards_ = false;
+  bool backwards_ = false, exceeded_ = false;
+  std::vector<double> busy_;  // [device] SM·ns until latest_
   std::vector<std::uint16_t> runs_;
 };
 

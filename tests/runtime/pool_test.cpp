@@ -118,6 +118,7 @@ void check(const Stress& stress, std::uint64_t seeds, bool all_done) {
       expect_ends(course);
       expect_nothing_left(course);
       EXPECT_FALSE(course.backwards());
+      EXPECT_FALSE(course.exceeded());
       EXPECT_TRUE(!all_done || course.count(Kind::Dropped) == 0) << policy << " seed " << seed;
       EXPECT_TRUE(seed % 8 != 0 || same(course, Course(scenario, policy)));
     }
