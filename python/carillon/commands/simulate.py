@@ -19,9 +19,10 @@ from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool import profile as profiles
 from carillon.pool import trace
+from carillon.pool.degree import Degree
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
-from carillon.pool.study import Bound, Described, bound, hardware, load
+from carillon.pool.study import Bound, Described, bound, degrees, hardware, load
 from carillon.pool.summary import Summary, summarize
 
 _COUNTS = ("done", "NACKed", "lost")
@@ -46,6 +47,9 @@ def simulate(
     console.print(described.about, soft_wrap=True)
     console.print(_fed(feeds), soft_wrap=True)
     study = described.study
+    found_degrees = degrees(described) if "scoreboard" in study.policies else {}
+    if found_degrees:
+        console.print(_busy(found_degrees), soft_wrap=True)
     requests = [
         Request(described, policy, seed) for policy in study.policies for seed in study.seeds
     ]
@@ -58,7 +62,9 @@ def simulate(
     outcomes = [outcome for outcome in found if outcome is not None]
     if outcomes:
         summaries = summarize(described, outcomes)
-        about = _about(described, feeds, summaries, whole=len(outcomes) == len(requests))
+        about = _about(
+            described, feeds, found_degrees, summaries, whole=len(outcomes) == len(requests)
+        )
         files = _write(target, described, about, outcomes, summaries)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
@@ -127,8 +133,28 @@ def _fed(feeds: Bound) -> str:
     return text + (": TOO MUCH, frames will be refused" if feeds.load >= 1 else "")
 
 
+def _busy(found: dict[str, Degree]) -> str:
+    """scoreboard's α, and where each is from."""
+    own = [f"{kind} {one.share:g}" for kind, one in found.items() if not one.cells]
+    by_cells: dict[tuple[str, ...], list[str]] = {}
+    for kind, one in found.items():
+        if one.cells:
+            by_cells.setdefault(one.cells, []).append(f"{kind} {one.share:g}")
+    texts = [
+        f"by MegaStation's procedure ({', '.join(cells)}): {', '.join(of_types)}"
+        for cells, of_types in by_cells.items()
+    ]
+    texts += [f"as the file has it: {', '.join(own)}"] if own else []
+    return f"scoreboard's α {'; '.join(texts)}"
+
+
 def _about(
-    described: Described, feeds: Bound, summaries: Sequence[Summary], *, whole: bool
+    described: Described,
+    feeds: Bound,
+    found: dict[str, Degree],
+    summaries: Sequence[Summary],
+    *,
+    whole: bool,
 ) -> dict[str, object]:
     study = described.study
     used = {kind for _, kind in hardware(study)}
@@ -147,6 +173,7 @@ def _about(
             for one in described.served
         ],
         "device_types": [kind for kind in core.device_types() if kind["name"] in used],
+        "degrees": {kind: one.row() for kind, one in found.items()},
         "fabric_bound": vars(feeds),
         "price": price(study),
         "policies": [summary.row() for summary in summaries],

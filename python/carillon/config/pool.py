@@ -153,13 +153,16 @@ class RadioUnits(Base):
     )
 
 
+_DEGREE = "Share of its SMs; null: by MegaStation's procedure."
+
+
 class Degrees(Base):
     """Of each type of device."""
 
-    v100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
-    a100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
-    h100: float = key(0.2, "Share of its SMs.", ge=0, le=1)
-    h200: float = key(0.2, "Share of its SMs.", ge=0, le=1)
+    v100: float | None = key(None, _DEGREE, ge=0, le=1)
+    a100: float | None = key(None, _DEGREE, ge=0, le=1)
+    h100: float | None = key(None, _DEGREE, ge=0, le=1)
+    h200: float | None = key(None, _DEGREE, ge=0, le=1)
 
 
 class Lroc(Base):

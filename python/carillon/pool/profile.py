@@ -28,7 +28,7 @@ from carillon.config.device_profile import (
 )
 from carillon.config.errors import explain
 from carillon.config.fields import dotted
-from carillon.config.pool import DeviceType
+from carillon.config.pool import DeviceType, HostCosts, Link, Links, PoolStudy
 
 BASE = "roofline"  # which says how large a symbol is between our kernels
 NEAR = 0.1  # of the measured latency, that the simulated one may be off
@@ -279,6 +279,30 @@ def measured(profile: DeviceProfile, cell: ProfileCell) -> Measured:
         full = opcode.full_ctas, opcode.full_us
         kernels.append((opcode.opcode, footprint, opcode.us, opcode.bytes * scale, *full))
     return profile.type, kernels
+
+
+def with_costs(study: PoolStudy, profile: DeviceProfile) -> PoolStudy:
+    """With what the profile knows of the bus and the host, where the file does not say it.
+
+    Opcodes' times have the gaps between launches in them.
+    """
+    changed: dict[str, Any] = {}
+    if "host" not in study.model_fields_set:
+        costs = profile.host
+        changed["host"] = HostCosts(
+            launch_us=costs.launch_us, notify_us=costs.notify_us, gap_us=0.0
+        )
+    if profile.link is not None:
+        rates = profile.link
+        slower = min(rates.to_device_gbytes_per_s, rates.from_device_gbytes_per_s)
+        links = Links(device=Link(gbytes_per_s=slower))
+        if "links" not in study.model_fields_set:
+            changed["links"] = links
+        changed["servers"] = [
+            one if "links" in one.model_fields_set else one.model_copy(update={"links": links})
+            for one in study.servers
+        ]
+    return study.model_copy(update=changed)
 
 
 def label(profile: DeviceProfile) -> str:

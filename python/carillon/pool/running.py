@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from carillon.children import deaf, die_with_parent
 from carillon.errors import CarillonError
-from carillon.pool.study import Described, simulate
+from carillon.pool.study import Described, simulate, with_degrees
 from carillon.statistics import Values
 
 NOWHERE = 0xFFFF  # as a server
@@ -83,6 +83,7 @@ def run_all(
 
     `progress`: called now and then with the frames that have ended. Raises KilledError.
     """
+    requests = [_filled(request) for request in requests]
     spawn = multiprocessing.get_context("spawn")
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
     workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
@@ -99,6 +100,13 @@ def run_all(
     if any(map(_killed, futures)) and not stopped():  # what stops this process may kill others
         raise KilledError(outcomes)
     return outcomes
+
+
+def _filled(request: Request) -> Request:
+    """With α, found once here rather than in every process."""
+    if request.policy != "scoreboard":
+        return request
+    return replace(request, described=with_degrees(request.described))
 
 
 def _result(future: Future[Outcome | None]) -> Outcome | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ from carillon.config.pool import (
     Background,
     Devices,
     Fault,
-    HostCosts,
     Link,
-    Links,
     PoolStudy,
     Server,
 )
 from carillon.pool import profile as profiles
+from carillon.pool.degree import Degree
+from carillon.pool.degree import degrees as degrees_of
 
 MOST = 64  # devices, and cells, of the engine
 HOST, _HOST_CORES, _HOST_QUEUES = "epyc-7763", 64, 32  # whose cores stand in for lost devices
@@ -172,12 +172,12 @@ def load(file: Path, frames: int | None = None) -> Described:
             wrong.append((("profile",), message))
         else:
             wrong += _check_profile(study, cells, profile)
-            study = _with_costs(study, profile)
+            study = profiles.with_costs(study, profile)
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
     described = Described(study, cells, file.stem, profile)
     try:
-        simulate(described, study.policies[0], seed=1, frames=0)
+        simulate(described, study.policies[0], seed=1, frames=0, degrees={})
     except ValueError as error:
         raise ConfigError([_refusal(described, file, lines, str(error))]) from None
     return described
@@ -199,30 +199,6 @@ def _check_profile(
             message += f"{profiles.name_of(nearest.format)} differs in "
             message += ", ".join(profiles.differences(nearest, one.plan)[:_MOST_NAMED])
             yield ("cells", place, "cell"), message
-
-
-def _with_costs(study: PoolStudy, profile: DeviceProfile) -> PoolStudy:
-    """With what the profile knows of the bus and the host, where the file does not say it.
-
-    Opcodes' times have the gaps between launches in them.
-    """
-    changed: dict[str, Any] = {}
-    if "host" not in study.model_fields_set:
-        costs = profile.host
-        changed["host"] = HostCosts(
-            launch_us=costs.launch_us, notify_us=costs.notify_us, gap_us=0.0
-        )
-    if profile.link is not None:
-        rates = profile.link
-        slower = min(rates.to_device_gbytes_per_s, rates.from_device_gbytes_per_s)
-        links = Links(device=Link(gbytes_per_s=slower))
-        if "links" not in study.model_fields_set:
-            changed["links"] = links
-        changed["servers"] = [
-            one if "links" in one.model_fields_set else one.model_copy(update={"links": links})
-            for one in study.servers
-        ]
-    return study.model_copy(update=changed)
 
 
 def _refusal(described: Described, file: Path, lines: dict[Key, int], told: str) -> Problem:
@@ -399,10 +375,25 @@ def simulate(
     **other: Any,
 ) -> dict[str, Any]:
     """What the engine makes of a study under one policy; `other` replaces what the file says."""
+    if policy == "scoreboard" and "degrees" not in other:
+        described = with_degrees(described)
     asked = _arguments(described) | other
     return core.simulate_pool(
         _plans(described.served), policy=policy, seed=seed, progress=progress, **asked
     )
+
+
+def degrees(described: Described) -> dict[str, Degree]:
+    """α of each type of device that the study has."""
+    return degrees_of(described, simulate)
+
+
+def with_degrees(described: Described) -> Described:
+    """With numbers where the file has null, so that other processes need not find them."""
+    shares = {kind: degree.share for kind, degree in degrees(described).items()}
+    scoreboard = described.study.scoreboard
+    filled = scoreboard.model_copy(update={"degree": scoreboard.degree.model_copy(update=shares)})
+    return replace(described, study=described.study.model_copy(update={"scoreboard": filled}))
 
 
 def _arguments(described: Described) -> dict[str, Any]:
@@ -434,7 +425,7 @@ def _arguments(described: Described) -> dict[str, Any]:
         "deadline_ms": study.deadline_ms,
         "zero_force_parts": study.zero_force_parts,
         "urgent_us": study.scoreboard.urgent_us,
-        "degrees": study.scoreboard.degree.model_dump(),
+        "degrees": study.scoreboard.degree.model_dump(exclude_none=True),
         "host_ns": [1e3 * cost for cost in costs],
         "jitter": (jitter.kernel, jitter.launch),
         "faults": [
