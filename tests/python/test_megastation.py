@@ -178,7 +178,7 @@ def test_all_policies_of_a_case_meet_the_same_frames_and_have_the_same_choices(n
     def carry_out(requests: list[Request]) -> list[Outcome | None]:
         """Nothing is simulated."""
         asked.append(requests)
-        found = []
+        found: list[Outcome | None] = []
         for one in requests:
             none = [0] * len(hardware(one.described.study))
             made = outcome(one.policy, list(range(30)), [1.0] * 30)

@@ -44,7 +44,9 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
             print(json.dumps(about, indent=2, ensure_ascii=False))
         # What is said of all cases is not said of some.
         claims = [] if interrupts.count else [_claims(figure, points)]
-        for table in (_points(figure, points), *claims, _verdicts(figure, found)):
+        # Of thousands of pools only those where adaptive is behind are shown.
+        shown = [] if figure.picture == "gaps" else [_points(figure, points)]
+        for table in (*shown, *claims, _verdicts(figure, found)):
             if table.row_count:
                 print_table(console, table)
                 console.print()
@@ -138,7 +140,8 @@ def _points(figure: Figure, points: Sequence[Point]) -> Table:
 
 
 def _claims(figure: Figure, points: Sequence[Point]) -> Table:
-    table = new_table(("beside the paper",), ("simulated", "", "published"))
+    beside = "beside the paper" if figure.beside == "published" else f"beside the {figure.beside}"
+    table = new_table((beside,), ("simulated", "", figure.beside))
     for claim in figure.claims:
         value, note = claim.simulated(points)
         simulated = "–" if value is None else f"{value:.1f} {claim.unit}"
@@ -152,6 +155,8 @@ def _verdicts(figure: Figure, found: Sequence[Measured]) -> Table:
     table = new_table((_axis(figure), "", "", "best other"), numbers)
     for measured in found:
         for one in measured.verdicts:
+            if one.near and figure.picture == "gaps":
+                continue
             table.add_row(
                 place(measured.case.x),
                 measured.case.group,

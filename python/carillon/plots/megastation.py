@@ -15,6 +15,7 @@ from carillon.plots import style
 from carillon.plots.pool import COLOURS
 from carillon.pool.summary import written
 from carillon.studies.figure import Figure, Point
+from carillon.studies.random_pools import gaps as gaps_of
 from carillon.studies.scaling import BIN_MS
 
 _WIDTH = 0.16
@@ -23,7 +24,7 @@ _LABELS = {"mean_ms": "mean", "tail_ms": "tail", "frames_per_s": "throughput"}
 
 def draw(folder: Path, figure: Figure, points: Sequence[Point]) -> None:
     """study.png and study.svg."""
-    panels = {"stages": stages, "timeline": timeline}.get(figure.picture, measures)
+    panels = {"stages": stages, "timeline": timeline, "gaps": gaps}.get(figure.picture, measures)
     with style.applied():
         drawn = panels(figure, points)
         handles, labels = style.legend_of(drawn.axes)
@@ -53,6 +54,25 @@ def measures(figure: Figure, points: Sequence[Point]) -> Drawing:
             row[0].set_ylim(bottom=0)
     for axes in grid[-1]:
         axes.set_xlabel(figure.axis)
+    return drawn
+
+
+def gaps(figure: Figure, points: Sequence[Point]) -> Drawing:
+    """How far adaptive is behind the best other policy, over the share of pools."""
+    known = gaps_of(points)
+    drawn = Drawing(figsize=(7.0, 3.6))
+    axes = drawn.subplots()
+    for name, values in (
+        ("mean", [gap.mean for gap in known]),
+        ("tail", [gap.tail for gap in known if not gap.late]),
+    ):
+        share = 100 * (np.arange(len(values)) + 1) / max(len(values), 1)
+        axes.step(100 * np.sort(values), share, where="post", label=name)
+    axes.axvline(0, color="0.6", lw=0.8)
+    axes.set_xlim(-60, 30)
+    axes.set_xlabel("adaptive behind the best other policy, % (left of 0: ahead)")
+    axes.set_ylabel("% of pools, at most so far")
+    axes.set_title(f"{len(known)} pools drawn at random, simulated")
     return drawn
 
 

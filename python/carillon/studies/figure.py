@@ -94,7 +94,7 @@ class Claim:
 class Figure:
     """measures: the rows of the picture. extra: of a run for latency, into its point.
 
-    frames: of a point, by default.
+    frames: of a point, by default. beside: what claims' published values are.
     """
 
     name: str
@@ -103,9 +103,10 @@ class Figure:
     cases: Sequence[Case]
     claims: Sequence[Claim] = ()
     measures: tuple[str, ...] = ("mean_ms", "tail_ms", "frames_per_s")
-    picture: Literal["bars", "lines", "stages", "timeline"] = "bars"
+    picture: Literal["bars", "lines", "stages", "timeline", "gaps"] = "bars"
     extra: Callable[[Case, Outcome], Extra] = lambda case, outcome: {}
     frames: int = 20_100
+    beside: str = "published"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""All of MegaStation's figures that are asked of simulated pools, by their names."""
+"""MegaStation's figures that are asked of simulated pools, and pools at random, by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from carillon.studies import granularity, scaling, shapes
+from carillon.studies import granularity, random_pools, scaling, shapes
 from carillon.studies.figure import Figure
 
 # For 10⁶ frames each: figure, panel, place on its axis.
@@ -44,7 +44,7 @@ def _every() -> dict[str, Figure]:
     )
     figures = {figure.name: figure for figure in numbered}
     named = _named(figures)
-    return figures | {named.name: named}
+    return figures | {named.name: named} | {one.name: one for one in random_pools.FIGURES}
 
 
 FIGURES = _every()
