@@ -92,6 +92,8 @@ PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& mode
 void PoolServer::start(Tick now) {
   start_ = now;
   ++life_;
+  in_reserve_.clear();
+  for (const PoolDevice& device : model_.devices) in_reserve_.push_back(device.reserve);
   policy_ = make_pool_policy(options_.policy, options_.lroc);
   if (!policy_) throw std::invalid_argument("no policy for a pool is called " + options_.policy);
   if (options_.around) policy_ = options_.around(std::move(policy_));
@@ -110,6 +112,7 @@ void PoolServer::start(Tick now) {
       board.device(d).sms = sms_left(model_.devices[d]);
       board.device(d).degree = model_.devices[d].degree;
       board.device(d).spare = model_.devices[d].type->host;
+      board.device(d).up = !model_.devices[d].reserve;
     }
     auto pool =
         std::make_unique<SimulatedPool>(board, model_since_start(), std::move(work), options_.keep);
@@ -187,13 +190,33 @@ std::vector<FrameId> PoolServer::lose(Tick now) {
   return lost;
 }
 
+std::optional<std::uint16_t> PoolServer::join(Tick now) {
+  if (!up()) return {};
+  for (std::uint16_t d = 0; d < model_.devices.size(); ++d) {
+    if (!in_reserve_[d] || faulty(d, now)) continue;
+    in_reserve_[d] = false;
+    pool_->join(d, now - start_);
+    return d;
+  }
+  return {};
+}
+
+// The last fault so far has left it lost or hung.
+bool PoolServer::faulty(std::uint16_t device, Tick now) const {
+  const Fault* last = nullptr;
+  for (const Fault& fault : model_.faults)
+    if (fault.device == device && fault.at <= now && (last == nullptr || fault.at >= last->at))
+      last = &fault;
+  return last != nullptr && last->kind != Fault::Kind::Back;
+}
+
 Tick PoolServer::now() const { return up() ? start_ + simulation_->now() : end_; }
 
 double PoolServer::share(std::uint16_t cell) const {
   double frames = 0;  // that the devices can do in the time of one
   for (std::size_t d = 0; d < model_.devices.size(); ++d) {
     const PoolDevice& device = model_.devices[d];
-    if (device.type->host || (up() && !simulation_->devices()[d].up)) continue;
+    if (device.type->host || in_reserve_[d] || (up() && !simulation_->devices()[d].up)) continue;
     frames += static_cast<double>(cells_[cell].frame.duration()) * sms_left(device) /
               asked_[kinds_.of_device[d]][cell];
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,10 @@ class PoolServer {
   /// How often it has started.
   std::uint32_t life() const { return life_; }
 
+  /// The first device in reserve that no fault has taken joins, and which that is; nothing: there
+  /// is none, or the host is down. A host that starts again has them all in reserve again.
+  std::optional<std::uint16_t> join(Tick now);
+
   /// Of its devices, those that its scheduler sees up: the share that the cell's frames ask for.
   double share(std::uint16_t cell) const;
   /// Of the last event.
@@ -97,6 +102,7 @@ class PoolServer {
   };
 
   runtime::PoolModel model_since_start() const;
+  bool faulty(std::uint16_t device, Tick now) const;
   std::vector<runtime::OnType> profile_of(const PoolGraph& cell) const;
   void take(const runtime::FrameEvent& event);
   std::uint16_t count(const runtime::FrameEvent& event);
@@ -109,7 +115,8 @@ class PoolServer {
   Kinds kinds_;
   std::unique_ptr<runtime::Policy> policy_;
   std::unique_ptr<runtime::Simulation> simulation_;
-  const runtime::SimulatedPool* pool_ = nullptr;
+  runtime::SimulatedPool* pool_ = nullptr;
+  std::vector<bool> in_reserve_;            // [device] since it started
   std::vector<std::vector<double>> asked_;  // [kind][cell] SM·ns of a frame
   PoolUse use_;                             // of simulations that are over, and of frames
   Tick start_ = 0, end_ = 0;                // of the simulation: its zero; of the one before

@@ -44,6 +44,7 @@ SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
                                     .queues = device.queues + 1,  // one for others
                                     .gap = model_.host.gap});
     if (device.reserved_sms != 0) gpus_.back().reserve(device.reserved_sms, 0);
+    if (device.reserve) state_[d].health = Health::Reserve;
     auto& of_device = loads_.emplace_back();
     for (const auto& cell : work_) {
       auto& of_cell = of_device.emplace_back();
@@ -210,7 +211,7 @@ bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
 void SimulatedPool::launched(std::uint32_t id, Tick now) {
   Live& live = live_[id];
   const InstanceId& what = live.issue.what;
-  if (state_[live.device].health == Health::Gone) return finish(id, true);
+  if (state_[live.device].health >= Health::Gone) return finish(id, true);
   if (dead(live.device)) return;
   if (live.cancelled) return forget(id);
   if (state_[live.device].health == Health::Hung) watch(live.device, now);
@@ -386,6 +387,10 @@ void SimulatedPool::happen(const Event& event) {
     case Event::Kind::Noticed:
       if (state_[event.which].changes == event.of)
         lose(static_cast<std::uint16_t>(event.which), event.at);
+      break;
+    case Event::Kind::Joined:
+      if (state_[event.which].health == Health::Reserve)
+        come_back(static_cast<std::uint16_t>(event.which), event.at);
       break;
   }
 }

@@ -33,6 +33,7 @@ struct PoolDevice {
   std::uint32_t reserved_sms = 0;  ///< busy with something else all the time
   std::uint64_t memory = 0;        ///< bytes for results; 0: all that the type has
   double degree = 0.2;             ///< DeviceStatus::degree
+  bool reserve = false;            ///< not up until it is told to join
 };
 
 /// What scheduling and the host's driver cost.
@@ -51,7 +52,7 @@ struct Jitter {
 
 /// What becomes of a device. Lost: all that it held is. Hung: it stands still, and goes on where it
 /// was if it is back before the host gives it up. The host notices a loss, or that a hung device
-/// does not answer, so much later.
+/// does not answer, so much later. What befalls a device in reserve, nobody notices.
 struct Fault {
   enum class Kind : std::uint8_t { Lost, Hung, Back };
   Tick at = 0;
@@ -93,6 +94,9 @@ class SimulatedPool final : public VirtualExecutor {
   bool admit(FrameRef frame) noexcept override;
   void over(FrameRef frame) noexcept override;
 
+  /// A device in reserve comes up then, as one that is back does. One that has joined does nothing.
+  void join(std::uint16_t device, Tick at) { push(at, Event::Kind::Joined, device, 0); }
+
   void advance(Tick now) override;
   bool start(Tick) override { return false; }
   Tick next() const override;
@@ -110,11 +114,11 @@ class SimulatedPool final : public VirtualExecutor {
   static constexpr std::uint32_t kNone = ~0U;
   static constexpr std::uint64_t kBackground = std::uint64_t{1} << 63;  // in a kernel's tag
   struct Event {
-    enum class Kind : std::uint8_t { Launched, Copied, Transferred, Told, Fault, Noticed };
+    enum class Kind : std::uint8_t { Launched, Copied, Transferred, Told, Fault, Noticed, Joined };
     Tick at;
     std::uint64_t sequence;
     Kind kind;
-    std::uint32_t which;  // a live issue, a place or a fault
+    std::uint32_t which;  // a live issue, a place, a fault or a device
     std::uint64_t of;     // the live issue's sequence, or where a copy goes
     bool operator<(const Event& other) const {
       return at != other.at ? at > other.at : sequence > other.sequence;
@@ -148,8 +152,8 @@ class SimulatedPool final : public VirtualExecutor {
     std::uint32_t of;      // class
     DeviceMemory::Address block;
   };
-  // Gone: dead, and the host knows.
-  enum class Health : std::uint8_t { Well, Hung, Dead, Gone };
+  // Gone: dead, and the host knows. Reserve: it has not joined yet.
+  enum class Health : std::uint8_t { Well, Hung, Dead, Gone, Reserve };
   struct State {
     Health health = Health::Well;
     bool watched = false;        // it will be given up unless it answers

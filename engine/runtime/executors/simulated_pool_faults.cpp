@@ -7,6 +7,7 @@ namespace carillon::runtime {
 
 void SimulatedPool::fault(const Fault& fault, Tick now) {
   State& state = state_[fault.device];
+  if (state.health == Health::Reserve) return;
   if (fault.kind == Fault::Kind::Back) return come_back(fault.device, now);
   if (dead(fault.device) || (fault.kind == Fault::Kind::Hung && state.health == Health::Hung))
     return;
@@ -99,7 +100,7 @@ void SimulatedPool::lose(std::uint16_t device, Tick now) {
 // Queues the background kernels of a device.
 void SimulatedPool::occupy(std::uint32_t background, std::uint16_t device, Tick now) {
   const Background& of = model_.background[background];
-  if (of.device != device) return;
+  if (of.device != device || dead(device)) return;
   for (std::uint32_t i = 0; i < of.kernels; ++i) refill(background, now);
 }
 
