@@ -86,14 +86,16 @@ class Run {
         model_(model),
         options_(options),
         servers_(make_servers()),
-        rack_(static_cast<std::uint16_t>(servers_.size()),
-              static_cast<std::uint16_t>(cells_.size()), model.homes, model.moving,
-              [this](std::uint16_t s, std::uint16_t c) { return servers_[s]->share(c); }),
+        rack_(
+            static_cast<std::uint16_t>(servers_.size()), static_cast<std::uint16_t>(cells_.size()),
+            model.homes, model.moving,
+            [this](std::uint16_t s, std::uint16_t c) { return servers_[s]->share(c); },
+            [this](std::uint16_t s, Tick now) { return servers_[s]->join(now); }),
         next_(cells.size()),
         owed_(cells.size()),
         places_(cells.size() * options.ring) {
-    if (options.at_once != 0 && (servers_.size() > 1 || !model.faults.empty()))
-      throw std::invalid_argument("at_once is of one server that is never lost");
+    if (options.at_once != 0 && (servers_.size() > 1 || !model.faults.empty() || has_reserve()))
+      throw std::invalid_argument("at_once is of one server, never lost and without a reserve");
     if (model.fronthaul) fronthaul_.emplace(*model.fronthaul, servers_.size());
     for (const HostFault& fault : model.faults) {
       hosts_.push_back({fault.at, fault.server, fault.up ? HostEvent::Back : HostEvent::Lost, 0});
@@ -142,6 +144,12 @@ class Run {
           [this, s](const PoolServer::Ended& ended) { take(s, ended); },
           [this] { return go_on(); }));
     return servers;
+  }
+
+  bool has_reserve() const {
+    return std::ranges::any_of(model_.servers, [](const PoolModel& server) {
+      return std::ranges::any_of(server.devices, &PoolDevice::reserve);
+    });
   }
 
   // Asked while frames may take for ever.
@@ -245,7 +253,7 @@ class Run {
   }
 
   void take(std::uint16_t server, const PoolServer::Ended& ended) {
-    rack_.ended(ended.frame.cell, server, ended.done);
+    rack_.ended(ended.frame.cell, server, began(ended.frame), ended.done);
     record(ended, server);
     place(ended.frame).taken = false;
     if (options_.at_once == 0) return;
@@ -268,10 +276,13 @@ class Run {
     record({.frame = frame, .at = now, .why = why}, server);
   }
 
+  Tick began(FrameId frame) {
+    return options_.at_once != 0 ? place(frame).began : on_air(frame.cell, frame.frame);
+  }
+
   void record(const PoolServer::Ended& ended, std::uint16_t server) {
-    const auto [number, cell] = ended.frame;
-    const Tick began = options_.at_once != 0 ? place(ended.frame).began : on_air(cell, number);
-    result_.frames.push_back({.cell = cell,
+    const Tick began = this->began(ended.frame);
+    result_.frames.push_back({.cell = ended.frame.cell,
                               .done = ended.done,
                               .why = ended.why,
                               .began = began,
@@ -289,6 +300,7 @@ class Run {
         result_.end = std::max(result_.end, on_air(c, next_[c]));
     const double time = static_cast<double>(std::max<Tick>(result_.end, 1));
     result_.of_opcode.resize(kOps);
+    result_.joins.assign(rack_.joins().begin(), rack_.joins().end());
     for (std::uint16_t s = 0; s < servers_.size(); ++s) add(s, time);
     const auto done = std::count_if(result_.frames.begin(), result_.frames.end(),
                                     [](const PoolFrame& frame) { return frame.done; });
@@ -302,6 +314,8 @@ class Run {
     const auto first = static_cast<std::uint32_t>(result_.busy.size());
     for (std::size_t d = 0; d < use.busy.size(); ++d)
       result_.busy.push_back(use.busy[d] / time / model_.servers[server].devices[d].type->sms);
+    for (Join& join : result_.joins)
+      if (join.server == server) join.device = static_cast<std::uint16_t>(join.device + first);
     for (Execution each : use.executions) {
       each.device += first;
       result_.executions.push_back(each);

@@ -69,6 +69,7 @@ struct PoolRun {
   std::vector<double> of_opcode;      ///< [Op] ns of kernels and transfers, per frame that was done
   std::vector<double> ports;          ///< [server] share of the time that its port is busy
   std::vector<Move> moves;
+  std::vector<Join> joins;
   std::uint64_t tasks = 0;   ///< instructions that committed
   std::uint64_t copies = 0;  ///< between devices
   std::uint64_t again = 0;   ///< instructions that had to be issued again
@@ -76,7 +77,7 @@ struct PoolRun {
 };
 
 /// Throws std::invalid_argument as PoolServer and build_pool_graph do, or when several servers, or
-/// one that is lost, are to be saturated (at_once).
+/// one that is lost or has a reserve, are to be saturated (at_once).
 PoolRun run_on_rack(const std::vector<const Frame*>& cells, const RackModel& rack,
                     const PoolRunOptions& options);
 

@@ -9,8 +9,8 @@ using runtime::Reason;
 
 Rack::Rack(std::uint16_t servers, std::uint16_t cells,
            std::span<const std::optional<std::uint16_t>> homes, const RackOptions& options,
-           Share share)
-    : options_(options), share_(std::move(share)), servers_(servers) {
+           Share share, Reserve reserve)
+    : options_(options), share_(std::move(share)), reserve_(std::move(reserve)), servers_(servers) {
   units_.resize(cells, {.server = kNone});
   for (std::uint16_t c = 0; c < cells && c < homes.size(); ++c)
     units_[c].server = homes[c].value_or(kNone);
@@ -51,19 +51,34 @@ std::uint32_t Rack::recent_nacks(const Unit& unit) const {
       std::popcount(unit.nacks & ~std::uint64_t{0} >> (64 - options_.window)));
 }
 
+// Devices first: a unit that moves loses frames.
+void Rack::relieve(std::uint16_t cell, Tick now) {
+  const std::uint16_t from = units_[cell].server;
+  if (const auto device = reserve_ ? reserve_(from, now) : std::nullopt)
+    return join(cell, *device, now);
+  const std::uint16_t to = roomiest(cell, from);
+  if (to != kNone && load(to) + share_(to, cell) < load(from))
+    move(cell, to, Reason::Overload, now);
+}
+
+void Rack::join(std::uint16_t cell, std::uint16_t device, Tick now) {
+  const std::uint16_t at = units_[cell].server;
+  joins_.push_back({now, cell, at, device});
+  servers_[at].held = servers_[at].settled = now + options_.hold;
+  for (Unit& unit : units_)
+    if (unit.server == at) unit.nacks = 0;
+}
+
 std::uint16_t Rack::route(std::uint16_t cell, Tick now) {
   const Unit& unit = units_[cell];
-  if (recent_nacks(unit) >= options_.nacks && now >= servers_[unit.server].held) {
-    const std::uint16_t to = roomiest(cell, unit.server);
-    if (to != kNone && load(to) + share_(to, cell) < load(unit.server))
-      move(cell, to, Reason::Overload, now);
-  }
+  if (recent_nacks(unit) >= options_.nacks && now >= servers_[unit.server].held) relieve(cell, now);
   return now >= unit.served ? unit.server : kNone;
 }
 
-void Rack::ended(std::uint16_t cell, std::uint16_t server, bool done) {
+void Rack::ended(std::uint16_t cell, std::uint16_t server, Tick began, bool done) {
   Unit& unit = units_[cell];
   if (unit.server != server) return;  // of a frame that it left behind
+  if (began < servers_[server].settled) return;
   unit.nacks = unit.nacks << 1 | (done ? 0 : 1);
 }
 

@@ -222,6 +222,111 @@ TEST(RackRun, AServerThatIsLostIsNotSaturated) {
   EXPECT_THROW(run_on_rack({&frame}, rack, saturated), std::invalid_argument);
 }
 
+TEST(RackRun, AServerWithAReserveIsNotSaturated) {
+  const Frame frame(pool_cell(32, 16, 'U'));
+  PoolRunOptions saturated = pool_options("scoreboard", 5);
+  saturated.at_once = 2;
+  PoolModel model = a100s(2);
+  model.devices[1].reserve = true;
+  EXPECT_THROW(run_on_pool({&frame}, model, saturated), std::invalid_argument);
+}
+
+TEST(RackRun, AReserveThatNobodyAsksForChangesNothing) {
+  const Frame frame(pool_cell(64, 32, 'U'));
+  for (const std::string_view policy : pool_policy_names()) {
+    PoolModel model = a100s(3, 0.05);
+    model.devices[2].reserve = true;
+    const PoolRun run = run_on_pool({&frame, &frame}, model, pool_options(policy, 40));
+    const PoolRun without = run_on_pool({&frame, &frame}, a100s(2, 0.05), pool_options(policy, 40));
+    EXPECT_TRUE(all(run) == all(without)) << policy;
+    EXPECT_TRUE(run.joins.empty()) << policy;
+    EXPECT_EQ(run.busy[2], 0.0) << policy;
+  }
+}
+
+// Eight units are too many for two devices, and for three: the third joins, then units move.
+TEST(RackRun, TheReserveJoinsFirstThenUnitsMove) {
+  const Frame frame(pool_cell(64, 32, 'U'));
+  const std::vector<const Frame*> cells(8, &frame);
+  for (const std::string_view policy : {"frame-level", "scoreboard", "adaptive"}) {
+    RackModel rack = servers(2, 2, kWide, 0.05);
+    rack.servers[1] = a100s(3, 0.05);
+    rack.servers[1].devices[1].reserve = true;
+    rack.servers[1].devices[0].reserved_sms = rack.servers[1].devices[2].reserved_sms = 30;
+    rack.homes.assign(cells.size(), 1);
+    PoolRunOptions options = pool_options(policy, 300);
+    options.keep = true;
+    const PoolRun run = run_on_rack(cells, rack, options);
+    EXPECT_EQ(run.joins.size(), 1U) << policy;
+    EXPECT_EQ(run.joins[0].server, 1) << policy;
+    EXPECT_EQ(run.joins[0].device, 3) << policy;  // over all servers
+    EXPECT_GE(run.moves.size(), 1U) << policy;
+    EXPECT_GE(run.moves[0].decided, run.joins[0].at + rack.moving.hold) << policy;
+    Tick first = kNever;
+    for (const Execution& each : run.executions)
+      if (each.device == 3) first = std::min(first, each.start);
+    EXPECT_GE(first, run.joins[0].at) << policy;
+    EXPECT_LT(first, run.joins[0].at + 5 * kMillisecond) << policy;
+    EXPECT_EQ(run.frames.size(), 8 * 300U) << policy;
+    for (const PoolFrame& f : run.frames) {
+      EXPECT_TRUE(f.done == (f.why == Reason::None)) << policy;
+      EXPECT_TRUE(f.done || f.began < 200 * kMillisecond) << policy;
+    }
+  }
+}
+
+// With nowhere to move to, a lone server's reserve is all that there is, and enough.
+TEST(RackRun, ALoneServersReserveEndsItsOverload) {
+  const Frame frame(pool_cell(64, 32, 'U'));
+  const std::vector<const Frame*> cells(8, &frame);
+  for (const std::string_view policy : {"frame-level", "scoreboard", "adaptive"}) {
+    PoolModel model = a100s(6, 0.05);
+    for (std::size_t d = 2; d < 6; ++d) model.devices[d].reserve = true;
+    const PoolRun run = run_on_pool(cells, model, pool_options(policy, 300));
+    EXPECT_GE(run.joins.size(), 1U) << policy;
+    EXPECT_LE(run.joins.size(), 3U) << policy;
+    for (std::size_t i = 0; i < run.joins.size(); ++i) {
+      EXPECT_EQ(run.joins[i].device, 2 + i) << policy;
+      EXPECT_TRUE(i == 0 || run.joins[i].at >= run.joins[i - 1].at + RackOptions{}.hold) << policy;
+    }
+    for (const PoolFrame& f : run.frames)
+      EXPECT_TRUE(f.done || f.began < 150 * kMillisecond) << policy;
+    EXPECT_GT(run.busy[2], 0.0) << policy;
+    EXPECT_EQ(run.busy[5], 0.0) << policy;
+  }
+}
+
+// Device 1 is lost while it is in reserve, device 2 is lost and back, device 3 hangs.
+TEST(RackRun, WhatAFaultHasTakenFromTheReserveDoesNotJoin) {
+  const Frame frame(pool_cell(64, 32, 'U'));
+  PoolModel model = a100s(4, 0.05);
+  for (std::size_t d = 1; d < 4; ++d) model.devices[d].reserve = true;
+  model.faults = {{0, 1, Fault::Kind::Lost, 0},
+                  {0, 2, Fault::Kind::Lost, 0},
+                  {kMillisecond, 2, Fault::Kind::Back, 0},
+                  {0, 3, Fault::Kind::Hung, 0}};
+  const PoolRun run =
+      run_on_pool(std::vector<const Frame*>(12, &frame), model, pool_options("scoreboard", 100));
+  EXPECT_EQ(run.joins.size(), 1U);
+  EXPECT_EQ(run.joins[0].device, 2);
+  EXPECT_EQ(run.busy[1] + run.busy[3], 0.0);
+  EXPECT_GT(run.busy[2], 0.0);
+}
+
+// The host that starts again has its reserve as it was at first; NACKs from before still count.
+TEST(RackRun, AReserveThatHadJoinedIsOneAgainAfterALoss) {
+  const Frame frame(pool_cell(64, 32, 'U'));
+  RackModel rack = servers(1, 2, kWide, 0.05);
+  rack.servers[0].devices[1].reserve = true;
+  rack.faults = {{100 * kMillisecond, 0, false, kMillisecond}, {110 * kMillisecond, 0, true, 0}};
+  const PoolRun run =
+      run_on_rack(std::vector<const Frame*>(6, &frame), rack, pool_options("scoreboard", 300));
+  EXPECT_EQ(run.joins.size(), 2U);
+  EXPECT_LT(run.joins[0].at, 100 * kMillisecond);
+  EXPECT_GE(run.joins[1].at, 110 * kMillisecond);
+  for (const Join& join : run.joins) EXPECT_EQ(join.device, 1);
+}
+
 // Whatever dies and returns, hosts and devices: every frame ends once, and where the moves say that
 // its unit was when it started; the same seed gives the same again.
 TEST(RackRun, EveryFrameEndsOnceOnTheOneServerOfItsUnit) {
@@ -232,7 +337,7 @@ TEST(RackRun, EveryFrameEndsOnceOnTheOneServerOfItsUnit) {
     for (int trial = 0; trial < 6; ++trial) {
       const auto below = [&](std::uint32_t most) { return static_cast<Tick>(random() % most); };
       RackModel rack =
-          servers(2 + random() % 2, 1, {2e9 + static_cast<double>(below(20)) * 1e9, 0});
+          servers(2 + random() % 2, 2, {2e9 + static_cast<double>(below(20)) * 1e9, 0});
       std::vector<const Frame*> cells(1 + random() % 6, &frame);
       rack.homes.assign(cells.size(), 0);
       rack.moving = {.nacks = 1 + static_cast<std::uint32_t>(below(3)),
@@ -240,6 +345,7 @@ TEST(RackRun, EveryFrameEndsOnceOnTheOneServerOfItsUnit) {
                      .hold = below(20'000) * kMicrosecond,
                      .move = below(3000) * kMicrosecond};
       for (std::uint16_t s = 0; s < rack.servers.size(); ++s) {
+        rack.servers[s].devices[1].reserve = random() % 4 != 0;
         rack.servers[s].faults = {{below(60'000) * kMicrosecond, 0, Fault::Kind::Lost, 0},
                                   {below(60'000) * kMicrosecond, 0, Fault::Kind::Back, 0}};
         rack.faults.push_back({below(60'000) * kMicrosecond, s, false, below(2000) * kMicrosecond});

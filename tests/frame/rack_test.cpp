@@ -45,12 +45,12 @@ TEST(Rack, NacksAmongItsLastFramesMoveAUnit) {
   constexpr Tick kMove = 2 * kMillisecond;
   Rack two = rack(2, {0, 0, 0}, {.nacks = 3, .window = 5, .hold = 0, .move = kMove});
   for (const bool done : {false, false, true, true, true, false}) {
-    two.ended(1, 0, done);
+    two.ended(1, 0, kMillisecond, done);
     EXPECT_EQ(two.route(1, kMillisecond), 0);
   }
-  two.ended(1, 0, false);
+  two.ended(1, 0, kMillisecond, false);
   EXPECT_EQ(two.route(1, kMillisecond), 0);  // the first two are long ago
-  two.ended(1, 0, false);
+  two.ended(1, 0, kMillisecond, false);
   EXPECT_EQ(two.route(1, kMillisecond), Rack::kNone);
   EXPECT_EQ(two.route(1, kMillisecond + kMove - 1), Rack::kNone);
   EXPECT_EQ(two.route(1, kMillisecond + kMove), 1);
@@ -58,14 +58,14 @@ TEST(Rack, NacksAmongItsLastFramesMoveAUnit) {
   EXPECT_EQ(two.moves()[0].served, kMillisecond + kMove);
   EXPECT_TRUE(two.moves()[0].why == Reason::Overload);
   // What it left behind on server 0 says nothing of server 1.
-  for (int i = 0; i < 5; ++i) two.ended(1, 0, false);
+  for (int i = 0; i < 5; ++i) two.ended(1, 0, kMillisecond, false);
   EXPECT_EQ(two.route(1, 20 * kMillisecond), 1);
 }
 
 TEST(Rack, NoUnitMovesWhereItIsNotBetter) {
   Rack full = rack(2, {0, 0, 1, 1});
   for (Tick now = 0; now < kSecond; now += kMillisecond)
-    for (std::uint16_t c = 0; c < 4; ++c) full.ended(c, full.route(c, now), false);
+    for (std::uint16_t c = 0; c < 4; ++c) full.ended(c, full.route(c, now), now, false);
   EXPECT_TRUE(full.moves().empty());
 }
 
@@ -91,7 +91,7 @@ TEST(Rack, OverloadsNeverMakeAUnitGoToAndFro) {
     for (Tick now = 0; now < 500 * kMillisecond; now += kMillisecond)
       for (std::uint16_t c = 0; c < cells; ++c) {
         const std::uint16_t server = any.route(c, now);
-        if (server != Rack::kNone) any.ended(c, server, random() % 8 == 0);
+        if (server != Rack::kNone) any.ended(c, server, now, random() % 8 == 0);
       }
     std::vector<std::uint16_t> at;
     for (const auto& home : homes) at.push_back(*home);
@@ -106,6 +106,68 @@ TEST(Rack, OverloadsNeverMakeAUnitGoToAndFro) {
       EXPECT_TRUE(states.insert(at).second);
     }
   }
+}
+
+namespace {
+
+// Servers that each have so many devices in reserve.
+Rack::Reserve reserve(std::vector<std::uint16_t>& left) {
+  return [&](std::uint16_t server, Tick) -> std::optional<std::uint16_t> {
+    if (left[server] == 0) return {};
+    return --left[server];
+  };
+}
+
+}  // namespace
+
+// Every frame of every unit is refused: both devices join, as far apart as NACKs and the hold make
+// them, and then a unit moves.
+TEST(Rack, TheReserveJoinsBeforeAUnitMoves) {
+  std::vector<std::uint16_t> left{2, 0};
+  const std::vector<std::optional<std::uint16_t>> homes{0, 0, 0};
+  const RackOptions options{.nacks = 3, .window = 5, .hold = 10 * kMillisecond, .move = 0};
+  Rack two(
+      2, 3, homes, options, [](std::uint16_t, std::uint16_t) { return 0.25; }, reserve(left));
+  for (Tick now = 0; two.moves().empty(); now += kMillisecond)
+    for (std::uint16_t c = 0; c < 3; ++c) two.ended(c, two.route(c, now), now, false);
+  EXPECT_EQ(two.joins().size(), 2U);
+  EXPECT_EQ(two.joins()[0].at, 3 * kMillisecond);
+  EXPECT_EQ(two.joins()[0].device, 1);
+  // The first three frames that start with the hold over, and the one that finds them.
+  EXPECT_EQ(two.joins()[1].at, (3 + 10 + 3) * kMillisecond);
+  EXPECT_EQ(two.joins()[1].device, 0);
+  EXPECT_EQ(two.moves()[0].decided, (16 + 10 + 3) * kMillisecond);
+  for (const Join& join : two.joins()) {
+    EXPECT_EQ(join.server, 0);
+    EXPECT_EQ(join.cell, 0);
+  }
+}
+
+// What was refused while the first device had not helped yet says nothing.
+TEST(Rack, AJoinThatHelpsIsTheLast) {
+  std::vector<std::uint16_t> left{2};
+  const std::vector<std::optional<std::uint16_t>> homes{0, 0};
+  Rack one(
+      1, 2, homes, {.hold = 10 * kMillisecond}, [](std::uint16_t, std::uint16_t) { return 0.5; },
+      reserve(left));
+  for (Tick now = 0; now < 200 * kMillisecond; now += kMillisecond)
+    for (std::uint16_t c = 0; c < 2; ++c)
+      one.ended(c, one.route(c, now), now, now > 12 * kMillisecond);
+  EXPECT_EQ(one.joins().size(), 1U);
+}
+
+TEST(Rack, AnotherServersReserveDoesNotHelp) {
+  std::vector<std::uint16_t> left{0, 2};
+  const std::vector<std::optional<std::uint16_t>> homes{0, 0};
+  Rack two(
+      2, 2, homes, {}, [](std::uint16_t, std::uint16_t) { return 0.25; }, reserve(left));
+  for (Tick now = 0; now < 4 * kMillisecond; now += kMillisecond)
+    for (std::uint16_t c = 0; c < 2; ++c) {
+      const std::uint16_t server = two.route(c, now);
+      if (server != Rack::kNone) two.ended(c, server, now, false);
+    }
+  EXPECT_EQ(two.moves().size(), 1U);
+  EXPECT_TRUE(two.joins().empty());
 }
 
 TEST(Rack, AllUnitsOfALostServerMoveAtOnceAndStay) {
