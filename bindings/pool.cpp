@@ -31,7 +31,8 @@ namespace nb = nanobind;
 namespace {
 
 using Node = std::tuple<std::string, std::uint16_t, double, double>;  // parent, B/s, ns
-using Device = std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t>;
+using Device =
+    std::tuple<std::string, std::uint16_t, std::uint32_t, std::uint32_t, std::uint64_t, bool>;
 using Degrees = std::map<std::string, double>;
 using Server = std::pair<std::vector<Node>, std::vector<Device>>;
 using Fault = std::tuple<double, std::uint16_t, std::optional<std::uint16_t>, std::string, double>;
@@ -73,12 +74,13 @@ runtime::PoolModel model_of(const Server& server, const Degrees& degrees,
   if (!built.fabric) throw nb::value_error(built.error.c_str());
   runtime::PoolModel model;
   model.fabric = *built.fabric;
-  for (const auto& [type, node, queues, reserved, memory] : devices) {
+  for (const auto& [type, node, queues, reserved, memory, reserve] : devices) {
     const auto* known = &known_type(type);
     if ((node == 0) != known->host || node >= nodes.size() || queues < 3)
       throw nb::value_error(
           "a device needs a node of its own, a host's cores node 0, and both at least 3 queues");
     model.devices.push_back({known, node, queues, reserved, memory});
+    model.devices.back().reserve = reserve;
     if (const auto own = degrees.find(type); own != degrees.end())
       model.devices.back().degree = own->second;
   }
@@ -180,6 +182,10 @@ nb::dict as_dict(const frame::PoolRun& run) {
     moves.append(nb::make_tuple(milliseconds(each.decided), milliseconds(each.served), each.cell,
                                 each.from, each.to, static_cast<std::uint8_t>(each.why)));
   result["moves"] = moves;
+  nb::list joins;
+  for (const frame::Join& each : run.joins)
+    joins.append(nb::make_tuple(milliseconds(each.at), each.server, each.device, each.cell));
+  result["joins"] = joins;
   nb::dict stages;
   for (std::size_t op = 0; op < frame::kOps; ++op)
     if (run.of_opcode[op] != 0)
@@ -395,7 +401,7 @@ void bind_pool(nb::module_& core) {
       nb::sig("def simulate_pool(plan_texts: collections.abc.Sequence[str], *, policy: str, "
               "servers: collections.abc.Sequence[tuple["
               "collections.abc.Sequence[tuple[str, int, float, float]], "
-              "collections.abc.Sequence[tuple[str, int, int, int, int]]]], "
+              "collections.abc.Sequence[tuple[str, int, int, int, int, bool]]]], "
               "profile: str = 'megastation', "
               "measured: collections.abc.Sequence[tuple[str, collections.abc.Sequence[tuple[str, "
               "collections.abc.Sequence[int], float, float, int, float]]]] = (), "
@@ -418,13 +424,14 @@ void bind_pool(nb::module_& core) {
       "servers: of each its nodes and its devices. "
       "nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; "
       "node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, "
-      "bytes for results (0: all of the type's). "
+      "bytes for results (0: all of the type's), whether it is in reserve. "
       "measured: of each cell, or of none, a device type and what an opcode of a symbol took there "
       "alone: its name, CTAs, warps, registers and shared bytes, µs, bytes of device memory, and "
       "CTAs and µs of a launch of many symbols (0: not known). "
       "fronthaul: bytes per second and latency in ns of the switch's port to each server; None: "
-      "samples are there at once. moving: NACKs among how many last frames that make a cell leave "
-      "its server, ms without such moves after one, ms that a move takes. homes: the server of "
+      "samples are there at once. moving: NACKs among how many last frames that make a device in "
+      "reserve join, or else the cell leave its server, ms without either after one, ms that a "
+      "move takes. homes: the server of "
       "each cell, None: the roomiest. "
       "host_ns: "
       "per decision, per launch, until a kernel's end is known, between kernels of a stream. "
@@ -436,7 +443,8 @@ void bind_pool(nb::module_& core) {
       "called now and then with the frames that have ended; false stops. Frames in the order in "
       "which they ended: began and latency in ms, cell, devices that had part in it, server "
       "(65535: none), done, why not (see reasons()); moves: ms when decided and when done, cell, "
-      "from, to, why; shares of each port's time and of each device's SM time, and the most bytes "
+      "from, to, why; joins: ms, server, device and the cell whose NACKs asked for it; shares of "
+      "each port's time and of each device's SM time, and the most bytes "
       "of its memory that results took, devices of all servers in a row; "
       "ms of kernels and transfers of a frame by "
       "opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, "

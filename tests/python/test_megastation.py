@@ -63,6 +63,7 @@ def outcome(
         memory=[0],
         ports=[],
         moves=[],
+        joins=[],
         stages={"ZeroForce": 0.5, "Load": 1.0, "Precode": 1.5},
         tasks=1,
         copies=0,

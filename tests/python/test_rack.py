@@ -71,6 +71,7 @@ def run(folder: Path, text: str) -> tuple[dict[str, Any], list[dict[str, str]]]:
             "economy: {host_watts: 1.0e+308}",
             "my.yaml:7: economy.host_watts is 1e+308 but must be a number between 0 and 1000000",
         ),
+        ("switch: {hold_ms: -1}", "my.yaml:7: switch.hold_ms is -1 but must be"),
         (
             "faults: [{at_ms: 1, device: 0, server: 0, event: lost}]",
             "my.yaml:7: faults[0] must name either a device or a server",
@@ -179,6 +180,27 @@ def test_servers_have_their_part_of_every_figure(tmp_path: Path) -> None:
     assert all(move["why"] == "overload" for move in row["moves"])
     assert row["servers"][0]["sm_share"] > 0
     assert 0 < row["servers"][1]["port_share"] < row["servers"][0]["port_share"] < 1
+
+
+def test_the_reserve_joins_before_a_unit_moves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of six units, one A100 carries fewer than four."""
+    text = TWO.replace("[{type: a100}]", "[{type: a100}, {type: a100, reserve: true}]")
+    text = text.replace("count: 2}]\npol", "count: 6, server: 0}]\npol").replace("60", "200")
+    row, frames = run(tmp_path, text)
+    (join,) = row["joins"]
+    assert (join["seed"], join["server"], join["device"]) == (1, 0, 1)
+    assert 0 <= join["unit"] < 6
+    assert all(move["decided_ms"] >= join["at_ms"] + 20 for move in row["moves"])
+    assert row["sm_share_by_device"][1] > 0
+    assert row["sm_share_by_device"][3] == 0  # of the other server's reserve
+    assert row["done"] + sum(row["nacked"].values()) + sum(row["lost"].values()) == 6 * 200
+    late = [frame for frame in frames if float(frame["began_ms"]) > 100]
+    assert all(frame["done"] == "1" for frame in late)
+    out = capsys.readouterr().out
+    told = f"frame-level: 1 joins from reserve: device 1 of server 0 at {join['at_ms']:g} ms"
+    assert f"{told} (for unit {join['unit']})" in out
 
 
 def test_a_rack_serves_as_many_units_as_miss_no_more_than_one_frame_in_a_thousand(

@@ -22,12 +22,12 @@ from carillon.pool import trace
 from carillon.pool.degree import Degree
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
-from carillon.pool.study import Bound, Described, bound, degrees, hardware, load
+from carillon.pool.study import Bound, Described, bound, degrees, hardware, has_reserve, load
 from carillon.pool.summary import Summary, summarize
 
 _COUNTS = ("done", "NACKed", "lost")
 _COLUMNS = ("mean ms", "p50", "p99", "p99.99", "frames/s", "devices", "copies")
-_MOST_MOVES = 6  # that are printed of each policy
+_MOST_MOVES = 6  # and joins, that are printed of each policy
 
 
 def simulate(
@@ -71,6 +71,9 @@ def simulate(
         print_table(console, _table(summaries, described.kernel_times))
         if study.servers:
             _tell_of_servers(console, described, summaries)
+        if has_reserve(study):
+            for one in summaries:
+                console.print(_joins(one), soft_wrap=True)
         console.print(f"simulated: {', '.join(map(str, files))}", soft_wrap=True)
     if len(outcomes) < len(requests):
         what = "runs are missing" if outcomes else "no run is whole, nothing was written"
@@ -274,14 +277,25 @@ def _servers(summaries: Sequence[Summary]) -> Table:
 
 def _moves(one: Summary) -> str:
     """The first ones."""
-    text = f"{one.policy}: {len(one.moves)} moves"
     told = [
         f"unit {move.unit} {move.origin} → {move.target} at {move.decided_ms:g} ms ({move.why})"
-        for move in one.moves[:_MOST_MOVES]
+        for move in one.moves
     ]
-    if len(one.moves) > len(told):
-        told.append("… (result.json)")
-    return f"{text}: {', '.join(told)}" if told else text
+    return _first(f"{one.policy}: {len(told)} moves", told)
+
+
+def _joins(one: Summary) -> str:
+    """The first ones."""
+    told = [
+        f"device {join.device} of server {join.server} at {join.at_ms:g} ms (for unit {join.unit})"
+        for join in one.joins
+    ]
+    return _first(f"{one.policy}: {len(told)} joins from reserve", told)
+
+
+def _first(text: str, told: Sequence[str]) -> str:
+    more = ["… (result.json)"] if len(told) > _MOST_MOVES else []
+    return f"{text}: {', '.join([*told[:_MOST_MOVES], *more])}" if told else text
 
 
 def milliseconds(value: float | None) -> str:

@@ -31,6 +31,7 @@ class Devices(Base):
     memory_gbytes: float | None = key(
         None, "Of each, for results; null: all that its type has.", "GB", ge=1e-6, le=1e4
     )
+    reserve: bool = key(False, "Idle until an overload asks for them, one by one.")
 
 
 class Link(Base):
@@ -59,7 +60,7 @@ class Server(Base):
 
 
 class Switch(Base):
-    """The fronthaul switch, and when it sends a radio unit to another server."""
+    """The fronthaul switch, and when a server's reserve joins or a radio unit leaves it."""
 
     gbytes_per_s: float = key(50.0, "Of the port to each server.", "GB/s", ge=1e-3, le=1e5)
     latency_us: float = key(1.0, "Of the first byte.", "µs", ge=0, le=1e6)
@@ -69,7 +70,7 @@ class Switch(Base):
     nacks: int = key(3, "Of a unit's last frames: its server is overloaded.", ge=1, le=64)
     window: int = key(50, "The last frames.", ge=1, le=64)
     hold_ms: float = key(
-        20.0, "After a move, until an overload makes another unit leave there.", "ms", ge=0, le=1e9
+        20.0, "After a move or a join, until an overload there counts again.", "ms", ge=0, le=1e9
     )
 
 

@@ -371,7 +371,7 @@ def frame_us(profile: DeviceProfile, cell: ProfileCell) -> float:
     run = core.simulate_pool(
         [plan],
         policy="symbol-level",
-        servers=[(nodes, [(profile.type, 1, 32, 0, 0)])],
+        servers=[(nodes, [(profile.type, 1, 32, 0, 0, False)])],
         profile=BASE,
         measured=[measured(profile, cell)],
         frames=2,

@@ -42,7 +42,8 @@ class Outcome:
     """What became of every frame of a run, in the order in which they ended; times in ms.
 
     server: NOWHERE for a frame that started while its unit was moved. moves: decided and done, ms,
-    cell, from, to, why (as `why`). ports: share of the time that each server's port is busy.
+    cell, from, to, why (as `why`). joins of devices in reserve: ms, server, device, cell that
+    asked. ports: share of the time that each server's port is busy.
     """
 
     policy: str
@@ -58,6 +59,7 @@ class Outcome:
     memory: list[int]
     ports: list[float]
     moves: list[tuple[float, float, int, int, int, int]]
+    joins: list[tuple[float, int, int, int]]
     stages: dict[str, float]
     tasks: int
     copies: int
@@ -163,6 +165,7 @@ def _carry_out(place: int, request: Request) -> Outcome | None:
         memory=run["memory"],
         ports=run["ports"],
         moves=run["moves"],
+        joins=run["joins"],
         stages=run["stages"],
         tasks=run["tasks"],
         copies=run["copies"],

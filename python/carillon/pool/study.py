@@ -30,6 +30,7 @@ from carillon.pool.degree import degrees as degrees_of
 
 MOST = 64  # devices, and cells, of the engine
 HOST, _HOST_CORES, _HOST_QUEUES = "epyc-7763", 64, 32  # whose cores stand in for lost devices
+_OVERLOAD = {"nacks", "window", "hold_ms"}  # of the switch's keys: of one server's reserve, too
 _MOST_NAMED = 4  # keys in which a cell differs
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
 _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every type
@@ -274,7 +275,9 @@ def _check(study: PoolStudy) -> list[Finding]:
     return [
         *_check_counts(study),
         *_check_servers(study),
+        *_check_switch(study),
         *_check_devices(study),
+        *_check_reserve(study),
         *_check_places(study),
     ]
 
@@ -299,11 +302,6 @@ def _check_servers(study: PoolStudy) -> Iterator[Finding]:
     count = len(study.rack())
     if study.servers and study.model_fields_set & {"devices", "links"}:
         yield ("servers",), "stand beside devices or links of one server; only one may be given"
-    if not study.servers and "switch" in study.model_fields_set:
-        yield ("switch",), "is between servers, but the file has none"
-    if study.switch.nacks > study.switch.window:
-        message = f"must be at most window, {study.switch.window}"
-        yield ("switch", "nacks"), f"is {study.switch.nacks} but {message}"
     if count > MOST:
         yield ("servers",), f"are {count} in all but must be at most {MOST}"
     if study.at_once and count > 1:
@@ -316,6 +314,33 @@ def _check_servers(study: PoolStudy) -> Iterator[Finding]:
         if study.at_once and fault.server is not None:
             message = f"is {fault.server} but a server is lost only at the pace of the air, "
             yield ("faults", place, "server"), message + f"and at_once is {study.at_once}"
+
+
+def _check_switch(study: PoolStudy) -> Iterator[Finding]:
+    if study.switch.nacks > study.switch.window:
+        message = f"must be at most window, {study.switch.window}"
+        yield ("switch", "nacks"), f"is {study.switch.nacks} but {message}"
+    if study.servers or "switch" not in study.model_fields_set:
+        return
+    if not has_reserve(study):
+        yield ("switch",), "is between servers, but the file has none"
+    for name in sorted(study.switch.model_fields_set - _OVERLOAD):
+        yield ("switch", name), "is between servers, but the file has none"
+
+
+def has_reserve(study: PoolStudy) -> bool:
+    """Whether any server has devices that are idle until an overload asks for them."""
+    return any(device.reserve for _, _, device in devices(study))
+
+
+def _check_reserve(study: PoolStudy) -> Iterator[Finding]:
+    for key, groups in _groups(study):
+        if groups and all(group.reserve for group in groups):
+            yield key, "are all in reserve but a server must have a device that is not"
+        for place, group in enumerate(groups):
+            if group.reserve and study.at_once:
+                message = "is true but a reserve joins only at the pace of the air, "
+                yield (*key, place, "reserve"), message + f"and at_once is {study.at_once}"
 
 
 def _groups(study: PoolStudy) -> list[tuple[Key, list[Devices]]]:
@@ -459,7 +484,7 @@ def _background(kernel: Background) -> tuple[int, list[int], float, float]:
 
 
 Node = tuple[str, int, float, float]
-Device = tuple[str, int, int, int, int]
+Device = tuple[str, int, int, int, int, bool]
 
 
 def fabric(server: Server, fallback_cores: int = 0) -> tuple[list[Node], list[Device]]:
@@ -474,11 +499,11 @@ def fabric(server: Server, fallback_cores: int = 0) -> tuple[list[Node], list[De
     for group in server.devices:
         for _ in range(group.count):
             place = (group.type, len(nodes), group.queues, group.reserved_sms)
-            found.append((*place, _memory(group)))
+            found.append((*place, _memory(group), group.reserve))
             name = f"device {len(found) - 1}"
             nodes.append((name, chassis[group.chassis], *_rates(links.device)))
     if fallback_cores:
-        found.append((HOST, 0, _HOST_QUEUES, _HOST_CORES - fallback_cores, 0))
+        found.append((HOST, 0, _HOST_QUEUES, _HOST_CORES - fallback_cores, 0, False))
     return nodes, found
 
 

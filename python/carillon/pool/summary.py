@@ -47,14 +47,25 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A device in reserve joined because of a unit's NACKs."""
+
+    seed: int
+    at_ms: float
+    server: int
+    device: int
+    unit: int
+
+
+@dataclass(frozen=True)
 class Summary:
     """Of all seeds of a policy, without the frames of the warm-up.
 
     Percentiles are over all frames, and one that was refused or given up (NACK), or lost with or
     between servers, took for ever: inf. None: too few frames. mean_ms is of those that were done.
     sm_share: of all devices' SM time, with background kernels, not reserved SMs. memory: the most
-    that results took at once. Copies between devices, tasks issued again and moves are of whole
-    runs. watts: of all servers, as the file's economy assumes.
+    that results took at once. Copies between devices, tasks issued again, moves and joins are of
+    whole runs. watts: of all servers, as the file's economy assumes.
     """
 
     policy: str
@@ -76,6 +87,7 @@ class Summary:
     watts: float
     servers: list[ServerUse]
     moves: list[Moved]
+    joins: list[Joined]
 
     def row(self) -> dict[str, object]:
         """For JSON, where for ever is "never"."""
@@ -151,6 +163,7 @@ def _summary(outcomes: Sequence[Outcome], described: Described) -> Summary:
         watts=watts(described.study, busy.tolist()),
         servers=[_server(number, pairs, busy, described) for number in _numbers(described)],
         moves=[_moved(outcome, move) for outcome in outcomes for move in outcome.moves],
+        joins=[Joined(outcome.seed, *join) for outcome in outcomes for join in outcome.joins],
     )
 
 

@@ -44,7 +44,7 @@ def write(file: Path, described: Described) -> int:
             "profile": study.profile,
             "policy": study.traced(),
         },
-        "traceEvents": [*_names(described, tasks), *tasks],
+        "traceEvents": [*_names(described, tasks), *map(_join, run["joins"]), *tasks],
     }
     text = json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n"
     with runfolder.whole(file) as partial:
@@ -90,6 +90,12 @@ def _task(
             **forecast,
         },
     }
+
+
+def _join(join: tuple[float, int, int, int]) -> Event:
+    at, _, device, unit = join
+    name = f"joins from reserve, for unit {unit}"
+    return {"ph": "i", "s": "p", "name": name, "pid": device + 1, "tid": 0, "ts": 1e3 * at}
 
 
 def _names(described: Described, tasks: Sequence[Event]) -> Iterator[Event]:
