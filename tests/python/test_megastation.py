@@ -187,7 +187,7 @@ def test_all_policies_of_a_case_meet_the_same_frames_and_have_the_same_choices(n
         return found
 
     figure = dataclasses.replace(FIGURES[name], extra=lambda case, outcome: {})
-    for case in figure.cases:
+    for case in figure.cases[:40]:  # of pools at random, some
         asked.clear()
         list(measure(dataclasses.replace(figure, cases=[case]), 1000, carry_out))
         requests = [request for call in asked for request in call]
