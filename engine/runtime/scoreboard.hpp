@@ -192,9 +192,9 @@ class Pace {
 
  private:
   static constexpr Tick kStep = 8 * kMicrosecond;
-  static constexpr std::int64_t kSteps = 1024;       // that are remembered
-  static constexpr Tick kLatest = 4 * kMillisecond;  // until when kernels are told of
+  static constexpr std::int64_t kSteps = 1024;  // that are remembered
   static constexpr std::size_t kQueues = 1024;
+  static constexpr Tick kLatest = 4 * kMillisecond;    // a kernel that ends later counts in part
   static constexpr Tick kUsual = 10 * kMicrosecond;    // launches and gaps
   static constexpr Tick kWindow = 400 * kMicrosecond;  // of the whole device
   static constexpr double kHardly = 0.15;              // no chance makes it look so little
@@ -204,6 +204,10 @@ class Pace {
     std::uint32_t asked = 0;  // SMs
     double got = 0;           // SM·ns, by what ended then
   };
+  Step& at(std::int64_t step) { return steps_[static_cast<std::size_t>(step % kSteps)]; }
+  void settle(std::int64_t until, std::uint32_t all);
+  void close_window();
+
   std::array<Step, kSteps> steps_{};
   std::array<Tick, kQueues> free_{};       // by queue, when the last one there ended
   std::int64_t first_ = 0;                 // that is remembered

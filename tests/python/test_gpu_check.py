@@ -460,7 +460,7 @@ sys.exit(module.main(["--folder", {str(machine.out)!r}]))
         assert process.stdout is not None
         assert process.stdout.read(9) == "configure"
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate()
     assert (process.returncode, err) == (130, "")
     assert out.endswith(f"stopped; what is known: {machine.out}/check.json\n")
     assert machine.steps["configure"]["why"] == "stopped"

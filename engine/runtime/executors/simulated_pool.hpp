@@ -33,7 +33,7 @@ struct PoolDevice {
   std::uint32_t reserved_sms = 0;  ///< busy with something else all the time
   std::uint64_t memory = 0;        ///< bytes for results; 0: all that the type has
   double degree = 0.2;             ///< DeviceStatus::degree
-  bool reserve = false;            ///< not up until it is told to join
+  bool reserve = false;            ///< not in use until a join is asked for
 };
 
 /// What scheduling and the host's driver cost.

@@ -26,6 +26,7 @@ void Adaptive::prepare(const View& view) {
     }
   }
   order_.reserve(devices);
+  layouts_.reserve(2 * devices * devices);
   wanted_.resize(most);
   busy_.resize(devices);
   forecast_.prepare(view);

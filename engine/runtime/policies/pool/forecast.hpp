@@ -1,7 +1,7 @@
 // How a frame would fare on the devices that its instructions are meant for, event by event: what
-// it reads has come, a device is free for the next, it has ended. Devices and links do first what
-// was planned there before, so far as it leaves nothing; of the frame's own, a device takes what
-// was issued first, a link what comes first.
+// it reads has come, a device is free for the next, it has ended. What other frames have planned on
+// devices and links comes first; of the frame's own, a device takes what was issued first, a link
+// what comes first.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class Forecast {
   /// has no device is no part of it.
   std::span<Step> begin(const View& view, FrameRef frame);
   struct Options {
-    std::uint32_t sharers =
-        1;               ///< frames whose samples want the link that all share, this included
-    bool others = true;  ///< somebody else keeps what he seems to keep of devices
+    /// Frames, this one included, whose samples want the link that all devices share.
+    std::uint32_t sharers = 1;
+    bool others = true;  ///< count what somebody else keeps of devices
   };
   /// What was planned to be over, and is not: links and devices do it first.
   void set_overdue(const View& view, const InstanceId& id, std::uint16_t device);

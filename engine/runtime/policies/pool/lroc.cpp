@@ -240,12 +240,15 @@ std::uint32_t Lroc::least(const View& view, std::uint16_t device) {
 // to be copied.
 std::uint16_t Lroc::roomiest(const View& view, const InstanceId& id, Tick start, Tick end) {
   std::uint16_t best = kNowhere;
-  const auto place = [&](std::uint16_t d) {
-    return std::tuple(-static_cast<std::int64_t>(room(view, d, start, end)),
-                      symbol_operands(view, id, d), load(d));
-  };
-  for (std::uint16_t d = 0; d < over_.size(); ++d)
-    if (usable(view, d) && (best == kNowhere || place(d) < place(best))) best = d;
+  std::tuple<std::int64_t, Tick, Tick> least;
+  for (std::uint16_t d = 0; d < over_.size(); ++d) {
+    if (!usable(view, d)) continue;
+    const std::tuple own(-std::int64_t{room(view, d, start, end)}, symbol_operands(view, id, d),
+                         load(d));
+    if (best != kNowhere && own >= least) continue;
+    best = d;
+    least = own;
+  }
   return best;
 }
 
@@ -342,6 +345,12 @@ void Lroc::coalesce(const View& view, const InstanceId& id) {
     plan(view, after).stream = before.stream;
     issue(view, after, Reason::Coalesced);
   }
+}
+
+// What was copied to a device that is lost is no longer there, nor when that is back.
+void Lroc::changed(const View& view, std::uint16_t device) {
+  for (std::size_t at = device; at < there_.size(); at += over_.size()) there_[at] = kNever;
+  Placement::changed(view, device);
 }
 
 void Lroc::ended(const View& view, FrameRef frame) {

@@ -43,6 +43,7 @@ class Lroc final : public Placement {
   }
   Tick next() const override;
   void ended(const View& view, FrameRef frame) override;
+  void changed(const View& view, std::uint16_t device) override;
 
  protected:
   void prepare(const View& view) override;

@@ -1,0 +1,84 @@
+// What somebody else keeps of a device, as the times of our kernels tell.
+#include "runtime/scoreboard.hpp"
+#include "support/test.hpp"
+
+namespace carillon::runtime {
+namespace {
+
+constexpr std::uint32_t kSms = 100;
+constexpr double kAlone = 100'000;  // ns
+constexpr Tick kUnit = 100 * kMicrosecond;
+
+// Kernels that need all SMs for 100 µs when they have them, one after the other from `begin` on,
+// each of which takes `units` times as long. Returns when the last one ends.
+Tick run(Pace& pace, Tick begin, int kernels, int units) {
+  for (int k = 0; k < kernels; ++k, begin += units * kUnit)
+    pace.ended(begin, begin + units * kUnit, 0, kSms, kAlone, kSms);
+  return begin;
+}
+
+TEST(Pace, ADeviceOfItsOwnIsKeptByNobody) {
+  Pace pace;
+  run(pace, 0, 200, 1);
+  EXPECT_EQ(pace.others(), 0.0);
+}
+
+TEST(Pace, KernelsThatTakeFourTimesAsLongHaveAQuarterOfTheDevice) {
+  Pace pace;
+  run(pace, 0, 50, 4);
+  EXPECT_NEAR(pace.others(), 0.75, 0.03);
+}
+
+TEST(Pace, WhatOurOwnKernelsWaitForEachOtherIsNobodyElses) {
+  Pace pace;
+  for (Tick begin = 0; begin < 200 * kUnit; begin += 2 * kUnit) {  // both ready, half each
+    pace.ended(begin, begin + kUnit, 0, kSms, kAlone, kSms);
+    pace.ended(begin, begin + 2 * kUnit, 1, kSms, kAlone, kSms);
+  }
+  EXPECT_EQ(pace.others(), 0.0);
+}
+
+TEST(Pace, WhatIsBehindAnotherInItsQueueAsksForNothingMeanwhile) {
+  Pace pace;
+  for (Tick begin = 0; begin < 300 * kUnit; begin += 3 * kUnit)
+    for (Tick k = 1; k <= 3; ++k)  // all ready at once; 10 SMs would be free for the others
+      pace.ended(begin, begin + k * kUnit, 0, 10, kAlone, kSms);
+  EXPECT_EQ(pace.others(), 0.0);
+}
+
+TEST(Pace, OneSlowWindowIsChanceUnlessHardlyAnythingWasGot) {
+  Pace slow;
+  Tick now = run(slow, 0, 100, 1);
+  now = run(slow, now, 3, 3);
+  now = run(slow, now, 100, 1);
+  EXPECT_EQ(slow.others(), 0.0);
+  Pace stuck;
+  stuck.ended(0, 35 * kUnit, 0, kSms, kAlone, kSms);
+  run(stuck, 80 * kUnit, 1, 1);
+  EXPECT_GT(stuck.others(), 0.8);
+}
+
+TEST(Pace, ItIsForgottenWhenTheDeviceIsOursAgain) {
+  Pace pace;
+  const Tick now = run(pace, 0, 50, 4);
+  EXPECT_GT(pace.others(), 0.5);
+  run(pace, now, 100, 1);
+  EXPECT_EQ(pace.others(), 0.0);
+}
+
+// What was asked for before a pause is counted once, whatever the pause is in steps.
+TEST(Pace, APauseLeavesNothingBehind) {
+  for (const Tick pause : {5, 9, 17, 100, 3000}) {
+    Pace pace;
+    Tick now = run(pace, 0, 4, 10);  // a tenth
+    now = run(pace, now + pause * kMillisecond, 100, 1);
+    EXPECT_EQ(pace.others(), 0.0) << pause << " ms";
+    for (int window = 0; window < 20; ++window) {
+      now = run(pace, now + pause * kMillisecond, 4, 1);
+      EXPECT_EQ(pace.others(), 0.0) << pause << " ms";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carillon::runtime
