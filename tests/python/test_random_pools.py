@@ -140,6 +140,5 @@ def test_two_units_on_four_gpus_do_not_suffer_from_gemms_on_two() -> None:
 def test_a_pool_is_what_its_seed_says() -> None:
     assert random_pool(7) == random_pool(7) != random_pool(8)
     assert [case.x for case in figure(3, 2).cases] == [3.0, 4.0]
-    assert all(case.pool.background is not None for case in cases(0, 20))
     busy = np.mean([len(random_pool(seed).background) > 0 for seed in range(100)])
     assert 0.5 < busy < 0.95
