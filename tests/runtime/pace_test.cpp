@@ -66,16 +66,20 @@ TEST(Pace, ItIsForgottenWhenTheDeviceIsOursAgain) {
   EXPECT_EQ(pace.others(), 0.0);
 }
 
-// What was asked for before a pause is counted once, whatever the pause is in steps.
+// A device that is asked for little, long after it was slow: what was then is counted once, and
+// does not come again however the pause falls into the ring of what is remembered.
 TEST(Pace, APauseLeavesNothingBehind) {
-  for (const Tick pause : {5, 9, 17, 100, 3000}) {
-    Pace pace;
-    Tick now = run(pace, 0, 4, 10);  // a tenth
-    now = run(pace, now + pause * kMillisecond, 100, 1);
-    EXPECT_EQ(pace.others(), 0.0) << pause << " ms";
-    for (int window = 0; window < 20; ++window) {
-      now = run(pace, now + pause * kMillisecond, 4, 1);
-      EXPECT_EQ(pace.others(), 0.0) << pause << " ms";
+  for (Tick pause = 5; pause < 40; ++pause) {
+    Pace slow_before, never_slow;
+    Tick now = run(slow_before, 0, 1, 35) + pause * kMillisecond;
+    run(never_slow, now, 60, 1);
+    now = run(slow_before, now, 60, 1);
+    EXPECT_EQ(slow_before.others(), 0.0);
+    for (int kernel = 0; kernel < 60; ++kernel, now += 2 * kUnit) {  // on a tenth of the device
+      for (Pace* pace : {&slow_before, &never_slow})
+        pace->ended(now, now + 2 * kUnit, 0, 10, 2 * kAlone, kSms);
+      EXPECT_EQ(slow_before.others(), 0.0) << pause << " ms, kernel " << kernel;
+      EXPECT_EQ(never_slow.others(), 0.0);
     }
   }
 }
