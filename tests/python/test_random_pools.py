@@ -20,7 +20,7 @@ from carillon.studies.random_pools import (
 
 FRAMES = 160  # of a point, 16 of which are warm-up
 POOLS = 80
-AS_GOOD, FAR = 0.94, 0.03  # of them; docs/studies/random-pools.md has thousands
+AS_GOOD = 0.95  # of them
 
 Numbers = tuple[float, float, float]  # mean with late frames as long as the deadline, p99, late
 
@@ -50,8 +50,8 @@ def test_adaptive_is_nearly_always_as_good_as_the_best_other_policy(part: int) -
     known = gaps(points_of(part * count, count))
     assert len(known) == count
     behind = {gap.pool: (gap.mean, gap.tail) for gap in known if not gap.near}
-    assert len(behind) <= round((1 - AS_GOOD) * count) + 1, behind
-    assert sum(gap.far for gap in known) <= round(FAR * count) + 1, behind
+    assert len(behind) <= round((1 - AS_GOOD) * count), behind
+    assert not any(gap.far for gap in known), behind
 
 
 def numbers(pool: PoolStudy, policy: str) -> Numbers:
@@ -92,9 +92,9 @@ def test_adding_devices_even_busy_ones_costs_adaptive_next_to_nothing() -> None:
     worse = []
     for seed in range(16):
         before, after = (numbers(pool, "adaptive") for pool in larger(seed))
-        if after[0] > 1.05 * before[0] + 0.01 or after[2] > before[2] + 0.05:
+        if after[0] > 1.05 * before[0] or after[2] > before[2] + 0.01:
             worse.append((seed, before, after))
-    assert len(worse) <= 2, worse
+    assert not worse, worse
 
 
 @pytest.mark.parametrize("cell", ["128x64-uplink", "128x64-downlink", "128x32-downlink"])

@@ -1,9 +1,8 @@
 """MegaStation's α of a type of device: the least share of its SMs that costs little (§4.4).
 
-"When adding a new GPU architecture, we vary the partial degree under three execution granularities,
-measure the uplink/downlink performance (Figure 4), and empirically determine α which yields
-marginal performance drops (10%)." Here performance is the latency of a frame alone on a device with
-so many free SMs, and its drop the mean over granularities and directions. It is simulated.
+As the paper has it, it is found for each architecture from figure 4's experiment, under frames,
+symbols and tasks as units, in both directions, and may cost 10 %. Here the cost is latency's, of a
+frame alone on a device with so many free SMs, the mean over units and directions. It is simulated.
 """
 
 from __future__ import annotations
