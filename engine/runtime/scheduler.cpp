@@ -247,7 +247,7 @@ void Scheduler::look_at_devices(Tick now) {
   std::array<DeviceEvent, 16> events;
   while (const std::size_t count = executor_.poll(events)) {
     for (const DeviceEvent& event : std::span(events).first(count)) {
-      board_.device(event.device).up = event.up;
+      board_.changed(event.device, event.up);
       policy_.changed(view(now), event.device);
       if (event.up) continue;
       for (std::uint16_t c = 0; c < cells_.size(); ++c)

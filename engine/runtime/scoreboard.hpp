@@ -344,6 +344,12 @@ class Scoreboard {
   /// Adds an instruction, which has just committed, to what is known of its device. `queue`: see
   /// Finished.
   void executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue);
+  /// A device is there, or is no longer: what others kept of it says nothing of what they will.
+  void changed(std::uint32_t device, bool up) {
+    devices_[device].up = up;
+    devices_[device].others = 0;
+    pace_[device] = {};
+  }
   DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
   FrameStatus& frame(FrameRef at) { return cells_[at.cell].frame(at.slot); }
 

@@ -68,6 +68,16 @@ TEST(Pace, ItIsForgottenWhenTheDeviceIsOursAgain) {
 
 // A device that is asked for little, long after it was slow: what was then is counted once, and
 // does not come again however the pause falls into the ring of what is remembered.
+TEST(Pace, WhatWasKeptOfADeviceIsForgottenWhenItIsLost) {
+  Scoreboard board({}, 2);
+  for (std::uint32_t d = 0; d < 2; ++d) board.device(d).others = 0.9;
+  board.changed(0, false);
+  EXPECT_FALSE(board.devices()[0].up);
+  EXPECT_EQ(board.devices()[0].others, 0.0);
+  EXPECT_TRUE(board.devices()[1].up);
+  EXPECT_EQ(board.devices()[1].others, 0.9);
+}
+
 TEST(Pace, APauseLeavesNothingBehind) {
   for (Tick pause = 5; pause < 40; ++pause) {
     Pace slow_before, never_slow;
