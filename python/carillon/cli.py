@@ -25,6 +25,7 @@ from carillon.cli_options import (
     Side,
     Transport,
     TransportOption,
+    examples,
 )
 from carillon.errors import CarillonError
 
@@ -41,8 +42,12 @@ app.add_typer(ingest_app, name="ingest")
 
 
 @app.command(
-    epilog="Example:  carillon demo --seconds 20      carillon demo --cell lan-8x4 --transport udp"
-    "      carillon demo --cell laptop-8x2 --cell laptop-8x2      carillon demo --device cuda"
+    epilog=examples(
+        "carillon demo --seconds 20",
+        "carillon demo --cell lan-8x4 --transport udp",
+        "carillon demo --cell laptop-8x2 --cell laptop-8x2",
+        "carillon demo --device cuda",
+    )
 )
 def demo(
     cell: Annotated[
@@ -108,8 +113,12 @@ def demo(
 
 
 @app.command(
-    epilog="Example:  carillon run lan-8x4 --seconds 60      beside it:  carillon radio lan-8x4"
-    "      several cells:  carillon run north.yaml south.yaml      carillon run lan-8x4 --gpus 1"
+    epilog=examples(
+        "carillon run lan-8x4 --seconds 60",
+        "carillon radio lan-8x4   # beside it",
+        "carillon run north.yaml south.yaml   # several cells",
+        "carillon run lan-8x4 --gpus 1",
+    )
 )
 def run(
     cell: CellsArgument,
@@ -137,7 +146,7 @@ def run(
 
 
 @app.command(
-    epilog="Example:  carillon radio lan-8x4 --seconds 60      carillon radio north.yaml south.yaml"
+    epilog=examples("carillon radio lan-8x4 --seconds 60", "carillon radio north.yaml south.yaml")
 )
 def radio(
     cell: CellsArgument,
@@ -185,7 +194,7 @@ def _kind(transport: Transport | None) -> Literal["shm", "udp"] | None:
     return None if transport is None else transport.value
 
 
-@app.command(epilog="Example:  carillon link rayleigh-16x4 --snr 0:1:20")
+@app.command(epilog=examples("carillon link rayleigh-16x4 --snr 0:1:20"))
 def link(
     cell: CellArgument,
     snr: Annotated[
@@ -228,8 +237,10 @@ def link(
 
 
 @app.command(
-    epilog="Example:  carillon calibrate lan-8x4      "
-    "carillon calibrate --gpu results/kernels.json --output h200.json"
+    epilog=examples(
+        "carillon calibrate lan-8x4",
+        "carillon calibrate --gpu results/kernels.json --output h200.json",
+    )
 )
 def calibrate(
     cell: Annotated[
@@ -275,8 +286,11 @@ def calibrate(
 
 
 @app.command(
-    epilog="Example:  carillon plan lan-8x4      carillon plan agora-64x16 --cores 32      "
-    "carillon plan lan-8x4 --search --seconds 1"
+    epilog=examples(
+        "carillon plan lan-8x4",
+        "carillon plan agora-64x16 --cores 32",
+        "carillon plan lan-8x4 --search --seconds 1",
+    )
 )
 def plan(
     cell: CellArgument,
@@ -332,8 +346,9 @@ def plan(
 
 
 @app.command(
-    epilog="Example:  carillon validate lan-8x4      carillon validate lan-8x4 laptop-8x2 "
-    "--seconds 20"
+    epilog=examples(
+        "carillon validate lan-8x4", "carillon validate lan-8x4 laptop-8x2 --seconds 20"
+    )
 )
 def validate(
     cell: Annotated[
@@ -366,7 +381,7 @@ def validate(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example:  carillon report runs/laptop-8x2-20260102-030405")
+@app.command(epilog=examples("carillon report runs/laptop-8x2-20260102-030405"))
 def report(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
     json: JsonOption = False,
@@ -378,8 +393,11 @@ def report(
 
 
 @app.command(
-    epilog="Example:  carillon study millipede-5.1      carillon study --list      "
-    "carillon study millipede-5.2 --most-cores 64"
+    epilog=examples(
+        "carillon study millipede-5.1",
+        "carillon study --list",
+        "carillon study millipede-5.2 --most-cores 64",
+    )
 )
 def study(
     name: Annotated[
@@ -435,8 +453,11 @@ def study(
 
 
 @app.command(
-    epilog="Example:  carillon sweep link-snr      carillon sweep my-sweep.yaml --workers 4      "
-    "carillon sweep my-sweep.yaml --engine mpi --workers 64"
+    epilog=examples(
+        "carillon sweep link-snr",
+        "carillon sweep my-sweep.yaml --workers 4",
+        "carillon sweep my-sweep.yaml --engine mpi --workers 64",
+    )
 )
 def sweep(
     name: Annotated[
@@ -471,8 +492,7 @@ def sweep(
 
 
 @app.command(
-    epilog="Example:  carillon simulate four-a100      carillon simulate my-pool.yaml "
-    "--frames 100000"
+    epilog=examples("carillon simulate four-a100", "carillon simulate my-pool.yaml --frames 100000")
 )
 def simulate(
     name: Annotated[
@@ -501,7 +521,7 @@ def simulate(
     run_simulate(name, frames, workers, folder, as_json=json)
 
 
-@app.command(epilog="Example:  carillon doctor      carillon doctor --interface eth0 --fix")
+@app.command(epilog=examples("carillon doctor", "carillon doctor --interface eth0 --fix"))
 def doctor(
     seconds: Annotated[
         float,

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from carillon.cli_options import CellArgument, JsonOption
+from carillon.cli_options import CellArgument, JsonOption, examples
 
 bench_app = typer.Typer(invoke_without_command=True)
 
 
 @bench_app.callback(
-    epilog="Example:  carillon bench --filter zeroforce      carillon bench --compare"
+    epilog=examples("carillon bench --filter zeroforce", "carillon bench --compare")
 )
 def bench(
     context: typer.Context,
@@ -51,7 +51,7 @@ def bench(
 
 @bench_app.command(
     "cell",
-    epilog="Example:  carillon bench cell thesis-16x8 --json      carillon bench cell my-cell.yaml",
+    epilog=examples("carillon bench cell thesis-16x8 --json", "carillon bench cell my-cell.yaml"),
 )
 def bench_cell(
     cell: CellArgument,
@@ -81,8 +81,10 @@ def bench_cell(
 
 @bench_app.command(
     "policies",
-    epilog="Example:  carillon bench policies thesis-16x8      "
-    "carillon bench policies lan-8x4 --load 0.9 --virtual 8 --virtual 16",
+    epilog=examples(
+        "carillon bench policies thesis-16x8",
+        "carillon bench policies lan-8x4 --load 0.9 --virtual 8 --virtual 16",
+    ),
 )
 def bench_policies(
     cell: CellArgument,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from carillon.cli_options import CellArgument, JsonOption
+from carillon.cli_options import CellArgument, JsonOption, examples
 
 config_app = typer.Typer(
     help="The configuration of a cell: what it may say, whether a file is right, what follows.",
@@ -14,7 +14,7 @@ config_app = typer.Typer(
 )
 
 
-@config_app.command(epilog="Example:  carillon config check my-cell.yaml")
+@config_app.command(epilog=examples("carillon config check my-cell.yaml"))
 def check(
     cells: Annotated[list[str], typer.Argument(help="Files or example names.", metavar="CELL")],
 ) -> None:
@@ -24,7 +24,7 @@ def check(
     check_cells(cells)
 
 
-@config_app.command(epilog="Example:  carillon config show thesis-16x8")
+@config_app.command(epilog=examples("carillon config show thesis-16x8"))
 def show(cell: CellArgument, json: JsonOption = False) -> None:
     """Print every figure that follows from a cell: block sizes, rates, bandwidth, deadlines."""
     from carillon.commands.config import show as show_cell
@@ -32,7 +32,7 @@ def show(cell: CellArgument, json: JsonOption = False) -> None:
     show_cell(cell, as_json=json)
 
 
-@config_app.command(epilog="Example:  carillon config schema > cell.schema.json")
+@config_app.command(epilog=examples("carillon config schema > cell.schema.json"))
 def schema() -> None:
     """Print the JSON Schema of a cell's file, for editors."""
     from carillon.commands.config import write
@@ -40,7 +40,7 @@ def schema() -> None:
     write("schema")
 
 
-@config_app.command(epilog="Example:  carillon config example > my-cell.yaml")
+@config_app.command(epilog=examples("carillon config example > my-cell.yaml"))
 def example() -> None:
     """Print a cell with every key at its default and explained."""
     from carillon.commands.config import write
@@ -48,7 +48,7 @@ def example() -> None:
     write("example")
 
 
-@config_app.command(epilog="Example:  carillon config reference > docs/configuration.md")
+@config_app.command(epilog=examples("carillon config reference > docs/configuration.md"))
 def reference() -> None:
     """Print the configuration reference as Markdown."""
     from carillon.commands.config import write

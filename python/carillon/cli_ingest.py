@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from carillon.cli_options import JsonOption
+from carillon.cli_options import JsonOption, examples
 
 ingest_app = typer.Typer(
     help="How samples get into a GPU's memory.",
     no_args_is_help=True,
-    epilog="Example:  carillon ingest bench",
+    epilog=examples("carillon ingest bench"),
 )
 
 
@@ -31,8 +31,9 @@ def ingest() -> None:
 
 
 @ingest_app.command(
-    epilog="Example:  carillon ingest bench --sizes 4K,1M --channels 1,4      "
-    "carillon ingest bench --preset 4x245"
+    epilog=examples(
+        "carillon ingest bench --sizes 4K,1M --channels 1,4", "carillon ingest bench --preset 4x245"
+    )
 )
 def bench(
     sizes: Annotated[

@@ -9,6 +9,11 @@ from typing import Annotated
 import typer
 
 
+def examples(*lines: str) -> str:
+    """For the end of a command's help, one command a line."""
+    return "\n".join(["Example:" if len(lines) == 1 else "Examples:", *lines])
+
+
 class Side(StrEnum):
     """Who sends."""
 
