@@ -24,6 +24,7 @@ from carillon.sweep import grid, table
 from carillon.sweep.engines import EngineError
 from carillon.sweep.mpi import MpiError, MpiJob
 from distributed import LocalCluster
+from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[2]
 ENGINES = ["processes", "mpi", "dask"]
@@ -131,7 +132,11 @@ def ended(folder: Path) -> list[dict[str, Any]]:
         ),
         (
             "command: ['{a}{b}']\ngrid: {a: [1, 2], b: [1, 2]}\nplot: {x: a, y: z}",
-            "3: plot says nothing of b, which varies too",
+            "3: plot says nothing of b, which varies too: name it as `lines` or `panels`",
+        ),
+        (
+            "command: ['{a}']\ngrid: {a: [1]}\nplot: {x: a, y: z, panels: c}",
+            "3: plot.panels is 'c' but must be a parameter: a",
         ),
         ("command: [x]\ngrid: {}\nengine: ray", "3: engine is 'ray' but must be processes, mpi or"),
         ("command: [x]\ngrid: {}\nmpi: {np: 3}", "3: mpi.np is not a key; the keys here are laun"),
@@ -313,6 +318,28 @@ def test_a_plot_has_a_line_for_each_value_and_the_mean_of_repeats(tmp_path: Path
     assert picture.draw(tmp_path, "my $sweep", plot, [*points, {"n": 1, "k": "b", "v": None}])
     assert (tmp_path / "sweep.png").stat().st_size > 1000
     assert not picture.draw(tmp_path, "none", plot, [{"n": 1, "k": "b", "v": "text"}])
+
+
+def test_a_plot_shows_a_third_parameter_lines_that_coincide_and_zeros_on_a_log_axis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    plot = Plot(x="n", y="v", lines="k", panels="p", scale="log")
+    points: list[table.Row] = [
+        {"n": n, "k": k, "p": p, "v": 10.0**-n if n < 3 else 0.0}
+        for p in ("up", "down")
+        for k in ("a", "b")
+        for n in (1, 2, 3)
+    ]
+    assert picture.draw(tmp_path, "sweep", plot, points)
+    for axes, panel in zip(drawn[0].axes, ("up", "down"), strict=True):
+        assert axes.get_title("left") == f"sweep: p {panel}"
+        first, second = axes.get_lines()[:2]
+        assert first.get_linewidth() > second.get_linewidth()
+        assert first.get_marker() != second.get_marker()
+        zeros = axes.get_lines()[2:]
+        assert [line.get_xdata() for line in zeros] == [[3.0], [3.0]]
 
 
 # --- What goes wrong ------------------------------------------------------------------------------

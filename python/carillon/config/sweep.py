@@ -34,6 +34,7 @@ class Plot(Base):
     x: str = key("", "Parameter along the axis.", allowed="a parameter's name")
     y: str = key("", "Column to draw; with repeats their mean, and a band from least to most.")
     lines: str = key("", "Parameter with a line for each of its values.")
+    panels: str = key("", "Parameter with a panel for each of its values.")
     scale: Literal["linear", "log"] = key("linear", "Of the column's axis.")
 
 

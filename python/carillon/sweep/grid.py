@@ -255,14 +255,18 @@ def _check_plot(sweep: Sweep, axes: tuple[Axis, ...]) -> Iterator[tuple[Key, str
         return
     varying = {name: axis for axis in axes for name in axis.names if len(axis.values) > 1}
     names = [name for axis in axes for name in axis.names]
-    for key, name in (("x", plot.x), ("lines", plot.lines)):
+    for key, name in (("x", plot.x), ("lines", plot.lines), ("panels", plot.panels)):
         if name not in names and (name or key == "x"):
             yield ("plot", key), f"is {shown(name)} but must be a parameter: {', '.join(names)}"
     if not plot.y or (sweep.columns and plot.y not in sweep.columns):
         among = ", ".join(sweep.columns) or "a value of the result"
         yield ("plot", "y"), f"is {shown(plot.y)} but must be a column: {among}"
-    shown_axes = [varying.get(name) for name in (plot.x, plot.lines)]
+    shown_axes = [varying.get(name) for name in (plot.x, plot.lines, plot.panels)]
     hidden = [n for n, axis in varying.items() if axis not in shown_axes and n != "seed"]
     if hidden:
         also = ", ".join(hidden)
-        yield ("plot",), f"says nothing of {also}, which varies too; leave it out of the grid"
+        yield (
+            ("plot",),
+            f"says nothing of {also}, which varies too: name it as `lines` or `panels`, or "
+            "leave it out of the grid",
+        )
