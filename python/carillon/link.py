@@ -80,6 +80,7 @@ class Point:
         }
 
 
+_KEY = "study"  # column of what study_key() gives
 _SUMS = [f.name for f in fields(Point) if f.name not in ("snr_db", "pieces")]
 
 
@@ -172,11 +173,11 @@ def read_csv(file: Path, key: str) -> dict[float, Point]:
     if not file.is_file():
         return {}
     with file.open(newline="", encoding="utf-8", errors="replace") as stream:
-        first = stream.readline().strip()
-        if first != f"# {key}":
+        rows = list(csv.DictReader(stream))
+        if not rows or rows[0].get(_KEY) not in (key, None):
             return {}
         try:
-            points = [_point(row) for row in csv.DictReader(stream)]
+            points = [_point(row) for row in rows]
         except (KeyError, TypeError, ValueError) as error:
             raise CurveError(f"{file} is damaged; delete it to measure anew ({error!r})") from error
     return {point.snr_db: point for point in points}
@@ -191,10 +192,9 @@ def _point(row: dict[str, str]) -> Point:
 
 def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
     """Replaces the file in one step, so that a stop in between loses nothing."""
-    rows = [point.row() for point in points]
+    rows = [point.row() | {_KEY: key} for point in points]
     partial = file.with_suffix(".partial")
     with partial.open("w", newline="", encoding="utf-8") as stream:
-        stream.write(f"# {key}\n")
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -204,4 +204,4 @@ def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
 def study_key(plan: str, rules: Rules) -> str:
     """What a point depends on besides its SNR."""
     text = f"{plan} {rules.piece} {rules.seed} {rules.direction} {rules.samples}"
-    return "carillon link " + hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
