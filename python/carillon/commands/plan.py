@@ -154,8 +154,9 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     if found.bottleneck is not None:
         share = found.point.stages[found.bottleneck] / sum(found.point.stages.values())
         console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the work")
+    mb = found.memory_bytes / 1e6
     console.print(
-        f"memory {found.memory_bytes / 1e6:.0f} MB; fronthaul {found.uplink_gbps:.3g} Gb/s up, "
+        f"memory {mb:.{0 if mb >= 10 else 2}f} MB; fronthaul {found.uplink_gbps:.3g} Gb/s up, "
         f"{found.downlink_gbps:.3g} down, {found.packets_per_second / 1e3:.4g} thousand packets/s",
         soft_wrap=True,
     )
