@@ -42,7 +42,7 @@ constexpr std::array<std::uint16_t, 93> kSmallBlocks{
     2600, 2664, 2728, 2792, 2856, 2976, 3104, 3240, 3368, 3496, 3624, 3752, 3824};
 
 std::uint32_t small_block_bits(double info) {
-  const double step = std::exp2(std::max(3.0, std::floor(std::log2(info)) - 6));
+  const double step = std::exp2(std::max(3, std::ilogb(info) - 6));
   const double quantized = std::max(24.0, step * std::floor(info / step));
   for (const std::uint16_t bits : kSmallBlocks)
     if (bits >= quantized) return bits;
@@ -50,7 +50,7 @@ std::uint32_t small_block_bits(double info) {
 }
 
 std::uint32_t large_block_bits(double info, double rate) {
-  const double step = std::exp2(std::floor(std::log2(info - 24)) - 5);
+  const double step = std::exp2(std::ilogb(info - 24) - 5);
   const double quantized = std::max(3840.0, step * std::round((info - 24) / step));
   double blocks = 1;
   if (rate <= 0.25)
@@ -60,11 +60,18 @@ std::uint32_t large_block_bits(double info, double rate) {
   return static_cast<std::uint32_t>(8 * blocks * std::ceil((quantized + 24) / (8 * blocks)) - 24);
 }
 
+// A rate such as 1/3 is rounded to a double, and all limits are whole: what lies this close to a
+// whole number is meant to be one.
+double info_bits(std::uint32_t re_count, Modulation modulation, double rate) {
+  const double info = re_count * rate * bits_per_symbol(modulation);
+  return std::abs(info - std::round(info)) < 1e-6 ? std::round(info) : info;
+}
+
 }  // namespace
 
 std::uint32_t transport_block_bits(std::uint32_t re_count, Modulation modulation,
                                    double rate) noexcept {
-  const double info = re_count * rate * bits_per_symbol(modulation);
+  const double info = info_bits(re_count, modulation, rate);
   if (info < 1) return kSmallBlocks.front();
   return info <= 3824 ? small_block_bits(info) : large_block_bits(info, rate);
 }

@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <random>
 #include <string>
@@ -49,6 +50,54 @@ TEST(TransportBlockSize, agrees_with_an_independent_implementation) {
         << re_count << " elements, " << bits_per_symbol(modulation) << " bits, rate " << rate;
   }
   EXPECT_EQ(cases, 400);
+}
+
+// 38.214 5.1.3.2 in whole numbers, N_info being num / den, which no double holds.
+std::uint64_t exact_block_bits(std::uint64_t num, std::uint64_t den, bool low_rate) {
+  const auto floor_log2 = [](std::uint64_t n, std::uint64_t d) {
+    return static_cast<int>(std::bit_width(n / d)) - 1;
+  };
+  const auto divide_up = [](std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; };
+  if (num <= 3824 * den) {
+    const std::uint64_t step = 1ULL << std::max(3, floor_log2(num, den) - 6);
+    const std::uint64_t quantized = std::max<std::uint64_t>(24, num / (den * step) * step);
+    // Table 5.1.3.2-1 by its spacing, as far as it is regular.
+    for (std::uint64_t size = 24, gap; size <= 928; size += gap) {
+      if (size >= quantized) return size;
+      gap = size < 192 ? 8 : size < 384 ? 16 : size < 576 ? 24 : size < 768 ? 32 : 40;
+    }
+    return 0;
+  }
+  const std::uint64_t left = num - 24 * den;
+  const std::uint64_t step = 1ULL << (floor_log2(left, den) - 5);
+  const std::uint64_t rounded = (2 * left + den * step) / (2 * den * step) * step;
+  const std::uint64_t quantized = std::max<std::uint64_t>(3840, rounded);
+  const std::uint64_t blocks = low_rate            ? divide_up(quantized + 24, 3816)
+                               : quantized <= 8424 ? 1
+                                                   : divide_up(quantized + 24, 8424);
+  return 8 * blocks * divide_up(quantized + 24, 8 * blocks) - 24;
+}
+
+TEST(TransportBlockSize, is_exact_at_rates_that_no_double_holds) {
+  EXPECT_EQ(transport_block_bits(448, Modulation::Qam64, 1. / 3), 928U);
+  constexpr std::uint32_t rates[][2] = {{1, 3},  {2, 3}, {1, 5},  {2, 5},  {3, 5},   {4, 5},
+                                        {1, 6},  {5, 6}, {3, 7},  {7, 9},  {8, 9},   {7, 10},
+                                        {9, 10}, {1, 4}, {5, 12}, {7, 12}, {11, 12}, {77, 100}};
+  std::uint32_t checked = 0;
+  for (const auto& [p, q] : rates)
+    for (const auto modulation :
+         {Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64, Modulation::Qam256})
+      for (std::uint32_t re = 4; re <= 4096; ++re) {
+        const std::uint64_t num = std::uint64_t{re} * bits_per_symbol(modulation) * p;
+        if (num < 24 * q) continue;
+        const std::uint64_t expected = exact_block_bits(num, q, 4 * p <= q);
+        if (expected == 0) continue;
+        ++checked;
+        ASSERT_EQ(transport_block_bits(re, modulation, static_cast<double>(p) / q), expected)
+            << re << " elements, " << bits_per_symbol(modulation) << " bits, rate " << p << "/"
+            << q;
+      }
+  EXPECT_GT(checked, 150'000U);
 }
 
 TEST(TransportBlockSize, breaks_rounding_ties_upward) {
