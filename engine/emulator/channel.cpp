@@ -7,6 +7,7 @@ namespace carillon::emulator {
 namespace {
 
 constexpr std::uint64_t kChannelStream = 1ULL << 60;
+constexpr double kTurn = 2 * std::numbers::pi;
 
 // The rms spread of taps at 0, 1, … whose powers fall by `ratio` from one to the next.
 double unit_spread(std::uint32_t taps, double ratio) {
@@ -34,6 +35,7 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
     total += tap_power_.back();
   }
   for (auto& power : tap_power_) power /= total;
+  antenna_phase_.resize(f.antennas);
   taps_.resize(std::size_t{f.users} * taps * frame.array().antenna_stride);
   const std::size_t block = std::size_t{f.users} * frame.array().antenna_stride;
   if (flat()) {
@@ -42,7 +44,7 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
   }
   tiles_ = AlignedArray<phy::Tile>(block * frame.tiles());
   rotation_ = AlignedArray<phy::Tile>(std::size_t{taps} * frame.tiles());
-  const double step = -2 * std::numbers::pi * f.numerology.spacing_khz * 1e-6;  // per ns
+  const double step = -kTurn * f.numerology.spacing_khz * 1e-6;  // per ns
   for (std::uint32_t l = 0; l < taps; ++l)
     for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
       const double angle = step * k * tap_delay_ns_[l];
@@ -78,7 +80,8 @@ void Channel::draw_taps(std::uint32_t user) {
     for (std::size_t l = 0; l < taps; ++l) {
       phy::Complex tap{};
       if (plan_.channel == ChannelKind::Awgn) {
-        const double phase = 2 * std::numbers::pi * random_.uniform();
+        if (user == 0) antenna_phase_[a] = kTurn * random_.uniform();
+        const double phase = antenna_phase_[a] - kTurn * (a * user % f.antennas) / f.antennas;
         tap = {static_cast<float>(amplitude * std::cos(phase)),
                static_cast<float>(amplitude * std::sin(phase))};
       } else {

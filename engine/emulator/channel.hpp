@@ -15,7 +15,8 @@ namespace carillon::emulator {
 /// Noise has variance 1 per subcarrier (and per time sample); user u's channel has mean power
 /// 10^(snr_u / 10) per antenna, exactly in the mean over frames. Rayleigh: independent Gaussian
 /// taps per user and antenna with an exponential power-delay profile, spaced so that their rms
-/// spread is delay_spread_ns. Awgn: unit gains with fixed random phases, so that users differ.
+/// spread is delay_spread_ns. Awgn: unit gains, user u's being column u of a DFT over the antennas,
+/// each of which has a phase of its own: users are orthogonal whatever the seed.
 class Channel {
  public:
   Channel(const frame::Frame& frame, const RadioPlan& plan);
@@ -47,6 +48,7 @@ class Channel {
   const frame::Frame& frame_;
   RadioPlan plan_;
   std::vector<double> tap_power_, tap_delay_ns_;
+  std::vector<double> antenna_phase_;
   std::vector<phy::Complex> taps_;    // [user][tap][antenna_stride]
   AlignedArray<phy::Tile> rotation_;  // [tile][tap]
   AlignedArray<phy::Complex> flat_;

@@ -149,19 +149,40 @@ TEST(Channel, PiecesMakeTheSameChannelAndTilesHoldIt) {
       }
 }
 
-TEST(Channel, WithoutFadingAllGainsAreEqualAndUsersStillDiffer) {
-  const frame::Frame frame(cell(16, 2));
-  RadioPlan plan{.channel = emulator::ChannelKind::Awgn, .snr_db = {20, 6}};
+TEST(Channel, WithoutFadingUsersAreOrthogonalAndHaveTheirPowerAtEachAntenna) {
+  for (const std::uint32_t antennas : {1, 2, 3, 7, 16, 64, 100, 256})
+    for (const std::uint64_t seed : {1, 2}) {
+      const std::uint32_t users = std::min(antennas, 5U);
+      const frame::Frame frame(cell(antennas, users));
+      const RadioPlan plan{
+          .seed = seed, .channel = emulator::ChannelKind::Awgn, .snr_db = {20, 6, 0, -3, 40}};
+      Channel channel(frame, plan);
+      channel.select(0);
+      for (std::uint32_t u = 0; u < users; ++u)
+        for (std::uint32_t v = 0; v <= u; ++v) {
+          Value product = 0;
+          for (std::uint32_t a = 0; a < antennas; ++a) {
+            const Value h = coefficient(channel, u, a, 5);
+            EXPECT_NEAR(std::abs(h), std::pow(10, plan.snr_of(u) / 20), 1e-6 * std::abs(h));
+            product += h * std::conj(coefficient(channel, v, a, 5));
+          }
+          const double expected = u == v ? antennas * std::pow(10, plan.snr_of(u) / 10) : 0;
+          const double amplitudes = std::pow(10, (plan.snr_of(u) + plan.snr_of(v)) / 20);
+          EXPECT_NEAR(std::abs(product), expected, 1e-5 * antennas * amplitudes);
+        }
+    }
+}
+
+TEST(Channel, WithoutFadingItStandsStillAndTheSeedMovesIt) {
+  const frame::Frame frame(cell(4, 2));
+  RadioPlan plan{.channel = emulator::ChannelKind::Awgn};
   Channel channel(frame, plan);
   channel.select(0);
-  Value product = 0;
-  for (std::uint32_t a = 0; a < 16; ++a) {
-    EXPECT_NEAR(std::norm(coefficient(channel, 0, a, 5)), 100, 0.01);
-    EXPECT_NEAR(std::norm(coefficient(channel, 1, a, 5)), std::pow(10, 0.6), 0.001);
-    product += coefficient(channel, 0, a, 5) * std::conj(coefficient(channel, 1, a, 5));
-  }
-  EXPECT_LT(std::abs(product), 0.9 * 16 * 10 * std::pow(10, 0.3));
   const Value first = coefficient(channel, 1, 3, 5);
   channel.select(1);
   EXPECT_TRUE(coefficient(channel, 1, 3, 5) == first);
+  plan.seed = 9;
+  Channel other(frame, plan);
+  other.select(0);
+  EXPECT_FALSE(coefficient(other, 1, 3, 5) == first);
 }
