@@ -1,6 +1,6 @@
 // The kernels one by one, for experiments and tests: arrays in, arrays out, no tiles. Bits are
-// arrays of 0 and 1. `isa` chooses the variant; None is the one in use.
-#include <nanobind/ndarray.h>
+// arrays of 0 and 1 (uint8 or bool). Whole numbers are taken in their own dtype only; complex128
+// and float64 are rounded to single precision. `isa` chooses the variant; None is the one in use.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "base/isa.hpp"
 #include "bindings.hpp"
 #include "phy/crc/crc.hpp"
@@ -28,18 +29,14 @@
 
 namespace carillon::bindings {
 
-namespace nb = nanobind;
 using phy::kTileLanes;
 using phy::Tile;
 
 namespace {
 
 using Value = std::complex<float>;
-template <typename T, std::size_t Dimensions>
-using In = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Out = nb::ndarray<nb::numpy, T>;
 using Name = std::optional<std::string>;
+constexpr std::uint32_t kMostIterations = 65535;  // that are counted
 
 void require(bool good, const char* message) {
   if (!good) throw nb::value_error(message);
@@ -50,13 +47,6 @@ Isa isa_of(const Name& name) {
   for (const Isa isa : available_isas())
     if (to_string(isa) == *name) return isa;
   throw nb::value_error(("this machine has no " + *name + "; see available_isas()").c_str());
-}
-
-template <typename T>
-Out<T> array(std::vector<T> values, std::initializer_list<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(owned->data(), shape, owner);
 }
 
 void put(Tile& tile, std::size_t lane, Value v) {
@@ -98,8 +88,9 @@ phy::OfdmPlan ofdm_plan(std::size_t fft_size, std::size_t subcarriers, bool dc_h
       {static_cast<std::uint32_t>(fft_size), static_cast<std::uint32_t>(subcarriers), dc_hole});
 }
 
-Out<Value> ofdm_receive(In<std::int16_t, 2> samples, std::uint32_t subcarriers, bool dc_hole,
-                        const Name& isa) {
+Out<Value> ofdm_receive(const Whole<std::int16_t, 2>& given, std::uint32_t subcarriers,
+                        bool dc_hole, const Name& isa) {
+  const auto samples = given.as("samples");
   require(samples.shape(1) == 2, "samples must be pairs of I and Q");
   const auto plan = ofdm_plan(samples.shape(0), subcarriers, dc_hole);
   phy::OfdmScratch scratch(plan);
@@ -108,8 +99,11 @@ Out<Value> ofdm_receive(In<std::int16_t, 2> samples, std::uint32_t subcarriers, 
   return from_tiles(out, subcarriers);
 }
 
-std::tuple<Out<Value>, float> ofdm_receive_pilot(In<std::int16_t, 2> samples, In<Value, 1> pilot,
-                                                 bool dc_hole, const Name& isa) {
+std::tuple<Out<Value>, float> ofdm_receive_pilot(const Whole<std::int16_t, 2>& given,
+                                                 In<Value, 1> pilot, bool dc_hole,
+                                                 const Name& isa) {
+  const auto samples = given.as("samples");
+  require_finite(pilot, "pilot");
   require(samples.shape(1) == 2, "samples must be pairs of I and Q");
   const auto plan = ofdm_plan(samples.shape(0), pilot.shape(0), dc_hole);
   phy::OfdmScratch scratch(plan);
@@ -125,6 +119,8 @@ std::tuple<Out<std::int16_t>, std::uint32_t> ofdm_transmit(In<Value, 1> subcarri
                                                            std::uint32_t fft_size, float gain,
                                                            std::uint32_t prefix, bool dc_hole,
                                                            const Name& isa) {
+  require_finite(subcarriers, "subcarriers");
+  require(std::isfinite(gain), "gain must be finite");
   require(prefix <= fft_size, "the prefix must not be longer than the symbol");
   const auto plan = ofdm_plan(fft_size, subcarriers.shape(0), dc_hole);
   phy::OfdmScratch scratch(plan);
@@ -137,6 +133,7 @@ std::tuple<Out<std::int16_t>, std::uint32_t> ofdm_transmit(In<Value, 1> subcarri
 
 Out<Value> estimate(In<Value, 1> row, std::uint32_t comb, std::uint32_t offset, std::uint32_t group,
                     const Name& isa) {
+  require_finite(row, "row");
   const auto count = static_cast<std::uint32_t>(row.shape(0));
   const phy::EstimatePlan plan(count, comb, offset, group);
   const auto tiles = to_tiles(row.data(), count);
@@ -192,6 +189,8 @@ std::tuple<Out<Value>, Out<float>> combine(In<Value, 3> channel, float noise,
   require(m.users >= 1 && m.users <= m.antennas && m.users <= 128 && m.antennas <= 256,
           "channel must be [subcarriers, antennas, users] with 1 to 128 users and no more users "
           "than antennas, of which there may be 256");
+  require_finite(channel, "channel");
+  require_variance(noise, "noise");
   const auto& kernels = phy::zeroforce_kernels(isa_of(isa));
   const auto csi = m.load(channel.data(), true);
   std::vector<Tile> w(csi.size());
@@ -211,6 +210,8 @@ Out<Value> equalize(In<Value, 3> combiner, In<Value, 2> received, const Name& is
   const Matrices m{combiner.shape(0), combiner.shape(2), combiner.shape(1)};
   require(received.shape(0) == m.count && received.shape(1) == m.antennas,
           "combiner must be [subcarriers, users, antennas], received [subcarriers, antennas]");
+  require_finite(combiner, "combiner");
+  require_finite(received, "received");
   const auto& kernels = phy::equalize_kernels(isa_of(isa));
   const auto w = m.load(combiner.data(), false);
   const auto y = Matrices{m.count, m.antennas, 1}.load(received.data(), false);
@@ -229,6 +230,8 @@ Out<std::int8_t> demap(In<Value, 1> symbols, In<float, 1> noise, std::uint32_t b
   const std::size_t count = symbols.shape(0);
   require(noise.shape(0) == count, "noise must have one variance for each symbol");
   require(bits == 2 || bits == 4 || bits == 6 || bits == 8, "bits must be 2, 4, 6 or 8");
+  require_finite(symbols, "symbols");
+  for (std::size_t n = 0; n < count; ++n) require_variance(noise.data()[n], "noise");
   const auto tiles = to_tiles(symbols.data(), count);
   const auto elements = static_cast<std::uint32_t>(count);
   std::vector<float> variances(tiles.size() * kTileLanes, 1.0F);
@@ -257,8 +260,9 @@ phy::LdpcCode ldpc_code(std::uint8_t base_graph, std::uint16_t lifting) {
   return code;
 }
 
-Out<std::uint8_t> ldpc_encode(std::uint8_t base_graph, std::uint16_t lifting,
-                              In<std::uint8_t, 1> info, const Name& isa) {
+Out<std::uint8_t> ldpc_encode(std::uint8_t base_graph, std::uint16_t lifting, const Bits& given,
+                              const Name& isa) {
+  const auto info = given.as("info");
   const auto code = ldpc_code(base_graph, lifting);
   require(info.shape(0) == code.info_bits(), "info must be 22 or 10 times lifting bits long");
   phy::LdpcScratch scratch;
@@ -269,17 +273,19 @@ Out<std::uint8_t> ldpc_encode(std::uint8_t base_graph, std::uint16_t lifting,
 }
 
 std::tuple<Out<std::uint8_t>, std::uint32_t, bool> ldpc_decode(
-    std::uint8_t base_graph, std::uint16_t lifting, In<std::int8_t, 1> soft, std::uint32_t fillers,
-    std::uint32_t iterations, bool early_stop, const Name& isa) {
+    std::uint8_t base_graph, std::uint16_t lifting, const Whole<std::int8_t, 1>& given,
+    std::uint32_t fillers, std::uint32_t iterations, bool early_stop, const Name& isa) {
+  const auto soft = given.as("soft");
   const auto code = ldpc_code(base_graph, lifting);
   require(soft.shape(0) == code.length(), "soft must be 66 or 50 times lifting values long");
   require(fillers < code.info_bits(), "fillers must be fewer than the information bits");
+  require(iterations >= 1 && iterations <= kMostIterations, "iterations must be 1 to 65535");
   phy::LdpcScratch scratch;
   phy::DecodeOptions options;
   options.fillers = fillers;
   options.sent = code.length();
   while (options.sent > 1 && soft.data()[options.sent - 1] == 0) --options.sent;
-  options.max_iterations = std::max(1U, iterations);
+  options.max_iterations = iterations;
   options.early_stop = early_stop;
   std::vector<std::uint8_t> info((code.info_bits() + 7) / 8);
   phy::DecodeBlock block{soft.data(), info.data()};
@@ -287,7 +293,8 @@ std::tuple<Out<std::uint8_t>, std::uint32_t, bool> ldpc_decode(
   return {unpack(info, code.info_bits(), true), block.result.iterations, block.result.parity};
 }
 
-std::uint32_t crc(const std::string& kind, In<std::uint8_t, 1> bits) {
+std::uint32_t crc(const std::string& kind, const Bits& given) {
+  const auto bits = given.as("bits");
   static constexpr std::array<std::pair<const char*, phy::Crc>, 3> kKinds{
       {{"16", phy::Crc::Crc16}, {"24a", phy::Crc::Crc24A}, {"24b", phy::Crc::Crc24B}}};
   for (const auto& [name, value] : kKinds)

@@ -260,6 +260,75 @@ def test_wrong_arguments_are_refused(random: np.random.Generator) -> None:
         core.crc("32", np.zeros(8, dtype=np.uint8))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.uint8])
+def test_soft_bits_of_another_dtype_are_refused_by_its_name(dtype: type) -> None:
+    soft = np.full(660, 200).astype(dtype)
+    with pytest.raises(TypeError, match=f"soft must be an array of int8, not {dtype.__name__}: "):
+        core.ldpc_decode(1, 10, soft)
+
+
+@pytest.mark.parametrize("samples", [np.zeros((128, 2), np.float32), np.zeros((128, 2), np.int8)])
+def test_samples_of_another_dtype_are_refused_by_its_name(samples: Any) -> None:
+    with pytest.raises(TypeError, match=f"samples must be an array of int16, not {samples.dtype}"):
+        core.ofdm_receive(samples, 60)
+    with pytest.raises(TypeError, match="not a list"):
+        core.ofdm_receive(samples.tolist(), 60)
+    with pytest.raises(TypeError, match=f"samples must be an array of int16, not {samples.dtype}"):
+        core.ofdm_receive_pilot(samples, np.ones(60, np.complex64))
+
+
+def test_bits_are_zero_or_one() -> None:
+    truth = np.array([True, False, True, True])
+    assert core.crc("16", truth) == core.crc("16", truth.astype(np.uint8))
+    with pytest.raises(ValueError, match=r"bits must be 0 or 1, but bits\[2\] is 2"):
+        core.crc("16", np.array([1, 0, 2], np.uint8))
+    for dtype in (np.int8, np.int64, np.float64):
+        with pytest.raises(TypeError, match=f"bits must be .* uint8, not {dtype.__name__}:"):
+            core.crc("16", truth.astype(dtype))
+        with pytest.raises(TypeError, match="info must be"):
+            core.ldpc_encode(1, 10, np.zeros(220, dtype))
+
+
+def test_arrays_with_gaps_are_read_in_order(random: np.random.Generator) -> None:
+    wide = random.integers(-100, 100, (128, 4)).astype(np.int16)
+    expected = core.ofdm_receive(wide[:, ::2].copy(), 60)
+    np.testing.assert_array_equal(core.ofdm_receive(wide[:, ::2], 60), expected)
+    with pytest.raises(ValueError, match="samples must have 2 dimension"):
+        core.ofdm_receive(wide[:, 0], 60)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e-3])
+def test_noise_must_be_a_variance(bad: float) -> None:
+    channel = np.ones((1, 2, 1), np.complex64)
+    with pytest.raises(ValueError, match="noise must be finite and at least 0"):
+        core.combine(channel, bad)
+    with pytest.raises(ValueError, match="noise must be finite and at least 0"):
+        core.demap(np.ones(3, np.complex64), np.array([1, bad, 1], np.float32), 2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, complex(0, np.nan)])
+def test_values_must_be_finite(bad: complex) -> None:
+    values = np.array([1, bad, 1], np.complex64)
+    one = np.ones((3, 1, 1), np.complex64)
+    for call in (
+        lambda: core.demap(values, np.ones(3, np.float32), 2),
+        lambda: core.combine(values.reshape(3, 1, 1), 0.1),
+        lambda: core.equalize(one, values.reshape(3, 1)),
+        lambda: core.equalize(values.reshape(3, 1, 1), values.reshape(3, 1)),
+        lambda: core.estimate(values),
+        lambda: core.ofdm_transmit(values, 128),
+        lambda: core.ofdm_receive_pilot(np.zeros((128, 2), np.int16), values),
+    ):
+        with pytest.raises(ValueError, match="must be finite, but its value 1 is not"):
+            call()
+
+
+@pytest.mark.parametrize("iterations", [0, 65536, 70000])
+def test_iterations_that_cannot_be_counted_are_refused(iterations: int) -> None:
+    with pytest.raises(ValueError, match="iterations must be 1 to 65535"):
+        core.ldpc_decode(1, 10, np.zeros(660, np.int8), iterations=iterations)
+
+
 @pytest.mark.parametrize("cell", sorted(path.stem for path in CELLS.glob("*.yaml")))
 def test_figures_of_every_example_fit_together(cell: str) -> None:
     text = plan(cell)
