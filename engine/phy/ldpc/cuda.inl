@@ -121,7 +121,7 @@ class Decoder {
       cta_.each(task_.edge_count, [&](std::uint32_t e) { edges_[e] = task_.edges[e]; });
     cta_.each(kMaxRows, [&](std::uint32_t r) { all_->received[r] = 0; });
     cta_.each(blocks_, [&](std::uint32_t b) {
-      states_[b] = {block_of(b) < task_.count ? 1U : 0U, 0, 0, 0, 0};
+      states_[b] = {block_of(b) < task_.count ? 1U : 0U, 0, 0, 0, 0, 0};
     });
   }
 
@@ -367,7 +367,7 @@ class Decoder {
       const bool settled = state.core_failed + state.extension_failed <= kMayFail;
       const bool try_crc = task_.try_crc && state.core_failed <= task_.tolerated;
       state.ripe = last || (task_.early_stop && (settled || try_crc)) ? 1 : 0;
-      state.broken = 0;
+      state.broken = state.any = 0;
       state.core_failed = 0;
       if (state.ripe == 0)
         state.extension_failed = 0;
@@ -401,7 +401,10 @@ class Decoder {
     const std::uint32_t bytes = simt::divide_up(task_.info_columns * task_.lifting, 8);
     cta_.each(blocks_ * bytes, [&](std::uint32_t i) {
       const std::uint32_t b = i / bytes, byte = i % bytes;
-      if (states_[b].ripe != 0) info_of(b)[byte] = decided(b, byte);
+      if (states_[b].ripe == 0) return;
+      const std::uint8_t bits = decided(b, byte);
+      info_of(b)[byte] = bits;
+      if (bits != 0) states_[b].any = 1;  // by whoever: all write the same
     });
     cta_.each_thread([&](std::uint32_t thread) {
       const DecodeThread& own = threads_[thread];
@@ -428,7 +431,8 @@ class Decoder {
       result.crc = task_.crc.width != 0 && crc_parity(task_.crc, sums[b * task_.crc.chunks]) == 0;
       state.ripe = 0;
       state.extension_failed = 0;
-      if (!last && !result.parity && !result.crc) return;
+      // Zeros, which is what bits that were not received are decided to be, satisfy every CRC.
+      if (!last && !result.parity && !(result.crc && state.any != 0)) return;
       task_.results[block_of(b)] = result;
       state.running = 0;
       cta_.add(&all_->running, ~0U);

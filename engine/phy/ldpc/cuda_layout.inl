@@ -26,7 +26,7 @@ struct DecodeThread {
 
 /// A code block in shared memory.
 struct DecodeState {
-  std::uint32_t running, ripe, core_failed, extension_failed, broken;
+  std::uint32_t running, ripe, core_failed, extension_failed, broken, any;
 };
 
 /// Of all threads, after columns and messages.

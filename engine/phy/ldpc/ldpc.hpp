@@ -93,8 +93,8 @@ struct LdpcKernels {
   void (*encode)(LdpcCode, const std::uint8_t* info, std::uint8_t* codeword, LdpcScratch&) noexcept;
 
   /// Row-layered offset-min-sum of one to ldpc_pack() blocks of the same code. A block stops when
-  /// all its parity checks hold, when its CRC holds, or after max_iterations; its bits and its
-  /// result are the same as if it were decoded alone.
+  /// all its parity checks hold, when its CRC holds and not all bits are 0, or after
+  /// max_iterations; its bits and its result are the same as if it were decoded alone.
   void (*decode)(LdpcCode, std::span<DecodeBlock>, const DecodeOptions&, LdpcScratch&) noexcept;
 };
 

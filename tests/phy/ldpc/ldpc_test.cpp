@@ -409,6 +409,31 @@ TEST(Ldpc, StopsWhenTheCrcHolds) {
   }
 }
 
+// A retransmission (redundancy version 1) of 24 bits and their CRC without noise: nothing was
+// received of the information, which the first iterations decide to be zeros. They satisfy the CRC.
+TEST(Ldpc, ACrcOfZerosDoesNotStopADecoderThatHasNotDecidedYet) {
+  LdpcScratch scratch;
+  std::mt19937 random(6);
+  const LdpcCode code{2, 7};
+  const std::uint32_t fillers = code.info_bits() - 40, start = 13U * code.lifting;
+  const DecodeOptions options = {.fillers = fillers,
+                                 .sent = start + 96,
+                                 .max_iterations = 30,
+                                 .crc = Crc::Crc16,
+                                 .crc_span = 40};
+  for (int draw = 0; draw < 500; ++draw) {
+    const Bytes info = checked_info(code, fillers, Crc::Crc16, random);
+    const Bytes codeword = encoded(Isa::Avx2, code, info, scratch);
+    auto soft = received(code, codeword, fillers, options.sent, 0.001, random);
+    std::fill_n(soft.begin(), start, std::int8_t{0});
+    for (const Isa isa : available_isas()) {
+      Bytes decoded(info.size());
+      const DecodeResult result = decode(isa, code, soft, options, decoded, scratch);
+      EXPECT_TRUE(result.parity && result.crc && decoded == info) << to_string(isa);
+    }
+  }
+}
+
 TEST(Ldpc, NothingReceivedDecidesZeros) {
   LdpcScratch scratch;
   const LdpcCode code = {1, 60};
