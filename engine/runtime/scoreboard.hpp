@@ -197,7 +197,7 @@ class Pace {
   static constexpr Tick kLatest = 4 * kMillisecond;    // a kernel that ends later counts in part
   static constexpr Tick kUsual = 10 * kMicrosecond;    // launches and gaps
   static constexpr Tick kWindow = 400 * kMicrosecond;  // of the whole device
-  static constexpr double kHardly = 0.15;              // no chance makes it look so little
+  static constexpr double kHardly = 0.15;              // chance hardly makes it look so little
   static constexpr double kFull = 0.75;                // chance makes it look so much
 
   struct Step {

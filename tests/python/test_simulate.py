@@ -95,6 +95,11 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
             "my.yaml:6: faults[0].server is 0 but a server is lost only at the pace of the air, "
             "and at_once is 2",
         ),
+        (
+            "at_once: 2\nfaults: [{at_ms: 1, device: all, event: lost}]",
+            "my.yaml:6: faults[0].device is all but all devices are lost only at the pace of the "
+            "air, and at_once is 2",
+        ),
         ("seeds: [1, 1]", "my.yaml:5: seeds names one twice"),
         (
             "faults: [{at_ms: 1, device: 2, event: lost}]",

@@ -314,6 +314,9 @@ def _check_servers(study: PoolStudy) -> Iterator[Finding]:
         if study.at_once and fault.server is not None:
             message = f"is {fault.server} but a server is lost only at the pace of the air, "
             yield ("faults", place, "server"), message + f"and at_once is {study.at_once}"
+        if study.at_once and fault.device == "all":
+            message = "is all but all devices are lost only at the pace of the air, "
+            yield ("faults", place, "device"), message + f"and at_once is {study.at_once}"
 
 
 def _check_switch(study: PoolStudy) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ _LOST = ((2, 3, 4), (0, 1, 2))  # no luck in which GPUs a policy prefers
 
 
 def _units(direction: str, units: int) -> Case:
-    """Links twice as wide as elsewhere: 64 GB/s feed 4.3 of these units' uplinks."""
+    """Links twice as wide as elsewhere: 64 GB/s feed 4.4 of these units' uplinks."""
     wide = Link(gbytes_per_s=128.0)
     links = Links(host=wide, chassis=wide)
     pool = pool_of({f"128x64-{direction}": units}, {"a100": 6}, links=links)
