@@ -51,8 +51,8 @@ std::string into_gpu(const RunPlan& plan, const fronthaul::Layout& layout,
   return receive_into_gpu(
       link,
       {options.bbu_address, fronthaul::consecutive_ports(options.bbu_port, options.receivers),
-       layout.most_packet_bytes(), fronthaul::uplink_buffers(options, layout, depth_of(plan)),
-       plan.runtime.gpus},
+       options.radio_address, options.radio_port, layout.most_packet_bytes(),
+       fronthaul::uplink_buffers(options, layout, depth_of(plan)), plan.runtime.gpus},
       fronthaul::gpu::this_machines_means());
 }
 
@@ -136,7 +136,12 @@ void Cell::report() {
     to.rejected_old = from[Reject::Old];
     to.rejected_early = from[Reject::Early];
     to.rejected_duplicate = from[Reject::Duplicate];
+    to.rejected_differing = from[Reject::Differing];
   }
+  std::uint64_t foreign = 0;
+  for (const auto* end : {link_.baseband.get(), link_.radio.get()})
+    if (end != nullptr) foreign += end->foreign();
+  store_.counters().rejected_foreign = foreign;
   if (radio_ != nullptr) radio_->report();
   store_.counters().ended = now();
 }

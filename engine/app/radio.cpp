@@ -77,6 +77,7 @@ void Radio::report() noexcept {
   if (plan_.run.role == Role::Radio) {
     to.packets_received = from.downlink_packets + from.downlink_late + from.downlink_rejected;
     to.packets_sent = from.packets_sent;
+    to.rejected_differing = from.downlink_differing;
   }
   to.pacing_error_sum = from.pacing_error_sum;
   to.pacing_error_square = from.pacing_error_square;

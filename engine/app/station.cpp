@@ -378,8 +378,10 @@ void Station::tell_findings() const {
   if (const std::string trouble = accelerator_ ? accelerator_->trouble() : ""; !trouble.empty())
     say(trouble);
   for (const auto& cell : cells_) {
+    for (const auto* end : {cell->link().baseband.get(), cell->link().radio.get()})
+      if (end != nullptr)
+        for (const auto& finding : end->findings()) say(finding);
     if (cell->baseband() == nullptr) continue;
-    for (const auto& finding : cell->link().baseband->findings()) say(finding);
     if (const auto lost = cell->baseband()->packets_out_of_reach(); lost > 0)
       say("packets in GPU memory that were lost to the cores: " + std::to_string(lost));
   }

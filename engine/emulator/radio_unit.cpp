@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -200,7 +201,7 @@ bool RadioUnit::collect() noexcept {
     for (std::size_t i = 0; i < count; ++i)
       if (!accept(batch[i])) returned[returning++] = batch[i].buffer;
     transport_.recycle({returned.data(), returning});
-    any |= count > 0;
+    any |= count > 0 || transport_.pending(r);
   }
   return any;
 }
@@ -225,6 +226,8 @@ bool RadioUnit::accept(const Received& packet) noexcept {
   DownlinkFrame& frame = collecting(downlink_.frame + static_cast<std::uint64_t>(ahead));
   auto& place = frame.places_[ordinal * layout_.antennas() + ids.antenna];
   if (place.samples != nullptr) {
+    const std::size_t bytes = packet.bytes - fronthaul::kHeaderBytes;
+    if (std::memcmp(place.samples, packet.samples, bytes) != 0) add(counters_.downlink_differing);
     add(counters_.downlink_rejected);
     return false;
   }
@@ -326,19 +329,13 @@ RadioCounters RadioUnit::counters() const noexcept {
     return std::atomic_ref(value).load(std::memory_order_relaxed);
   };
   RadioCounters& c = counters_;
-  return {read(c.frames_sent),
-          read(c.frames_skipped),
-          read(c.packets_sent),
-          read(c.packets_unsent),
-          read(c.downlink_packets),
-          read(c.downlink_late),
-          read(c.downlink_rejected),
-          read(c.downlink_symbols_sent),
-          read(c.downlink_symbols_substituted),
-          read(c.downlink_frames),
-          read(c.downlink_frames_unverified),
-          read(c.pacing_error_sum),
-          read(c.pacing_error_square),
+  return {read(c.frames_sent),           read(c.frames_skipped),
+          read(c.packets_sent),          read(c.packets_unsent),
+          read(c.downlink_packets),      read(c.downlink_late),
+          read(c.downlink_rejected),     read(c.downlink_differing),
+          read(c.downlink_symbols_sent), read(c.downlink_symbols_substituted),
+          read(c.downlink_frames),       read(c.downlink_frames_unverified),
+          read(c.pacing_error_sum),      read(c.pacing_error_square),
           read(c.pacing_frames)};
 }
 

@@ -50,6 +50,7 @@ struct RadioCounters {
   std::uint64_t downlink_packets = 0;       // good and in time
   std::uint64_t downlink_late = 0;          // good, but after the symbol's air start
   std::uint64_t downlink_rejected = 0;      // malformed, duplicate, unknown frame
+  std::uint64_t downlink_differing = 0;     // of those, duplicates with other samples
   std::uint64_t downlink_symbols_sent = 0;  // on air as the baseband unit sent them
   std::uint64_t downlink_symbols_substituted = 0;  // on air from the contingency
   std::uint64_t downlink_frames = 0;               // on air, whatever was in them

@@ -10,8 +10,10 @@ std::uint64_t FrameClock::frame_at(Tick instant) const noexcept {
 }
 
 void FrameClock::begin(Tick epoch) noexcept {
-  Tick nothing = kNothing;
-  epoch_.compare_exchange_strong(nothing, epoch, std::memory_order_acq_rel);
+  Tick before = epoch_.load(std::memory_order_acquire);
+  while (!learnt_.load(std::memory_order_acquire) && epoch < before &&
+         !epoch_.compare_exchange_weak(before, epoch, std::memory_order_acq_rel)) {
+  }
 }
 
 void FrameClock::restart(std::uint64_t frame, Tick epoch) noexcept {
@@ -32,10 +34,19 @@ void FrameClock::learn(std::uint64_t frame, Tick frame_epoch) noexcept {
     const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count);
     const auto quartile = sorted.begin() + static_cast<std::ptrdiff_t>(count / 4);
     std::nth_element(sorted.begin(), quartile, end);
+    const Tick slew = seen_ <= kFrames ? kNothing : most_slew();
+    const Tick next = before + std::clamp(*quartile - before, -slew, slew);
     // A restart meanwhile wins.
-    epoch_.compare_exchange_strong(before, *quartile, std::memory_order_acq_rel);
+    epoch_.compare_exchange_strong(before, next, std::memory_order_acq_rel);
+    learnt_.store(true, std::memory_order_release);
   }
   learning_.clear(std::memory_order_release);
+}
+
+Tick agreed_epoch(std::span<Tick> symbols) noexcept {
+  if (symbols.empty()) return FrameClock::kNothing;
+  if (symbols.size() > 1) std::ranges::nth_element(symbols, symbols.begin() + 1);
+  return symbols.size() > 1 ? symbols[1] : symbols[0];
 }
 
 }  // namespace carillon::fronthaul

@@ -1,12 +1,14 @@
 // When the radio unit's frames are on air, learnt from when their packets come: the packets of a
 // symbol leave at the symbol's air end, so the least delayed one tells. Between hosts nothing but
-// this frame time is exchanged.
+// this frame time is exchanged. No single packet moves the clock, and once it has been set it
+// slews: nothing that the network brings makes it jump but a radio that begins anew.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "base/tick.hpp"
 
@@ -34,12 +36,15 @@ class FrameClock {
   Tick epoch_of(std::uint64_t frame, Tick symbol_end, Tick arrival) const noexcept {
     return arrival - symbol_end - static_cast<Tick>(frame) * duration_;
   }
-  /// Takes the first packet's epoch until frames have been learnt. Any thread.
+  /// A packet's epoch: until a frame has been learnt, the least one that came. Any thread.
   void begin(Tick epoch) noexcept;
-  /// One frame's least epoch. The estimate is the lower quartile of the last kFrames: a frame that
-  /// was delayed as a whole, or one forged early packet, does not move it; slow drift does. Any
+  /// What one frame's packets agree on, see agreed_epoch(). The estimate is the lower quartile of
+  /// the last kFrames, so that frames that were delayed as a whole do not move it. The clock is the
+  /// estimate while the first kFrames are learnt; afterwards it follows by most_slew() a frame. Any
   /// thread; skipped when another one is at it.
   void learn(std::uint64_t frame, Tick frame_epoch) noexcept;
+  /// Eight thousand millionths: far above any oscillator's drift.
+  Tick most_slew() const noexcept { return duration_ / 128; }
   /// Forgets all frames before this one: the radio has restarted. Any thread.
   void restart(std::uint64_t frame, Tick epoch) noexcept;
 
@@ -49,10 +54,15 @@ class FrameClock {
   const Tick duration_;
   std::atomic<Tick> epoch_{kNothing};
   std::atomic_flag learning_ = ATOMIC_FLAG_INIT;
-  std::atomic<bool> forget_{false};
+  std::atomic<bool> forget_{false}, learnt_{false};
   std::atomic<std::uint64_t> since_{0};
   std::array<Tick, kFrames> history_{};
   std::size_t seen_ = 0;
 };
+
+/// The second earliest of the epochs of a frame's symbols (reordered), the only one if there is
+/// one: the least delay but for one symbol, so that one packet that is forged or damaged tells
+/// nothing.
+Tick agreed_epoch(std::span<Tick> symbols) noexcept;
 
 }  // namespace carillon::fronthaul

@@ -1,6 +1,7 @@
 #include "fronthaul/ingest.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace carillon::fronthaul {
@@ -33,12 +34,6 @@ template <typename T>
 void raise(std::atomic<T>& to, T value) {
   T seen = to.load(std::memory_order_relaxed);
   while (seen < value && !to.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
-void lower(std::atomic<Tick>& to, Tick value) {
-  Tick seen = to.load(std::memory_order_relaxed);
-  while (seen > value && !to.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }
 }
 
@@ -77,6 +72,7 @@ UplinkIngest::UplinkIngest(const Layout& layout, Transport& transport, SymbolSin
                            Options options)
     : layout_(layout),
       transport_(transport),
+      memory_(transport.received_memory()),
       sink_(sink),
       ring_(options.ring),
       ahead_(options.ahead),
@@ -123,7 +119,7 @@ void UplinkIngest::drain() noexcept {
   for (std::uint32_t r = 0; r < receivers_.size(); ++r) {
     auto& batch = receivers_[r].batch;
     std::size_t count = 0;
-    for (std::size_t all = 0; all <= transport_.buffers(); all += count) {
+    for (std::size_t all = 0; all <= transport_.buffers(); all += std::max<std::size_t>(count, 1)) {
       count = transport_.receive(r, batch);
       for (std::size_t i = 0; i < count; ++i) transport_.recycle({&batch[i].buffer, 1});
       if (count == 0 && !transport_.pending(r)) break;
@@ -151,7 +147,8 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   auto& own = cells_[index];
   const Entry entry = hold.take(frame);
   std::uint64_t before = own.load(std::memory_order_relaxed);
-  if (tag_of(before) == static_cast<std::uint32_t>(frame)) return reject(Reject::Duplicate);
+  if (tag_of(before) == static_cast<std::uint32_t>(frame))
+    return reject(hold.held && differs(packet, index) ? Reject::Differing : Reject::Duplicate);
   if (entry == Entry::Over) {
     // Once in a while that is a late packet. All of them: the radio's clock is behind ours.
     if (sighting.behind) doubt(receiver, sighting, layout_.symbols()[ids.symbol].end, when);
@@ -182,6 +179,14 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   return true;
 }
 
+// Whether a frame that is held has other samples there. What a card wrote elsewhere is not read.
+bool UplinkIngest::differs(const Received& packet, std::size_t index) const noexcept {
+  const std::int16_t* const first = samples_[index].load(std::memory_order_acquire);
+  if (first == nullptr || !memory_.within_reach(first) || !memory_.within_reach(packet.samples))
+    return false;
+  return std::memcmp(first, packet.samples, packet.bytes - kHeaderBytes) != 0;
+}
+
 // The frame's number as we count, and whether it may still, or already, have packets.
 Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
                            Sighting& sighting) noexcept {
@@ -201,7 +206,6 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   }
   if (!clock_.locked())
     clock_.begin(clock_.epoch_of(ids.frame + offset_.load(std::memory_order_acquire), end, when));
-
   const std::uint32_t offset = offset_.load(std::memory_order_acquire);
   const auto newest = static_cast<std::int64_t>(newest_.load(std::memory_order_acquire));
   const std::int64_t known = std::max(newest, static_cast<std::int64_t>(floor));
@@ -339,16 +343,29 @@ void UplinkIngest::clean(std::uint64_t frame) noexcept {
   const std::uint32_t came = at.packets.exchange(0, std::memory_order_relaxed);
   if (at.opened.exchange(false, std::memory_order_relaxed))
     missing_.fetch_add(packets_ - came, std::memory_order_relaxed);
-  const Tick epoch = at.epoch.exchange(FrameClock::kNothing, std::memory_order_relaxed);
+  const Tick epoch = epoch_of(frame);
   if (epoch != FrameClock::kNothing) clock_.learn(frame, epoch);
   at.first.store(0, std::memory_order_relaxed);
   at.last.store(0, std::memory_order_relaxed);
   for (const std::uint32_t symbol : layout_.symbols(Carries::Uplink)) {
     SymbolState& state = symbol_state(frame, symbol);
     state.packets.store(0, std::memory_order_relaxed);
+    state.first.store(0, std::memory_order_relaxed);
     state.last.store(0, std::memory_order_relaxed);
   }
   at.state.store(state_of(frame), std::memory_order_release);
+}
+
+// The frame's air start by its symbols' first packets, as an epoch; nothing where nothing came.
+Tick UplinkIngest::epoch_of(std::uint64_t frame) const noexcept {
+  std::array<Tick, 64> epochs;
+  std::size_t count = 0;
+  for (const std::uint32_t symbol : layout_.symbols(Carries::Uplink)) {
+    const Tick first = symbol_state(frame, symbol).first.load(std::memory_order_relaxed);
+    if (first == 0 || count == epochs.size()) continue;
+    epochs[count++] = clock_.epoch_of(frame, layout_.symbols()[symbol].end, first);
+  }
+  return agreed_epoch({epochs.data(), count});
 }
 
 // Before the sink learns of the packet, so that what it asks includes it.
@@ -357,8 +374,10 @@ void UplinkIngest::note(std::uint64_t frame, std::uint32_t symbol, Tick when) no
   Tick none = 0;
   at.first.compare_exchange_strong(none, when, std::memory_order_relaxed);
   raise(at.last, when);
-  lower(at.epoch, clock_.epoch_of(frame, layout_.symbols()[symbol].end, when));
+  clock_.begin(clock_.epoch_of(frame, layout_.symbols()[symbol].end, when));
   SymbolState& state = symbol_state(frame, symbol);
+  none = 0;
+  state.first.compare_exchange_strong(none, when, std::memory_order_relaxed);
   raise(state.last, when);
   state.packets.fetch_add(1, std::memory_order_release);
   at.packets.fetch_add(1, std::memory_order_release);

@@ -104,11 +104,10 @@ class UplinkIngest {
     std::atomic<bool> opened{false};  // the sink has agreed
     std::atomic<std::uint32_t> packets{0};
     std::atomic<Tick> first{0}, last{0};
-    std::atomic<Tick> epoch{FrameClock::kNothing};  // least, see FrameClock
   };
   struct SymbolState {
     std::atomic<std::uint32_t> packets{0};
-    std::atomic<Tick> last{0};
+    std::atomic<Tick> first{0}, last{0};
   };
   // A run of packets whose frames are impossible but agree with one another.
   struct Strange {
@@ -142,6 +141,7 @@ class UplinkIngest {
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
   Reject place(Receiver& receiver, const PacketIds& ids, Tick when, Sighting& sighting) noexcept;
+  bool differs(const Received& packet, std::size_t index) const noexcept;
   bool passed(std::uint64_t frame) const noexcept;
   void doubt(Receiver& receiver, const Sighting& sighting, Tick symbol_end, Tick when) noexcept;
   bool strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept;
@@ -149,11 +149,13 @@ class UplinkIngest {
   Entry enter(std::uint64_t frame) noexcept;
   void leave(std::uint64_t frame) noexcept;
   void clean(std::uint64_t frame) noexcept;
+  Tick epoch_of(std::uint64_t frame) const noexcept;
   bool holds(std::uint64_t frame) const noexcept;
   void note(std::uint64_t frame, std::uint32_t symbol, Tick when) noexcept;
 
   const Layout& layout_;
   Transport& transport_;
+  const ReceivedMemory memory_;
   SymbolSink& sink_;
   const std::uint32_t ring_, ahead_;
   const bool paced_;

@@ -29,8 +29,18 @@ static_assert(sizeof(PacketHeader) == 64);
 inline constexpr std::uint32_t kHeaderBytes = sizeof(PacketHeader);
 
 /// Why a packet was not believed.
-enum class Reject : std::uint8_t { None, Length, Cell, Antenna, Symbol, Old, Early, Duplicate };
-inline constexpr std::size_t kRejects = 8;
+enum class Reject : std::uint8_t {
+  None,
+  Length,
+  Cell,
+  Antenna,
+  Symbol,
+  Old,
+  Early,
+  Duplicate,
+  Differing,  ///< a duplicate with other samples: one of the two is forged or damaged
+};
+inline constexpr std::size_t kRejects = 9;
 
 /// Reads the header of a datagram; all zero when it is shorter than one. Any alignment.
 PacketIds read_ids(std::span<const std::byte> datagram) noexcept;

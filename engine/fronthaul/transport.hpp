@@ -92,6 +92,8 @@ class Transport {
   /// Any thread.
   virtual std::size_t send(std::span<Outgoing> packets) noexcept = 0;
 
+  /// Datagrams so far that were not heard, because they did not come from the other end.
+  virtual std::uint64_t foreign() const noexcept { return 0; }
   virtual NetworkTime receive_time(std::uint32_t receiver) const noexcept = 0;
   virtual NetworkTime send_time() const noexcept = 0;
   /// Buffers that nobody holds, apart from those that wait in a receiver for the next datagram;

@@ -35,6 +35,12 @@ sockaddr_in address_of(const std::string& address, std::uint16_t port) {
   return result;
 }
 
+std::string name_of(const sockaddr_in& at) {
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &at.sin_addr, text.data(), text.size());
+  return std::string(text.data()) + " port " + std::to_string(ntohs(at.sin_port));
+}
+
 class Socket {
  public:
   explicit Socket(const sockaddr_in& local) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -42,10 +48,7 @@ class Socket {
     if (bind(fd_, reinterpret_cast<const sockaddr*>(&local), sizeof local) == 0) return;
     const int error = errno;
     close(fd_);
-    std::array<char, INET_ADDRSTRLEN> text{};
-    inet_ntop(AF_INET, &local.sin_addr, text.data(), text.size());
-    fail("cannot receive on " + std::string(text.data()) + " port " +
-         std::to_string(ntohs(local.sin_port)) + ": " + std::strerror(error) +
+    fail("cannot receive on " + name_of(local) + ": " + std::strerror(error) +
          (error == EADDRINUSE      ? "; another process uses it: choose other ports"
           : error == EADDRNOTAVAIL ? "; no interface of this machine has that address"
                                    : ""));
@@ -97,6 +100,7 @@ std::uint32_t mtu_to(sockaddr_in peer) {
 struct alignas(kCacheLine) Inlet {
   explicit Inlet(Socket&& s) : socket(std::move(s)) {
     for (std::size_t i = 0; i < kBatch; ++i) {
+      messages[i].msg_hdr.msg_name = &senders[i];
       messages[i].msg_hdr.msg_iov = &vectors[i];
       messages[i].msg_hdr.msg_iovlen = 1;
       waiting[i] = kNoBuffer;
@@ -106,7 +110,11 @@ struct alignas(kCacheLine) Inlet {
   std::array<mmsghdr, kBatch> messages{};
   std::array<iovec, kBatch> vectors{};
   std::array<std::uint32_t, kBatch> waiting{};
+  std::array<sockaddr_in, kBatch> senders{};
   NetworkMeter meter;
+  bool more = false;                      // the last call may have left some behind
+  std::atomic<std::uint64_t> foreign{0};  // datagrams from elsewhere than the peer,
+  sockaddr_in first_foreign{};            // and where the first one came from
 };
 
 // What one system call sends: messages of one or more packets.
@@ -180,23 +188,32 @@ class Udp final : public UdpTransport {
 
   std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept override {
     Inlet& inlet = *inlets_[receiver];
+    inlet.more = false;
     const std::size_t room = provide(inlet, std::min(out.size(), kBatch));
     if (room == 0) return 0;
     const Tick before = now();
     const int got = recvmmsg(inlet.socket.fd(), inlet.messages.data(), static_cast<unsigned>(room),
                              MSG_DONTWAIT, nullptr);
     const Tick spent = now() - before;
-    const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got);
+    const std::size_t came = got < 0 ? 0 : static_cast<std::size_t>(got);
+    inlet.more = came == room;
+    std::size_t count = 0;
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < came; ++i) {
       const std::uint32_t length = inlet.messages[i].msg_len;
-      const std::uint32_t buffer = std::exchange(inlet.waiting[i], kNoBuffer);
-      out[i] = {read_ids({pool_[buffer], length}), length, buffer, samples(buffer)};
       bytes += length;
+      if (!from_peer(inlet.senders[i])) {  // its buffer goes on waiting
+        count_foreign(inlet, inlet.senders[i]);
+        continue;
+      }
+      const std::uint32_t buffer = std::exchange(inlet.waiting[i], kNoBuffer);
+      out[count++] = {read_ids({pool_[buffer], length}), length, buffer, samples(buffer)};
     }
-    inlet.meter.count(spent, count, bytes);
+    inlet.meter.count(spent, came, bytes);
     return count;
   }
+  // Datagrams from elsewhere may lie before the peer's.
+  bool pending(std::uint32_t receiver) const noexcept override { return inlets_[receiver]->more; }
 
   void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
   ReceivedMemory received_memory() noexcept override { return {pool_.all(), {}}; }
@@ -227,7 +244,20 @@ class Udp final : public UdpTransport {
     return pool_.available() + waiting;
   }
   std::uint32_t buffers() const noexcept override { return pool_.count(); }
+  std::uint64_t foreign() const noexcept override {
+    std::uint64_t sum = 0;
+    for (const auto& inlet : inlets_) sum += inlet->foreign.load(std::memory_order_relaxed);
+    return sum;
+  }
   std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> findings() const override {
+    for (const auto& inlet : inlets_)
+      if (inlet->foreign.load(std::memory_order_relaxed) > 0)
+        return {"datagrams that were not heard because they did not come from " +
+                (peers_.empty() ? "the other side" : name_of(peers_.front())) + ": " +
+                std::to_string(foreign()) + ", one of them from " + name_of(inlet->first_foreign)};
+    return {};
+  }
 
   std::vector<std::uint16_t> ports() const override {
     std::vector<std::uint16_t> ports;
@@ -246,6 +276,8 @@ class Udp final : public UdpTransport {
   // Puts a buffer behind each of the first `wanted` messages; returns for how many there was one.
   std::size_t provide(Inlet& inlet, std::size_t wanted) noexcept {
     for (std::size_t i = 0; i < wanted; ++i) {
+      inlet.messages[i].msg_hdr.msg_namelen =
+          sizeof(sockaddr_in);  // the kernel wrote the last one's
       if (inlet.waiting[i] != kNoBuffer) continue;
       const std::uint32_t buffer = pool_.acquire();
       if (buffer == kNoBuffer) return i;
@@ -253,6 +285,16 @@ class Udp final : public UdpTransport {
       inlet.vectors[i] = {pool_[buffer], pool_.buffer_bytes()};
     }
     return wanted;
+  }
+
+  bool from_peer(const sockaddr_in& sender) const noexcept {
+    return std::ranges::any_of(peers_, [&](const sockaddr_in& peer) {
+      return sender.sin_addr.s_addr == peer.sin_addr.s_addr && sender.sin_port == peer.sin_port;
+    });
+  }
+
+  static void count_foreign(Inlet& inlet, const sockaddr_in& sender) noexcept {
+    if (inlet.foreign.fetch_add(1, std::memory_order_relaxed) == 0) inlet.first_foreign = sender;
   }
 
   // Neighbouring packets of one length for one receiver go down as one message that the kernel

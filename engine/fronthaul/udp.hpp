@@ -1,4 +1,5 @@
-// Fronthaul over UDP/IPv4: batches of datagrams straight into the pool.
+// Fronthaul over UDP/IPv4: batches of datagrams straight into the pool. Only what comes from the
+// peer's address and one of its ports is heard.
 #pragma once
 
 #include <cstdint>

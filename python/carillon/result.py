@@ -216,7 +216,8 @@ class Result(_Model):
     threads: list[Thread]
     packets: dict[str, int] = Field(
         description="received, whatever became of them; sent; missing: not there when their frame "
-        "ended; rejected by kind"
+        "ended; rejected by kind, of which differing are duplicates with other samples, and "
+        "foreign did not come from the other side and are not among the received"
     )
     nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
     saturated_samples: int

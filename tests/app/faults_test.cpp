@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "app/rig.hpp"
+#include "fronthaul/udp.hpp"
 
 namespace carillon {
 namespace {
@@ -116,6 +117,42 @@ TEST(Faults, NoneMeansThatEveryBlockIsRight) {
     expect_only_touched_frames_suffer(rig);
     test::expect_conservation(rig);
   }
+}
+
+// Somebody else forges each frame's packets before the radio sends them.
+TEST(Faults, ForgedPacketsFromAnotherAddressChangeNothing) {
+  auto plan = test::patient_plan();
+  plan.fronthaul.kind = LinkKind::Udp;
+  test::Rig rig(plan);
+  fronthaul::UdpOptions options;
+  options.buffers = 64;
+  options.buffer_bytes = rig.layout.buffer_bytes();
+  options.packet_bytes = rig.layout.most_packet_bytes();
+  options.peer_ports = dynamic_cast<fronthaul::UdpTransport&>(*rig.link.baseband).ports();
+  const auto stranger = fronthaul::UdpTransport::open(options);
+  std::atomic<bool> over{false};
+  std::uint64_t forged = 0;
+  std::thread forger([&] {
+    std::uint64_t frame = 0;
+    while (!over.load()) {
+      if (rig.baseband->ingest().newest() < frame) {
+        std::this_thread::yield();
+        continue;
+      }
+      forged += test::send_frame(*stranger, rig.layout, static_cast<std::uint32_t>(++frame));
+    }
+  });
+  rig.radiate(20);
+  over.store(true);
+  forger.join();
+  rig.finish();
+  const auto in = rig.baseband->ingest().counters();
+  EXPECT_GT(forged, 0U);
+  EXPECT_EQ(rig.link.baseband->foreign(), forged);
+  EXPECT_EQ(in.received, rig.tap.sent());
+  EXPECT_EQ(in[Reject::Duplicate] + in[Reject::Differing] + in[Reject::Early], 0U);
+  expect_only_touched_frames_suffer(rig);
+  test::expect_conservation(rig);
 }
 
 TEST(Faults, AFloodOfGarbageNeitherStopsNorConfusesTheUnit) {

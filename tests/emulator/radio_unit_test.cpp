@@ -239,6 +239,7 @@ TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
       RadioUnit radio(kLayout, *link.radio, {});
       const auto forge = [&](fronthaul::PacketIds ids, std::uint32_t bytes) {
         fronthaul::Outgoing packet{ids, bytes, link.baseband->acquire(), 0, false};
+        test::write_stamps(link.baseband->samples(packet.buffer), 144, 99, 9, 9);
         link.baseband->send({&packet, 1});
         link.baseband->abandon({&packet.buffer, 1});
       };
@@ -250,11 +251,13 @@ TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
       forge({4, 4, 7, 0}, good);  // beyond what is collected
       test::send_packet(*link.baseband, kLayout, 0, 4, 0);
       test::send_packet(*link.baseband, kLayout, 0, 4, 0);
+      forge({0, 4, 7, 0}, good);           // other samples than the first one's
       forge({0xffffffff, 4, 7, 0}, good);  // the frame before the first: late
       Tick instant = kStart;
       radio.start(kStart, 2);
       run(radio, instant, [] {});
-      EXPECT_EQ(radio.counters().downlink_rejected, 6U) << name;
+      EXPECT_EQ(radio.counters().downlink_rejected, 7U) << name;
+      EXPECT_EQ(radio.counters().downlink_differing, 1U) << name;
       EXPECT_EQ(radio.counters().downlink_late, 1U) << name;
       EXPECT_EQ(radio.counters().downlink_packets, 1U) << name;
       EXPECT_EQ(radio.counters().downlink_symbols_substituted, 4U) << name;

@@ -10,14 +10,20 @@ namespace {
 
 constexpr Tick kDuration = kMillisecond;
 
-TEST(FrameClock, IsLockedByTheFirstPacket) {
+TEST(FrameClock, IsLockedByTheFirstPacketAndTakesAnEarlierOneUntilAFrameIsLearnt) {
   FrameClock clock(kDuration);
   EXPECT_FALSE(clock.locked());
   clock.begin(clock.epoch_of(5, 300, 5 * kDuration + 300 + 42));
   EXPECT_TRUE(clock.locked());
   EXPECT_EQ(clock.air_start(5), 5 * kDuration + 42);
-  clock.begin(0);  // only the first counts
+  clock.begin(50);
   EXPECT_EQ(clock.air_start(0), 42);
+  clock.begin(30);  // less delayed than the first one
+  EXPECT_EQ(clock.air_start(0), 30);
+  clock.learn(5, 35);
+  EXPECT_EQ(clock.air_start(0), 35);
+  clock.begin(-1000);
+  EXPECT_EQ(clock.air_start(0), 35);
 }
 
 TEST(FrameClock, NamesTheFrameOnAir) {
@@ -51,6 +57,34 @@ TEST(FrameClock, IsNotMovedByAForgedEarlyPacketNorByAStall) {
   EXPECT_EQ(clock.air_start(0), 1000);
   for (std::uint64_t frame = 21; frame < 30; ++frame) clock.learn(frame, 3'000'000);
   EXPECT_EQ(clock.air_start(0), 1000);
+}
+
+TEST(FrameClock, SlewsOnceItIsSetWhateverFramesSay) {
+  FrameClock clock(kDuration);
+  for (std::uint64_t frame = 0; frame < 16; ++frame) clock.learn(frame, 1000);
+  Tick before = clock.air_start(0);
+  EXPECT_EQ(before, 1000);
+  for (std::uint64_t frame = 16; frame < 400; ++frame) {
+    clock.learn(frame, frame % 3 == 0 ? -500'000 : 1000);  // one frame in three is forged
+    EXPECT_LE(before - clock.air_start(0), clock.most_slew());
+    before = clock.air_start(0);
+  }
+  for (std::uint64_t frame = 400; frame < 800; ++frame) {
+    clock.learn(frame, 2'000'000);
+    EXPECT_LE(clock.air_start(0) - before, clock.most_slew());
+    before = clock.air_start(0);
+  }
+  EXPECT_EQ(clock.air_start(0), 2'000'000);  // what lasts is believed in the end
+}
+
+TEST(FrameClock, OneSymbolTellsNothingOfAFrameThatHasSeveral) {
+  Tick forged[] = {40, -500'000, 30, 90};
+  EXPECT_EQ(agreed_epoch(forged), 30);
+  Tick two[] = {70, 60};
+  EXPECT_EQ(agreed_epoch(two), 70);
+  Tick one[] = {70};
+  EXPECT_EQ(agreed_epoch(one), 70);
+  EXPECT_EQ(agreed_epoch({}), FrameClock::kNothing);
 }
 
 TEST(FrameClock, FollowsADriftOfFiftyMillionthsWithinAMicrosecond) {

@@ -226,6 +226,58 @@ TEST(Transport, ALoopbackLinkHasNothingToComplainOf) {
   EXPECT_EQ(link.radio->notes().size(), 0U);
 }
 
+// A socket of its own that sends to an end's first port.
+std::unique_ptr<UdpTransport> stranger_to(Transport& end) {
+  UdpOptions options;
+  options.buffers = 64;
+  options.buffer_bytes = kLayout.buffer_bytes();
+  options.packet_bytes = kLayout.most_packet_bytes();
+  options.peer_ports = {dynamic_cast<UdpTransport&>(end).ports().front()};
+  return UdpTransport::open(options);
+}
+
+TEST(Udp, HearsOnlyThePeerAndNamesWhoElseKnocked) {
+  LinkOptions options;
+  options.kind = LinkKind::Udp;
+  options.bbu_port = options.radio_port = 0;
+  const auto link = open_both(options, kLayout, {});
+  for (const auto& [to, from] : {std::pair{link.baseband.get(), link.radio.get()},
+                                 std::pair{link.radio.get(), link.baseband.get()}}) {
+    const auto stranger = stranger_to(*to);
+    for (std::uint32_t frame = 0; frame < 4; ++frame) test::send_frame(*stranger, kLayout, frame);
+    test::send_packet(*from, kLayout, 9, 1, 2);
+    const auto packets = receive(*to, 1);  // behind 48 that are not heard
+    ASSERT_EQ(packets.size(), 1U);
+    EXPECT_TRUE(test::has_stamps(packets[0].samples, 144, 9, 1, 2));
+    recycle(*to, packets);
+    EXPECT_EQ(to->foreign(), 48U);
+    const auto findings = to->findings();
+    ASSERT_EQ(findings.size(), 1U);
+    const std::string who = "127.0.0.1 port ";
+    EXPECT_TRUE(says(findings[0],
+                     "48, one of them from " + who + std::to_string(stranger->ports().front())))
+        << findings[0];
+    EXPECT_TRUE(
+        says(findings[0], who + std::to_string(dynamic_cast<UdpTransport&>(*from).ports().front())))
+        << findings[0];
+  }
+  EXPECT_TRUE(test::all_returned(link));
+}
+
+TEST(Udp, OthersThanThePeerLeaveSomethingPendingUntilAllIsSeen) {
+  LinkOptions options;
+  options.kind = LinkKind::Udp;
+  options.bbu_port = options.radio_port = 0;
+  const auto link = open_both(options, kLayout, {});
+  const auto stranger = stranger_to(*link.baseband);
+  for (std::uint32_t frame = 0; frame < 3; ++frame) test::send_frame(*stranger, kLayout, frame);
+  std::array<Received, 16> batch;
+  EXPECT_EQ(link.baseband->receive(0, batch), 0U);
+  EXPECT_TRUE(link.baseband->pending(0));
+  while (link.baseband->pending(0)) EXPECT_EQ(link.baseband->receive(0, batch), 0U);
+  EXPECT_EQ(link.baseband->foreign(), 36U);
+}
+
 UdpOptions udp_options() {
   UdpOptions options;
   options.buffers = 64;

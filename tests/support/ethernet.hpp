@@ -17,7 +17,8 @@ namespace carillon::test {
 
 using Bytes = std::vector<std::byte>;
 
-inline constexpr fronthaul::gpu::Destination kHere{{2, 0, 0, 0, 0, 7}, 0x7f000001, 8000};
+inline constexpr fronthaul::gpu::Destination kHere{
+    {2, 0, 0, 0, 0, 7}, 0x7f000001, 8000, 0x7f000002, 9000};
 
 /// What a sender may do otherwise than it should.
 struct Manner {
@@ -47,7 +48,7 @@ inline std::uint32_t complement(std::span<const std::byte> bytes, std::uint64_t 
 inline Bytes frame_of(std::span<const std::byte> datagram,
                       const fronthaul::gpu::Destination& to = kHere, const Manner& manner = {}) {
   Bytes udp(8);
-  put_half(udp, 0, 9000);
+  put_half(udp, 0, to.peer_port);
   put_half(udp, 2, to.port);
   put_half(udp, 4, static_cast<std::uint32_t>(8 + datagram.size()));
   append(udp, datagram);
@@ -59,8 +60,8 @@ inline Bytes frame_of(std::span<const std::byte> datagram,
   put_half(ip, 6, manner.fragment);
   ip[8] = std::byte{64};
   ip[9] = std::byte{17};
-  put_half(ip, 12, 0x7f00);
-  put_half(ip, 14, 0x0002);
+  put_half(ip, 12, to.peer_address >> 16);
+  put_half(ip, 14, to.peer_address);
   put_half(ip, 16, to.address >> 16);
   put_half(ip, 18, to.address);
   put_half(ip, 10, complement(ip));

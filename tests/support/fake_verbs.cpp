@@ -211,10 +211,13 @@ std::size_t ip_of(std::span<const std::byte> frame) {
 bool is_for(const UdpRule& rule, std::span<const std::byte> frame) {
   const std::size_t ip = ip_of(frame);
   if (ip == 0 || std::memcmp(frame.data(), rule.ethernet.value.to, 6) != 0) return false;
-  if (std::memcmp(&frame[ip + 16], &rule.ipv4.value.to, 4) != 0) return false;
+  if (std::memcmp(&frame[ip + 12], &rule.ipv4.value.from, 4) != 0 ||
+      std::memcmp(&frame[ip + 16], &rule.ipv4.value.to, 4) != 0)
+    return false;
   const std::size_t udp = ip + (std::to_integer<std::size_t>(frame[ip]) & 15) * 4;
   return frame[ip + 9] == std::byte{17} && (half(frame, ip + 6) & 0x1fff) == 0 &&
-         udp + 4 <= frame.size() && std::memcmp(&frame[udp + 2], &rule.udp.value.to, 2) == 0;
+         udp + 4 <= frame.size() && std::memcmp(&frame[udp], &rule.udp.value.from, 2) == 0 &&
+         std::memcmp(&frame[udp + 2], &rule.udp.value.to, 2) == 0;
 }
 
 std::uint32_t sum_of(std::span<const std::byte> bytes) {
@@ -284,9 +287,9 @@ Flow* create_flow(QueuePair* pair, UdpRule::Head* head) {
       head->kind == kByRule && head->bytes == sizeof rule && head->parts == 3 && head->port == 2 &&
       head->flags == 0 && rule.ethernet.part == kOfEthernet && rule.ethernet.bytes == 40 &&
       std::memcmp(&rule.ethernet.mask, &kTo, sizeof kTo) == 0 && rule.ipv4.part == kOfIpv4 &&
-      rule.ipv4.bytes == 24 && rule.ipv4.mask.to == ~0U && rule.ipv4.mask.from == 0 &&
+      rule.ipv4.bytes == 24 && rule.ipv4.mask.to == ~0U && rule.ipv4.mask.from == ~0U &&
       rule.udp.part == kOfUdp && rule.udp.bytes == 16 && rule.udp.mask.to == 0xffff &&
-      rule.udp.mask.from == 0 && static_cast<Pair*>(pair)->type == kRawPacket;
+      rule.udp.mask.from == 0xffff && static_cast<Pair*>(pair)->type == kRawPacket;
   if (!understood || card.refuse_rule) {
     errno = understood ? EOPNOTSUPP : EINVAL;
     return nullptr;

@@ -37,7 +37,8 @@ Headers read_headers(std::span<const std::byte> first, std::size_t frame_bytes,
   if (ethernet.half(12) != kIpv4) return {Misfit::NotIpv4};
   if (ip.byte(0) != kNoOptions) return {Misfit::Options};
   if ((ip.half(6) & kPartOfMore) != 0) return {Misfit::Fragment};
-  if (ip.byte(9) != kUdp || ip.word(16) != ours.address || udp.half(2) != ours.port)
+  if (ip.byte(9) != kUdp || ip.word(16) != ours.address || udp.half(2) != ours.port ||
+      ip.word(12) != ours.peer_address || udp.half(0) != ours.peer_port)
     return {Misfit::Stranger};
   // Ethernet makes short frames longer, so that there may be more than IPv4 tells of.
   const std::uint32_t total = ip.half(2);

@@ -16,11 +16,13 @@ inline constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kUdpBytes =
 inline constexpr std::uint32_t kNetworkBytes = kEthernetBytes + kIpv4Bytes + kUdpBytes;
 inline constexpr std::uint32_t kBeforeSamples = kNetworkBytes + kHeaderBytes;
 
-/// Where datagrams come to. Numbers as the machine has them.
+/// Where datagrams come to, and whose are heard. Numbers as the machine has them.
 struct Destination {
   std::array<std::uint8_t, 6> ethernet{};
   std::uint32_t address = 0;
   std::uint16_t port = 0;
+  std::uint32_t peer_address = 0;
+  std::uint16_t peer_port = 0;
 };
 
 /// Why a frame's samples are not believed to be in their place.
@@ -30,7 +32,7 @@ enum class Misfit : std::uint8_t {
   NotIpv4,   ///< something else follows the Ethernet addresses, such as a VLAN tag
   Options,   ///< an IPv4 header with options
   Fragment,  ///< of a longer datagram
-  Stranger,  ///< not UDP, or not for this address and port
+  Stranger,  ///< not UDP, not for this address and port, or not from the peer's
   Length,    ///< lengths contradict each other
   Checksum,  ///< of the IPv4 header
 };

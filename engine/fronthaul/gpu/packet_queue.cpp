@@ -22,8 +22,9 @@ UdpRule rule_for(const Destination& to, std::uint8_t port) {
   rule.ethernet.bytes = sizeof rule.ethernet;
   std::memcpy(rule.ethernet.value.to, to.ethernet.data(), to.ethernet.size());
   std::memset(rule.ethernet.mask.to, 0xff, to.ethernet.size());
-  rule.ipv4 = {kOfIpv4, sizeof rule.ipv4, {0, htonl(to.address)}, {0, kWord}};
-  rule.udp = {kOfUdp, sizeof rule.udp, {htons(to.port), 0}, {kHalf, 0}};
+  rule.ipv4 = {
+      kOfIpv4, sizeof rule.ipv4, {htonl(to.peer_address), htonl(to.address)}, {kWord, kWord}};
+  rule.udp = {kOfUdp, sizeof rule.udp, {htons(to.port), htons(to.peer_port)}, {kHalf, kHalf}};
   return rule;
 }
 

@@ -158,6 +158,7 @@ class PacketReceiver final : public CardTransport {
     return sum;
   }
   NetworkTime send_time() const noexcept override { return socket_->send_time(); }
+  std::uint64_t foreign() const noexcept override { return socket_->foreign(); }
   std::uint32_t available() const noexcept override {
     std::uint64_t lent = 0;
     for (const auto& inlet : inlets_) lent += inlet->lent_now();
@@ -177,7 +178,7 @@ class PacketReceiver final : public CardTransport {
     return notes;
   }
   std::vector<std::string> findings() const override {
-    std::vector<std::string> found;
+    std::vector<std::string> found = socket_->findings();
     if (!trouble_.empty())
       found.push_back(trouble_ + "; from then on packets were received in host memory");
     const CardCounts sum = counts();

@@ -38,10 +38,14 @@ PacketPlan plan_for(const Reception& wanted, const Interface& interface,
   PacketPlan plan;
   plan.card = {interface.card, library};
   plan.port = interface.port;
-  in_addr address{};
-  (void)inet_pton(AF_INET, wanted.address.c_str(), &address);
+  const auto number_of = [](const std::string& text) {
+    in_addr address{};
+    (void)inet_pton(AF_INET, text.c_str(), &address);
+    return ntohl(address.s_addr);
+  };
   for (const std::uint16_t port : wanted.ports)
-    plan.destinations.push_back({interface.ethernet, ntohl(address.s_addr), port});
+    plan.destinations.push_back({interface.ethernet, number_of(wanted.address), port,
+                                 number_of(wanted.peer_address), wanted.peer_port});
   plan.places = wanted.places;
   plan.sample_bytes = sample_bytes_for(wanted.packet_bytes, interface.mtu);
   return plan;

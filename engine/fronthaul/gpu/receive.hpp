@@ -17,9 +17,11 @@ namespace carillon::fronthaul::gpu {
 struct Reception {
   std::string address;               ///< ours
   std::vector<std::uint16_t> ports;  ///< of the link's receivers
-  std::uint32_t packet_bytes = 0;    ///< of the longest datagram
-  std::uint32_t places = 0;          ///< datagrams that can be held
-  std::uint32_t gpus = 1;            ///< at most, that read samples
+  std::string peer_address;          ///< whose datagrams are heard
+  std::uint16_t peer_port = 0;
+  std::uint32_t packet_bytes = 0;  ///< of the longest datagram
+  std::uint32_t places = 0;        ///< datagrams that can be held
+  std::uint32_t gpus = 1;          ///< at most, that read samples
 };
 
 /// Of this machine, or a test's.

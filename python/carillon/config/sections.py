@@ -65,10 +65,20 @@ class Fronthaul(Base):
     kind: Literal["shm", "udp"] = key(
         "shm", "Shared memory on this machine, or UDP packets in Agora's wire format."
     )
-    bbu_address: Address = key("127.0.0.1", "Where the baseband unit receives.", allowed=_ADDRESS)
-    bbu_port: int = key(8000, "First UDP port of the baseband unit.", ge=1, le=65535)
-    radio_address: Address = key("127.0.0.1", "Where the radio unit receives.", allowed=_ADDRESS)
-    radio_port: int = key(9000, "First UDP port of the radio unit.", ge=1, le=65535)
+    bbu_address: Address = key(
+        "127.0.0.1",
+        "Where the baseband unit receives and sends from. The radio unit hears nobody else.",
+        allowed=_ADDRESS,
+    )
+    bbu_port: int = key(
+        8000, "First UDP port of the baseband unit, which it sends from.", ge=1, le=65535
+    )
+    radio_address: Address = key(
+        "127.0.0.1",
+        "Where the radio unit receives and sends from. The baseband unit hears nobody else.",
+        allowed=_ADDRESS,
+    )
+    radio_port: int = key(9000, "UDP port of the radio unit, which it sends from.", ge=1, le=65535)
     receivers: int = key(
         1, "Sockets, each on its own port, among which antennas are dealt out.", ge=1, le=16
     )

@@ -57,6 +57,12 @@ TEST(Headers, AnothersDatagramIsAStranger) {
   other = kHere;
   other.address ^= 1;
   EXPECT_EQ(read(frame_of(kDatagram, other)).misfit, Misfit::Stranger);
+  other = kHere;
+  other.peer_address ^= 1;
+  EXPECT_EQ(read(frame_of(kDatagram, other)).misfit, Misfit::Stranger);
+  other = kHere;
+  other.peer_port ^= 1;
+  EXPECT_EQ(read(frame_of(kDatagram, other)).misfit, Misfit::Stranger);
   Bytes tcp = frame_of(kDatagram);
   tcp[kEthernetBytes + 9] = std::byte{6};
   EXPECT_EQ(read(tcp).misfit, Misfit::Stranger);

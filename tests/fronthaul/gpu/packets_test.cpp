@@ -200,11 +200,8 @@ TEST(CardTransport, WhatNoRuleIsForComesByTheSocket) {
   recycle(*link.baseband, packets);
 
   // Past the card, as from a program on this machine.
-  auto other = test::udp_link(kLayout);
-  auto& udp = dynamic_cast<UdpTransport&>(*other.radio);
   Receiver receiver;
-  udp.set_peer_ports({receiver.to.port});
-  test::send_frame(udp, kLayout, 3);
+  test::send_frame(*receiver.link.radio, kLayout, 3);
   packets = poll(*receiver.card, 500);
   ASSERT_EQ(packets.size(), 12U);
   for (const auto& packet : packets) {
@@ -213,6 +210,23 @@ TEST(CardTransport, WhatNoRuleIsForComesByTheSocket) {
   }
   recycle(*receiver.card, packets);
   EXPECT_EQ(receiver.card->counts().received, 0U);
+}
+
+TEST(CardTransport, WhatIsNotThePeersIsLeftToTheSocketWhichHearsItNot) {
+  fresh();
+  Receiver receiver;
+  for (const auto change : {+[](Destination& from) { from.peer_address ^= 1; },
+                            +[](Destination& from) { from.peer_port ^= 1; }}) {
+    Destination from = receiver.to;
+    change(from);
+    EXPECT_FALSE(receiver.come(test::frame_of(datagram(1, 1, 2), from)));
+  }
+  auto other = test::udp_link(kLayout);
+  auto& stranger = dynamic_cast<UdpTransport&>(*other.radio);
+  stranger.set_peer_ports({receiver.to.port});
+  test::send_frame(stranger, kLayout, 3);
+  EXPECT_EQ(poll(*receiver.card, 500).size(), 0U);
+  EXPECT_EQ(receiver.card->foreign(), 12U);
 }
 
 TEST(CardTransport, ACardWithoutAPlaceDropsAndGoesOn) {

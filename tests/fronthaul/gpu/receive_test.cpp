@@ -49,8 +49,13 @@ class Sysfs {
 struct Bench {
   Bench() : link(test::udp_link(kLayout)) {
     test::fake_verbs().fresh();
-    wanted = {"127.0.0.1", dynamic_cast<UdpTransport&>(*link.baseband).ports(),
-              kLayout.most_packet_bytes(), 400, 1};
+    wanted = {"127.0.0.1",
+              dynamic_cast<UdpTransport&>(*link.baseband).ports(),
+              "127.0.0.2",
+              9000,
+              kLayout.most_packet_bytes(),
+              400,
+              1};
     cuda::Device gpu;
     gpu.address = "0000:3b:00.0";
     means.around.cuda.devices = {gpu};
