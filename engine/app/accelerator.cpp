@@ -207,7 +207,9 @@ bool Accelerator::Cell::ready(Place& place, std::uint32_t symbol, Tick now) noex
   std::atomic<std::uint32_t>& packets = place.packets[symbol];
   std::uint32_t word = packets.load(std::memory_order_acquire);
   if (came(word) == frame_.format().antennas) return at_rest(word);
-  if (now < place.air_start + graph_.graph[graph_.receive[symbol]].close) return false;
+  const runtime::Instruction& receive = graph_.graph[graph_.receive[symbol]];
+  const bool early = receive.early_close != runtime::kNever && came(word) >= receive.quorum;
+  if (now < place.air_start + (early ? receive.early_close : receive.close)) return false;
   word = packets.fetch_or(kClosed, std::memory_order_acquire);
   return at_rest(word);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -82,8 +83,32 @@ class Builder {
       instruction.feed = Feed::Arrivals;
       instruction.release = symbol.end - kReadiness;
       instruction.close = symbol.end + patience;
+      if (const Tick less = pilot ? pilot_patience(s) : patience; less < patience) {
+        instruction.early_close = symbol.end + less;
+        instruction.quorum = enough_antennas();
+      }
       result_.receive[s] = builder_.add(instruction);
     }
+  }
+
+  // When most antennas' packets are there, the others are lost; when they are not, all are late,
+  // and the downlink with them, but perhaps not yet the uplink.
+  std::uint32_t enough_antennas() const {
+    const FrameFormat& f = frame_.format();
+    return std::max(f.users, f.antennas - f.antennas / 4);
+  }
+
+  // How long a pilot's last packets are waited for: half of the time until the first downlink
+  // symbol that can still have this channel must leave, or the later frame that is to have it
+  // begins. An antenna that is silent for ever costs no downlink then.
+  Tick pilot_patience(std::uint16_t symbol) const {
+    const Tick age = frame_.format().deadlines.precoder_age;
+    for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) {
+      const Tick leaves = frame_.downlink_deadline(s);
+      const Tick needed = age == 0 ? leaves : age * frame_.duration() + std::min<Tick>(leaves, 0);
+      if (const Tick left = needed - frame_.symbol(symbol).end; left > 0) return left / 2;
+    }
+    return std::numeric_limits<Tick>::max();
   }
 
   // A downlink that uses this frame's own channel waits for it.

@@ -139,6 +139,7 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   const auto symbols = [&](SymbolKind kind) { return frame_.symbols_of(kind).size(); };
   const std::size_t uplink = symbols(SymbolKind::Uplink), downlink = symbols(SymbolKind::Downlink);
   s.samples.resize(frame_.symbols().size() * antennas_);
+  s.absent.resize(s.samples.size());
   if (uplink_ == Precision::Fp16)
     s.half_grid = AlignedArray<phy::HalfTile>(sizes.grid);
   else

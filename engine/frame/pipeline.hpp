@@ -73,6 +73,7 @@ struct FrameSlot {
   AlignedArray<phy::HalfTile> half_grid;     // instead, in half precision
   AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
   AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
+  std::vector<std::uint8_t> absent;          // [symbol][antenna]: received without its packet
   AlignedArray<std::int8_t> soft;            // code blocks at CodeBlockPlace::coded_offset
   AlignedArray<std::uint8_t> info;           // code blocks at CodeBlockPlace::info_offset
   AlignedArray<std::uint8_t> payload;        // transport blocks at TransportBlock::payload_offset

@@ -31,8 +31,15 @@ struct UplinkKernels : KernelCall {
     const std::uint32_t end = task.first + task.count;
     for (std::uint32_t i = task.first; i < end; ++i) {
       worker.ofdm.next = i + 1 < end ? samples_of(task.arrived[i + 1]) : nullptr;
-      chunk(task.arrived[i] & ~runtime::kMissing, samples_of(task.arrived[i]));
+      const std::uint32_t antenna = task.arrived[i] & ~runtime::kMissing;
+      absent(task.step)[antenna] = samples_of(task.arrived[i]) == nullptr && p.source_ == nullptr;
+      chunk(antenna, samples_of(task.arrived[i]));
     }
+  }
+
+  /// Whose packets a received symbol was without. [antenna]
+  std::uint8_t* absent(std::uint32_t symbol) const {
+    return &slot.absent[std::size_t{symbol} * p.antennas_];
   }
 
   void pilot_fft() {
@@ -102,7 +109,28 @@ struct UplinkKernels : KernelCall {
     return measured == 0 ? 0 : sum / static_cast<float>(measured);
   }
 
+  // An antenna of which a pilot is missing has no part in the combiner: by its other pilots alone
+  // it would bring the interference of the users whose pilot is missing. So at least where enough
+  // are left to tell users apart. Returns how many have one.
+  std::uint32_t choose_antennas() const {
+    auto& out = worker.left_out;
+    std::ranges::fill(out, std::uint8_t{0});
+    for (const auto s : frame.symbols_of(SymbolKind::Pilot))
+      for (std::uint32_t a = 0; a < p.antennas_; ++a) out[a] |= absent(s)[a];
+    const auto left = static_cast<std::uint32_t>(std::ranges::count(out, 0));
+    if (left >= p.users_) return left;
+    std::ranges::fill(out, std::uint8_t{0});
+    return p.antennas_;
+  }
+
+  void leave_out(Tile* csi) const {
+    for (std::uint32_t a = 0; a < p.antennas_; ++a)
+      for (std::uint32_t u = 0; worker.left_out[a] != 0 && u < p.users_; ++u)
+        csi[std::size_t{u} * p.tile_stride() + a] = {};
+  }
+
   void zero_force() {
+    const bool whole = choose_antennas() == p.antennas_;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     // The errors of all users' estimates come with their unit-energy symbols: noise like the other.
     const float noise = mean_noise() * (1 + p.estimate_noise_);
@@ -111,6 +139,7 @@ struct UplinkKernels : KernelCall {
       Tile* w = p.group() < 16 && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
       float* post_noise = p.group() == 1 ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
                                          : worker.group_noise.data();
+      if (!whole) leave_out(&slot.csi[g * block]);
       const auto flagged =
           p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                 &slot.csi[g * block], w, post_noise, worker.zero_force);

@@ -25,6 +25,7 @@ struct Pipeline::Worker {
                      : 0),
         group_scale(std::size_t{frame.format().antennas} * phy::kTileLanes),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
+        left_out(frame.format().antennas),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
         codeword(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
@@ -41,6 +42,7 @@ struct Pipeline::Worker {
   AlignedArray<phy::Int16Tile> integers;      // of one CSI tile, before they are spread
   AlignedArray<float> group_scale;            // of its rows: users or, not fewer, antennas
   AlignedArray<float> group_noise;            // its post-equalization noise
+  std::vector<std::uint8_t> left_out;         // [antenna]: has no part in the frame's combiner
   AlignedArray<phy::Tile> equalized;          // [tile][user]
   AlignedArray<std::int8_t> soft;             // code blocks whose bits repeat
   AlignedArray<std::uint8_t> codeword;

@@ -18,7 +18,8 @@ std::string check(std::size_t id, const Instruction& instruction) {
            std::to_string(most) + " are possible";
   }
   if (instruction.deadline < instruction.release) return name + ": deadline before release";
-  if (instruction.feed == Feed::Commits && instruction.close != kNever) {
+  if (instruction.feed == Feed::Commits &&
+      (instruction.close != kNever || instruction.early_close != kNever)) {
     return name + ": only an instruction fed by arrivals can close";
   }
   if (instruction.drop_alone && instruction.deadline == kNever) {
@@ -108,6 +109,9 @@ std::vector<Timer> timers_of(const std::vector<Instruction>& instructions) {
     const auto id = static_cast<std::uint16_t>(i);
     if (instruction.release != kAlways) {
       timers.push_back({instruction.release, Timer::Kind::Release, id});
+    }
+    if (instruction.early_close != kNever) {
+      timers.push_back({instruction.early_close, Timer::Kind::EarlyClose, id});
     }
     if (instruction.close != kNever) timers.push_back({instruction.close, Timer::Kind::Close, id});
     if (instruction.drop_alone) {

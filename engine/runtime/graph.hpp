@@ -38,11 +38,13 @@ struct Instruction {
   std::uint16_t step = 0;          ///< the symbol, or whatever orders the frame
   std::uint16_t predecessors = 0;  ///< how many; filled by GraphBuilder::build
   Feed feed = Feed::Commits;
-  bool notify = false;       ///< its commit (or miss) is a FrameEvent
-  bool drop_alone = false;   ///< past its deadline it costs only itself and its successors
-  std::uint32_t chunks = 1;  ///< at most; a frame may have fewer. Arrivals: at most 32767 items
-  Tick release = kAlways;    ///< not before. Arrivals: also when its first item is expected
-  Tick close = kNever;       ///< Arrivals: items missing now are fed as missing
+  bool notify = false;        ///< its commit (or miss) is a FrameEvent
+  bool drop_alone = false;    ///< past its deadline it costs only itself and its successors
+  std::uint32_t chunks = 1;   ///< at most; a frame may have fewer. Arrivals: at most 32767 items
+  Tick release = kAlways;     ///< not before. Arrivals: also when its first item is expected
+  Tick close = kNever;        ///< Arrivals: items missing now are fed as missing
+  Tick early_close = kNever;  ///< and already now if `quorum` items came: the others are lost
+  std::uint32_t quorum = 0;
   Tick deadline = kNever;
   std::span<const Operand> operands = {};
   std::span<const std::uint16_t> sources = {};     ///< ids it waits for, ascending; filled by build
@@ -51,7 +53,7 @@ struct Instruction {
 
 /// An instant of the frame at which the scheduler has something to do.
 struct Timer {
-  enum class Kind : std::uint8_t { Release, Close, Deadline };
+  enum class Kind : std::uint8_t { Release, EarlyClose, Close, Deadline };
   Tick offset = 0;
   Kind kind = Kind::Release;
   std::uint16_t instruction = 0;

@@ -320,6 +320,11 @@ void Scheduler::timer(Ref ref, Timer::Kind kind, Tick now) {
       consider(ref, now);
       settle(now);
       break;
+    case Timer::Kind::EarlyClose:
+      if (arrivals_[ref.frame.cell].taken(ref.frame.slot, ref.instruction) >=
+          graph(ref.frame)[ref.instruction].quorum)
+        close(ref.frame, ref.instruction, now);
+      break;
     case Timer::Kind::Close: close(ref.frame, ref.instruction, now); break;
     case Timer::Kind::Deadline:
       if (status(ref).chunks == 0) break;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <set>
 
+#include "frame/cell.hpp"
 #include "frame/opcodes.hpp"
 #include "frame/random_format.hpp"
 #include "support/test.hpp"
@@ -95,6 +96,28 @@ TEST(FrameGraph, ReceivesEveryPilotAndUplinkSymbolOnce) {
                 symbol.end + ms(b.frame.format().deadlines.uplink_budget_ms / 2));
     }
   });
+}
+
+// However long the uplink may take: what waits for pilots gets as much time as their packets.
+TEST(FrameGraph, ClosesPilotsInTimeForTheDownlinkThatNeedsThem) {
+  for (const std::uint32_t age : {0U, 1U, 2U}) {
+    FrameFormat format = test::small_format();
+    format.schedule = "PPGGDDUU";
+    format.deadlines.precoder_age = age;
+    format.deadlines.downlink_lead_ms = 0.05;
+    format.deadlines.uplink_budget_ms = 50;
+    const Built b(format);
+    const Tick needed =
+        age == 0 ? b.frame.downlink_deadline(4) : static_cast<Tick>(age) * b.frame.duration();
+    for (const auto s : b.frame.symbols_of(SymbolKind::Pilot)) {
+      const auto& pilot = b.made.graph[b.made.receive[s]];
+      const Tick waits = pilot.early_close - b.frame.symbol(s).end;
+      EXPECT_LE(std::abs(waits - (needed - pilot.early_close)), 1) << "age " << age;
+      EXPECT_EQ(pilot.quorum, 5U);  // of six antennas
+      EXPECT_EQ(pilot.close, b.frame.symbol(s).end + ms(25));
+    }
+    EXPECT_EQ(b.made.graph[b.made.receive[6]].early_close, runtime::kNever);
+  }
 }
 
 TEST(FrameGraph, WritesAReceivedGridAgainWhenNobodyReadsItAnyMore) {

@@ -376,6 +376,34 @@ TEST(LostPackets, OfAPilotLeaveTheirAntennaOut) {
   }
 }
 
+// With one of several pilots an antenna knows too little of the channel: a combiner that used it
+// would let users through to each other. Without it, the frame is one of the five other antennas.
+TEST(LostPackets, OfOnePilotLeaveTheirAntennaOutToo) {
+  for (const std::uint32_t group : {1U, 5U, 16U}) {
+    const FrameFormat format = changed([&](FrameFormat& f) {
+      f.combiner.group = group;
+      f.schedule = "PPUUUUDD";
+      f.deadlines.precoder_age = 0;
+      f.deadlines.downlink_lead_ms = 0.1;
+    });
+    Cell one(format), all(format);
+    const auto silent = [](std::uint32_t symbol, std::uint32_t antenna) {
+      return symbol >= 2 && antenna == 3;
+    };
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      one.run(i, [&](auto s, auto a) { return silent(s, a) || (s == i % 2 && a == 3); });
+      all.run(i, [&](auto s, auto a) { return silent(s, a) || (s < 2 && a == 3); });
+      EXPECT_EQ(one.wrong_blocks(i), 0U);
+      const auto &by_one = one.pipeline.slot(i), &by_all = all.pipeline.slot(i);
+      EXPECT_EQ(by_one.good, by_all.good);
+      EXPECT_TRUE(std::equal(by_one.payload.begin(), by_one.payload.end(), by_all.payload.begin()));
+      for (std::uint32_t d = 0; d < 2; ++d)
+        for (std::uint32_t n = 0; n < 2 * one.frame.most_samples(); ++n)
+          EXPECT_EQ(one.samples_of(i % format.ring, d, 3)[n], 0) << "it radiates";
+    }
+  }
+}
+
 TEST(LostPackets, HarmOnlyTheirOwnFrame) {
   const std::vector<Cell::Lost> losses{
       [](std::uint32_t, std::uint32_t) { return true; },

@@ -264,6 +264,26 @@ TEST(Simulation, LostItemsAreFedAsMissingWhenTheInstructionCloses) {
   EXPECT_EQ(simulation.arrivals(Arrival::Late), 1U);
 }
 
+// When most are there the others are lost; when few are, all are late.
+TEST(Simulation, AnInstructionClosesEarlyOnlyWhenMostOfItsItemsAreThere) {
+  GraphBuilder builder;
+  const Instruction early{
+      .feed = Feed::Arrivals, .chunks = 4, .close = 2000, .early_close = 1000, .quorum = 3};
+  const auto most = builder.add(early), few = builder.add(early);
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  Simulation simulation(graph, policy, {.costs = {{0, 10}}});
+  simulation.begin(0, 0, 0);
+  for (std::uint32_t item = 0; item < 3; ++item) simulation.arrive(100, 0, most, item);
+  for (std::uint32_t item = 0; item < 2; ++item) simulation.arrive(100, 0, few, item);
+  for (const auto in : {most, few}) simulation.arrive(1500, 0, in, 3);
+  simulation.run();
+  EXPECT_EQ(simulation.board().status(0, most).missing, 1);
+  EXPECT_EQ(simulation.board().status(0, few).missing, 1);
+  EXPECT_EQ(simulation.arrivals(Arrival::Late), 1U);
+  EXPECT_EQ(simulation.arrivals(Arrival::Accepted), 6U);
+}
+
 TEST(Simulation, ItemsAreWorkedOnAsTheyArrive) {
   GraphBuilder builder;
   builder.add({.feed = Feed::Arrivals, .chunks = 3});
