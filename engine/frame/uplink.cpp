@@ -7,6 +7,7 @@
 #include "frame/kernels.hpp"
 #include "frame/transmit.hpp"
 #include "frame/worker.hpp"
+#include "phy/equalize/leave_out.hpp"
 
 namespace carillon::frame {
 
@@ -281,11 +282,13 @@ struct UplinkKernels : KernelCall {
   }
 
   void equalize_demodulate() {
+    find_missing();
     for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
       const std::uint32_t count = std::min(kTilesAtOnce, task.first + task.count - t);
       for (std::uint32_t i = 0; i < count; ++i) {
         fetch_soft(t, count, i);
-        equalize(t + i, &worker.equalized[std::size_t{i} * p.users_]);
+        equalize(t + i, received(t + i), &worker.equalized[std::size_t{i} * p.users_]);
+        if (worker.lost || worker.missing_count > 0) make_do_without(t + i, i);
       }
       demodulate(t, count);
     }
@@ -297,7 +300,7 @@ struct UplinkKernels : KernelCall {
             .count = count,
             .s = &worker.equalized[user],
             .stride = p.users_,
-            .noise = &slot.combiners->post_noise[first * noise_stride + user * kTileLanes],
+            .noise = noise_from(first) + user * kTileLanes,
             .noise_stride = noise_stride};
   }
 
@@ -311,13 +314,92 @@ struct UplinkKernels : KernelCall {
           [&](phy::Modulation, const phy::SoftRun& run) { p.demap_.fetch(run); });
   }
 
-  void equalize(std::uint32_t tile, Tile* s) {
+  // The antennas that the symbol's packets are missing of, but for those that the combiner does
+  // without anyway.
+  void find_missing() {
+    worker.missing_count = 0;
+    worker.lost = false;
+    const std::uint8_t* const here = absent(task.step);
+    if (std::count(here, here + p.antennas_, 0) == static_cast<std::ptrdiff_t>(p.antennas_)) return;
+    std::uint32_t left = choose_antennas(), found = 0;
+    for (std::uint32_t a = 0; a < p.antennas_; ++a) {
+      if (here[a] == 0 || worker.left_out[a] != 0) continue;
+      if (found < kMostLeftOut) worker.missing[found] = a;
+      ++found;
+    }
+    left -= found;
+    worker.lost = found > kMostLeftOut || left < p.users_;
+    worker.missing_count = worker.lost ? 0 : found;
+  }
+
+  // A tile's symbols, the i-th at once, as the combiner of the antennas that are there yields them.
+  // A column of a combiner, whatever it is kept in, is what it makes of an impulse.
+  void make_do_without(std::uint32_t tile, std::uint32_t i) {
+    Tile* const s = &worker.equalized[std::size_t{i} * p.users_];
+    const std::size_t row = std::size_t{p.users_} * kTileLanes;
+    float* const noise = &worker.changed_noise[i * row];
+    if (worker.lost) return phy::erase(p.users_, s, noise);
+    std::copy_n(&slot.combiners->post_noise[tile * row], row, noise);
+    for (std::uint32_t m = 0; m < worker.missing_count; ++m) {
+      const std::size_t at = std::size_t{m} * p.users_;
+      set_impulse(worker.missing[m], true);
+      equalize(tile, {worker.impulse.data(), worker.half_impulse.data()}, &worker.columns[at]);
+      set_impulse(worker.missing[m], false);
+      channel_of(tile, worker.missing[m], &worker.channels[at]);
+    }
+    phy::leave_out(frame.format().combiner.kind, p.users_, worker.missing_count,
+                   mean_noise() * (1 + p.estimate_noise_), worker.channels.data(),
+                   worker.columns.data(), s, noise);
+  }
+
+  void set_impulse(std::uint32_t antenna, bool on) {
+    constexpr std::uint16_t kHalfOne = 0x4c00;  // as received tiles have it
+    static_assert(phy::kHalfScale == 16);
+    if (p.uplink_ == Precision::Fp16)
+      std::ranges::fill(worker.half_impulse[antenna].at,
+                        phy::HalfComplex{on ? kHalfOne : std::uint16_t{0}, 0});
+    else
+      std::ranges::fill(worker.impulse[antenna].re, on ? 1.0F : 0.0F);
+  }
+
+  // An antenna's channel to all users in a tile: of its subcarriers' groups.
+  void channel_of(std::uint32_t tile, std::uint32_t antenna, Tile* h) {
+    const std::uint32_t group = p.group();
+    for (std::uint32_t u = 0; u < p.users_; ++u) {
+      const std::size_t row = std::size_t{tile / group} * p.users_ + u;
+      const Tile& from = slot.csi[row * p.tile_stride() + antenna];
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        const std::uint32_t of = (kTileLanes * (tile % group) + lane) / group;
+        h[u].re[lane] = from.re[of];
+        h[u].im[lane] = from.im[of];
+      }
+    }
+  }
+
+  /// The variance of a tile's symbols and those after it. [tile][user][16]
+  const float* noise_from(std::uint32_t tile) const {
+    if (worker.lost || worker.missing_count > 0) return worker.changed_noise.data();
+    return &slot.combiners->post_noise[std::size_t{tile} * p.users_ * kTileLanes];
+  }
+
+  /// A tile of all antennas; one of the two.
+  struct Row {
+    const Tile* single;
+    const phy::HalfTile* half;
+  };
+  Row received(std::uint32_t tile) const {
+    const std::size_t row = tile * p.tile_stride();
+    if (p.uplink_ == Precision::Fp16) return {nullptr, grid_of(slot.half_grid) + row};
+    return {grid_of(slot.grid) + row, nullptr};
+  }
+
+  void equalize(std::uint32_t tile, const Row& from, Tile* s) {
     const Combiners& c = *slot.combiners;
     const bool shared = p.group() == 16;
-    const std::size_t block = shared ? tile : tile / p.group(), row = tile * p.tile_stride();
+    const std::size_t block = shared ? tile : tile / p.group();
     const std::size_t w = block * p.users_ * p.tile_stride(), user = block * p.users_;
     if (p.uplink_ == Precision::Fp16) {
-      const phy::HalfTile* y = grid_of(slot.half_grid) + row;
+      const phy::HalfTile* y = from.half;
       const float* scale = &c.half_scale[user];
       if (shared)
         p.equalize_.per_tile_half(frame.array(), &c.half_scalars[w], scale, y, s);
@@ -325,7 +407,7 @@ struct UplinkKernels : KernelCall {
         p.equalize_.per_group_half(frame.array(), p.groups_of(tile), &c.half_tiles[w], scale, y, s);
       return;
     }
-    const Tile* y = grid_of(slot.grid) + row;
+    const Tile* y = from.single;
     const bool integers = p.uplink_ == Precision::Int16;
     if (c.integers.digits.size() != 0)
       p.equalize_.per_tile_digits(

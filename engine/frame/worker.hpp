@@ -1,6 +1,8 @@
 // Working memory of one worker: what its kernels need between loading and storing.
 #pragma once
 
+#include <array>
+
 #include "frame/pipeline.hpp"
 
 namespace carillon::frame {
@@ -8,6 +10,10 @@ namespace carillon::frame {
 /// Tiles that are equalized before they are demapped: users' soft bits go to memory in longer runs.
 /// docs/performance.md has the sweep.
 inline constexpr std::uint32_t kTilesAtOnce = 16;
+
+/// Antennas whose packets of one symbol may be missing before it counts as lost: what each costs
+/// grows with those before it.
+inline constexpr std::uint32_t kMostLeftOut = 16;
 
 struct Pipeline::Worker {
   /// spreads: combiners are not kept in single precision.
@@ -27,6 +33,11 @@ struct Pipeline::Worker {
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         left_out(frame.format().antennas),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
+        impulse(uplink == Precision::Fp16 ? 0 : frame.array().antenna_stride),
+        half_impulse(uplink == Precision::Fp16 ? frame.array().antenna_stride : 0),
+        columns(std::size_t{kMostLeftOut} * frame.format().users),
+        channels(columns.size()),
+        changed_noise(std::size_t{kTilesAtOnce} * frame.format().users * phy::kTileLanes),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
         codeword(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
         info(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8) {}
@@ -44,6 +55,14 @@ struct Pipeline::Worker {
   AlignedArray<float> group_noise;            // its post-equalization noise
   std::vector<std::uint8_t> left_out;         // [antenna]: has no part in the frame's combiner
   AlignedArray<phy::Tile> equalized;          // [tile][user]
+  // Where packets of the symbol are missing:
+  std::array<std::uint32_t, kMostLeftOut> missing;  // antennas, which the combiner counts on
+  std::uint32_t missing_count = 0;
+  bool lost = false;                // too many for a combiner
+  AlignedArray<phy::Tile> impulse;  // [antenna] a received tile, zeros
+  AlignedArray<phy::HalfTile> half_impulse;
+  AlignedArray<phy::Tile> columns, channels;  // [missing antenna][user]
+  AlignedArray<float> changed_noise;          // [tile][user][16]
   AlignedArray<std::int8_t> soft;             // code blocks whose bits repeat
   AlignedArray<std::uint8_t> codeword;
   AlignedArray<std::uint8_t> info;

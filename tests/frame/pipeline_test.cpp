@@ -4,7 +4,6 @@
 #include <complex>
 #include <numbers>
 
-#include "base/random.hpp"
 #include "frame/cell.hpp"
 #include "frame/random_format.hpp"
 #include "frame/transmit.hpp"
@@ -365,125 +364,6 @@ TEST(Uplink, SamplesTheConstellationOfAGrantedUserOnly) {
       }
     }
   }
-}
-
-TEST(LostPackets, OfAPilotLeaveTheirAntennaOut) {
-  Cell cell(small_format());
-  for (std::uint64_t i = 0; i < 3; ++i) {
-    cell.run(
-        i, [](std::uint32_t symbol, std::uint32_t antenna) { return symbol < 2 && antenna == 3; });
-    EXPECT_EQ(cell.wrong_blocks(i), 0U);
-  }
-}
-
-// With one of several pilots an antenna knows too little of the channel: a combiner that used it
-// would let users through to each other. Without it, the frame is one of the five other antennas.
-TEST(LostPackets, OfOnePilotLeaveTheirAntennaOutToo) {
-  for (const std::uint32_t group : {1U, 5U, 16U}) {
-    const FrameFormat format = changed([&](FrameFormat& f) {
-      f.combiner.group = group;
-      f.schedule = "PPUUUUDD";
-      f.deadlines.precoder_age = 0;
-      f.deadlines.downlink_lead_ms = 0.1;
-    });
-    Cell one(format), all(format);
-    const auto silent = [](std::uint32_t symbol, std::uint32_t antenna) {
-      return symbol >= 2 && antenna == 3;
-    };
-    for (std::uint64_t i = 0; i < 3; ++i) {
-      one.run(i, [&](auto s, auto a) { return silent(s, a) || (s == i % 2 && a == 3); });
-      all.run(i, [&](auto s, auto a) { return silent(s, a) || (s < 2 && a == 3); });
-      EXPECT_EQ(one.wrong_blocks(i), 0U);
-      const auto &by_one = one.pipeline.slot(i), &by_all = all.pipeline.slot(i);
-      EXPECT_EQ(by_one.good, by_all.good);
-      EXPECT_TRUE(std::equal(by_one.payload.begin(), by_one.payload.end(), by_all.payload.begin()));
-      for (std::uint32_t d = 0; d < 2; ++d)
-        for (std::uint32_t n = 0; n < 2 * one.frame.most_samples(); ++n)
-          EXPECT_EQ(one.samples_of(i % format.ring, d, 3)[n], 0) << "it radiates";
-    }
-  }
-}
-
-TEST(LostPackets, HarmOnlyTheirOwnFrame) {
-  const std::vector<Cell::Lost> losses{
-      [](std::uint32_t, std::uint32_t) { return true; },
-      [](std::uint32_t symbol, std::uint32_t) { return symbol < 2; },
-      [](std::uint32_t symbol, std::uint32_t) { return symbol > 2; }};
-  for (const std::uint32_t group : {1U, 5U, 16U})
-    for (const auto kind :
-         {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {
-      Cell cell(changed([&](FrameFormat& f) {
-        f.combiner = {kind, group};
-        f.uplink.modulation = ModulationChoice::Qpsk;
-        f.uplink.rate = 0.2;
-        f.antennas = 24;
-        f.ring = 2;
-      }));
-      std::uint64_t index = 0;
-      for (const auto& lost : losses) {
-        cell.run(index, lost);
-        EXPECT_EQ(cell.good_blocks(index), 0U) << "frame " << index;
-        // The two that follow take the ring's other place and then the same one.
-        for (int next = 0; next < 2; ++next) {
-          cell.run(++index);
-          EXPECT_EQ(cell.wrong_blocks(index), 0U) << "frame " << index;
-        }
-        ++index;
-      }
-    }
-}
-
-// Of 16QAM without a signal, the amplitude bits still look certain, and may all be parity bits.
-TEST(LostPackets, OfAllAntennasFailTheirBlock) {
-  for (std::uint32_t m = 0; m < 4; ++m)
-    for (const bool crc : {true, false})
-      for (const std::uint32_t symbol : {2U, 4U}) {
-        Cell cell(changed([&](FrameFormat& f) {
-          f.uplink.modulation = static_cast<ModulationChoice>(m);
-          f.uplink.crc = crc;
-          f.uplink.rate = 0.25;
-          f.symbols_per_slot = 4;
-          f.schedule = "PPUUUUUU";
-        }));
-        cell.run(0, [&](std::uint32_t s, std::uint32_t) { return s >= symbol && s < symbol + 4; });
-        const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
-        for (std::size_t b = 0; b < blocks.size(); ++b) {
-          const bool hit = blocks[b].last_symbol >= symbol && blocks[b].first_symbol < symbol + 4;
-          const bool whole = blocks[b].first_symbol >= symbol && blocks[b].last_symbol < symbol + 4;
-          if (whole || !hit) {
-            EXPECT_EQ(cell.pipeline.slot(0).good[b], whole ? 0 : 1);
-          }
-        }
-      }
-}
-
-TEST(LostPackets, NeverMakeAWrongBlockGood) {
-  for (const auto modulation :
-       {ModulationChoice::Qpsk, ModulationChoice::Qam16, ModulationChoice::Qam64})
-    for (const bool crc : {true, false}) {
-      Cell cell(changed([&](FrameFormat& f) {
-        f.uplink.modulation = modulation;
-        f.uplink.block = BlockSpan::Symbol;
-        f.uplink.crc = crc;
-      }));
-      Random random(8, 0);
-      std::size_t bad = 0, good = 0;
-      for (std::uint64_t i = 0; i < 40; ++i) {
-        const std::uint64_t share = random.next() % 100;
-        cell.run(i, [&](std::uint32_t, std::uint32_t) { return random.next() % 100 < share; });
-        const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
-        for (std::size_t b = 0; b < blocks.size(); ++b) {
-          if (cell.pipeline.slot(i).good[b] != 0) {
-            ++good;
-            EXPECT_TRUE(cell.same_bits(i, blocks[b])) << "frame " << i;
-          } else {
-            ++bad;
-          }
-        }
-      }
-      EXPECT_GT(bad, 50U);
-      EXPECT_GT(good, 20U);
-    }
 }
 
 TEST(Begin, ForgetsTheFrameBefore) {
