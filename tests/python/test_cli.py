@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 from carillon import core
 from carillon.cli import app
+from carillon.commands.start import _Notes
 from carillon.doctor.examination import Examination
+from carillon.telemetry import Telemetry
 from synthetic import Sections, quiet_run, run_folder
 from typer.main import get_command
 
@@ -247,6 +250,34 @@ def test_what_is_wrong_with_the_machine_is_told_once_on_standard_error(tmp_path:
         "carillon: note: cannot use SCHED_FIFO: refused",
     ]
     assert "making" not in done.stderr
+
+
+class _Phased:
+    """Telemetry of which only the phase is looked at."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+
+    def phase(self) -> str:
+        return self._phase
+
+
+def test_what_is_found_while_it_runs_is_told_when_it_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_folder(tmp_path, quiet_run())
+    notes = _Notes(folder)
+
+    def watch_and_tell(*said: str) -> list[str]:
+        folder.log_file.write_text("".join(f"carillond: {line}\n" for line in said))
+        notes.watch([cast("Telemetry", _Phased("running"))])
+        notes.tell()
+        return capsys.readouterr().err.splitlines()
+
+    assert watch_and_tell("cannot lock memory") == ["carillon: note: cannot lock memory"]
+    assert watch_and_tell("cannot lock memory", "who else knocked") == [
+        "carillon: note: who else knocked"
+    ]
 
 
 @pytest.mark.parametrize("milliseconds", [*range(0, 240, 20), 300, 400, 600])

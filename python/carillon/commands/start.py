@@ -105,7 +105,7 @@ def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Inte
         console.print(f"running {_SIDES[run.role]}{names} {until}", style="dim")
         notes = _Notes(made[0])
         carry_out(made, interrupts, notes.watch)
-    notes.tell()  # the run may have been too short to watch
+    notes.tell()  # what was found, or all if the run was too short to watch
 
 
 def _require_an_end(
@@ -178,27 +178,28 @@ def _row(made: runfolder.RunFolder, result: Result) -> dict[str, Any]:
 
 
 class _Notes:
-    """Passes carillond's notes on to standard error, once: it has said all when the run begins."""
+    """Passes carillond's notes on to standard error when the run has begun and when it is over."""
 
     def __init__(
         self, folder: runfolder.RunFolder, watch: Callable[[list[Telemetry]], None] | None = None
     ) -> None:
         self._folder = folder
         self._watch = watch
-        self._told = False
+        self._begun = False
+        self._told = 0
 
     def watch(self, cells: list[Telemetry]) -> None:
-        if cells[0].phase() != PHASES[0]:
+        if not self._begun and cells[0].phase() != PHASES[0]:
+            self._begun = True
             self.tell()
         if self._watch is not None:
             self._watch(cells)
 
     def tell(self) -> None:
-        if self._told:
-            return
-        self._told = True
-        for note in daemon.notes(self._folder):
+        notes = daemon.notes(self._folder)
+        for note in notes[self._told :]:
             print(f"carillon: note: {note}", file=sys.stderr)
+        self._told = len(notes)
 
 
 def _require_a_frame(result: Result, *, interrupted: bool) -> None:
