@@ -74,13 +74,14 @@ struct FrameSlot {
   AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
   AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
   std::vector<std::uint8_t> absent;          // [symbol][antenna]: received without its packet
-  AlignedArray<std::int8_t> soft;            // code blocks at CodeBlockPlace::coded_offset
-  AlignedArray<std::uint8_t> info;           // code blocks at CodeBlockPlace::info_offset
-  AlignedArray<std::uint8_t> payload;        // transport blocks at TransportBlock::payload_offset
-  std::vector<CodeBlockResult> results;      // [uplink code block]
-  std::vector<std::uint8_t> good;            // [uplink transport block]
-  std::vector<SymbolQuality> quality;        // [uplink ordinal][user]
-  std::vector<phy::Tile> constellation;      // [uplink ordinal]: the sampled tile of sampled_user()
+  std::vector<phy::GroupDeviation> deviation;  // [pilot ordinal][antenna]: of user antenna % users
+  AlignedArray<std::int8_t> soft;              // code blocks at CodeBlockPlace::coded_offset
+  AlignedArray<std::uint8_t> info;             // code blocks at CodeBlockPlace::info_offset
+  AlignedArray<std::uint8_t> payload;          // transport blocks at TransportBlock::payload_offset
+  std::vector<CodeBlockResult> results;        // [uplink code block]
+  std::vector<std::uint8_t> good;              // [uplink transport block]
+  std::vector<SymbolQuality> quality;          // [uplink ordinal][user]
+  std::vector<phy::Tile> constellation;  // [uplink ordinal]: the sampled tile of sampled_user()
 
   AlignedArray<std::uint8_t> downlink_payload;
   AlignedArray<std::uint8_t> downlink_coded;  // code blocks at CodeBlockPlace::coded_offset
@@ -218,6 +219,7 @@ class Pipeline {
   const phy::LdpcKernels& ldpc_;
   phy::CombPlan comb_plan_;
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
+  std::vector<phy::GroupDeviation> noise_deviation_;  // [pilot offset]; none without groups
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
   std::vector<std::uint32_t> all_, uplink_only_, brought_;  // chunks of instructions

@@ -16,6 +16,10 @@ using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
 
+// Antennas at which a user's deviations within groups are measured: with their many subcarriers
+// enough to tell them from noise.
+inline constexpr std::uint32_t kDeviationAntennas = 16;
+
 struct UplinkKernels : KernelCall {
   using KernelCall::KernelCall;
   static constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
@@ -46,7 +50,7 @@ struct UplinkKernels : KernelCall {
   void pilot_fft() {
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
     const std::uint32_t first_user = ordinal * frame.comb();
-    const std::uint32_t users = std::min(p.users_ - std::min(p.users_, first_user), frame.comb());
+    const std::uint32_t users = users_of_pilot(ordinal);
     const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
       Tile* const csi = slot.csi.data() + std::size_t{first_user} * p.tile_stride() + antenna;
@@ -65,7 +69,16 @@ struct UplinkKernels : KernelCall {
       if (users == 0) return;
       p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users, csi, p.tile_stride(),
                                stride);
+      if (p.group() == 1 || antenna >= kDeviationAntennas * users) return;
+      const std::uint32_t user = antenna % users;
+      slot.deviation[std::size_t{ordinal} * p.antennas_ + antenna] =
+          p.estimate_.deviation(p.comb_plan_.plan(user), worker.row.data(),
+                                csi + std::size_t{user} * p.tile_stride(), stride);
     });
+  }
+
+  std::uint32_t users_of_pilot(std::uint32_t ordinal) const {
+    return std::min(p.users_ - std::min(p.users_, ordinal * frame.comb()), frame.comb());
   }
 
   void uplink_fft() {
@@ -130,11 +143,43 @@ struct UplinkKernels : KernelCall {
         csi[std::size_t{u} * p.tile_stride() + a] = {};
   }
 
+  /// What sharing combiners leaves on a user's symbol goes to worker.residual; returns what it adds
+  /// to the noise of all.
+  float residual_noise(float noise) {
+    if (p.group() == 1) return 0;
+    float spread = 0, doubt = 0;
+    for (std::uint32_t u = 0; u < p.users_; ++u) {
+      const phy::Residual left = residual_of(u, noise);
+      worker.residual[u] = left.common;
+      spread += left.spread;
+      doubt += left.doubt;
+    }
+    return spread > phy::kLeastResidual * std::sqrt(doubt) ? spread : 0;
+  }
+
+  phy::Residual residual_of(std::uint32_t user, float noise) const {
+    const std::uint32_t ordinal = user / frame.comb(), offset = user % frame.comb();
+    const std::uint32_t users = users_of_pilot(ordinal);
+    const std::size_t first = std::size_t{ordinal} * p.antennas_;
+    phy::GroupDeviation sum;
+    std::uint32_t antennas = 0;
+    for (std::uint32_t a = offset; a < std::min(p.antennas_, kDeviationAntennas * users);
+         a += users) {
+      if (slot.noise[first + a] < 0) continue;
+      sum.add(slot.deviation[first + a]);
+      ++antennas;
+    }
+    if (antennas == 0) return {};
+    return phy::residual(p.comb_plan_.plan(offset), sum, p.noise_deviation_[offset], antennas,
+                         noise);
+  }
+
   void zero_force() {
     const bool whole = choose_antennas() == p.antennas_;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
+    const float received = mean_noise();
     // The errors of all users' estimates come with their unit-energy symbols: noise like the other.
-    const float noise = mean_noise() * (1 + p.estimate_noise_);
+    const float noise = received * (1 + p.estimate_noise_) + residual_noise(received);
     Combiners& c = *slot.combiners;
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       Tile* w = p.group() < 16 && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
@@ -144,6 +189,7 @@ struct UplinkKernels : KernelCall {
       const auto flagged =
           p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                 &slot.csi[g * block], w, post_noise, worker.zero_force);
+      if (p.group() > 1) add_residual(post_noise);
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
       if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
@@ -151,6 +197,13 @@ struct UplinkKernels : KernelCall {
     }
     const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
     if (done == p.csi_tiles_) complete(c);
+  }
+
+  void add_residual(float* post_noise) const {
+    for (std::uint32_t u = 0; u < p.users_; ++u)
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
+        post_noise[u * kTileLanes + lane] = std::min(
+            phy::kPostNoiseCeiling, post_noise[u * kTileLanes + lane] + worker.residual[u]);
   }
 
   // Stores a CSI tile's combiners in the layout in which its tiles use them.

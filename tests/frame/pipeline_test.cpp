@@ -471,9 +471,10 @@ TEST(Footprint, IsWhatIsAllocated) {
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);
-      total += bytes(s.grid) + bytes(s.half_grid) + bytes(s.csi) + bytes(s.noise) + bytes(s.soft) +
-               bytes(s.info) + bytes(s.payload) + bytes(s.downlink_payload) +
-               bytes(s.downlink_coded) + bytes(s.symbols) + bytes(s.downlink_grid);
+      total += bytes(s.grid) + bytes(s.half_grid) + bytes(s.csi) + bytes(s.noise) +
+               bytes(s.deviation) + bytes(s.soft) + bytes(s.info) + bytes(s.payload) +
+               bytes(s.downlink_payload) + bytes(s.downlink_coded) + bytes(s.symbols) +
+               bytes(s.downlink_grid);
       for (const Symbol& symbol : frame.symbols())
         total += std::uint64_t{symbol.samples} * 4 * frame.format().antennas;
     }

@@ -1,6 +1,7 @@
 #include "phy/estimate/estimate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,39 @@ extern const EstimateKernels estimate_kernels;
 
 const EstimateKernels& estimate_kernels(Isa isa) {
   return isa == Isa::Avx2 ? avx2::estimate_kernels : avx512::estimate_kernels;
+}
+
+void GroupDeviation::add(const GroupDeviation& other, float times) {
+  power += times * other.power;
+  squares += times * other.squares;
+  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+    along_re[i] += times * other.along_re[i];
+    along_im[i] += times * other.along_im[i];
+  }
+}
+
+Residual residual(const EstimatePlan& plan, const GroupDeviation& sum,
+                  const GroupDeviation& per_noise, std::uint32_t antennas, float noise) noexcept {
+  const float each = noise * static_cast<float>(antennas);
+  GroupDeviation channel = sum;
+  channel.add(per_noise, -each);
+  if (channel.power <= 0) return {};
+  const auto subcarriers = static_cast<float>(plan.subcarriers());
+  // A deviation's part along h(n), at each place in the group, and what noise has of it.
+  float along = 0;
+  const float by_noise =
+      noise * per_noise.squares / subcarriers * (sum.power / channel.power) / channel.power;
+  for (std::uint32_t i = 0; i < plan.group(); ++i) {
+    const float re = channel.along_re[i] / channel.power, im = channel.along_im[i] / channel.power;
+    along += re * re + im * im;
+  }
+  const auto group = static_cast<float>(plan.group()), pilots = static_cast<float>(plan.pilots());
+  const float excess = along - by_noise;
+  const float common = excess > kLeastResidual * by_noise / std::sqrt(group) ? group * excess : 0;
+  const auto of = static_cast<float>(antennas);
+  return {.common = common,
+          .spread = (channel.squares - common * channel.power) / (subcarriers * of),
+          .doubt = noise * noise / (pilots * of)};
 }
 
 namespace {
@@ -78,6 +112,12 @@ EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::u
   check("comb", comb, 1, kMostComb);
   check("offset", offset, 0, std::min(comb, subcarriers) - 1);
   check("group", group, 1, kMostGroup);
+  pilots_ = (subcarriers - offset + comb - 1) / comb;
+  for (std::uint32_t tile = 0; tile < group; ++tile) {
+    auto& lanes = group_lanes_.emplace_back();
+    for (std::uint32_t i = 0; i < kTileLanes; ++i)
+      lanes[i] = static_cast<std::int32_t>((tile * kTileLanes + i) / group);
+  }
   for (std::uint32_t tile = 0; tile < tiles(); ++tile) {
     const Interpolation pattern = interpolate(tile, subcarriers, comb, offset);
     std::size_t known = 0;
@@ -92,20 +132,41 @@ EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::u
   }
 }
 
+void EstimatePlan::add_shares(std::uint32_t subcarrier, double times, Shares& to) const {
+  const Interpolation& pattern = interpolation(subcarrier / kTileLanes);
+  const std::uint32_t start = subcarrier / kTileLanes * kTileLanes, at = subcarrier % kTileLanes;
+  const auto add = [&](std::int32_t pilot, float weight) {
+    if (weight != 0) to[start + static_cast<std::uint32_t>(pilot)] += times * double{weight};
+  };
+  add(pattern.left_lane[at], pattern.left[at]);
+  add(pattern.right_lane[at], pattern.right[at]);
+}
+
 std::map<std::uint32_t, double> EstimatePlan::shares(std::uint32_t lane) const {
   const std::uint32_t first = lane * group_, end = std::min(subcarriers_, first + group_);
-  std::map<std::uint32_t, double> shares;
-  for (std::uint32_t k = first; k < end; ++k) {
-    const Interpolation& pattern = interpolation(k / kTileLanes);
-    const std::uint32_t start = k / kTileLanes * kTileLanes, at = k % kTileLanes;
-    const auto add = [&](std::int32_t pilot, float weight) {
-      if (weight != 0)
-        shares[start + static_cast<std::uint32_t>(pilot)] += double{weight} / (end - first);
-    };
-    add(pattern.left_lane[at], pattern.left[at]);
-    add(pattern.right_lane[at], pattern.right[at]);
-  }
+  Shares shares;
+  for (std::uint32_t k = first; k < end; ++k) add_shares(k, 1.0 / (end - first), shares);
   return shares;
+}
+
+GroupDeviation EstimatePlan::noise_deviation() const {
+  GroupDeviation sum;
+  for (std::uint32_t first = 0; first < subcarriers_; first += group_) {
+    const Shares mean = shares(first / group_);
+    for (std::uint32_t k = first; k < std::min(subcarriers_, first + group_); ++k) {
+      Shares difference;
+      for (const auto& [pilot, share] : mean) difference[pilot] = -share;
+      add_shares(k, 1, difference);
+      double along = 0;
+      for (const auto& [pilot, share] : difference) {
+        sum.squares += static_cast<float>(share * share);
+        if (const auto of = mean.find(pilot); of != mean.end()) along += share * of->second;
+      }
+      sum.along_re[k - first] += static_cast<float>(along);
+      for (const auto& [pilot, share] : mean) sum.power += static_cast<float>(share * share);
+    }
+  }
+  return sum;
 }
 
 float EstimatePlan::noise_gain() const {

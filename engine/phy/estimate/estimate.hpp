@@ -2,6 +2,7 @@
 // comb with the edges held, then averaging over groups of subcarriers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,6 +34,16 @@ struct TileMean {
   std::int32_t at[kTileLanes];  // floats from the start of this tile to the pilot's real part
 };
 
+/// How far subcarriers' channels h(k) are from the mean h(n) of their group: sums over the
+/// subcarriers of a band.
+struct GroupDeviation {
+  float power = 0;                                       // Σ|h(n)|²
+  float squares = 0;                                     // Σ|h(k) - h(n)|²
+  std::array<float, kTileLanes> along_re{}, along_im{};  // [k % group]: Σ(h(k) - h(n))·h(n)*
+
+  void add(const GroupDeviation& other, float times = 1);
+};
+
 /// The pilots of one user: subcarriers k ≡ offset (mod comb). Immutable, shared by all threads.
 class EstimatePlan {
  public:
@@ -44,19 +55,30 @@ class EstimatePlan {
   std::uint32_t subcarriers() const { return subcarriers_; }
   std::uint32_t tiles() const { return tiles_for(subcarriers_); }
   std::uint32_t group() const { return group_; }
+  std::uint32_t pilots() const { return pilots_; }
   /// Variance of an estimate over that of the value at a pilot: what interpolation and averaging
   /// leave of the noise, on the mean over the band.
   float noise_gain() const;
   /// The subcarriers of pilots, and their shares in what lane `lane` % 16 of CSI tile `lane` / 16
   /// is; none past the last.
   std::map<std::uint32_t, double> shares(std::uint32_t lane) const;
+  /// What of GroupDeviation noise of unit variance at the pilots leads one to expect.
+  GroupDeviation noise_deviation() const;
+  /// The lanes of CSI tile `tile` / group that hold the groups of this tile's subcarriers.
+  const std::int32_t* group_lanes(std::uint32_t tile) const {
+    return group_lanes_[tile % group_].data();
+  }
   const Interpolation& interpolation(std::uint32_t tile) const {
     return patterns_[pattern_of_[tile]];
   }
   const TileMean& mean(std::uint32_t tile) const { return means_[pattern_of_[tile]]; }
 
  private:
-  std::uint32_t subcarriers_, group_;
+  using Shares = std::map<std::uint32_t, double>;
+  void add_shares(std::uint32_t subcarrier, double times, Shares& to) const;
+
+  std::uint32_t subcarriers_, group_, pilots_;
+  std::vector<std::array<std::int32_t, kTileLanes>> group_lanes_;
   std::vector<Interpolation> patterns_;  // distinct ones only, so that they stay in the cache
   std::vector<TileMean> means_;          // of each pattern
   std::vector<std::uint16_t> pattern_of_;
@@ -99,6 +121,24 @@ class CombPlan {
   std::uint32_t tiles_at_once_ = 0;
 };
 
+/// What a combiner for a whole group leaves of symbols of unit energy, by the deviations of a user
+/// at some antennas. A part of them is common to all antennas, like the slope of a delay: the
+/// combiner passes it on with the user's own symbol. The rest it weighs like noise.
+struct Residual {
+  float common = 0;  // variance of the user's symbol; 0 where noise explains it
+  float spread = 0;  // variance at an antenna, by chance also less than none …
+  float doubt = 0;   // … with noise's variance of it
+};
+
+/// From the sum over `antennas` antennas, whose pilots have noise of variance `noise`.
+/// `per_noise`: the plan's noise_deviation().
+Residual residual(const EstimatePlan& plan, const GroupDeviation& sum,
+                  const GroupDeviation& per_noise, std::uint32_t antennas, float noise) noexcept;
+
+/// Standard deviations of what noise alone yields that a residual has to exceed: else noise would
+/// pass for one in half of all frames.
+inline constexpr float kLeastResidual = 2;
+
 struct EstimateKernels {
   /// row: tiles of channel values at the user's pilots (other lanes are ignored). group 1:
   /// csi[t * stride] is the channel at each subcarrier. group g: lane i of csi[t * stride] is the
@@ -111,6 +151,10 @@ struct EstimateKernels {
   /// lanes must be finite.
   void (*estimate_all)(const CombPlan& plan, const Tile* row, std::uint32_t users, Tile* csi,
                        std::size_t user_stride, std::size_t stride) noexcept;
+
+  /// The deviation of the channel that `row` gives from `csi`, which is what estimate() made of it.
+  GroupDeviation (*deviation)(const EstimatePlan& plan, const Tile* row, const Tile* csi,
+                              std::size_t stride) noexcept;
 };
 
 const EstimateKernels& estimate_kernels(Isa isa = active_isa());

@@ -171,7 +171,48 @@ void estimate_all(const CombPlan& plan, const Tile* row, std::uint32_t users, Ti
     }
 }
 
+float sum_lanes(Vf v) {
+  alignas(64) float lanes[kLanes];
+  store(lanes, v);
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+GroupDeviation deviation(const EstimatePlan& plan, const Tile* row, const Tile* csi,
+                         std::size_t stride) noexcept {
+  const std::uint32_t group = plan.group();
+  Tile along[kTileLanes] = {};  // [place of a tile's first subcarrier in its group]
+  Vf power{}, squares{};
+  for (std::uint32_t t = 0; t < plan.tiles(); ++t) {
+    Tile here;
+    interpolate(plan, row, t, here.re, here.im);
+    const Interpolation& pattern = plan.interpolation(t);
+    const Tile& means = csi[t / group * stride];
+    Tile& sum = along[t * kTileLanes % group];
+    for (std::uint32_t i = 0; i < kTileLanes; i += kLanes) {
+      const std::int32_t* of = plan.group_lanes(t) + i;
+      const Vf within = load(pattern.left + i) + load(pattern.right + i);  // 0 past the band's end
+      const Vf re = within * pick(means.re, means.re, of),
+               im = within * pick(means.im, means.im, of);
+      const Vf off_re = load(here.re + i) - re, off_im = load(here.im + i) - im;
+      power += re * re + im * im;
+      squares += off_re * off_re + off_im * off_im;
+      store(sum.re + i, load(sum.re + i) + (off_re * re + off_im * im));
+      store(sum.im + i, load(sum.im + i) + (off_im * re - off_re * im));
+    }
+  }
+  GroupDeviation result{.power = sum_lanes(power), .squares = sum_lanes(squares)};
+  const std::uint32_t step = 1U << std::countr_zero(group);  // what they have in common
+  for (std::uint32_t first = 0; first < group; first += step)
+    for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+      result.along_re[(first + i) % group] += along[first].re[i];
+      result.along_im[(first + i) % group] += along[first].im[i];
+    }
+  return result;
+}
+
 }  // namespace
 
 extern const EstimateKernels estimate_kernels;
-const EstimateKernels estimate_kernels{estimate, estimate_all};
+const EstimateKernels estimate_kernels{estimate, estimate_all, deviation};

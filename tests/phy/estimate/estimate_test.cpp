@@ -180,6 +180,69 @@ TEST(Estimate, KnowsHowMuchNoiseItLeaves) {
     }
 }
 
+// The definition of GroupDeviation.
+struct Deviation {
+  double power = 0, squares = 0;
+  std::vector<Value> along = std::vector<Value>(16);
+};
+
+Deviation deviation(const std::vector<Value>& row, std::uint32_t comb, std::uint32_t offset,
+                    std::uint32_t group) {
+  const std::vector<Value> channel = reference(row, comb, offset, 1),
+                           means = reference(row, comb, offset, group);
+  Deviation sum;
+  for (std::uint32_t k = 0; k < channel.size(); ++k) {
+    const Value mean = means[k / group], off = channel[k] - mean;
+    sum.power += std::norm(mean);
+    sum.squares += std::norm(off);
+    sum.along[k % group] += off * std::conj(mean);
+  }
+  return sum;
+}
+
+void expect_same(const GroupDeviation& measured, const Deviation& expected, double within) {
+  EXPECT_NEAR(static_cast<double>(measured.power), expected.power, within);
+  EXPECT_NEAR(static_cast<double>(measured.squares), expected.squares, within);
+  for (std::uint32_t i = 0; i < 16; ++i)
+    EXPECT_LE(std::abs(Value(measured.along_re[i], measured.along_im[i]) - expected.along[i]),
+              within);
+}
+
+TEST(Estimate, DeviationWithinGroupsEqualsTheDefinition) {
+  constexpr std::size_t kStride = 3;
+  for (const Isa isa : available_isas())
+    for (const std::uint32_t subcarriers : {5U, 31U, 113U, 624U})
+      for (const std::uint32_t comb : {1U, 3U, 16U})
+        for (std::uint32_t group = 1; group <= 16; ++group) {
+          const std::uint32_t offset = std::min(comb / 2, subcarriers - 1);
+          const std::vector<Value> row = random_row(subcarriers);
+          const EstimatePlan plan(subcarriers, comb, offset, group);
+          AlignedArray<Tile> csi(csi_tiles(subcarriers, group) * kStride);
+          const AlignedArray<Tile> tiles = tiles_of(row);
+          const EstimateKernels& kernels = estimate_kernels(isa);
+          kernels.estimate(plan, tiles.data(), csi.data(), kStride);
+          expect_same(kernels.deviation(plan, tiles.data(), csi.data(), kStride),
+                      deviation(row, comb, offset, group), 1e-5 * subcarriers);
+        }
+}
+
+TEST(Estimate, KnowsWhatDeviationNoiseMakes) {
+  for (const std::uint32_t comb : {1U, 3U, 16U})
+    for (const std::uint32_t group : {1U, 5U, 16U}) {
+      const std::uint32_t offset = comb / 2, subcarriers = 113;
+      Deviation sum;
+      for (std::uint32_t pilot = offset; pilot < subcarriers; pilot += comb) {
+        std::vector<Value> row(subcarriers);
+        row[pilot] = 1;
+        const Deviation one = deviation(row, comb, offset, group);
+        sum.power += one.power;
+        sum.squares += one.squares;
+        for (std::uint32_t i = 0; i < 16; ++i) sum.along[i] += one.along[i];
+      }
+      expect_same(EstimatePlan(subcarriers, comb, offset, group).noise_deviation(), sum, 1e-3);
+    }
+}
+
 TEST(Estimate, RefusesWhatItCannotSeparate) {
   EXPECT_THROW(EstimatePlan(0, 1, 0, 1), std::invalid_argument);
   EXPECT_THROW(EstimatePlan(100, 0, 0, 1), std::invalid_argument);
