@@ -151,8 +151,7 @@ void DownlinkUsers::estimate_gains(std::uint32_t user) {
     gains_[std::size_t{user} * frame_.tiles() + t] = {static_cast<float>(gain.real()),
                                                       static_cast<float>(gain.imag())};
   }
-  const double noise = reference_scatter();
-  variances_[user] = static_cast<float>(noise + interference(user, noise));
+  variances_[user] = static_cast<float>(reference_scatter() + interference(user));
 }
 
 void DownlinkUsers::read_references(std::uint32_t user) {
@@ -190,8 +189,9 @@ double DownlinkUsers::reference_scatter() const {
 
 // Where another user's reference is sent, this one hears it with noise. Summed over the others that
 // is the interference on data, unless noise alone explains it: a deviation of a few standard errors
-// of the noise's estimate would be multiplied by their number.
-double DownlinkUsers::interference(std::uint32_t user, double noise) const {
+// would be multiplied by their number. A user knows its own noise, from where nothing is sent; the
+// scatter of its references would not do, as the precoder's errors are in it too.
+double DownlinkUsers::interference(std::uint32_t user) const {
   const auto& f = frame_.format();
   const std::uint32_t others =
       f.numerology.subcarriers - static_cast<std::uint32_t>(references_.size());
@@ -204,8 +204,9 @@ double DownlinkUsers::interference(std::uint32_t user, double noise) const {
     const auto im = static_cast<double>(y.im[k % kTileLanes]);
     power += re * re + im * im;
   }
+  const double amplitude = static_cast<double>(noise_amplitude_), noise = 2 * amplitude * amplitude;
   const double excess = power / others - noise;
-  const double deviation = noise / std::sqrt(static_cast<double>(references_.size()));
+  const double deviation = noise / std::sqrt(static_cast<double>(others));
   return excess < 3 * deviation ? 0 : excess * (f.users - 1);
 }
 

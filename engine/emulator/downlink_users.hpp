@@ -72,7 +72,7 @@ class DownlinkUsers {
   void read_references(std::uint32_t user);
   Value mean_around(std::size_t centre) const;
   double reference_scatter() const;
-  double interference(std::uint32_t user, double noise) const;
+  double interference(std::uint32_t user) const;
   void demodulate(std::uint32_t user);
   void equalize(std::uint32_t user, std::uint32_t tile);
   void demap(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile, float error);

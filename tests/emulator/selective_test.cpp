@@ -58,16 +58,18 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
     RadioPlan plan{.seed = random(), .taps = one_of({2, 4, 8})};
     plan.delay_spread_ns = one_of({100, 300, 600, 1000});
     const frame::Frame frame(cell(antennas, users, comb, group));
-    std::vector<LinkCounts> uplink;
+    std::vector<LinkCounts> uplink, downlink;
     for (const double snr : {0.0, 5.0, 10.0, 20.0, 30.0, 40.0}) {
       plan.snr_db = {snr};
       const auto result = LinkSimulator(frame, plan).run(0, 160 / users);
       uplink.push_back(result.uplink.total());
+      downlink.push_back(result.downlink.total());
     }
     SCOPED_TRACE(::testing::Message()
                  << antennas << "x" << users << ", group " << group << ", comb " << comb << ", "
                  << plan.taps << " taps, " << plan.delay_spread_ns << " ns");
     expect_no_rise(uplink, 0.05);
+    expect_no_rise(downlink, 0.05);
   }
 }
 
