@@ -46,8 +46,11 @@ void check_cores(const RuntimeOptions& runtime, std::vector<Problem>& problems) 
 }
 
 void check_groups(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
-  if (runtime.policy != "core-groups") return;
-  for (const auto& [key, message] : frame::check_groups(runtime.groups, runtime.workers))
+  // Other policies do not use the groups, yet are made with them.
+  const auto found = runtime.policy == "core-groups"
+                         ? frame::check_groups(runtime.groups, runtime.workers)
+                         : frame::check_group_sizes(runtime.groups);
+  for (const auto& [key, message] : found)
     problems.push_back({"runtime.groups" + (key.empty() ? "" : "." + key), message});
 }
 

@@ -51,7 +51,7 @@ std::uint32_t cores(const PerStage& groups) {
   return sum;
 }
 
-std::vector<Problem> check_groups(const PerStage& groups, std::uint32_t workers) {
+std::vector<Problem> check_group_sizes(const PerStage& groups) {
   std::vector<Problem> problems;
   PerStage::fields(groups, [&](std::string_view name, std::uint32_t size) {
     if (size > runtime::DeviceMask::kDevices)
@@ -59,17 +59,23 @@ std::vector<Problem> check_groups(const PerStage& groups, std::uint32_t workers)
                                                  " but must be at most " +
                                                  std::to_string(runtime::DeviceMask::kDevices)});
   });
-  if (!problems.empty()) return problems;
+  const std::uint32_t all = problems.empty() ? cores(groups) : 0;  // cannot wrap
+  if (all > runtime::DeviceMask::kDevices)
+    problems.push_back({"", "has " + std::to_string(all) + " cores in all but must have at most " +
+                                std::to_string(runtime::DeviceMask::kDevices)});
+  return problems;
+}
+
+std::vector<Problem> check_groups(const PerStage& groups, std::uint32_t workers) {
+  if (auto problems = check_group_sizes(groups); !problems.empty()) return problems;
   if (groups.fft == 0)
     return {{"fft",
              "is 0 but must be at least 1: no stage comes before it whose cores it could "
              "share"}};
-  const std::uint32_t most = workers != 0 ? workers : runtime::DeviceMask::kDevices;
   const std::uint32_t all = cores(groups);
-  if (workers != 0 ? all == most : all <= most) return {};
+  if (workers == 0 || all == workers) return {};
   return {{"", "has " + std::to_string(all) + " cores in all but must have " +
-                   (workers != 0 ? "" : "at most ") + std::to_string(most) +
-                   (workers != 0 ? ", as many as there are workers" : "")}};
+                   std::to_string(workers) + ", as many as there are workers"}};
 }
 
 std::vector<runtime::DeviceMask> devices_of_opcodes(const PerStage& groups) {

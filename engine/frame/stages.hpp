@@ -38,11 +38,14 @@ std::vector<std::uint32_t> by_opcode(const PerStage& numbers);
 /// Cores of each stage; 0: it shares those of the stage before. All of them together.
 std::uint32_t cores(const PerStage& groups);
 
+/// What keeps groups from being cores of one machine: the bounds of devices_of_opcodes().
+std::vector<Problem> check_group_sizes(const PerStage& groups);
+
 /// What keeps `workers` cores (0: any number) from working in these groups; empty when nothing
 /// does.
 std::vector<Problem> check_groups(const PerStage& groups, std::uint32_t workers);
 
-/// The cores of each opcode: the first stage has the first ones.
+/// The cores of each opcode: the first stage has the first ones. check_group_sizes() found nothing.
 std::vector<runtime::DeviceMask> devices_of_opcodes(const PerStage& groups);
 
 }  // namespace carillon::frame

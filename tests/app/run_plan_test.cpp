@@ -89,6 +89,16 @@ TEST(RunPlan, RefusesACoreListedTwiceAndMoreWorkersThanCores) {
   EXPECT_TRUE(problems_of("runtime.cores = 1 0\nruntime.workers = 2").empty());
 }
 
+TEST(RunPlan, BoundsGroupsThatItsPolicyDoesNotUse) {
+  expect_problem("runtime.groups.decode = 1000", "runtime.groups.decode", "at most 128");
+  expect_problem("runtime.groups.fft = 128\nruntime.groups.ifft = 1", "runtime.groups",
+                 "has 129 cores in all");
+  // Of 32 bits, their sum would be 0.
+  expect_problem("runtime.groups.fft = 2147483648\nruntime.policy = earliest-frame",
+                 "runtime.groups.fft", "at most 128");
+  EXPECT_TRUE(problems_of("runtime.groups.decode = 3").empty());
+}
+
 TEST(RunPlan, RefusesToSendToWhatIsNotOneMachine) {
   expect_problem("fronthaul.bbu_address = 239.0.0.1", "fronthaul.bbu_address", "one machine's");
   expect_problem("fronthaul.radio_address = 255.255.255.255", "fronthaul.radio_address", "is 255");

@@ -1,6 +1,6 @@
 // A small fuzzer guided by coverage, with libFuzzer's entry point: inputs that reach new edges of
 // the instrumented code join the corpus and are mutated further. GCC has no libFuzzer, and the
-// kernels need GCC.
+// kernels need GCC. A target that knows its input's structure may define LLVMFuzzerCustomMutator.
 //
 //   fuzz-<name> [-seconds=N] [-seed=N] FOLDER…   replay the folders' files, then fuzz for N seconds
 //   fuzz-<name> FILE…                            replay the files (a crash to reproduce)
@@ -25,6 +25,9 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed)
+    __attribute__((weak));
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace {
@@ -92,6 +95,7 @@ class Mutator {
 
   Input operator()(const std::vector<Input>& corpus) {
     Input input = corpus[below(corpus.size())];
+    if (LLVMFuzzerCustomMutator != nullptr && below(2) == 0) return by_structure(std::move(input));
     for (std::size_t n = 1 + below(4); n > 0; --n) mutate(input, corpus[below(corpus.size())]);
     if (input.size() > kLongest) input.resize(kLongest);
     return input;
@@ -101,6 +105,14 @@ class Mutator {
   static constexpr std::size_t kLongest = 1 << 16;
 
   std::size_t below(std::size_t bound) { return bound == 0 ? 0 : random_() % bound; }
+
+  Input by_structure(Input input) {
+    const std::size_t size = input.size();
+    input.resize(kLongest);
+    input.resize(
+        LLVMFuzzerCustomMutator(input.data(), size, kLongest, static_cast<unsigned>(random_())));
+    return input;
+  }
 
   void mutate(Input& input, const Input& other) {
     const std::size_t at = below(input.size() + 1);
