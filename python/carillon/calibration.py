@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from carillon import core, memory_run, runfolder
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import CarillonError
+from carillon.inputs import read_input
 from carillon.models.allocation import STAGES
 
 FORMAT: Literal[2] = 2
@@ -72,6 +74,9 @@ class Stage:
     def __post_init__(self) -> None:
         if self.claim_ns == self.chunk_ns == 0:
             raise ValueError("claim_ns and chunk_ns are both 0, and nothing is done in no time")
+        for values in zip(*self.spread, strict=True):
+            if not all(map(math.isfinite, values)) or list(values) != sorted(values):
+                raise ValueError("spread must be of finite numbers that rise, or stay")
 
     def ns(self, chunks: int) -> float:
         """Of one claim: between measured sizes on a line, beyond them by the fit."""
@@ -174,7 +179,7 @@ def save(calibration: Calibration, file: Path) -> None:
 def load(file: Path) -> Calibration:
     """Raises CalibrationError."""
     try:
-        return _READER.validate_json(file.read_bytes())
+        return _READER.validate_json(read_input(file))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CalibrationError(

@@ -17,6 +17,7 @@ from typing import Any
 from carillon import core
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import CarillonError
+from carillon.inputs import read_json
 from carillon.telemetry import Telemetry
 
 FORMAT = 1
@@ -128,7 +129,7 @@ def write_about(folder: RunFolder) -> None:
 def open_folder(path: Path) -> RunFolder:
     """A folder that an earlier run left."""
     try:
-        about = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        about = read_json(path / "run.json")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         if (path / "cells.json").exists():

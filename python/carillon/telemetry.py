@@ -7,7 +7,6 @@ keeps its newest records.
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from carillon.errors import CarillonError
+from carillon.inputs import parse_json
 
 Records = npt.NDArray[Any]
 
@@ -41,6 +41,11 @@ class _Section:
     count_offset: int
     dtype: np.dtype[Any]
 
+    @property
+    def end(self) -> int:
+        """Of all that it has in the file."""
+        return max(self.offset + self.capacity * self.dtype.itemsize, self.count_offset + 8)
+
 
 class Telemetry:
     """A view of telemetry.bin. `read` copies, so that a section stays as it was when asked for."""
@@ -56,7 +61,7 @@ class Telemetry:
             self.opcodes: list[str] = header["opcodes"]
             self.threads: list[str] = header["threads"]
             self._sections = {name: _section(s) for name, s in header["sections"].items()}
-            end = max(s.offset + s.capacity * s.dtype.itemsize for s in self._sections.values())
+            end = max(s.end for s in self._sections.values())
         except (KeyError, TypeError, ValueError) as error:
             raise TelemetryError(f"{file} has a damaged header: {error!r}") from error
         if end > self._bytes.size:
@@ -76,8 +81,9 @@ class Telemetry:
         size = section.dtype.itemsize
         data = self._bytes[section.offset : section.offset + section.capacity * size]
         table = data.view(section.dtype)
-        places = np.arange(written - wanted, written) % max(section.capacity, 1)
-        return np.array(table[places])
+        capacity = max(section.capacity, 1)
+        oldest = (written - wanted) % capacity  # a damaged count may be any number of 64 bits
+        return np.array(table[(oldest + np.arange(wanted)) % capacity])
 
     def counters(self) -> dict[str, int]:
         """The run's counters."""
@@ -112,7 +118,7 @@ def _header(file: Path, data: Records) -> dict[str, Any]:
         )
     text = bytes(data[16:size]).rstrip(b"\0")
     try:
-        header: dict[str, Any] = json.loads(text)
+        header: dict[str, Any] = parse_json(text)
     except ValueError as error:
         raise TelemetryError(f"{file} has a damaged header: {error}") from error
     return header
@@ -128,4 +134,7 @@ def _section(entry: dict[str, Any]) -> _Section:
                 "itemsize": entry["record_bytes"],
             }
         )
-    return _Section(entry["offset"], entry["capacity"], entry["count_offset"], dtype)
+    offset, capacity, count_offset = entry["offset"], entry["capacity"], entry["count_offset"]
+    if min(offset, capacity, count_offset) < 0:
+        raise ValueError("a section lies before the file")
+    return _Section(offset, capacity, count_offset, dtype)

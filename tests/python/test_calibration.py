@@ -1,6 +1,7 @@
 """Marginal costs: the fit against lines that we drew, the file, the command."""
 
 import json
+import math
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
@@ -119,6 +120,26 @@ def test_a_cost_that_cannot_be_is_told_by_its_key(
     file = tmp_path / "damaged.json"
     file.write_text(json.dumps(about))
     with pytest.raises(CalibrationError, match=rf"damaged\.json .*stages\.Decode\.{key}"):
+        calibration.load(file)
+
+
+@pytest.mark.parametrize(
+    "spread",
+    [
+        [[0, 1], [1, math.nan]],
+        [[0, 1], [1, math.inf]],
+        [[0, 2], [1, 1]],
+        [[1, 1], [0, 2]],
+    ],
+)
+def test_a_spread_that_does_not_rise_is_told_by_its_stage(
+    measured: Calibration, tmp_path: Path, spread: list[list[float]]
+) -> None:
+    about = asdict(measured)
+    about["stages"]["Decode"]["spread"] = spread
+    file = tmp_path / "damaged.json"
+    file.write_text(json.dumps(about))
+    with pytest.raises(CalibrationError, match=r"damaged\.json .*stages\.Decode: .*spread must"):
         calibration.load(file)
 
 

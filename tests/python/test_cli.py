@@ -160,6 +160,7 @@ def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("{", "holds no run: run.json is not JSON: "),
+        ("[" * 100_000, "holds no run: run.json is not JSON: is nested too deeply"),
         ("[]", "has run format None, this Carillon reads 1"),
         ('{"format": 1}', "run.json is damaged: KeyError('configuration')"),
         ('{"format": 1, "configuration": {}, "run": {"x": 1}}', "run.json is damaged: TypeError("),

@@ -86,6 +86,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "a: &a [1, 1]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 20}]\n" for a, b in pairs),
             "my.yaml: is not valid YAML: it has too many keys, those that its aliases stand for",
         ),
+        (f"antennas: 0x{'f' * 5000}", "my.yaml: is not valid YAML: antennas has a whole number of"),
         ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
         ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
     ],
@@ -256,6 +257,9 @@ def test_a_file_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):
         load_cell(tmp_path / "binary.yaml")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(ConfigError, match="is a named pipe"):
+        load_cell(tmp_path / "pipe.yaml")
 
 
 def test_a_file_whose_name_is_no_text_is_read_all_the_same() -> None:

@@ -329,7 +329,20 @@ def test_costs_of_a_calibration(tmp_path: Path) -> None:
         costs.stage("Precode")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"stages": {"Ifft": {}}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"stages": {"Ifft": {}}}',
+        '{"stages": {"Ifft": {"chunk_ns": NaN}}}',
+        '{"stages": {"Ifft": {"chunk_ns": -1}}}',
+        '{"stages": {"Ifft": {"chunk_ns": 1, "grain": 0}}}',
+        '{"stages": {"Ifft": {"chunk_ns": 1}}, "sync_ns": Infinity}',
+    ],
+)
 def test_costs_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.json"
     file.write_text(text)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from carillon.telemetry import Telemetry, TelemetryError, cause_name
-from synthetic import Sections, frame_row, quiet_run
+from synthetic import DTYPES, Sections, frame_row, quiet_run
 
 
 def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -25,6 +25,17 @@ def test_a_full_section_keeps_its_newest_records_in_order(tmp_path: Path) -> Non
     assert list(telemetry.read("frames", newest=3)["frame"]) == [7, 8, 9]
 
 
+def test_a_damaged_count_is_read_as_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "t.bin"
+    quiet_run(frames=3).write(file)
+    place = 32768 + 8 * list(DTYPES).index("frames")
+    data = bytearray(file.read_bytes())
+    data[place : place + 8] = b"\xff" * 8
+    file.write_bytes(data)
+    assert len(Telemetry(file).read("frames")) == 3
+    assert len(Telemetry(file).read("frames", newest=2)) == 2
+
+
 def test_what_is_read_stays_when_the_file_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "t.bin"
     quiet_run(frames=3).write(file)
@@ -41,6 +52,8 @@ def test_what_is_read_stays_when_the_file_goes_on(tmp_path: Path) -> None:
         (lambda data: data[:8] + b"\x09" + data[9:], "has telemetry version 9"),
         (lambda data: data[:16] + b"}" + data[17:], "has a damaged header"),
         (lambda data: data[:16] + b"{}" + b" " * 65518 + data[65536:], "has a damaged header"),
+        (lambda data: data[:16] + b"[" * 65520 + data[65536:], "damaged header: is nested too"),
+        (lambda data: data.replace(b'"offset": 65536', b'"offset": -8   '), "lies before the file"),
         (lambda data: data[:70000], "is cut short: 70000 of"),
     ],
 )

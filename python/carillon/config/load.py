@@ -17,9 +17,11 @@ from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+from carillon.inputs import read_input
 
 M = TypeVar("M", bound=BaseModel)
 
+_MOST_BITS = 1023  # of a number that a float holds, and that can be printed
 _MOST_BYTES = 1 << 18
 _MOST_KEYS = 100_000
 
@@ -107,8 +109,7 @@ def load_model(model: type[M], file: FilePath) -> tuple[M, dict[Path, int]]:
 
 def _read(file: FilePath) -> str:
     try:
-        with file.open("rb") as stream:
-            data = stream.read(_MOST_BYTES + 1)
+        data = read_input(file, _MOST_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError([Problem(str(file), 0, "", f"cannot be read: {reason}")]) from error
@@ -178,6 +179,8 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
         return [_plain(value, (*path, index), lines) for index, value in enumerate(node)]
     if isinstance(node, str):
         node.encode()  # "\\ud800" is no character: a ValueError
+    if isinstance(node, int) and node.bit_length() > _MOST_BITS:
+        raise ValueError(f"{dotted(path)} has a whole number of too many digits")
     for plain in (bool, int, float, str):
         if isinstance(node, plain):
             return plain(node)

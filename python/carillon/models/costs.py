@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from carillon.errors import CarillonError
+from carillon.inputs import read_json
 from carillon.models.workload import Workload
 
 _DIVISIBLE = 1e-6  # of a chunk: so small a job that nothing is lost to whole ones
@@ -26,6 +27,12 @@ def what_is_wrong(error: Exception) -> str:
     return f"it is not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
+def _require_times(**times: float) -> None:
+    for name, time in times.items():
+        if not 0 <= time < math.inf:
+            raise ValueError(f"{name} is {time} but must be a time, 0 or more")
+
+
 @dataclass(frozen=True)
 class StageCost:
     """The marginal-cost model I + N·Δ of one opcode.
@@ -38,6 +45,11 @@ class StageCost:
     chunk_ns: float
     claim_ns: float = 0.0
     grain: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require_times(chunk_ns=self.chunk_ns, claim_ns=self.claim_ns)
+        if not 0 < self.grain < math.inf:
+            raise ValueError(f"grain is {self.grain} but must be more than 0")
 
     @property
     def free(self) -> bool:
@@ -57,6 +69,9 @@ class Costs:
     stages: Mapping[str, StageCost]
     sync_ns: float = 0.0
     contention_ns: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_times(sync_ns=self.sync_ns, contention_ns=self.contention_ns)
 
     def stage(self, op: str) -> StageCost:
         """Raises CostError for an opcode without costs."""
@@ -110,7 +125,7 @@ def read_costs(file: Path, workload: Workload) -> Costs:
     Raises CostError.
     """
     try:
-        text = json.loads(file.read_text(encoding="utf-8"))
+        text = read_json(file)
         return costs_of(text, workload, file.stem)
     except OSError as error:
         raise CostError(f"{file}: {(error.strerror or str(error)).lower()}") from error

@@ -29,6 +29,7 @@ from carillon.config.device_profile import (
 from carillon.config.errors import explain
 from carillon.config.fields import dotted
 from carillon.config.pool import DeviceType, HostCosts, Link, Links, PoolStudy
+from carillon.inputs import parse_json, read_input
 
 BASE = "roofline"  # which says how large a symbol is between our kernels
 NEAR = 0.1  # of the measured latency, that the simulated one may be off
@@ -59,15 +60,15 @@ def few(problems: list[Problem]) -> list[Problem]:
 def read(model: type[M], file: Path) -> M:
     """Reads and checks a JSON file; raises ConfigError with the file and the key at fault."""
     try:
-        data = file.read_bytes()[: _MOST_BYTES + 1]
+        data = read_input(file, _MOST_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError([Problem(str(file), 0, "", f"cannot be read: {reason}")]) from error
     if len(data) > _MOST_BYTES:
         raise ConfigError([Problem(str(file), 0, "", f"is larger than {_MOST_BYTES >> 20} MiB")])
     try:
-        tree = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        tree = parse_json(data)
+    except ValueError as error:
         raise ConfigError([Problem(str(file), 0, "", f"is not JSON: {error}")]) from error
     try:
         return model.model_validate(tree)

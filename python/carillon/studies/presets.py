@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from carillon.config import Cell
+from carillon.inputs import read_json
 from carillon.models import CostError, Costs, Workload, thesis
 from carillon.models.allocation import Goal
 from carillon.models.costs import costs_of, what_is_wrong
@@ -47,7 +47,7 @@ def read_preset(file: Path | None = None, *, coded: bool = True) -> Preset:
     """
     file = file or recorded()
     try:
-        text = json.loads(file.read_text(encoding="utf-8"))
+        text = read_json(file)
         antennas = tuple(sorted(int(number) for number in text["antennas"]))
         cells = _cells(antennas, group=16)
         costs = {}
