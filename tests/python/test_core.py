@@ -262,7 +262,7 @@ def test_wrong_arguments_are_refused(random: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.uint8])
 def test_soft_bits_of_another_dtype_are_refused_by_its_name(dtype: type) -> None:
-    soft = np.full(660, 200).astype(dtype)
+    soft: Any = np.full(660, 200).astype(dtype)
     with pytest.raises(TypeError, match=f"soft must be an array of int8, not {dtype.__name__}: "):
         core.ldpc_decode(1, 10, soft)
 
