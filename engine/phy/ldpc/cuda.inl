@@ -404,7 +404,7 @@ class Decoder {
       if (states_[b].ripe == 0) return;
       const std::uint8_t bits = decided(b, byte);
       info_of(b)[byte] = bits;
-      if (bits != 0) states_[b].any = 1;  // by whoever: all write the same
+      if (bits != 0) cta_.add(&states_[b].any, 1U);
     });
     cta_.each_thread([&](std::uint32_t thread) {
       const DecodeThread& own = threads_[thread];
