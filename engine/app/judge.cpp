@@ -7,36 +7,71 @@ namespace carillon::app {
 using telemetry::GapRecord;
 using telemetry::LateCause;
 
+namespace {
+
+// What a gap held up runs on cold caches, beside what other threads make up for.
+constexpr Tick kDelayPerGap = 2;
+// Where nine tenths of all time are used, a gap takes this many times as long to be worked off.
+constexpr Tick kRecovery = 10;
+
+}  // namespace
+
 void Judge::note(const GapRecord& gap) { gaps_[noted_++ % kRemembered] = gap; }
 
-// The longest one's number, since several threads may have stood still at once; 0: none.
-std::size_t Judge::overlapping(Tick start, Tick end) const {
-  std::size_t number = 0;
+// Several threads may have stood still at once: that time counts once.
+Judge::Gaps Judge::overlapping(Tick start, Tick end) const {
+  std::array<const GapRecord*, kRemembered> found;
+  std::size_t count = 0;
+  Gaps all;
   Tick longest = 0;
   for (std::size_t n = noted_ - std::min(noted_, kRemembered); n < noted_; ++n) {
     const GapRecord& gap = gaps_[n % kRemembered];
-    if (gap.start >= end || gap.start + gap.length <= start || gap.length <= longest) continue;
+    if (gap.start >= end || gap.start + gap.length <= start) continue;
+    found[count++] = &gap;
+    if (gap.length <= longest) continue;
     longest = gap.length;
-    number = n + 1;
+    all.number = n + 1;
   }
-  return number;
+  if (count == 0) return all;
+  std::sort(found.begin(), found.begin() + count,
+            [](const GapRecord* a, const GapRecord* b) { return a->start < b->start; });
+  all.since = all.until = found[0]->start;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tick from = std::max(found[i]->start, all.until);
+    all.until = std::max(found[i]->start + found[i]->length, from);
+    all.total += all.until - from;
+  }
+  return all;
+}
+
+Verdict Judge::by(const Gaps& gaps) const {
+  const GapRecord& gap = gaps_[(gaps.number - 1) % kRemembered];
+  return {static_cast<LateCause>(gap.cause), static_cast<std::uint32_t>(gaps.number)};
 }
 
 Verdict Judge::cause(const LateFrame& frame) {
   const Tick decided = std::min(frame.ended, frame.due);
-  if (const std::size_t number = overlapping(frame.begun, decided); number != 0) {
-    const GapRecord& gap = gaps_[(number - 1) % kRemembered];
-    inherited_ = {static_cast<LateCause>(gap.cause), static_cast<std::uint32_t>(number)};
-    inherited_since_ = gap.start;
+  // Packets seem as late as their receiver stood still.
+  const Tick by_packets = std::max<Tick>(frame.packet_delay - patience_, 0);
+  const Gaps own = overlapping(frame.begun, decided);
+  const bool by_gaps = own.number != 0 && own.total >= by_packets;
+  if (by_gaps) {
+    const Gaps before = overlapping(backlog_, own.since);
+    const bool worked_off = own.since > before.until + kRecovery * before.total;
+    backlog_ = worked_off ? own.since : std::min(backlog_, own.since);
   }
-  if (inherited_.gap != 0 && inherited_since_ < decided) return inherited_;
+  const Gaps behind = overlapping(backlog_, decided);
+  const bool explained = behind.number != 0 &&
+                         frame.ended - frame.due <= kDelayPerGap * behind.total &&
+                         frame.begun < behind.until + kRecovery * behind.total;
+  if (by_gaps && explained) return by(behind);
   if (frame.missing_packets > 0) return {LateCause::Lost};
-  if (frame.worst_packet_delay > patience_) return {LateCause::Fronthaul};
-  return {LateCause::Processing};
+  if (by_packets > 0) return {LateCause::Fronthaul};
+  return explained ? by(behind) : Verdict{LateCause::Processing};
 }
 
 void Judge::ended(bool caught_up) {
-  if (caught_up) inherited_ = {};
+  if (caught_up) backlog_ = kNone;
 }
 
 }  // namespace carillon::app

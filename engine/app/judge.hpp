@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "base/tick.hpp"
 #include "telemetry/records.hpp"
@@ -14,8 +15,8 @@ struct LateFrame {
   Tick begun = 0, ended = 0;  // absolute
   Tick due = 0;               // absolute: the last deadline that it missed
   std::uint32_t missing_packets = 0;
-  Tick worst_packet_delay = 0;  // of any symbol's last packet beyond its air end
-  bool alone = true;            // no other frame was in flight when it ended
+  Tick packet_delay = 0;  // how long beyond its air end any symbol waited for packets
+  bool alone = true;      // no other frame was in flight when it ended
 };
 
 /// Why, and by which gap.
@@ -24,15 +25,17 @@ struct Verdict {
   std::uint32_t gap = 0;  // as FrameRecord::gap
 };
 
-/// Remembers recent stalls. A late is put down to one that overlapped the frame before it was due;
-/// frames that had to queue behind such a frame inherit its cause until the backlog is over.
+/// Remembers recent gaps. A late frame is put down to what overlapped it before it was due: gaps,
+/// or packets where these kept it waiting for longer. A frame that nothing overlapped, but that had
+/// to queue behind others, inherits their gaps. Nothing is put down to gaps that are too short for
+/// how late it was.
 class Judge {
  public:
   /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
   /// blame.
   explicit Judge(Tick patience) : patience_(patience) {}
 
-  /// Every gap of the run, in order.
+  /// Every gap of the run; those of a thread in order.
   void note(const telemetry::GapRecord& gap);
   Verdict cause(const LateFrame& frame);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in
@@ -42,13 +45,20 @@ class Judge {
  private:
   static constexpr std::size_t kRemembered = 64;
 
-  std::size_t overlapping(Tick start, Tick end) const;
+  // What overlapped a span of time: the longest gap's number, and how long any thread stood still.
+  struct Gaps {
+    std::size_t number = 0;
+    Tick total = 0;
+    Tick since = 0, until = 0;  // the first one's start, the last one's end
+  };
+  Gaps overlapping(Tick start, Tick end) const;
+  Verdict by(const Gaps& gaps) const;
 
   Tick patience_;
   std::array<telemetry::GapRecord, kRemembered> gaps_{};
   std::size_t noted_ = 0;
-  Verdict inherited_;
-  Tick inherited_since_ = 0;
+  static constexpr Tick kNone = std::numeric_limits<Tick>::max();
+  Tick backlog_ = kNone;  // since when frames queue behind a gap
 };
 
 }  // namespace carillon::app

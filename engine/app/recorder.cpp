@@ -120,7 +120,10 @@ void Recorder::heard(const Heard& heard) noexcept {
 }
 
 void Recorder::push(const Pending& pending) {
-  if (waiting_ == kPending) settle(true);
+  if (waiting_ == kPending) {  // as after a long gap, of which all threads have told by now
+    for (auto& source : stalls_) collect_stalls(source);
+    settle(true);
+  }
   pending_[(first_ + waiting_++) % kPending] = pending;
 }
 
@@ -282,14 +285,37 @@ void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
     expected += frame_.format().antennas;
     if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
-    missing += packets_missing(view, s);
+    const std::uint32_t lacking = packets_missing(view, s);
+    missing += lacking;
     const Tick last = view.ingest.last_packet(view.frame, s);
     if (last != 0)
-      late.worst_packet_delay =
-          std::max(late.worst_packet_delay, last - view.air_start - symbol.end);
+      late.packet_delay = std::max(late.packet_delay, last - view.air_start - symbol.end);
+    if (lacking > 0) late.packet_delay = std::max(late.packet_delay, waited(view, s, lacking));
   }
   const std::uint32_t came = view.ingest.arrivals(view.frame).packets;
   late.missing_packets = std::min(missing, expected - std::min(expected, came));
+}
+
+// How long after its end a symbol was closed without some of its packets.
+Tick Recorder::waited(const FrameView& view, std::uint16_t symbol, std::uint32_t lacking) const {
+  const auto& receive = view.pipeline.graph().graph[view.pipeline.graph().receive[symbol]];
+  const bool early = receive.early_close != runtime::kNever &&
+                     frame_.format().antennas - lacking >= receive.quorum;
+  return (early ? receive.early_close : receive.close) - frame_.symbol(symbol).end;
+}
+
+// A block that lacks packets, of its own symbols or of pilots, failed for them; else its noise did.
+LateCause Recorder::why_failed(const FrameView& view, const frame::TransportBlock& block) const {
+  LateCause why = LateCause::None;
+  for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
+    const SymbolKind kind = frame_.symbol(s).kind;
+    const bool own =
+        kind == SymbolKind::Uplink && s >= block.first_symbol && s <= block.last_symbol;
+    if ((kind != SymbolKind::Pilot && !own) || packets_missing(view, s) == 0) continue;
+    if (!view.ingest.complete(view.frame, s)) return LateCause::Lost;
+    why = LateCause::Fronthaul;  // they came when it was closed
+  }
+  return why;
 }
 
 void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
@@ -300,7 +326,7 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
     auto& user = store_.users()[blocks[b].user];
     const bool failed = !passed(view, b);
     if (failed)
-      nack_block(view.frame, blocks[b], 0);
+      nack_block(view.frame, blocks[b], static_cast<std::uint32_t>(why_failed(view, blocks[b])));
     else if (was_late(view, blocks[b]))
       nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
     ++user.uplink_blocks;

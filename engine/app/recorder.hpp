@@ -92,6 +92,8 @@ class Recorder {
   bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
   bool passed(const FrameView& view, std::size_t transport_block) const;
   void blame_packets(const FrameView& view, bool uplink, LateFrame& late) const;
+  Tick waited(const FrameView& view, std::uint16_t symbol, std::uint32_t lacking) const;
+  telemetry::LateCause why_failed(const FrameView& view, const frame::TransportBlock& block) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
   void fail_blocks(telemetry::FrameRecord& record);
   void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);

@@ -235,7 +235,8 @@ struct NackRecord {
   std::uint32_t user = kAllUsers;  // kAllUsers: Overload
   std::uint32_t process = 0;       // HARQ process; 0 with Overload
   std::uint32_t kind = 0;          // NackKind
-  std::uint32_t cause = 0;         // LateCause, None: its CRC failed; kCauseToCome: not yet known
+  std::uint32_t cause = 0;  // LateCause, of a failed block that of its missing packets; None:
+                            // its CRC failed although all came; kCauseToCome: not yet known
   std::uint32_t padding = 0;
 
   template <typename Self, typename Visit>

@@ -37,9 +37,9 @@ TEST(Judge, BlamesProcessingWhenNothingElseIsKnown) {
 TEST(Judge, BlamesTheNetworkForWhatCameLateOrNever) {
   Court court;
   LateFrame f = frame(1);
-  f.worst_packet_delay = 100 * kMicrosecond;
+  f.packet_delay = 100 * kMicrosecond;
   EXPECT_TRUE(court.late(f) == LateCause::Processing);
-  f.worst_packet_delay += 1;
+  f.packet_delay += 1;
   EXPECT_TRUE(court.late(f) == LateCause::Fronthaul);
   f.missing_packets = 1;
   EXPECT_TRUE(court.late(f) == LateCause::Lost);
@@ -59,12 +59,54 @@ TEST(Judge, ExcusesOnlyFramesThatAStallOverlapped) {
   EXPECT_FALSE(excused(13));
 }
 
-TEST(Judge, PutsAStallBeforeLostPackets) {
+// A symbol of a frame with lost packets waits for them until it is closed.
+TEST(Judge, ChoosesBetweenAGapAndPacketsByWhatTheyCost) {
+  const auto cause = [](Tick gap, Tick waited, std::uint32_t missing) {
+    Court court;
+    court.judge.note({ms(1), gap, 0, kStall});
+    LateFrame f = frame(1);
+    f.missing_packets = missing;
+    f.packet_delay = waited;
+    return court.late(f);
+  };
+  EXPECT_TRUE(cause(400 * kMicrosecond, ms(1), 1) == LateCause::Lost);
+  EXPECT_TRUE(cause(400 * kMicrosecond, ms(1), 0) == LateCause::Fronthaul);
+  EXPECT_TRUE(cause(ms(1), ms(1), 5) == LateCause::MachineStall);  // it threw packets away
+  EXPECT_TRUE(cause(ms(2), ms(1), 0) == LateCause::MachineStall);
+  EXPECT_TRUE(cause(ms(1), ms(1) + 50 * kMicrosecond, 0) == LateCause::MachineStall);
+}
+
+TEST(Judge, PutsNothingDownToAGapThatIsTooShortForIt) {
+  const auto cause = [](Tick behind) {
+    Court court;
+    court.judge.note({ms(1), ms(1), 0, kStall});
+    LateFrame f = frame(1);
+    f.ended = f.due + behind;
+    return court.late(f);
+  };
+  EXPECT_TRUE(cause(ms(2)) == LateCause::MachineStall);
+  EXPECT_TRUE(cause(ms(2) + 1) == LateCause::Processing);
+}
+
+TEST(Judge, CountsTimeOnceWhenSeveralThreadsStandStillAtOnce) {
   Court court;
-  court.judge.note({ms(1), ms(1), 0, kStall});
+  for (std::uint64_t thread = 0; thread < 4; ++thread)
+    court.judge.note({ms(2) - static_cast<Tick>(thread), ms(1), thread, kStall});
   LateFrame f = frame(1);
-  f.missing_packets = 5;
-  EXPECT_TRUE(court.late(f) == LateCause::MachineStall);
+  f.ended = f.due + ms(3);  // four of 1 ms would explain it
+  EXPECT_TRUE(court.late(f) == LateCause::Processing);
+}
+
+TEST(Judge, InheritsNoLongerThanABacklogLasts) {
+  const auto cause = [](Tick air_start) {
+    Court court;
+    court.judge.note({ms(1), 400 * kMicrosecond, 0, kStall});
+    court.late(frame(1));
+    return court.late({air_start, air_start + ms(2), air_start + ms(2), 0, 0, false});
+  };
+  EXPECT_TRUE(cause(ms(5)) == LateCause::MachineStall);
+  EXPECT_TRUE(cause(ms(6)) == LateCause::Processing);  // ten times 0.4 ms after it
+  EXPECT_TRUE(cause(ms(827)) == LateCause::Processing);
 }
 
 TEST(Judge, TakesTheLongestOfSeveralStalls) {
@@ -82,7 +124,8 @@ TEST(Judge, LetsTheBacklogInheritUntilItIsOver) {
   EXPECT_TRUE(court.late(frame(5)) == LateCause::OperatingSystem);
   LateFrame lossy = frame(6);
   lossy.missing_packets = 2;
-  EXPECT_TRUE(court.late(lossy) == LateCause::OperatingSystem);
+  EXPECT_TRUE(court.late(lossy) == LateCause::Lost);  // its own evidence comes first
+  EXPECT_TRUE(court.late(frame(6)) == LateCause::OperatingSystem);
   court.judge.ended(true);  // a frame in time, or nothing in flight
   EXPECT_TRUE(court.late(frame(7)) == LateCause::Processing);
 }

@@ -291,7 +291,22 @@ TEST(Recorder, LostPacketsFailBlocksWithoutMakingTheFrameLate) {
   EXPECT_EQ(c.frames_completed, 2U);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(cell.store.nacks()[i].frame, 1U);
-    EXPECT_EQ(cell.store.nacks()[i].cause, 0U);  // its CRC failed
+    EXPECT_EQ(cell.store.nacks()[i].cause, static_cast<std::uint32_t>(LateCause::Lost));
+  }
+}
+
+TEST(Recorder, NamesMissingPacketsAsTheCauseOfTheBlocksThatLackThem) {
+  Cell cell(-30);  // so that every block fails
+  cell.run(0, [](std::uint32_t symbol, std::uint32_t) { return symbol >= 4; });  // the second slot
+  cell.run(1, [](std::uint32_t symbol, std::uint32_t antenna) { return symbol + antenna == 0; });
+  cell.recorder.close();
+  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  ASSERT_EQ(cell.store.nacks().count(), 2 * blocks.size());
+  for (std::size_t i = 0; i < cell.store.nacks().count(); ++i) {
+    const bool noise = i < blocks.size() && blocks[i].last_symbol < 4;
+    EXPECT_EQ(cell.store.nacks()[i].cause,
+              static_cast<std::uint32_t>(noise ? LateCause::None : LateCause::Lost))
+        << "nack " << i;
   }
 }
 
