@@ -256,6 +256,7 @@ void Baseband::announce(Tick instant) noexcept {
     return;
   const std::uint64_t first = ingest_.first();
   next = std::max(next, first);
+  if (!sent_by_radio(next)) return;
   const Tick air_start = ingest_.clock().air_start(next);
   if (ingest_.first() != first) return;
   if (air_start - head_start_ <= instant) {
@@ -264,10 +265,23 @@ void Baseband::announce(Tick instant) noexcept {
   }
 }
 
+bool Baseband::sent_by_radio(std::uint64_t frame) const noexcept {
+  const std::uint64_t end = radio_ends_.load(std::memory_order_acquire);
+  return end == kNone ||
+         static_cast<std::int32_t>(static_cast<std::uint32_t>(end) - ingest_.wire_frame(frame)) > 0;
+}
+
 Tick Baseband::next_opening() const noexcept {
-  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  std::uint64_t next = next_.load(std::memory_order_acquire);
   if (next == kNone || !ingest_.clock().locked()) return runtime::kNever;
-  return ingest_.clock().air_start(std::max(next, ingest_.first())) - head_start_;
+  next = std::max(next, ingest_.first());
+  if (!sent_by_radio(next)) return runtime::kNever;
+  return ingest_.clock().air_start(next) - head_start_;
+}
+
+std::uint32_t Baseband::next_wire_frame() const noexcept {
+  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  return next == kNone ? 0 : ingest_.wire_frame(next);
 }
 
 bool Baseband::conduct() noexcept {

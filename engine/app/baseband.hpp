@@ -35,6 +35,13 @@ class Baseband final : public fronthaul::SymbolSink {
   /// When the next frame has to be announced; kNever when that is not known.
   Tick next_opening() const noexcept;
 
+  /// The radio sends no frame from this one on, by its number: the clock announces none. Any
+  /// thread.
+  void announce_until(std::uint64_t frame) noexcept {
+    radio_ends_.store(frame, std::memory_order_release);
+  }
+  /// The first frame that is neither open nor refused, by the radio's number; 0 before the first.
+  std::uint32_t next_wire_frame() const noexcept;
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
   bool drained() const noexcept;
@@ -59,6 +66,9 @@ class Baseband final : public fronthaul::SymbolSink {
   bool open(std::uint64_t frame, Tick air_start) override;
   void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
               const std::int16_t* samples, Tick when) override;
+  void reported(std::uint64_t frame, std::uint32_t replaced) override {
+    recorder_.reported(frame, replaced);
+  }
 
  private:
   static constexpr std::uint64_t kNone = ~0ULL;
@@ -82,6 +92,7 @@ class Baseband final : public fronthaul::SymbolSink {
   void refuse(std::uint64_t first, std::uint64_t count, Tick air_start, bool heard) noexcept;
   std::uint64_t stood_through(Tick air_start) const noexcept;
   void announce(Tick now) noexcept;
+  bool sent_by_radio(std::uint64_t frame) const noexcept;
   void handle(const runtime::FrameEvent& event) noexcept;
   void send(const runtime::FrameEvent& event) noexcept;
   void finish(const runtime::FrameEvent& event) noexcept;
@@ -128,6 +139,7 @@ class Baseband final : public fronthaul::SymbolSink {
   std::vector<Returned> returns_;  // [slot]; none without an accelerator
   std::atomic<std::uint64_t> away_{0}, handed_back_{0}, out_of_reach_{0};
   std::atomic<bool> closing_{false};
+  std::atomic<std::uint64_t> radio_ends_{kNone};  // before this frame, by its own number
   std::atomic<std::uint64_t> ended_{0};
 };
 

@@ -86,6 +86,10 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
 void Cell::join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator) {
   baseband_ =
       std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_, accelerator);
+  if (radio_ != nullptr)
+    recorder_.watch([this](std::uint64_t frame) {
+      return radio_->skipped(baseband_->ingest().wire_frame(frame));
+    });
 }
 
 void Cell::prepare(const std::atomic<bool>& stop,
@@ -107,6 +111,22 @@ std::uint64_t Cell::frames_due() const {
   return run.frames == 0 || in_time == 0 ? run.frames + in_time : std::min(run.frames, in_time);
 }
 
+void Cell::start(Tick air_start) {
+  const std::uint64_t frames = frames_due();
+  radio_->start(air_start, frames);
+  if (baseband_ != nullptr && frames != 0) baseband_->announce_until(frames);
+}
+
+// The frame that the baseband unit has begun ahead of its time is sent too.
+void Cell::end_together() {
+  const std::uint64_t due = frames_due();
+  std::uint64_t frames = baseband_ == nullptr ? 0 : baseband_->next_wire_frame();
+  if (frames != 0) ++frames;  // it may begin one more meanwhile
+  if (due != 0) frames = std::min(frames, due);
+  if (frames != 0) baseband_->announce_until(frames);
+  radio_->stop(frames);
+}
+
 bool Cell::over() const {
   if (radio_ != nullptr) return radio_->finished();
   return plan_.run.frames != 0 && baseband_->frames_ended() >= plan_.run.frames;
@@ -123,7 +143,7 @@ void Cell::report() {
     const auto from = baseband_->ingest().counters();
     auto& to = store_.counters();
     using fronthaul::Reject;
-    to.packets_received = from.received;
+    to.packets_received = from.received - from.reports;
     to.packets_sent = baseband_->sender().sent();
     to.frames_sent_away = baseband_->frames_sent_away();
     to.frames_handed_back = baseband_->frames_handed_back();

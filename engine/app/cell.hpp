@@ -42,7 +42,9 @@ class Cell {
 
   /// Makes the radio's frames, which takes a while; `say` tells how far it is.
   void prepare(const std::atomic<bool>& stop, const std::function<void(const std::string&)>& say);
-  void start(Tick air_start) { radio_->start(air_start, frames_due()); }
+  void start(Tick air_start);
+  /// The radio ends after the frame that is on air; no other is begun.
+  void end_together();
   /// All frames of the plan were sent, or at a baseband unit alone have ended.
   bool over() const;
   /// As long as its frames in flight can take to end.

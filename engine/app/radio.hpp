@@ -28,7 +28,8 @@ class Radio {
   }
 
   void start(Tick air_start, std::uint64_t frames) { unit_.start(air_start, frames); }
-  void stop() noexcept { unit_.stop(); }
+  /// As of emulator::RadioUnit.
+  void stop(std::uint64_t least) noexcept { unit_.stop(least); }
   /// Everything was sent, and all that went on air is decoded or given up. Any thread.
   bool finished() const noexcept;
 
@@ -37,6 +38,8 @@ class Radio {
   Tick next_event() const noexcept { return unit_.next_event(); }
   bool users_step() noexcept;
 
+  /// As of emulator::RadioUnit.
+  bool skipped(std::uint64_t frame) const noexcept { return unit_.skipped(frame); }
   /// Copies the unit's counters into the store's. One thread.
   void report() noexcept;
 

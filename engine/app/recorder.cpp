@@ -49,7 +49,10 @@ Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
       due_(frame.last_deadline(true)),
       downlink_due_(frame.last_deadline(false)),
       judge_(kPatience),
-      pending_(kPending) {}
+      pending_(kPending),
+      costs_(kPending) {
+  for (std::uint32_t n = 0; n < kPending; ++n) costs_[n].frame = n;
+}
 
 void Recorder::watch(const runtime::Runtime& runtime, std::uint16_t cell,
                      std::span<const std::uint32_t> worker_threads, std::span<Loop* const> loops) {
@@ -68,11 +71,13 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (event.kind != Kind::Refused) record = measure(view);
   record.frame = view.frame;
   record.air_start = view.air_start;
+  record.ended = event.at - view.air_start;
   if (dropped)
     record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
   const bool uplink = dropped || pending.silent || missed_deadline(view);
   pending.is_late = uplink || view.downlink.late_symbols > 0;
+  pending.sent_all = !pending.is_late && view.downlink.symbols > 0;
   // It may have been worked on before it was on air.
   pending.late.begun = std::min(view.air_start, view.board.frame(view.slot).admitted);
   pending.late.ended = event.at;
@@ -109,6 +114,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   pending.nacks = store_.nacks().count();
   // What it had to wait for began before it.
   pending.late = {air_start - frame_.duration(), now(), air_start + due_, 0, 0, false};
+  pending.record.ended = pending.late.ended - air_start;
   if (heard) fail_blocks(pending.record);
   push(pending);
 }
@@ -131,7 +137,9 @@ void Recorder::settle(bool closing) {
   while (waiting_ > 0) {
     Pending& pending = pending_[first_];
     if (!closing && !can_settle(pending)) return;
-    if (is_ghost(pending, closing))
+    const bool ghost = is_ghost(pending, closing);
+    settle_cost(cost_of(pending.record.frame), ghost);
+    if (ghost)
       ghosts_.fetch_add(1, std::memory_order_relaxed);
     else
       commit(pending);
@@ -141,6 +149,7 @@ void Recorder::settle(bool closing) {
 }
 
 bool Recorder::can_settle(const Pending& pending) const {
+  if (may_be_reported(pending)) return false;
   if (!pending.is_late) return true;
   if (is_ghost(pending, false)) return true;
   if (pending.silent && pending.record.frame > heard_.newest) return false;
@@ -148,10 +157,34 @@ bool Recorder::can_settle(const Pending& pending) const {
                      [&](const Loop* loop) { return loop->last_seen() >= pending.late.ended; });
 }
 
+// Whether the radio unit may still say what of this frame went on air. One that says nothing of any
+// frame is not waited for.
+bool Recorder::may_be_reported(const Pending& pending) const {
+  const std::uint64_t frame = pending.record.frame;
+  if (!pending.sent_all || on_air_.substituted(frame)) return false;
+  return heard_.newest < frame + (on_air_.any() ? fronthaul::kReportedFrames : 2);
+}
+
+// A frame that left in time, and yet was too late for the air.
+void Recorder::hear_what_went_on_air(Pending& pending) {
+  if (!pending.sent_all) return;
+  auto& counters = store_.counters();
+  const auto substituted = on_air_.substituted(pending.record.frame);
+  counters.frames_unreported += !substituted;
+  if (!substituted.value_or(false)) return;
+  ++counters.frames_substituted;
+  pending.record.substituted = 1;
+  pending.is_late = true;
+  pending.late.due = pending.record.air_start + downlink_due_;
+  pending.late.ended = std::min(pending.late.ended, pending.late.due);
+  pending.late.packet_delay = std::max(pending.late.packet_delay, kPatience + 1);
+}
+
 // While the run lasts a silent frame may still turn out to have been sent.
 bool Recorder::is_ghost(const Pending& pending, bool closing) const {
   const std::uint64_t frame = pending.record.frame;
   if (!pending.silent) return false;
+  if (skipped_ && frame < heard_.newest && skipped_(frame)) return true;
   return (frame > fell_silent_ && frame < heard_.first) || (closing && frame > heard_.newest);
 }
 
@@ -162,6 +195,7 @@ void Recorder::commit(Pending& pending) {
     pending.nacks = store_.nacks().count();
     fail_blocks(record);
   }
+  hear_what_went_on_air(pending);
   LateCause cause = LateCause::None;
   if (pending.is_late) {
     const Verdict verdict = judge_.cause(pending.late);
@@ -173,7 +207,6 @@ void Recorder::commit(Pending& pending) {
   explain_nacks(pending, cause);
   judge_.ended(pending.late.alone || !pending.is_late);
   record.completed = pending.is_late ? 0 : 1;
-  record.ended = pending.late.ended - record.air_start;
   ++counters.frames_seen;
   counters.frames_completed += record.completed;
   counters.frames_nacked += record.nack != 0;
@@ -401,6 +434,7 @@ void Recorder::collect() {
 void Recorder::close() {
   collect();
   settle(true);
+  for (Cost& cost : costs_) settle_cost(cost, cost.ghost);
 }
 
 void Recorder::collect_tasks(Source& source) {
@@ -409,14 +443,48 @@ void Recorder::collect_tasks(Source& source) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto& e = events[i];
       if (e.kind != telemetry::TraceKind::Task || e.cell != cell_) continue;
-      auto& stage = store_.stages()[e.code];
-      ++stage.tasks;
-      stage.chunks += e.count;
-      stage.busy += e.duration;
+      charge(e);
       store_.tasks().append({e.start, e.end(), e.frame, e.code, e.step,
                              telemetry::saturate<std::uint16_t>(e.first), e.count, source.thread});
     }
   }
+}
+
+// Each frame's account has its place for as long as the frame may wait to be settled.
+Recorder::Cost& Recorder::cost_of(std::uint64_t frame) {
+  Cost& cost = costs_[frame % kPending];
+  const auto number = static_cast<std::uint32_t>(frame);
+  if (cost.frame != number) {
+    settle_cost(cost, false);
+    cost = {.frame = number};
+  }
+  return cost;
+}
+
+void Recorder::charge(const telemetry::TraceEvent& task) {
+  Cost& cost = cost_of(task.frame);
+  telemetry::StageRecord& stage = cost.stages[task.code];
+  ++stage.tasks;
+  stage.chunks += task.count;
+  stage.busy += task.duration;
+  if (cost.settled) settle_cost(cost, cost.ghost);  // of a frame that ended meanwhile
+}
+
+void Recorder::settle_cost(Cost& cost, bool ghost) {
+  for (std::size_t op = 0; op < frame::kOps; ++op) {
+    const telemetry::StageRecord& from = cost.stages[op];
+    if (ghost) {
+      store_.counters().ghost_busy += from.busy;
+      continue;
+    }
+    telemetry::StageRecord& to = store_.stages()[op];
+    to.tasks += from.tasks;
+    to.chunks += from.chunks;
+    to.busy += from.busy;
+  }
+  cost.stages = {};
+  cost.settled = true;
+  cost.ghost = ghost;
 }
 
 void Recorder::collect_stalls(Source& source) {

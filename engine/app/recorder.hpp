@@ -2,14 +2,19 @@
 // for the trace. Used by the conductor alone while the run lasts.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "app/judge.hpp"
 #include "app/loop.hpp"
+#include "app/on_air.hpp"
 #include "emulator/sent_bits.hpp"
+#include "frame/opcodes.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/ingest.hpp"
 #include "runtime/runtime.hpp"
@@ -52,12 +57,20 @@ class Recorder {
   void watch(const runtime::Runtime& runtime, std::uint16_t cell,
              std::span<const std::uint32_t> worker_threads, std::span<Loop* const> loops);
 
+  /// Of the radio in this process, before the run: whether it skipped a frame, by its own number.
+  using Skipped = std::function<bool(std::uint64_t frame)>;
+  void watch(Skipped skipped) { skipped_ = std::move(skipped); }
+
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began; `heard`: something of it came.
   void refused(std::uint64_t frame, Tick air_start, bool heard = true);
   /// Whenever it may have changed. Frames of which nothing came count only when the radio goes on
   /// after them: others were announced by the clock after it had stopped or before it restarted.
   void heard(const Heard& heard) noexcept;
+  /// What the radio unit put on air up to this frame (fronthaul::kReportSymbol). Any thread.
+  void reported(std::uint64_t frame, std::uint32_t replaced) noexcept {
+    on_air_.reported(frame, replaced);
+  }
   /// Takes over what the threads have traced since the last time, and settles what can be settled.
   void collect();
   /// After the threads have ended: settles all frames.
@@ -78,13 +91,23 @@ class Recorder {
     telemetry::FrameRecord record;
     LateFrame late;
     bool is_late = false, silent = false;
+    bool sent_all = false;    // its downlink left in time, as far as is known here
     std::uint64_t nacks = 0;  // its first NackRecord
   };
   static constexpr std::size_t kPending = 4096;
 
+  // What a frame's tasks took, until it is known whether it is of the run.
+  struct Cost {
+    std::uint32_t frame = 0;
+    bool settled = false, ghost = false;
+    std::array<telemetry::StageRecord, frame::kOps> stages{};
+  };
+
   void push(const Pending& pending);
   void settle(bool closing);
   bool can_settle(const Pending& pending) const;
+  bool may_be_reported(const Pending& pending) const;
+  void hear_what_went_on_air(Pending& pending);
   bool is_ghost(const Pending& pending, bool closing) const;
   void commit(Pending& pending);
   telemetry::FrameRecord measure(const FrameView& view) const;
@@ -103,17 +126,23 @@ class Recorder {
   void trace_packets(const FrameView& view);
   void keep_tasks_of(std::uint64_t frame, Tick begun);
   void collect_tasks(Source& source);
+  Cost& cost_of(std::uint64_t frame);
+  void charge(const telemetry::TraceEvent& task);
+  void settle_cost(Cost& cost, bool ghost);
   void collect_stalls(Source& source);
 
   telemetry::Store& store_;
   const frame::Frame& frame_;
   const Tick due_, downlink_due_;  // a frame's last deadlines, from its start
   Judge judge_;
+  OnAir on_air_;
+  Skipped skipped_;
   std::uint16_t cell_ = 0;
   std::vector<Source> tasks_, stalls_;
   std::vector<Loop*> loops_;
   std::vector<Pending> pending_;  // a ring, oldest at first_
   std::size_t first_ = 0, waiting_ = 0;
+  std::vector<Cost> costs_;  // [frame mod kPending]
   Heard heard_;
   std::uint64_t fell_silent_ = 0;  // the last frame heard before the radio restarted
   std::atomic<std::uint64_t> ghosts_{0};

@@ -398,7 +398,7 @@ void Station::drain() {
       while (!done(*cell) && now() < patience) sleep_until(now() + kMillisecond);
   };
   if (has_radio(first_)) {
-    for (auto& cell : cells_) cell->radio()->stop();
+    for (auto& cell : cells_) cell->end_together();
     wait_for([](Cell& cell) { return cell.radio()->finished(); });
   }
   if (!has_baseband(first_)) return;

@@ -30,6 +30,11 @@ std::uint32_t FaultyTransport::below(std::uint32_t bound) {
 std::size_t FaultyTransport::send(std::span<Outgoing> packets) noexcept {
   for (std::size_t i = 0; i < packets.size(); ++i) {
     Outgoing& packet = packets[i];
+    if (packet.ids.symbol == fronthaul::kReportSymbol) {  // carries no samples
+      if (!forward(packet)) return i;
+      ++counters_.reports;
+      continue;
+    }
     const bool lose = chance(faults_.loss);
     const bool repeat = !lose && chance(faults_.duplicate);
     const bool delay = !lose && chance(faults_.reorder);

@@ -24,6 +24,7 @@ struct FaultCounters {
   std::uint64_t packets = 0;  // that were to be sent
   std::uint64_t lost = 0, duplicated = 0, reordered = 0;
   std::array<std::uint64_t, fronthaul::kRejects> forged{};  // by what is wrong with them
+  std::uint64_t reports = 0;  // of what went on air, which pass unharmed; not in `packets`
 };
 
 /// Wraps the radio's end. One sending thread.

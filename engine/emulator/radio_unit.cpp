@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace carillon::emulator {
 
@@ -97,14 +98,14 @@ void RadioUnit::start(Tick air_start, std::uint64_t frames) noexcept {
   air_start_ = air_start;
   frames_ = frames;
   uplink_ = downlink_ = {};
+  to_report_ = 0;
 }
 
 bool RadioUnit::step(Tick instant) noexcept {
   if (finished()) return false;
-  if (stopping_.load(std::memory_order_acquire)) {
-    const std::uint64_t last = std::max(uplink_.frame, downlink_.frame) + 1;
+  if (const std::uint64_t least = stopping_.exchange(0, std::memory_order_acquire); least != 0) {
+    const std::uint64_t last = std::max({uplink_.frame + 1, downlink_.frame + 1, least});
     frames_ = frames_ == 0 ? last : std::min(frames_, last);
-    stopping_.store(false, std::memory_order_relaxed);
   }
   reclaim();
   bool worked = collect();
@@ -140,11 +141,7 @@ Tick RadioUnit::downlink_due() const noexcept {
 bool RadioUnit::send_due(Tick instant) noexcept {
   if (uplink_.index == 0 && uplink_.antenna == 0) {
     skip_what_was_missed(instant);
-    const Tick error = instant - uplink_due();
-    if (error < 0 || ended(uplink_)) return true;
-    add(counters_.pacing_error_sum, error);
-    add(counters_.pacing_error_square, static_cast<std::uint64_t>(error * error));
-    add(counters_.pacing_frames);
+    if (uplink_due() > instant || ended(uplink_)) return true;
   }
   const std::uint32_t s = layout_.symbols(Carries::Uplink)[uplink_.index];
   const auto replay_frame = static_cast<std::uint32_t>(uplink_.frame % options_.replay);
@@ -163,6 +160,7 @@ bool RadioUnit::send_due(Tick instant) noexcept {
   }
   const auto sent = static_cast<std::uint32_t>(transport_.send({batch.data(), count}));
   add(counters_.packets_sent, std::uint64_t{sent});
+  if (uplink_.index == 0 && uplink_.antenna == 0 && sent > 0) note_pace(instant - uplink_due());
   const auto& symbol = layout_.symbols()[s];
   const bool give_up = sent < count && instant - uplink_due() > symbol.end - symbol.start;
   if (give_up) add(counters_.packets_unsent, std::uint64_t{left - sent});
@@ -170,15 +168,51 @@ bool RadioUnit::send_due(Tick instant) noexcept {
   return sent > 0 || give_up;
 }
 
+// Of a frame's first packets.
+void RadioUnit::note_pace(Tick error) noexcept {
+  add(counters_.pacing_error_sum, error);
+  add(counters_.pacing_error_square, static_cast<std::uint64_t>(error * error));
+  add(counters_.pacing_frames);
+}
+
 // A radio does not stand still; this machine may. Frames that are over are not sent any more, so
 // that the baseband unit does not get them all at once.
 void RadioUnit::skip_what_was_missed(Tick instant) noexcept {
   const Tick late = instant - uplink_due();
-  if (late < 2 * layout_.duration()) return;
+  const bool partly_on_air = downlink_.frame == uplink_.frame && downlink_.index > 0;
+  if (late < 2 * layout_.duration() || partly_on_air || downlink_.frame > uplink_.frame) return;
   auto missed = static_cast<std::uint64_t>(late / layout_.duration());
   if (frames_ != 0) missed = std::min(missed, frames_ - uplink_.frame);
-  uplink_.frame += missed;
-  add(counters_.frames_skipped, missed);
+  skip(missed);
+}
+
+// Each frame is sent, and has its downlink on air, or neither. Downlink symbols that are still due
+// of frames before these come first.
+void RadioUnit::skip(std::uint64_t frames) noexcept {
+  const bool downlink = !layout_.symbols(Carries::Downlink).empty();
+  while (downlink && downlink_.frame < uplink_.frame) put_on_air();
+  Skipped& range = skipped_[skips_.load(std::memory_order_relaxed) % kSkipped];
+  range.first.store(uplink_.frame, std::memory_order_relaxed);
+  range.end.store(uplink_.frame + frames, std::memory_order_relaxed);
+  skips_.fetch_add(1, std::memory_order_release);
+  uplink_.frame += frames;
+  add(counters_.frames_skipped, frames);
+  if (!downlink) return;
+  for (auto& index : open_) {  // what came of them
+    if (index == kNone || downlink_frames_[index].frame_ >= uplink_.frame) continue;
+    empty(downlink_frames_[index]);
+    free_.push_back(std::exchange(index, kNone));
+  }
+  downlink_.frame = uplink_.frame;
+}
+
+bool RadioUnit::skipped(std::uint64_t frame) const noexcept {
+  const std::size_t count = std::min(skips_.load(std::memory_order_acquire), kSkipped);
+  return std::any_of(skipped_.begin(), skipped_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const Skipped& range) {
+                       return frame >= range.first.load(std::memory_order_relaxed) &&
+                              frame < range.end.load(std::memory_order_relaxed);
+                     });
 }
 
 void RadioUnit::pass_antennas(std::uint32_t count) noexcept {
@@ -268,9 +302,24 @@ void RadioUnit::put_on_air() noexcept {
     add(counters_.downlink_symbols_substituted);
   }
   if (++downlink_.index < layout_.symbols(Carries::Downlink).size()) return;
+  report_on(frame);
   hand_on(downlink_.frame);
   downlink_.index = 0;
   ++downlink_.frame;
+}
+
+// A report that the link does not take is made up for by those of later frames.
+void RadioUnit::report_on(const DownlinkFrame& frame) noexcept {
+  const std::uint64_t frames = frame.frame_ + 1 - std::exchange(to_report_, frame.frame_ + 1);
+  replaced_ = frames < 32 ? replaced_ << frames : 0;
+  replaced_ |= frame.substituted_symbols_ > 0 ? 1U : 0U;
+  Outgoing report{{static_cast<std::uint32_t>(frame.frame_), fronthaul::kReportSymbol,
+                   layout_.cell(), replaced_},
+                  fronthaul::kHeaderBytes,
+                  transport_.acquire()};
+  if (report.buffer == kNoBuffer) return;
+  transport_.send({&report, 1});
+  transport_.abandon({&report.buffer, 1});
 }
 
 void RadioUnit::hand_on(std::uint64_t frame) noexcept {

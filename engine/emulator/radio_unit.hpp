@@ -3,6 +3,8 @@
 // it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -44,7 +46,7 @@ class DownlinkFrame {
 
 struct RadioCounters {
   std::uint64_t frames_sent = 0;     // uplink gone through
-  std::uint64_t frames_skipped = 0;  // the machine stood still through them
+  std::uint64_t frames_skipped = 0;  // neither sent nor on air: this thread did not run
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_unsent = 0;         // the link would not take them for a symbol's time
   std::uint64_t downlink_packets = 0;       // good and in time
@@ -82,8 +84,10 @@ class RadioUnit {
 
   /// Frame 0 is on air from `air_start` on. `frames` 0: until stop().
   void start(Tick air_start, std::uint64_t frames = 0) noexcept;
-  /// Any thread: ends after the frame that is on air.
-  void stop() noexcept { stopping_.store(true, std::memory_order_release); }
+  /// Any thread: ends after the frame that is on air, and not before `least` frames in all.
+  void stop(std::uint64_t least = 0) noexcept {
+    stopping_.store(std::max<std::uint64_t>(least, 1), std::memory_order_release);
+  }
   /// Everything was sent and the last downlink frame handed on.
   bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
@@ -94,6 +98,9 @@ class RadioUnit {
   Tick air_start(std::uint64_t frame) const noexcept {
     return air_start_ + static_cast<Tick>(frame) * layout_.duration();
   }
+
+  /// Whether a frame was skipped, if that was among the last times. Any thread.
+  bool skipped(std::uint64_t frame) const noexcept;
 
   /// Users' side, any thread: the oldest frame that waits, or null; give it back when decoded.
   const DownlinkFrame* take() noexcept;
@@ -120,13 +127,16 @@ class RadioUnit {
   Tick uplink_due() const noexcept;
   Tick downlink_due() const noexcept;
   bool send_due(Tick instant) noexcept;
+  void note_pace(Tick error) noexcept;
   void skip_what_was_missed(Tick instant) noexcept;
+  void skip(std::uint64_t frames) noexcept;
   void pass_antennas(std::uint32_t count) noexcept;
   bool collect() noexcept;
   bool accept(const fronthaul::Received& packet) noexcept;
   DownlinkFrame& collecting(std::uint64_t frame) noexcept;
   void put_on_air() noexcept;
   void hand_on(std::uint64_t frame) noexcept;
+  void report_on(const DownlinkFrame& frame) noexcept;
   void reclaim() noexcept;
   void empty(DownlinkFrame& frame) noexcept;
   void recycle(std::span<DownlinkFrame::Place> places) noexcept;
@@ -138,6 +148,16 @@ class RadioUnit {
   AlignedArray<std::int16_t> contingency_;  // [D ordinal][antenna][contingency_stride_]
   std::size_t contingency_stride_ = 0;
 
+  std::uint32_t replaced_ = 0;   // bit i: something of frame - i was substituted
+  std::uint64_t to_report_ = 0;  // the frame after these
+
+  struct Skipped {
+    std::atomic<std::uint64_t> first{0}, end{0};
+  };
+  static constexpr std::size_t kSkipped = 64;
+  std::array<Skipped, kSkipped> skipped_;
+  std::atomic<std::size_t> skips_{0};
+
   std::vector<DownlinkFrame> downlink_frames_;  // collecting + queue
   std::vector<std::uint32_t> free_;             // indices into downlink_frames_; all empty
   std::vector<std::uint32_t> open_;             // [frame mod collecting]: index or kNone
@@ -148,7 +168,8 @@ class RadioUnit {
   Tick air_start_ = 0;
   std::uint64_t frames_ = 0;
   Cursor uplink_, downlink_;
-  std::atomic<bool> stopping_{false}, finished_{false};
+  std::atomic<std::uint64_t> stopping_{0};  // 0: no; else after so many frames or more
+  std::atomic<bool> finished_{false};
   mutable RadioCounters counters_;  // through atomic_ref
 };
 

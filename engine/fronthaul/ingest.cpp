@@ -135,6 +135,11 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
     increment(receiver.rejected[static_cast<std::size_t>(why)]);
     return false;
   };
+  if (ids.symbol == kReportSymbol) {
+    if (const auto why = take_report(packet); why != Reject::None) return reject(why);
+    increment(receiver.reports);
+    return false;
+  }
   if (const auto why = check(ids, packet.bytes, layout_, Carries::Uplink); why != Reject::None)
     return reject(why);
   Sighting sighting;
@@ -179,6 +184,23 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
   return true;
 }
 
+Reject UplinkIngest::take_report(const Received& packet) noexcept {
+  if (packet.bytes != kHeaderBytes) return Reject::Length;
+  if (packet.ids.cell != layout_.cell()) return Reject::Cell;
+  const auto known = static_cast<std::int64_t>(std::max(newest(), first()));
+  const std::int64_t number = number_of(packet.ids.frame, known);
+  if (number > known + 1 + ahead_) return Reject::Early;
+  if (number < 0 || number + kReportedFrames <= known) return Reject::Old;
+  sink_.reported(static_cast<std::uint64_t>(number), packet.ids.antenna);
+  return Reject::None;
+}
+
+// As we count, of all numbers that it may mean the one next to `known`.
+std::int64_t UplinkIngest::number_of(std::uint32_t wire_frame, std::int64_t known) const noexcept {
+  const std::uint32_t ours = wire_frame + offset_.load(std::memory_order_acquire);
+  return known + static_cast<std::int32_t>(ours - static_cast<std::uint32_t>(known));
+}
+
 // Whether a frame that is held has other samples there. What a card wrote elsewhere is not read.
 bool UplinkIngest::differs(const Received& packet, std::size_t index) const noexcept {
   const std::int16_t* const first = samples_[index].load(std::memory_order_acquire);
@@ -215,7 +237,8 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   const bool early = number > present + ahead_ && number > known &&
                      !(number == known + 1 && passed(static_cast<std::uint64_t>(known)));
   const bool old = number < 0 || number + ring_ <= std::max(present, known);
-  sighting = {ids.frame, offset, floor, std::max(present, known), number, number + 1 < present};
+  sighting = {ids.frame, offset, floor, std::max(present, known), number, number + 1 < present,
+              early};
   if (early || old) {
     doubt(receiver, sighting, end, when);
     return early ? Reject::Early : Reject::Old;
@@ -241,12 +264,12 @@ bool UplinkIngest::passed(std::uint64_t frame) const noexcept {
 
 // True when mostly frames around this one, and none that is possible by the numbering we have, came
 // for so long that the radio must have begun anew. What waited for us during a pause of ours tells
-// nothing.
+// nothing, unless it should not have come yet: then the clock was set by packets that were delayed.
 bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick when) noexcept {
-  constexpr Tick kFrames = 8;
+  const Tick frames = sighting.early ? 2 : 8;
   constexpr std::uint32_t kNear = 32;  // frames: a busy machine may miss some
   Strange& streak = receiver.strange;
-  if (!receiver.current) return false;
+  if (!receiver.current && !sighting.early) return false;
   if (streak.count == 0 || streak.offset != sighting.offset) {
     streak = {sighting.wire_frame, sighting.offset, 1, when};
     return false;
@@ -258,7 +281,7 @@ bool UplinkIngest::strange(Receiver& receiver, const Sighting& sighting, Tick wh
   }
   streak.wire_frame = sighting.wire_frame;
   streak.count = std::min(streak.count + 1, packets_);
-  return streak.count >= packets_ / 2 && when - streak.since >= kFrames * layout_.duration();
+  return streak.count >= packets_ / 2 && when - streak.since >= frames * layout_.duration();
 }
 
 // Begins with the frame after the one seen: as it is numbered if that is ahead of all we know,
@@ -431,6 +454,7 @@ IngestCounters UplinkIngest::counters() const noexcept {
     sum.received += r.received.load(std::memory_order_relaxed);
     sum.accepted += r.accepted.load(std::memory_order_relaxed);
     sum.refused += r.refused.load(std::memory_order_relaxed);
+    sum.reports += r.reports.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < kRejects; ++i)
       sum.rejected[i] += r.rejected[i].load(std::memory_order_relaxed);
   }

@@ -25,6 +25,8 @@ struct SymbolSink {
   /// UplinkIngest::release(frame).
   virtual void arrive(std::uint64_t frame, std::uint32_t symbol, std::uint32_t antenna,
                       const std::int16_t* samples, Tick when) = 0;
+  /// What the radio unit put on air up to this frame, as in a report (kReportSymbol).
+  virtual void reported(std::uint64_t /*frame*/, std::uint32_t /*replaced*/) {}
 };
 
 struct IngestCounters {
@@ -32,6 +34,7 @@ struct IngestCounters {
   std::uint64_t accepted = 0;                      // handed to the sink
   std::array<std::uint64_t, kRejects> rejected{};  // by Reject
   std::uint64_t refused = 0;                       // good, but the frame had no place
+  std::uint64_t reports = 0;                       // of what went on air; not in `accepted`
   std::uint64_t missing = 0;                       // of released frames
   std::uint64_t resynchronisations = 0;            // the radio restarted
 
@@ -119,11 +122,12 @@ class UplinkIngest {
     std::uint64_t floor;
     std::int64_t latest, number;  // the latest frame that may be; this one's, by the old numbering
     bool behind;                  // by the clock it should have come a frame ago or more
+    bool early;                   // or should not have come yet
   };
   // One receiver's own: what it counts, and the frame numbers it could not place.
   struct alignas(kCacheLine) Receiver {
     std::array<std::atomic<std::uint64_t>, kRejects> rejected{};
-    std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0}, reports{0};
     Strange strange;
     Tick caught_up = 0;    // when it last found no more than it could take
     bool current = false;  // its batch came within the last frame
@@ -140,6 +144,8 @@ class UplinkIngest {
   SymbolState& symbol_state(std::uint64_t frame, std::uint32_t symbol) const noexcept;
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
+  Reject take_report(const Received& packet) noexcept;
+  std::int64_t number_of(std::uint32_t wire_frame, std::int64_t known) const noexcept;
   Reject place(Receiver& receiver, const PacketIds& ids, Tick when, Sighting& sighting) noexcept;
   bool differs(const Received& packet, std::size_t index) const noexcept;
   bool passed(std::uint64_t frame) const noexcept;

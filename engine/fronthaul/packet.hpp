@@ -28,6 +28,13 @@ struct PacketHeader {
 static_assert(sizeof(PacketHeader) == 64);
 inline constexpr std::uint32_t kHeaderBytes = sizeof(PacketHeader);
 
+/// The symbol of a radio unit's report, of which there is one for each frame with downlink, when it
+/// has been on air: a header alone. `antenna`: bit i is set when in frame - i something else went
+/// on air than the baseband unit sends, since a symbol had not come in time. Each frame is in 32
+/// reports. Not part of Agora's format: radio units that send none are not asked for any.
+inline constexpr std::uint32_t kReportSymbol = 0xffff;
+inline constexpr std::uint32_t kReportedFrames = 32;
+
 /// Why a packet was not believed.
 enum class Reject : std::uint8_t {
   None,

@@ -45,6 +45,9 @@ struct Counters {
   std::uint64_t overload_nacks = 0, harq_nacks = 0;  // NackRecords of either kind
   std::uint64_t ill_conditioned = 0;  // of frames without missing packets; see frame::Combiners
   std::uint64_t frames_sent_away = 0, frames_handed_back = 0;  // to GPUs, and by them
+  std::uint64_t frames_substituted = 0;  // late: their downlink left in time, but came too late
+  std::uint64_t frames_unreported = 0;   // with downlink, of which the radio unit said nothing
+  Tick ghost_busy = 0;  // kernels' time on frames that were announced but never sent
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -89,6 +92,9 @@ struct Counters {
     visit("ill_conditioned", self.ill_conditioned);
     visit("frames_sent_away", self.frames_sent_away);
     visit("frames_handed_back", self.frames_handed_back);
+    visit("frames_substituted", self.frames_substituted);
+    visit("frames_unreported", self.frames_unreported);
+    visit("ghost_busy", self.ghost_busy);
   }
 };
 
@@ -115,7 +121,9 @@ struct FrameRecord {
   std::uint32_t downlink_late_symbols = 0;
   std::uint32_t iterations = 0;  // LDPC, summed over code blocks
   std::uint32_t code_blocks = 0;
-  std::uint32_t gap = 0;  // that made it late: its number in the run, from 1; 0: none
+  std::uint32_t gap = 0;          // that made it late: its number in the run, from 1; 0: none
+  std::uint32_t substituted = 0;  // 1: late for this alone, something else went on air
+  std::uint32_t padding = 0;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -140,6 +148,8 @@ struct FrameRecord {
     visit("iterations", self.iterations);
     visit("code_blocks", self.code_blocks);
     visit("gap", self.gap);
+    visit("substituted", self.substituted);
+    visit("padding", self.padding);
   }
 };
 

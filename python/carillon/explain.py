@@ -159,6 +159,11 @@ class Evidence:
     def downlink(self) -> str:
         """What came too late in the downlink."""
         count, of = self.record["downlink_late_symbols"], len(self.setting.of_kind("D"))
+        if self.record["substituted"]:
+            return (
+                "its downlink left in time but reached the radio unit too late, so that "
+                "something else went on air"
+            )
         if count == 0:
             return ""
         return f"{count} of its {of} downlink symbols {'were' if count > 1 else 'was'} not ready"
@@ -345,6 +350,8 @@ def _lost(e: Evidence) -> str:
 
 
 def _fronthaul(e: Evidence) -> str:
+    if e.record["substituted"]:
+        return f"{e.downlink}; a longer downlink_lead_ms would have held"
     symbols = e.setting.symbols
     delays = [(at - symbols[s]["end_ms"], s) for s, at in e.packets.items() if s < len(symbols)]
     if not delays:

@@ -31,7 +31,7 @@ class Frames(_Model):
     """Frames of the run."""
 
     sent: int = Field(description="by the emulated radio unit; as seen, when it runs elsewhere")
-    skipped: int = Field(description="never sent: the emulated radio unit's machine stood still")
+    skipped: int = Field(description="never sent: the emulated radio unit's thread did not run")
     seen: int = Field(description="of which at least one packet came, or the clock announced them")
     completed: int = Field(description="every task done before the deadline")
     incomplete: int = Field(
@@ -41,6 +41,13 @@ class Frames(_Model):
     nacked: int = Field(description="refused or discarded (overload_nack)")
     sent_to_gpus: int = Field(description="begun on GPUs")
     handed_back: int = Field(description="of these, that the GPUs did not finish and the cores did")
+    substituted: int = Field(
+        description="late: their downlink left in time, but the radio unit had to put something "
+        "else on air"
+    )
+    unreported: int = Field(
+        description="with downlink, of which the radio unit did not say what went on air"
+    )
 
 
 class Lates(_Model):

@@ -44,7 +44,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
     air_ms = max(count["frames_seen"], count["frames_sent"]) * frame_ms
     # The air goes on while frames are missed, and the threads' account with it.
     lasted_ms = max(air_ms, _span_ms(frames, frame_ms))
-    cores = _cores(telemetry.read("threads"), lasted_ms)
+    cores = _cores(telemetry.read("threads"), count["ghost_busy"], lasted_ms)
     gaps = telemetry.read("gaps", newest=LISTED_GAPS)
     return Result(
         version=folder.version,
@@ -72,6 +72,8 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             nacked=count["frames_nacked"],
             sent_to_gpus=count["frames_sent_away"],
             handed_back=count["frames_handed_back"],
+            substituted=count["frames_substituted"],
+            unreported=count["frames_unreported"],
         ),
         lates=Lates(**{cause: count[f"lates_{cause}"] for cause in CAUSES}),
         uplink=_uplink(folder, count, users, times, air_ms),
@@ -276,12 +278,14 @@ def _threads(telemetry: Telemetry) -> list[Thread]:
     return threads
 
 
-def _cores(threads: Records, air_ms: float) -> Cores:
-    def per_ms(name: str) -> float | None:
-        return ratio(_sum(threads, name) / 1e6, air_ms)
+def _cores(threads: Records, ghost_ns: int, air_ms: float) -> Cores:
+    """Without what kernels spent on frames that were announced but never sent."""
+
+    def per_ms(name: str, less: float = 0) -> float | None:
+        return ratio((_sum(threads, name) - less) / 1e6, air_ms)
 
     return Cores(
-        kernels=per_ms("busy"),
+        kernels=per_ms("busy", ghost_ns),
         scheduling=per_ms("overhead"),
         network=per_ms("network"),
         emulator=per_ms("emulating"),

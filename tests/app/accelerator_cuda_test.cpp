@@ -313,9 +313,7 @@ TEST(Accelerator, SendsWhatTheUsersDecode) {
   EXPECT_GT(c->downlink_symbols_sent, 20U);
   EXPECT_EQ(c->downlink_blocks + c->downlink_unverified, 2U * 2 * 16);
   EXPECT_GT(c->downlink_blocks, 20U);
-  if (c->downlink_symbols_substituted == 0) {
-    EXPECT_EQ(c->downlink_failed, 0U);
-  }
+  EXPECT_LE(c->downlink_failed, 2 * c->downlink_symbols_substituted);
 }
 
 }  // namespace

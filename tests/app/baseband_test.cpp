@@ -128,12 +128,11 @@ TEST(Radio, FramesAnnouncedAfterItFellSilentDoNotCount) {
   rig.silence(40);
   rig.finish();
   EXPECT_GT(rig.recorder.ghosts(), 20U);
-  EXPECT_LE(rig.store.counters().frames_seen, 20U);
-  if (radio.frames_skipped == 0) {
-    EXPECT_EQ(rig.store.counters().frames_seen, 20U);
-    const auto missing = rig.baseband->ingest().counters().missing;
-    EXPECT_EQ(missing, rig.recorder.ghosts() * rig.packets());
-  }
+  const std::uint64_t seen = rig.store.counters().frames_seen;
+  EXPECT_LE(seen, 20U);
+  EXPECT_GE(seen, radio.frames_sent);  // of those that it skipped, all but the last ones count
+  EXPECT_EQ(rig.baseband->ingest().counters().missing,
+            (rig.recorder.ghosts() + seen - radio.frames_sent) * rig.packets());
   test::expect_conservation(rig);
 }
 
@@ -152,7 +151,7 @@ void expect_resynchronised(std::uint32_t shift, std::uint32_t silence = 30) {
   const std::uint64_t first = rig.baseband->ingest().first();
   EXPECT_GT(first, 20U);
   const std::uint32_t wire = rig.baseband->ingest().wire_frame(first);
-  EXPECT_GE(wire - shift, 8U);   // it takes some frames to be sure
+  EXPECT_GE(wire - shift, 2U);   // it takes some frames to be sure
   EXPECT_LT(wire - shift, 30U);  // and not many more
 
   std::uint64_t before = 0, last = first;
@@ -163,9 +162,8 @@ void expect_resynchronised(std::uint32_t shift, std::uint32_t silence = 30) {
   // While the numbers are still credible the frames count, and are late.
   EXPECT_LE(before, shift < 20 && shift > 0 ? 50U : 20U);
   EXPECT_EQ(rig.records().size(), before + last - first + 1);
-  if (radio.frames_skipped == 0) {
-    EXPECT_EQ(rig.baseband->ingest().wire_frame(last) - shift, 59U);
-  }
+  EXPECT_LE(rig.baseband->ingest().wire_frame(last) - shift, 59U);
+  EXPECT_GE(rig.baseband->ingest().wire_frame(last) - shift + radio.frames_skipped, 59U);
   EXPECT_GT(count_good(rig.records(), first), 10U);
   test::expect_conservation(rig);
 }

@@ -378,6 +378,69 @@ TEST(Recorder, AFrameThatTheRadioNeverSentIsNotCounted) {
   EXPECT_EQ(cell.recorder.ghosts(), 1U);
 }
 
+// Tasks of frames that nobody sent are no cost of the run.
+TEST(Recorder, WhatAGhostTookIsNotCounted) {
+  const auto cost = [](std::uint32_t ghosts) {
+    Cell cell;
+    cell.run(0);
+    cell.recorder.heard({0, 0});
+    for (std::uint32_t n = 1; n <= ghosts; ++n) {
+      cell.open(n, now());
+      for (const auto s : cell.layout.symbols(fronthaul::Carries::Uplink))
+        cell.frames.close(n, cell.pipeline.graph().receive[s]);
+      cell.finish(n);
+    }
+    cell.recorder.close();
+    EXPECT_EQ(cell.recorder.ghosts(), ghosts);
+    EXPECT_EQ(cell.store.counters().frames_seen, 1U);
+    EXPECT_EQ(cell.store.counters().ghost_busy > 0, ghosts > 0);
+    std::uint64_t chunks = 0;
+    for (std::size_t op = 0; op < frame::kOps; ++op) chunks += cell.store.stages()[op].chunks;
+    return chunks;
+  };
+  const std::uint64_t alone = cost(0);
+  EXPECT_GT(alone, 0U);
+  EXPECT_EQ(cost(3), alone);
+}
+
+// Its downlink left in time, and the radio unit had no use for it any more.
+TEST(Recorder, AFrameThatTheRadioUnitReplacedIsLate) {
+  Cell cell;
+  cell.downlink = {2, 0, 1, 2};
+  cell.run(0);
+  cell.recorder.reported(0, 0);
+  cell.run(1);
+  cell.run(2);
+  cell.recorder.reported(2, 0b10);
+  cell.run(3);
+  cell.recorder.heard({3, 0});
+  cell.recorder.collect();
+  EXPECT_EQ(cell.store.counters().frames_seen, 3U);  // the last one's report may still come
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  EXPECT_EQ(c.frames_seen, 4U);
+  EXPECT_EQ(c.frames_completed, 3U);
+  EXPECT_EQ(c.frames_substituted, 1U);
+  EXPECT_EQ(c.frames_unreported, 1U);
+  EXPECT_EQ(c.lates_fronthaul, 1U);
+  for (std::size_t n = 0; n < 4; ++n) {
+    EXPECT_EQ(cell.store.frames()[n].substituted, n == 1 ? 1U : 0U);
+    EXPECT_EQ(cell.store.frames()[n].completed, n == 1 ? 0U : 1U);
+  }
+}
+
+TEST(Recorder, ARadioUnitThatReportsNothingIsNotWaitedForLong) {
+  Cell cell;
+  cell.downlink = {2, 0, 1, 2};
+  for (std::uint32_t n = 0; n < 3; ++n) cell.run(n);
+  cell.recorder.heard({2, 0});
+  cell.recorder.collect();
+  EXPECT_EQ(cell.store.counters().frames_seen, 1U);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().frames_completed, 3U);
+  EXPECT_EQ(cell.store.counters().frames_unreported, 3U);
+}
+
 TEST(Recorder, ASilentFrameCountsAsSoonAsTheRadioGoesOn) {
   Cell cell;
   cell.run(0);

@@ -311,7 +311,7 @@ inline void expect_conservation(Rig& rig) {
   const auto in = rig.baseband->ingest().counters();
   std::uint64_t rejected = 0;
   for (const auto count : in.rejected) rejected += count;
-  EXPECT_EQ(in.received, in.accepted + rejected + in.refused);
+  EXPECT_EQ(in.received, in.accepted + rejected + in.refused + in.reports);
   EXPECT_EQ(rig.baseband->cell().live(), 0U);
   EXPECT_TRUE(rig.all_buffers_returned());
 }

@@ -5,6 +5,7 @@
 
 #include "emulator/faulty_transport.hpp"
 #include "fronthaul/downlink.hpp"
+#include "fronthaul/forwarding.hpp"
 #include "support/fronthaul.hpp"
 
 namespace carillon::emulator {
@@ -112,9 +113,49 @@ TEST(RadioUnit, FramesThatTheMachineSleptThroughAreSkippedNotSentAtOnce) {
     const auto counters = radio.counters();
     EXPECT_EQ(counters.frames_skipped, 49U) << name;  // the 50th is on air
     EXPECT_EQ(counters.frames_sent, 11U) << name;
-    EXPECT_EQ(counters.downlink_symbols_substituted, 2U * 60) << name;
+    EXPECT_EQ(counters.downlink_symbols_substituted, 2U * 11) << name;  // of the same frames
+    EXPECT_EQ(counters.downlink_frames, 11U) << name;
+    for (std::uint64_t frame = 0; frame < 60; ++frame)
+      EXPECT_EQ(radio.skipped(frame), frame < 49) << name << frame;
     fronthaul::Received packet;
     while (link.baseband->receive(0, {&packet, 1}) > 0) link.baseband->recycle({&packet.buffer, 1});
+  }
+}
+
+TEST(RadioUnit, EndsNoSoonerThanTheFramesThatWereBegun) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    RadioUnit radio(kLayout, *link.radio, {});
+    Tick instant = kStart;
+    radio.start(kStart);
+    run(radio, instant, [&] {
+      if (instant > kStart + 3 * kLayout.duration()) radio.stop(6);
+    });
+    EXPECT_EQ(radio.counters().frames_sent, 6U) << name;
+  }
+}
+
+// Takes packets every other time only.
+struct Reluctant final : fronthaul::ForwardingTransport {
+  using ForwardingTransport::ForwardingTransport;
+  std::size_t send(std::span<fronthaul::Outgoing> packets) noexcept override {
+    return (willing = !willing) ? inner_.send(packets) : 0;
+  }
+  bool willing = true;
+};
+
+TEST(RadioUnit, PacesEachFrameOnceHoweverOftenItTriesToSendIt) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    Reluctant reluctant(*link.radio);
+    RadioUnit radio(kLayout, reluctant, {});
+    Tick instant = kStart;
+    radio.start(kStart, 5);
+    fronthaul::Received packet;
+    run(radio, instant, [&] {
+      while (link.baseband->receive(0, {&packet, 1}) > 0)
+        link.baseband->recycle({&packet.buffer, 1});
+    });
+    EXPECT_EQ(radio.counters().frames_sent, 5U) << name;
+    EXPECT_EQ(radio.counters().pacing_frames, 5U) << name;
   }
 }
 
@@ -225,9 +266,18 @@ TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
       EXPECT_EQ(radio.counters().downlink_packets, 4U * 4 + 3) << name;
       EXPECT_EQ(radio.counters().downlink_symbols_sent, 4U) << name;
       EXPECT_EQ(radio.counters().downlink_rejected, 0U) << name;
+      // One report for each frame, in which bit 0 is the frame itself.
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> reports;
       fronthaul::Received packet;
-      while (link.baseband->receive(0, {&packet, 1}) > 0)
+      while (link.baseband->receive(0, {&packet, 1}) > 0) {
+        if (packet.ids.symbol == fronthaul::kReportSymbol) {
+          reports.push_back({packet.ids.frame, packet.ids.antenna});
+          EXPECT_EQ(packet.bytes, fronthaul::kHeaderBytes) << name;
+          EXPECT_EQ(packet.ids.cell, kLayout.cell()) << name;
+        }
         link.baseband->recycle({&packet.buffer, 1});
+      }
+      EXPECT_TRUE(reports == (decltype(reports){{0, 0}, {1, 1}, {2, 3}, {3, 7}, {4, 15}})) << name;
     }
     EXPECT_TRUE(test::all_returned(link)) << name;
   }
@@ -326,9 +376,12 @@ TEST(RadioUnit, RunsOverALinkThatMisbehavesWithExactCounts) {
       for (const auto count : faults.forged) forged += count;
       for (const auto count : counters.rejected) rejected += count;
       EXPECT_GT(forged, 10U) << name;
-      EXPECT_EQ(counters.received, 1 + faults.packets - faults.lost + faults.duplicated + forged)
+      EXPECT_EQ(counters.received,
+                1 + faults.packets - faults.lost + faults.duplicated + forged + faults.reports)
           << name;
-      EXPECT_EQ(counters.accepted + rejected + counters.refused, counters.received) << name;
+      EXPECT_EQ(counters.accepted + rejected + counters.refused + counters.reports,
+                counters.received)
+          << name;
       for (const auto kind : {fronthaul::Reject::Length, fronthaul::Reject::Cell,
                               fronthaul::Reject::Antenna, fronthaul::Reject::Symbol})
         EXPECT_EQ(counters[kind], faults.forged[static_cast<std::size_t>(kind)]) << name;

@@ -54,6 +54,63 @@ TEST(UplinkIngest, DeliversEveryPacketOnceWithItsOwnSamples) {
   }
 }
 
+TEST(UplinkIngest, HandsOnWhatTheRadioUnitReports) {
+  struct Listener final : CheckingSink {
+    using CheckingSink::CheckingSink;
+    void reported(std::uint64_t frame, std::uint32_t replaced) override {
+      heard.push_back({frame, replaced});
+    }
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> heard;
+  };
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    Listener sink(kLayout);
+    UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
+    const std::uint32_t wire = 0x8000'0000;  // as of a radio unit that has been on air for long
+    test::send_frame(*link.radio, kLayout, wire);
+    test::poll_for(ingest, kPackets);
+    const std::uint32_t cell = kLayout.cell();
+    send_forged(*link.radio, {wire, kReportSymbol, cell, 5}, kHeaderBytes);
+    send_forged(*link.radio, {wire + 1, kReportSymbol, cell, 10}, kHeaderBytes);
+    send_forged(*link.radio, {wire + 3, kReportSymbol, cell, 1}, kHeaderBytes);
+    send_forged(*link.radio, {wire - 1, kReportSymbol, cell, 1}, kHeaderBytes);
+    send_forged(*link.radio, {wire, kReportSymbol, cell + 1, 1}, kHeaderBytes);
+    send_forged(*link.radio, {wire, kReportSymbol, cell, 1}, kHeaderBytes + 4);
+    test::poll_for(ingest, 6);
+    EXPECT_TRUE(sink.heard == (decltype(sink.heard){{0, 5}, {1, 10}})) << name;
+    const auto counters = ingest.counters();
+    EXPECT_EQ(counters.reports, 2U) << name;
+    for (const auto why : {Reject::Early, Reject::Old, Reject::Cell, Reject::Length})
+      EXPECT_EQ(counters[why], 1U) << name << static_cast<int>(why);
+    EXPECT_EQ(counters.received, kPackets + 6U) << name;
+    ingest.release(0);
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
+// The first frame came late by many others, all that follow are in time, and whoever polls has been
+// elsewhere for some frames each time.
+TEST(UplinkIngest, AStarvedReceiverFollowsARadioThatItsClockIsBehind) {
+  const Layout layout = test::small_layout(4, kMillisecond);
+  for (auto& [name, link] : test::both_links(layout)) {
+    CheckingSink sink(layout);
+    UplinkIngest ingest(layout, *link.baseband, sink, {});
+    const Tick start = now() - 30 * layout.duration();
+    test::send_frame(*link.radio, layout, 0);
+    test::poll_for(ingest, kPackets);
+    for (int i = 0; i < 200 && sink.last_opened.load() == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(3 * layout.duration()));
+      test::send_frame(*link.radio, layout,
+                       static_cast<std::uint32_t>((now() - start) / layout.duration()));
+      test::poll_for(ingest, kPackets);
+    }
+    EXPECT_GT(ingest.counters()[Reject::Early], 0U) << name;
+    EXPECT_GT(sink.last_opened.load(), 0U) << name;
+    ingest.release(0);
+    ingest.release(sink.last_opened.load());
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(UplinkIngest, EveryMalformedPacketIsCountedByKindAndHarmsNothing) {
   for (auto& [name, link] : test::both_links(kLayout)) {
     CheckingSink sink(kLayout);

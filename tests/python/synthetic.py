@@ -38,8 +38,9 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(
             U8,
             "pacing_error_square pacing_frames overload_nacks harq_nacks ill_conditioned "
-            "frames_sent_away frames_handed_back",
+            "frames_sent_away frames_handed_back frames_substituted frames_unreported",
         ),
+        ("ghost_busy", I8),
     ],
     "frames": [
         ("frame", U8),
@@ -51,7 +52,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(
             U4,
             "completed nack late_cause missing_packets uplink_blocks uplink_failed "
-            "downlink_late_symbols iterations code_blocks gap",
+            "downlink_late_symbols iterations code_blocks gap substituted padding",
         ),
     ],
     "stages": [*_fields(U8, "tasks chunks"), ("busy", I8)],

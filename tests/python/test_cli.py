@@ -216,7 +216,10 @@ def test_a_run_whose_frames_were_all_skipped_is_status_1(tmp_path: Path, words: 
     records.rows["counters"][0]["frames_skipped"] = 12
     daemon = stand_in(tmp_path, records)
     done = call(*words, "--seconds", "1", "--folder", tmp_path / "run", CARILLOND=daemon)
-    told = "carillon: the machine stood still: the radio skipped all 12 frames\n"
+    told = (
+        "carillon: the radio's thread did not run: it skipped all 12 frames; "
+        "`carillon doctor` tells who had its core\n"
+    )
     assert (done.returncode, done.stderr) == (1, told)
     assert (tmp_path / "run" / "report.html").is_file()
 

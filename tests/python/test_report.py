@@ -152,7 +152,7 @@ def skipping(path: Path, **counters: int) -> Result:
 
 def test_skipped_frames_are_told_and_never_all_in_time(tmp_path: Path) -> None:
     r = skipping(tmp_path)
-    why = "the radio skipped 3, since the machine stood still."
+    why = "the radio skipped 3, since its thread did not run."
     assert report.summary(r)[0] == f"50 frames in time, no block failed; {why}"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f'<p class="verdict fair">{report.summary(r)[0]}</p>' in page
@@ -187,7 +187,7 @@ def test_frames_that_gpus_had_are_counted(tmp_path: Path) -> None:
 
 def test_a_run_whose_frames_were_all_skipped_says_so(tmp_path: Path) -> None:
     r = skipping(tmp_path, frames_sent=0, frames_seen=0, frames_completed=0)
-    told = "No frame was seen; the radio skipped 3, since the machine stood still."
+    told = "No frame was seen; the radio skipped 3, since its thread did not run."
     assert report.summary(r)[0] == told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f'<p class="verdict bad">{told}</p>' in page

@@ -68,7 +68,7 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert process.returncode == 0, err
     result: dict[str, Any] = json.loads(out)
     Result.model_validate(result)
-    assert result["frames"]["seen"] >= result["frames"]["sent"] > 100
+    assert result["frames"]["sent"] >= result["frames"]["seen"] > 100
     assert result["finished"]
     assert result["uplink"]["blocks"] == 2 * result["frames"]["seen"]
     # This machine may stall; what came whole and was decoded in time must be right.

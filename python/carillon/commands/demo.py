@@ -162,7 +162,7 @@ def _warning(cell: str, trial: Trial, cost: float) -> str:
     told = f"In a trial of {name}, {trial.late} of {trial.frames} frames were late. "
     if need <= have:
         return told + (
-            f"Its baseband takes {cost:.1f} of {have} cores, so this machine is busy otherwise or "
+            f"Its baseband takes {cost:.2f} of {have} cores, so this machine is busy otherwise or "
             "stalls; `carillon doctor` tells what to change."
         )
     return told + (

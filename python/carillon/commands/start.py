@@ -216,7 +216,10 @@ def _require_a_frame(result: Result, *, interrupted: bool) -> None:
     if frames.seen:
         raise RunError(f"none of {frames.seen} frames was in time")
     if frames.skipped and not interrupted:  # the first frame may not have been over yet
-        raise RunError(f"the machine stood still: the radio skipped all {frames.skipped} frames")
+        raise RunError(
+            f"the radio's thread did not run: it skipped all {frames.skipped} frames; "
+            "`carillon doctor` tells who had its core"
+        )
 
 
 def finish(made: runfolder.RunFolder, output: Output) -> Result:

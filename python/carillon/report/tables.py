@@ -223,6 +223,9 @@ def _counts(result: Result) -> str:
     if result.frames.sent_to_gpus:
         rows.append(["frames sent to GPUs", result.frames.sent_to_gpus])
         rows.append(["of these, handed back to the cores", result.frames.handed_back])
+    if result.role != "radio":
+        rows.append(["frames replaced on air that had left in time", result.frames.substituted])
+        rows.append(["frames not reported by the radio unit", result.frames.unreported])
     rows.append(["downlink symbols sent", result.downlink.symbols_sent])
     rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
     rows.append(["samples saturated", result.saturated_samples])

@@ -57,7 +57,7 @@ def verdict(result: Result) -> str:
 
 
 def _skipped(count: int) -> str:
-    return f"; the radio skipped {count}, since the machine stood still" if count else ""
+    return f"; the radio skipped {count}, since its thread did not run" if count else ""
 
 
 def _causes(result: Result) -> str:

@@ -33,6 +33,7 @@ _COUNTS = (
     "downlink_late_symbols",
     "iterations",
     "code_blocks",
+    "substituted",
 )
 _NACKS = ("", "refused", "discarded")
 
