@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -206,26 +207,52 @@ void check(const ShmOptions& options) {
     fail("each direction needs at least one receiver");
 }
 
-void resize(int fd, const ShmOptions& options) {
+// `name`: to be removed again when there is no room; empty: it has none.
+void resize(int fd, const ShmOptions& options, const std::string& name) {
   // fallocate, not ftruncate alone: a page that does not exist later would be a bus error.
   const auto bytes = static_cast<off_t>(segment_bytes(options));
   if (const int error = posix_fallocate(fd, 0, bytes); error != 0) {
     close(fd);
+    if (!name.empty()) shm_unlink(name.c_str());
     fail("cannot have " + std::to_string(bytes >> 20) + " MiB of shared memory (" +
          std::strerror(error) + "): make room in /dev/shm or use a smaller cell or replay");
   }
+}
+
+// Its owner could read and change every sample.
+[[noreturn]] void fail_foreign(const std::string& path) {
+  fail("/dev/shm" + path + " belongs to another user: choose another fronthaul.shm_name");
+}
+
+// Whoever makes a segment holds its lock until it is ready; the system releases that of a process
+// that was killed. False when the maker still has it after some seconds.
+bool wait_for_maker(int fd) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (flock(fd, LOCK_SH | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= give_up) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 // The segment of that name if it is there and in use; null if it is not, or is left over from
 // processes that are gone (then it is removed).
 std::shared_ptr<Segment> attach(const std::string& path, const ShmOptions& options) {
   const int fd = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0 && errno == EACCES) fail_foreign(path);
   if (fd < 0) return nullptr;
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const bool made = wait_for_maker(fd);
   struct stat status {};
-  while (fstat(fd, &status) == 0 && static_cast<std::size_t>(status.st_size) < kHeadBytes &&
-         std::chrono::steady_clock::now() < give_up)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  fstat(fd, &status);
+  if (status.st_uid != geteuid()) {
+    close(fd);
+    fail_foreign(path);
+  }
+  if (made && status.st_size == 0) {  // its maker was killed before it had any size
+    close(fd);
+    shm_unlink(path.c_str());
+    return nullptr;
+  }
   if (static_cast<std::size_t>(status.st_size) != segment_bytes(options)) {
     close(fd);
     fail("/dev/shm" + path + " was made for a cell of another size: give both sides the same " +
@@ -233,9 +260,6 @@ std::shared_ptr<Segment> attach(const std::string& path, const ShmOptions& optio
   }
   auto segment = std::make_shared<Segment>(fd, options, path);
   SegmentHead& head = segment->head();
-  while (head.ready.load(std::memory_order_acquire) != kReady &&
-         std::chrono::steady_clock::now() < give_up)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const bool ready = head.ready.load(std::memory_order_acquire) == kReady;
   if (!ready || (!alive(head.owner[0].load()) && !alive(head.owner[1].load()))) {
     shm_unlink(path.c_str());
@@ -243,6 +267,27 @@ std::shared_ptr<Segment> attach(const std::string& path, const ShmOptions& optio
   }
   if (!(head.options == options))
     fail("/dev/shm" + path + " was made for another cell: give both sides the same cell");
+  return segment;
+}
+
+// A new segment of that name; null when the peer was faster: attach.
+std::shared_ptr<Segment> make(const std::string& path, Side side, const ShmOptions& options) {
+  const int fd = shm_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return nullptr;
+  const int lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);  // outlives `fd`, which the segment closes
+  const std::unique_ptr<const int, void (*)(const int*)> unlock(&lock, [](const int* it) {
+    flock(*it, LOCK_UN);  // the mapping would hold it
+    close(*it);
+  });
+  flock(lock, LOCK_EX);
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || status.st_nlink == 0) {  // taken for left over before the lock
+    close(fd);
+    return nullptr;
+  }
+  resize(fd, options, path);
+  auto segment = std::make_shared<Segment>(fd, options, path);
+  segment->initialise(options, side);
   return segment;
 }
 
@@ -261,7 +306,7 @@ ShmPair make_shm_pair(const ShmOptions& options) {
   check(options);
   const int fd = memfd_create("carillon-fronthaul", MFD_CLOEXEC);
   if (fd < 0) fail(std::string("cannot make shared memory: ") + std::strerror(errno));
-  resize(fd, options);
+  resize(fd, options, "");
   auto segment = std::make_shared<Segment>(fd, options, "");
   segment->initialise(options, Side::Baseband);
   return {std::make_unique<Shm>(segment, Side::Baseband, options),
@@ -276,12 +321,8 @@ std::unique_ptr<Transport> open_shm(const std::string& name, Side side, const Sh
       claim(*segment, side, path);
       return std::make_unique<Shm>(segment, side, options);
     }
-    const int fd = shm_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) continue;  // the peer was faster: attach
-    resize(fd, options);
-    auto segment = std::make_shared<Segment>(fd, options, path);
-    segment->initialise(options, side);
-    return std::make_unique<Shm>(segment, side, options);
+    if (auto segment = make(path, side, options))
+      return std::make_unique<Shm>(segment, side, options);
   }
   fail("cannot open shared memory " + path + ": " + std::strerror(errno));
 }

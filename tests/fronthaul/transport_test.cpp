@@ -1,14 +1,17 @@
 #include "fronthaul/transport.hpp"
 
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <stdexcept>
 
 #include "fronthaul/udp.hpp"
@@ -444,6 +447,47 @@ TEST(Shm, ASegmentLeftByDeadProcessesIsReplaced) {
     EXPECT_EQ(test::send_frame(*radio, kLayout, 0), 12U);
     recycle(*baseband, receive(*baseband, 12));
   }
+  EXPECT_FALSE(exists(options.shm_name));
+}
+
+TEST(Shm, ASegmentWithoutASizeIsReplaced) {
+  const auto options = named();
+  const int fd = open(("/dev/shm/" + options.shm_name).c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+  ASSERT_GE(fd, 0);  // as its maker was killed
+  close(fd);
+  const auto radio = open_end(Side::Radio, options, kLayout, {});
+  const auto baseband = open_end(Side::Baseband, options, kLayout, {});
+  EXPECT_TRUE(test::send_packet(*radio, kLayout, 3, 0, 0));
+  EXPECT_EQ(receive(*baseband, 1).size(), 1U);
+}
+
+TEST(Shm, AnotherUsersSegmentIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can act as two users";
+  const auto options = named();
+  const std::string path = "/dev/shm/" + options.shm_name;
+  const auto peer = open_end(Side::Radio, options, kLayout, {});
+  const auto attach = [&] { open_end(Side::Baseband, options, kLayout, {}); };
+  ASSERT_EQ(seteuid(65534), 0);
+  const std::string refused_by_system = what(attach);
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(says(refused_by_system, path + " belongs to another user")) << refused_by_system;
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(says(what(attach), path + " belongs to another user"));
+  EXPECT_TRUE(exists(options.shm_name));
+}
+
+// A limit on the size of files stands for a full /dev/shm.
+TEST(Shm, WithoutRoomNothingIsLeft) {
+  const auto options = named();
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit narrow{4096, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &narrow);
+  const std::string told = what([&] { open_end(Side::Radio, options, kLayout, {}); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(says(told, "make room in /dev/shm")) << told;
   EXPECT_FALSE(exists(options.shm_name));
 }
 
