@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/station.hpp"
@@ -25,6 +27,7 @@ constexpr const char* kUsage =
     "usage: carillond RUNPLAN...\n"
     "Runs a baseband unit, an emulated radio unit or both, as the run plan says, until it is over\n"
     "or SIGINT or SIGTERM comes; of several cells, which share the cores, one for each plan.\n"
+    "It writes in the current folder only.\n"
     "`carillon run`, `carillon radio` and `carillon demo` write run plans.\n";
 
 void tell(const std::string& path, const carillon::Problem& problem) {
@@ -43,6 +46,8 @@ bool read(const std::string& path, std::vector<carillon::app::RunPlan>& plans) {
   }
   std::vector<carillon::Problem> problems;
   plans.push_back(carillon::app::parse_run_plan(text.str(), problems));
+  for (auto& problem : carillon::app::check_files(plans.back(), std::filesystem::current_path()))
+    problems.push_back(std::move(problem));
   for (const auto& problem : problems) tell(path, problem);
   return problems.empty();
 }

@@ -181,4 +181,17 @@ std::string to_text(const RunPlan& plan) {
   return text;
 }
 
+std::vector<Problem> check_files(const RunPlan& plan, const std::filesystem::path& folder) {
+  const std::string& name = plan.run.telemetry;
+  const std::filesystem::path file = folder / name;
+  std::error_code unreadable;
+  const auto within = std::filesystem::weakly_canonical(folder, unreadable);
+  const auto parent = std::filesystem::weakly_canonical(file.parent_path(), unreadable);
+  const auto left = std::mismatch(within.begin(), within.end(), parent.begin(), parent.end()).first;
+  const bool names_file = file.has_filename() && file.filename() != "." && file.filename() != "..";
+  if (!unreadable && names_file && left == within.end()) return {};
+  return {{"run.telemetry",
+           "is '" + name + "' but must name a file in the folder of the run, " + folder.string()}};
+}
+
 }  // namespace carillon::app

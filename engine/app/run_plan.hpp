@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,9 @@ struct RunPlan {
 /// all that the plan's parts find wrong.
 RunPlan parse_run_plan(std::string_view text, std::vector<Problem>& problems);
 std::string to_text(const RunPlan& plan);
+
+/// What the plan would have written outside `folder`, that of the run; links are followed first.
+std::vector<Problem> check_files(const RunPlan& plan, const std::filesystem::path& folder);
 
 }  // namespace carillon::app
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,17 @@ namespace {
 constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kHeaderBytes = 65536;
 constexpr std::size_t kLine = 64;
+
+// An earlier run's file makes room; a device, a link or a pipe is somebody else's.
+void remove_old(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return;
+  if (!S_ISREG(status.st_mode))
+    throw std::runtime_error(path +
+                             ": is not a regular file, and is left as it is: remove it, or "
+                             "give telemetry another name");
+  unlink(path.c_str());
+}
 
 std::size_t section_bytes(std::size_t record, std::size_t capacity) {
   return kLine + (record * capacity + kLine - 1) / kLine * kLine;  // the count has its own line
@@ -90,7 +102,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
 }
 
 void Store::map(const std::string& path) {
-  unlink(path.c_str());
+  remove_old(path);
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   const auto fail = [&](const std::string& what) {
     const std::string reason = std::strerror(errno);

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,9 +93,23 @@ def whole(file: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def require_plain(path: Path) -> None:
+    """Raises RunFolderError if a run's folder holds anything but files and folders.
+
+    A link, a device or a pipe under a name of ours would have us write somewhere else.
+    """
+    for entry in (*path.glob("*"), *path.glob("plots/*")):
+        if not (stat.S_ISREG(mode := entry.lstat().st_mode) or stat.S_ISDIR(mode)):
+            raise RunFolderError(
+                f"{entry} is neither a file nor a folder, and is left as it is: remove it, or copy "
+                "the run without it"
+            )
+
+
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:
     """Makes the folder and writes what is known before the run."""
     made(path)
+    require_plain(path)
     text = plan_text(cell, run)
     folder = RunFolder(
         path,

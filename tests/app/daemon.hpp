@@ -68,7 +68,9 @@ class Daemon {
   /// Several cells; the first one's telemetry is `telemetry`, the n-th one's has n appended.
   Daemon(const Folder& folder, const std::string& name, std::vector<app::RunPlan> plans,
          bool orphan = false)
-      : telemetry(folder.path + "/" + name + ".bin"), errors_(folder.path + "/" + name + ".txt") {
+      : telemetry(folder.path + "/" + name + ".bin"),
+        folder_(folder.path),
+        errors_(folder.path + "/" + name + ".txt") {
     std::vector<std::string> files;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       plans[i].run.telemetry = telemetry_of(i);
@@ -126,6 +128,7 @@ class Daemon {
   [[noreturn]] void start(std::string program, std::vector<std::string> plans, bool orphan) {
     const int file = open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(file, 2);
+    if (chdir(folder_.c_str()) != 0) _exit(126);  // the folder that it may write in
     if (orphan && fork() != 0) {
       // The parent ends as soon as the daemon has begun.
       for (int i = 0; i < 3000; ++i, pause_ms(10))
@@ -145,7 +148,7 @@ class Daemon {
     return (std::stoull(status.substr(at + 7, 20), nullptr, 16) >> (SIGINT - 1) & 1) != 0;
   }
 
-  const std::string errors_;
+  const std::string folder_, errors_;
   pid_t child_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "app/run_plan.hpp"
 
+#include <filesystem>
+
+#include "app/daemon.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -87,6 +90,27 @@ TEST(RunPlan, RefusesACoreListedTwiceAndMoreWorkersThanCores) {
   expect_problem("runtime.cores = 1 0 1", "runtime.cores.2", "is 1 again");
   expect_problem("runtime.cores = 1 0\nruntime.workers = 3", "runtime.workers", "lists only 2");
   EXPECT_TRUE(problems_of("runtime.cores = 1 0\nruntime.workers = 2").empty());
+}
+
+TEST(RunPlan, WritesInItsRunsFolderOnly) {
+  const test::Folder folder("files");
+  std::filesystem::create_directory(folder.path + "/cell-1");
+  std::filesystem::create_directory_symlink("/", folder.path + "/out");
+  RunPlan plan;
+  for (const std::string& good :
+       std::vector<std::string>{"telemetry.bin", "cell-1/telemetry.bin", "cell-1/../t.bin",
+                                folder.path + "/telemetry.bin"}) {
+    plan.run.telemetry = good;
+    EXPECT_TRUE(app::check_files(plan, folder.path).empty()) << good;
+  }
+  for (const std::string& bad :
+       std::vector<std::string>{"", "cell-1/", "..", "../telemetry.bin", "/dev/null", "out/t.bin",
+                                "out/../t.bin", "cell-1/../../t.bin", folder.path + "2/t.bin"}) {
+    plan.run.telemetry = bad;
+    const auto problems = app::check_files(plan, folder.path);
+    ASSERT_EQ(problems.size(), 1U) << bad;
+    EXPECT_EQ(problems[0].key, "run.telemetry");
+  }
 }
 
 TEST(RunPlan, BoundsGroupsThatItsPolicyDoesNotUse) {

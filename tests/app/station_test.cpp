@@ -210,6 +210,18 @@ TEST(Station, RefusesAPlanThatCannotBe) {
   EXPECT_NE(daemon.errors().find("cell.users"), std::string::npos) << daemon.errors();
 }
 
+TEST(Station, WritesNowhereElseThanWhereItIsStarted) {
+  const test::Folder run("run"), elsewhere("elsewhere");
+  const auto file = elsewhere.path + "/both.bin";
+  std::ofstream(file) << "of somebody else";
+  const auto way = std::filesystem::relative(elsewhere.path, run.path).string();
+  test::Daemon daemon(run, way + "/both", plan_of(Role::Both));
+  EXPECT_EQ(daemon.wait(), 2);
+  EXPECT_NE(daemon.errors().find("run.telemetry is '" + daemon.telemetry), std::string::npos)
+      << daemon.errors();
+  EXPECT_EQ(test::slurp(file), "of somebody else");
+}
+
 void expect_cell_of_two(LinkKind kind, bool radio_first, int end_of_radio) {
   const test::Folder folder("two");
   auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,7 @@ from carillon.commands import report as command
 from carillon.plots import style
 from carillon.plots.constellation import pam_levels
 from carillon.result import Result
+from carillon.runfolder import RunFolderError
 from synthetic import MS, frame_row, quiet_run, run_folder
 
 SCHEMA = Path(result.__file__).parent / "schemas" / "result.schema.json"
@@ -390,3 +392,24 @@ def test_a_folder_that_lacks_a_figure_is_told(tmp_path: Path) -> None:
 def test_a_folder_without_a_run_is_told(tmp_path: Path) -> None:
     with pytest.raises(runfolder.RunFolderError, match="holds no run"):
         runfolder.open_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["result.json", ".partial-result.json", "plots", "plots/frames.png"]
+)
+def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> None:
+    folder = run_folder(tmp_path / "run", quiet_run())
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    link = folder.path / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(elsewhere / ("" if name == "plots" else "new"))
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: report.rebuild(folder),
+        lambda: runfolder.create(folder.path, folder.cell, folder.run),
+    )
+    for write in writes:
+        with pytest.raises(RunFolderError, match=f"{link} is neither a file nor a folder"):
+            write()
+    assert not list(elsewhere.iterdir())
+    assert link.is_symlink()

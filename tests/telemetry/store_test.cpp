@@ -201,6 +201,23 @@ TEST(Store, NamesThePathThatCannotBeWritten) {
   EXPECT_NE(message.find("/no such folder/telemetry.bin: cannot create"), std::string::npos);
 }
 
+TEST(Store, LeavesWhatIsNotARegularFile) {
+  const File target;
+  const std::string link = target.path + "-link", pipe = target.path + "-pipe";
+  ASSERT_EQ(symlink(target.path.c_str(), link.c_str()), 0);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {link, pipe}) {
+    std::string message;
+    try {
+      const Store store(path, small_sizes());
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find(path + ": is not a regular file"), std::string::npos) << message;
+    EXPECT_EQ(unlink(path.c_str()), 0) << path;  // it is still there
+  }
+}
+
 // A limit on the size of files stands for a full disk.
 TEST(Store, SaysWhenThereIsNoRoomAndLeavesNothing) {
   const File file;

@@ -11,7 +11,7 @@ import numpy as np
 from carillon import explain, plots, results, trace
 from carillon.report.page import page
 from carillon.result import Result
-from carillon.runfolder import RunFolder
+from carillon.runfolder import RunFolder, require_plain
 from carillon.telemetry import OVERLOAD, Records, cause_name
 
 _INSTANTS = (
@@ -40,6 +40,7 @@ _NACKS = ("", "refused", "discarded")
 
 def rebuild(folder: RunFolder) -> Result:
     """Writes every file of the report anew, from the telemetry."""
+    require_plain(folder.path)  # it may be somebody else's
     telemetry = folder.telemetry()
     lates = explain.late_frames(folder, telemetry)
     result = results.build(folder, telemetry, lates)
