@@ -1,30 +1,26 @@
 #include "fronthaul/shm.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <new>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "fronthaul/network_meter.hpp"
 #include "fronthaul/ring.hpp"
+#include "fronthaul/shm_file.hpp"
 
 namespace carillon::fronthaul {
 namespace {
 
-constexpr std::uint64_t kReady = 0x31304d4853524143;  // "CARSHM01"
+constexpr std::uint64_t kLayout = 0x32304d4853524143;  // "CARSHM02"
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("fronthaul: " + what); }
 
@@ -37,9 +33,9 @@ struct Descriptor {
 };
 
 struct SegmentHead {
-  std::atomic<std::uint64_t> ready{0};
+  std::uint64_t layout = kLayout;
   ShmOptions options;
-  std::array<std::atomic<std::int32_t>, 2> owner{};  // process of each Side; 0 before and after
+  std::array<std::atomic<std::int32_t>, ShmFile::kPlaces> owner{};  // of each Side, the last
 };
 constexpr std::size_t kHeadBytes = 4096;
 static_assert(sizeof(SegmentHead) <= kHeadBytes);
@@ -67,20 +63,16 @@ struct Way {
   BufferPool pool;
 };
 
-bool alive(std::int32_t process) {
-  return process != 0 && (kill(process, 0) == 0 || errno == EPERM);
-}
+std::string megabytes(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-// The mapped memory, and its name if it has one.
+// A file, mapped.
 class Segment {
  public:
-  Segment(int fd, const ShmOptions& options, std::string name)
-      : bytes_(segment_bytes(options)), name_(std::move(name)) {
-    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
+  Segment(ShmFile file, const ShmOptions& options)
+      : bytes_(segment_bytes(options)), file_(std::move(file)) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.descriptor(), 0);
     if (memory == MAP_FAILED)
-      fail("cannot map " + std::to_string(bytes_ >> 20) +
-           " MiB of shared memory: " + std::strerror(errno));
+      fail("cannot map " + megabytes(bytes_) + " of shared memory: " + std::strerror(errno));
     memory_ = static_cast<std::byte*>(memory);
     madvise(memory_, bytes_, MADV_HUGEPAGE);  // where the system allows it for shared memory
   }
@@ -93,42 +85,32 @@ class Segment {
   std::byte* downlink(const ShmOptions& options) {
     return uplink() + way_bytes(options.uplink, options.buffer_bytes);
   }
+  ShmFile& file() { return file_; }
 
   // Makes everything and touches every page, before real time starts.
-  void initialise(const ShmOptions& options, Side first) {
+  void initialise(const ShmOptions& options) {
     std::memset(memory_, 0, bytes_);
     auto* head = new (memory_) SegmentHead;
     head->options = options;
-    head->owner[static_cast<std::size_t>(first)] = getpid();
     Way(uplink(), options.uplink, options.buffer_bytes, true);
     Way(downlink(options), options.downlink, options.buffer_bytes, true);
-    head->ready.store(kReady, std::memory_order_release);
-  }
-
-  void leave(Side side) {
-    auto& owner = head().owner;
-    owner[static_cast<std::size_t>(side)].store(0, std::memory_order_release);
-    const bool last = !alive(owner[0].load()) && !alive(owner[1].load());  // a peer may have died
-    if (last && !name_.empty()) shm_unlink(name_.c_str());
   }
 
  private:
   std::byte* memory_ = nullptr;
   std::size_t bytes_;
-  std::string name_;
+  ShmFile file_;
 };
 
 class Shm final : public Transport {
  public:
   Shm(std::shared_ptr<Segment> segment, Side side, const ShmOptions& options)
       : segment_(std::move(segment)),
-        side_(side),
         uplink_(segment_->uplink(), options.uplink, options.buffer_bytes, false),
         downlink_(segment_->downlink(options), options.downlink, options.buffer_bytes, false),
         in_(side == Side::Baseband ? uplink_ : downlink_),
         out_(side == Side::Baseband ? downlink_ : uplink_),
         meters_(in_.rings.size()) {}
-  ~Shm() override { segment_->leave(side_); }
 
   std::uint32_t receivers() const override { return static_cast<std::uint32_t>(in_.rings.size()); }
   std::uint32_t peer_receivers() const override {
@@ -194,7 +176,6 @@ class Shm final : public Transport {
 
  private:
   std::shared_ptr<Segment> segment_;
-  Side side_;
   Way uplink_, downlink_;
   Way& in_;
   Way& out_;
@@ -207,124 +188,59 @@ void check(const ShmOptions& options) {
     fail("each direction needs at least one receiver");
 }
 
-// `name`: to be removed again when there is no room; empty: it has none.
-void resize(int fd, const ShmOptions& options, const std::string& name) {
-  // fallocate, not ftruncate alone: a page that does not exist later would be a bus error.
-  const auto bytes = static_cast<off_t>(segment_bytes(options));
-  if (const int error = posix_fallocate(fd, 0, bytes); error != 0) {
-    close(fd);
-    if (!name.empty()) shm_unlink(name.c_str());
-    fail("cannot have " + std::to_string(bytes >> 20) + " MiB of shared memory (" +
-         std::strerror(error) + "): make room in /dev/shm or use a smaller cell or replay");
-  }
+// fallocate, not ftruncate alone: a page that does not exist later would be a bus error.
+void reserve(const ShmFile& file, const ShmOptions& options) {
+  const std::size_t bytes = segment_bytes(options);
+  if (const int error = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes)))
+    fail("cannot have " + megabytes(bytes) + " of shared memory (" + std::strerror(error) +
+         "): make room in /dev/shm or use a smaller cell or replay");
 }
 
-// Its owner could read and change every sample.
-[[noreturn]] void fail_foreign(const std::string& path) {
-  fail("/dev/shm" + path + " belongs to another user: choose another fronthaul.shm_name");
-}
-
-// Whoever makes a segment holds its lock until it is ready; the system releases that of a process
-// that was killed. False when the maker still has it after some seconds.
-bool wait_for_maker(int fd) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (flock(fd, LOCK_SH | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= give_up) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
-// The segment of that name if it is there and in use; null if it is not, or is left over from
-// processes that are gone (then it is removed).
-std::shared_ptr<Segment> attach(const std::string& path, const ShmOptions& options) {
-  const int fd = shm_open(path.c_str(), O_RDWR | O_CLOEXEC, 0600);
-  if (fd < 0 && errno == EACCES) fail_foreign(path);
-  if (fd < 0) return nullptr;
-  const bool made = wait_for_maker(fd);
-  struct stat status {};
-  fstat(fd, &status);
-  if (status.st_uid != geteuid()) {
-    close(fd);
-    fail_foreign(path);
-  }
-  if (made && status.st_size == 0) {  // its maker was killed before it had any size
-    close(fd);
-    shm_unlink(path.c_str());
-    return nullptr;
-  }
-  if (static_cast<std::size_t>(status.st_size) != segment_bytes(options)) {
-    close(fd);
-    fail("/dev/shm" + path + " was made for a cell of another size: give both sides the same " +
-         "cell, or remove it if no run uses it");
-  }
-  auto segment = std::make_shared<Segment>(fd, options, path);
-  SegmentHead& head = segment->head();
-  const bool ready = head.ready.load(std::memory_order_acquire) == kReady;
-  if (!ready || (!alive(head.owner[0].load()) && !alive(head.owner[1].load()))) {
-    shm_unlink(path.c_str());
-    return nullptr;
-  }
-  if (!(head.options == options))
-    fail("/dev/shm" + path + " was made for another cell: give both sides the same cell");
+std::shared_ptr<Segment> make(ShmFile file, const ShmOptions& options) {
+  reserve(file, options);
+  auto segment = std::make_shared<Segment>(std::move(file), options);
+  segment->initialise(options);
   return segment;
 }
 
-// A new segment of that name; null when the peer was faster: attach.
-std::shared_ptr<Segment> make(const std::string& path, Side side, const ShmOptions& options) {
-  const int fd = shm_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return nullptr;
-  const int lock = fcntl(fd, F_DUPFD_CLOEXEC, 0);  // outlives `fd`, which the segment closes
-  const std::unique_ptr<const int, void (*)(const int*)> unlock(&lock, [](const int* it) {
-    flock(*it, LOCK_UN);  // the mapping would hold it
-    close(*it);
-  });
-  flock(lock, LOCK_EX);
-  struct stat status {};
-  if (fstat(fd, &status) != 0 || status.st_nlink == 0) {  // taken for left over before the lock
-    close(fd);
-    return nullptr;
-  }
-  resize(fd, options, path);
-  auto segment = std::make_shared<Segment>(fd, options, path);
-  segment->initialise(options, side);
+std::shared_ptr<Segment> attach(ShmFile file, const ShmOptions& options) {
+  const std::string other = file.path() + " was made for ", both = "give both sides the same cell";
+  if (file.bytes() != segment_bytes(options)) fail(other + "a cell of another size: " + both);
+  auto segment = std::make_shared<Segment>(std::move(file), options);
+  const SegmentHead& head = segment->head();
+  if (head.layout != kLayout || !(head.options == options)) fail(other + "another cell: " + both);
   return segment;
 }
 
-void claim(Segment& segment, Side side, const std::string& path) {
-  auto& owner = segment.head().owner[static_cast<std::size_t>(side)];
-  std::int32_t nobody = 0;
-  if (owner.compare_exchange_strong(nobody, getpid())) return;
-  fail("/dev/shm" + path + " already has a " +
-       (side == Side::Baseband ? "baseband unit" : "radio unit") + " (process " +
-       std::to_string(nobody) + "): choose another fronthaul.shm_name, or end both sides first");
+void claim(Segment& segment, Side side) {
+  const auto place = static_cast<std::uint32_t>(side);
+  auto& owner = segment.head().owner[place];
+  if (!segment.file().claim(place))
+    fail(segment.file().path() + " already has a " +
+         (side == Side::Baseband ? "baseband unit" : "radio unit") + " (process " +
+         std::to_string(owner.load()) +
+         "): choose another fronthaul.shm_name, or end both sides first");
+  owner.store(getpid());
 }
 
 }  // namespace
 
 ShmPair make_shm_pair(const ShmOptions& options) {
   check(options);
-  const int fd = memfd_create("carillon-fronthaul", MFD_CLOEXEC);
-  if (fd < 0) fail(std::string("cannot make shared memory: ") + std::strerror(errno));
-  resize(fd, options, "");
-  auto segment = std::make_shared<Segment>(fd, options, "");
-  segment->initialise(options, Side::Baseband);
+  const auto segment = make(ShmFile(), options);
   return {std::make_unique<Shm>(segment, Side::Baseband, options),
           std::make_unique<Shm>(segment, Side::Radio, options)};
 }
 
 std::unique_ptr<Transport> open_shm(const std::string& name, Side side, const ShmOptions& options) {
   check(options);
-  const std::string path = "/" + name;
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    if (auto segment = attach(path, options)) {
-      claim(*segment, side, path);
-      return std::make_unique<Shm>(segment, side, options);
-    }
-    if (auto segment = make(path, side, options))
-      return std::make_unique<Shm>(segment, side, options);
-  }
-  fail("cannot open shared memory " + path + ": " + std::strerror(errno));
+  ShmFile file(name);
+  const bool used = file.used();
+  const auto segment = used ? attach(std::move(file), options) : make(std::move(file), options);
+  claim(*segment, side);
+  auto end = std::make_unique<Shm>(segment, side, options);
+  segment->file().open_door();
+  return end;
 }
 
 }  // namespace carillon::fronthaul
