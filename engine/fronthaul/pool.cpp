@@ -16,6 +16,11 @@ constexpr std::uint64_t next_head(std::uint64_t head, std::uint32_t first) {
   return (((head >> 32) + 1) << 32) | first;
 }
 
+// No buffer's index, nor the end of the list.
+constexpr std::uint32_t mark_of(std::uint32_t holder) {
+  return kNoBuffer - BufferPool::kHolders + holder;
+}
+
 }  // namespace
 
 std::size_t BufferPool::bytes(std::uint32_t count, std::uint32_t buffer_bytes) {
@@ -64,6 +69,15 @@ void BufferPool::release(std::span<const std::uint32_t> buffers) noexcept {
     next_[last].store(first_of(head), std::memory_order_relaxed);
   } while (!head_->compare_exchange_weak(head, next_head(head, first), std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
+}
+
+void BufferPool::note(std::uint32_t buffer, std::uint32_t holder) noexcept {
+  if (buffer < count_) next_[buffer].store(mark_of(holder), std::memory_order_relaxed);
+}
+
+void BufferPool::reclaim(std::uint32_t holder) noexcept {
+  for (std::uint32_t buffer = 0; buffer < count_; ++buffer)
+    if (next_[buffer].load(std::memory_order_relaxed) == mark_of(holder)) release({&buffer, 1});
 }
 
 std::uint32_t BufferPool::available() const noexcept {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "base/aligned.hpp"
 
@@ -74,6 +75,35 @@ class Ring {
         return true;
       }
       if (ahead > 0) at = control_->head.load(std::memory_order_relaxed);
+    }
+  }
+
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+
+  /// For who comes after producers that were killed: what these had claimed and not filled, which
+  /// would hold up consumers for ever, is filled with `value`. Consumers may be at work.
+  void fill_claimed(const T& value) noexcept {
+    const std::uint64_t tail = control_->tail.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i <= mask_; ++i) {
+      Cell& cell = cells_[i];
+      const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
+      if ((turn & mask_) != i || turn >= tail) continue;
+      cell.value = value;
+      cell.turn.store(turn + 1, std::memory_order_release);
+    }
+  }
+
+  /// For who comes after consumers that were killed: what these had claimed and not freed, which
+  /// would hold up producers for ever, goes to `take` and is freed. Producers may be at work.
+  template <typename Take>
+  void free_claimed(Take&& take) {
+    const std::uint64_t head = control_->head.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i <= mask_; ++i) {
+      Cell& cell = cells_[i];
+      const std::uint64_t at = cell.turn.load(std::memory_order_acquire) - 1;
+      if ((at & mask_) != i || at >= head) continue;
+      take(std::as_const(cell.value));
+      cell.turn.store(at + mask_ + 1, std::memory_order_release);
     }
   }
 

@@ -24,6 +24,9 @@ constexpr std::uint64_t kLayout = 0x32304d4853524143;  // "CARSHM02"
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("fronthaul: " + what); }
 
+// Of a way's buffers. In between they are in a ring.
+enum Holder : std::uint32_t { kSender, kRing, kReceiver };
+
 // What travels through a ring. The header is here, so that samples can be sent again untouched.
 struct Descriptor {
   PacketIds ids;
@@ -122,11 +125,13 @@ class Shm final : public Transport {
     std::uint64_t bytes = 0;
     Descriptor d;
     while (count < out.size() && in_.rings[receiver].pop(d)) {
+      if (d.buffer == kNoBuffer) continue;  // its sender was killed before it had put it there
       // The peer is another program: what it says about memory is checked here.
       if (d.buffer >= in_.pool.count()) {
         out[count++] = {d.ids, 0, kNoBuffer, nullptr};
         continue;
       }
+      if (d.resident == 0) in_.pool.note(d.buffer, kReceiver);
       out[count++] = {d.ids, d.bytes, d.resident != 0 ? kNoBuffer : d.buffer,
                       reinterpret_cast<const std::int16_t*>(in_.pool[d.buffer] + kHeaderBytes)};
       bytes += d.bytes;
@@ -139,7 +144,11 @@ class Shm final : public Transport {
     in_.pool.release(buffers);
   }
   ReceivedMemory received_memory() noexcept override { return {in_.pool.all(), {}}; }
-  std::uint32_t acquire() noexcept override { return out_.pool.acquire(); }
+  std::uint32_t acquire() noexcept override {
+    const std::uint32_t buffer = out_.pool.acquire();
+    out_.pool.note(buffer, kSender);
+    return buffer;
+  }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override {
     out_.pool.release(buffers);
   }
@@ -151,11 +160,14 @@ class Shm final : public Transport {
     for (; sent < packets.size(); ++sent) {
       Outgoing& packet = packets[sent];
       // The sent buffer is the receiver's from now on; the caller goes on with another one.
-      const std::uint32_t next = packet.resident ? packet.buffer : out_.pool.acquire();
+      const std::uint32_t next = packet.resident ? packet.buffer : acquire();
       if (next == kNoBuffer) break;
+      if (!packet.resident) out_.pool.note(packet.buffer, kRing);
       const Descriptor d{packet.ids, packet.bytes, packet.buffer, packet.resident ? 1U : 0U};
       if (!out_.rings[packet.receiver % out_.rings.size()].push(d)) {
-        if (!packet.resident) out_.pool.release({&next, 1});
+        if (packet.resident) break;
+        out_.pool.note(packet.buffer, kSender);
+        out_.pool.release({&next, 1});
         break;
       }
       packet.buffer = next;
@@ -163,6 +175,24 @@ class Shm final : public Transport {
     }
     if (sent > 0) send_meter_.count(0, sent, bytes);
     return sent;
+  }
+
+  // Instead of a process that is gone, while the other side goes on: what it held is free again,
+  // and what waited for it is thrown away, as with a socket. It may have been killed anywhere. Then
+  // rings go on; buffers that were just changing hands are lost, of which there are some to spare.
+  // The other side may still read what lay resident, in frames whose radio unit is gone.
+  void take_over() noexcept {
+    const auto give_back = [this](const Descriptor& d) {
+      if (d.resident == 0) in_.pool.release({&d.buffer, 1});
+    };
+    for (auto& ring : in_.rings) {
+      ring.free_claimed(give_back);
+      Descriptor d;
+      for (std::size_t i = ring.capacity(); i > 0 && ring.pop(d); --i) give_back(d);
+    }
+    in_.pool.reclaim(kReceiver);
+    for (auto& ring : out_.rings) ring.fill_claimed({});
+    out_.pool.reclaim(kSender);
   }
 
   // There are no system calls to measure: only packets and bytes are counted.
@@ -212,7 +242,8 @@ std::shared_ptr<Segment> attach(ShmFile file, const ShmOptions& options) {
   return segment;
 }
 
-void claim(Segment& segment, Side side) {
+// Whether somebody has had the place before.
+bool claim(Segment& segment, Side side) {
   const auto place = static_cast<std::uint32_t>(side);
   auto& owner = segment.head().owner[place];
   if (!segment.file().claim(place))
@@ -220,7 +251,7 @@ void claim(Segment& segment, Side side) {
          (side == Side::Baseband ? "baseband unit" : "radio unit") + " (process " +
          std::to_string(owner.load()) +
          "): choose another fronthaul.shm_name, or end both sides first");
-  owner.store(getpid());
+  return owner.exchange(getpid()) != 0;
 }
 
 }  // namespace
@@ -237,8 +268,9 @@ std::unique_ptr<Transport> open_shm(const std::string& name, Side side, const Sh
   ShmFile file(name);
   const bool used = file.used();
   const auto segment = used ? attach(std::move(file), options) : make(std::move(file), options);
-  claim(*segment, side);
+  const bool again = claim(*segment, side);
   auto end = std::make_unique<Shm>(segment, side, options);
+  if (again) end->take_over();
   segment->file().open_door();
   return end;
 }

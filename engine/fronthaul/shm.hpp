@@ -36,8 +36,8 @@ struct ShmPair {
 ShmPair make_shm_pair(const ShmOptions& options);
 
 /// One end of a named segment (/dev/shm/<name>); whoever comes first makes it, whoever leaves last
-/// removes it. Throws std::runtime_error when the name is taken by another pair or was made for
-/// other sizes.
+/// removes it. The place of a side that is gone may be taken while the other goes on. Throws
+/// std::runtime_error when the name is taken by another pair or was made for other sizes.
 std::unique_ptr<Transport> open_shm(const std::string& name, Side side, const ShmOptions& options);
 
 }  // namespace carillon::fronthaul

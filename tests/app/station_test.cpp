@@ -267,5 +267,41 @@ TEST(TwoProcesses, TheBasebandUnitOutlivesARadioThatDies) {
   for (const auto kind : {LinkKind::Shm, LinkKind::Udp}) expect_cell_of_two(kind, false, SIGKILL);
 }
 
+// Frames in the ring may still end when their radio is gone; more are of the one that came after
+// it.
+void expect_a_successor_is_taken(LinkKind kind, Role killed) {
+  const test::Folder folder("rejoin");
+  auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);
+  bbu.fronthaul.kind = radio.fronthaul.kind = kind;
+  const auto completes = [](const test::Daemon& unit, std::uint64_t frames) {
+    const std::uint64_t before = unit.counters() ? unit.counters()->frames_completed : 0;
+    return unit.wait_until([=](const auto& c) { return c.frames_completed > before + frames; });
+  };
+  std::optional<test::Daemon> unit, antenna;
+  unit.emplace(folder, "bbu", bbu);
+  antenna.emplace(folder, "radio", radio);
+  EXPECT_TRUE(completes(*unit, 10)) << unit->errors() << antenna->errors();
+  auto& dies = killed == Role::Bbu ? unit : antenna;
+  dies->signal(SIGKILL);
+  EXPECT_EQ(dies->wait(), -2);
+  dies.emplace(folder, "successor", killed == Role::Bbu ? bbu : radio);
+  EXPECT_TRUE(completes(*unit, bbu.cell.ring + 10)) << unit->errors() << antenna->errors();
+  for (auto* each : {&unit, &antenna}) {
+    (*each)->signal(SIGINT);
+    EXPECT_EQ((*each)->wait(), 0) << (*each)->errors();
+    test::expect_complete(**each);
+  }
+  EXPECT_NE(access(("/dev/shm/" + bbu.fronthaul.shm_name).c_str(), F_OK), 0) << "left behind";
+}
+
+TEST(TwoProcesses, ARadioThatWasKilledIsFollowedByAnother) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp})
+    expect_a_successor_is_taken(kind, Role::Radio);
+}
+TEST(TwoProcesses, ABasebandUnitThatWasKilledIsFollowedByAnother) {
+  for (const auto kind : {LinkKind::Shm, LinkKind::Udp})
+    expect_a_successor_is_taken(kind, Role::Bbu);
+}
+
 }  // namespace
 }  // namespace carillon

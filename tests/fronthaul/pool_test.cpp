@@ -1,5 +1,7 @@
 #include "fronthaul/pool.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 #include <vector>
@@ -73,9 +75,37 @@ TEST(BufferPool, ThreadsNeverShareABuffer) {
   EXPECT_EQ(owned.pool.available(), 8U);
 }
 
+TEST(BufferPool, WhatAHolderHadCanBeReclaimedWhileOthersGoOn) {
+  OwnedPool owned(8);
+  for (int i = 0; i < 3; ++i) owned.pool.note(owned.pool.acquire(), 1);
+  const std::uint32_t kept = owned.pool.acquire();
+  owned.pool.note(kept, 2);
+  owned.pool.note(kNoBuffer, 1);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done.load()) {
+      const std::uint32_t buffer = owned.pool.acquire();
+      owned.pool.note(buffer, 0);
+      owned.pool.release({&buffer, 1});
+    }
+  });
+  owned.pool.reclaim(1);
+  done.store(true);
+  other.join();
+  EXPECT_EQ(owned.pool.available(), 7U);
+  owned.pool.reclaim(1);
+  EXPECT_EQ(owned.pool.available(), 7U);
+  owned.pool.release({&kept, 1});
+  EXPECT_EQ(owned.pool.available(), 8U);
+}
+
 struct OwnedRing {
   explicit OwnedRing(std::size_t wanted)
       : memory(Ring<std::uint64_t>::bytes(wanted)), ring(memory.data(), wanted, true) {}
+  // As one does who is killed before it has filled or freed what it claimed.
+  void claim_to_push() { ++reinterpret_cast<std::atomic<std::uint64_t>&>(memory[0]); }
+  void claim_to_pop() { ++reinterpret_cast<std::atomic<std::uint64_t>&>(memory[kCacheLine]); }
+
   AlignedArray<std::byte> memory;
   Ring<std::uint64_t> ring;
 };
@@ -99,6 +129,53 @@ TEST(Ring, IsFirstInFirstOutAndSaysWhenItIsFullOrEmpty) {
 TEST(Ring, HoldsAtLeastWhatWasWanted) {
   for (std::size_t wanted = 1; wanted < 70; ++wanted)
     EXPECT_GE(Ring<std::uint64_t>::capacity_for(wanted), wanted);
+}
+
+TEST(Ring, GoesOnAfterProducersThatWereKilledAtIt) {
+  OwnedRing owned(4);
+  std::uint64_t value = 0;
+  for (std::uint64_t lap = 0; lap < 20; ++lap) {
+    EXPECT_TRUE(owned.ring.push(lap));
+    owned.claim_to_push();
+    EXPECT_TRUE(owned.ring.push(100 + lap));
+    owned.claim_to_push();
+    EXPECT_TRUE(owned.ring.pop(value));
+    EXPECT_EQ(value, lap);
+    EXPECT_FALSE(owned.ring.pop(value));  // what was claimed first is waited for
+    owned.ring.fill_claimed(999);
+    for (const std::uint64_t next : {std::uint64_t{999}, 100 + lap, std::uint64_t{999}}) {
+      EXPECT_TRUE(owned.ring.pop(value));
+      EXPECT_EQ(value, next);
+    }
+    owned.ring.fill_claimed(999);
+    EXPECT_FALSE(owned.ring.pop(value));
+  }
+}
+
+TEST(Ring, GoesOnAfterConsumersThatWereKilledAtIt) {
+  OwnedRing owned(4);
+  std::uint64_t value = 0;
+  for (std::uint64_t lap = 0; lap < 20; ++lap) {
+    std::uint64_t next = 0;
+    while (owned.ring.push(next)) ++next;
+    EXPECT_EQ(next, owned.ring.capacity());
+    owned.claim_to_pop();
+    EXPECT_TRUE(owned.ring.pop(value));
+    owned.claim_to_pop();
+    EXPECT_FALSE(owned.ring.push(next));  // what was claimed first is waited for
+    std::vector<std::uint64_t> taken;
+    for (int again = 0; again < 2; ++again)
+      owned.ring.free_claimed([&](std::uint64_t one) { taken.push_back(one); });
+    std::sort(taken.begin(), taken.end());
+    EXPECT_TRUE((taken == std::vector<std::uint64_t>{0, 2}));
+    for (std::uint64_t i = 0; i < 3; ++i) EXPECT_TRUE(owned.ring.push(next++));
+    EXPECT_FALSE(owned.ring.push(next));
+    for (std::uint64_t i = 3; i < next; ++i) {
+      EXPECT_TRUE(owned.ring.pop(value));
+      EXPECT_EQ(value, i);
+    }
+    EXPECT_FALSE(owned.ring.pop(value));
+  }
 }
 
 TEST(Ring, SeveralProducersLoseNothingAndKeepTheirOrder) {

@@ -1,13 +1,17 @@
 #include "fronthaul/shm.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <functional>
 
+#include "base/aligned.hpp"
 #include "support/fronthaul.hpp"
 #include "support/transport.hpp"
 
@@ -125,6 +129,98 @@ TEST(Shm, WhatDeadProcessesLeftIsReplacedOfWhateverSize) {
       recycle(*baseband, packets);
     }
     EXPECT_FALSE(exists(options.shm_name));
+  }
+}
+
+Side other(Side side) { return side == Side::Radio ? Side::Baseband : Side::Radio; }
+std::uint32_t symbol_from(Side side) { return side == Side::Radio ? 1 : 4; }
+
+bool all_arrives(Transport& from, Side side, Transport& to, std::uint32_t frame) {
+  for (std::uint32_t a = 0; a < 4; ++a)
+    if (!test::send_packet(from, kLayout, frame, symbol_from(side), a)) return false;
+  const auto packets = receive(to, 4);
+  recycle(to, packets);
+  for (std::uint32_t a = 0; a < packets.size(); ++a)
+    if (!test::has_stamps(packets[a].samples, 144, frame, symbol_from(side), a)) return false;
+  return packets.size() == 4;
+}
+
+// What a process leaves that is killed when it has just claimed a place in the uplink's ring, which
+// begins behind the first page: not filled by the radio unit, not freed by the baseband unit.
+void claim_in_uplink(const std::string& name, Side side) {
+  const int file = open(("/dev/shm/" + name).c_str(), O_RDWR);
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4096);
+  auto* const tail = static_cast<std::atomic<std::uint64_t>*>(page);
+  auto* const head = tail + kCacheLine / sizeof *tail;
+  ++*(side == Side::Radio ? tail : head);
+}
+
+TEST(Shm, TheSideThatGoesOnMeetsTheSuccessorOfOneThatWasKilled) {
+  const auto options = named();
+  for (const Side side : {Side::Radio, Side::Baseband}) {
+    const auto survivor = open_end(other(side), options, kLayout, {});
+    const auto send = [&] {
+      EXPECT_TRUE(test::send_packet(*survivor, kLayout, 99, symbol_from(other(side)), 0));
+    };
+    for (std::uint32_t frame = 0; frame < 60; frame += 2) {
+      send();
+      const Killed killed([&] {
+        Transport* const end = open_end(side, options, kLayout, {}).release();
+        for (int i = 0; i < 3; ++i) send();
+        receive(*end, 1);
+        for (int i = 0; i < 20; ++i) end->acquire();
+        test::send_packet(*end, kLayout, 98, symbol_from(side), 1);
+        claim_in_uplink(options.shm_name, side);
+      });
+      send();
+      const auto successor = open_end(side, options, kLayout, {});
+      const auto last = receive(*survivor, 1);
+      EXPECT_EQ(last.size(), 1U);
+      recycle(*survivor, last);
+      EXPECT_TRUE(all_arrives(*successor, side, *survivor, frame));
+      EXPECT_TRUE(all_arrives(*survivor, other(side), *successor, frame + 1));
+      EXPECT_EQ(successor->available(), successor->buffers());
+      EXPECT_EQ(survivor->available(), survivor->buffers());
+    }
+  }
+  EXPECT_FALSE(exists(options.shm_name));
+}
+
+// Sends and takes packets as fast as it can, until it is killed.
+[[noreturn]] void exchange_for_ever(Transport& end, Side side) {
+  for (std::array<Received, 1> packet;;) {
+    test::send_packet(end, kLayout, 98, symbol_from(side), 0);
+    if (end.receive(0, packet) == 1) end.recycle({&packet[0].buffer, 1});
+  }
+}
+
+TEST(Shm, ASideMayBeKilledWhateverItIsAt) {
+  constexpr std::uint32_t kKills = 40;
+  const auto options = named();
+  for (const Side side : {Side::Radio, Side::Baseband}) {
+    const auto survivor = open_end(other(side), options, kLayout, {});
+    for (std::uint32_t kill_after = 100; kill_after < 100 + kKills; ++kill_after) {
+      const pid_t child = fork();
+      if (child == 0) exchange_for_ever(*open_end(side, options, kLayout, {}), side);
+      std::uint32_t got = 0;
+      for (const Tick begin = now(); got < kill_after && now() - begin < 20 * kSecond;) {
+        test::send_packet(*survivor, kLayout, 99, symbol_from(other(side)), 0);
+        const auto packets = receive(*survivor, 1);
+        recycle(*survivor, packets);
+        got += static_cast<std::uint32_t>(packets.size());
+      }
+      EXPECT_EQ(got, kill_after);
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+      for (std::array<Received, 16> rest; const auto count = survivor->receive(0, rest);)
+        for (std::size_t i = 0; i < count; ++i) survivor->recycle({&rest[i].buffer, 1});
+    }
+    const auto successor = open_end(side, options, kLayout, {});
+    EXPECT_TRUE(all_arrives(*successor, side, *survivor, 1));
+    EXPECT_TRUE(all_arrives(*survivor, other(side), *successor, 2));
+    // At most what was just changing hands each time.
+    EXPECT_LE(successor->buffers() - successor->available(), kKills);
+    EXPECT_LE(survivor->buffers() - survivor->available(), kKills);
   }
 }
 
