@@ -15,7 +15,6 @@ namespace {
 // What a datagram may cost in the kernel; duties send a symbol of all antennas in one step.
 constexpr Tick kDatagram = 5 * kMicrosecond;
 constexpr Tick kLooking = 20 * kMillisecond;  // how often the main thread looks after the run
-constexpr Tick kSilence = 10 * kSecond;       // after which frames are not waited for any longer
 
 void say(const std::string& text) { std::fprintf(stderr, "carillond: %s\n", text.c_str()); }
 
@@ -303,8 +302,8 @@ std::uint64_t Station::packets_still_coming() const {
 
 // Whether a run that counts frames has heard nothing for long of the cells that still wait for
 // some.
-bool Station::fell_silent(Tick news) const {
-  return !has_radio(first_) && first_.run.frames != 0 && now() - news > kSilence;
+bool Station::fell_silent(const Silence& silence) const {
+  return !has_radio(first_) && first_.run.frames != 0 && silence.too_long(now());
 }
 
 void Station::tell_who_is_silent(bool all) const {
@@ -348,19 +347,14 @@ void Station::run(const std::atomic<bool>& stop) {
   launch();
   set_phase(1);
   if (!has_radio(first_)) say("waiting for the radio");
-  std::uint64_t packets = 0;
-  Tick news = begun;
-  while (!over(begun, stop) && !fell_silent(news)) {
+  Silence silence(begun);
+  while (!over(begun, stop) && !fell_silent(silence)) {
     sleep_until(now() + kLooking);
     report();
-    const std::uint64_t before = std::exchange(packets, packets_still_coming());
-    const bool heard = std::any_of(cells_.begin(), cells_.end(), [](const auto& cell) {
-      return cell->store().counters().packets_received != 0;
-    });
-    if (!heard) begun = now();
-    if (!heard || packets != before) news = now();
+    silence.look(now(), packets_still_coming());
+    if (!silence.heard()) begun = now();
   }
-  if (!has_radio(first_) && !stop.load()) tell_who_is_silent(fell_silent(news));
+  if (!has_radio(first_) && !stop.load()) tell_who_is_silent(fell_silent(silence));
   set_phase(2);
   drain();
   for (auto& loop : loops_) loop->stop();

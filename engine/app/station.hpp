@@ -13,6 +13,7 @@
 #include "app/cell.hpp"
 #include "app/loop.hpp"
 #include "app/pool.hpp"
+#include "app/silence.hpp"
 
 namespace carillon::app {
 
@@ -41,7 +42,7 @@ class Station {
   void check_groups() const;
   bool over(Tick begun, const std::atomic<bool>& stop) const;
   std::uint64_t packets_still_coming() const;
-  bool fell_silent(Tick news) const;
+  bool fell_silent(const Silence& silence) const;
   void tell_who_is_silent(bool all) const;
   void set_phase(std::uint64_t phase);
   void report();
