@@ -17,6 +17,7 @@ from typing import Any
 
 from carillon import cells, core
 from carillon.config import Cell, Run, plan_text
+from carillon.config.sharing import group_of
 from carillon.errors import CarillonError
 
 # Run as whole frames, from the smallest to the published ones.
@@ -240,7 +241,7 @@ def cell_result(cell: Cell, choice: CellChoice, rows: Sequence[Row]) -> dict[str
         "cell": cell.name,
         "isa": rows[0].isa,
         "iterations": choice.iterations,
-        "group": measured[False].combiner.group,
+        "group": group_of(measured[False]),
         **_cost(measured[False].name, rows),
         "with_early_stop": _cost(measured[True].name, rows),
     }

@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 
 from carillon import cells, runfolder
-from carillon.config import ConfigError, Problem, reference
+from carillon.config import ConfigError, Problem, reference, sharing
 from carillon.config.show import derived_tables
 
 
@@ -22,6 +22,8 @@ def check(names: list[str]) -> None:
             continue
         defaults = "" if loaded.lines else ", with every key at its default"
         print(f"{loaded.file}: {loaded.cell.name} is a valid cell{defaults}")
+        if told := sharing.warning(loaded.cell):
+            print(f"{loaded.file}:{loaded.line(('combiner', 'group'))}: warning: {told}")
     if problems:
         raise ConfigError(problems)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from carillon.config.models import Cell, Grant
+from carillon.config.sharing import group_of
 
 _BESIDE_THE_FRAME = ("radio", "fronthaul", "runtime")
 _FOR_PEOPLE = ("name", "description")
@@ -27,6 +28,8 @@ class Run:
 def plan_text(cell: Cell, run: Run) -> str:
     """The plan of one run."""
     lines: list[str] = []
+    combiner = cell.combiner.model_copy(update={"group": group_of(cell)})
+    cell = cell.model_copy(update={"combiner": combiner})
     for name in type(cell).model_fields:
         if name in _FOR_PEOPLE:
             continue

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from carillon.config.models import Cell
+from carillon.config.sharing import group_of
 
 Derived = dict[str, Any]
 
@@ -14,7 +15,7 @@ def derived_tables(cell: Cell, derived: Derived) -> RenderableType:
     """What follows from a cell's configuration (the engine's figures)."""
     parts: list[RenderableType] = [_cell(cell, derived)]
     parts += [
-        _direction(name, derived[name])
+        _direction(cell, name, derived[name])
         for name in ("uplink", "downlink")
         if derived[name] is not None
     ]
@@ -56,7 +57,7 @@ def _cell(cell: Cell, derived: Derived) -> Table:
 _MATRICES = {"uplink": "combiners", "downlink": "precoders"}
 
 
-def _direction(name: str, side: Derived) -> Table:
+def _direction(cell: Cell, name: str, side: Derived) -> Table:
     table = _table(name)
     users = side["users"]
     bits = sorted({block for user in users for block in user["block_bits"]})
@@ -69,7 +70,8 @@ def _direction(name: str, side: Derived) -> Table:
         "code",
         f"base graph {side['base_graph']}, Z = {side['lifting']}, rate {side['code_rate']:.4g}",
     )
-    table.add_row(_MATRICES[name], f"in {side['precision']}")
+    shared = f", one for {group_of(cell)} subcarriers"
+    table.add_row(_MATRICES[name], f"in {side['precision']}{shared}")
     table.add_row("ideal data rate", f"{side['ideal_rate_mbps']:.5g} Mb/s over all users")
     return table
 

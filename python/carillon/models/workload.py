@@ -14,6 +14,7 @@ from typing import Any
 
 from carillon import runfolder
 from carillon.config import Cell
+from carillon.config.sharing import group_of
 
 TILE = 16  # subcarriers
 
@@ -140,4 +141,4 @@ def _runs(
 
 def _csi_tiles(cell: Cell) -> int:
     """As phy::csi_tiles: the lanes of a tile are groups of subcarriers."""
-    return math.ceil(math.ceil(cell.numerology.subcarriers / cell.combiner.group) / TILE)
+    return math.ceil(math.ceil(cell.numerology.subcarriers / group_of(cell)) / TILE)
