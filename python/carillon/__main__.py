@@ -7,7 +7,7 @@ from types import FrameType
 
 
 def main() -> None:
-    """Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 130 stopped by Ctrl-C."""
+    """Ends with a status of docs/commands.md."""
     signal.signal(signal.SIGINT, _stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # ./carillon holds it back so far
     from carillon import cli

@@ -18,14 +18,14 @@ from typing import Any
 from carillon import cells, core
 from carillon.config import Cell, Run, plan_text
 from carillon.config.sharing import group_of
-from carillon.errors import CarillonError
+from carillon.errors import CarillonError, InputError
 
 # Run as whole frames, from the smallest to the published ones.
 CELLS = ("laptop-8x2", "lan-8x4", "thesis-16x8", "agora-64x16")
 
 
 class BenchError(CarillonError):
-    """Nothing to measure, or the program failed."""
+    """The program failed, or is not there."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ def options(choice: Choice) -> list[str]:
     try:
         re.compile(choice.pattern)
     except re.error as error:
-        raise BenchError(f"--filter '{choice.pattern}' is no regular expression: {error}") from None
+        raise InputError(f"--filter '{choice.pattern}' is no regular expression: {error}") from None
+    for isa in choice.isas:
+        if isa not in (have := core.available_isas()):
+            raise InputError(f"--isa {isa} is not of this machine, which has {' '.join(have)}")
     words = [str(program()), "--filter", choice.pattern]
     words += ["--quick"] * choice.quick + ["--compare"] * choice.compare
     for isa in choice.isas:

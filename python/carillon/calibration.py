@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from carillon import core, memory_run, runfolder
 from carillon.config import Cell, Run, plan_text
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.inputs import read_input
 from carillon.models.allocation import STAGES
 
@@ -39,8 +39,8 @@ _SHARES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
 Nanoseconds = Annotated[float, Field(ge=0, lt=1e12, allow_inf_nan=False)]  # as core.simulate's
 
 
-class CalibrationError(CarillonError):
-    """A calibration that is not there, cannot be read, or was stopped before it knew anything."""
+class CalibrationError(InputError):
+    """A calibration that is not there, or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def _time(
             _take(claims, timer.time(grain, 1))
             frames += 1
             if stopped() and number == 0:
-                raise CalibrationError("stopped before every size of claim was timed once")
+                raise KeyboardInterrupt  # nothing to keep: some size of claim was never timed
         progress(share)
         if stopped():
             break

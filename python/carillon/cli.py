@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,7 +26,8 @@ from carillon.cli_options import (
     TransportOption,
     examples,
 )
-from carillon.errors import CarillonError
+from carillon.errors import CarillonError, InputError, Status
+from carillon.streams import patient
 
 app = typer.Typer(
     help="Carillon: real-time massive-MIMO baseband on ordinary servers.",
@@ -83,8 +83,8 @@ def demo(
 ) -> None:
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
-    Ctrl-C ends it early, with the report. Status 77, of --device cuda, which has
-    never met a GPU: there is none.
+    Ctrl-C ends it early, with the report. --device cuda, which has never met a GPU, ends with
+    status 77 where there is none.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells
@@ -105,7 +105,7 @@ def demo(
             )
         name, count = (cell[0], len(cell)) if cell else (None, 1)
         if not run_gpu_demo(name, run, partitions, folder, as_json=json, count=count):
-            raise typer.Exit(1)
+            raise typer.Exit(Status.FAILED)
     elif cell and len(cell) > 1:
         demo_cells(cell, _kind(transport), run, folder, output)
     else:
@@ -278,7 +278,7 @@ def calibrate(
         from carillon.commands.device_profile import calibrate as run_gpu
 
         if not run_gpu(gpu, output, as_json=json):
-            raise typer.Exit(1)
+            raise typer.Exit(Status.FAILED)
     elif cell is not None:
         from carillon.commands.calibrate import calibrate as run_calibrate
 
@@ -332,7 +332,7 @@ def plan(
     """Can this machine, or another, carry this cell? How many cores, how late, which job sizes?
 
     Stages are measured on one core (see `calibrate`), their schedule is the engine's own in virtual
-    time. Exit status 0: it fits, or with --search something does; 1: it does not.
+    time. Exit status 0: it fits, or with --search something does; 3: it does not.
     """
     from carillon.commands.plan import Choice, find
     from carillon.commands.plan import plan as run_plan
@@ -342,7 +342,7 @@ def plan(
     choice = Choice(cores, speed, machine, calibration, seconds, sweep)
     fits = (find if search else run_plan)(cell, choice, folder, as_json=json)
     if not fits:
-        raise typer.Exit(1)
+        raise typer.Exit(Status.TOO_SLOW)
 
 
 @app.command(
@@ -378,7 +378,7 @@ def validate(
     from carillon.commands.validate import validate as run_validate
 
     if not run_validate(cell or [], workers, seconds, folder, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)
 
 
 @app.command(epilog=examples("carillon report runs/laptop-8x2-20260102-030405"))
@@ -488,7 +488,7 @@ def sweep(
 
     choice = Choice(None if engine is None else engine.value, workers)
     if not run_sweep(name, choice, folder, fresh=fresh, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)
 
 
 @app.command(
@@ -546,7 +546,7 @@ def doctor(
 
     choice = Choice(seconds, tuple(interface or ()), fix, yes)
     if not examine(choice, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)
 
 
 def _version(asked: bool) -> None:
@@ -569,26 +569,26 @@ def root(
     try:
         core.active_isa()
     except RuntimeError as error:  # CARILLON_ISA names what this machine lacks
-        raise CarillonError(str(error)) from None
+        raise InputError(str(error)) from None
 
 
 def main() -> int:
     """Carries out the command line; the exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # where a terminal knows no × or …
+    sys.stdout, sys.stderr = patient(sys.stdout), patient(sys.stderr)
     try:
         app()
     except SystemExit as end:  # typer's way to end; 130 after a KeyboardInterrupt
         status = end.code if isinstance(end.code, int) else 0
-        return _complain("carillon: stopped", 130) if status == 130 else status
+        return (
+            _complain("carillon: stopped", Status.STOPPED) if status == Status.STOPPED else status
+        )
     except CarillonError as error:
         return _complain(f"{error.prefix}{error}", error.status)
     except OSError as error:  # a folder that may not be written, a full disk
         about = error.strerror or str(error)
         about = f"{error.filename}: {about}" if error.filename else about
-        return _complain(f"carillon: {about}", 1)
-    return 0
+        return _complain(f"carillon: {about}", Status.FAILED)
+    return Status.DONE
 
 
 def _complain(text: str, status: int) -> int:

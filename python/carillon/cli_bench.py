@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from carillon.cli_options import CellArgument, JsonOption, examples
+from carillon.errors import Status
 
 bench_app = typer.Typer(invoke_without_command=True)
 
@@ -76,7 +77,7 @@ def bench_cell(
 
     choice = CellChoice(iterations, group, quick)
     if not run_cell(cell, choice, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)
 
 
 @bench_app.command(
@@ -118,4 +119,4 @@ def bench_policies(
 
     choice = Choice(workers, load, seconds, tuple(virtual or ()))
     if not run_policies(cell, choice, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)

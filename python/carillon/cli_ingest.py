@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from carillon.cli_options import JsonOption, examples
+from carillon.errors import Status
 
 ingest_app = typer.Typer(
     help="How samples get into a GPU's memory.",
@@ -85,4 +86,4 @@ def bench(
         raise typer.BadParameter(str(error), param_hint="--channels") from None
     choice = Choice(tuple(lengths), tuple(counts), radios, seconds)
     if not run_bench(choice, folder, as_json=json):
-        raise typer.Exit(1)
+        raise typer.Exit(Status.FAILED)

@@ -1,8 +1,39 @@
-"""What a command tells in one line, without a traceback."""
+"""What a command tells in one line, without a traceback, and the status that it ends with."""
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """Exit statuses of every command; docs/commands.md tells what they mean."""
+
+    DONE = 0
+    FAILED = 1
+    WRONG_INPUT = 2
+    TOO_SLOW = 3
+    NO_DEVICE = 77  # as of tests and benchmarks that find none
+    STOPPED = 130  # as of a shell whose command ended by SIGINT
 
 
 class CarillonError(Exception):
     """Something that the user can mend; its text says what, where and how."""
 
-    status = 1  # that a command ends with
+    status = Status.FAILED
     prefix = "carillon: "  # of the line on standard error
+
+
+class InputError(CarillonError):
+    """What was given is wrong: a word of the command line, a file, a folder."""
+
+    status = Status.WRONG_INPUT
+
+
+class TooSlowError(CarillonError):
+    """Nothing was in time."""
+
+    status = Status.TOO_SLOW
+
+
+class NoDeviceError(CarillonError):
+    """What was asked for needs a GPU, and none is here or was measured."""
+
+    status = Status.NO_DEVICE

@@ -16,14 +16,14 @@ from queue import Empty, SimpleQueue
 from typing import Literal
 
 from carillon import core
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.ranges import parse_numbers
 from carillon.statistics import decibels, ratio, wilson
 
 LEAST_SNR, MOST_SNR = -60, 80  # dB, as of radio.snr_db
 
 
-class CurveError(CarillonError):
+class CurveError(InputError):
     """A file that holds no curve, though it says so."""
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from carillon import core, runfolder, virtual
 from carillon.config import Cell, Run, plan_text
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.memory_run import ASLEEP, MemoryRun
 from carillon.models.allocation import STAGES
 from carillon.statistics import Percentiles, Values
@@ -32,7 +32,7 @@ _SPACING_KHZ = (1.0, 480.0)  # that a cell may have
 _MEASURED_FRAMES = 24
 
 
-class PoliciesError(CarillonError):
+class PoliciesError(InputError):
     """A comparison that cannot be made here."""
 
 

@@ -17,14 +17,14 @@ from typing import Any
 
 from carillon import core
 from carillon.config import Cell, Run, plan_text
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.inputs import read_json
 from carillon.telemetry import Telemetry
 
 FORMAT = 1
 
 
-class RunFolderError(CarillonError):
+class RunFolderError(InputError):
     """A folder that holds no run, or can hold none."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.inputs import parse_json
 
 Records = npt.NDArray[Any]
@@ -30,7 +30,7 @@ PHASES = ("starting", "running", "draining", "done")
 ROLES = {1: "worker", 2: "receiver", 4: "sender", 8: "radio", 16: "users", 32: "accelerator"}
 
 
-class TelemetryError(CarillonError):
+class TelemetryError(InputError):
     """A file that is not telemetry, or not yet."""
 
 

@@ -15,6 +15,7 @@ import pytest
 from carillon import bench, cells, core
 from carillon.bench import BenchError, CellChoice, Choice, Peer
 from carillon.cli import app
+from carillon.errors import InputError
 from typer.testing import CliRunner
 
 ROW = {
@@ -129,7 +130,7 @@ def test_a_program_that_fails_is_told(script: Path, call: object) -> None:
 
 
 def test_a_wrong_expression_is_told(script: Path) -> None:
-    with pytest.raises(BenchError, match="--filter '\\(' is no regular expression"):
+    with pytest.raises(InputError, match="--filter '\\(' is no regular expression"):
         run("--filter", "(")
 
 
@@ -176,7 +177,7 @@ def test_a_file_that_cannot_be_written_is_told_before_measuring(script: Path) ->
 def test_nothing_that_matches_is_an_error(script: Path) -> None:
     replace_script(script, f"case $* in --about) echo '{json.dumps(ABOUT)}' ;; esac")
     with pytest.raises(
-        BenchError, match="no benchmark matches --filter 'nothing'; --list names all"
+        InputError, match="no benchmark matches --filter 'nothing'; --list names all"
     ):
         run("--filter", "nothing")
 

@@ -150,9 +150,9 @@ def test_closed_standard_output_is_no_crash(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_wrong_input(tmp_path: Path) -> None:
     done = call("report", tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"carillon: {tmp_path} holds no run")
 
 
@@ -166,20 +166,20 @@ def test_a_folder_without_a_run_is_status_1(tmp_path: Path) -> None:
         ('{"format": 1, "configuration": {}, "run": {"x": 1}}', "run.json is damaged: TypeError("),
     ],
 )
-def test_a_folder_with_a_damaged_run_is_status_1(tmp_path: Path, text: str, words: str) -> None:
+def test_a_folder_with_a_damaged_run_is_wrong_input(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "run.json").write_text(text)
     done = call("report", tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(f"carillon: {tmp_path}")
     assert words in done.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_wrong_input_and_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     words = ("link", "laptop-8x2", "--snr", "20", "--frames", "1", "--piece", "1")
     done = call(*words, "--folder", file / "curve")
-    assert done.returncode == 1
+    assert done.returncode == 2
     curve = file / "curve"
     assert done.stderr == (
         f"carillon: {curve} cannot hold results: not a directory; name another --folder\n"
@@ -188,7 +188,7 @@ def test_a_folder_that_cannot_be_made_is_status_1_and_named(tmp_path: Path) -> N
 
 def test_an_instruction_set_that_is_not_there_is_told() -> None:
     done = call("link", "laptop-8x2", "--snr", "20", CARILLON_ISA="avx3")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("carillon: CARILLON_ISA=avx3 is not available on this machine")
 
 

@@ -13,6 +13,7 @@ from carillon import core
 from carillon.commands.gpu_demo import demo
 from carillon.config import Run
 from carillon.daemon import RunError
+from carillon.errors import InputError
 
 
 def synthetic_run(failed: int) -> Callable[..., dict[str, Any]]:
@@ -88,7 +89,7 @@ def test_the_first_limit_counts(
 
 
 def test_without_a_limit_one_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="give --frames"):
+    with pytest.raises(InputError, match="give --frames"):
         demo("laptop-8x2", Run(), 1, tmp_path / "run", as_json=False)
 
 

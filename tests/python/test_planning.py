@@ -241,7 +241,7 @@ def test_the_command_keeps_a_plan_and_tells_scripts_whether_it_fits(
     assert (tmp_path / "plan" / "plan.png").stat().st_size > 10_000
     # Kept: the second time nothing is measured. A core a hundred times slower is too slow.
     result = CliRunner().invoke(cli.app, [*words, "--cores", "1", "--speed", "0.01"])
-    assert result.exit_code == 1, result.output
+    assert result.exit_code == 3, result.output
     assert "does not fit on 1 core of 0.01 times the speed of the calibrated one" in result.output
     # What GPUs would do is not known, and said to be left out.
     file = tmp_path / "with-gpus.yaml"

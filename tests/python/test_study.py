@@ -258,14 +258,14 @@ def test_an_option_that_a_study_does_not_have_is_refused(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     done = subprocess.run(carillon(*words), capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     done = subprocess.run(carillon("millipede-9"), capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "there is no study 'millipede-9'; the studies are millipede-5.1, " in done.stderr
     assert list(tmp_path.iterdir()) == []
     listed = subprocess.run(carillon("--list"), capture_output=True, text=True, check=True)

@@ -173,6 +173,6 @@ def test_the_search_tells_scripts_whether_anything_fits(
     )
     monkeypatch.setattr(calibration, "measure", lambda cell, seconds: costs(1000))
     result = CliRunner().invoke(cli.app, words)
-    assert result.exit_code == 1, result.output
+    assert result.exit_code == 3, result.output
     assert "no such cell fits" in result.output
     assert json.loads((tmp_path / "search.json").read_text())["best"] is None

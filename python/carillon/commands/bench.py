@@ -17,7 +17,6 @@ from rich.table import Table
 from carillon import cells
 from carillon.bench import (
     CELL_PATTERN,
-    BenchError,
     CellChoice,
     Choice,
     Row,
@@ -32,6 +31,7 @@ from carillon.bench import (
 )
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
+from carillon.errors import InputError
 from carillon.runfolder import machine
 
 
@@ -98,7 +98,7 @@ def circumstances() -> dict[str, Any]:
 def _collect(words: Sequence[str], pattern: str, rows: list[Row], interrupts: Interrupts) -> None:
     total = len(names(words))
     if total == 0:
-        raise BenchError(f"no benchmark matches --filter '{pattern}'; --list names all")
+        raise InputError(f"no benchmark matches --filter '{pattern}'; --list names all")
     columns = (
         TextColumn("{task.description:<44}"),
         BarColumn(),

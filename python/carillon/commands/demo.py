@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 from carillon import cells, core, runfolder
 from carillon.bench import BenchError, Choice, command, measure
@@ -63,7 +63,8 @@ def demo(
 ) -> Result:
     """Chooses a cell unless one is named, runs it, writes the report.
 
-    Raises RunError, with the report written, when no frame was in time.
+    Raises, with the report written, TooSlowError when no frame was in time, and KeyboardInterrupt
+    when stopped.
     """
     runfolder.require_free(folder)
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
@@ -78,7 +79,7 @@ def demo(
         if cell is not None and trial.overloads and not interrupts.count:
             output.console.print(_warning(cell, trial, _cost(cell, interrupts)), style="yellow")
         if interrupts.count:
-            return _stopped_early(trial, path, output)
+            _stopped_early(trial, path, output)
         return start(trial.loaded, run, path, output, interrupts)
 
 
@@ -173,14 +174,15 @@ def _warning(cell: str, trial: Trial, cost: float) -> str:
     )
 
 
-def _stopped_early(trial: Trial, path: Path, output: Output) -> Result:
+def _stopped_early(trial: Trial, path: Path, output: Output) -> NoReturn:
     """Ctrl-C came before the run began: the report is of the trial."""
     if not trial.frames:
         raise KeyboardInterrupt
     output.console.print("stopped before the run; this is the trial", style="dim")
     made = runfolder.create(path, trial.folder.cell, trial.folder.run)
     made.telemetry_file.write_bytes(trial.folder.telemetry_file.read_bytes())
-    return finish(made, output)
+    finish(made, output)
+    raise KeyboardInterrupt
 
 
 def with_transport(loaded: Loaded, kind: Literal["shm", "udp"] | None) -> Loaded:

@@ -16,15 +16,10 @@ from carillon.commands.bench import circumstances
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Run, plan_text
 from carillon.daemon import Interrupts, RunError
+from carillon.errors import InputError, NoDeviceError, TooSlowError
 from carillon.statistics import Percentiles
 
 _CELL = "laptop-8x2"
-
-
-class NoGpuError(RunError):
-    """There is no GPU here."""
-
-    status = 77  # as of all that needs one
 
 
 def demo(
@@ -38,8 +33,8 @@ def demo(
 ) -> bool:
     """Runs so many of it, writes gpu.json, gpu.csv and gpu.png/.svg; whether no block failed.
 
-    Raises NoGpuError where there is none. When stopped, what is known by then, and
-    KeyboardInterrupt.
+    Raises NoDeviceError where there is none, TooSlowError when no frame was in time. When stopped,
+    what is known by then, and KeyboardInterrupt.
     """
     runfolder.require_free(folder)
     loaded = cells.load(cell or _CELL)
@@ -57,7 +52,9 @@ def demo(
     _show(Console(stderr=as_json, highlight=False, markup=False), result, target)
     if interrupts.count:
         raise KeyboardInterrupt
-    return bool(result["done"]) and not result["failed_blocks"]
+    if not result["done"]:
+        raise TooSlowError(f"none of {result['frames']} frames was in time")
+    return not result["failed_blocks"]
 
 
 def _frames(run: Run, frame_ms: float) -> int:
@@ -66,7 +63,7 @@ def _frames(run: Run, frame_ms: float) -> int:
     if run.seconds:
         limits.append(max(1, round(run.seconds * 1e3 / frame_ms)))
     if not limits:
-        raise RunError("--device cuda needs a limit: give --frames, or --seconds above 0")
+        raise InputError("--device cuda needs a limit: give --frames, or --seconds above 0")
     return min(limits)
 
 
@@ -91,7 +88,7 @@ def _carry_out(
                 progress=progress,
             )
         except (RuntimeError, ValueError) as error:
-            kind = NoGpuError if str(error).startswith("no GPU: ") else RunError
+            kind = NoDeviceError if str(error).startswith("no GPU: ") else RunError
             raise kind(f"{error}; leave --device out to use the CPU") from error
 
 

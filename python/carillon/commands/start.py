@@ -12,10 +12,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from carillon import daemon, report, runfolder
+from carillon import core, daemon, report, runfolder
 from carillon.commands.tables import print_table
-from carillon.config import Loaded, Run, cell_folder, cell_run, together
+from carillon.config import Cell, Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
+from carillon.errors import CarillonError, NoDeviceError, TooSlowError
 from carillon.live import CellsView, LiveView, View
 from carillon.result import Result
 from carillon.telemetry import PHASES, Telemetry
@@ -56,8 +57,9 @@ def start_all(
 def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
     """Checks, runs, reports.
 
-    Raises ConfigError or RunError when there is no run to report, and RunError, with the report
-    written, when frames were due and none was in time or, at the radio unit, sent or answered.
+    Raises ConfigError, NoDeviceError or RunError when there is no run to report. With the report
+    written, KeyboardInterrupt when stopped, TooSlowError when frames were due and none was in time,
+    and RunError when, at the radio unit, none was sent or answered.
     """
     made = _prepare(loaded, run, folder)
     _carry_out([made], output, interrupts)
@@ -86,7 +88,14 @@ def _prepare(loaded: Loaded, run: Run, folder: Path) -> runfolder.RunFolder:
     loaded.check_cores()
     run = replace(run, record_frames=_expected_records(loaded, run))
     daemon.binary()
+    _require_gpus(loaded.cell, run)
     return runfolder.create(folder, loaded.cell, run)
+
+
+def _require_gpus(cell: Cell, run: Run) -> None:
+    gpus, machine = cell.runtime.gpus, core.cuda_machine()
+    if gpus and run.role != "radio" and not machine["devices"]:
+        raise NoDeviceError(f"runtime.gpus is {gpus}, but no GPU: {machine['why']}")
 
 
 def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Interrupts) -> None:
@@ -111,7 +120,19 @@ def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Inte
 def _require_an_end(
     results: list[Result], made: runfolder.RunFolder, interrupts: Interrupts
 ) -> None:
-    if not all(result.finished for result in results) and not interrupts.count:
+    """Raises what kept the run from its end; KeyboardInterrupt, after saying that, when stopped."""
+    try:
+        _check_end(results, made, interrupted=interrupts.count > 0)
+    except CarillonError as error:
+        if not interrupts.count:
+            raise
+        print(f"{error.prefix}{error}", file=sys.stderr)
+    if interrupts.count:
+        raise KeyboardInterrupt
+
+
+def _check_end(results: list[Result], made: runfolder.RunFolder, *, interrupted: bool) -> None:
+    if not all(result.finished for result in results) and not interrupted:
         raise RunError(f"carillond ended before the run did; its log is {made.log_file}")
     if silent := daemon.silent(made):
         raise RunError(
@@ -119,7 +140,7 @@ def _require_an_end(
             "order, and does fronthaul name this machine?"
         )
     for result in results:
-        _require_a_frame(result, interrupted=interrupts.count > 0)
+        _require_a_frame(result, interrupted=interrupted)
 
 
 def _summarize(
@@ -214,7 +235,7 @@ def _require_a_frame(result: Result, *, interrupted: bool) -> None:
     if frames.completed:
         return
     if frames.seen:
-        raise RunError(f"none of {frames.seen} frames was in time")
+        raise TooSlowError(f"none of {frames.seen} frames was in time")
     if frames.skipped and not interrupted:  # the first frame may not have been over yet
         raise RunError(
             f"the radio's thread did not run: it skipped all {frames.skipped} frames; "

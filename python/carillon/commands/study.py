@@ -15,6 +15,7 @@ from rich.table import Table
 from carillon import runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
+from carillon.errors import InputError
 from carillon.studies import (
     STUDIES,
     Model,
@@ -22,7 +23,6 @@ from carillon.studies import (
     Row,
     Source,
     Study,
-    StudyError,
     VirtualTime,
     collect,
     rack,
@@ -133,10 +133,10 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
 
 def _check(name: str, choice: Choice) -> None:
-    """StudyError of a study that there is not, or of an option that it does not have."""
+    """InputError of a study that there is not, or of an option that it does not have."""
     every = (*STUDIES, *EXPERIMENTS, *FIGURES, *GPU_STUDIES, scheduling.NAME, rack.NAME)
     if name not in every:
-        raise StudyError(f"there is no study '{name}'; the studies are {', '.join(every)}")
+        raise InputError(f"there is no study '{name}'; the studies are {', '.join(every)}")
     has = {"frames"}
     if name in EXPERIMENTS:
         has = {"frames", "costs"}
@@ -146,9 +146,9 @@ def _check(name: str, choice: Choice) -> None:
         has = {"measured"}
     for option in fields(choice):
         if option.name not in has and getattr(choice, option.name) != option.default:
-            raise StudyError(f"{name} has no --{_OPTIONS.get(option.name, option.name)}")
+            raise InputError(f"{name} has no --{_OPTIONS.get(option.name, option.name)}")
     if name in STUDIES and choice.frames and not choice.virtual:
-        raise StudyError(f"{name} has --frames only with --virtual: a model has none")
+        raise InputError(f"{name} has --frames only with --virtual: a model has none")
 
 
 def _virtual_frames(choice: Choice) -> int:

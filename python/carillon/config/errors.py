@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from carillon.config.fields import Path, allowed, dotted, find, number, walk
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 
 _MOST_TOLD, _MOST_LETTERS = 100, 60
 
@@ -29,10 +29,9 @@ class Problem:
         return f"{self.file}:{self.line}: {what}" if self.line else f"{self.file}: {what}"
 
 
-class ConfigError(CarillonError):
+class ConfigError(InputError):
     """Configurations that cannot be used; all that is wrong with them, in the files' order."""
 
-    status = 2
     prefix = ""  # it begins with the file
 
     def __init__(self, problems: list[Problem]) -> None:

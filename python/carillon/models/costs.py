@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from carillon.errors import CarillonError
+from carillon.errors import InputError
 from carillon.inputs import read_json
 from carillon.models.workload import Workload
 
 _DIVISIBLE = 1e-6  # of a chunk: so small a job that nothing is lost to whole ones
 
 
-class CostError(CarillonError):
+class CostError(InputError):
     """A cost table that cannot be read, or that lacks a stage."""
 
 

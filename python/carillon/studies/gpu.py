@@ -14,7 +14,7 @@ from typing import Any
 
 from carillon.config import ConfigError, Problem
 from carillon.config.device_profile import Bench, BenchCell
-from carillon.errors import CarillonError
+from carillon.errors import InputError, NoDeviceError
 from carillon.pool import profile as profiles
 
 BENCH, CHECK = "kernels.json", "check.json"
@@ -42,10 +42,8 @@ _KINDS = {
 }
 
 
-class NotMeasuredError(CarillonError):
+class NotMeasuredError(NoDeviceError):
     """No GPU was measured, and what would do so."""
-
-    status = 77  # as of tests and benchmarks that find no device
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ def _measurement(folder: Path) -> Measurement:
         try:
             check = json.loads((folder / CHECK).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise CarillonError(f"{folder / CHECK}: is not JSON: {error}") from error
+            raise InputError(f"{folder / CHECK}: is not JSON: {error}") from error
     told = check.get("device", {}) if isinstance(check, dict) else {}
     known = {str(key): str(value) for key, value in told.items()} if isinstance(told, dict) else {}
     return Measurement(folder, profiles.read(Bench, folder / BENCH), known)

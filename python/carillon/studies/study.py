@@ -21,7 +21,7 @@ Presets = Mapping[str, Preset]
 
 
 class StudyError(CarillonError):
-    """A study that is not known, or that cannot be done here."""
+    """A study that cannot be done here."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""Standard streams that outlive their reader."""
+
+from __future__ import annotations
+
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import TextIO
+
+from typing_extensions import Buffer
+
+
+class _Pipe(FileIO):
+    """Drops what nobody reads any longer: after `| head` the work goes on, and is no failure."""
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def patient(stream: TextIO) -> TextIO:
+    """The same stream; it replaces what a terminal does not know (× or …), and never breaks."""
+    if not isinstance(stream, TextIOWrapper):
+        return stream  # a test's, or None where it was closed
+    stream.flush()
+    return TextIOWrapper(
+        BufferedWriter(_Pipe(stream.fileno(), "wb", closefd=False)),
+        stream.encoding,
+        errors="replace",
+        line_buffering=stream.line_buffering or stream.write_through,
+    )

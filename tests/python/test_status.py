@@ -1,0 +1,166 @@
+"""Every command ends with a status of docs/commands.md, and each of these means one thing."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from carillon import core
+from carillon.errors import Status
+from synthetic import Sections, quiet_run
+
+PROGRAM = [sys.executable, "-m", "carillon"]
+ROOT = Path(__file__).parents[2]
+
+
+def call(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """In a folder of its own, so that files are named as a user names them."""
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def stand_in(folder: Path, records: Sections, first: str = ":") -> str:
+    """A carillond that leaves these records; `first` is what it does before."""
+    records.write(folder / "records")
+    program = folder / "carillond"
+    program.write_text(f"#!/bin/sh\n{first}\ncp '{folder}/records' telemetry.bin\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def none_in_time() -> Sections:
+    records = quiet_run()
+    records.rows["counters"][0]["frames_completed"] = 0
+    return records
+
+
+def test_the_page_lists_every_status() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d+) \| ([a-z ]+) \|", page, re.M)
+    expected = [(str(int(one)), one.name.lower().replace("_", " ")) for one in Status]
+    assert listed == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "no-such-command",
+        "demo --frames -3",
+        "demo --cell no-such-cell",
+        "demo --device cuda --seconds 0",
+        "run no-such-cell",
+        "radio no-such-cell",
+        "run laptop-8x2 --folder a-run",
+        "link laptop-8x2 --snr 0:0:1",
+        "link laptop-8x2 --snr 20 --folder a-file",
+        "calibrate",
+        "calibrate --gpu no-such-file",
+        "calibrate laptop-8x2 --output .",
+        "plan no-such-cell",
+        "plan laptop-8x2 --calibration no-such-file",
+        "plan laptop-8x2 --calibration a-file",
+        "plan laptop-8x2 --machine no-such-file",
+        "validate no-such-cell",
+        "report no-such-folder",
+        "report .",
+        "study no-such-study",
+        "study rack --virtual",
+        "study millipede-5.1 --costs a-file",
+        "sweep no-such-sweep",
+        "simulate no-such-study",
+        "ingest bench --sizes 3",
+        "bench --filter no-such-kernel",
+        "bench --filter (",
+        "bench --isa no-such-isa",
+        "bench cell no-such-cell",
+        "config check no-such-cell",
+        "config show no-such-cell",
+        "doctor --interface no-such0 --seconds 0",
+    ],
+)
+def test_wrong_input(tmp_path: Path, words: str) -> None:
+    (tmp_path / "a-file").write_text("not JSON")
+    (tmp_path / "a-run").mkdir()
+    (tmp_path / "a-run" / "run.json").write_text("{}")
+    done = call(tmp_path, *words.split())
+    assert done.returncode == Status.WRONG_INPUT, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_instruction_set_that_is_not_there_is_wrong_input(tmp_path: Path) -> None:
+    done = call(tmp_path, "config", "show", "laptop-8x2", CARILLON_ISA="avx3")
+    assert done.returncode == Status.WRONG_INPUT
+
+
+@pytest.mark.parametrize("words", ["run laptop-8x2", "demo --cell laptop-8x2"])
+def test_a_run_without_a_frame_in_time_is_too_slow(tmp_path: Path, words: str) -> None:
+    daemon = stand_in(tmp_path, none_in_time())
+    line = (*words.split(), "--seconds", "1", "--folder", "run")
+    done = call(tmp_path, *line, CARILLOND=daemon)
+    assert done.returncode == Status.TOO_SLOW, done.stderr
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("words", ["run laptop-8x2", "radio laptop-8x2", "demo --cell laptop-8x2"])
+@pytest.mark.parametrize("signal", ["INT", "TERM"])
+def test_a_run_that_is_stopped_says_so_with_its_report(
+    tmp_path: Path, words: str, signal: str
+) -> None:
+    daemon = stand_in(tmp_path, quiet_run(), f"kill -{signal} $PPID")
+    done = call(tmp_path, *words.split(), "--folder", "run", CARILLOND=daemon)
+    assert (done.returncode, done.stderr) == (Status.STOPPED, "carillon: stopped\n")
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_a_run_that_breaks_has_failed(tmp_path: Path) -> None:
+    daemon = stand_in(tmp_path, quiet_run(), "exit 4")
+    done = call(tmp_path, "run", "laptop-8x2", "--folder", "run", CARILLOND=daemon)
+    assert done.returncode == Status.FAILED
+
+
+@pytest.mark.skipif(bool(core.cuda_machine()["devices"]), reason="there is a GPU")
+@pytest.mark.parametrize(
+    "words", ["run laptop-8x2 --gpus 1", "demo --device cuda", "study gpu-goals --from ."]
+)
+def test_without_a_gpu_there_is_no_device(tmp_path: Path, words: str) -> None:
+    done = call(tmp_path, *words.split())
+    assert done.returncode == Status.NO_DEVICE, done.stderr
+
+
+def unread(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
+    """Status and complaints of a command whose reader has gone, as behind `| head`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*PROGRAM, *words],
+            cwd=folder,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment,
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["config reference", "config show laptop-8x2", "study --list", "--help", "--version"]
+)
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path, words: str) -> None:
+    assert unread(tmp_path, *words.split()) == (Status.DONE, "")
+
+
+def test_a_run_goes_on_without_a_reader(tmp_path: Path) -> None:
+    daemon = stand_in(tmp_path, quiet_run())
+    words = ("run", "laptop-8x2", "--seconds", "1", "--folder", "run")
+    assert unread(tmp_path, *words, CARILLOND=daemon) == (Status.DONE, "")
+    assert (tmp_path / "run" / "report.html").is_file()
