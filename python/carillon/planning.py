@@ -20,7 +20,10 @@ Step = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """Whether a machine carries a cell, and what the cell needs."""
+    """Whether a machine carries a cell, and what the cell needs.
+
+    fits: with its usual claims, and in each frame whose claims vary.
+    """
 
     cell: str
     machine: Machine
@@ -58,15 +61,16 @@ def plan(
     grain, best = job_sizes.choose(cell, usual, cores, lambda: step("job sizes"))
     sized = with_grain(cell, grain)
     slow = simulate(sized, harsh, cores)
+    varying = expected(sized, usual, cores, lambda n: step(f"{n} frames of varying claims"))
     figures = runfolder.describe(cell)
     return Plan(
         cell=cell.name,
         machine=machine,
-        fits=best.fits,
+        fits=best.fits and not varying.failed,
         cores_needed=min(needed or cores, cores) if best.fits else needed,
         point=best,
         slow=slow,
-        expected=expected(sized, usual, cores, lambda n: step(f"{n} frames of varying claims")),
+        expected=varying,
         bottleneck=best.bottleneck,
         job_sizes=grain,
         why=job_sizes.explain(sized, usual, cores, best),

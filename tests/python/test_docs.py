@@ -36,11 +36,13 @@ QUICK = {
     "--frames 2000": "--frames 200",
     "carillon bench --filter zeroforce": "carillon bench --filter zeroforce --list",
     "carillon calibrate lan-8x4\ncarillon plan lan-8x4\n": "carillon calibrate lan-8x4 "
-    "--seconds 0.1\ncarillon plan lan-8x4 --cores 16 || test $? -eq 1\n",
+    "--seconds 0.1\ncarillon plan lan-8x4 --cores 16 || test $? -eq 3\n",
     "carillon validate lan-8x4 --seconds 2\n": "carillon validate laptop-8x2 --seconds 0.1 "
     "|| test $? -eq 1\n",
     "--search --seconds 1\n": "--search --help\n",
-    "agora-64x16 --cores 32 --folder": "laptop-8x2 --seconds 0.1 --cores 32 --folder",
+    # A calibration this short may have met a standstill, and then some frame is late.
+    "agora-64x16 --cores 32 --folder my-plan\n": "laptop-8x2 --seconds 0.1 --cores 32 --folder "
+    "my-plan || test $? -eq 3\n",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",
     "laptop-8x2 --seconds 10": "laptop-8x2 --seconds 0.3",

@@ -3,10 +3,13 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from carillon import calibration, cells, cli, core, job_sizes, planning, virtual
 from carillon.calibration import Calibration, Scheduling, Size, Stage
+from carillon.commands.plan import Choice
+from carillon.commands.plan import plan as run_plan
 from carillon.config import ConfigError
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
@@ -89,6 +92,34 @@ def test_a_faster_core_does_the_work_of_a_slower_one_and_more() -> None:
     slow = virtual.simulate(LAN, usual(4), 2)
     fast = virtual.simulate(LAN, Costs(costs(4), Machine.of_speed(2, 2.0)), 2)
     assert fast.load == pytest.approx(slow.load / 2, rel=0.1)  # and has fewer claims
+
+
+def with_stalls(share: float) -> Calibration:
+    """Costs of which a share of the decoder's claims takes a hundred times as long."""
+    known = costs()
+    spread = ((0.0, 1.0), (1 - share, 1.0), (1 - share + 1e-6, 100.0), (1.0, 100.0))
+    stalling = replace(known.stages["Decode"], spread=spread)
+    return replace(known, stages={**known.stages, "Decode": stalling})
+
+
+def test_a_cell_of_which_some_frames_are_late_does_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady = planning.plan(LAN, costs(), Machine.of_speed(2))
+    assert (steady.fits, steady.expected.failed) == (True, 0)
+    file = tmp_path / "stalls.json"
+    calibration.save(with_stalls(0.02), file)
+    choice = Choice(cores=2, calibration=file)
+    assert not run_plan("lan-8x4", choice, tmp_path / "json", as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert not told["fits"]
+    assert told["point"]["slack_ms"] > 0  # with usual claims
+    late = told["expected"]["failed"]
+    assert 0 < late < told["expected"]["frames"] == 100
+    assert not run_plan("lan-8x4", choice, tmp_path / "words", as_json=False)
+    words = capsys.readouterr().out
+    assert words.startswith("lan-8x4 does not fit on 2 cores: with usual claims")
+    assert f"as claims vary {late} of 100 are late or refused" in words
 
 
 def test_slow_claims_are_as_much_slower_as_was_measured() -> None:
@@ -231,6 +262,15 @@ def test_the_command_keeps_a_plan_and_tells_scripts_whether_it_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    measure = calibration.measure
+
+    def steady(*words: Any) -> Calibration:
+        """Without the claims that a busy machine held up."""
+        found = measure(*words)
+        stages = {op: replace(one, spread=()) for op, one in found.stages.items()}
+        return replace(found, stages=stages, decode={})
+
+    monkeypatch.setattr(calibration, "measure", steady)
     words = ["plan", "laptop-8x2", "--seconds", "0.1", "--folder", str(tmp_path / "plan")]
     result = CliRunner().invoke(cli.app, [*words, "--cores", "4", "--json"])
     assert result.exit_code == 0, result.output

@@ -129,8 +129,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None:
-    verdict = "fits" if found.fits else "does not fit"
-    console.print(f"{found.cell} {verdict} on {found.machine.name}", style="bold")
+    console.print(_verdict(found), style="bold", soft_wrap=True)
     if gpus:
         console.print(
             f"runtime.gpus is {gpus}, but this counts on the cores alone: what GPUs would take off "
@@ -163,6 +162,19 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     _tell_sizes(console, found, swept)
     for line in found.advice:
         console.print(f"would do: {line}", soft_wrap=True)
+
+
+def _verdict(found: Plan) -> str:
+    if found.fits:
+        return f"{found.cell} fits on {found.machine.name}"
+    verdict = f"{found.cell} does not fit on {found.machine.name}"
+    if not found.point.fits:
+        return verdict
+    late = f"{found.expected.failed} of {found.expected.frames}"
+    return (
+        f"{verdict}: with usual claims every frame is in time, but as claims vary {late} are late "
+        "or refused; `carillon doctor` tells what makes single claims slow"
+    )
 
 
 def _tell_expected(console: Console, found: Plan) -> None:
