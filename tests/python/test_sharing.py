@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from carillon import cli, core
 from carillon.config import Cell, Run, parse_cell, plan_text
-from carillon.config.sharing import group_of, loss_db, warning, widest_group
+from carillon.config.sharing import excess, group_of, loss_db, widest_group
 from carillon.statistics import decibels
 from typer.testing import CliRunner
 
@@ -63,17 +63,17 @@ def test_in_a_flat_channel_auto_takes_sixteen() -> None:
 
 
 def test_a_group_that_is_too_wide_is_warned_of(tmp_path: Path) -> None:
-    assert warning(selective(20, group=3)) == warning(selective(20, group=1)) == ""
-    assert warning(selective(20)) == ""
+    assert excess(selective(20, group=3)) == excess(selective(20, group=1)) == ""
+    assert excess(selective(20)) == ""
     file = tmp_path / "wide.yaml"
     file.write_text(
         f"{CELL}radio: {{taps: 8, delay_spread_ns: 300, snr_db: 20}}\ncombiner:\n  group: 16\n"
     )
     done = CliRunner().invoke(cli.app, ["config", "check", str(file)])
     assert done.exit_code == 0
-    assert f"{file}:9: warning: combiner.group: 16 subcarriers are too many" in done.output
+    assert f"warning: {file}:9: combiner.group is 16, too many subcarriers" in done.output
     assert "at 20 dB they lose 7.3 dB more than 3, which `auto` takes" in done.output
     words = ["link", str(file), "--snr", "30", "--frames", "1", "--folder", str(tmp_path / "link")]
     done = CliRunner().invoke(cli.app, words)
-    assert "warning: combiner.group: 16 subcarriers are too many" in done.output
+    assert "combiner.group is 16, too many subcarriers" in done.output
     assert "at 30 dB they lose" in done.output

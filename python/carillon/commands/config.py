@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from rich.console import Console
 
 from carillon import cells, runfolder
-from carillon.config import ConfigError, Problem, reference, sharing
+from carillon.config import ConfigError, Problem, reference
 from carillon.config.show import derived_tables
+from carillon.config.warnings import warnings
 
 
 def check(names: list[str]) -> None:
-    """Checks all cells; the mistakes of all are raised as one ConfigError."""
+    """Checks all cells; the mistakes of all are raised as one ConfigError, after warnings."""
     problems: list[Problem] = []
     for name in names:
         try:
@@ -22,8 +24,8 @@ def check(names: list[str]) -> None:
             continue
         defaults = "" if loaded.lines else ", with every key at its default"
         print(f"{loaded.file}: {loaded.cell.name} is a valid cell{defaults}")
-        if told := sharing.warning(loaded.cell):
-            print(f"{loaded.file}:{loaded.line(('combiner', 'group'))}: warning: {told}")
+        for warning in warnings(loaded):
+            print(f"warning: {warning}", file=sys.stderr)
     if problems:
         raise ConfigError(problems)
 

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from carillon import cells, runfolder
 from carillon.commands.tables import print_table
-from carillon.config import ConfigError, Run, plan_text, sharing
+from carillon.config import ConfigError, Run, plan_text
+from carillon.config.warnings import too_wide
 from carillon.daemon import Interrupts
 from carillon.link import Point, Rules, read_csv, simulate, study_key, write_csv
 from carillon.plots import link as link_plot
@@ -71,8 +72,8 @@ def link(
     )
     curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db)
     console = Console(stderr=as_json, highlight=False, markup=False)
-    if told := sharing.warning(loaded.cell, max(snr_db)):
-        console.print(f"warning: {told}", soft_wrap=True)
+    for warning in too_wide(loaded, max(snr_db)):
+        console.print(f"warning: {warning}", soft_wrap=True)
     if curve.measured:
         console.print(f"going on with {curve.file}", style="dim", soft_wrap=True)
     with Interrupts() as interrupts, _progress(console) as bars:

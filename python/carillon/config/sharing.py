@@ -28,22 +28,21 @@ def widest_group(cell: Cell) -> int:
     return max(group for group, loss in losses.items() if loss < enough)
 
 
-def warning(cell: Cell, snr_db: float | None = None) -> str:
-    """What a group that the cell's file gives costs too much, at `radio.snr_db` if at no other
+def excess(cell: Cell, snr_db: float | None = None) -> str:
+    """What a group that the cell's file gives loses too much, at `radio.snr_db` if at no other
     SNR; empty if it does not."""
     if snr_db is not None:
         radio = cell.radio.model_copy(update={"snr_db": snr_db})
         cell = cell.model_copy(update={"radio": radio})
     group, best = group_of(cell), widest_group(cell)
-    excess = loss_db(cell, group) - loss_db(cell, best)
-    if group <= best or excess < MOST_LOSS_DB:
+    lost = loss_db(cell, group) - loss_db(cell, best)
+    if group <= best or lost < MOST_LOSS_DB:
         return ""
-    at = cell.radio.snr_db
+    radio, at = cell.radio, cell.radio.snr_db
     return (
-        f"combiner.group: {group} subcarriers are too many to share a combiner in this channel of "
-        f"{cell.radio.taps} taps and {cell.radio.delay_spread_ns:g} ns: at "
-        f"{max(at) if isinstance(at, list) else at:g} dB they lose {excess:.1f} dB more than "
-        f"{best}, which `auto` takes"
+        f"is {group}, too many subcarriers for a combiner in a channel of {radio.taps} taps and "
+        f"{radio.delay_spread_ns:g} ns: at {max(at) if isinstance(at, list) else at:g} dB they lose "
+        f"{lost:.1f} dB more than {best}, which `auto` takes"
     )
 
 

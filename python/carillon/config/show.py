@@ -1,10 +1,12 @@
 """Every derived figure of a cell, for people."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from carillon.config.blocks import DIRECTIONS, Direction, Kind, kinds
 from carillon.config.models import Cell
 from carillon.config.sharing import group_of
 
@@ -14,11 +16,9 @@ Derived = dict[str, Any]
 def derived_tables(cell: Cell, derived: Derived) -> RenderableType:
     """What follows from a cell's configuration (the engine's figures)."""
     parts: list[RenderableType] = [_cell(cell, derived)]
-    parts += [
-        _direction(cell, name, derived[name])
-        for name in ("uplink", "downlink")
-        if derived[name] is not None
-    ]
+    for name in DIRECTIONS:
+        if derived[name] is not None:
+            parts += _direction(cell, name, derived[name])
     return Group(*parts)
 
 
@@ -54,29 +54,50 @@ def _cell(cell: Cell, derived: Derived) -> Table:
     return table
 
 
-_MATRICES = {"uplink": "combiners", "downlink": "precoders"}
+_MATRICES: dict[Direction, str] = {"uplink": "combiners", "downlink": "precoders"}
 
 
-def _direction(cell: Cell, name: str, side: Derived) -> Table:
+def _direction(cell: Cell, name: Direction, side: Derived) -> Iterator[Table]:
     table = _table(name)
-    users = side["users"]
-    bits = sorted({block for user in users for block in user["block_bits"]})
-    counts = sorted({count for user in users for count in user["code_blocks"]})
+    found = kinds(cell, name)
     table.add_row("data symbols", str(side["data_symbols"]))
-    table.add_row("coded bits of a symbol", f"{side['bits_per_symbol']} per user")
-    table.add_row("transport blocks of a frame", f"{side['blocks']}, each of {_span(bits)} bits")
-    table.add_row("code blocks of a transport block", _span(counts))
-    table.add_row(
-        "code",
-        f"base graph {side['base_graph']}, Z = {side['lifting']}, rate {side['code_rate']:.4g}",
-    )
+    table.add_row("transport blocks of a frame", _count(found))
+    if len(found) == 1:
+        (kind,) = found
+        table.add_row("coded bits of a transport block", str(kind.coded_bits))
+        table.add_row("code blocks of a transport block", str(kind.code_blocks))
+        code = f"base graph {kind.base_graph}, Z = {kind.lifting}, rate {kind.rate:.4g}"
+        table.add_row("code", code)
     shared = f", one for {group_of(cell)} subcarriers"
     table.add_row(_MATRICES[name], f"in {side['precision']}{shared}")
     table.add_row("ideal data rate", f"{side['ideal_rate_mbps']:.5g} Mb/s over all users")
+    yield table
+    if len(found) > 1:
+        yield _each(found)
+
+
+def _count(found: list[Kind]) -> str:
+    total = sum(kind.count for kind in found)
+    if len(found) == 1:
+        return f"{total}, each of {found[0].bits} bits"
+    return f"{total}, of {len(found)} kinds"
+
+
+def _each(found: list[Kind]) -> Table:
+    """A row for each kind of transport block, where grants differ."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    headings = ("blocks", "bits", "coded bits", "code blocks", "version", "graph", "Z", "rate")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for kind in found:
+        numbers = (
+            kind.count,
+            kind.bits,
+            kind.coded_bits,
+            kind.code_blocks,
+            kind.redundancy_version,
+            kind.base_graph,
+            kind.lifting,
+        )
+        table.add_row(*map(str, numbers), f"{kind.rate:.4g}")
     return table
-
-
-def _span(values: list[int]) -> str:
-    if not values:
-        return "none"
-    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
