@@ -38,11 +38,12 @@ def excess(cell: Cell, snr_db: float | None = None) -> str:
     lost = loss_db(cell, group) - loss_db(cell, best)
     if group <= best or lost < MOST_LOSS_DB:
         return ""
-    radio, at = cell.radio, cell.radio.snr_db
+    radio, levels = cell.radio, cell.radio.snr_db
+    level = max(levels) if isinstance(levels, list) else levels
     return (
         f"is {group}, too many subcarriers for a combiner in a channel of {radio.taps} taps and "
-        f"{radio.delay_spread_ns:g} ns: at {max(at) if isinstance(at, list) else at:g} dB they lose "
-        f"{lost:.1f} dB more than {best}, which `auto` takes"
+        f"{radio.delay_spread_ns:g} ns: at {level:g} dB they lose {lost:.1f} dB more than {best}, "
+        "which `auto` takes"
     )
 
 
