@@ -339,6 +339,8 @@ def plan(
 
     if machine is not None and (cores or speed != 1):
         raise typer.BadParameter("says cores and speed itself", param_hint="--machine")
+    if search and (calibration is not None or sweep):
+        raise typer.BadParameter("has no --calibration or --sweep", param_hint="--search")
     choice = Choice(cores, speed, machine, calibration, seconds, sweep)
     fits = (find if search else run_plan)(cell, choice, folder, as_json=json)
     if not fits:

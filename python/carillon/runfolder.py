@@ -18,6 +18,7 @@ from typing import Any
 from carillon import core
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
+from carillon.files import MARK, mark
 from carillon.inputs import read_json
 from carillon.telemetry import Telemetry
 
@@ -61,20 +62,42 @@ def describe(cell: Cell) -> dict[str, Any]:
     return core.describe(plan_text(cell, Run()))
 
 
+def require_own(path: Path) -> Path:
+    """The same path, if results may be written there; makes nothing.
+
+    Raises RunFolderError when it is a file, or holds what Carillon did not write.
+    """
+    try:
+        foreign = any(path.iterdir()) and not (path / MARK).exists()
+    except FileNotFoundError:
+        return path
+    except OSError as error:
+        raise _unfit(path, error) from error
+    if foreign:
+        raise RunFolderError(
+            f"{path} holds files that are not Carillon's; name another --folder, a new or empty one"
+        )
+    return path
+
+
 def made(path: Path) -> Path:
     """A folder for results, made if it is not there; to be called before there are any.
 
-    Raises RunFolderError when it cannot be made or written.
+    Raises RunFolderError as require_own() does, and when it cannot be made or written.
     """
+    require_own(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
+            mark(path)
             return path
     except OSError as error:
-        reason = "it is a file" if path.is_file() else (error.strerror or str(error)).lower()
-        raise RunFolderError(
-            f"{path} cannot hold results: {reason}; name another --folder"
-        ) from error
+        raise _unfit(path, error) from error
+
+
+def _unfit(path: Path, error: OSError) -> RunFolderError:
+    reason = "it is a file" if path.is_file() else (error.strerror or str(error)).lower()
+    return RunFolderError(f"{path} cannot hold results: {reason}; name another --folder")
 
 
 @contextmanager
@@ -175,9 +198,12 @@ def file_name(name: str) -> str:
 
 
 def require_free(path: Path | None) -> None:
-    """Raises RunFolderError if the folder holds a run: a measurement is not written over."""
-    if path is not None and any((path / name).exists() for name in ("run.json", "cells.json")):
+    """Raises RunFolderError if the folder holds a run, which is not written over, or is foreign."""
+    if path is None:
+        return
+    if any((path / name).exists() for name in ("run.json", "cells.json")):
         raise RunFolderError(f"{path} holds a run already; name another folder, or remove it")
+    require_own(path)
 
 
 def new_path(base: Path, name: str) -> Path:

@@ -218,10 +218,20 @@ def test_the_uplink_is_the_same_through_samples() -> None:
 def test_json_holds_names_as_they_are_written(tmp_path: Path) -> None:
     cell = tmp_path / "one.yaml"
     cell.write_text("name: Zürich 8×2\nantennas: 8\nusers: 2\n", encoding="utf-8")
-    words = ["link", str(cell), "--snr", "0", "--frames", "1", "--folder", str(tmp_path), "--json"]
+    words = [
+        "link",
+        str(cell),
+        "--snr",
+        "0",
+        "--frames",
+        "1",
+        "--folder",
+        str(tmp_path / "curve"),
+        "--json",
+    ]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
-    for text in (result.stdout, (tmp_path / "link.json").read_text(encoding="utf-8")):
+    for text in (result.stdout, (tmp_path / "curve" / "link.json").read_text(encoding="utf-8")):
         assert '"cell": "Zürich 8×2"' in text
 
 

@@ -164,3 +164,56 @@ def test_a_run_goes_on_without_a_reader(tmp_path: Path) -> None:
     words = ("run", "laptop-8x2", "--seconds", "1", "--folder", "run")
     assert unread(tmp_path, *words, CARILLOND=daemon) == (Status.DONE, "")
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "demo --cell laptop-8x2",
+        "demo --cell laptop-8x2 --cell laptop-8x2",
+        "demo --device cuda",
+        "run laptop-8x2",
+        "radio laptop-8x2",
+        "link laptop-8x2 --snr 20",
+        "plan laptop-8x2",
+        "plan laptop-8x2 --search",
+        "validate laptop-8x2",
+        "study millipede-5.1",
+        "study millipede-5.7",
+        "study megastation-8",
+        "study megastation-15",
+        "study rack",
+        "study gpu-goals",
+        "sweep link-snr",
+        "simulate four-a100",
+        "ingest bench",
+    ],
+)
+def test_a_folder_of_someone_else_is_left_alone(tmp_path: Path, words: str) -> None:
+    (tmp_path / "home").mkdir()
+    thesis = tmp_path / "home" / "thesis.tex"
+    thesis.write_text("not Carillon's")
+    done = call(tmp_path, *words.split(), "--folder", "home")
+    assert done.returncode == Status.WRONG_INPUT
+    assert done.stderr.endswith(
+        "carillon: home holds files that are not Carillon's; name another --folder, a new or "
+        "empty one\n"
+    )
+    assert list(tmp_path.rglob("*")) == [tmp_path / "home", thesis]
+
+
+def test_a_folder_of_ours_is_used_again(tmp_path: Path) -> None:
+    words = ("link", "laptop-8x2", "--snr", "20", "--frames", "1", "--piece", "1", "--folder")
+    (tmp_path / "curve").mkdir()
+    for _ in range(2):
+        assert call(tmp_path, *words, "curve").returncode == Status.DONE
+
+
+@pytest.mark.parametrize("words", ["", "--search"])
+@pytest.mark.parametrize("option", ["--calibration", "--machine"])
+def test_a_plan_that_fails_leaves_nothing(tmp_path: Path, words: str, option: str) -> None:
+    (tmp_path / "given").write_text("cores: none")
+    line = ("plan", "laptop-8x2", "--seconds", "0.1", *words.split(), option, "given")
+    done = call(tmp_path, *line, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.returncode == Status.WRONG_INPUT, done.stderr
+    assert not (tmp_path / "runs").exists()

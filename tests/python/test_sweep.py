@@ -18,6 +18,7 @@ from carillon.commands.sweep import Choice, SweepError, sweep
 from carillon.config import ConfigError
 from carillon.config.fields import walk
 from carillon.config.sweep import Plot, Sweep
+from carillon.files import mark
 from carillon.plots import sweep as picture
 from carillon.ranges import MOST_POINTS
 from carillon.sweep import grid, table
@@ -270,6 +271,7 @@ def test_a_folder_that_cannot_be_emptied_costs_only_its_task(tmp_path: Path) -> 
     text = "command: [sh, -c, 'echo {n}']\ngrid: {n: [1, 2]}\n"
     first, _ = grid.tasks(described(tmp_path, text), tmp_path / "out")
     first.folder.parent.mkdir(parents=True)
+    mark(tmp_path / "out")
     first.folder.write_text("in the way")
     assert not run(tmp_path, text)
     assert [outcome["state"] for outcome in ended(tmp_path)] == ["failed", "ok"]
@@ -443,6 +445,7 @@ def test_a_killed_sweep_leaves_no_command_behind(tmp_path: Path) -> None:
 
 def test_two_sweeps_do_not_work_in_one_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
+    mark(tmp_path / "out")
     with (tmp_path / "out" / ".lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         with pytest.raises(SweepError, match="another sweep is at work in"):

@@ -49,11 +49,11 @@ class Choice:
 def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
     """Tells whether it fits, and writes plan.json and plan.png.
 
-    Raises KeyboardInterrupt, with an empty folder, when stopped.
+    Raises KeyboardInterrupt, with nothing written, when stopped.
     """
     loaded = cells.load(cell)
     name = runfolder.file_name(loaded.cell.name)
-    target = runfolder.made(folder or Path("runs") / f"plan-{name}")
+    target = runfolder.require_own(folder or Path("runs") / f"plan-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
         known = _calibration(loaded, choice, console, interrupts)
@@ -69,7 +69,7 @@ def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
             found = planning.plan(loaded.cell, known, machine, step)
             swept = _sweep(loaded, known, found, step) if choice.sweep else None
     about = found.about() | ({} if swept is None else {"sweep": asdict(swept)})
-    text = _write(target / "plan.json", about)
+    text = _write(runfolder.made(target) / "plan.json", about)
     from carillon.plots import plan as plot
 
     frame_ms = runfolder.describe(loaded.cell)["frame_ms"]
@@ -258,7 +258,7 @@ def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
     loaded = cells.load(cell)
     search.check(loaded)
     name = runfolder.file_name(loaded.cell.name)
-    target = runfolder.made(folder or Path("runs") / f"search-{name}")
+    target = runfolder.require_own(folder or Path("runs") / f"search-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
     with (
@@ -279,7 +279,7 @@ def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
         "best": asdict(fitting[0]) if fitting else None,
         "tried": [asdict(one) for one in found],
     }
-    text = _write(target / "search.json", about)
+    text = _write(runfolder.made(target) / "search.json", about)
     if as_json:
         print(text)
     else:

@@ -75,6 +75,7 @@ def start_cells(
     for loaded in cells:
         loaded.check(run)
     cells = together(cells, run)
+    runfolder.made(folder)
     made = [_prepare(each, cell_run(run, each), folder / cell_folder(each)) for each in cells]
     _carry_out(made, output, interrupts)
     results = [report.rebuild(one) for one in made]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from carillon.children import die_with_parent
+from carillon.files import mark
 
 Scalar = str | int | float | bool
 State = Literal["ok", "failed", "timeout", "lost", "stopped"]
@@ -73,6 +74,7 @@ def _perform(task: Task) -> Outcome:
     if task.folder.exists():
         shutil.rmtree(task.folder)
     task.folder.mkdir(parents=True)
+    mark(task.folder)  # for a command with --folder .
     for name, text in task.files.items():
         (task.folder / name).write_text(text, encoding="utf-8")
     begin = time.monotonic()
