@@ -178,7 +178,7 @@ def test_a_kept_file_that_is_of_no_use_is_measured_anew(
 
 
 def test_a_stop_before_the_first_round_keeps_nothing() -> None:
-    with pytest.raises(CalibrationError, match="stopped before"):
+    with pytest.raises(KeyboardInterrupt):
         calibration.measure(TINY, 10, stopped=lambda: True)
 
 
