@@ -18,7 +18,9 @@ from typing import Any
 from carillon import cells, core
 from carillon.config import Cell, Run, plan_text
 from carillon.config.sharing import group_of
+from carillon.daemon import require_executable
 from carillon.errors import CarillonError, InputError
+from carillon.files import table
 
 # Run as whole frames, from the smallest to the published ones.
 CELLS = ("laptop-8x2", "lan-8x4", "thesis-16x8", "agora-64x16")
@@ -90,6 +92,7 @@ def program() -> Path:
     path = Path(os.environ.get("CARILLON_BENCH") or installed)
     if not path.is_file():
         raise BenchError(f"{path} is missing; ./carillon setup builds it")
+    require_executable(path)
     return path
 
 
@@ -187,7 +190,7 @@ def parse(line: str) -> Row:
 def write_csv(rows: Sequence[Row], file: Path) -> None:
     """All rows with all their columns, peers left out; what a kernel has not is an empty field."""
     columns = [field.name for field in fields(Row) if field.name != "peers"]
-    with file.open("w", newline="") as out:
+    with table(file) as out:
         writer = csv.DictWriter(out, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)

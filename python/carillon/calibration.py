@@ -21,6 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from carillon import core, memory_run, runfolder
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
+from carillon.files import write_text
 from carillon.inputs import read_input
 from carillon.models.allocation import STAGES
 
@@ -171,9 +172,7 @@ def save(calibration: Calibration, file: Path) -> None:
     """Writes it whole or not at all."""
     check_writable(file)
     text = json.dumps(asdict(calibration), indent=2, ensure_ascii=False) + "\n"
-    beside = file.with_name(f"{file.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(file)
+    write_text(file, text)
 
 
 def load(file: Path) -> Calibration:

@@ -59,12 +59,22 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
+def require_executable(program: Path) -> None:
+    """Raises RunError of a program that is there and may not be run."""
+    if not os.access(program, os.X_OK):
+        raise RunError(
+            f"{program} may not be executed; if its folder is mounted noexec, use one that is not, "
+            "else run ./carillon setup to build it anew"
+        )
+
+
 def binary() -> Path:
     """carillond beside the compiled module, or what the environment variable CARILLOND names."""
     installed = Path(core.__file__).parent / "bin" / "carillond"
     path = Path(os.environ.get("CARILLOND") or installed)
     if not path.is_file():
         raise RunError(f"{path} is missing; run ./carillon setup to build it")
+    require_executable(path)
     return path
 
 

@@ -1,8 +1,12 @@
-"""Folders that Carillon may write over."""
+"""Files that are written whole, and folders that Carillon may write over."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 MARK = ".carillon"
 
@@ -10,4 +14,33 @@ MARK = ".carillon"
 def mark(folder: Path) -> None:
     """Makes it Carillon's."""
     text = "Made by carillon, which may write over what it left in this folder.\n"
-    (folder / MARK).write_text(text, encoding="utf-8")
+    write_text(folder / MARK, text)
+
+
+@contextmanager
+def whole(file: Path) -> Iterator[Path]:
+    """Another path to write to; then `file` is what was written there, or as it was before.
+
+    Raises OSError with the file's name, which that of a full disk has not.
+    """
+    partial = file.with_name(f".partial-{os.getpid()}-{file.name}")
+    try:
+        yield partial
+        partial.replace(file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Whole or not at all."""
+    with whole(file) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def table(file: Path) -> Iterator[TextIO]:
+    """A stream for csv to write to, whole or not at all."""
+    with whole(file) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
+        yield stream

@@ -8,8 +8,6 @@ import platform
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 from carillon import core
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
-from carillon.files import MARK, mark
+from carillon.files import MARK, mark, write_text
 from carillon.inputs import read_json
 from carillon.telemetry import Telemetry
 
@@ -100,22 +98,6 @@ def _unfit(path: Path, error: OSError) -> RunFolderError:
     return RunFolderError(f"{path} cannot hold results: {reason}; name another --folder")
 
 
-@contextmanager
-def whole(file: Path) -> Iterator[Path]:
-    """Another path to write to; then `file` is what was written there, or as it was before.
-
-    Raises OSError with the file's name, which that of a full disk has not.
-    """
-    partial = file.with_name(f".partial-{file.name}")
-    try:
-        yield partial
-        partial.replace(file)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def require_plain(path: Path) -> None:
     """Raises RunFolderError if a run's folder holds anything but files and folders.
 
@@ -144,7 +126,7 @@ def create(path: Path, cell: Cell, run: Run) -> RunFolder:
         core.version,
     )
     folder.telemetry_file.unlink(missing_ok=True)
-    folder.plan_file.write_text(text, encoding="utf-8")
+    write_text(folder.plan_file, text)
     write_about(folder)
     return folder
 
@@ -161,7 +143,7 @@ def write_about(folder: RunFolder) -> None:
         "configuration": folder.cell.model_dump(mode="json"),
     }
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-    (folder.path / "run.json").write_text(text, encoding="utf-8")
+    write_text(folder.path / "run.json", text)
 
 
 def open_folder(path: Path) -> RunFolder:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from carillon.files import write_text
 from carillon.runfolder import RunFolder
 from carillon.telemetry import PACKET_EVENT, Records, Telemetry, cause_name, thread_name
 
@@ -22,7 +23,7 @@ def write(file: Path, folder: RunFolder, telemetry: Telemetry) -> int:
     """Writes the last frames' events; returns how many."""
     events = sorted(_events(folder, telemetry), key=lambda event: event.get("ts", -1.0))
     tree = {"displayTimeUnit": "ms", "traceEvents": events}
-    file.write_text(json.dumps(tree, separators=(",", ":"), ensure_ascii=False), encoding="utf-8")
+    write_text(file, json.dumps(tree, separators=(",", ":"), ensure_ascii=False))
     return len(events)
 
 

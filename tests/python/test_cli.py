@@ -200,6 +200,16 @@ def test_a_missing_daemon_is_told(tmp_path: Path) -> None:
     assert "/nowhere/carillond is missing; run ./carillon setup" in done.stderr
 
 
+@pytest.mark.parametrize("words", [["run", "laptop-8x2"], ["demo", "--cell", "laptop-8x2"]])
+def test_a_daemon_that_may_not_be_executed_is_told(tmp_path: Path, words: list[str]) -> None:
+    daemon = tmp_path / "carillond"
+    daemon.touch(0o644)
+    done = call(*words, "--folder", tmp_path / "run", CARILLOND=str(daemon))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"carillon: {daemon} may not be executed; ")
+    assert not (tmp_path / "run").exists()
+
+
 def stand_in(folder: Path, records: Sections, *says: str) -> str:
     """A carillond that says these lines and leaves these records."""
     records.write(folder / "records")

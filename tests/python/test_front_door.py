@@ -86,6 +86,29 @@ def test_root_installs_what_is_missing(bare: Path) -> None:
     assert "install -y --no-install-recommends g++ python3" in (bare / "asked").read_text()
 
 
+def test_a_user_who_may_not_build_is_told_who_may(bare: Path) -> None:
+    (bare / ".tools" / "lock").mkdir(parents=True)  # which root cannot write either
+    for words in (["demo"], ["setup"], ["test", "--quick"]):
+        result = carillon(bare, *words)
+        assert result.returncode == 1
+        assert result.stderr == (
+            f"carillon: this has to be built, and {bare}/.tools/lock cannot be written: let the "
+            f"owner of {bare} run ./carillon setup, or make a clone of your own\n"
+        )
+    assert "run ./carillon --with-cuda setup" in carillon(bare, "--with-cuda", "demo").stderr
+
+
+@pytest.mark.parametrize("program", ["python", "carillon"])
+def test_an_environment_that_may_not_be_executed_is_told(bare: Path, program: str) -> None:
+    folder = bare / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / program).touch(0o644)
+    result = carillon(bare, "demo")
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"carillon: {folder / program} may not be executed; ")
+    assert f"remove {bare}/.venv and run ./carillon setup" in result.stderr
+
+
 def test_python_starts_with_ctrl_c_held_back(bare: Path) -> None:
     for folder in "requirements bench bindings cmake engine .venv/bin".split():
         (bare / folder).mkdir(parents=True)

@@ -4,6 +4,9 @@ import csv
 import json
 import re
 from collections.abc import Callable
+import resource
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -401,6 +404,7 @@ def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> No
     folder = run_folder(tmp_path / "run", quiet_run())
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (folder.path / runfolder.MARK).touch()
     link = folder.path / name
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(elsewhere / ("" if name == "plots" else "new"))
@@ -413,3 +417,24 @@ def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> No
             write()
     assert not list(elsewhere.iterdir())
     assert link.is_symlink()
+
+
+def test_a_report_without_room_names_the_file_and_leaves_none_cut(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run", quiet_run())
+    report.rebuild(folder)
+    trace_file = folder.path / "trace.json"
+    room = trace_file.stat().st_size - 1  # a limit on the size of files stands for a full disk
+    before = trace_file.read_bytes()
+
+    def narrow() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    words = [sys.executable, "-m", "carillon", "report", str(folder.path)]
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=narrow)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"carillon: {trace_file}: file too large; the run is recorded, and `carillon report "
+        f"{folder.path}` writes its report when that is mended\n"
+    )
+    assert trace_file.read_bytes() == before
+    assert not list(folder.path.rglob(".partial-*"))

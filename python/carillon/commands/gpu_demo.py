@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from carillon import cells, core, runfolder
+from carillon import cells, core, files, runfolder
 from carillon.commands.bench import circumstances
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Run, plan_text
@@ -114,8 +114,8 @@ def _result(
 
 def _write(target: Path, result: dict[str, Any], frames: list[dict[str, Any]]) -> None:
     text = json.dumps(result, indent=2, ensure_ascii=False)
-    (target / "gpu.json").write_text(text + "\n", encoding="utf-8")
-    with (target / "gpu.csv").open("w", newline="", encoding="utf-8") as stream:
+    files.write_text(target / "gpu.json", text + "\n")
+    with files.table(target / "gpu.csv") as stream:
         writer = csv.DictWriter(stream, ["done", "latency_us", "failed_blocks", "devices"])
         writer.writeheader()
         writer.writerows(frames)

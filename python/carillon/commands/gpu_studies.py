@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core, runfolder
+from carillon import core, files, runfolder
 from carillon.commands.tables import new_table, print_table
 from carillon.studies.gpu import GpuStudy, NotMeasuredError, Row, how_to_measure, measurements
 
@@ -57,8 +57,8 @@ def _write(target: Path, chosen: GpuStudy, own: Sequence[Row], rows: Sequence[Ro
     from carillon.plots import gpu as picture  # with matplotlib, which takes its time
 
     text = json.dumps(_about(chosen, own, rows), indent=2, ensure_ascii=False)
-    (target / "study.json").write_text(text + "\n", encoding="utf-8")
-    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+    files.write_text(target / "study.json", text + "\n")
+    with files.table(target / "study.csv") as stream:
         writer = csv.DictWriter(stream, [field.name for field in fields(Row)])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from carillon import core, ingest, runfolder
+from carillon import core, files, ingest, runfolder
 from carillon.commands.bench import circumstances
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
@@ -91,8 +91,8 @@ def _collect(cases: list[ingest.Case], seconds: float, interrupts: Interrupts) -
 
 def _write(target: Path, result: Mapping[str, Any], rows: Sequence[Row]) -> None:
     text = json.dumps(result, indent=2, ensure_ascii=False)
-    (target / "ingest.json").write_text(text + "\n", encoding="utf-8")
-    with (target / "ingest.csv").open("w", newline="", encoding="utf-8") as stream:
+    files.write_text(target / "ingest.json", text + "\n")
+    with files.table(target / "ingest.csv") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(Row.__dataclass_fields__))
         writer.writeheader()
         writer.writerows(result["rows"])

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells, runfolder
+from carillon import cells, files, runfolder
 from carillon.commands.tables import print_table
 from carillon.config import ConfigError, Run, plan_text
 from carillon.config.warnings import too_wide
@@ -84,7 +84,7 @@ def link(
         whole = json.dumps(
             about | {"points": [p.row() for p in curve.known()]}, indent=2, ensure_ascii=False
         )
-        (target / "link.json").write_text(whole + "\n", encoding="utf-8")
+        files.write_text(target / "link.json", whole + "\n")
         link_plot.draw(target, loaded.cell, rules.direction, curve.known())
     if as_json:
         print(

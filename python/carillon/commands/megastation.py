@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core, runfolder
+from carillon import core, files, runfolder
 from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
@@ -96,12 +96,12 @@ def _write(target: Path, figure: Figure, about: dict[str, object], points: Seque
     from carillon.plots import megastation as picture  # with matplotlib, which takes its time
 
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    files.write_text(target / "study.json", text + "\n")
     rows = [point.row() for point in points]
     columns = dict.fromkeys(
         name for row in rows for name, value in row.items() if not isinstance(value, list)
     )
-    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+    with files.table(target / "study.csv") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(columns), extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)

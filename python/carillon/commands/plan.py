@@ -19,6 +19,7 @@ from carillon.commands.calibrate import known_or_measured
 from carillon.commands.tables import print_table
 from carillon.config import Loaded
 from carillon.daemon import Interrupts
+from carillon.files import write_text
 from carillon.job_sizes import JobSize, Sweep
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
@@ -110,7 +111,7 @@ def _sweep(loaded: Loaded, known: Calibration, found: Plan, step: planning.Step)
 
 def _write(file: Path, about: dict[str, Any]) -> str:
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    file.write_text(text + "\n", encoding="utf-8")
+    write_text(file, text + "\n")
     return text
 
 

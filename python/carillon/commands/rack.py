@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core, runfolder
+from carillon import core, files, runfolder
 from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
@@ -69,9 +69,9 @@ def _write(target: Path, about: dict[str, object], points: Sequence[Point]) -> N
     from carillon.plots import rack as picture  # with matplotlib, which takes its time
 
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    files.write_text(target / "study.json", text + "\n")
     rows = [point.row() for point in points]
-    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+    with files.table(target / "study.csv") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from carillon import core, runfolder
+from carillon import core, files, runfolder
 from carillon.commands.simulate import frames_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.config.pool import POLICIES
@@ -73,12 +73,12 @@ def _write(
         "kernels": [{"source": "simulated"} | vars(one) for one in kernels],
     }
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (target / "study.json").write_text(text + "\n", encoding="utf-8")
+    files.write_text(target / "study.json", text + "\n")
     rows = [
         {"source": "measured"} | {key: value for key, value in vars(one).items() if key[0] != "q"}
         for one in timings
     ]
-    with (target / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+    with files.table(target / "study.csv") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from carillon import core, examples, runfolder
+from carillon import core, examples, files, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool import profile as profiles
@@ -194,7 +194,7 @@ def _write(
     from carillon.plots import pool as picture  # with matplotlib, which takes its time
 
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    with runfolder.whole(target / "result.json") as partial:
+    with files.whole(target / "result.json") as partial:
         partial.write_text(text + "\n", encoding="utf-8")
     _write_frames(target / "frames.csv", outcomes)
     names = ["result.json", "frames.csv"]
@@ -207,10 +207,7 @@ def _write(
 
 def _write_frames(file: Path, outcomes: Sequence[Outcome]) -> None:
     reasons = core.reasons()
-    with (
-        runfolder.whole(file) as partial,
-        partial.open("w", newline="", encoding="utf-8") as stream,
-    ):
+    with files.table(file) as stream:
         writer = csv.writer(stream)
         writer.writerow(
             ["policy", "seed", "cell", "began_ms", "latency_ms", "done", "why", "devices", "server"]

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core, daemon, report, runfolder
+from carillon import core, daemon, files, report, runfolder
 from carillon.commands.tables import print_table
 from carillon.config import Cell, Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
@@ -78,7 +78,7 @@ def start_cells(
     runfolder.made(folder)
     made = [_prepare(each, cell_run(run, each), folder / cell_folder(each)) for each in cells]
     _carry_out(made, output, interrupts)
-    results = [report.rebuild(one) for one in made]
+    results = [_reported(one) for one in made]
     _summarize(folder, made, results, output)
     _require_an_end(results, made[0], interrupts)
     return results
@@ -150,7 +150,7 @@ def _summarize(
     """cells.json, and the same as a table: a row for each cell."""
     rows = [_row(one, result) for one, result in zip(made, results, strict=True)]
     text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
-    (folder / "cells.json").write_text(text, encoding="utf-8")
+    files.write_text(folder / "cells.json", text)
     if output.json:
         print(text, end="")
         return
@@ -246,7 +246,7 @@ def _require_a_frame(result: Result, *, interrupted: bool) -> None:
 
 def finish(made: runfolder.RunFolder, output: Output) -> Result:
     """Writes the report and says where it is."""
-    result = report.rebuild(made)
+    result = _reported(made)
     if output.json:
         print((made.path / "result.json").read_text(encoding="utf-8"), end="")
         return result
@@ -254,6 +254,18 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
         output.console.print(line, soft_wrap=True)
     output.console.print(f"report: {made.path / 'report.html'}", soft_wrap=True)
     return result
+
+
+def _reported(made: runfolder.RunFolder) -> Result:
+    """Writes the report. What was recorded outlives a report that finds no room."""
+    try:
+        return report.rebuild(made)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CarillonError(
+            f"{error.filename or made.path}: {reason}; the run is recorded, and "
+            f"`carillon report {made.path}` writes its report when that is mended"
+        ) from error
 
 
 def _expected_records(loaded: Loaded, run: Run) -> int:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells, runfolder, validation
+from carillon import cells, files, runfolder, validation
 from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
@@ -66,7 +66,7 @@ def validate(
             stopped = True
     about = _about(found, swept, workers, seconds) | {"failed": failed}
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (target / "validation.json").write_text(text + "\n", encoding="utf-8")
+    files.write_text(target / "validation.json", text + "\n")
     from carillon.plots import validation as plot
 
     plot.draw(target, found, swept)

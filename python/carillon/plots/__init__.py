@@ -44,7 +44,7 @@ def draw(folder: RunFolder, telemetry: Telemetry, result: Result) -> dict[str, P
         for name, (plot, _) in PLOTS.items():
             figure = plot(folder, telemetry, result)
             if figure is not None:
-                figure.savefig(target / f"{name}.png", dpi=160)
-                figure.savefig(target / f"{name}.svg", metadata={"Date": None})
+                style.save(figure, target / f"{name}.png")
+                style.save(figure, target / f"{name}.svg")
                 drawn[name] = target / f"{name}.svg"
     return drawn

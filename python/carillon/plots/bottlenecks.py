@@ -26,8 +26,8 @@ def draw(folder: Path, experiment: Experiment, rows: Sequence[Row]) -> None:
     """study.png and study.svg."""
     with style.applied():
         figure = picture(experiment, rows)
-        figure.savefig(folder / "study.png", dpi=160)
-        figure.savefig(folder / "study.svg", metadata={"Date": None})
+        style.save(figure, folder / "study.png")
+        style.save(figure, folder / "study.svg")
 
 
 def picture(experiment: Experiment, rows: Sequence[Row]) -> Figure:

@@ -28,8 +28,8 @@ def draw(folder: Path, rows: Sequence[Row], title: str) -> None:
     with style.applied():
         drawn = panels(rows)
         drawn.suptitle(title, fontsize=9)
-        drawn.savefig(folder / "study.png", dpi=160)
-        drawn.savefig(folder / "study.svg", metadata={"Date": None})
+        style.save(drawn, folder / "study.png")
+        style.save(drawn, folder / "study.svg")
 
 
 def draw_latency(folder: Path, latencies_us: Sequence[float], device: str) -> None:
@@ -41,8 +41,8 @@ def draw_latency(folder: Path, latencies_us: Sequence[float], device: str) -> No
         axes.set_yscale("log")
         axes.set_xlabel(f"latency of a frame from its last sample, µs, measured on {device}")
         axes.set_ylabel("share of frames that took longer")
-        drawn.savefig(folder / "gpu.png", dpi=160)
-        drawn.savefig(folder / "gpu.svg", metadata={"Date": None})
+        style.save(drawn, folder / "gpu.png")
+        style.save(drawn, folder / "gpu.svg")
 
 
 def panels(rows: Sequence[Row]) -> Figure:

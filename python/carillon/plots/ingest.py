@@ -33,8 +33,8 @@ def draw(folder: Path, rows: Sequence[Row]) -> None:
     known = [row for row in rows if row.mb_per_s is not None]
     with style.applied():
         figure = _radios(known) if known[0].preset else _sizes(known)
-        figure.savefig(folder / "ingest.png", dpi=160)
-        figure.savefig(folder / "ingest.svg", metadata={"Date": None})
+        style.save(figure, folder / "ingest.png")
+        style.save(figure, folder / "ingest.svg")
 
 
 def _sizes(known: Sequence[Row]) -> Figure:

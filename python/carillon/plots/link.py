@@ -35,8 +35,8 @@ def draw(
         axes.set_title(title, parse_math=False)  # a name may hold dollar signs
         axes.grid(visible=True, which="minor", alpha=0.4)
         axes.legend(loc="lower left")
-        figure.savefig(folder / "link.png", dpi=160)
-        figure.savefig(folder / "link.svg")
+        style.save(figure, folder / "link.png")
+        style.save(figure, folder / "link.svg")
 
 
 def _curve(

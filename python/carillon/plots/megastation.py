@@ -29,8 +29,8 @@ def draw(folder: Path, figure: Figure, points: Sequence[Point]) -> None:
         drawn = panels(figure, points)
         handles, labels = style.legend_of(drawn.axes)
         drawn.legend(handles, labels, loc="outside lower center", ncols=5)
-        drawn.savefig(folder / "study.png", dpi=160)
-        drawn.savefig(folder / "study.svg", metadata={"Date": None})
+        style.save(drawn, folder / "study.png")
+        style.save(drawn, folder / "study.svg")
 
 
 def measures(figure: Figure, points: Sequence[Point]) -> Drawing:

@@ -52,4 +52,4 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
         title = f"{plan.cell}: frames of {frame_ms:g} ms, uplink budget {budget_ms:g} ms"
         axes.set_title(title, parse_math=False)
         axes.legend(loc="best", title="shaded: every task in time")
-        figure.savefig(file, dpi=160)
+        style.save(figure, file)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from carillon import core, runfolder
+from carillon import core
 from carillon.plots import style
 from carillon.pool import profile as profiles
 from carillon.pool.running import Outcome
@@ -54,10 +54,8 @@ def _label(figure: Figure, described: Described) -> None:
 
 
 def _save(folder: Path, name: str, figure: Figure) -> None:
-    with runfolder.whole(folder / f"{name}.png") as partial:
-        figure.savefig(partial, dpi=160)
-    with runfolder.whole(folder / f"{name}.svg") as partial:
-        figure.savefig(partial, metadata={"Date": None})
+    style.save(figure, folder / f"{name}.png")
+    style.save(figure, folder / f"{name}.svg")
 
 
 def tails(described: Described, outcomes: Sequence[Outcome]) -> Figure:

@@ -30,8 +30,8 @@ def draw(folder: Path, points: Sequence[Point]) -> None:
             _watts(watts, own, name)
         handles, labels = style.legend_of(grid[:, 0])
         figure.legend(handles, labels, loc="outside lower center", ncols=5)
-        figure.savefig(folder / "study.png", dpi=160)
-        figure.savefig(folder / "study.svg", metadata={"Date": None})
+        style.save(figure, folder / "study.png")
+        style.save(figure, folder / "study.svg")
 
 
 def _missed(axes: Axes, points: Sequence[Point], name: str) -> None:

@@ -29,5 +29,5 @@ def draw(folder: Path, timings: Sequence[Timing]) -> None:
         panels[0].set_ylabel("share of instructions")
         handles, labels = style.legend_of(panels)
         figure.legend(handles, labels, loc="outside lower center", ncols=6)
-        figure.savefig(folder / "study.png", dpi=160)
-        figure.savefig(folder / "study.svg", metadata={"Date": None})
+        style.save(figure, folder / "study.png")
+        style.save(figure, folder / "study.svg")

@@ -34,8 +34,8 @@ def draw(folder: Path, study: Study, presets: Mapping[str, Preset], rows: Sequen
     with style.applied():
         figure = picture(study, presets, rows)
         if figure is not None:
-            figure.savefig(folder / "study.png", dpi=160)
-            figure.savefig(folder / "study.svg", metadata={"Date": None})
+            style.save(figure, folder / "study.png")
+            style.save(figure, folder / "study.svg")
 
 
 def picture(study: Study, presets: Mapping[str, Preset], rows: Sequence[Row]) -> Figure | None:

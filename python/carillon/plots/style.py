@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from carillon.files import whole
 
 # The page (report/page.html) has the same, and others where the reader prefers dark.
 INK, QUIET, LINE, PAPER = "#1f2933", "#616e7c", "#e4e7eb", "#ffffff"
@@ -69,6 +72,13 @@ def figure(width: float = 8.4, height: float = 3.4) -> tuple[Figure, Axes]:
     """A figure with one set of axes; no window system is touched."""
     drawn = Figure(figsize=(width, height))
     return drawn, drawn.add_subplot()
+
+
+def save(figure: Figure, file: Path) -> None:
+    """As the file's name ends, whole or not at all; the same picture is the same file."""
+    metadata = {"Date": None} if file.suffix == ".svg" else None
+    with whole(file) as partial:
+        figure.savefig(partial, dpi=160, metadata=metadata)
 
 
 def stage_colour(name: str) -> str:

@@ -41,8 +41,8 @@ def draw(folder: Path, title: str, plot: Plot, table: Sequence[Row]) -> bool:
         side_by_side[0].set_ylabel(plot.y, parse_math=False)
         if plot.lines:
             side_by_side[0].legend(loc="best")
-        figure.savefig(folder / "sweep.png", dpi=160)
-        figure.savefig(folder / "sweep.svg", metadata={"Date": None})
+        style.save(figure, folder / "sweep.png")
+        style.save(figure, folder / "sweep.svg")
     return True
 
 

@@ -21,9 +21,9 @@ def draw(folder: Path, found: Sequence[Prediction], swept: Sequence[Grains]) -> 
     """latencies.png and job-sizes.png, as far as there is something to draw."""
     with style.applied():
         if found:
-            _latencies(found).savefig(folder / "latencies.png", dpi=160)
+            style.save(_latencies(found), folder / "latencies.png")
         if swept:
-            _job_sizes(swept).savefig(folder / "job-sizes.png", dpi=160)
+            style.save(_job_sizes(swept), folder / "job-sizes.png")
 
 
 def _latencies(found: Sequence[Prediction]) -> Figure:

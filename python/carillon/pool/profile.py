@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
@@ -29,6 +28,7 @@ from carillon.config.device_profile import (
 from carillon.config.errors import explain
 from carillon.config.fields import dotted
 from carillon.config.pool import DeviceType, HostCosts, Link, Links, PoolStudy
+from carillon.files import write_text
 from carillon.inputs import parse_json, read_input
 
 BASE = "roofline"  # which says how large a symbol is between our kernels
@@ -95,9 +95,7 @@ def load(file: Path) -> DeviceProfile:
 def save(profile: DeviceProfile, file: Path) -> None:
     """Writes it whole or not at all."""
     text = json.dumps(profile.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
-    beside = file.with_name(f"{file.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(file)
+    write_text(file, text)
 
 
 def of_bench(file: Path) -> DeviceProfile:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from carillon import core, runfolder
+from carillon import core, files
 from carillon.pool.study import Described, simulate
 
 Event = dict[str, Any]
@@ -47,7 +47,7 @@ def write(file: Path, described: Described) -> int:
         "traceEvents": [*_names(described, tasks), *map(_join, run["joins"]), *tasks],
     }
     text = json.dumps(tree, separators=(",", ":"), ensure_ascii=False) + "\n"
-    with runfolder.whole(file) as partial:
+    with files.whole(file) as partial:
         partial.write_text(text, encoding="utf-8")
     return len(tasks)
 

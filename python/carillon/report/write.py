@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from carillon import explain, plots, results, trace
+from carillon.files import table, write_text
 from carillon.report.page import page
 from carillon.result import Result
 from carillon.runfolder import RunFolder, require_plain
@@ -44,12 +45,12 @@ def rebuild(folder: RunFolder) -> Result:
     telemetry = folder.telemetry()
     lates = explain.late_frames(folder, telemetry)
     result = results.build(folder, telemetry, lates)
-    (folder.path / "result.json").write_text(result.model_dump_json(indent=2) + "\n", "utf-8")
+    write_text(folder.path / "result.json", result.model_dump_json(indent=2) + "\n")
     _write_frames(folder.path / "frames.csv", telemetry.read("frames"), lates)
     _write_nacks(folder.path / "nacks.csv", telemetry.read("nacks"))
     trace.write(folder.path / "trace.json", folder, telemetry)
     drawn = plots.draw(folder, telemetry, result)
-    (folder.path / "report.html").write_text(page(folder, telemetry, result, drawn), "utf-8")
+    write_text(folder.path / "report.html", page(folder, telemetry, result, drawn))
     return result
 
 
@@ -70,7 +71,7 @@ def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) ->
         (explanations.get(number, "") for number in columns["frame"].tolist()),
         strict=True,
     )
-    with file.open("w", newline="", encoding="utf-8") as stream:
+    with table(file) as stream:
         writer = csv.writer(stream)
         names = [f"{name}_ms" for name in _INSTANTS]
         after = ("nack", "late_cause", "gap", "explanation")
@@ -80,7 +81,7 @@ def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) ->
 
 def _write_nacks(file: Path, nacks: Records) -> None:
     """One row for each frame given up and each block to be repeated, the newest that were kept."""
-    with file.open("w", newline="", encoding="utf-8") as stream:
+    with table(file) as stream:
         writer = csv.writer(stream)
         writer.writerow(["kind", "cell", "frame", "user", "harq_process", "cause"])
         for nack in nacks:

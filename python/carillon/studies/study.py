@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from carillon import files
 from carillon.errors import CarillonError
 from carillon.models import Latency
 from carillon.models.allocation import Goal, Policy
@@ -100,8 +101,8 @@ def _each(
 def write_rows(folder: Path, about: Mapping[str, object], rows: Sequence[Row]) -> None:
     """study.json with all that is to be said about a study, and study.csv with its rows."""
     text = json.dumps(about, indent=2, ensure_ascii=False)
-    (folder / "study.json").write_text(text + "\n", encoding="utf-8")
-    with (folder / "study.csv").open("w", newline="", encoding="utf-8") as stream:
+    files.write_text(folder / "study.json", text + "\n")
+    with files.table(folder / "study.csv") as stream:
         writer = csv.DictWriter(stream, fieldnames=[f.name for f in fields(Row)])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
