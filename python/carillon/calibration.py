@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
-from carillon import core, memory_run, runfolder
+from carillon import core, memory_run, resources, runfolder
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
 from carillon.files import write_text
@@ -210,7 +210,7 @@ def measure(
     packings = _packings(cell)
     alone = memory_run.MemoryRun(cell, 1, at_once=True)
     scheduling = _scheduling(alone, cell)
-    sharing_cores = min(len(os.sched_getaffinity(0)), _SHARING_CORES)
+    sharing_cores = min(resources.cores().count, _SHARING_CORES)
     sharing = _sharing(alone, cell, sharing_cores)
     del alone  # its memory
     others = len(packings) - 1

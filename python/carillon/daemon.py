@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from carillon import core
+from carillon import core, resources
 from carillon.errors import CarillonError
 from carillon.runfolder import RunFolder
 from carillon.telemetry import Telemetry, TelemetryError
@@ -99,7 +100,7 @@ def carry_out(
             stdout=log,
             stderr=log,
             process_group=0,  # a terminal's Ctrl-C reaches it through us alone
-            preexec_fn=_deaf,
+            preexec_fn=functools.partial(_begin, _cpus(folders)),
         )
         try:
             _attend(process, folders, interrupts, watch)
@@ -115,9 +116,17 @@ def carry_out(
         raise RunError(_last_words(folders[0], process.returncode))
 
 
-def _deaf() -> None:
+def _begin(cpus: set[int]) -> None:
     """Until carillond listens for SIGINT itself, one must not kill it: it owes us a report."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.sched_setaffinity(0, cpus)
+
+
+def _cpus(folders: Sequence[RunFolder]) -> set[int]:
+    """As many as a CPU quota carries: a core that spins uses one up. All where cells name some."""
+    here = sorted(os.sched_getaffinity(0))
+    named = any(folder.cell.runtime.cores for folder in folders)
+    return set(here if named else here[: resources.cores().count])
 
 
 def _attend(

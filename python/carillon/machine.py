@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from carillon import core
+from carillon import core, resources
 from carillon.calibration import Calibration
 from carillon.config import ConfigError, Problem
 from carillon.config.load import load_model
@@ -67,6 +67,8 @@ class Machine:
     factors: Mapping[str, float] = field(default_factory=dict[str, float])  # 1 where not named
     scheduling: float = 1.0  # factor of all that is not in a kernel
     basis: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()  # of this machine, by control groups
+    memory_bytes: int | None = None  # None: not known
 
     def factor(self, op: str) -> float:
         """Of the time that a claim takes."""
@@ -84,6 +86,14 @@ class Machine:
             scheduling=1 / speed,
             basis=(f"every time divided by {speed:g}",),
         )
+
+    @classmethod
+    def here(cls, speed: float = 1.0) -> Machine:
+        """What this process may use of this machine."""
+        cores, memory = resources.cores(), resources.memory()
+        limits = tuple(each.limited for each in (cores, memory) if each.limited)
+        made = cls.of_speed(cores.count, speed)
+        return replace(made, limits=limits, memory_bytes=memory.bytes)
 
     @classmethod
     def described(cls, file: Path, calibration: Calibration) -> Machine:

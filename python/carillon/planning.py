@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from carillon import job_sizes, runfolder
@@ -22,7 +22,7 @@ Step = Callable[[str], None]
 class Plan:
     """Whether a machine carries a cell, and what the cell needs.
 
-    fits: with its usual claims, and in each frame whose claims vary.
+    fits: with its usual claims, in each frame whose claims vary, and in memory.
     """
 
     cell: str
@@ -41,6 +41,11 @@ class Plan:
     packets_per_second: float
     advice: list[str]
     points: list[Point]
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the machine's memory suffices, where it is known."""
+        return self.machine.memory_bytes is None or self.memory_bytes <= self.machine.memory_bytes
 
     def about(self) -> dict[str, Any]:
         """For machines to read."""
@@ -63,7 +68,7 @@ def plan(
     slow = simulate(sized, harsh, cores)
     varying = expected(sized, usual, cores, lambda n: step(f"{n} frames of varying claims"))
     figures = runfolder.describe(cell)
-    return Plan(
+    found = Plan(
         cell=cell.name,
         machine=machine,
         fits=best.fits and not varying.failed,
@@ -82,6 +87,7 @@ def plan(
         advice=_Advice(sized, usual, harsh, cores).of(best, slow, needed),
         points=seen if any(p.cores == cores for p in seen) else [*seen, best],
     )
+    return found if found.has_memory else replace(found, fits=False)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ does falls on all of them alike.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from carillon import core, runfolder, virtual
+from carillon import core, resources, runfolder, virtual
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
 from carillon.memory_run import ASLEEP, MemoryRun
@@ -151,7 +150,7 @@ class Comparison:
     """Measures in turns; `result` may be asked for after any of them."""
 
     def __init__(self, cell: Cell, workers: int, load: float | None, seconds: float) -> None:
-        if workers > len(os.sched_getaffinity(0)):
+        if workers > resources.cores().count:
             raise PoliciesError(f"{workers} workers want a core each, and there are fewer here")
         self.cell, self.workers = cell, workers
         self.busy = busy_of(cell, workers)

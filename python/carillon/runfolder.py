@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import stat
@@ -13,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from carillon import core
+from carillon import core, resources
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
 from carillon.files import MARK, mark, write_text
@@ -200,12 +199,14 @@ def new_path(base: Path, name: str) -> Path:
 
 
 def machine() -> dict[str, Any]:
-    """The machine, in a few facts."""
+    """The machine, in a few facts: what of it this process may use."""
+    cores, memory = resources.cores(), resources.memory()
     return {
         "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores.count,
         "isa": core.active_isa(),
-        "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
+        "memory_gb": round(memory.bytes / 1e9, 1),
+        "limits": [each.limited for each in (cores, memory) if each.limited],
         "kernel": platform.release(),
         "python": platform.python_version(),
     }

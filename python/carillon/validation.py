@@ -4,7 +4,6 @@ and all others."""
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -12,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from carillon import calibration, job_sizes, runfolder
+from carillon import calibration, job_sizes, resources, runfolder
 from carillon.calibration import Calibration
 from carillon.config import Cell
 from carillon.job_sizes import Sweep
@@ -185,7 +184,7 @@ def grains(cell: Cell, known: Calibration, cores: int, seconds: float, step: Ste
             step(f"{cell.name}, job sizes: {done} of {of}")
 
         swept = job_sizes.sweep(cell, chosen, count, latency, tell)
-        here = pace == "at once" and count <= len(os.sched_getaffinity(0))
+        here = pace == "at once" and count <= resources.cores().count
         found.append(
             Grains(cell.name, pace, swept, _in_turn(cell, swept, count, seconds) if here else None)
         )

@@ -128,6 +128,18 @@ CASES: list[tuple[Check, Files, str, str]] = [
     (system.fair_server, NEW | {"sys/kernel/debug/sched/features": ""}, "pass", "6.12 has none"),
     (system.fair_server, NEW | {f"{FAIR}/period": "1000000000"}, "skip", "refuses"),
     (system.fair_server, {"proc/sys/kernel/osrelease": "6.1.0-18-amd64"}, "pass", "6.1"),
+    (system.memory, {"proc/meminfo": "MemTotal:  8000000 kB\n"}, "pass", "8.19 GB"),
+    (
+        system.memory,
+        {
+            "proc/meminfo": "MemTotal:  8000000 kB\n",
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/memory.max": "1000000000\n",
+        },
+        "warn",
+        "1 GB, by a memory limit of 1000 MB (/sys/fs/cgroup/memory.max)",
+    ),
+    (system.memory, {}, "skip", "unknown"),
     (system.locked_memory, {"proc/self/status": ALL_CAPABILITIES}, "pass", "privilege"),
     (
         system.locked_memory,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells, files, runfolder
+from carillon import cells, files, resources, runfolder
 from carillon.commands.tables import print_table
 from carillon.config import ConfigError, Run, plan_text
 from carillon.config.warnings import too_wide
@@ -119,7 +118,7 @@ def _measure(
 
     for point in curve.measured:
         show(point)
-    workers = workers or len(os.sched_getaffinity(0))
+    workers = workers or resources.cores().count
     pool = ThreadPoolExecutor(workers)  # the engine does not hold Python's lock
     simulate(plan, curve.points, rules, pool, workers, progress, lambda: interrupts.count > 0)
     pool.shutdown(wait=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,7 +43,9 @@ class Choice:
         """The machine that is planned for."""
         if self.machine is not None:
             return Machine.described(self.machine, known)
-        return Machine.of_speed(self.cores or len(os.sched_getaffinity(0)), self.speed)
+        if self.cores:
+            return Machine.of_speed(self.cores, self.speed)
+        return Machine.here(self.speed)
 
 
 def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
@@ -137,6 +138,8 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
             "them is not known before one was measured.",
             soft_wrap=True,
         )
+    for limit in found.machine.limits:
+        console.print(f"within {limit}", soft_wrap=True)
     for line in found.machine.basis:
         console.print(f"its times are not measured: {line}", soft_wrap=True)
     needed = found.cores_needed
@@ -169,6 +172,8 @@ def _verdict(found: Plan) -> str:
     if found.fits:
         return f"{found.cell} fits on {found.machine.name}"
     verdict = f"{found.cell} does not fit on {found.machine.name}"
+    if not found.has_memory:
+        return f"{verdict}: it needs {found.memory_bytes / 1e6:.4g} MB of memory, and that is more"
     if not found.point.fits:
         return verdict
     late = f"{found.expected.failed} of {found.expected.frames}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from carillon import cells, policies, virtual
+from carillon import cells, policies, resources, virtual
 from carillon.commands.bench import circumstances
 from carillon.commands.calibrate import known_or_measured
 from carillon.commands.tables import print_table
@@ -41,7 +40,7 @@ def bench_policies(name: str, choice: Choice, *, as_json: bool) -> bool:
     """
     cell = cells.load(name).cell
     console = Console(stderr=as_json, highlight=False, markup=False)
-    workers = choice.workers or len(os.sched_getaffinity(0))
+    workers = choice.workers or resources.cores().count
     console.print(f"making the frames of {cell.name}", style="dim")
     comparison = Comparison(cell, workers, choice.load, choice.seconds)
     console.print(_heading(comparison), soft_wrap=True)

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from carillon import core, daemon, files, report, runfolder
+from carillon import core, daemon, files, report, resources, runfolder
 from carillon.commands.tables import print_table
 from carillon.config import Cell, Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
@@ -90,6 +90,7 @@ def _prepare(loaded: Loaded, run: Run, folder: Path) -> runfolder.RunFolder:
     run = replace(run, record_frames=_expected_records(loaded, run))
     daemon.binary()
     _require_gpus(loaded.cell, run)
+    _require_memory(loaded.cell)
     return runfolder.create(folder, loaded.cell, run)
 
 
@@ -99,8 +100,20 @@ def _require_gpus(cell: Cell, run: Run) -> None:
         raise NoDeviceError(f"runtime.gpus is {gpus}, but no GPU: {machine['why']}")
 
 
+def _require_memory(cell: Cell) -> None:
+    """The kernel ends without a word who fills more than a control group grants."""
+    needed, granted = runfolder.describe(cell)["memory_bytes"], resources.memory()
+    if needed > granted.bytes:
+        raise RunError(
+            f"{cell.name} needs {needed / 1e6:.4g} MB, more than {granted.limited or 'there is'}; "
+            "lower ring, or use a smaller cell"
+        )
+
+
 def _carry_out(made: list[runfolder.RunFolder], output: Output, interrupts: Interrupts) -> None:
     console, run = output.console, made[0].run
+    for limit in made[0].machine.get("limits", []):
+        console.print(f"within {limit}", style="dim", soft_wrap=True)
     if output.shows_live:
         view: View = CellsView(made, console) if len(made) > 1 else LiveView(made[0], console)
         with view:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from carillon import runfolder
+from carillon import resources, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
@@ -184,7 +183,7 @@ def _collect(
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(f"{chosen.name}, {source.name}", total=len(requests))
-        for found in collect(chosen, source, requests, len(os.sched_getaffinity(0))):
+        for found in collect(chosen, source, requests, resources.cores().count):
             rows += found
             progress.update(task, advance=1 if found else 0)
             if interrupts.count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from carillon import cells, files, runfolder, validation
+from carillon import cells, files, resources, runfolder, validation
 from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
@@ -95,7 +94,7 @@ def _one(
     found: list[Prediction],
     swept: list[Grains],
 ) -> None:
-    here = min(workers, len(os.sched_getaffinity(0)))
+    here = min(workers, resources.cores().count)
     predicted, known = validation.predictions(cell, sorted({1, here}), seconds, step)
     found += predicted
     swept += validation.grains(cell, known, workers, seconds, step)

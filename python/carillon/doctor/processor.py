@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carillon import core
+from carillon import core, resources
 from carillon.doctor.finding import Finding, Write
 from carillon.doctor.machine import CPU, Machine, cpu_list, parse_cpus, whole
 
@@ -22,6 +22,9 @@ def cores(machine: Machine) -> Finding:
     fact = f"{count} of {model}"
     if count == 0:
         return Finding("cores", "skip", "unknown: /proc/self/status does not say")
+    usable = resources.cores(machine.root, count)
+    if usable.limited:
+        count, fact = usable.count, f"{usable.count} of {fact}, by {usable.limited}"
     if count == 1:
         cost = "radio, network and kernels take turns: no example cell keeps up"
         return Finding("cores", "fail", fact, cost, "use a machine with two cores or more")

@@ -7,6 +7,7 @@ import pwd
 import re
 from pathlib import Path
 
+from carillon import resources
 from carillon.doctor.finding import Finding, Level, Write
 from carillon.doctor.machine import CPU, Machine, cpu_list, parse_cpus, whole
 
@@ -187,6 +188,20 @@ def locked_memory(machine: Machine) -> Finding:
     return Finding(topic, "warn", fact, cost, "", _limits_line("memlock unlimited"))
 
 
+def memory(machine: Machine) -> Finding:
+    """How much memory this process may fill before the kernel ends it."""
+    installed = re.match(r"([0-9]{1,15}) kB", machine.field("proc/meminfo", "MemTotal"))
+    if not installed:
+        return Finding("memory", "skip", "unknown: /proc/meminfo does not say")
+    usable = resources.memory(machine.root, int(installed[1]) << 10)
+    fact = f"{usable.bytes / 1e9:.3g} GB"
+    if not usable.limited:
+        return Finding("memory", "pass", fact)
+    cost = "a cell that needs more is killed without a word"
+    advice = "give the container more, or hold a cell's memory (config show) against it"
+    return Finding("memory", "warn", f"{fact}, by {usable.limited}", cost, advice)
+
+
 def huge_pages(machine: Machine) -> Finding:
     """Whether arrays that ask for huge pages get them."""
     topic = "huge pages"
@@ -224,6 +239,7 @@ CHECKS = [
     privileges,
     throttling,
     fair_server,
+    memory,
     locked_memory,
     huge_pages,
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from carillon import resources
 from carillon.children import deaf, die_with_parent
 from carillon.errors import CarillonError
 from carillon.pool.study import Described, simulate, with_degrees
@@ -88,7 +88,7 @@ def run_all(
     requests = [_filled(request) for request in requests]
     spawn = multiprocessing.get_context("spawn")
     ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
-    workers = max(1, min(workers or len(os.sched_getaffinity(0)), len(requests)))
+    workers = max(1, min(workers or resources.cores().count, len(requests)))
     with ProcessPoolExecutor(workers, spawn, _begin, (ended, stop)) as pool:
         with deaf():  # workers start here
             futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]

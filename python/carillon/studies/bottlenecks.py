@@ -7,7 +7,6 @@ costs little, and what decoding takes is left out.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from carillon import bench, core
+from carillon import bench, core, resources
 from carillon.config import Cell, Run, plan_text
 from carillon.memory_run import ASLEEP, at_once
 from carillon.models import Workload, thesis
@@ -70,7 +69,7 @@ def cell(antennas: int) -> Cell:
 
 def machine_cores() -> int:
     """All that this process may use."""
-    return len(os.sched_getaffinity(0))
+    return resources.cores().count
 
 
 # --- Frames ---------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import multiprocessing
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from carillon import resources
 from carillon.children import deaf, die_with_parent
 from carillon.config.sweep import Sweep
 from carillon.errors import CarillonError
@@ -141,7 +141,7 @@ def _dask(sweep: Sweep, folder: Path) -> Iterator[Engine]:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+    return resources.cores().count
 
 
 def _require(engine: str, module: str, packages: str) -> None:
