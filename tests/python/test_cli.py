@@ -234,6 +234,17 @@ def test_a_run_whose_frames_were_all_skipped_is_status_1(tmp_path: Path, words: 
     assert (tmp_path / "run" / "report.html").is_file()
 
 
+def test_a_radio_whose_packets_cannot_leave_is_status_1(tmp_path: Path) -> None:
+    records = quiet_run()
+    records.rows["counters"][0]["packets_sent"] = 0
+    daemon = stand_in(tmp_path, records, "there is no route to 203.0.113.7: nothing can be sent")
+    line = ("radio", "laptop-8x2", "--frames", "50", "--folder", tmp_path / "run")
+    done = call(*line, CARILLOND=daemon)
+    assert done.returncode == 1
+    assert "carillon: not one packet of 50 frames could be sent; `ip route get` with" in done.stderr
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
 def test_a_run_that_carillond_did_not_finish_is_status_1_with_its_report(tmp_path: Path) -> None:
     records = quiet_run()
     records.rows["counters"][0]["phase"] = 1

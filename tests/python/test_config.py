@@ -40,6 +40,22 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             'antennas: "8"',
             "my.yaml:1: antennas is '8' but must be a whole number between 1 and 256",
         ),
+        (
+            "\nantennas: 8.0",
+            "my.yaml:2: antennas is written with a point or an exponent but must be a whole number "
+            "between 1 and 256; write 8",
+        ),
+        (
+            "radio: {seed: 1e3}",
+            "my.yaml:1: radio.seed is written with a point or an exponent but must be a whole "
+            "number between 0 and 9007199254740992; write 1000",
+        ),
+        (
+            "radio: {seed: 1e300}",
+            "my.yaml:1: radio.seed is written with a point or an exponent but must be a whole "
+            "number between 0 and 9007199254740992; write all its digits",
+        ),
+        ("uplink: {lifting: 64.0}", "my.yaml:1: uplink.lifting is written with a point or an"),
         ("ring: 2.5", "my.yaml:1: ring is 2.5 but must be a whole number between 2 and 64"),
         ("radio: {snr_db: .nan}", "my.yaml:1: radio.snr_db is nan but must be a number or a list"),
         (
@@ -410,3 +426,19 @@ def test_the_engine_reads_every_plan_and_agrees_on_what_is_possible(
     found = core.validate(plan_text(Cell.model_validate(tree), Run()))
     keys = [key.removeprefix("cell.") for key, _ in found]
     assert keys == (["users"] if users > antennas else [])
+
+
+def test_a_cell_with_an_mcs_is_told_of_its_row_and_not_of_a_rate(tmp_path: Path) -> None:
+    small = "numerology: {fft_size: 128, subcarriers: 12}\nschedule: PPU\n"
+    (told,) = problems(
+        small + "uplink:\n  block: symbol\n  mcs_table: low-se\n  mcs_index: 0\n", check=True
+    )
+    assert told == (
+        "my.yaml:6: uplink.mcs_index names a row with which 24 payload bits make 40 information "
+        "bits with their CRCs, but 24 coded bits leave parity for at most 22 (rate 0.95); take a "
+        "lower row or allot more resource elements"
+    )
+    (told,) = problems(
+        small + "uplink: {block: symbol, modulation: qpsk, rate: 0.03}\n", check=True
+    )
+    assert told.startswith("my.yaml:3: uplink.rate ")

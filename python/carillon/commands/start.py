@@ -240,6 +240,11 @@ class _Notes:
 def _require_a_frame(result: Result, *, interrupted: bool) -> None:
     frames = result.frames
     if result.role == "radio" and frames.sent:
+        if not result.packets["sent"]:
+            raise RunError(
+                f"not one packet of {frames.sent} frames could be sent; `ip route get` with "
+                "fronthaul.bbu_address tells whether there is a way to it"
+            )
         if result.downlink.symbols_substituted and not result.packets["received"]:
             raise RunError(
                 f"nobody answered {frames.sent} frames; is `carillon run` running with this cell, "

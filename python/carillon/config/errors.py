@@ -11,6 +11,7 @@ from carillon.config.fields import Path, allowed, dotted, find, number, walk
 from carillon.errors import InputError
 
 _MOST_TOLD, _MOST_LETTERS = 100, 60
+_MOST_EXACT = 2.0**53  # beyond it a float is not the whole number that was meant
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def _cut(text: str) -> str:
 def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, str]]:
     """Pydantic's first findings as (key, message), one for each key."""
     found: dict[Path, str] = {}
-    for item in error.errors()[:_MOST_TOLD]:
+    items = error.errors()[:_MOST_TOLD]
+    whole = {find(model, item["loc"])[0] for item in items if item["type"] == "int_type"}
+    for item in items:
         if item["type"] == "extra_forbidden":
             found[item["loc"]] = unknown_key(model, item["loc"])
             continue
@@ -79,10 +82,20 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
         if path and isinstance(path[-1], int):
             expected = expected.rpartition("a list, each ")[2]
             expected = expected.replace("a list of sections", "a section")
+        if path in whole and isinstance(value, float) and value.is_integer():
+            found[path] = (
+                f"is written with a point or an exponent but must be {expected}; {_as(value)}"
+            )
+            continue
         found[path] = f"is {shown(value)} but must be {expected}"
     # A union's findings name the list as well as the item that is wrong in it: the item says it.
     sections = {path[:depth] for path in found for depth in range(len(path))}
     return [(path, message) for path, message in found.items() if path not in sections]
+
+
+def _as(value: float) -> str:
+    """What to write instead."""
+    return f"write {value:.0f}" if abs(value) < _MOST_EXACT else "write all its digits"
 
 
 def unknown_key(model: type[BaseModel], loc: Path) -> str:

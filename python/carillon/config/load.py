@@ -43,9 +43,19 @@ class Loaded:
     def check(self, run: Run | None = None) -> None:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
         found = core.validate(plan_text(self.cell, run or Run()))
-        problems = [*self._needless(), *(self.problem(key, message) for key, message in found)]
+        told = (self.problem(*self._as_given(key, message)) for key, message in found)
+        problems = [*self._needless(), *told]
         if problems:
             raise ConfigError(problems)
+
+    def _as_given(self, key: str, message: str) -> tuple[str, str]:
+        """Of a cell whose rate follows from a row of an MCS table, that row instead."""
+        for side in ("uplink", "downlink"):
+            if key == f"cell.{side}.rate" and getattr(self.cell, side).mcs_table != "none":
+                advice = message.replace("lower it", "take a lower row")
+                advice = advice.replace("raise the rate", "take a higher row")
+                return f"cell.{side}.mcs_index", f"names a row with which {advice}"
+        return key, message
 
     def _needless(self) -> Iterator[Problem]:
         """Keys that the file gives although another makes them count for nothing.

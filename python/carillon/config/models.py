@@ -55,7 +55,8 @@ class Numerology(Base):
     spacing_khz: float = key(15.0, "Subcarrier spacing.", "kHz", ge=1, le=480)
     prefix: Literal["nr-normal", "constant"] = key(
         "nr-normal",
-        "Cyclic prefix: `nr-normal` is that of TS 38.211 (longer at each half millisecond), "
+        "Cyclic prefix: `nr-normal` is that of TS 38.211 (longer at each half millisecond, counted "
+        "from the start of each frame, also of one that is no multiple of half a millisecond), "
         "`constant` takes prefix_samples.",
     )
     prefix_samples: int = key(
