@@ -586,6 +586,8 @@ def main() -> int:
         )
     except CarillonError as error:
         return _complain(f"{error.prefix}{error}", error.status)
+    except MemoryError:
+        return _complain("carillon: no memory is left; see `ulimit -v` and `free`", Status.FAILED)
     except OSError as error:  # a folder that may not be written, a full disk
         about = error.strerror or str(error)
         about = f"{error.filename}: {about}" if error.filename else about

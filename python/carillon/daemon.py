@@ -31,7 +31,7 @@ class RunError(CarillonError):
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM instead of dying of them, so that a report is written.
+    """Counts Ctrl-C, SIGTERM and SIGHUP instead of dying of them, so that a report is written.
 
     From the fourth on they raise KeyboardInterrupt, whatever the program does.
     """
@@ -41,7 +41,9 @@ class Interrupts:
         self._before: dict[int, signal.Handlers | Callable[..., object] | int | None] = {}
 
     def __enter__(self) -> Interrupts:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue  # as nohup asks
             self._before[number] = signal.signal(number, self._handle)
         return self
 

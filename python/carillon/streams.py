@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TextIO
 
@@ -9,12 +10,15 @@ from typing_extensions import Buffer
 
 
 class _Pipe(FileIO):
-    """Drops what nobody reads any longer: after `| head` the work goes on, and is no failure."""
+    """Drops what nobody reads any longer: after `| head`, or when the terminal was closed, the work
+    goes on, and is no failure."""
 
     def write(self, data: Buffer, /) -> int:
         try:
             return super().write(data)
-        except BrokenPipeError:
+        except OSError as error:
+            if error.errno not in (errno.EPIPE, errno.EIO):  # EIO: of a terminal
+                raise
             return memoryview(data).nbytes
 
 

@@ -109,14 +109,41 @@ def test_a_run_without_a_frame_in_time_is_too_slow(tmp_path: Path, words: str) -
 
 
 @pytest.mark.parametrize("words", ["run laptop-8x2", "radio laptop-8x2", "demo --cell laptop-8x2"])
-@pytest.mark.parametrize("signal", ["INT", "TERM"])
+@pytest.mark.parametrize("signal", ["INT", "TERM", "HUP"])
 def test_a_run_that_is_stopped_says_so_with_its_report(
     tmp_path: Path, words: str, signal: str
 ) -> None:
-    daemon = stand_in(tmp_path, quiet_run(), f"kill -{signal} $PPID")
+    records = quiet_run()
+    records.rows["counters"][0]["packets_sent"] = 1
+    daemon = stand_in(tmp_path, records, f"kill -{signal} $PPID")
     done = call(tmp_path, *words.split(), "--folder", "run", CARILLOND=daemon)
     assert (done.returncode, done.stderr) == (Status.STOPPED, "carillon: stopped\n")
     assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_a_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    daemon = stand_in(tmp_path, quiet_run(), "kill -HUP $PPID")
+    done = subprocess.run(
+        ["nohup", *PROGRAM, "run", "laptop-8x2", "--seconds", "1", "--folder", "run"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=os.environ | {"CARILLOND": daemon},
+    )
+    assert done.returncode == Status.DONE
+
+
+def test_memory_that_is_not_there_is_a_sentence() -> None:
+    program = """
+from carillon import cli
+def fill():
+    raise MemoryError
+cli.app = fill
+raise SystemExit(cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == Status.FAILED
+    assert done.stderr == "carillon: no memory is left; see `ulimit -v` and `free`\n"
 
 
 def test_a_run_that_breaks_has_failed(tmp_path: Path) -> None:
