@@ -10,8 +10,12 @@ from carillon import calibration, cells, cli, memory_run, search, validation
 from carillon.commands import validate
 from carillon.config import Cell, ConfigError
 from carillon.config.load import parse_cell
+from carillon.job_sizes import Sweep
 from carillon.machine import Machine
-from carillon.validation import Prediction
+from carillon.models.allocation import STAGES
+from carillon.plots import style
+from carillon.plots import validation as picture
+from carillon.validation import Grains, Prediction
 from carillon.virtual import Costs
 from test_planning import LAN, costs
 from typer.testing import CliRunner
@@ -176,3 +180,16 @@ def test_the_search_tells_scripts_whether_anything_fits(
     assert result.exit_code == 3, result.output
     assert "no such cell fits" in result.output
     assert json.loads((tmp_path / "search.json").read_text())["best"] is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_legend_of_job_sizes_lies_within_the_picture(count: int) -> None:
+    alone = {stage: {1: 1.0, 2: 1.1} for stage in STAGES}
+    sweep = Sweep(2, {}, 1.1, {}, 1.0, 2, True, alone)
+    with style.applied():
+        figure = picture._job_sizes([Grains(f"cell {n}", "air", sweep, None) for n in range(count)])
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box, whole = legend.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1

@@ -15,6 +15,7 @@ from carillon.validation import Grains, Prediction
 _SHAPES = {"D_UL": "o", "D_DL": "s"}
 _COLOURS = {"air": style.ACCENT, "at once": style.SECOND}
 _BAND = 0.1
+_ENTRY = 1.2  # inches of the longest stage's name in a legend
 
 
 def draw(folder: Path, found: Sequence[Prediction], swept: Sequence[Grains]) -> None:
@@ -85,7 +86,8 @@ def _job_sizes(swept: Sequence[Grains]) -> Figure:
     some = [one for one in swept if one.pace == "at once"] or list(swept)
     columns = min(3, len(some))
     rows = -(-len(some) // columns)
-    figure = Figure(figsize=(max(4.2, 2.9 * columns), 2.6 * rows + 0.6))
+    width = max(4.2, 2.9 * columns)
+    figure = Figure(figsize=(width, 2.6 * rows + 0.6))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, one in zip(grid.flat, some, strict=False):
         _panel(axes, one)
@@ -96,7 +98,7 @@ def _job_sizes(swept: Sequence[Grains]) -> Figure:
         grid.flat[0].plot([], [], "o-", color=_stage_colour(stage), markersize=3, label=stage)[0]
         for stage in stages
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(7, len(handles)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=int(width / _ENTRY))
     return figure
 
 
