@@ -3,16 +3,16 @@
 import csv
 import json
 import re
-from collections.abc import Callable
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from carillon import report, result, results, runfolder, trace
+from carillon import files, report, result, results, runfolder, trace
 from carillon.commands import report as command
 from carillon.plots import style
 from carillon.plots.constellation import pam_levels
@@ -404,7 +404,7 @@ def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> No
     folder = run_folder(tmp_path / "run", quiet_run())
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (folder.path / runfolder.MARK).touch()
+    (folder.path / files.MARK).touch()
     link = folder.path / name
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(elsewhere / ("" if name == "plots" else "new"))
