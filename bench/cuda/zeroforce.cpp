@@ -42,6 +42,7 @@ struct Combiners {
         gains(std::size_t{tiles} * 16 * users),
         variances(std::size_t{tiles} * 16 * users),
         mean_noise(1),
+        takes_part(std::vector<std::uint8_t>(antennas, 1)),
         flags(std::size_t{tiles} * 16) {
     task.detector = phy::Detector::ZeroForcing;
     task.antennas = antennas;
@@ -52,12 +53,13 @@ struct Combiners {
     task.tile_stride = std::size_t{users} * antennas;
     task.user_stride = antennas;
     task.noise = noise.data();
-    task.noise_count = antennas;
+    task.pilots = 1;
     task.noise_gain = 1;
     task.slices = slices;
     task.squares = squares.data();
     task.gains = gains.data();
     task.mean_noise = mean_noise.data();
+    task.takes_part = takes_part.data();
     task.variances = variances.data();
     task.flags = flags.data();
   }
@@ -67,6 +69,7 @@ struct Combiners {
   OnDevice<float> noise;
   OnDevice<SquareBlock> squares;
   OnDevice<float> gains, variances, mean_noise;
+  OnDevice<std::uint8_t> takes_part;
   OnDevice<std::uint32_t> flags;
   CombineTask task{};
 };
@@ -77,6 +80,8 @@ void measure_combine(GpuBench& bench, const Combiners& c, std::uint32_t group,
   const std::string of = "/" + std::to_string(group);
   const double bytes = 8 * k * m * n, square = 4 * k * k * n;
   // Complex multiply-adds are 8 operations; Gram matrices and inverses are Hermitian.
+  bench.time("survey" + of, shape, {.bytes = 4 * m},
+             [&](cuda::Stream stream) { return survey({c.task}, stream); });
   bench.time("gram" + of, shape,
              {.bytes = bytes + square * c.slices, .flops = 8 * n * m * k * (k + 1) / 2},
              [&](cuda::Stream stream) { return gram({c.task}, stream); });

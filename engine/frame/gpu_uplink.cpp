@@ -94,13 +94,13 @@ void GpuUplink::lay_out_combiners(GpuMemory& memory) {
   combine_.user_stride = estimate_.csi_user_stride;
   combine_.w = room<phy::Tile>(memory, combine_.tiles * combine_.tile_stride);
   combine_.noise = noise_;
-  combine_.noise_count =
-      static_cast<std::uint32_t>(symbols_of(frame_, SymbolKind::Pilot)) * f.antennas;
+  combine_.pilots = static_cast<std::uint32_t>(symbols_of(frame_, SymbolKind::Pilot));
   combine_.slices =
       phy::cuda::slices_for(f.antennas, f.users, (combine_.tiles + parts_ - 1) / parts_);
   combine_.squares = room<phy::cuda::SquareBlock>(memory, lanes * combine_.slices * blocks);
   combine_.gains = room<float>(memory, lanes * f.users);
   combine_.mean_noise = room<float>(memory, 1);
+  combine_.takes_part = room<std::uint8_t>(memory, f.antennas);
   combine_.variances = room<float>(memory, lanes * f.users);
   combine_.flags = room<std::uint32_t>(memory, lanes);
 
@@ -260,8 +260,9 @@ std::vector<GpuTask> GpuUplink::zero_force(Ordinals parts) const {
   combine.tiles = tiles.count;
   phy::cuda::ExpandTask expand = expand_;
   expand.of = combine;
-  std::vector<GpuTask> tasks = {phy::cuda::GramTask{combine}, phy::cuda::FactorTask{combine},
-                                phy::cuda::WeighTask{combine}, expand};
+  std::vector<GpuTask> tasks = {phy::cuda::SurveyTask{combine}, phy::cuda::GramTask{combine},
+                                phy::cuda::FactorTask{combine}, phy::cuda::WeighTask{combine},
+                                expand};
   if (symbols_of(frame_, SymbolKind::Downlink) == 0) return tasks;
   tasks.push_back(
       phy::cuda::AntennaPowerTask{combine, expand.group, expand.subcarriers, combiners_.power});

@@ -24,6 +24,7 @@ struct KernelBody {
     if constexpr (std::is_same_v<Task, GatherTask>) gather_block(cta, task);
     if constexpr (std::is_same_v<Task, ReceiveTask>) receive_block(cta, task);
     if constexpr (std::is_same_v<Task, EstimateTask>) estimate_block(cta, task);
+    if constexpr (std::is_same_v<Task, SurveyTask>) survey_block(cta, task);
     if constexpr (std::is_same_v<Task, GramTask>) gram_block(cta, task);
     if constexpr (std::is_same_v<Task, FactorTask>) factor_block(cta, task);
     if constexpr (std::is_same_v<Task, WeighTask>) weigh_block(cta, task);

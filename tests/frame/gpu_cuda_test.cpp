@@ -267,10 +267,18 @@ GPU_TEST(GpuFrame, FitsIntoAGraph) {
 
 GPU_TEST(GpuFrame, LosesWhatTheCpuLoses) {
   const FrameFormat format = small_format();
-  compare(place, format, "a pilot and some antennas",
+  compare(place, format, "a pilot and data of an antenna",
           [](std::uint32_t symbol, std::uint32_t antenna) {
-            return (symbol == 0 && antenna == 2) || (symbol == 3 && antenna < 3);
+            return antenna == 2 && (symbol == 0 || symbol == 3);
           });
+  const FrameFormat both = changed([](FrameFormat& f) {
+    f.schedule = "PPUUGGGGGGGGGGDDD";
+    f.symbols_per_slot = 17;
+  });
+  compare(place, both, "a pilot of an antenna",
+          [](std::uint32_t symbol, std::uint32_t antenna) { return symbol == 1 && antenna == 2; });
+  compare(place, both, "a pilot of all antennas but one",
+          [](std::uint32_t symbol, std::uint32_t antenna) { return symbol == 1 && antenna != 2; });
   compare(place, format, "nothing came",
           [](std::uint32_t symbol, std::uint32_t) { return symbol > 1; });
   compare(place, format, "noise", {}, 2);

@@ -10,6 +10,11 @@ namespace {
 // Some compute while others load; more would leave too few registers for what is on its way.
 constexpr int blocks_of(std::uint32_t edge) { return edge == 32 ? 2 : edge == 16 ? 5 : 16; }
 
+__global__ void __launch_bounds__(kSurveyThreads) survey_kernel(SurveyTask task) {
+  simt::Cta cta;
+  survey_block(cta, task);
+}
+
 template <std::uint32_t kEdge>
 __global__ void __launch_bounds__(product_threads(kEdge), blocks_of(kEdge))
     gram_kernel(CombineTask task) {
@@ -45,6 +50,10 @@ __global__ void __launch_bounds__(kGainThreads) gain_kernel(GainTask task) {
 }
 
 }  // namespace
+
+Status survey(const SurveyTask& task, Stream stream) {
+  return simt::put_on(stream, launch_of(task), survey_kernel, task);
+}
 
 Status gram(const GramTask& task, Stream stream) {
   const std::uint32_t edge = edge_of(task.of);

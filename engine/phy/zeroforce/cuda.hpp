@@ -1,10 +1,11 @@
 // Combiners on a GPU, once in a frame: what they are, how they are kept safe and in what half
 // precision they are stored is zeroforce.hpp's.
 //
-// Three launches lead from CSI to W (combine() makes all of them), because they need different
+// Four launches lead from CSI to W (combine() makes all of them), because they need different
 // numbers of blocks: with one combiner per 16 subcarriers there are 75 matrices only, and a block
 // for each would leave half of the device idle while it does the products.
 //
+//   survey  what came of the pilots: one block
 //   gram    HᴴH in slices of antennas: a block has 8 lanes, two sets of users, a slice
 //   factor  (HᴴH + λI)⁻¹ in registers: a block has one matrix, or some small ones
 //   weigh   W = (HᴴH + λI)⁻¹Hᴴ: a block has 8 lanes, a set of users, a set of antennas
@@ -41,6 +42,10 @@ CARILLON_BOTH constexpr std::uint32_t triangle(std::uint32_t size) { return size
 std::uint32_t slices_for(std::uint32_t antennas, std::uint32_t users, std::uint32_t tiles);
 
 /// csi and w: [tile * tile_stride + user * user_stride + antenna], lanes as in ZeroForceKernels.
+///
+/// An antenna of which a pilot is missing takes no part, as on the CPU: by its other pilots alone
+/// it would bring the interference of the users whose pilot is missing. So unless fewer antennas
+/// than users are left.
 struct CombineTask {
   Detector detector;
   std::uint32_t antennas, users;    ///< up to 256, up to 128 and no more than antennas
@@ -48,19 +53,23 @@ struct CombineTask {
   const Tile* csi;
   Tile* w;
   std::size_t tile_stride, user_stride;
-  const float* noise;         ///< ≥ 0, negative where it was not measured
-  std::uint32_t noise_count;  ///< of these the mean counts, noise_gain times
-  float noise_gain;
+  const float* noise;  ///< [pilot][antenna] ≥ 0; negative where no packet came
+  std::uint32_t pilots;
+  float noise_gain;  ///< so many times the mean noise counts
 
-  std::uint32_t slices;  ///< of slices_for()
-  SquareBlock* squares;  ///< room for [16·tiles][slices][triangle(user_blocks(users))]
-  float* gains;          ///< room for [16·tiles][users]
-  float* mean_noise;     ///< room for one
-  float* variances;      ///< [16·tiles][users] post_noise; without noise in kRegularised lanes
-  std::uint32_t* flags;  ///< [16·tiles] kFlagged where combine() of the CPU counts the lane
+  std::uint32_t slices;      ///< of slices_for()
+  SquareBlock* squares;      ///< room for [16·tiles][slices][triangle(user_blocks(users))]
+  float* gains;              ///< room for [16·tiles][users]
+  float* mean_noise;         ///< room for one
+  std::uint8_t* takes_part;  ///< [antenna] 0 or 1
+  float* variances;          ///< [16·tiles][users] post_noise; without noise in kRegularised lanes
+  std::uint32_t* flags;      ///< [16·tiles] kFlagged where combine() of the CPU counts the lane
 };
 inline constexpr std::uint32_t kFlagged = 1, kRegularised = 2;
 
+struct SurveyTask {
+  CombineTask of;
+};
 struct GramTask {
   CombineTask of;
 };
@@ -101,6 +110,7 @@ struct GainTask {
   float* gain;
 };
 
+simt::Launch launch_of(const SurveyTask&);
 simt::Launch launch_of(const GramTask&);
 simt::Launch launch_of(const FactorTask&);
 simt::Launch launch_of(const WeighTask&);
@@ -109,6 +119,7 @@ simt::Launch launch_of(const AntennaPowerTask&);
 simt::Launch launch_of(const GainTask&);
 
 /// In order on the stream; what they point to is on its device.
+Status survey(const SurveyTask&, Stream);
 Status gram(const GramTask&, Stream);
 Status factor(const FactorTask&, Stream);
 Status weigh(const WeighTask&, Stream);
@@ -116,7 +127,7 @@ Status expand(const ExpandTask&, Stream);
 Status antenna_power(const AntennaPowerTask&, Stream);
 Status choose_gain(const GainTask&, Stream);
 
-/// gram, factor and weigh.
+/// survey, gram, factor and weigh.
 Status combine(const CombineTask&, Stream);
 
 }  // namespace carillon::phy::cuda

@@ -36,9 +36,13 @@ std::uint32_t slices_for(std::uint32_t antennas, std::uint32_t users, std::uint3
   return simt::divide_up(antennas, slice_antennas(task));  // none of them empty
 }
 
+simt::Launch launch_of(const SurveyTask&) {
+  return {.threads = kSurveyThreads, .shared_bytes = sizeof(SurveyShared)};
+}
+
 simt::Launch launch_of(const GramTask& task) {
   simt::Launch launch = product_launch(task.of);
-  launch.y = triangle(simt::divide_up(task.of.users, edge_of(task.of))) + 1;
+  launch.y = triangle(simt::divide_up(task.of.users, edge_of(task.of)));
   launch.z = task.of.slices;
   return launch;
 }
@@ -79,6 +83,7 @@ simt::Launch launch_of(const GainTask&) {
 }
 
 Status combine(const CombineTask& task, Stream stream) {
+  if (const Status status = survey({task}, stream); !status.ok()) return status;
   if (const Status status = gram({task}, stream); !status.ok()) return status;
   if (const Status status = factor({task}, stream); !status.ok()) return status;
   return weigh({task}, stream);

@@ -171,34 +171,6 @@ CARILLON_GPU inline void put(const HalfOctet& half, Entry* to) {
   out[1] = {{half.re.at[2], half.im.at[2], half.re.at[3], half.im.at[3]}};
 }
 
-/// The mean of what was measured. One block's: there are few numbers.
-template <typename Cta>
-CARILLON_GPU void find_noise(Cta& cta, const CombineTask& task) {
-  float* const sum = cta.template shared<float>();
-  float* const count = sum + cta.threads();
-  cta.each_thread([&](std::uint32_t thread) {
-    float all = 0, measured = 0;
-    for (std::uint32_t i = thread; i < task.noise_count; i += cta.threads()) {
-      const float noise = task.noise[i];
-      all += noise < 0 ? 0 : noise;
-      measured += noise < 0 ? 0 : 1;
-    }
-    sum[thread] = all;
-    count[thread] = measured;
-  });
-  for (std::uint32_t left = cta.threads(); left > 1; left = simt::divide_up(left, 4))
-    cta.each(simt::divide_up(left, 4), [&](std::uint32_t i) {
-      const std::uint32_t step = simt::divide_up(left, 4);
-      for (std::uint32_t j = i + step; j < left; j += step) {
-        sum[i] += sum[j];
-        count[i] += count[j];
-      }
-    });
-  cta.each(1, [&](std::uint32_t) {
-    *task.mean_noise = count[0] > 0 ? task.noise_gain * sum[0] / count[0] : 0;
-  });
-}
-
 /// Antennas first…end of the users of a pair of blocks; of one block, where both are the same.
 template <std::uint32_t kEdge, typename Cta>
 CARILLON_GPU void stage_users(Cta& cta, const CombineTask& task, TrianglePlace pair,
@@ -213,22 +185,19 @@ CARILLON_GPU void stage_users(Cta& cta, const CombineTask& task, TrianglePlace p
         const RowItem<kEdge> item(i);
         const std::uint32_t user =
             item.row < kEdge ? pair.row * kEdge + item.row : pair.column * kEdge + item.row - kEdge;
-        const bool counts = user < task.users && first + item.term < end;
-        return fetch(csi_of(task, tile, counts ? user : 0) + (counts ? first + item.term : 0),
-                     first_lane + item.quad, counts);
+        const bool exists = user < task.users && first + item.term < end;
+        const std::uint32_t antenna = exists ? first + item.term : 0;
+        return fetch(csi_of(task, tile, exists ? user : 0) + antenna, first_lane + item.quad,
+                     exists && task.takes_part[antenna] != 0);
       },
       [&](std::uint32_t i, const HalfOctet& held) {
         put(held, shared + RowItem<kEdge>(i).place());
       });
 }
 
-/// Grid: octets, pairs of edge users and one more, slices of antennas.
+/// Grid: octets, pairs of edge users, slices of antennas.
 template <std::uint32_t kEdge, typename Cta>
 CARILLON_GPU void gram_edge(Cta& cta, const CombineTask& task) {
-  if (cta.y() == triangle(simt::divide_up(task.users, kEdge))) {
-    if (cta.x() + cta.z() == 0) find_noise(cta, task);
-    return;
-  }
   const std::uint32_t tile = task.first_tile + cta.x() / kOctets;
   const std::uint32_t first_lane = cta.x() % kOctets * kOctet;
   const TrianglePlace pair = triangle_place(cta.y());
@@ -322,9 +291,9 @@ CARILLON_GPU void stage_weights(Cta& cta, const CombineTask& task, std::uint32_t
       [&](std::uint32_t i) {
         const RowItem<kEdge> item(i);
         const std::uint32_t user = first_term + item.term, antenna = first_antenna + item.row;
-        const bool counts = user < task.users && antenna < task.antennas;
-        return fetch(csi_of(task, tile, counts ? user : 0) + (counts ? antenna : 0),
-                     first_lane + item.quad, counts);
+        const bool exists = user < task.users && antenna < task.antennas;
+        return fetch(csi_of(task, tile, exists ? user : 0) + (exists ? antenna : 0),
+                     first_lane + item.quad, exists && task.takes_part[exists ? antenna : 0] != 0);
       },
       [&](std::uint32_t i, const HalfOctet& held) {
         put(held, shared + kEdge * kOctet + RowItem<kEdge>(i).place());
@@ -366,7 +335,9 @@ CARILLON_GPU void match_edge(Cta& cta, const CombineTask& task) {
     const std::uint32_t antenna = cta.z() * kEdge + i / kOctet % kEdge;
     const std::uint32_t user = cta.y() * kEdge + i / kOctet / kEdge;
     if (user >= task.users || antenna >= task.antennas) return;
-    const float gain = task.gains[(std::size_t{tile} * kTileLanes + lane) * task.users + user];
+    const bool counts = task.takes_part[antenna] != 0;
+    const float gain =
+        counts ? task.gains[(std::size_t{tile} * kTileLanes + lane) * task.users + user] : 0;
     simt::put(task.w[tile * task.tile_stride + user * task.user_stride + antenna], lane,
               weight(simt::get(csi_of(task, tile, user)[antenna], lane), gain));
   });

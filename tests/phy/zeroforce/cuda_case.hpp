@@ -1,6 +1,7 @@
 // What the tests of combiners on a GPU share: channels, and tasks with all the room they need.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "phy/zeroforce/array.hpp"
@@ -45,14 +46,17 @@ inline CombineTask task_of(Place& place, Detector detector, float noise, const C
   task.w = place.put(copy_of(array::filled(c.csi.size(), array::kNan)));
   task.tile_stride = c.block();
   task.user_stride = c.shape.antenna_stride;
-  // Their mean times the gain is `noise`; one was not measured.
-  task.noise = place.put(std::vector<float>{noise, 0, -1, 0.5F * noise});
-  task.noise_count = 4;
+  // Their mean times the gain is `noise`.
+  std::vector<float> measured(2 * c.shape.antennas, noise);
+  std::fill_n(measured.begin(), c.shape.antennas, 0.0F);
+  task.noise = place.put(measured);
+  task.pilots = 2;
   task.noise_gain = 2;
   task.slices = slices;
   task.squares = place.room<SquareBlock>(lanes * slices * triangle(user_blocks(c.shape.users)));
   task.gains = place.room<float>(lanes * c.shape.users);
   task.mean_noise = place.room<float>(1);
+  task.takes_part = place.put(std::vector<std::uint8_t>(c.shape.antennas, 1));
   task.variances = place.room<float>(lanes * c.shape.users);
   task.flags = place.room<std::uint32_t>(lanes);
   return task;

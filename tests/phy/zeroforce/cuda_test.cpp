@@ -17,12 +17,14 @@ using array::Matrix;
 using array::Tiles;
 using test::Place;
 
+constexpr auto kSurvey = [](auto& cta, const SurveyTask& task) { survey_block(cta, task); };
 constexpr auto kGram = [](auto& cta, const GramTask& task) { gram_block(cta, task); };
 constexpr auto kFactor = [](auto& cta, const FactorTask& task) { factor_block(cta, task); };
 constexpr auto kWeigh = [](auto& cta, const WeighTask& task) { weigh_block(cta, task); };
 constexpr auto kExpand = [](auto& cta, const ExpandTask& task) { expand_block(cta, task); };
 
 void combine_at(Place& place, const CombineTask& task) {
+  place.run(SurveyTask{task}, kSurvey, survey);
   place.run(GramTask{task}, kGram, gram);
   place.run(FactorTask{task}, kFactor, factor);
   place.run(WeighTask{task}, kWeigh, weigh);
@@ -113,9 +115,8 @@ double magnified(Detector detector, float noise, const Matrix& h) {
          (detector == Detector::Mmse ? 3 * noise / own : 0);
 }
 
-void compare(Place& place, Detector detector, float noise, const Channels& c,
+void compare(const Combined& found, Detector detector, float noise, const Channels& c,
              std::uint32_t lane_step) {
-  const Combined found = combined(place, detector, noise, c);
   const Combined expected = of_cpu(detector, noise, c);
   EXPECT_TRUE(finite(found, c));
   for (std::uint32_t t = 0; t < c.tiles; ++t) {
@@ -130,6 +131,11 @@ void compare(Place& place, Detector detector, float noise, const Channels& c,
       EXPECT_NEAR(noise_of(found, c, k, lane) / noise_of(expected, c, k, lane), 1, tolerance)
           << c.shape.antennas << "x" << c.shape.users << " lane " << lane << " user " << k;
   }
+}
+
+void compare(Place& place, Detector detector, float noise, const Channels& c,
+             std::uint32_t lane_step) {
+  compare(combined(place, detector, noise, c), detector, noise, c, lane_step);
 }
 
 constexpr Detector kDetectors[] = {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate};
@@ -416,6 +422,51 @@ GPU_TEST(CudaZeroForce, ADeadAntennaCostsNothing) {
   const Combined found = combined(place, Detector::Mmse, 0, c);
   EXPECT_EQ(flagged(found, 0), 0U);
   for (std::uint32_t k = 0; k < 8; ++k) EXPECT_EQ(found.w[k * 17 + 5].re[3], 0.0F);
+}
+
+Channels without(const Channels& c, const std::vector<std::uint32_t>& antennas) {
+  Channels left{c.shape, c.tiles, Tiles(c.csi.size())};
+  std::copy(c.csi.begin(), c.csi.end(), left.csi.begin());
+  for (const std::uint32_t a : antennas)
+    for (std::uint32_t row = 0; row < c.tiles * c.shape.users; ++row)
+      left.csi[row * c.shape.antenna_stride + a] = {};
+  return left;
+}
+
+/// Where only one pilot of each of the antennas is missing.
+Combined missing_pilots_of(Place& place, Detector detector, float noise, const Channels& c,
+                           const std::vector<std::uint32_t>& antennas) {
+  const std::uint32_t all = c.shape.antennas, pilots = 3;
+  CombineTask task = task_of(place, detector, noise, c, slices_for(all, c.shape.users, c.tiles));
+  std::vector<float> measured(std::size_t{pilots} * all, noise / task.noise_gain);
+  for (const std::uint32_t a : antennas) measured[a % pilots * all + a] = -1;
+  task.noise = place.put(measured);
+  task.pilots = pilots;
+  return combined(place, task);
+}
+
+GPU_TEST(CudaZeroForce, AnAntennaOfWhichAPilotIsMissingHasNoPart) {
+  const auto check = [&](ArrayShape shape, const std::vector<std::uint32_t>& antennas) {
+    const Channels c = random_channels(shape, 2, 12);
+    for (const Detector detector : kDetectors) {
+      const Combined found = missing_pilots_of(place, detector, 0.3F, c, antennas);
+      compare(found, detector, 0.3F, without(c, antennas), shape.users > 8 ? 5 : 1);
+      for (const std::uint32_t a : antennas)
+        for (std::uint32_t k = 0; k < shape.users; ++k)
+          EXPECT_EQ(found.w[k * shape.antenna_stride + a].re[3], 0.0F) << a;
+    }
+  };
+  check({5, 3, 7}, {4, 0});
+  check({16, 8, 17}, {5});
+  check({64, 16, 65}, {0, 17, 63, 40});
+  check({70, 33, 71}, {69, 1, 2});
+}
+
+// Those who have no pilot then may be lost, the others need not be.
+GPU_TEST(CudaZeroForce, AllAntennasHaveAPartWhereTooFewHaveAllPilots) {
+  const Channels c = random_channels({9, 4, 11}, 2, 13);
+  for (const Detector detector : kDetectors)
+    compare(missing_pilots_of(place, detector, 0.3F, c, {0, 1, 3, 4, 6, 8}), detector, 0.3F, c, 1);
 }
 
 GPU_TEST(CudaZeroForce, SilenceIsFinite) {
