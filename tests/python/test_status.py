@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,13 @@ def call(folder: Path, *words: str, **environment: str) -> subprocess.CompletedP
         capture_output=True,
         text=True,
         env=os.environ | environment,
+        preexec_fn=_hear_hangups,
     )
+
+
+def _hear_hangups() -> None:
+    """These tests may themselves run under nohup, and what it ignores is inherited."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def stand_in(folder: Path, records: Sections, first: str = ":") -> str:
@@ -109,13 +116,13 @@ def test_a_run_without_a_frame_in_time_is_too_slow(tmp_path: Path, words: str) -
 
 
 @pytest.mark.parametrize("words", ["run laptop-8x2", "radio laptop-8x2", "demo --cell laptop-8x2"])
-@pytest.mark.parametrize("signal", ["INT", "TERM", "HUP"])
+@pytest.mark.parametrize("number", ["INT", "TERM", "HUP"])
 def test_a_run_that_is_stopped_says_so_with_its_report(
-    tmp_path: Path, words: str, signal: str
+    tmp_path: Path, words: str, number: str
 ) -> None:
     records = quiet_run()
     records.rows["counters"][0]["packets_sent"] = 1
-    daemon = stand_in(tmp_path, records, f"kill -{signal} $PPID")
+    daemon = stand_in(tmp_path, records, f"kill -{number} $PPID")
     done = call(tmp_path, *words.split(), "--folder", "run", CARILLOND=daemon)
     assert (done.returncode, done.stderr) == (Status.STOPPED, "carillon: stopped\n")
     assert (tmp_path / "run" / "report.html").is_file()

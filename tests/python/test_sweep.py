@@ -326,7 +326,13 @@ def test_a_plot_shows_a_third_parameter_lines_that_coincide_and_zeros_on_a_log_a
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    save = Figure.savefig
+
+    def keep(figure: Figure, *given: Any, **others: Any) -> None:
+        drawn.append(figure)
+        save(figure, *given, **others)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
     plot = Plot(x="n", y="v", lines="k", panels="p", scale="log")
     points: list[table.Row] = [
         {"n": n, "k": k, "p": p, "v": 10.0**-n if n < 3 else 0.0}
