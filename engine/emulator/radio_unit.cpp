@@ -311,7 +311,7 @@ void RadioUnit::put_on_air() noexcept {
 // A report that the link does not take is made up for by those of later frames.
 void RadioUnit::report_on(const DownlinkFrame& frame) noexcept {
   const std::uint64_t frames = frame.frame_ + 1 - std::exchange(to_report_, frame.frame_ + 1);
-  replaced_ = frames < 32 ? replaced_ << frames : 0;
+  replaced_ = frames < fronthaul::kReportedFrames ? replaced_ << frames : 0;
   replaced_ |= frame.substituted_symbols_ > 0 ? 1U : 0U;
   Outgoing report{{static_cast<std::uint32_t>(frame.frame_), fronthaul::kReportSymbol,
                    layout_.cell(), replaced_},

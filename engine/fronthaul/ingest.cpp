@@ -30,6 +30,11 @@ constexpr std::uint32_t buffer_of(std::uint64_t cell) { return static_cast<std::
 // Ours stay small for the life of the process, whatever numbers a radio sends or a forger invents.
 constexpr std::uint32_t kFarthest = 1 << 20;
 
+// Of the numbers with these low 32 bits, the one next to `known`.
+std::int64_t nearest(std::int64_t known, std::uint32_t low) {
+  return known + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(known));
+}
+
 template <typename T>
 void raise(std::atomic<T>& to, T value) {
   T seen = to.load(std::memory_order_relaxed);
@@ -188,17 +193,12 @@ Reject UplinkIngest::take_report(const Received& packet) noexcept {
   if (packet.bytes != kHeaderBytes) return Reject::Length;
   if (packet.ids.cell != layout_.cell()) return Reject::Cell;
   const auto known = static_cast<std::int64_t>(std::max(newest(), first()));
-  const std::int64_t number = number_of(packet.ids.frame, known);
+  const std::int64_t number =
+      nearest(known, packet.ids.frame + offset_.load(std::memory_order_acquire));
   if (number > known + 1 + ahead_) return Reject::Early;
   if (number < 0 || number + kReportedFrames <= known) return Reject::Old;
   sink_.reported(static_cast<std::uint64_t>(number), packet.ids.antenna);
   return Reject::None;
-}
-
-// As we count, of all numbers that it may mean the one next to `known`.
-std::int64_t UplinkIngest::number_of(std::uint32_t wire_frame, std::int64_t known) const noexcept {
-  const std::uint32_t ours = wire_frame + offset_.load(std::memory_order_acquire);
-  return known + static_cast<std::int32_t>(ours - static_cast<std::uint32_t>(known));
 }
 
 // Whether a frame that is held has other samples there. What a card wrote elsewhere is not read.
@@ -231,8 +231,7 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
   const std::uint32_t offset = offset_.load(std::memory_order_acquire);
   const auto newest = static_cast<std::int64_t>(newest_.load(std::memory_order_acquire));
   const std::int64_t known = std::max(newest, static_cast<std::int64_t>(floor));
-  const std::int64_t number =
-      known + static_cast<std::int32_t>(ids.frame + offset - static_cast<std::uint32_t>(known));
+  const std::int64_t number = nearest(known, ids.frame + offset);
   const std::int64_t present = paced_ ? static_cast<std::int64_t>(clock_.frame_at(when)) : known;
   const bool early = number > present + ahead_ && number > known &&
                      !(number == known + 1 && passed(static_cast<std::uint64_t>(known)));

@@ -145,7 +145,6 @@ class UplinkIngest {
 
   bool take(Receiver& receiver, const Received& packet, Tick when, Hold& hold) noexcept;
   Reject take_report(const Received& packet) noexcept;
-  std::int64_t number_of(std::uint32_t wire_frame, std::int64_t known) const noexcept;
   Reject place(Receiver& receiver, const PacketIds& ids, Tick when, Sighting& sighting) noexcept;
   bool differs(const Received& packet, std::size_t index) const noexcept;
   bool passed(std::uint64_t frame) const noexcept;
