@@ -83,8 +83,8 @@ def demo(
 ) -> None:
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
-    Ctrl-C ends it early, with the report. --device cuda, which has never met a GPU, ends with
-    status 77 where there is none.
+    Ctrl-C ends it early and still writes the report. --device cuda needs a GPU, without which it
+    ends with status 77; it has not been run on one yet.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells
