@@ -17,7 +17,7 @@ from typing import Any
 
 from carillon import cells, core
 from carillon.config import Cell, Run, plan_text
-from carillon.config.sharing import group_of
+from carillon.config.combiner_group import group_of
 from carillon.daemon import require_executable
 from carillon.errors import CarillonError, InputError
 from carillon.files import table

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from carillon.config.combiner_group import group_of
 from carillon.config.models import Cell, Grant
-from carillon.config.sharing import group_of
 
 _BESIDE_THE_FRAME = ("radio", "fronthaul", "runtime")
 _FOR_PEOPLE = ("name", "description")

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from carillon.config.blocks import DIRECTIONS, Direction, Kind, kinds
+from carillon.config.combiner_group import group_of
 from carillon.config.models import Cell
-from carillon.config.sharing import group_of
 
 Derived = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from carillon.config import sharing
+from carillon.config import combiner_group
 from carillon.config.blocks import DIRECTIONS, Direction, Kind, decodes_alone, kinds
 from carillon.config.errors import Problem
 from carillon.config.load import Loaded
@@ -20,7 +20,7 @@ def warnings(loaded: Loaded) -> list[Problem]:
 
 def too_wide(loaded: Loaded, snr_db: float | None = None) -> list[Problem]:
     """Of `combiner.group`, at `radio.snr_db` if at no other SNR."""
-    told = sharing.excess(loaded.cell, snr_db)
+    told = combiner_group.excess(loaded.cell, snr_db)
     return [loaded.problem("combiner.group", told)] if told else []
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from carillon import runfolder
 from carillon.config import Cell
-from carillon.config.sharing import group_of
+from carillon.config.combiner_group import group_of
 
 TILE = 16  # subcarriers
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from carillon import cli, core
 from carillon.config import Cell, Run, parse_cell, plan_text
-from carillon.config.sharing import excess, group_of, loss_db, widest_group
+from carillon.config.combiner_group import excess, group_of, loss_db, widest_group
 from carillon.statistics import decibels
 from typer.testing import CliRunner
 
