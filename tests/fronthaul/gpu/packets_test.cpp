@@ -138,6 +138,22 @@ TEST(CardTransport, HandsOnNothingBeforeItsFlushIsOver) {
   EXPECT_TRUE(test::all_returned(link));
 }
 
+// What a radio unit says of the air has no samples that could be written elsewhere.
+TEST(CardTransport, HandsOnAHeaderAlone) {
+  fresh();
+  Receiver receiver;
+  ASSERT_EQ(receiver.why, "");
+  Bytes report(kHeaderBytes);
+  write_ids({7, kReportSymbol, kLayout.cell(), 5}, report.data());
+  EXPECT_TRUE(receiver.come(test::frame_of(report, receiver.to)));
+  EXPECT_TRUE(receiver.come(test::frame_of(datagram(1, 1, 2), receiver.to)));
+  const auto packets = poll(*receiver.card, 5);
+  ASSERT_EQ(packets.size(), 2U);
+  EXPECT_EQ(packets[0].bytes, kHeaderBytes);
+  EXPECT_TRUE(packets[0].ids == (PacketIds{7, kReportSymbol, kLayout.cell(), 5}));
+  EXPECT_TRUE(whole(packets[1]));
+}
+
 TEST(CardTransport, DatagramsWithSamplesElsewhereHaveNoLength) {
   FakeCard& card = fresh();
   Receiver receiver;
