@@ -23,6 +23,17 @@ using HalfPairs [[gnu::vector_size(kLanes * 2)]] = std::int32_t;
   return widened(halves);
 }
 
+/// Rounded to nearest (ties to even).
+[[gnu::always_inline]] inline HalfPairs narrowed(Vf floats) {
+#if CARILLON_SIMD_AVX512
+  return reinterpret_cast<HalfPairs>(
+      _mm512_maskz_cvtps_ph(0xFFFF, reinterpret_cast<__m512>(floats), _MM_FROUND_TO_NEAREST_INT));
+#else
+  return reinterpret_cast<HalfPairs>(
+      _mm256_cvtps_ph(reinterpret_cast<__m256>(floats), _MM_FROUND_TO_NEAREST_INT));
+#endif
+}
+
 /// One pair in all places.
 [[gnu::always_inline]] inline Vf broadcast_pair(HalfComplex pair) {
   const auto bits = std::bit_cast<std::int32_t>(pair);

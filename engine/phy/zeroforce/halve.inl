@@ -38,17 +38,32 @@ void halve(ArrayShape shape, const Tile* w, HalfTile* half, float* scale) noexce
   }
 }
 
+// As halve, of pairs of floats in a row; a rest shorter than a vector is padded with zeros.
 void halve_scalar(ArrayShape shape, const Complex* w, HalfComplex* half, float* scale) noexcept {
+  constexpr std::uint32_t kPairs = kLanes / 2;
   for (std::uint32_t user = 0; user < shape.users; ++user) {
     const std::size_t row = std::size_t{user} * shape.antenna_stride;
-    float largest = 0;
-    for (std::size_t at = row; at < row + shape.antennas; ++at)
-      largest = std::max({largest, std::abs(w[at].re), std::abs(w[at].im)});
-    const float factor = row_factor(largest);
+    const auto pairs_from = [&](std::uint32_t a) {
+      Vf pairs{};
+      if (a + kPairs <= shape.antennas)
+        std::memcpy(&pairs, w + row + a, sizeof pairs);
+      else
+        std::memcpy(&pairs, w + row + a, (shape.antennas - a) * sizeof *w);
+      return pairs;
+    };
+    Vf largest{};
+    for (std::uint32_t a = 0; a < shape.antennas; a += kPairs)
+      largest = larger_magnitude(largest, pairs_from(a));
+    const float factor = row_factor(largest_of(largest));
     scale[user] = 1 / (factor * kHalfScale);
-    for (std::size_t at = row; at < row + shape.antennas; ++at)
-      half[at] = {_cvtss_sh(w[at].re * factor, _MM_FROUND_TO_NEAREST_INT),
-                  _cvtss_sh(w[at].im * factor, _MM_FROUND_TO_NEAREST_INT)};
+    for (std::uint32_t a = 0; a < shape.antennas; a += kPairs) {
+      fetch_to_store(half + row + shape.antenna_stride + a, sizeof(HalfPairs));  // the next user's
+      const HalfPairs halves = narrowed(pairs_from(a) * factor);
+      if (a + kPairs <= shape.antennas)
+        std::memcpy(half + row + a, &halves, sizeof halves);
+      else
+        std::memcpy(half + row + a, &halves, (shape.antennas - a) * sizeof *half);
+    }
   }
 }
 

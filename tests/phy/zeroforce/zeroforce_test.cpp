@@ -486,6 +486,7 @@ TEST(ZeroForce, HalvesRowsByPowersOfTwo) {
       check_halved_row(shape, k, w, 1, half.data(), scalar_scale[k]);
     }
     EXPECT_EQ(tiles[shape.antennas].at[0].re, 0) << "padding is left alone";
+    EXPECT_EQ(half[shape.antennas].re, 0) << "padding is left alone";
   }
 }
 
