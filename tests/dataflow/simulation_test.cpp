@@ -1,0 +1,162 @@
+#include "dataflow/simulation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "dataflow/synthetic.hpp"
+#include "nbfm.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+// Drawn by hand: two cores, (period, cost) = (4, 3), (5, 3), (6, 3). The third waits for the first
+// core until 3; at 4 the first's second job has the later deadline 8 and waits for a core.
+TEST(Simulation, ScheduleByHand) {
+  const Workload workload{{{4, 3, 4}, {5, 3, 5}, {6, 3, 6}}, {}};
+  const Simulated one = simulate(workload, {{2, true}, 1, 1, 1, 0});
+  EXPECT_EQ(one.response, (std::vector<std::int64_t>{3, 3, 6}));
+  EXPECT_EQ(one.events, 6U);
+  const Simulated two = simulate(workload, {{2, true}, 5, 1, 1, 0});
+  EXPECT_EQ(two.response, (std::vector<std::int64_t>{3, 3, 6}));
+  EXPECT_EQ(two.ends[0], (std::vector<std::int64_t>{3, 7}));
+}
+
+// A long job and a short one on one core: preempted at 1, or not.
+TEST(Simulation, PreemptsOnlyWhereItMay) {
+  const Workload workload{{{100, 10, 100}, {5, 2, 5, 1}}, {}};
+  const Simulated preemptive = simulate(workload, {{1, true}, 2, 1, 1, 0});
+  EXPECT_EQ(preemptive.response, (std::vector<std::int64_t>{12, 2}));
+  EXPECT_EQ(preemptive.preempted, 1U);
+  const Simulated whole = simulate(workload, {{1, false}, 2, 1, 1, 0});
+  EXPECT_EQ(whole.response, (std::vector<std::int64_t>{10, 11}));
+  EXPECT_EQ(whole.preempted, 0U);
+}
+
+// Jobs of a task run one after another though a core is free, and are released a period apart.
+TEST(Simulation, ReleasesWhatIsThereAPeriodApart) {
+  const Workload workload{{{10, 1, 10}, {5, 1, 5}}, {{0, 1, 2, 1, 1}}};
+  const Simulated found = simulate(workload, {{2, true}, 20, 1, 1, 0});
+  EXPECT_EQ(found.ends[1], (std::vector<std::int64_t>{2, 7, 12, 17}));
+  EXPECT_EQ(found.most, (std::vector<std::uint64_t>{2}));
+}
+
+struct DrawnSet {
+  Workload workload;
+  std::vector<Task> tasks;
+  std::uint32_t cores;
+};
+
+// Two to twelve tasks, periods of 20 to 1000, shares of a core up to all of it.
+DrawnSet draw_set(Random& random) {
+  DrawnSet set;
+  set.cores = 1 + static_cast<std::uint32_t>(random.next() % 6);
+  const std::uint64_t count = 2 + random.next() % 11;
+  double left = set.cores;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto period = static_cast<std::int64_t>(20 + random.next() % 981);
+    const double share = std::min(left, random.uniform());
+    const auto cost = static_cast<std::int64_t>(share * static_cast<double>(period));
+    if (cost == 0) continue;
+    left -= static_cast<double>(cost) / static_cast<double>(period);
+    set.workload.tasks.push_back({period, cost, period});
+    set.tasks.push_back({static_cast<double>(period), static_cast<double>(cost)});
+  }
+  return set;
+}
+
+SimulationOptions draw_options(Random& random, Machine machine, std::int64_t until) {
+  SimulationOptions options{machine, until, random.next(), 1, 0};
+  if (random.next() % 2 == 0) options.least_cost = 0.5;
+  if (random.next() % 2 == 0) options.most_delay = 0.3;
+  return options;
+}
+
+TEST(Simulation, TenThousandTaskSetsKeepTheirBounds) {
+  Random random(1);
+  std::uint64_t jobs = 0;
+  for (int round = 0; round < 10'000; ++round) {
+    const DrawnSet set = draw_set(random);
+    if (set.tasks.empty()) continue;
+    const Machine machine{set.cores, round % 4 != 0};
+    ASSERT_TRUE(is_bounded(set.tasks, set.cores));
+    const Simulated found = simulate(set.workload, draw_options(random, machine, 3000));
+    std::vector<std::vector<double>> bounds{devi_anderson(set.tasks, machine)};
+    if (machine.preemptive) bounds.push_back(compliant_vector(set.tasks, set.cores));
+    for (const auto& bound : bounds)
+      for (std::size_t i = 0; i < bound.size(); ++i)
+        ASSERT_LE(static_cast<double>(found.response[i]), bound[i] + 1e-6)
+            << "set " << round << " task " << i;
+    jobs += found.events;
+  }
+  EXPECT_GT(jobs, 1'000'000U);
+}
+
+Batches draw_batches(Random& random, const Graph& graph) {
+  Batches batches;
+  const std::uint64_t all = 1 + random.next() % 6;
+  for (NodeId v = 0; v < graph.size(); ++v)
+    batches.push_back(random.next() % 3 == 0 ? 1 + random.next() % 8 : all);
+  return batches;
+}
+
+// Times are multiplied by the cores, so that the priority points are whole.
+TEST(Simulation, FairPriorityPointsKeepTheirBounds) {
+  Random random(3);
+  for (int round = 0; round < 1000; ++round) {
+    DrawnSet set = draw_set(random);
+    const std::int64_t m = set.cores;
+    for (SimulatedTask& task : set.workload.tasks)
+      task = {task.period * m, task.cost * m, task.period * m - (m - 1) * task.cost};
+    const Simulated found =
+        simulate(set.workload, draw_options(random, {set.cores, true}, 3000 * m));
+    const auto bounds = compliant_vector(set.tasks, set.cores, PriorityPoint::Fair);
+    for (std::size_t i = 0; i < bounds.size(); ++i)
+      ASSERT_LE(static_cast<double>(found.response[i]), static_cast<double>(m) * bounds[i] + 1e-6)
+          << "set " << round << " task " << i;
+  }
+}
+
+TEST(Simulation, TwoThousandGraphsKeepTheirBoundsAndBuffers) {
+  Random random(2);
+  SyntheticRanges ranges;
+  ranges.least_nodes = 2;
+  ranges.most_nodes = 12;
+  ranges.least_period_ns = 1'000;
+  ranges.most_period_ns = 3'000;
+  ranges.least_initial_ns = 500;
+  ranges.interpolates = 0.15;
+  ranges.peeks = 0.2;
+  int held = 0;
+  for (std::uint64_t seed = 0; held < 2000; ++seed) {
+    GraphSpec spec = synthetic_graph(seed, ranges);
+    for (Node& node : spec.nodes) node.cost.initial = 200 + 1500 * random.uniform();
+    const Graph graph(spec);
+    const Batches batches = draw_batches(random, graph);
+    const auto tasks = tasks_of(graph, batches);
+    const double needed = utilization(tasks);
+    const Machine machine{static_cast<std::uint32_t>(std::ceil(needed)), seed % 4 != 0};
+    if (!unbounded(graph, batches, machine).empty()) continue;
+    ++held;
+    const Latency bound = latency_of(graph, batches, machine);
+    const Timeline timeline = timeline_of(graph, batches);
+    SimulationOptions options = draw_options(random, machine, 0);
+    options.most_delay = 0;  // sources keep their rates
+    options.until = static_cast<std::int64_t>(4e5 / timeline.unit_ns);
+    const Simulated found = simulate(timeline.workload, options);
+    for (NodeId v = 0; v < graph.size(); ++v)
+      ASSERT_LE(static_cast<double>(found.response[v]) * timeline.unit_ns,
+                bound.responses[v] * (1 + 1e-9) + timeline.unit_ns)
+          << "seed " << seed << " node " << v;
+    for (EdgeId e = 0; e < graph.edges().size(); ++e)
+      ASSERT_LE(found.most[e], bound.buffers[e]) << "seed " << seed << " edge " << e;
+    ASSERT_LE(
+        static_cast<double>(longest_latency(graph, batches, timeline, found)) * timeline.unit_ns,
+        bound.bound * (1 + 1e-9) + timeline.unit_ns)
+        << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace carillon::dataflow
