@@ -11,16 +11,16 @@
 namespace carillon {
 namespace {
 
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2");
-}
+// All that a tier's kernels are compiled for (phy/simd/*_begin.inl), beside the tier below: the
+// compiler may use any of it, anywhere.
+bool has_avx2() { return __builtin_cpu_supports("x86-64-v3"); }
 
 bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
+  return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vbmi") &&
+         __builtin_cpu_supports("avx512vnni");
 }
+
+bool has_avx512fp16() { return __builtin_cpu_supports("avx512fp16"); }
 
 // Linux grants matrix registers to a process that asks for them, if there are any and every
 // thread's signal stack has room for them. All processors that have them multiply bytes in them.
@@ -40,7 +40,7 @@ struct Available {
     tiers[count++] = Isa::Avx2;
     if (!has_avx512()) return;
     tiers[count++] = Isa::Avx512;
-    if (!__builtin_cpu_supports("avx512fp16")) return;
+    if (!has_avx512fp16()) return;
     tiers[count++] = Isa::Avx512Fp16;
     if (may_use_amx()) tiers[count++] = Isa::Amx;
   }
@@ -50,8 +50,8 @@ Isa choose() {
   const auto tiers = available_isas();
   if (tiers.empty())
     throw std::runtime_error(
-        "this CPU lacks AVX2 (x86-64-v3), which Carillon's kernels need; run it on a CPU from 2013 "
-        "or later (in a virtual machine: pass the host's CPU model through)");
+        "this CPU lacks AVX2 or another part of x86-64-v3, which Carillon's kernels need; run it "
+        "on a CPU from 2013 or later (in a virtual machine: pass the host's CPU model through)");
   const char* wanted = std::getenv("CARILLON_ISA");
   if (wanted == nullptr || *wanted == '\0') return tiers.back();
   std::string known;

@@ -40,7 +40,9 @@ def instruction_set(machine: Machine) -> Finding:
     isas = core.available_isas()
     if not isas:
         cost = "nothing runs"
-        return Finding(topic, "fail", "below AVX2", cost, "use a CPU with AVX2 (x86-64-v3)")
+        return Finding(
+            topic, "fail", "below x86-64-v3", cost, "use a CPU with AVX2, from 2013 or later"
+        )
     used, best = (_NAMES.get(isa, isa) for isa in (core.active_isa(), isas[-1]))
     if used != best:
         cost = "kernels are slower than they could be"
