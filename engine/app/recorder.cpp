@@ -297,13 +297,12 @@ bool Recorder::was_late(const FrameView& view, const frame::TransportBlock& bloc
          view.air_start + view.board.graph()[id].deadline;
 }
 
-// Without a CRC, parity checks are not all: a block has to be what was sent.
+// A CRC is believed: only blocks without one are compared.
 bool Recorder::passed(const FrameView& view, std::size_t transport_block) const {
   const auto& slot = view.pipeline.slot(view.frame);
-  if (slot.good[transport_block] == 0) return false;
   const auto& block = frame_.transport_blocks(Direction::Uplink)[transport_block];
   const auto& plan = frame_.plan(block);
-  if (plan.transport_crc() != phy::Crc::None) return true;
+  if (plan.transport_crc() != phy::Crc::None) return slot.good[transport_block] != 0;
   const std::uint8_t* got = &slot.payload[block.payload_offset];
   return std::equal(got, got + (plan.A() + 7) / 8,
                     view.sent.payload(view.radio_frame) + block.payload_offset);

@@ -287,7 +287,7 @@ void DownlinkUsers::finish_block(std::uint32_t transport_block) {
   const bool same = std::memcmp(payload_.data() + tb.payload_offset,
                                 expected_.data() + tb.payload_offset, (plan.A() + 7) / 8) == 0;
   ++results_[tb.user].blocks;
-  results_[tb.user].failed += !good || !same;
+  results_[tb.user].failed += !frame::received(plan, good, same);
 }
 
 }  // namespace carillon::emulator

@@ -165,14 +165,15 @@ class Player {
     for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(at, b);
   }
 
-  // It passes its checks and is what was sent.
+  // It passes its CRC, if it has one, and is what was sent.
   bool whole(FrameRef at, std::uint32_t b) const {
     const frame::TransportBlock& block = frame_.transport_blocks(Direction::Uplink)[b];
     const std::uint16_t device = server_.brought_by(at, block.last_symbol);
-    return server_.cells().good(at, device, b) &&
-           std::memcmp(server_.cells().payload(at, device) + block.payload_offset,
-                       recorded_.payload(at.slot).data() + block.payload_offset,
-                       (frame_.plan(block).A() + 7) / 8) == 0;
+    const phy::TransportPlan& plan = frame_.plan(block);
+    const bool same = std::memcmp(server_.cells().payload(at, device) + block.payload_offset,
+                                  recorded_.payload(at.slot).data() + block.payload_offset,
+                                  (plan.A() + 7) / 8) == 0;
+    return frame::received(plan, server_.cells().good(at, device, b), same);
   }
 
   const frame::Frame& frame_;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "emulator/payload.hpp"
+#include "frame/receive.hpp"
 #include "frame/serial.hpp"
 
 namespace carillon::emulator {
@@ -40,12 +41,13 @@ void count_blocks(const frame::Frame& frame, Direction direction, const Exchange
   const auto blocks = frame.transport_blocks(direction);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto& tb = blocks[b];
-    const std::uint32_t bits = frame.plan(tb).A();
+    const phy::TransportPlan& plan = frame.plan(tb);
+    const std::uint32_t bits = plan.A();
     const auto errors =
         payload_errors(x.payload + tb.payload_offset, x.sent_payload + tb.payload_offset, bits);
     auto& counts = side.users[tb.user];
     ++counts.blocks;
-    counts.block_errors += x.good[b] == 0 || errors > 0;
+    counts.block_errors += !frame::received(plan, x.good[b] != 0, errors == 0);
     counts.undetected += x.good[b] != 0 && errors > 0;
     counts.payload_bits += bits;
     counts.payload_errors += errors;

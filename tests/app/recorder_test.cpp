@@ -225,9 +225,14 @@ TEST(Recorder, ComparesBlocksWithoutACrcWithWhatWasSent) {
   auto& wrong = cell.pipeline.slot(1).payload;  // as decoded: its parity checks hold
   cell.run(
       1, [](std::uint32_t, std::uint32_t) { return false; }, false, [&] { wrong[0] ^= 1; });
+  auto& good = cell.pipeline.slot(2).good;  // though all are, as where parity was not sent
+  cell.run(
+      2, [](std::uint32_t, std::uint32_t) { return false; }, false,
+      [&] { std::ranges::fill(good, std::uint8_t{0}); });
   cell.recorder.close();
   EXPECT_EQ(cell.store.frames()[0].uplink_failed, 0U);
   EXPECT_EQ(cell.store.frames()[1].uplink_failed, 1U);
+  EXPECT_EQ(cell.store.frames()[2].uplink_failed, 0U);
 }
 
 // Each frame adds one code block's errors against what its user sent: whichever block that is, it

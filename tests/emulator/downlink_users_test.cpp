@@ -161,6 +161,22 @@ TEST(DownlinkUsers, BlocksWithoutChecksumAndSharedBandsAreDecoded) {
   expect_no_failure(format, radio(4, 25));
 }
 
+// The core's parity was not sent, so that its checks hold of no block.
+TEST(DownlinkUsers, BlocksWithoutChecksumCountByWhatWasSentThoughTheirParityIsUnknown) {
+  auto format = cell(8, 2);
+  format.schedule = "PPGDDDDDD";
+  format.symbols_per_slot = 9;
+  format.downlink.crc = false;
+  format.downlink.rate = 0.85;
+  format.downlink.redundancy_version = 3;
+  format.downlink.buffer_limit = 0.7;
+  Cell c(format, radio(1, 45));
+  c.run(1);
+  EXPECT_TRUE(std::ranges::none_of(c.users.good(), [](auto good) { return good != 0; }));
+  EXPECT_EQ(c.failed, 0U);
+  EXPECT_EQ(c.blocks, 2U);
+}
+
 TEST(DownlinkUsers, NothingIsDecodedFarBelowTheNoise) {
   Cell c(cell(), radio(1, -30));
   c.run(3);

@@ -285,3 +285,22 @@ TEST(Link, BlocksOfSeveralCodeBlocksAreCountedOnce) {
   EXPECT_EQ(sum.block_errors, 0U);
   EXPECT_EQ(sum.code_block_errors, 0U);
 }
+
+// Read from the third place on, a limited buffer of this rate ends before the core's parity, whose
+// checks then hold of no block.
+TEST(Link, BlocksWithoutACrcCountByWhatWasSentThoughTheirParityIsUnknown) {
+  auto format = cell(8, 2, "UUUUUDDDDDD");
+  for (auto* side : {&format.uplink, &format.downlink}) {
+    side->crc = false;
+    side->rate = 0.85;
+    side->redundancy_version = 3;
+    side->buffer_limit = 0.7;
+  }
+  const auto r = simulate(format, {.snr_db = {45}}, 4);
+  for (const auto& side : {r.uplink, r.downlink}) {
+    const auto sum = side.total();
+    EXPECT_EQ(sum.payload_errors, 0U);
+    EXPECT_EQ(sum.code_block_errors, sum.code_blocks);
+    EXPECT_EQ(sum.block_errors, 0U);
+  }
+}
