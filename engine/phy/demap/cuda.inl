@@ -37,13 +37,13 @@ CARILLON_GPU void component_llrs(std::uint32_t bit, float x, float slope, const 
 }
 
 /// put(i, LLR) for each of kBits constellation bits of a symbol: kLlrScale·ln(P(0)/P(1)).
-/// certainty: 1/noise.
+/// certainty: 1/noise; where it is NaN or below zero, nothing is known.
 template <std::uint32_t kBits, typename Put>
 CARILLON_GPU void llrs(Complex s, float certainty, const Put& put) {
   constexpr float a = amplitude(kBits), numerator = kLlrScale * 4 * a * a;
   // Beyond any constellation, but finite: a symbol that is not known at all says nothing.
   constexpr float kFar = 0x1p20F;
-  const float slope = std::fmin(numerator * certainty, kMostLlrSlope);
+  const float slope = certainty > 0 ? std::fmin(numerator * certainty, kMostLlrSlope) : 0;
   const auto point = [](float part) { return std::fmin(std::fmax(part * (1 / a), -kFar), kFar); };
   component_llrs<(1U << kBits / 2) / 2>(0, point(s.re), slope, put);
   component_llrs<(1U << kBits / 2) / 2>(1, point(s.im), slope, put);

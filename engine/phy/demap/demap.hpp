@@ -19,7 +19,8 @@ struct SoftRun {
   const Tile* s;
   std::size_t stride = 1;
   /// noise[t * noise_stride + lane] is the variance of noise on a unit-energy symbol, both
-  /// components together; infinity says nothing is known.
+  /// components together. Of a symbol with infinity, or with what is no variance (NaN, below zero),
+  /// nothing is known: its soft bits are 0.
   const float* noise;
   std::size_t noise_stride = kTileLanes;
   /// Bit `lane` of signs[i * sign_stride + t] is set where scrambling flips bit i. One more is

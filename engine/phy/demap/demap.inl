@@ -72,7 +72,13 @@ struct Words {
 template <int kLevels>
 inline constexpr float kAmplitude = half_distance(static_cast<Modulation>(2 * kLevels));
 
-[[gnu::always_inline]] inline Vi larger(Vi a, Vi b) { return a > b ? a : b; }
+// A variance as its bits: these ascend, and of what is none, negative or NaN, lie past infinity's.
+using Vn [[gnu::vector_size(kLanes * 4)]] = std::uint32_t;
+[[gnu::always_inline]] inline Vf within(Vf noise, float least) {
+  const Vn floor = (Vn)broadcast(least), infinity = (Vn)broadcast(INFINITY);
+  const Vn raised = (Vn)noise > floor ? (Vn)noise : floor;
+  return (Vf)(raised < infinity ? raised : infinity);
+}
 
 // x and the slope as integers whose product over 2¹⁵ is an LLR: x in units of 2⁻⁸, within ±128, and
 // the slope in 2⁻⁷, below 256. Rounding either one costs at most half a step of the LLR: x where
@@ -252,8 +258,8 @@ template <int kLevels>
     });
   };
   return {points(first.re, second.re), points(first.im, second.im), words([&](std::uint32_t v) {
-            const Vf noise = (Vf)larger((Vi)of_pair(first_noise, second_noise, v),
-                                        (Vi)broadcast(numerator / kMostLlrSlope));
+            const Vf noise =
+                within(of_pair(first_noise, second_noise, v), numerator / kMostLlrSlope);
             return numerator * (1 << kSlopeBits) * reciprocal(noise);
           })};
 }

@@ -43,6 +43,9 @@ float power(const Tile& tile, std::uint32_t lane) {
   return tile.re[lane] * tile.re[lane] + tile.im[lane] * tile.im[lane];
 }
 
+// NaN too becomes the ceiling: nothing is known then.
+float kept(float variance) { return variance < kPostNoiseCeiling ? variance : kPostNoiseCeiling; }
+
 // Mmse's rows are divided by their gains, 1/(1 + post_noise): what is said of W holds before that.
 // Leaves noise·P(k, k) in post_noise.
 void undo_gains(std::uint32_t users, std::uint32_t count, Tile* columns, Tile* s,
@@ -77,7 +80,7 @@ void restore_conjugate(std::uint32_t users, std::uint32_t count, const Tile* cha
       const float times = 1 / std::max(left, kLeastLeft);
       scale(s[k], i, times);
       float& noise = post_noise[k * kTileLanes + i];
-      noise = std::min(noise * times, kPostNoiseCeiling);
+      noise = kept(noise * times);
     }
 }
 
@@ -106,8 +109,7 @@ void leave_out(Detector detector, std::uint32_t users, std::uint32_t count, floa
     }
   }
   if (detector == Detector::Mmse) restore_gains(users, s, post_noise);
-  for (std::uint32_t i = 0; i < users * kTileLanes; ++i)
-    post_noise[i] = std::min(post_noise[i], kPostNoiseCeiling);
+  for (std::uint32_t i = 0; i < users * kTileLanes; ++i) post_noise[i] = kept(post_noise[i]);
 }
 
 void erase(std::uint32_t users, Tile* s, float* post_noise) noexcept {

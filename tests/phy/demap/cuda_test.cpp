@@ -69,15 +69,18 @@ TEST(CudaDemap, IsMaxLogAtAnyNoise) {
 
 TEST(CudaDemap, SaturatesWithoutNoiseAndSaysNothingOfTheUnknown) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   for (test::Vectors vectors("demap.bin"); !vectors.done();) {
     const std::uint32_t bits = vectors.word();
     const auto sent = vectors.bits(256 * bits);
     const auto points = vectors.array<Complex>(256);
     vectors.array<float>(3 * 256 * (3 + bits));
     for (std::uint32_t n = 0; n < 256; ++n)
-      for (const float noise : {0.0F, 1e-40F, 1e-4F, 1e8F, kInfinity})
+      for (const float noise :
+           {0.0F, 1e-40F, 1e-4F, 1e8F, kInfinity, kNaN, -kNaN, -1e-4F, -1e-40F, -1e8F, -kInfinity})
         soft_bits(bits, points[n], noise, [&](std::uint32_t i, float llr) {
-          const int expected = noise > 1 ? 0 : test::lsb_bit(sent, n * bits + i) ? -127 : 127;
+          const bool known = noise >= 0 && noise < 1;
+          const int expected = !known ? 0 : test::lsb_bit(sent, n * bits + i) ? -127 : 127;
           EXPECT_EQ(to_soft(llr, false), expected) << bits << "bits, noise" << noise;
         });
     for (const float far : {100.0F, 1e30F, kInfinity})

@@ -176,6 +176,21 @@ TEST(Demap, decides_the_transmitted_bits_of_a_clean_symbol_and_nothing_of_an_unk
     }
 }
 
+TEST(Demap, knows_nothing_of_a_symbol_whose_noise_is_no_variance) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Isa isa : available_isas())
+    for (const Reference& r : references())
+      for (const float noise : {kNaN, -kNaN, -1e-40F, -0.1F, -1e8F, -kInfinity}) {
+        std::vector<float> variances = every(256, 0.01F);
+        for (std::uint32_t n = 0; n < 256; n += 3) variances[n] = noise;
+        const auto soft = demapped(isa, r.modulation, r.x.data(), variances);
+        for (std::uint32_t n = 0; n < 256; ++n)
+          for (std::uint32_t i = 0; i < bits_per_symbol(r.modulation); ++i)
+            ASSERT_EQ(soft[i * 256 + n] == 0, n % 3 == 0) << noise << " symbol " << n;
+      }
+}
+
 TEST(Demap, saturates_far_outside_the_constellation) {
   for (const Isa isa : available_isas())
     for (const Reference& r : references())

@@ -1,5 +1,8 @@
 #include "phy/equalize/leave_out.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "phy/equalize/equalize.hpp"
@@ -72,6 +75,19 @@ TEST(LeaveOut, KeepsAMatchedFiltersGain) {
   constexpr ArrayShape shape{8, 1, 9};
   check(Detector::Conjugate, shape, {2});
   check(Detector::Conjugate, shape, {6, 0, 1});
+}
+
+TEST(LeaveOut, NothingIsKnownOfWhatIsNoNumber) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  for (const auto detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
+    const Tiles channels = random_tiles(2, 5);
+    Tiles columns = random_tiles(2, 6), s = random_tiles(2, 7);
+    std::vector<float> noise(2 * kTileLanes, 0.1F);
+    noise[3] = kNaN;
+    leave_out(detector, 2, 1, kNoise, channels.data(), columns.data(), s.data(), noise.data());
+    EXPECT_EQ(noise[3], kPostNoiseCeiling);
+    EXPECT_TRUE(std::ranges::none_of(noise, [](float of) { return std::isnan(of); }));
+  }
 }
 
 TEST(LeaveOut, NothingIsKnownOfWhatIsErased) {
