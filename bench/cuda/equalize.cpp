@@ -51,6 +51,16 @@ void measure(GpuBench& bench, const BandShape& of) {
         "cuBLAS alone", library);
   };
 
+  const OnDevice<std::uint8_t> missing(std::size_t{of.symbols} * of.antennas), altered(of.symbols);
+  const OnDevice<std::uint8_t> takes_part(std::vector<std::uint8_t>(of.antennas, 1));
+  phy::cuda::LeaveOutTask none{};
+  none.of = common;
+  none.of.altered.symbols = altered.data();
+  none.missing = missing.data();
+  none.takes_part = takes_part.data();
+  bench.time("leave out none", shape, {.bytes = 1.0 * of.symbols * of.antennas},
+             [&](cuda::Stream stream) { return phy::cuda::leave_out(none, stream); });
+
   EqualizeTask task = common;
   task.half_w_scalars = half_scalars.data();
   task.scale = scale.data();

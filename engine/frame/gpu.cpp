@@ -26,6 +26,7 @@ struct Launcher {
   cuda::Status operator()(const ExpandTask& t) const { return expand(t, stream); }
   cuda::Status operator()(const AntennaPowerTask& t) const { return antenna_power(t, stream); }
   cuda::Status operator()(const GainTask& t) const { return choose_gain(t, stream); }
+  cuda::Status operator()(const LeaveOutTask& t) const { return leave_out(t, stream); }
   cuda::Status operator()(const EqualizeTask& t) const { return equalize(t, stream); }
   cuda::Status operator()(const RecoverTask& t) const { return recover(t, stream); }
   cuda::Status operator()(const DecodeTask& t) const { return decode(t, stream); }

@@ -183,6 +183,10 @@ class GpuUplink {
   void lay_out_grid(GpuMemory& memory);
   void lay_out_blocks(GpuMemory& memory);
   std::size_t row() const { return std::size_t{frame_.tiles()} * frame_.array().antenna_stride; }
+  std::size_t altered_row() const {
+    return std::size_t{frame_.tiles()} * frame_.format().users * phy::kTileLanes;
+  }
+  phy::cuda::LeaveOutTask leave_out_of(const phy::cuda::EqualizeTask& of, Ordinals symbols) const;
 
   /// Of csi tiles.
   Ordinals tiles_of(Ordinals parts) const;
@@ -199,6 +203,7 @@ class GpuUplink {
   GpuCombiners combiners_;
   phy::Tile* grid_ = nullptr;
   phy::HalfTile* half_grid_ = nullptr;
+  phy::cuda::Alterations altered_{};
   phy::Runs runs_{};
   std::int8_t *soft_ = nullptr, *recovered_ = nullptr;
   std::uint8_t* info_ = nullptr;

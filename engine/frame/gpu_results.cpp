@@ -78,6 +78,10 @@ std::vector<GpuPiece> GpuUplink::combiner(std::uint32_t part) const {
   add(combiners_.half_tiles, weights, first, end);
   add(combiners_.half_scalars, weights, first, end);
   add(combiners_.half_scale, users, first, end);
+  // For symbols that lack antennas.
+  add(csi_, combine_.tile_stride, csi.first, csi.first + csi.count);
+  add(combine_.takes_part, antennas, 0, 1);
+  add(combine_.mean_noise, 1, 0, 1);
   if (combiners_.in_parts)
     add(combiners_.power, antennas, csi.first, csi.first + csi.count);
   else
@@ -86,8 +90,10 @@ std::vector<GpuPiece> GpuUplink::combiner(std::uint32_t part) const {
 }
 
 std::vector<GpuPiece> GpuUplink::received(std::uint32_t ordinal) const {
-  if (half_) return {piece(half_grid_ + ordinal * row(), row())};
-  return {piece(grid_ + ordinal * row(), row())};
+  const std::size_t antennas = samples.antennas;
+  const GpuPiece flags = piece(missing + ordinal * antennas, antennas);
+  if (half_) return {piece(half_grid_ + ordinal * row(), row()), flags};
+  return {piece(grid_ + ordinal * row(), row()), flags};
 }
 
 std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {

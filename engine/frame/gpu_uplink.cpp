@@ -142,6 +142,9 @@ void GpuUplink::lay_out_grid(GpuMemory& memory) {
     half_grid_ = room<phy::HalfTile>(memory, tiles);
   else
     grid_ = room<phy::Tile>(memory, tiles);
+  const std::size_t symbols = symbols_of(frame_, SymbolKind::Uplink);
+  altered_.symbols = room<std::uint8_t>(memory, symbols);
+  altered_.lanes = room<phy::cuda::Alteration>(memory, symbols * altered_row());
 }
 
 void GpuUplink::lay_out_blocks(GpuMemory& memory) {
@@ -291,10 +294,31 @@ std::vector<GpuTask> GpuUplink::equalize_demodulate(Ordinals symbols) const {
     task.y = grid_ + first;
   }
   task.noise = combiners_.post_noise;
+  task.altered = {altered_.symbols + symbols.first, altered_.lanes + symbols.first * altered_row()};
   task.runs = runs_;
   task.runs.first += std::size_t{symbols.first} * frame_.format().users;
   task.soft = soft_;
-  return {task};
+  return {leave_out_of(task, symbols), task};
+}
+
+phy::cuda::LeaveOutTask GpuUplink::leave_out_of(const phy::cuda::EqualizeTask& of,
+                                                Ordinals symbols) const {
+  phy::cuda::LeaveOutTask task{};
+  task.of = of;
+  task.detector = combine_.detector;
+  task.missing = missing + std::size_t{symbols.first} * frame_.format().antennas;
+  task.takes_part = combine_.takes_part;
+  task.csi = csi_;
+  task.csi_tile = combine_.tile_stride;
+  task.csi_user = combine_.user_stride;
+  task.group = expand_.group;
+  task.mean_noise = combine_.mean_noise;
+  const std::size_t first = symbols.first * row();
+  if (half_)
+    task.half_y = half_grid_ + first;
+  else
+    task.y = grid_ + first;
+  return task;
 }
 
 std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {

@@ -377,11 +377,11 @@ struct UplinkKernels : KernelCall {
     std::uint32_t left = choose_antennas(), found = 0;
     for (std::uint32_t a = 0; a < p.antennas_; ++a) {
       if (here[a] == 0 || worker.left_out[a] != 0) continue;
-      if (found < kMostLeftOut) worker.missing[found] = a;
+      if (found < phy::kMostLeftOut) worker.missing[found] = a;
       ++found;
     }
     left -= found;
-    worker.lost = found > kMostLeftOut || left < p.users_;
+    worker.lost = found > phy::kMostLeftOut || left < p.users_;
     worker.missing_count = worker.lost ? 0 : found;
   }
 

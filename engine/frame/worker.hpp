@@ -4,16 +4,13 @@
 #include <array>
 
 #include "frame/pipeline.hpp"
+#include "phy/equalize/leave_out.hpp"
 
 namespace carillon::frame {
 
 /// Tiles that are equalized before they are demapped: users' soft bits go to memory in longer runs.
 /// docs/performance.md has the sweep.
 inline constexpr std::uint32_t kTilesAtOnce = 16;
-
-/// Antennas whose packets of one symbol may be missing before it counts as lost: what each costs
-/// grows with those before it.
-inline constexpr std::uint32_t kMostLeftOut = 16;
 
 struct Pipeline::Worker {
   /// spreads: combiners are not kept in single precision.
@@ -36,7 +33,7 @@ struct Pipeline::Worker {
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         impulse(uplink == Precision::Fp16 ? 0 : frame.array().antenna_stride),
         half_impulse(uplink == Precision::Fp16 ? frame.array().antenna_stride : 0),
-        columns(std::size_t{kMostLeftOut} * frame.format().users),
+        columns(std::size_t{phy::kMostLeftOut} * frame.format().users),
         channels(columns.size()),
         changed_noise(std::size_t{kTilesAtOnce} * frame.format().users * phy::kTileLanes),
         soft(phy::LdpcCode{1, 1}.length() * phy::kMaxLanes),
@@ -58,7 +55,7 @@ struct Pipeline::Worker {
   AlignedArray<float> residual;               // [user] of the frame: phy::Residual::common
   AlignedArray<phy::Tile> equalized;          // [tile][user]
   // Where packets of the symbol are missing:
-  std::array<std::uint32_t, kMostLeftOut> missing;  // antennas, which the combiner counts on
+  std::array<std::uint32_t, phy::kMostLeftOut> missing;  // antennas, which the combiner counts on
   std::uint32_t missing_count = 0;
   bool lost = false;                // too many for a combiner
   AlignedArray<phy::Tile> impulse;  // [antenna] a received tile, zeros

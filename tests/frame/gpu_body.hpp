@@ -6,6 +6,7 @@
 #include "frame/gpu.hpp"
 #include "phy/demap/cuda.inl"
 #include "phy/equalize/cuda.inl"
+#include "phy/equalize/cuda_leave_out.inl"
 #include "phy/estimate/cuda.inl"
 #include "phy/ldpc/cuda.inl"
 #include "phy/ofdm/cuda.inl"
@@ -31,6 +32,7 @@ struct KernelBody {
     if constexpr (std::is_same_v<Task, ExpandTask>) expand_block(cta, task);
     if constexpr (std::is_same_v<Task, AntennaPowerTask>) antenna_power_block(cta, task);
     if constexpr (std::is_same_v<Task, GainTask>) gain_block(cta, task);
+    if constexpr (std::is_same_v<Task, LeaveOutTask>) leave_out_block(cta, task);
     if constexpr (std::is_same_v<Task, EqualizeTask>) equalize_block(cta, task);
     if constexpr (std::is_same_v<Task, RecoverTask>) recover_block(cta, task);
     if constexpr (std::is_same_v<Task, DecodeTask>) decode_block(cta, task);

@@ -262,11 +262,12 @@ void serve(const FrameFormat& format, std::string_view policy, std::uint16_t dev
   Station station(cell, policy, devices, devices + 10, way, parts);
   if (queues != 0) station.share_queues(queues);
   station.faults = faults;
-  // A lost antenna: estimates are averaged, and bits are coded well.
+  // An antenna's data, and its pilot: estimates are averaged, and bits are coded well.
   const bool bears = format.combiner.group > 1 && format.uplink.rate < 0.5;
   for (std::uint64_t index = 0; index < 4; ++index) {
-    cell.run(index,
-             [&](std::uint32_t s, std::uint32_t a) { return bears && s == 1 && a == index; });
+    cell.run(index, [&](std::uint32_t s, std::uint32_t a) {
+      return (s == 3 && a == index + 1) || (bears && s == 1 && a == index);
+    });
     station.run(index);
     compare(station, cell, index, std::string(policy));
     station.release(index);

@@ -1,4 +1,5 @@
 #include "phy/equalize/cuda.inl"
+#include "phy/equalize/cuda_leave_out.inl"
 #include "phy/simt/device.cuh"
 
 namespace carillon::phy::cuda {
@@ -15,6 +16,11 @@ __global__ void __launch_bounds__(kEqualizeThreads)
     lanes_kernel(EqualizeTask task, const W* w, const Y* y) {
   simt::Cta cta;
   equalize_lanes<kUsers>(cta, task, w, y);
+}
+
+__global__ void __launch_bounds__(kLeaveOutThreads) leave_out_kernel(LeaveOutTask task) {
+  simt::Cta cta;
+  leave_out_block(cta, task);
 }
 
 template <std::uint32_t kUsers>
@@ -35,6 +41,10 @@ Status launch(const EqualizeTask& task, Stream stream) {
 
 Status equalize(const EqualizeTask& task, Stream stream) {
   return users_at_once(task) == 32 ? launch<32>(task, stream) : launch<16>(task, stream);
+}
+
+Status leave_out(const LeaveOutTask& task, Stream stream) {
+  return simt::put_on(stream, launch_of(task), leave_out_kernel, task);
 }
 
 }  // namespace carillon::phy::cuda

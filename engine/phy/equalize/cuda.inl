@@ -114,6 +114,16 @@ CARILLON_GPU void finish(const EqualizeTask& task, const TileRun& run, std::size
   if (task.soft != nullptr) demap(run, lane, s, certainty, task.soft);
 }
 
+/// Null where nothing is altered.
+CARILLON_GPU inline const Alteration* alteration(const EqualizeTask& task, const EqualizePart& part,
+                                                 std::uint32_t symbol, std::uint32_t user,
+                                                 std::uint32_t lane) {
+  const std::size_t of = part.first_symbol + symbol;
+  if (task.altered.symbols == nullptr || task.altered.symbols[of] == 0) return nullptr;
+  const std::size_t row = (of * task.tiles + part.tile) * task.shape.users + user;
+  return &task.altered.lanes[row * kTileLanes + lane];
+}
+
 /// Sums lie in shared memory as [symbol][of kUsers users][lane] pairs.
 template <std::uint32_t kUsers, typename Cta>
 CARILLON_GPU void finish(Cta& cta, const EqualizeTask& task, const EqualizePart& part) {
@@ -125,7 +135,12 @@ CARILLON_GPU void finish(Cta& cta, const EqualizeTask& task, const EqualizePart&
     if (task.scale != nullptr) scale = task.scale[part.tile * task.shape.users + user];
     for (std::uint32_t symbol = 0; symbol < part.symbols; ++symbol) {
       const float* const at = sums + (symbol * kUsers + u) * kSumRow + 2 * lane;
-      const Complex s = scale * Complex{at[0], at[1]};
+      Complex s = scale * Complex{at[0], at[1]};
+      float certainty = lookup.certainty[u][lane];
+      if (const Alteration* const altered = alteration(task, part, symbol, user, lane)) {
+        s = altered->scale * s;
+        certainty = 1 / altered->noise;
+      }
       if (task.equalized != nullptr)
         simt::put(task.equalized[(part.first_symbol + symbol) * task.equalized_symbol +
                                  part.tile * task.equalized_tile + user],
@@ -133,7 +148,6 @@ CARILLON_GPU void finish(Cta& cta, const EqualizeTask& task, const EqualizePart&
       if (task.soft == nullptr && task.error == nullptr) continue;
       const TileRun& run = lookup.runs[symbol][u];
       const std::size_t row = lookup.row_of(task, part, symbol, u);
-      const float certainty = lookup.certainty[u][lane];
       if (lane - run.first < run.count) {
         finish<Cta>(task, run, row, lane, s, certainty);
       } else if (run.more != 0 && lane >= run.first) {

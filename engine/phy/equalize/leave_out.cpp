@@ -5,10 +5,6 @@
 namespace carillon::phy {
 namespace {
 
-// Where the other antennas hardly tell what the missing one did, so much of it is left at least:
-// rounding to 16-bit integers leaves less.
-constexpr float kLeastLeft = 0x1p-10F;
-
 using Lanes = float[kTileLanes];
 
 // Σ h·x over users, times a real number for each lane.

@@ -8,6 +8,14 @@
 
 namespace carillon::phy {
 
+/// Antennas whose packets of one symbol may be missing before it counts as lost: what each costs
+/// grows with those before it.
+inline constexpr std::uint32_t kMostLeftOut = 16;
+
+/// Where the other antennas hardly tell what the missing one did, so much of it is left at least:
+/// rounding to 16-bit integers leaves less.
+inline constexpr float kLeastLeft = 0x1p-10F;
+
 /// s[user] = W·y of a tile, where y is zero at `count` antennas because nothing came of them,
 /// becomes what the combiner of the other antennas yields, and post_noise [user][16] its variance.
 /// For W = PHᴴ, P = (HᴴH)⁻¹, an antenna's row h of H and column w = Ph* of W are enough: without

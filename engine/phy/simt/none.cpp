@@ -23,6 +23,7 @@ Status weigh(const WeighTask&, Stream) { return kNotBuilt; }
 Status expand(const ExpandTask&, Stream) { return kNotBuilt; }
 Status antenna_power(const AntennaPowerTask&, Stream) { return kNotBuilt; }
 Status choose_gain(const GainTask&, Stream) { return kNotBuilt; }
+Status leave_out(const LeaveOutTask&, Stream) { return kNotBuilt; }
 Status equalize(const EqualizeTask&, Stream) { return kNotBuilt; }
 Status recover(const RecoverTask&, Stream) { return kNotBuilt; }
 Status decode(const DecodeTask&, Stream) { return kNotBuilt; }
