@@ -14,10 +14,12 @@ using Wide = unsigned __int128;
 struct Batched {
   Wide produce, threshold, consume;
 
+  Batched(const Edge& edge, std::uint64_t from, std::uint64_t to)
+      : produce(Wide{from} * edge.produce),
+        threshold(Wide{to - 1} * edge.consume + edge.threshold),
+        consume(Wide{to} * edge.consume) {}
   Batched(const Edge& edge, const Batches& batches)
-      : produce(Wide{batches[edge.from]} * edge.produce),
-        threshold(Wide{batches[edge.to] - 1} * edge.consume + edge.threshold),
-        consume(Wide{batches[edge.to]} * edge.consume) {}
+      : Batched(edge, batches[edge.from], batches[edge.to]) {}
 };
 
 Wide common_divisor(Wide a, Wide b) {
@@ -25,27 +27,10 @@ Wide common_divisor(Wide a, Wide b) {
   return a;
 }
 
-// Executions of `from`, one by one, that the worst job of `to` waits for after those by whose rate
-// it is counted.
-double wait(const Edge& edge, const Batches& batches) {
-  const Batched b(edge, batches);
-  const Wide g = common_divisor(b.produce, b.consume);
-  const Wide over = (g - b.threshold % g) % g;
-  return static_cast<double>(b.threshold + over - g) / static_cast<double>(edge.produce);
-}
-
 // Jobs of `from` before that which lets `to` begin.
 double jobs_to_first(const Edge& edge, const Batches& batches) {
   const Batched b(edge, batches);
   return static_cast<double>((b.threshold + b.produce - 1) / b.produce - 1);
-}
-
-// Executions of `from` until the last sample of one of them is first read: several outputs of one
-// sample leave one after another.
-double spread(const Edge& edge) {
-  const std::uint64_t g = std::gcd(edge.produce, edge.consume);
-  const std::uint64_t out = edge.produce - g, peeked = edge.threshold - edge.consume;
-  return out > peeked ? static_cast<double>(out - peeked) / static_cast<double>(edge.produce) : 0;
 }
 
 // The longest paths from sources, in ns, and where they come from.
@@ -89,6 +74,19 @@ std::uint64_t buffer(const Graph& graph, EdgeId e, const Batches& batches, const
 }
 
 }  // namespace
+
+double wait(const Edge& edge, std::uint64_t from, std::uint64_t to) {
+  const Batched b(edge, from, to);
+  const Wide g = common_divisor(b.produce, b.consume);
+  const Wide over = (g - b.threshold % g) % g;
+  return static_cast<double>(b.threshold + over - g) / static_cast<double>(edge.produce);
+}
+
+double spread(const Edge& edge) {
+  const std::uint64_t g = std::gcd(edge.produce, edge.consume);
+  const std::uint64_t out = edge.produce - g, peeked = edge.threshold - edge.consume;
+  return out > peeked ? static_cast<double>(out - peeked) / static_cast<double>(edge.produce) : 0;
+}
 
 std::vector<Task> tasks_of(const Graph& graph, const Batches& batches) {
   std::vector<Task> tasks;
@@ -145,7 +143,8 @@ Latency latency_of(const Graph& graph, const Batches& batches, std::vector<doubl
     return static_cast<double>(batches[v] - 1) * graph.period(v);
   };
   for (const Edge& edge : graph.edges())
-    found.waits.push_back(wait(edge, batches) * graph.period(edge.from));
+    found.waits.push_back(wait(edge, batches[edge.from], batches[edge.to]) *
+                          graph.period(edge.from));
   const auto released = [&](EdgeId e) {
     return found.responses[graph.edges()[e].from] + found.waits[e];
   };

@@ -16,6 +16,14 @@ using Batches = std::vector<std::uint64_t>;
 /// are there, but at least a period after the one before.
 std::vector<Task> tasks_of(const Graph& graph, const Batches& batches);
 
+/// How long the worst job of `edge.to` waits, after the job of `edge.from` by whose rate it is
+/// counted has ended, in executions of `edge.from` one by one: (τ' - g + (-τ' mod g))/ρ.
+double wait(const Edge& edge, std::uint64_t from, std::uint64_t to);
+
+/// Executions of `edge.from` until the last sample of one of them is first read: several outputs of
+/// one sample leave one after another.
+double spread(const Edge& edge);
+
 /// How many samples of a source have to arrive before every sink has something to give, from empty
 /// queues: the most of all sources. f_sink = 1, f_u = max over successors of ⌈(τ + (f_v - 1)·κ)/ρ⌉.
 /// Saturates at 2^64 - 1.

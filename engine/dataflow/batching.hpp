@@ -1,0 +1,29 @@
+// How many executions of a node make one job.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataflow/latency.hpp"
+
+namespace carillon::dataflow {
+
+/// The same batch everywhere: periods and waits grow with it, rates fall.
+Batches uniform(const Graph& graph, std::uint64_t batch);
+
+/// Job-level batching, "Rate-Exploiting Batching": a node before a rate drop is batched up to the
+/// drop, so that what follows keeps its rate; all that times `batch`. From the sinks on, each node
+/// gets the largest batch up to what the next jobs of its successors read, for which no more
+/// samples have to arrive before every sink has something to give (samples_to_first_output), and
+/// whose jobs end where those of its successors begin.
+Batches rate_exploiting(const Graph& graph, std::uint64_t batch);
+
+/// Batch sizes that a search chooses among, of each node, ascending.
+using Candidates = std::vector<std::vector<std::uint64_t>>;
+
+/// All batches whose period is within `bound_ns`, if no node has more than `most` of them. Else
+/// of each node at most so many: those that share periods with the slowest node, spread evenly on
+/// a logarithmic scale, and those that divide the first of them.
+Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most = 64);
+
+}  // namespace carillon::dataflow

@@ -1,0 +1,151 @@
+#include "dataflow/optimum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "dataflow/synthetic.hpp"
+#include "nbfm.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+// All choices, one by one.
+class Exhaustive {
+ public:
+  Exhaustive(const Graph& graph, const Demand& demand, const Candidates& candidates)
+      : graph_(graph), demand_(demand), candidates_(candidates), batches_(graph.size(), 1) {
+    choose(0);
+  }
+
+  double least = std::numeric_limits<double>::infinity();
+  double least_bound = std::numeric_limits<double>::infinity();
+
+ private:
+  void choose(NodeId v) {
+    if (v == graph_.size()) {
+      if (!unbounded(graph_, batches_, demand_.machine).empty()) return;
+      const Latency found = latency_of(graph_, batches_, demand_.machine);
+      least_bound = std::min(least_bound, found.bound);
+      if (found.bound <= demand_.bound_ns) least = std::min(least, found.utilization);
+      return;
+    }
+    for (const std::uint64_t b : candidates_[v]) {
+      batches_[v] = b;
+      choose(v + 1);
+    }
+  }
+
+  const Graph& graph_;
+  const Demand& demand_;
+  const Candidates& candidates_;
+  Batches batches_;
+};
+
+struct Case {
+  Graph graph;
+  Demand demand;
+};
+
+// Cores for a batch of `batch` everywhere, and a bound that asks for more than that has.
+Case drawn(std::uint64_t seed, const SyntheticRanges& ranges, std::uint64_t batch, double share) {
+  Graph graph(synthetic_graph(seed, ranges));
+  const Batches batches = uniform(graph, batch);
+  const double used = utilization(tasks_of(graph, batches));
+  const Machine machine{static_cast<std::uint32_t>(std::ceil(used)), seed % 3 != 0};
+  const double bound = latency_of(graph, batches, machine).bound;
+  return {std::move(graph), {machine, share * bound}};
+}
+
+SyntheticRanges of_nodes(std::uint32_t least, std::uint32_t most) {
+  SyntheticRanges ranges;
+  ranges.least_nodes = least;
+  ranges.most_nodes = most;
+  return ranges;
+}
+
+TEST(Optimum, IsWhatExhaustiveSearchFinds) {
+  SyntheticRanges ranges = of_nodes(2, 4);
+  ranges.interpolates = 0.1;
+  ranges.peeks = 0.2;
+  int possible = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Case one = drawn(seed, ranges, 3, 0.6 + 0.1 * static_cast<double>(seed % 5));
+    Candidates candidates(one.graph.size());
+    for (auto& own : candidates)
+      for (std::uint64_t b = 1; b <= 8; ++b) own.push_back(b);
+    const Exhaustive all(one.graph, one.demand, candidates);
+    const Choice found = least_utilization(one.graph, one.demand, candidates);
+    ASSERT_TRUE(found.proven) << seed;
+    if (std::isinf(all.least)) {
+      EXPECT_TRUE(found.batches.empty()) << seed;
+      EXPECT_TRUE(std::isinf(found.least)) << seed;
+      continue;
+    }
+    ++possible;
+    EXPECT_NEAR(found.utilization, all.least, 1e-9 * all.least) << seed;
+    EXPECT_LE(found.least, all.least * (1 + 1e-12)) << seed;
+    EXPECT_EQ(found.bound_ns, latency_of(one.graph, found.batches, one.demand.machine).bound);
+    EXPECT_LE(found.bound_ns, one.demand.bound_ns) << seed;
+  }
+  EXPECT_GT(possible, 200);
+}
+
+TEST(Optimum, TheLeastBoundIsWhatExhaustiveSearchFinds) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Case one = drawn(seed, of_nodes(2, 4), 3, 2);
+    Candidates candidates(one.graph.size());
+    for (auto& own : candidates)
+      for (std::uint64_t b = 1; b <= 6; ++b) own.push_back(b);
+    const Exhaustive all(one.graph, one.demand, candidates);
+    const Choice found = least_bound(one.graph, one.demand, candidates);
+    EXPECT_GE(found.bound_ns, all.least_bound * (1 - 1e-12)) << seed;
+    EXPECT_LE(found.bound_ns, all.least_bound * 1.0011) << seed;
+  }
+}
+
+// With all candidates of twelve nodes: the certificate, without an exhaustive search.
+TEST(Optimum, IsProvenForTwelveNodes) {
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    const Case one = drawn(seed, of_nodes(12, 12), 4, 1);
+    const Candidates candidates = candidates_within(one.graph, one.demand.bound_ns);
+    const Choice found = least_utilization(one.graph, one.demand, candidates);
+    EXPECT_TRUE(found.proven) << seed;
+    EXPECT_FALSE(found.batches.empty()) << seed;
+    EXPECT_LE(found.utilization, utilization(tasks_of(one.graph, uniform(one.graph, 4)))) << seed;
+  }
+}
+
+// Of graphs whose rates have small common multiples, and whose cores have room.
+TEST(Optimum, IsNearWhatIsProvenForManyNodes) {
+  SyntheticRanges ranges = of_nodes(200, 200);
+  ranges.decimates = 0.02;
+  SearchLimits limits;
+  limits.gap = 0.02;
+  limits.ranges = 150;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Graph graph(synthetic_graph(seed, ranges));
+    const double used = utilization(tasks_of(graph, uniform(graph, 1)));
+    const Machine machine{static_cast<std::uint32_t>(std::ceil(used / 4)), true};
+    const double bound = latency_of(graph, uniform(graph, 8), machine).bound;
+    const Candidates candidates = candidates_within(graph, bound);
+    const Choice found = least_utilization(graph, {machine, bound}, candidates, limits);
+    EXPECT_TRUE(found.proven) << seed;
+    EXPECT_GE(found.least, 0.98 * found.utilization) << seed;
+  }
+}
+
+TEST(Optimum, OfTheCaseStudy) {
+  const Graph graph(nbfm());
+  const Candidates candidates = candidates_within(graph, 300e3);
+  const Choice found = least_utilization(graph, {{2, true}, 300e3}, candidates);
+  EXPECT_TRUE(found.proven);
+  EXPECT_EQ(found.batches, (Batches{35, 7, 7, 7, 7, 7, 7}));
+  const Choice none = least_utilization(graph, {{1, true}, 100e3}, candidates);
+  EXPECT_TRUE(none.batches.empty());
+  EXPECT_TRUE(none.proven);
+}
+
+}  // namespace
+}  // namespace carillon::dataflow
