@@ -12,4 +12,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_pool(core);
   carillon::bindings::bind_ingest(core);
   carillon::bindings::bind_gpu_run(core);
+  carillon::bindings::bind_dataflow(core);
 }

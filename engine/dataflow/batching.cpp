@@ -26,16 +26,16 @@ std::uint64_t most_before(const Graph& graph, NodeId u, const Batches& batches) 
   return most;
 }
 
-// Evenly on a logarithmic scale from 1 to `most`, all of them where that is dense.
-std::vector<std::uint64_t> spread_evenly(std::uint64_t most, std::size_t count) {
-  std::vector<std::uint64_t> values;
+// Evenly on a logarithmic scale, all of them where that is dense.
+void spread_evenly(double least, double most, std::size_t count,
+                   std::vector<std::uint64_t>& values) {
   for (std::size_t i = 0; i < count; ++i) {
-    const double exponent = static_cast<double>(i) / static_cast<double>(count - 1);
-    const auto value =
-        static_cast<std::uint64_t>(std::round(std::pow(static_cast<double>(most), exponent)));
-    if (values.empty() || value > values.back()) values.push_back(value);
+    const double share = static_cast<double>(i) / static_cast<double>(count - 1);
+    const double even = most - least < static_cast<double>(count)
+                            ? least + static_cast<double>(i)
+                            : least * std::pow(most / least, share);
+    if (even <= most * (1 + 1e-12)) values.push_back(static_cast<std::uint64_t>(std::round(even)));
   }
-  return values;
 }
 
 std::vector<std::uint64_t> divisors_of(std::uint64_t number, std::size_t most) {
@@ -76,19 +76,24 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch) {
   return batches;
 }
 
-Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most) {
+Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most,
+                             double around_ns) {
   Candidates all(graph.size());
   const auto within = [&](NodeId v) {
     return static_cast<std::uint64_t>(std::clamp(bound_ns / graph.period(v), 1.0, 1e15));
   };
-  double longest = 0;
+  double slowest = 0;
   bool few = true;
   for (NodeId v = 0; v < graph.size(); ++v) {
-    longest = std::max(longest, graph.period(v));
+    slowest = std::max(slowest, graph.period(v));
     few = few && within(v) <= most;
   }
-  const auto multiples = spread_evenly(
-      static_cast<std::uint64_t>(std::max(bound_ns / longest, 1.0)), most * 3 / 4 + 1);
+  std::vector<std::uint64_t> multiples;
+  const double top = std::max(bound_ns / slowest, 1.0);
+  spread_evenly(1, top, most, multiples);
+  if (around_ns > 0)
+    spread_evenly(std::max(std::floor(0.95 * around_ns / slowest), 1.0),
+                  std::min(1.05 * around_ns / slowest, top), most, multiples);
   for (NodeId v = 0; v < graph.size(); ++v) {
     std::vector<std::uint64_t>& own = all[v];
     if (few) {
@@ -96,7 +101,7 @@ Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t mo
       std::iota(own.begin(), own.end(), std::uint64_t{1});
       continue;
     }
-    const double each = longest / graph.period(v);
+    const double each = slowest / graph.period(v);
     for (const std::uint64_t multiple : multiples)
       own.push_back(static_cast<std::uint64_t>(
           std::floor(static_cast<double>(multiple) * each * (1 + 1e-12))));

@@ -22,8 +22,10 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch);
 using Candidates = std::vector<std::vector<std::uint64_t>>;
 
 /// All batches whose period is within `bound_ns`, if no node has more than `most` of them. Else
-/// of each node at most so many: those that share periods with the slowest node, spread evenly on
-/// a logarithmic scale, and those that divide the first of them.
-Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most = 64);
+/// those that share periods with the slowest node, at most `most` spread evenly on a logarithmic
+/// scale, as many again within a twentieth of `around_ns` if that is given, and some that divide
+/// the first of them.
+Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most = 64,
+                             double around_ns = 0);
 
 }  // namespace carillon::dataflow

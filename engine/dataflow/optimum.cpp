@@ -112,6 +112,20 @@ Choice least_utilization(const Graph& graph, const Demand& demand, const Candida
   return Search(graph, demand, candidates, limits).run();
 }
 
+Choice least_utilization(const Graph& graph, const Demand& demand, std::size_t most,
+                         const SearchLimits& limits) {
+  const Choice first =
+      least_utilization(graph, demand, candidates_within(graph, demand.bound_ns, most), limits);
+  if (first.batches.empty()) return first;
+  double shortest = kNever;
+  for (const Task& task : tasks_of(graph, first.batches))
+    shortest = std::min(shortest, task.period);
+  const Candidates more = candidates_within(graph, demand.bound_ns, most, shortest);
+  Choice second = least_utilization(graph, demand, more, limits);
+  // More candidates, but the search may have been cut off.
+  return second.utilization <= first.utilization || second.proven ? second : first;
+}
+
 Choice least_bound(const Graph& graph, const Demand& demand, const Candidates& candidates,
                    const SearchLimits& limits) {
   const auto within = [&](double bound) {
@@ -128,6 +142,16 @@ Choice least_bound(const Graph& graph, const Demand& demand, const Candidates& c
       best = std::move(found);
   }
   return best;
+}
+
+Choice least_bound(const Graph& graph, const Demand& demand, std::size_t most,
+                   const SearchLimits& limits) {
+  Choice best = least_bound(graph, demand, candidates_within(graph, demand.bound_ns, most), limits);
+  if (best.batches.empty()) return best;
+  const Demand nearer{demand.machine, best.bound_ns};
+  Choice second =
+      least_bound(graph, nearer, candidates_within(graph, nearer.bound_ns, most), limits);
+  return second.batches.empty() || second.bound_ns > best.bound_ns ? best : second;
 }
 
 }  // namespace carillon::dataflow

@@ -37,9 +37,18 @@ struct Choice {
 Choice least_utilization(const Graph& graph, const Demand& demand, const Candidates& candidates,
                          const SearchLimits& limits = {});
 
+/// The same among candidates_within the bound, twice: the second time with more of them around the
+/// periods of the first choice.
+Choice least_utilization(const Graph& graph, const Demand& demand, std::size_t most,
+                         const SearchLimits& limits = {});
+
 /// The least end-to-end bound for which least_utilization finds a choice, up to a thousandth, and
 /// that choice. `demand.bound_ns` is the most that is looked at.
 Choice least_bound(const Graph& graph, const Demand& demand, const Candidates& candidates,
+                   const SearchLimits& limits = {});
+
+/// The same among candidates_within the bound, and then within that of the first choice.
+Choice least_bound(const Graph& graph, const Demand& demand, std::size_t most,
                    const SearchLimits& limits = {});
 
 }  // namespace carillon::dataflow

@@ -10,6 +10,7 @@ import typer
 
 from carillon.cli_bench import bench_app
 from carillon.cli_config import config_app
+from carillon.cli_flowgraph import flowgraph_app
 from carillon.cli_ingest import ingest_app
 from carillon.cli_options import (
     CellArgument,
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.add_typer(config_app, name="config")
 app.add_typer(bench_app, name="bench")
+app.add_typer(flowgraph_app, name="flowgraph")
 app.add_typer(ingest_app, name="ingest")
 
 
@@ -91,8 +93,7 @@ def demo(
     from carillon.commands.start import Output
     from carillon.config import Run
 
-    if seconds is None:
-        seconds = 0.0 if frames else 10.0
+    seconds = (0.0 if frames else 10.0) if seconds is None else seconds
     run, output = Run(frames=frames, seconds=seconds), Output(live, json)
     if partitions > 1 and device is not Device.cuda:
         raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")

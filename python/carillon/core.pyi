@@ -345,3 +345,107 @@ def run_on_gpus(
     """
     Serves so many cells of a plan, as many frames of each, from pinned memory at the pace of the air on this machine's GPUs, or on so many partitions of the first. `progress` is told how many frames are over and stops the run with False. Frames in order, of all cells in turn: `done`, `latency_us` from the last sample to the last result on the host, `failed_blocks` that are not what was sent, `devices`. RuntimeError says why there is no GPU. Does not hold the GIL.
     """
+
+def flowgraph_problems(
+    nodes: Sequence[tuple[str, float, Sequence[tuple[int, float]], int, int]],
+    edges: Sequence[tuple[int, int, int, int, int]],
+) -> list[tuple[int | None, int | None, str]]:
+    """
+    What is wrong with a flowgraph: node, edge, and a sentence, of each problem.
+
+    nodes: (name, I in ns, [(from that execution on, ns for each)], rate's numerator and
+    denominator in 1/s; 0, 1 of nodes with inputs). edges: (from, to, produce, threshold,
+    consume).
+    """
+
+def synthetic_flowgraph(
+    seed: int,
+    least_nodes: int,
+    most_nodes: int,
+    joins: float = 0.25,
+    decimates: float = 0.25,
+    interpolates: float = 0.0,
+    peeks: float = 0.0,
+) -> tuple:
+    """
+    Nodes and edges of a graph drawn at random (engine/dataflow/synthetic.hpp).
+    """
+
+class Flowgraph:
+    """A processing graph with consistent rates (engine/dataflow/graph.hpp)."""
+
+    def __init__(
+        self,
+        nodes: Sequence[tuple[str, float, Sequence[tuple[int, float]], int, int]],
+        edges: Sequence[tuple[int, int, int, int, int]],
+    ) -> None:
+        """ValueError with the first of flowgraph_problems."""
+
+    def rates(self) -> list[tuple[int, int]]:
+        """Executions a second of each node, as numerator and denominator."""
+
+    def executions(self) -> list[tuple[int, int]]:
+        """(x, y) of each node: x executions in every y ticks."""
+
+    def ticks(self) -> tuple[int, int]: ...
+    def rate_exploiting(self, batch: int) -> list[int]:
+        """Batches up to each rate drop, times `batch`."""
+
+    def first_output(self, batches: Sequence[int]) -> int:
+        """F: samples of a source before every sink has something to give."""
+
+    def utilization(self, batches: Sequence[int]) -> float:
+        """Cores that all nodes need together."""
+
+    def unbounded(self, batches: Sequence[int], cores: int) -> str:
+        """Why there is no bound; empty if there is one."""
+
+    def latency(
+        self, batches: Sequence[int], cores: int, preemptive: bool = True, formula: str = "least"
+    ) -> dict:
+        """
+        The end-to-end bound and its parts (engine/dataflow/latency.hpp). formula: least,
+        devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if
+        there is no bound.
+        """
+
+    def least_utilization(
+        self,
+        bound_ns: float,
+        cores: int,
+        preemptive: bool = True,
+        most: int = 64,
+        gap: float = 1e-09,
+        ranges: int = 4000,
+        steps: int = 500000000,
+    ) -> dict:
+        """
+        The batches of least utilization within the bound (engine/dataflow/optimum.hpp); of each
+        node about `most` batch sizes are candidates.
+        """
+
+    def least_bound(
+        self,
+        bound_ns: float,
+        cores: int,
+        preemptive: bool = True,
+        most: int = 64,
+        gap: float = 1e-09,
+        ranges: int = 4000,
+        steps: int = 500000000,
+    ) -> dict:
+        """
+        The batches of the least bound, which is at most bound_ns, for these cores.
+        """
+
+    def simulate(
+        self,
+        batches: Sequence[int],
+        cores: int,
+        preemptive: bool = True,
+        seconds: float = 1.0,
+        seed: int = 1,
+        least_cost: float = 1.0,
+        most_delay: float = 0.0,
+    ) -> dict:
+        """Global EDF in virtual time (engine/dataflow/simulation.hpp)."""

@@ -111,15 +111,17 @@ def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     return parse_cell(_read(file), str(file), check=check)
 
 
-def load_model(model: type[M], file: FilePath) -> tuple[M, dict[Path, int]]:
+def load_model(
+    model: type[M], file: FilePath, most_bytes: int = _MOST_BYTES
+) -> tuple[M, dict[Path, int]]:
     """Reads another model's YAML file, and where each of its keys is written."""
-    tree, lines = _parse(_read(file), str(file))
+    tree, lines = _parse(_read(file, most_bytes), str(file))
     return _validated(model, tree, str(file), lines), lines
 
 
-def _read(file: FilePath) -> str:
+def _read(file: FilePath, most_bytes: int = _MOST_BYTES) -> str:
     try:
-        data = read_input(file, _MOST_BYTES + 1)
+        data = read_input(file, most_bytes + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError([Problem(str(file), 0, "", f"cannot be read: {reason}")]) from error
@@ -127,8 +129,8 @@ def _read(file: FilePath) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError([Problem(str(file), 0, "", "is not UTF-8 text")]) from error
-    if len(data) > _MOST_BYTES:
-        reason = f"is larger than {_MOST_BYTES >> 10} KiB, which no cell needs"
+    if len(data) > most_bytes:
+        reason = f"is larger than {most_bytes >> 10} KiB, which is the most that is read"
         raise ConfigError([Problem(str(file), 0, "", reason)])
     return text
 
