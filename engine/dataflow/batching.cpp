@@ -26,15 +26,58 @@ std::uint64_t most_before(const Graph& graph, NodeId u, const Batches& batches) 
   return most;
 }
 
-// Evenly on a logarithmic scale, all of them where that is dense.
-void spread_evenly(double least, double most, std::size_t count,
-                   std::vector<std::uint64_t>& values) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const double share = static_cast<double>(i) / static_cast<double>(count - 1);
-    const double even = most - least < static_cast<double>(count)
-                            ? least + static_cast<double>(i)
-                            : least * std::pow(most / least, share);
-    if (even <= most * (1 + 1e-12)) values.push_back(static_cast<std::uint64_t>(std::round(even)));
+struct PeriodClass {
+  double period;
+  std::size_t nodes;  // that have it
+};
+
+std::vector<PeriodClass> classes_of(const Graph& graph) {
+  std::vector<double> periods;
+  for (NodeId v = 0; v < graph.size(); ++v) periods.push_back(graph.period(v));
+  std::ranges::sort(periods);
+  std::vector<PeriodClass> classes;
+  for (const double period : periods) {
+    if (classes.empty() || period > classes.back().period * (1 + 1e-12))
+      classes.push_back({period, 0});
+    ++classes.back().nodes;
+  }
+  return classes;
+}
+
+// How many nodes have jobs that often.
+std::size_t sharers(const std::vector<PeriodClass>& classes, double period) {
+  std::size_t count = 0;
+  for (const PeriodClass& one : classes) {
+    const double ratio = period / one.period;
+    if (ratio > 0.5 && std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio) count += one.nodes;
+  }
+  return count;
+}
+
+// One of each of so many parts of a range, equal on a logarithmic scale: that which the most nodes
+// share, of the first multiples of each node's period.
+void add_common_periods(const std::vector<PeriodClass>& classes, double least, double most,
+                        std::size_t parts, std::vector<double>& periods) {
+  constexpr int kTried = 8;
+  double from = least;
+  for (std::size_t i = 1; i <= parts && from < most; ++i) {
+    const double to =
+        least * std::pow(most / least, static_cast<double>(i) / static_cast<double>(parts));
+    double best = 0;
+    std::size_t shared = 0;
+    for (const PeriodClass& one : classes) {
+      const double first = std::max(1.0, std::ceil(from / one.period * (1 - 1e-12)));
+      for (int k = 0; k < kTried; ++k) {
+        const double period = (first + k) * one.period;
+        if (period > to * (1 + 1e-12)) break;
+        const std::size_t count = sharers(classes, period);
+        if (count <= shared) continue;
+        shared = count;
+        best = period;
+      }
+    }
+    if (shared > 0) periods.push_back(best);
+    from = std::nextafter(to * (1 + 1e-12), most);
   }
 }
 
@@ -79,33 +122,25 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch) {
 Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most,
                              double around_ns) {
   Candidates all(graph.size());
-  const auto within = [&](NodeId v) {
-    return static_cast<std::uint64_t>(std::clamp(bound_ns / graph.period(v), 1.0, 1e15));
-  };
-  double slowest = 0;
-  bool few = true;
-  for (NodeId v = 0; v < graph.size(); ++v) {
-    slowest = std::max(slowest, graph.period(v));
-    few = few && within(v) <= most;
+  const std::vector<PeriodClass> classes = classes_of(graph);
+  const double fastest = classes.front().period;
+  const bool few = bound_ns / fastest < static_cast<double>(most + 1);
+  std::vector<double> periods;
+  if (!few) {
+    add_common_periods(classes, fastest, bound_ns, most, periods);
+    if (around_ns > 0)
+      add_common_periods(classes, std::max(fastest, 0.95 * around_ns),
+                         std::min(bound_ns, 1.05 * around_ns), most, periods);
   }
-  std::vector<std::uint64_t> multiples;
-  const double top = std::max(bound_ns / slowest, 1.0);
-  spread_evenly(1, top, most, multiples);
-  if (around_ns > 0)
-    spread_evenly(std::max(std::floor(0.95 * around_ns / slowest), 1.0),
-                  std::min(1.05 * around_ns / slowest, top), most, multiples);
   for (NodeId v = 0; v < graph.size(); ++v) {
     std::vector<std::uint64_t>& own = all[v];
-    if (few) {
-      own.resize(within(v));
-      std::iota(own.begin(), own.end(), std::uint64_t{1});
-      continue;
-    }
-    const double each = slowest / graph.period(v);
-    for (const std::uint64_t multiple : multiples)
-      own.push_back(static_cast<std::uint64_t>(
-          std::floor(static_cast<double>(multiple) * each * (1 + 1e-12))));
-    for (const std::uint64_t d : divisors_of(own.front(), most / 4)) own.push_back(d);
+    const double period = graph.period(v);
+    own.push_back(1);
+    if (few)
+      for (std::uint64_t b = 2; static_cast<double>(b) * period <= bound_ns; ++b) own.push_back(b);
+    for (const double common : periods)
+      if (common > period)
+        own.push_back(static_cast<std::uint64_t>(std::floor(common / period * (1 + 1e-12))));
     std::ranges::sort(own);
     own.erase(std::ranges::unique(own).begin(), own.end());
   }

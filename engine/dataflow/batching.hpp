@@ -22,9 +22,9 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch);
 using Candidates = std::vector<std::vector<std::uint64_t>>;
 
 /// All batches whose period is within `bound_ns`, if no node has more than `most` of them. Else
-/// those that share periods with the slowest node, at most `most` spread evenly on a logarithmic
-/// scale, as many again within a twentieth of `around_ns` if that is given, and some that divide
-/// the first of them.
+/// those nearest to common periods: `most` that are spread evenly on a logarithmic scale, and as
+/// many within a twentieth of `around_ns` if that is given, of those in each place the one that is
+/// a multiple of the most nodes' periods.
 Candidates candidates_within(const Graph& graph, double bound_ns, std::size_t most = 64,
                              double around_ns = 0);
 

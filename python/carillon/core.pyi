@@ -362,10 +362,10 @@ def synthetic_flowgraph(
     seed: int,
     least_nodes: int,
     most_nodes: int,
+    least_period_ns: int = 10000,
+    most_period_ns: int = 50000,
     joins: float = 0.25,
     decimates: float = 0.25,
-    interpolates: float = 0.0,
-    peeks: float = 0.0,
 ) -> tuple:
     """
     Nodes and edges of a graph drawn at random (engine/dataflow/synthetic.hpp).

@@ -15,6 +15,7 @@ from carillon import resources, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
+from carillon.flowgraph import study as batching
 from carillon.studies import (
     STUDIES,
     Model,
@@ -57,6 +58,7 @@ def names(*, as_json: bool) -> None:
     every |= {measured.name: measured.title for measured in GPU_STUDIES.values()}
     every[scheduling.NAME] = scheduling.TITLE
     every[rack.NAME] = rack.TITLE
+    every[batching.NAME] = batching.TITLE
     if as_json:
         print(json.dumps(every, indent=2, ensure_ascii=False))
         return
@@ -91,6 +93,9 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         from carillon.commands.rack import study as rack_study
 
         rack_study(choice.frames, folder, as_json=as_json)
+        return
+    if name == batching.NAME:
+        batching.study(0, batching.GRAPHS, folder, as_json=as_json)
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
@@ -133,7 +138,15 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
 
 def _check(name: str, choice: Choice) -> None:
     """InputError of a study that there is not, or of an option that it does not have."""
-    every = (*STUDIES, *EXPERIMENTS, *FIGURES, *GPU_STUDIES, scheduling.NAME, rack.NAME)
+    every = (
+        *STUDIES,
+        *EXPERIMENTS,
+        *FIGURES,
+        *GPU_STUDIES,
+        scheduling.NAME,
+        rack.NAME,
+        batching.NAME,
+    )
     if name not in every:
         raise InputError(f"there is no study '{name}'; the studies are {', '.join(every)}")
     has = {"frames"}
@@ -143,6 +156,8 @@ def _check(name: str, choice: Choice) -> None:
         has = {option.name for option in fields(choice)} - {"measured"}
     elif name in GPU_STUDIES:
         has = {"measured"}
+    elif name == batching.NAME:
+        has = set()
     for option in fields(choice):
         if option.name not in has and getattr(choice, option.name) != option.default:
             raise InputError(f"{name} has no --{_OPTIONS.get(option.name, option.name)}")

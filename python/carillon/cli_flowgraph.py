@@ -1,0 +1,131 @@
+"""The commands of `carillon flowgraph`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carillon.cli_options import JsonOption, examples
+
+flowgraph_app = typer.Typer(
+    help="Flowgraphs that can promise a latency.",
+    no_args_is_help=True,
+    epilog=examples("carillon flowgraph plan nbfm --latency 5ms --cores 2"),
+)
+
+GraphArgument = Annotated[
+    str, typer.Argument(help="A graph's YAML file, or the name of an example.", metavar="GRAPH")
+]
+CostsOption = Annotated[
+    Path | None, typer.Option(help="Costs measured by carillon flowgraph profile.")
+]
+
+
+class How(StrEnum):
+    """Ways to choose batches."""
+
+    optimum = "optimum"
+    rate_exploiting = "rate-exploiting"
+    uniform = "uniform"
+
+
+@flowgraph_app.callback()
+def flowgraph() -> None:
+    """Flowgraphs that can promise a latency."""
+
+
+@flowgraph_app.command(epilog=examples("carillon flowgraph check nbfm"))
+def check(graph: GraphArgument) -> None:
+    """Say what is wrong with a graph, with the line, the node and the edge."""
+    from carillon.flowgraph.commands import check as run
+
+    run(graph)
+
+
+@flowgraph_app.command(epilog=examples("carillon flowgraph show nbfm --draw nbfm.svg"))
+def show(
+    graph: GraphArgument,
+    costs: CostsOption = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="Draw it into this file: .svg, .png or .pdf.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show how often each node of a graph executes."""
+    from carillon.flowgraph.commands import show as run
+
+    run(graph, costs, draw, as_json=json)
+
+
+@flowgraph_app.command(
+    epilog=examples(
+        "carillon flowgraph plan nbfm --latency 5ms --cores 2",
+        "carillon flowgraph plan nbfm --latency 1ms --front",
+        "carillon flowgraph plan nbfm --method uniform --json",
+    )
+)
+def plan(
+    graph: GraphArgument,
+    latency: Annotated[
+        str | None,
+        typer.Option(
+            help="End to end, as 5ms, 300us or 0.1s; the least that there is if neither "
+            "this nor the graph's file says."
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, max=4096, help="Instead of what the file says.")
+    ] = None,
+    preemptive: Annotated[
+        bool | None,
+        typer.Option(
+            "--preemptive/--non-preemptive", help="Whether a job may be interrupted by another."
+        ),
+    ] = None,
+    method: Annotated[How, typer.Option(help="How batches are chosen.")] = How.optimum,
+    costs: CostsOption = None,
+    front: Annotated[
+        bool, typer.Option("--front", help="Least utilization for each bound as well.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Choose batches that keep a latency with the least CPU, and prove it.
+
+    Exit status 3: no batches keep it.
+    """  # fmt: skip
+    from carillon.flowgraph.commands import Choice, make_plan
+    from carillon.flowgraph.units import duration_ns
+
+    try:
+        latency_ns = None if latency is None else duration_ns(latency)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--latency") from None
+    choice = Choice(latency_ns, cores, preemptive, method.value, costs, front)
+    make_plan(graph, choice, folder, as_json=json)
+
+
+@flowgraph_app.command(
+    epilog=examples("carillon flowgraph study", "carillon flowgraph study --first 100 --graphs 100")
+)
+def study(
+    first: Annotated[int, typer.Option(min=0, help="Seed of the first graph.")] = 0,
+    graphs: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many graphs.")] = 1000,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="For the results; runs/study-batching-synthetic if not given."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Batch random graphs by every method: utilization against the bound.
+
+    carillon study batching-synthetic is the same with 1000 graphs. Ctrl-C keeps what is known.
+    """
+    from carillon.flowgraph.study import study as run
+
+    run(first, graphs, folder, as_json=json)

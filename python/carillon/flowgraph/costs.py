@@ -1,0 +1,68 @@
+"""Costs of a graph's nodes in a file: what `carillon flowgraph profile` measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from carillon.config.units import Base, key
+from carillon.errors import InputError
+from carillon.flowgraph.graph import Cost, Graph
+from carillon.inputs import read_json
+
+
+class Measured(Base):
+    """I + N·Δ, with changes of Δ in pieces: (from that execution on, ns each)."""
+
+    initial_ns: float = key(..., "Of each batch.", "ns", ge=0, le=1e15)
+    each_ns: float = key(..., "Of each execution.", "ns", ge=0, le=1e15)
+    pieces: list[tuple[int, float]] = key([], "Where it changes.")
+
+    def cost(self) -> Cost:
+        """As a graph has it."""
+        return Cost(self.initial_ns, self.each_ns, tuple(self.pieces))
+
+
+class NodeCosts(Base):
+    """Of a node."""
+
+    cost: Measured = key(..., "Of the quantile.")
+    mean_cost: Measured = key(..., "On an average.")
+
+
+class Costs(Base):
+    """A file of costs."""
+
+    machine: str = key(..., "Where they were measured.")
+    quantile: float = key(..., "Of `cost`.", ge=0.5, le=1)
+    nodes: dict[str, NodeCosts] = key(..., "By nodes' names.")
+
+
+def read_costs(file: Path, graph: Graph) -> Graph:
+    """The graph with the costs of a file; InputError if it is none, or has no node of the graph."""
+    try:
+        costs = Costs.model_validate_json(json.dumps(read_json(file)))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{file}: {place}: {first['msg'].lower()}") from None
+    except ValueError as error:
+        raise InputError(f"{file}: is no file of costs: {error}") from None
+    if not any(node.name in costs.nodes for node in graph.nodes):
+        raise InputError(f"{file}: has costs of none of the nodes of {graph.name}")
+    nodes = [
+        replace(
+            node,
+            cost=costs.nodes[node.name].cost.cost(),
+            mean_cost=costs.nodes[node.name].mean_cost.cost(),
+        )
+        if node.name in costs.nodes
+        else node
+        for node in graph.nodes
+    ]
+    return replace(graph, nodes=nodes, quantile=costs.quantile)

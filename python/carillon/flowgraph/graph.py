@@ -1,0 +1,287 @@
+"""Processing graphs: nodes that execute when enough samples are there (PGM: Goddard, TR98-027)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from carillon import core
+from carillon.config import ConfigError, Problem
+from carillon.config.fields import Path as Key
+from carillon.config.load import load_model
+from carillon.errors import InputError
+from carillon.flowgraph.model import Block, CostSection, DemandSection, GraphFile
+
+MOST_BYTES = 1 << 21  # of a file; larger graphs are built with the Python API
+_MOST_64 = (1 << 64) - 1
+_NodeRow = tuple[str, float, list[tuple[int, float]], int, int]
+_EdgeRow = tuple[int, int, int, int, int]
+
+
+class GraphError(InputError):
+    """A graph that has no plan; all that is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a batch takes: initial_ns, and each_ns for each execution, with changes in pieces."""
+
+    initial_ns: float
+    each_ns: float
+    pieces: tuple[tuple[int, float], ...] = ()  # from that execution of a batch on, so much each
+
+    def of(self, batch: int) -> float:
+        """ns of so many executions."""
+        pieces = ((1, self.each_ns), *self.pieces)
+        ends = [*(start for start, _ in pieces[1:]), batch + 1]
+        return self.initial_ns + sum(
+            max(0, min(end, batch + 1) - start) * each
+            for (start, each), end in zip(pieces, ends, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Node:
+    """A block; rate_hz is a source's: executions a second, exactly."""
+
+    name: str
+    cost: Cost | None = None
+    rate_hz: Fraction | None = None
+    mean_cost: Cost | None = None
+    block: Block | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Samples between nodes: produced, waited for and consumed by one execution."""
+
+    start: str
+    end: str
+    produce: int = 1
+    threshold: int = 1
+    consume: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.start} -> {self.end}"
+
+
+@dataclass
+class Graph:
+    """A flowgraph. Built by `node` and `edge`, or read from YAML by `load`.
+
+    Everything that asks for rates or bounds checks it first, and raises GraphError or, of a
+    file, ConfigError with the lines at fault.
+    """
+
+    name: str = "flowgraph"
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    quantile: float = 0.999
+    demand: DemandSection = field(default_factory=DemandSection)
+    file: str = ""  # that it was read from
+    lines: dict[Key, int] = field(default_factory=dict)
+
+    def node(
+        self,
+        name: str,
+        cost: Cost | None = None,
+        *,
+        rate_hz: Fraction | float | str | None = None,
+        mean_cost: Cost | None = None,
+        block: Block | None = None,
+    ) -> Graph:
+        """Adds a node; a float's rate is taken as it is printed (0.1 is a tenth)."""
+        rate = None if rate_hz is None else _rate(name, rate_hz)
+        self.nodes.append(Node(name, cost, rate, mean_cost, block))
+        self._changed()
+        return self
+
+    def edge(
+        self, start: str, end: str, produce: int = 1, consume: int = 1, threshold: int | None = None
+    ) -> Graph:
+        """Adds an edge; `threshold` is what is consumed if not given."""
+        threshold = consume if threshold is None else threshold
+        self.edges.append(Edge(start, end, produce, threshold, consume))
+        self._changed()
+        return self
+
+    def _changed(self) -> None:
+        for derived in ("core", "rates_hz"):
+            self.__dict__.pop(derived, None)
+
+    def with_costs(self, costs: Mapping[str, Cost]) -> Graph:
+        """The same graph with other costs, by nodes' names."""
+        nodes = [replace(each, cost=costs.get(each.name, each.cost)) for each in self.nodes]
+        return replace(self, nodes=nodes)
+
+    def with_mean_costs(self) -> Graph | None:
+        """The same graph with all mean costs; nothing if one is not known."""
+        if any(each.mean_cost is None for each in self.nodes):
+            return None
+        return replace(self, nodes=[replace(each, cost=each.mean_cost) for each in self.nodes])
+
+    @cached_property
+    def core(self) -> core.Flowgraph:
+        """The checked graph in the engine; costs that are missing are zero in it."""
+        self.check(with_costs=False)
+        return core.Flowgraph(*self._rows())
+
+    def check(self, *, with_costs: bool = True) -> None:
+        """Raises GraphError, or of a file ConfigError, with everything that is wrong."""
+        found = list(self._own_problems(with_costs=with_costs)) or list(self._engine_problems())
+        if not found:
+            return
+        if self.file:
+            raise ConfigError([Problem(self.file, self._line(k), "", text) for k, text in found])
+        raise GraphError("\n".join(text for _, text in found))
+
+    def _own_problems(self, *, with_costs: bool) -> Iterator[tuple[Key, str]]:
+        """Where names, costs and blocks are wrong."""
+        known: dict[str, int] = {}
+        for place, node in enumerate(self.nodes):
+            key: Key = ("nodes", place)
+            if node.name in known:
+                yield (*key, "name"), f"node {node.name}: another one has that name"
+            known.setdefault(node.name, place)
+            if with_costs and node.cost is None:
+                yield (
+                    key,
+                    f"node {node.name}: has no cost; give it one, or measure blocks with "
+                    "carillon flowgraph profile and name its costs by --costs",
+                )
+            yield from ((key, text) for text in _wrong_costs(node))
+        for place, edge in enumerate(self.edges):
+            for end, name in (("from", edge.start), ("to", edge.end)):
+                if name not in known:
+                    yield ("edges", place, end), f"edge {edge}: there is no node {name}"
+            reader = self.nodes[known[edge.end]] if edge.end in known else None
+            block = reader.block if reader is not None else None
+            if block is not None and edge.consume != block.decimation:
+                yield (
+                    ("edges", place, "consume"),
+                    f"edge {edge}: consumes {edge.consume}, but the block of node {edge.end} "
+                    f"reads {block.decimation} for each sample that it makes",
+                )
+
+    def _engine_problems(self) -> Iterator[tuple[Key, str]]:
+        """Where rates are wrong, as the engine says."""
+        for place, edge in enumerate(self.edges):
+            if max(edge.produce, edge.threshold, edge.consume) > _MOST_64:
+                yield ("edges", place), f"edge {edge}: a number has more than 64 bits"
+                return
+        for node, edge_place, message in core.flowgraph_problems(*self._rows()):
+            key: Key = ()
+            if edge_place is not None:
+                key = ("edges", edge_place)
+            elif node is not None:
+                key = ("nodes", node)
+            yield key, message
+
+    def _rows(self) -> tuple[list[_NodeRow], list[_EdgeRow]]:
+        places = {node.name: place for place, node in enumerate(self.nodes)}
+        nodes: list[_NodeRow] = []
+        for node in self.nodes:
+            cost = node.cost or Cost(0, 0)
+            rate = node.rate_hz or Fraction(0)
+            pieces = [(1, cost.each_ns), *cost.pieces]
+            nodes.append((node.name, cost.initial_ns, pieces, rate.numerator, rate.denominator))
+        edges = [
+            (places[edge.start], places[edge.end], edge.produce, edge.threshold, edge.consume)
+            for edge in self.edges
+        ]
+        return nodes, edges
+
+    def _line(self, key: Key) -> int:
+        while key and key not in self.lines:
+            key = key[:-1]
+        return self.lines.get(key, 1)
+
+    @cached_property
+    def rates_hz(self) -> list[Fraction]:
+        """Executions a second of each node."""
+        return [Fraction(*rate) for rate in self.core.rates()]
+
+    @property
+    def sources(self) -> list[int]:
+        """Places of nodes without inputs."""
+        fed = {edge.end for edge in self.edges}
+        return [place for place, node in enumerate(self.nodes) if node.name not in fed]
+
+
+def _rate(name: str, value: Fraction | float | str) -> Fraction:
+    try:
+        rate = Fraction(value if isinstance(value, Fraction) else str(value))
+    except (ValueError, ZeroDivisionError):
+        raise GraphError(f"node {name}: its rate is {value}, which is no number") from None
+    if not rate > 0 or max(rate.numerator, rate.denominator) > _MOST_64:
+        raise GraphError(
+            f"node {name}: its rate is {value}, but must be above 0 and a ratio of 64 bits"
+        )
+    return rate
+
+
+def _wrong_costs(node: Node) -> Iterator[str]:
+    for cost in (node.cost, node.mean_cost):
+        if cost is None:
+            continue
+        values = (cost.initial_ns, cost.each_ns, *(each for _, each in cost.pieces))
+        if any(not 0 <= value <= 1e15 for value in values):
+            yield f"node {node.name}: a cost must be between 0 and 1e15 ns"
+        starts = [1, *(start for start, _ in cost.pieces)]
+        if any(a >= b for a, b in pairwise(starts)):
+            yield f"node {node.name}: the pieces of its cost must begin at ascending executions"
+
+
+def load(file: Path) -> Graph:
+    """Reads a graph's YAML file; raises ConfigError with lines. Costs may be missing."""
+    given, lines = load_model(GraphFile, file, MOST_BYTES)
+    graph = Graph(
+        given.name or file.stem,
+        quantile=given.quantile,
+        demand=given.demand,
+        file=str(file),
+        lines=lines,
+    )
+    for node in given.nodes:
+        graph.node(
+            node.name,
+            _cost(node.cost),
+            rate_hz=node.rate_hz,
+            mean_cost=_cost(node.mean_cost),
+            block=node.block,
+        )
+    for edge in given.edges:
+        graph.edge(edge.from_, edge.to, edge.produce, edge.consume, edge.threshold)
+    graph.check(with_costs=False)
+    return graph
+
+
+def _cost(section: CostSection | None) -> Cost | None:
+    if section is None:
+        return None
+    pieces = tuple((piece.from_execution, piece.each_ns) for piece in section.pieces)
+    return Cost(section.initial_us * 1000, section.each_ns, pieces)
+
+
+def synthetic(
+    seed: int,
+    nodes: tuple[int, int],
+    period_ns: tuple[int, int] = (10_000, 50_000),
+    joins: float = 0.25,
+    decimates: float = 0.25,
+) -> Graph:
+    """A graph drawn at random (engine/dataflow/synthetic.hpp)."""
+    rows, edges = core.synthetic_flowgraph(seed, *nodes, *period_ns, joins, decimates)
+    graph = Graph(f"synthetic-{seed}")
+    for name, initial, pieces, numerator, denominator in rows:
+        rate = Fraction(numerator, denominator) if numerator else None
+        cost = Cost(initial, pieces[0][1], tuple(pieces[1:]))
+        graph.node(name, cost, rate_hz=rate)
+    names: Sequence[str] = [node.name for node in graph.nodes]
+    for start, end, produce, threshold, consume in edges:
+        graph.edge(names[start], names[end], produce, consume, threshold)
+    return graph

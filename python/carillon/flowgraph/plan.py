@@ -1,0 +1,272 @@
+"""Batches for a graph, and the latency that they can promise.
+
+Sources: job-level batching (marginal costs, uniform and rate-exploiting batches); Liu and Anderson,
+RTSS 2010 (graphs as sporadic tasks); Devi and Anderson 2008, Erickson and others 2010 and 2012
+(bounds of responses under global EDF). The optimum is ours: engine/dataflow/optimum.hpp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from carillon.errors import TooSlowError
+from carillon.flowgraph.graph import Graph, GraphError
+
+Method = Literal["optimum", "rate-exploiting", "uniform"]
+METHODS: tuple[Method, ...] = ("optimum", "rate-exploiting", "uniform")
+
+_EXACT = 12  # nodes up to which the optimum is proven
+_MOST_BOUND = 1e15  # ns that are looked at when no latency is asked for
+_TABLE = 1_200_000  # entries of all edges' tables of batch sizes
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Cores that take jobs by global earliest deadline first."""
+
+    cores: int = 1
+    preemptive: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.cores} core{'s' if self.cores > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """What a node does in a plan. Times in ns."""
+
+    name: str
+    batch: int
+    period_ns: float
+    cost_ns: float
+    utilization: float
+    response_ns: float  # bound of it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Batches, and what is proven of them. Times in ns."""
+
+    graph: Graph
+    machine: Machine
+    method: Method
+    batches: list[int]
+    nodes: list[NodePlan]
+    utilization: float
+    bound_ns: float  # filling + responding + spreading, along the critical path
+    filling_ns: float  # samples wait for others
+    responding_ns: float  # jobs wait and run
+    spreading_ns: float  # several samples that come of one leave one by one
+    critical: list[str]
+    buffers: list[int]  # samples of each edge, at most
+    first_output: int  # F: samples of a source before every sink has something to give
+    least_utilization: float | None = None  # proven of all batches among the candidates
+    proven: bool = False  # that no batches among the candidates need less, up to the gap
+    mean_bound_ns: float | None = None  # with mean costs: no proof
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        own = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("graph", "machine", "nodes", "buffers")
+        }
+        edges = zip(self.graph.edges, self.buffers, strict=True)
+        return {
+            "graph": self.graph.name,
+            "cost_quantile": self.graph.quantile,
+            "cores": self.machine.cores,
+            "preemptive": self.machine.preemptive,
+            **own,
+            "nodes": [vars(node) for node in self.nodes],
+            "buffers": [{"edge": str(edge), "samples": count} for edge, count in edges],
+        }
+
+
+def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Method) -> Plan:
+    """The bound of given batches; raises TooSlowError if there is none."""
+    try:
+        found = graph.core.latency(list(batches), machine.cores, machine.preemptive)
+    except ValueError as error:
+        raise TooSlowError(f"{graph.name}: {error}") from None
+    rows = zip(
+        graph.nodes, batches, found["periods_ns"], found["costs_ns"], found["responses_ns"],
+        strict=True,
+    )  # fmt: skip
+    nodes = [
+        NodePlan(node.name, batch, period, cost, cost / period, response)
+        for node, batch, period, cost, response in rows
+    ]
+    mean = graph.with_mean_costs()
+    mean_bound = None
+    if mean is not None:
+        mean_bound = mean.core.latency(list(batches), machine.cores, machine.preemptive)["bound_ns"]
+    return Plan(
+        graph,
+        machine,
+        method,
+        list(batches),
+        nodes,
+        utilization=found["utilization"],
+        bound_ns=found["bound_ns"],
+        filling_ns=found["filling_ns"],
+        responding_ns=found["responding_ns"],
+        spreading_ns=found["spreading_ns"],
+        critical=[graph.nodes[place].name for place in found["critical"]],
+        buffers=found["buffers"],
+        first_output=graph.core.first_output(list(batches)),
+        mean_bound_ns=mean_bound,
+    )
+
+
+def plan(
+    graph: Graph, machine: Machine, latency_ns: float | None = None, method: Method = "optimum"
+) -> Plan:
+    """Batches of least utilization within a latency, or of the least bound if none is asked for.
+
+    Raises TooSlowError when no batches keep it, with the least bound that there is.
+    """
+    graph.check()
+    if method != "optimum":
+        return _scaled(graph, machine, latency_ns, method)
+    if latency_ns is None:
+        return _chosen(graph, machine, _search(graph, machine, None))
+    found = _search(graph, machine, latency_ns)
+    if not found["batches"]:
+        raise TooSlowError(_impossible(graph, machine, latency_ns))
+    return _chosen(graph, machine, found)
+
+
+def _search(graph: Graph, machine: Machine, latency_ns: float | None) -> dict[str, Any]:
+    count = len(graph.nodes)
+    exact = count <= _EXACT
+    most = 256 if exact else max(4, min(64, math.isqrt(_TABLE // count)))
+    how = graph.core.least_utilization if latency_ns is not None else graph.core.least_bound
+    bound = latency_ns if latency_ns is not None else _bound_to_begin_with(graph, machine)
+    gap, ranges = (1e-6, 4000) if exact else (0.02, 150 if count <= 1000 else 20)
+    return how(bound, machine.cores, machine.preemptive, most, gap, ranges)
+
+
+def _chosen(graph: Graph, machine: Machine, found: dict[str, Any]) -> Plan:
+    own = evaluate(graph, found["batches"], machine, "optimum")
+    return replace(own, least_utilization=found["least"], proven=found["proven"])
+
+
+def _bound_to_begin_with(graph: Graph, machine: Machine) -> float:
+    """A bound that some batches have; TooSlowError if the cores never suffice."""
+    batch = 1
+    while batch < 1 << 40:
+        batches = graph.core.rate_exploiting(batch)
+        if not graph.core.unbounded(batches, machine.cores):
+            found: float = graph.core.latency(batches, machine.cores, machine.preemptive)[
+                "bound_ns"
+            ]
+            return found
+        batch *= 2
+    raise TooSlowError(
+        f"{graph.name}: {graph.core.unbounded(batches, machine.cores)}; larger batches do not help"
+    )
+
+
+def _impossible(graph: Graph, machine: Machine, latency_ns: float) -> str:
+    best = _search(graph, machine, None)
+    return (
+        f"{graph.name}: no batches keep {time_text(latency_ns)} on {machine}; the least bound is "
+        f"{time_text(best['bound_ns'])}"
+    )
+
+
+def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Method) -> Plan:
+    """Of a published method: the largest batch within the latency, or that of the least bound."""
+    best: Plan | None = None
+    for batches in multiples(graph, method):
+        if graph.core.unbounded(batches, machine.cores):
+            continue
+        bound = graph.core.latency(batches, machine.cores, machine.preemptive)["bound_ns"]
+        if latency_ns is not None and bound > latency_ns:
+            # A bound first falls with the batch, while the cores have hardly room, and then grows.
+            if best is not None or bound > 4 * latency_ns:
+                break
+            continue
+        if latency_ns is None and best is not None and bound >= best.bound_ns:
+            break
+        best = evaluate(graph, batches, machine, method)
+    if best is None:
+        raise TooSlowError(f"{graph.name}: no {method} batches keep the latency on {machine}")
+    return best
+
+
+def multiples(graph: Graph, method: Method) -> Iterator[list[int]]:
+    """Batches of a published method, for 1, 2, 3 … executions."""
+    for batch in range(1, 1_000_000):
+        if method == "uniform":
+            yield [batch] * len(graph.nodes)
+        else:
+            yield graph.core.rate_exploiting(batch)
+
+
+@dataclass(frozen=True)
+class Relief:
+    """What more cores or more time would give, compared with a plan."""
+
+    what: str
+    utilization: float
+
+
+def reliefs(own: Plan, latency_ns: float) -> list[Relief]:
+    """The utilization with one more core, and with 1 ms more."""
+    more_cores = replace(own.machine, cores=own.machine.cores + 1)
+    later = latency_ns + 1e6
+    return [
+        Relief("one more core", plan(own.graph, more_cores, latency_ns).utilization),
+        Relief("1 ms more", plan(own.graph, own.machine, later).utilization),
+    ]
+
+
+@dataclass(frozen=True)
+class Front:
+    """Least utilization for each bound: nothing is better in both."""
+
+    plans: list[Plan] = field(default_factory=list)
+
+
+def front(
+    graph: Graph,
+    machine: Machine,
+    points: int = 24,
+    widest: float = 30.0,
+    step: Callable[[], bool] = lambda: True,
+) -> Front:
+    """From the least bound to `widest` times as much, evenly on a logarithmic scale.
+
+    `step` is called after each point; the front ends there when it says no.
+    """
+    first = plan(graph, machine)
+    plans = [first]
+    for place in range(points):
+        latency = first.bound_ns * widest ** (place / (points - 1)) * (1 + 1e-9)
+        own = plan(graph, machine, latency)
+        # What keeps a shorter bound keeps a longer one as well.
+        if own.utilization < plans[-1].utilization * (1 - 1e-9):
+            plans.append(own)
+        if not step():
+            break
+    return Front(plans)
+
+
+def time_text(ns: float) -> str:
+    """With a unit that suits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def check_latency(latency_ns: float) -> float:
+    """Raises GraphError if it is none."""
+    if not 0 < latency_ns <= _MOST_BOUND:
+        raise GraphError("a latency must be above 0 and at most 11 days")
+    return latency_ns

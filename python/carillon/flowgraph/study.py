@@ -1,0 +1,248 @@
+"""Batches of random graphs: utilization and latency by method (job-level batching, Evaluation)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from carillon import core, files, resources, runfolder
+from carillon.commands.tables import new_table, print_table
+from carillon.daemon import Interrupts
+from carillon.flowgraph.graph import synthetic
+from carillon.flowgraph.plan import METHODS, Method
+from carillon.plots import style
+
+NAME = "batching-synthetic"
+TITLE = "batches of random flowgraphs: utilization against the end-to-end bound"
+GRAPHS = 1000
+BATCHES = (1, 2, 4, 8)
+NODES = (8, 20)
+PERIOD_NS = (8_000, 16_000)  # of the source
+JOINS, DECIMATES = 0.25, 0.1
+_CHUNK = 20  # graphs that a process looks at before it reports
+
+# The slides' figure: about 6 cores become about 2 by N = 4, for 0.06 ms.
+PUBLISHED = {1: 6.0, 4: 2.0}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A graph with a method's batches."""
+
+    seed: int
+    method: Method
+    batch: int  # N; of the optimum: within the bound of uniform batches of N
+    cores: int  # as many as suffice without batches
+    utilization: float
+    bound_ms: float
+    least: float  # proven: no batches need less; of the optimum alone
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean of all graphs."""
+
+    method: Method
+    batch: int
+    graphs: int
+    utilization: float
+    bound_ms: float
+    near: float  # share of graphs for which the optimum is within 2 % of what is proven
+
+
+def rows_of(seed: int) -> list[Row]:
+    """All methods on one graph."""
+    graph = synthetic(seed, NODES, PERIOD_NS, JOINS, DECIMATES)
+    alone = [1] * len(graph.nodes)
+    cores = max(1, math.ceil(graph.core.utilization(alone) - 1e-9))
+    rows: list[Row] = []
+    for batch in BATCHES:
+        uniform = graph.core.latency([batch] * len(alone), cores)
+        exploiting = graph.core.latency(graph.core.rate_exploiting(batch), cores)
+        best = graph.core.least_utilization(
+            uniform["bound_ns"], cores, most=32, gap=0.02, ranges=60, steps=1_000_000
+        )
+        # A search that was cut off may know of none; uniform batches are within their own bound.
+        if best["utilization"] > uniform["utilization"]:
+            best = {**uniform, "least": best["least"]}
+        every = (best, exploiting, uniform)
+        rows += [
+            Row(seed, method, batch, cores, one["utilization"], one["bound_ns"] / 1e6,
+                one.get("least", math.nan))
+            for method, one in zip(METHODS, every, strict=True)
+        ]  # fmt: skip
+    return rows
+
+
+def _chunk(first: int, count: int) -> list[Row]:
+    return [row for seed in range(first, first + count) for row in rows_of(seed)]
+
+
+def measure(first: int, graphs: int) -> Iterator[list[Row]]:
+    """Of graphs by their seeds, some at a time, on all cores."""
+    starts = range(first, first + graphs, _CHUNK)
+    counts = [min(_CHUNK, first + graphs - start) for start in starts]
+    ignore = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(resources.cores().count, initializer=ignore)
+    try:
+        yield from pool.map(_chunk, starts, counts)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def points_of(rows: Sequence[Row]) -> list[Point]:
+    """Means by method and batch."""
+    points = []
+    for method in METHODS:
+        for batch in BATCHES:
+            own = [row for row in rows if row.method == method and row.batch == batch]
+            if not own:
+                continue
+            near = sum(row.utilization <= 1.02 * row.least for row in own)
+            points.append(
+                Point(
+                    method,
+                    batch,
+                    len(own),
+                    sum(row.utilization for row in own) / len(own),
+                    sum(row.bound_ms for row in own) / len(own),
+                    near / len(own) if method == "optimum" else math.nan,
+                )
+            )
+    return points
+
+
+def study(first: int, graphs: int, folder: Path | None, *, as_json: bool) -> None:
+    """Makes the study: study.csv, study.json, study.png and study.svg in its folder.
+
+    When it is stopped, of what is known by then, and KeyboardInterrupt.
+    """
+    target = runfolder.made(folder or Path("runs") / f"study-{NAME}")
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    with Interrupts() as interrupts:
+        rows = _collect(first, graphs, console, interrupts)
+    if rows:
+        points = points_of(rows)
+        about = _about(first, len(rows) // (len(METHODS) * len(BATCHES)), points)
+        _write(target, about, rows, points)
+        if as_json:
+            print(json.dumps(about, indent=2, ensure_ascii=False))
+        _tell(console, points)
+        console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
+    if interrupts.count:
+        console.print("stopped early; graphs are missing", style="dim")
+        raise KeyboardInterrupt
+
+
+def _collect(first: int, graphs: int, console: Console, interrupts: Interrupts) -> list[Row]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    rows: list[Row] = []
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task("graphs", total=graphs)
+        for found in measure(first, graphs):
+            rows += found
+            progress.advance(task, len(found) / (len(METHODS) * len(BATCHES)))
+            if interrupts.count:
+                break
+    return rows
+
+
+def _about(first: int, graphs: int, points: Sequence[Point]) -> dict[str, Any]:
+    return {
+        "study": NAME,
+        "title": TITLE,
+        "computed": "bounds and utilization by formulas; nothing ran",
+        "version": core.version,
+        "seeds": [first, first + graphs - 1],
+        "nodes": NODES,
+        "source_period_ns": PERIOD_NS,
+        "joins": JOINS,
+        "decimates": DECIMATES,
+        "published_utilization_uniform": PUBLISHED,
+        "points": [
+            {name: value for name, value in asdict(point).items() if value == value}
+            for point in points
+        ],
+    }
+
+
+def _write(
+    target: Path, about: dict[str, Any], rows: Sequence[Row], points: Sequence[Point]
+) -> None:
+    files.write_text(target / "study.json", json.dumps(about, indent=2, ensure_ascii=False) + "\n")
+    with files.table(target / "study.csv") as stream:
+        writer = csv.DictWriter(stream, fieldnames=[each.name for each in fields(Row)])
+        writer.writeheader()
+        writer.writerows(
+            asdict(row) | {"least": row.least if row.least == row.least else ""} for row in rows
+        )
+    with style.applied():
+        drawn = picture(points)
+        for ending in ("png", "svg"):
+            style.save(drawn, target / f"study.{ending}")
+
+
+def _tell(console: Console, points: Sequence[Point]) -> None:
+    table = new_table(["method"], ["N", "cores used", "bound ms", "within 2 %", "published"])
+    for point in points:
+        published = PUBLISHED.get(point.batch) if point.method == "uniform" else None
+        table.add_row(
+            point.method,
+            str(point.batch),
+            f"{point.utilization:.3f}",
+            f"{point.bound_ms:.3f}",
+            f"{100 * point.near:.1f} %" if point.near == point.near else "",
+            f"about {published:g}" if published else "",
+        )
+    print_table(console, table)
+
+
+_COLOURS = {"optimum": style.ACCENT, "rate-exploiting": style.SECOND, "uniform": style.QUIET}
+
+
+def picture(points: Sequence[Point]) -> Figure:
+    """Utilization over the bound and over N, the published figures beside ours."""
+    figure = Figure(figsize=(8.4, 3.6))
+    left, right = figure.subplots(1, 2)
+    for method in METHODS:
+        own = [point for point in points if point.method == method]
+        used = [point.utilization for point in own]
+        left.plot(
+            [point.bound_ms for point in own], used, "o-", color=_COLOURS[method], markersize=4,
+            label=method,
+        )  # fmt: skip
+        right.plot([point.batch for point in own], used, "o-", color=_COLOURS[method], markersize=4)
+    right.plot(
+        list(PUBLISHED), list(PUBLISHED.values()), "D", color=style.ALARM, linestyle="none",
+        label="published, uniform (read from the text)",
+    )  # fmt: skip
+    for axes, label in ((left, "end-to-end bound, ms"), (right, "N")):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+    right.set_xticks(BATCHES, [str(batch) for batch in BATCHES])
+    right.minorticks_off()
+    left.set_ylabel("cores used, mean of all graphs")
+    left.set_title("What a longer bound saves")
+    right.set_title("By batch (optimum: same bound)")
+    handles, labels = style.legend_of((left, right))
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
