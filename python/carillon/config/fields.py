@@ -21,9 +21,12 @@ def dotted(path: Path) -> str:
 
 
 def section_model(annotation: Any) -> type[BaseModel] | None:
-    """The model behind a key that is a section, or a list of sections."""
+    """The model behind a key that is a section, or a list of sections, or may be missing."""
     if get_origin(annotation) is list:
         return section_model(get_args(annotation)[0])
+    if get_origin(annotation) in (types.UnionType, Union):
+        inner = [each for each in get_args(annotation) if each is not type(None)]
+        return section_model(inner[0]) if len(inner) == 1 else None
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return None
