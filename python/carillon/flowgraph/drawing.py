@@ -136,8 +136,9 @@ def _edge(
     )  # fmt: skip
     if ratio:
         axes.text(
-            (tail[0] + head[0]) / 2, (tail[1] + head[1]) / 2 + 0.11, ratio, ha="center",
-            fontsize=7, color=style.QUIET,
+            tail[0] + 0.3 * (head[0] - tail[0]), tail[1] + 0.3 * (head[1] - tail[1]), ratio,
+            ha="center", va="center", fontsize=7, color=style.QUIET,
+            bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 1},
         )  # fmt: skip
 
 
