@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "frame/latency_bound.hpp"
 #include "frame/opcodes.hpp"
 #include "frame/stages.hpp"
 #include "frame/virtual_run.hpp"
@@ -103,6 +104,29 @@ nb::dict simulate(const std::string& plan_text, std::uint32_t cores,
   return result;
 }
 
+nb::dict bound(const std::string& plan_text, std::uint32_t cores,
+               const std::vector<double>& claim_ns, const std::vector<double>& chunk_ns,
+               double commit_ns, double packet_ns) {
+  const auto plan = checked_plan(plan_text);
+  check_cores(cores);
+  if (claim_ns.size() != frame::kOps || chunk_ns.size() != frame::kOps)
+    throw nb::value_error("claim_ns and chunk_ns must have a value for each opcode");
+  const frame::WorstCosts costs{claim_ns, chunk_ns, commit_ns, frame::by_opcode(plan.runtime.grain),
+                                packet_ns};
+  const frame::Frame frame(plan.cell);
+  const frame::LatencyBound found = frame::latency_bound(frame, cores, costs);
+  const auto put = [](Tick ticks) {
+    return ticks == runtime::kNever || ticks == runtime::kAlways ? nb::none()
+                                                                 : nb::cast(milliseconds(ticks));
+  };
+  nb::dict result;
+  result["uplink"] = put(found.uplink);
+  result["downlink"] = put(found.downlink);
+  result["slack"] = put(found.slack);
+  result["utilization"] = found.utilization;
+  return result;
+}
+
 nb::dict work(const std::string& plan_text, std::uint32_t cores) {
   const auto plan = checked_plan(plan_text);
   check_cores(cores);
@@ -123,6 +147,12 @@ nb::dict work(const std::string& plan_text, std::uint32_t cores) {
 }  // namespace
 
 void bind_virtual_run(nb::module_& core) {
+  core.def("latency_bound", &bound, nb::arg("plan_text"), nb::kw_only(), nb::arg("cores"),
+           nb::arg("claim_ns"), nb::arg("chunk_ns"), nb::arg("commit_ns") = 0.0,
+           nb::arg("packet_ns") = 0.0,
+           "How late a frame of a cell can be when no claim takes longer than that\n"
+           "(engine/frame/latency_bound.hpp): uplink, downlink and slack in ms from its start on\n"
+           "air, None without a bound; utilization in cores.");
   core.def(
       "opcodes",
       [] { return std::vector<std::string>(frame::kOpNames.begin(), frame::kOpNames.end()); },

@@ -196,6 +196,21 @@ def gold(seed: int, first: int, count: int) -> NDArray[numpy.uint8]:
 def zadoff_chu(length: int, root: int) -> NDArray[numpy.complex64]:
     """Pilots of unit modulus."""
 
+def latency_bound(
+    plan_text: str,
+    *,
+    cores: int,
+    claim_ns: Sequence[float],
+    chunk_ns: Sequence[float],
+    commit_ns: float = 0.0,
+    packet_ns: float = 0.0,
+) -> dict:
+    """
+    How late a frame of a cell can be when no claim takes longer than that
+    (engine/frame/latency_bound.hpp): uplink, downlink and slack in ms from its start on
+    air, None without a bound; utilization in cores.
+    """
+
 def opcodes() -> list[str]:
     """What instructions do, in the order in which costs are given."""
 

@@ -13,7 +13,17 @@ from carillon.config import Cell
 from carillon.job_sizes import JobSize
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
-from carillon.virtual import MOST_CORES, Costs, Expected, Point, cores_needed, expected, simulate
+from carillon.virtual import (
+    MOST_CORES,
+    Bound,
+    Costs,
+    Expected,
+    Point,
+    bound,
+    cores_needed,
+    expected,
+    simulate,
+)
 
 Step = Callable[[str], None]
 
@@ -32,6 +42,7 @@ class Plan:
     point: Point  # on this machine
     slow: Point  # the same where every claim takes what one in a hundred took
     expected: Expected
+    bound: Bound
     bottleneck: str | None
     job_sizes: dict[str, int]
     why: list[JobSize]
@@ -76,6 +87,7 @@ def plan(
         point=best,
         slow=slow,
         expected=varying,
+        bound=bound(sized, usual, cores),
         bottleneck=best.bottleneck,
         job_sizes=grain,
         why=job_sizes.explain(sized, usual, cores, best),

@@ -201,6 +201,54 @@ def _mean(values: Values) -> float | None:
     return float(np.mean(known)) if len(known) else None
 
 
+@dataclass(frozen=True)
+class Bound:
+    """D_UL and D_DL of any frame at most, in ms; None: there is no bound.
+
+    Proven (engine/frame/latency_bound.hpp) for cores that are the cell's own and never idle while
+    something is ready, packets on time, and claims none of which takes longer than `quantile` of
+    the calibrated ones. slack_ms: the least left to a deadline.
+    """
+
+    quantile: float
+    uplink_ms: float | None
+    downlink_ms: float | None
+    slack_ms: float | None
+
+
+def bound(cell: Cell, costs: Costs, cores: int, quantile: float = 0.999) -> Bound:
+    """With fixed groups of cores there is none: some are idle while others have work."""
+    if cell.runtime.policy != "earliest-frame":
+        return Bound(quantile, None, None, None)
+    table = costs.on(cores)
+    slower = [_factor(spread, quantile) for spread in table.spread]
+    claims, chunks = (
+        [ns * factor for ns, factor in zip(of, slower, strict=True)]
+        for of in (table.claim_ns, table.chunk_ns)
+    )
+    found = core.latency_bound(
+        plan_text(cell, Run()),
+        cores=cores,
+        claim_ns=claims,
+        chunk_ns=chunks,
+        commit_ns=table.commit_ns,
+    )
+    received = [one for one in runfolder.describe(cell)["symbols"] if one["kind"] in "PU"]
+    first_packet = min((one["end_ms"] for one in received), default=0.0)
+    uplink = found["uplink"] - first_packet if found["uplink"] else None
+    return Bound(
+        quantile, uplink, found["downlink"] if "D" in cell.schedule else None, found["slack"]
+    )
+
+
+def _factor(spread: Spread, quantile: float) -> float:
+    """How many times as long as usual a claim takes that so many are not longer than."""
+    if not spread:
+        return 1.0
+    shares, factors = zip(*spread, strict=True)
+    return max(1.0, float(np.interp(quantile, shares, factors)))
+
+
 def cores_needed(cell: Cell, costs: Costs, step: Callable[[Point], None]) -> list[Point]:
     """The cell on one core, two, and so on, to the first number of them that fits; or to all."""
     points: list[Point] = []

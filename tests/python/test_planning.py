@@ -290,3 +290,45 @@ def test_the_command_keeps_a_plan_and_tells_scripts_whether_it_fits(
     words[1] = str(file)
     result = CliRunner().invoke(cli.app, [*words, "--cores", "4"])
     assert "runtime.gpus is 2, but this counts on the cores alone" in result.output
+
+
+@pytest.mark.parametrize("name", ["lan-8x4", "laptop-8x2", "rayleigh-16x4"])
+@pytest.mark.parametrize("cores", [1, 2, 4])
+def test_a_bound_is_above_every_frame_in_virtual_time(name: str, cores: int) -> None:
+    cell = with_grain(
+        cells.load(name).cell, {"fft": 2, "zero_force": 4, "demodulate": 8, "precode": 8}
+    )
+    varying = costs(0.7)
+    spread = ((0.0, 0.5), (0.5, 1.0), (0.999, 3.0), (1.0, 3.0))
+    stages = {op: replace(stage, spread=spread) for op, stage in varying.stages.items()}
+    known = Costs(replace(varying, stages=stages), Machine.of_speed(cores))
+    bound = virtual.bound(cell, known, cores)
+    seen = virtual.expected(cell, known, cores)
+    if bound.uplink_ms is not None:
+        assert seen.uplink.max is not None
+        assert seen.uplink.max <= bound.uplink_ms
+        usual = virtual.simulate(cell, known, cores)
+        assert usual.uplink_ms is not None and usual.uplink_ms <= bound.uplink_ms
+    if bound.downlink_ms is not None:
+        assert seen.downlink.max is not None
+        assert seen.downlink.max <= bound.downlink_ms
+    assert cores < 4 or bound.uplink_ms is not None
+
+
+def test_a_bound_needs_cores_that_suffice_and_are_not_kept_idle() -> None:
+    assert virtual.bound(LAN, Costs(costs(50), Machine.of_speed(1)), 1).uplink_ms is None
+    runtime = LAN.runtime.model_copy(update={"policy": "core-groups"})
+    grouped = LAN.model_copy(update={"runtime": runtime})
+    assert virtual.bound(grouped, usual(), 4).uplink_ms is None
+
+
+def test_a_plan_tells_the_bound_beside_what_virtual_time_has_seen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "costs.json"
+    calibration.save(costs(0.5), file)
+    run_plan("lan-8x4", Choice(cores=2, calibration=file), tmp_path / "out", as_json=False)
+    told = json.loads((tmp_path / "out" / "plan.json").read_text())
+    assert told["expected"]["uplink"]["max"] <= told["bound"]["uplink_ms"]
+    out = " ".join(capsys.readouterr().out.split())
+    assert "proven, as long as no claim is slower than its p99.9: D_UL is at most" in out

@@ -154,6 +154,7 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     table.add_row("slow claims (p99)", *_row(found.slow))
     print_table(console, table)
     _tell_expected(console, found)
+    console.print(_bounded(found), soft_wrap=True)
     if found.bottleneck is not None:
         share = found.point.stages[found.bottleneck] / sum(found.point.stages.values())
         console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the work")
@@ -166,6 +167,24 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     _tell_sizes(console, found, swept)
     for line in found.advice:
         console.print(f"would do: {line}", soft_wrap=True)
+
+
+def _bounded(found: Plan) -> str:
+    """The proven bound beside the worst frame in virtual time."""
+    own, expected = found.bound, found.expected
+    quantile = f"p{100 * own.quantile:g}"
+    words = [
+        f"{name} is at most {bound:.3g} ms"
+        + ("" if worst is None else f" (worst in virtual time, where some are slower: {worst:.3g})")
+        for name, bound, worst in (
+            ("D_UL", own.uplink_ms, expected.uplink.max),
+            ("D_DL", own.downlink_ms, expected.downlink.max),
+        )
+        if bound is not None
+    ]
+    if not words:
+        return f"no latency can be promised for claims that are all as slow as their {quantile}"
+    return f"proven, as long as no claim is slower than its {quantile}: {'; '.join(words)}"
 
 
 def _verdict(found: Plan) -> str:
