@@ -4,4 +4,4 @@
 #define CARILLON_SIMD_AVX512 0
 #define CARILLON_SIMD_FP16 0
 namespace carillon::phy::avx2 {
-#include "phy/simd/vector.inl"
+#include "base/simd/vector.inl"

@@ -5,4 +5,4 @@
 #define CARILLON_SIMD_AVX512 1
 #define CARILLON_SIMD_FP16 0
 namespace carillon::phy::avx512 {
-#include "phy/simd/vector.inl"
+#include "base/simd/vector.inl"

@@ -5,4 +5,4 @@
 #define CARILLON_SIMD_AVX512 1
 #define CARILLON_SIMD_FP16 1
 namespace carillon::phy::avx512fp16 {
-#include "phy/simd/vector.inl"
+#include "base/simd/vector.inl"

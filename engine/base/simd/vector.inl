@@ -13,7 +13,7 @@ template <std::uint32_t N, typename F>
   (std::make_index_sequence<N>{});
 }
 
-/// Floats in a native vector: a tile is kTileLanes / kLanes of them.
+/// Floats in a native vector: a tile of `phy` is kTileLanes / kLanes of them.
 inline constexpr std::uint32_t kLanes = CARILLON_SIMD_AVX512 ? 16 : 8;
 
 using Vf [[gnu::vector_size(kLanes * 4)]] = float;

@@ -1,0 +1,29 @@
+#include "dsp/rotate/rotate.hpp"
+
+#include <cmath>
+#include <numbers>
+
+namespace carillon::dsp {
+namespace {
+
+std::uint64_t in_units(double turns) {
+  const double part = turns - std::floor(turns);  // exact
+  return part < 1 ? static_cast<std::uint64_t>(std::llround(part * 0x1p62)) << 2 : 0;
+}
+
+}  // namespace
+
+Rotation::Rotation(double turns_per_sample, double turns)
+    : phase(in_units(turns)), step(in_units(turns_per_sample)) {
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const auto signed_phase = static_cast<std::int64_t>(step * i);
+    const double angle = 0x1p-63 * std::numbers::pi * static_cast<double>(signed_phase);
+    factors[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+  }
+}
+
+const RotateKernels& rotate_kernels(Isa isa) {
+  return isa == Isa::Avx2 ? avx2::rotate_kernels : avx512::rotate_kernels;
+}
+
+}  // namespace carillon::dsp

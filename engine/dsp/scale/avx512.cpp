@@ -1,0 +1,8 @@
+#include "dsp/scale/scale.hpp"
+#include "dsp/simd/headers.hpp"
+//
+#include "dsp/simd/avx512_begin.inl"
+//
+#include "dsp/scale/scale.inl"
+//
+#include "dsp/simd/end.inl"

@@ -1,0 +1,7 @@
+// Opens carillon::dsp::avx2 with code generation for x86-64-v3. Close with end.inl.
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define CARILLON_SIMD_AVX512 0
+namespace carillon::dsp::avx2 {
+#include "base/simd/vector.inl"
+#include "dsp/simd/pairs.inl"
