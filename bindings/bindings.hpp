@@ -19,6 +19,7 @@ void bind_pool(nanobind::module_& core);
 void bind_ingest(nanobind::module_& core);
 void bind_gpu_run(nanobind::module_& core);
 void bind_dataflow(nanobind::module_& core);
+void bind_dsp(nanobind::module_& core);
 
 /// Throws ValueError with the first problem.
 app::RunPlan checked_plan(const std::string& text);

@@ -13,4 +13,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_ingest(core);
   carillon::bindings::bind_gpu_run(core);
   carillon::bindings::bind_dataflow(core);
+  carillon::bindings::bind_dsp(core);
 }

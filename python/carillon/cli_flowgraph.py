@@ -111,6 +111,36 @@ def plan(
 
 
 @flowgraph_app.command(
+    epilog=examples(
+        "carillon flowgraph profile nbfm", "carillon flowgraph profile nbfm --seconds 0.05 --json"
+    )
+)
+def profile(
+    graph: GraphArgument,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, max=60, help="For each block, setting and batch size.")
+    ] = 0.3,
+    gnuradio: Annotated[
+        bool,
+        typer.Option(
+            "--gnuradio/--no-gnuradio", help="GNU Radio's blocks too, where it is installed."
+        ),
+    ] = True,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the results; runs/flowgraph-profile-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure what the blocks of a graph cost here: in the kernel, and in a job with its wake-up.
+
+    Costs of jobs go to costs.json, for carillon flowgraph plan --costs.
+    """
+    from carillon.flowgraph.profile_command import measure
+
+    measure(graph, seconds, folder, with_gnuradio=gnuradio, as_json=json)
+
+
+@flowgraph_app.command(
     epilog=examples("carillon flowgraph study", "carillon flowgraph study --first 100 --graphs 100")
 )
 def study(

@@ -464,3 +464,41 @@ class Flowgraph:
         most_delay: float = 0.0,
     ) -> dict:
         """Global EDF in virtual time (engine/dataflow/simulation.hpp)."""
+
+def fir(
+    x: numpy.typing.NDArray[Any], taps: numpy.typing.NDArray[Any], decimation: int = 1
+) -> numpy.typing.NDArray[Any]:
+    """
+    y[n] = sum over k of taps[k]·x[n·decimation + K - 1 - k], where all K samples are there.
+
+    x: [samples] float32 or complex64; taps: [K] float32, of complex64 samples also
+    complex64. Raises TypeError for another dtype.
+    """
+
+def rotate(
+    x: numpy.typing.NDArray[numpy.complex64], turns_per_sample: float, turns: float = 0.0
+) -> numpy.typing.NDArray[numpy.complex64]:
+    """x[n]·exp(2πj(turns + n·turns_per_sample)). x: [samples] complex64."""
+
+def quadrature_demodulate(
+    x: numpy.typing.NDArray[numpy.complex64], gain: float = 1.0
+) -> numpy.typing.NDArray[numpy.float32]:
+    """
+    gain·arg(x[n + 1]·conj(x[n])). x: [samples] complex64; one output less.
+    """
+
+def profile_block(
+    type: str,
+    batch: int,
+    setting: str,
+    seconds: float,
+    taps: int = 64,
+    decimation: int = 1,
+    complex_samples: bool = True,
+    complex_taps: bool = False,
+    period_us: float = 200.0,
+) -> list[float]:
+    """
+    ns of each batch of a block on this machine (engine/dataflow/profile.hpp); setting: warm,
+    cold or in-place.
+    """

@@ -35,16 +35,26 @@ template <std::uint32_t N, bool kComplex>
     store(y + v * kLanes, kComplex ? joined(re[v], im[v]) : re[v]);
 }
 
-// What is left after whole vectors: through a window of its own, tap by tap.
+[[gnu::always_inline]] inline Vf load_first(const float* p, std::uint32_t count) {
+#if CARILLON_SIMD_AVX512
+  return reinterpret_cast<Vf>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), p));
+#else
+  Vi wanted;
+  for (std::uint32_t i = 0; i < kLanes; ++i) wanted[i] = i < count ? -1 : 0;
+  return reinterpret_cast<Vf>(_mm256_maskload_ps(p, reinterpret_cast<__m256i>(wanted)));
+#endif
+}
+
+// What is left after whole vectors.
 template <bool kComplex>
 void filter_rest(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
                  std::size_t floats) {
+  const auto count = static_cast<std::uint32_t>(floats);
   Vf re{}, im{};
   for (std::size_t k = 0; k < K; ++k) {
-    float window[kLanes] = {};
-    std::memcpy(window, x + (K - 1 - k) * step, floats * sizeof(float));
-    re += taps[kComplex ? 2 * k : k] * load(window);
-    if (kComplex) im += taps[2 * k + 1] * load(window);
+    const Vf sample = load_first(x + (K - 1 - k) * step, count);
+    re += taps[kComplex ? 2 * k : k] * sample;
+    if (kComplex) im += taps[2 * k + 1] * sample;
   }
   float out[kLanes];
   store(out, kComplex ? joined(re, im) : re);
@@ -65,16 +75,6 @@ void filter_all(const float* x, const float* taps, std::size_t K, std::size_t st
 
 // Decimating filters: products along the taps, several outputs at once, which share loads of taps.
 constexpr std::uint32_t kOutputs = 4;
-
-[[gnu::always_inline]] inline Vf load_first(const float* p, std::uint32_t count) {
-#if CARILLON_SIMD_AVX512
-  return reinterpret_cast<Vf>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), p));
-#else
-  Vi wanted;
-  for (std::uint32_t i = 0; i < kLanes; ++i) wanted[i] = i < count ? -1 : 0;
-  return reinterpret_cast<Vf>(_mm256_maskload_ps(p, reinterpret_cast<__m256i>(wanted)));
-#endif
-}
 
 // Σ of a vector's lanes, of even and odd ones apart where samples are complex.
 template <bool kPairs>

@@ -1,0 +1,143 @@
+// Blocks of flowgraphs, to try and to measure (engine/dsp, engine/dataflow/profile.hpp).
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <complex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+#include "bindings.hpp"
+#include "dataflow/blocks/block.hpp"
+#include "dataflow/profile.hpp"
+#include "dsp/demodulate/demodulate.hpp"
+#include "dsp/fir/fir.hpp"
+#include "dsp/rotate/rotate.hpp"
+
+namespace carillon::bindings {
+
+namespace {
+
+using Value = std::complex<float>;
+
+void require(bool good, const char* message) {
+  if (!good) throw nb::value_error(message);
+}
+
+// complex64 and float32 alone: others would be converted without a word.
+template <typename T>
+In<T, 1> exactly(const nb::object& given, const char* name, const char* dtype) {
+  if (const std::string its = dtype_of(given); its != dtype)
+    throw nb::type_error(
+        (std::string(name) + " must be an array of " + dtype + ", not " + its).c_str());
+  require(nb::cast<std::size_t>(given.attr("ndim")) == 1, "arrays must have one dimension");
+  return nb::cast<In<T, 1>>(given);
+}
+
+template <typename T>
+Out<T> array(std::vector<T> values) {
+  auto* held = new std::vector<T>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Out<T>(held->data(), {held->size()}, owner);
+}
+
+std::size_t outputs(std::size_t samples, std::size_t taps, std::size_t decimation) {
+  require(taps >= 1 && decimation >= 1, "there must be a tap at least, and a decimation of one");
+  return samples < taps ? 0 : (samples - taps) / decimation + 1;
+}
+
+nb::object fir(const nb::object& x, const nb::object& taps, std::size_t decimation) {
+  if (dtype_of(x) == "float32") {
+    const auto samples = exactly<float>(x, "x", "float32");
+    const auto own = exactly<float>(taps, "taps", "float32");
+    std::vector<float> y(outputs(samples.size(), own.size(), decimation));
+    const dsp::Fir filter(dsp::FirKind::Real, {own.data(), own.size()}, decimation);
+    if (!y.empty()) dsp::fir_kernels().filter(filter, samples.data(), y.data(), y.size());
+    return nb::cast(array(std::move(y)));
+  }
+  const auto samples = exactly<Value>(x, "x", "complex64");
+  const bool complex = dtype_of(taps) == "complex64";
+  nb::object own = taps;
+  const std::size_t count = complex ? exactly<Value>(own, "taps", "complex64").size()
+                                    : exactly<float>(own, "taps", "float32").size();
+  std::vector<Value> y(outputs(samples.size(), count, decimation));
+  const auto* floats = complex ? reinterpret_cast<const float*>(nb::cast<In<Value, 1>>(own).data())
+                               : nb::cast<In<float, 1>>(own).data();
+  const dsp::Fir filter(complex ? dsp::FirKind::ComplexTaps : dsp::FirKind::RealTaps,
+                        {floats, count * (complex ? 2 : 1)}, decimation);
+  if (!y.empty())
+    dsp::fir_kernels().filter(filter, reinterpret_cast<const float*>(samples.data()),
+                              reinterpret_cast<float*>(y.data()), y.size());
+  return nb::cast(array(std::move(y)));
+}
+
+Out<Value> rotate(const nb::object& x, double turns_per_sample, double turns) {
+  require(std::isfinite(turns_per_sample) && std::isfinite(turns), "turns must be finite");
+  const auto samples = exactly<Value>(x, "x", "complex64");
+  std::vector<Value> y(samples.size());
+  dsp::Rotation rotation(turns_per_sample, turns);
+  dsp::rotate_kernels().rotate(&rotation, reinterpret_cast<const dsp::Complex*>(samples.data()),
+                               reinterpret_cast<dsp::Complex*>(y.data()), y.size());
+  return array(std::move(y));
+}
+
+Out<float> demodulate(const nb::object& x, float gain) {
+  const auto samples = exactly<Value>(x, "x", "complex64");
+  std::vector<float> y(samples.size() < 2 ? 0 : samples.size() - 1);
+  if (!y.empty())
+    dsp::demodulate_kernels().quadrature(reinterpret_cast<const dsp::Complex*>(samples.data()),
+                                         gain, y.data(), y.size());
+  return array(std::move(y));
+}
+
+std::vector<double> profile(const std::string& type, std::size_t batch, const std::string& setting,
+                            double seconds, std::size_t taps, std::size_t decimation,
+                            bool complex_samples, bool complex_taps, double period_us) {
+  require(batch >= 1 && batch <= 1U << 22, "batch must be between 1 and 4194304");
+  require(seconds > 0 && seconds <= 600, "seconds must be above 0 and at most 600");
+  require(period_us >= 10 && period_us <= 1e6, "period_us must be between 10 and 1e6");
+  require(taps <= 1U << 16 && decimation <= 1U << 16, "taps and decimation: at most 65536");
+  dataflow::ProfileOptions options{batch, dataflow::Setting::Warm, seconds, period_us};
+  if (setting == "cold")
+    options.setting = dataflow::Setting::Cold;
+  else if (setting == "in-place")
+    options.setting = dataflow::Setting::InPlace;
+  else
+    require(setting == "warm", "setting must be warm, cold or in-place");
+  const nb::gil_scoped_release released;
+  const auto block = dataflow::make_block({type, taps, decimation, complex_samples, complex_taps});
+  return dataflow::profile(*block, options);
+}
+
+}  // namespace
+
+void bind_dsp(nb::module_& core) {
+  using namespace nb::literals;
+  core.def(
+      "fir", &fir, "x"_a, "taps"_a, "decimation"_a = 1,
+      "y[n] = sum over k of taps[k]·x[n·decimation + K - 1 - k], where all K samples are there.\n\n"
+      "x: [samples] float32 or complex64; taps: [K] float32, of complex64 samples also\n"
+      "complex64. Raises TypeError for another dtype.",
+      nb::sig("def fir(x: numpy.typing.NDArray[typing.Any], taps: "
+              "numpy.typing.NDArray[typing.Any], decimation: int = 1) -> "
+              "numpy.typing.NDArray[typing.Any]"));
+  core.def("rotate", &rotate, "x"_a, "turns_per_sample"_a, "turns"_a = 0.0,
+           "x[n]·exp(2πj(turns + n·turns_per_sample)). x: [samples] complex64.",
+           nb::sig("def rotate(x: numpy.typing.NDArray[numpy.complex64], turns_per_sample: float, "
+                   "turns: float = 0.0) -> numpy.typing.NDArray[numpy.complex64]"));
+  core.def(
+      "quadrature_demodulate", &demodulate, "x"_a, "gain"_a = 1.0F,
+      "gain·arg(x[n + 1]·conj(x[n])). x: [samples] complex64; one output less.",
+      nb::sig("def quadrature_demodulate(x: numpy.typing.NDArray[numpy.complex64], gain: float "
+              "= 1.0) -> numpy.typing.NDArray[numpy.float32]"));
+  core.def(
+      "profile_block", &profile, "type"_a, "batch"_a, "setting"_a, "seconds"_a, "taps"_a = 64,
+      "decimation"_a = 1, "complex_samples"_a = true, "complex_taps"_a = false,
+      "period_us"_a = 200.0,
+      "ns of each batch of a block on this machine (engine/dataflow/profile.hpp); setting: warm,\n"
+      "cold or in-place.");
+}
+
+}  // namespace carillon::bindings

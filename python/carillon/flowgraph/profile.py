@@ -1,0 +1,277 @@
+"""What the blocks of a graph cost on this machine, and the line I + N·Δ through it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carillon import core, runfolder
+from carillon.errors import InputError
+from carillon.flowgraph.costs import Costs, Measured, NodeCosts
+from carillon.flowgraph.graph import Cost, Graph, Node
+
+Setting = Literal["warm", "cold", "in-place"]
+SETTINGS: tuple[Setting, ...] = ("warm", "cold", "in-place")
+BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
+_RESAMPLES = 200
+_GOOD = 0.15  # of a fit: beyond it, a line of two pieces
+_SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's GNU Radio is a module of it
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A node's batches of one size. Times in ns of a batch."""
+
+    node: str
+    of: str  # "carillon" or "gnuradio"
+    setting: Setting
+    batch: int
+    median_ns: float
+    mean_ns: float
+    quantile_ns: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """I + N·Δ through medians, by least squares of relative errors; intervals of 95 %."""
+
+    node: str
+    of: str
+    setting: Setting
+    initial_ns: float
+    each_ns: float
+    initial_interval: tuple[float, float] | None
+    each_interval: tuple[float, float] | None
+    residual: float  # the largest, as a share of what was measured
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything that was measured of a graph's blocks."""
+
+    graph: str
+    quantile: float
+    machine: str
+    points: list[Point]
+    lines: list[Line]
+    costs: Costs
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "graph": self.graph,
+            "quantile": self.quantile,
+            "machine": self.machine,
+            "points": [asdict(point) for point in self.points],
+            "lines": [asdict(line) for line in self.lines],
+        }
+
+
+def measurable(graph: Graph) -> list[Node]:
+    """Nodes whose blocks exist; InputError if there are none."""
+    nodes = [node for node in graph.nodes if node.block is not None]
+    if not nodes:
+        raise InputError(f"{graph.name}: none of its nodes has a block; give them one, as in nbfm")
+    return nodes
+
+
+def steps(graph: Graph, *, with_gnuradio: bool) -> int:
+    """How many points there will be."""
+    each = len(measurable(graph)) * len(BATCHES)
+    return each * (len(SETTINGS) + (1 if with_gnuradio else 0))
+
+
+def measure(
+    graph: Graph, seconds: float, step: Callable[[], None], *, with_gnuradio: bool
+) -> Profile:
+    """Each size for `seconds` in each setting; `step` after each, and it may raise."""
+    nodes = measurable(graph)
+    raw: dict[tuple[str, Setting, int], Values] = {}
+    for node in nodes:
+        for setting in SETTINGS:
+            for batch in BATCHES:
+                raw[node.name, setting, batch] = _measure(node, setting, batch, seconds)
+                step()
+    points = [
+        Point(
+            name,
+            "carillon",
+            setting,
+            batch,
+            float(np.median(values)),
+            float(np.mean(values)),
+            float(np.quantile(values, graph.quantile)),
+            len(values),
+        )
+        for (name, setting, batch), values in raw.items()
+    ]
+    lines = [
+        _line(node.name, setting, {batch: raw[node.name, setting, batch] for batch in BATCHES})
+        for node in nodes
+        for setting in SETTINGS
+    ]
+    if with_gnuradio:
+        theirs = list(_gnuradio(nodes, seconds, step))
+        points += theirs
+        lines += [_their_line(node.name, theirs) for node in nodes]
+    machine = f"{runfolder.cpu_model()}, {core.active_isa()}"
+    costs = Costs(
+        machine=machine,
+        quantile=graph.quantile,
+        nodes={node.name: _costs(node.name, points) for node in nodes},
+    )
+    return Profile(graph.name, graph.quantile, machine, points, lines, costs)
+
+
+def _measure(node: Node, setting: Setting, batch: int, seconds: float) -> Values:
+    block = node.block
+    assert block is not None
+    found = core.profile_block(
+        block.type,
+        batch,
+        setting,
+        seconds,
+        taps=block.taps,
+        decimation=block.decimation,
+        complex_samples=block.samples == "complex",
+        complex_taps=block.complex_taps,
+    )
+    return np.asarray(found)
+
+
+def fit(batches: Sequence[int], ns: Values) -> tuple[float, float]:
+    """I and Δ, neither negative, of least squares of relative errors."""
+    n = np.asarray(batches, dtype=float)
+    weight = 1 / np.maximum(ns, 1.0)
+    (initial, each), *_ = np.linalg.lstsq(
+        np.stack([weight, n * weight], axis=1), ns * weight, rcond=None
+    )
+    if initial < 0:
+        return 0.0, float(np.sum(n * ns * weight**2) / np.sum((n * weight) ** 2))
+    if each < 0:
+        return float(np.sum(ns * weight**2) / np.sum(weight**2)), 0.0
+    return float(initial), float(each)
+
+
+def residual(batches: Sequence[int], ns: Values, initial: float, each: float) -> float:
+    """The largest error of a line, as a share of what was measured."""
+    line = initial + each * np.asarray(batches)
+    return float(np.max(np.abs(line - ns) / np.maximum(ns, 1.0)))
+
+
+def _line(name: str, setting: Setting, raw: dict[int, Values]) -> Line:
+    batches = list(raw)
+    medians = np.array([np.median(values) for values in raw.values()])
+    initial, each = fit(batches, medians)
+    random = np.random.default_rng(1)
+    drawn = np.array(
+        [
+            fit(
+                batches,
+                np.array([np.median(random.choice(v, min(len(v), 500))) for v in raw.values()]),
+            )
+            for _ in range(_RESAMPLES)
+        ]
+    )
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return Line(
+        name,
+        "carillon",
+        setting,
+        initial,
+        each,
+        (float(low[0]), float(high[0])),
+        (float(low[1]), float(high[1])),
+        residual(batches, medians, initial, each),
+    )
+
+
+def _their_line(name: str, points: Sequence[Point]) -> Line:
+    own = [point for point in points if point.node == name]
+    batches, means = [point.batch for point in own], np.array([point.mean_ns for point in own])
+    initial, each = fit(batches, means)
+    error = residual(batches, means, initial, each)
+    return Line(name, "gnuradio", "in-place", initial, each, None, None, error)
+
+
+def _costs(name: str, points: Sequence[Point]) -> NodeCosts:
+    own = [p for p in points if (p.node, p.of, p.setting) == (name, "carillon", "in-place")]
+    batches = [point.batch for point in own]
+    return NodeCosts(
+        cost=_measured(batches, np.array([point.quantile_ns for point in own])),
+        mean_cost=_measured(batches, np.array([point.mean_ns for point in own])),
+    )
+
+
+def _measured(batches: Sequence[int], ns: Values) -> Measured:
+    """A line; where it is off by more than that, two that meet at one of the sizes."""
+    rising = np.maximum.accumulate(ns)
+    initial, each = fit(batches, rising)
+    best = Measured(initial_ns=initial, each_ns=each, pieces=[])
+    error = residual(batches, rising, initial, each)
+    if error <= _GOOD:
+        return best
+    for place in range(2, len(batches) - 1):
+        first = fit(batches[: place + 1], rising[: place + 1])
+        at = Cost(*first).of(batches[place])
+        rest = float(np.median((rising[place + 1 :] - at) / np.diff(batches[place:]).cumsum()))
+        cost = Cost(*first, ((batches[place] + 1, max(rest, 0.0)),))
+        off = max(abs(cost.of(b) - y) / max(y, 1.0) for b, y in zip(batches, rising, strict=True))
+        if off < error:
+            error = off
+            best = Measured(
+                initial_ns=first[0], each_ns=first[1], pieces=[(batches[place] + 1, max(rest, 0.0))]
+            )
+    return best
+
+
+def gnuradio_python() -> str | None:
+    """The Python that has GNU Radio; nothing if there is none."""
+    python = shutil.which(_SYSTEM_PYTHON)
+    if python is None:
+        return None
+    done = subprocess.run(
+        [python, "-c", "import gnuradio.blocks, gnuradio.analog, gnuradio.filter"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    return python if done.returncode == 0 else None
+
+
+def _gnuradio(nodes: Sequence[Node], seconds: float, step: Callable[[], None]) -> Iterator[Point]:
+    """The same blocks of GNU Radio: CPU time of the block's thread for each batch."""
+    python = gnuradio_python()
+    assert python is not None
+    blocks = {node.name: node.block.model_dump() for node in nodes if node.block is not None}
+    asked = {"blocks": blocks, "batches": BATCHES, "seconds": max(seconds, 0.2)}
+    script = Path(__file__).with_name("gnuradio_blocks.py")
+    with subprocess.Popen(
+        [python, str(script), json.dumps(asked)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                found = json.loads(line)
+                step()
+                if found["cpu_ns"] is not None:
+                    ns = float(found["cpu_ns"])
+                    yield Point(
+                        found["node"], "gnuradio", "in-place", found["batch"], ns, ns, ns, 1
+                    )
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise InputError(f"{python}: GNU Radio's blocks could not be measured")

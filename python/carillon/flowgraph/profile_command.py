@@ -1,0 +1,165 @@
+"""`carillon flowgraph profile`: what a graph's blocks cost on this machine."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from carillon import examples, files, runfolder
+from carillon.commands.tables import new_table, print_table
+from carillon.daemon import Interrupts
+from carillon.flowgraph import profile
+from carillon.flowgraph.graph import load
+from carillon.flowgraph.profile import SETTINGS, Line, Point, Profile
+from carillon.plots import style
+
+_COLOURS = {"warm": style.SECOND, "cold": style.QUIET, "in-place": style.ACCENT}
+
+
+def measure(
+    name: str, seconds: float, folder: Path | None, *, with_gnuradio: bool, as_json: bool
+) -> None:
+    """Writes costs.json, profile.json, profile.csv, profile.png and profile.svg.
+
+    KeyboardInterrupt, with nothing written, when stopped.
+    """
+    graph = load(examples.resolve("flowgraphs", name))
+    profile.measurable(graph)
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    target = runfolder.require_own(
+        folder or Path("runs") / f"flowgraph-profile-{runfolder.file_name(graph.name)}"
+    )
+    theirs = with_gnuradio and profile.gnuradio_python() is not None
+    if with_gnuradio and not theirs:
+        console.print("GNU Radio 3.10 is not installed here (apt install gnuradio): without it")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    hidden = not console.is_terminal
+    with (
+        Interrupts() as interrupts,
+        Progress(*columns, console=console, transient=True, disable=hidden) as progress,
+    ):
+        task = progress.add_task("blocks", total=profile.steps(graph, with_gnuradio=theirs))
+
+        def step() -> None:
+            progress.advance(task)
+            if interrupts.count:
+                raise KeyboardInterrupt
+
+        found = profile.measure(graph, seconds, step, with_gnuradio=theirs)
+    _write(runfolder.made(target), found)
+    if as_json:
+        print(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+    _tell(console, found)
+    left = [node.name for node in graph.nodes if node.block is None]
+    if left:
+        console.print(f"without a block, not measured: {', '.join(left)}", soft_wrap=True)
+    console.print(
+        f"costs: {target / 'costs.json'}; carillon flowgraph plan {name} --costs "
+        f"{target / 'costs.json'}",
+        soft_wrap=True,
+    )
+
+
+def _write(target: Path, found: Profile) -> None:
+    costs = json.dumps(found.costs.model_dump(), indent=2, ensure_ascii=False)
+    files.write_text(target / "costs.json", costs + "\n")
+    text = json.dumps(found.as_json(), indent=2, ensure_ascii=False)
+    files.write_text(target / "profile.json", text + "\n")
+    with files.table(target / "profile.csv") as stream:
+        writer = csv.DictWriter(stream, fieldnames=[each.name for each in fields(Point)])
+        writer.writeheader()
+        writer.writerows(asdict(point) for point in found.points)
+    with style.applied():
+        drawn = picture(found)
+        for ending in ("png", "svg"):
+            style.save(drawn, target / f"profile.{ending}")
+
+
+def _tell(console: Console, found: Profile) -> None:
+    table = new_table(["node", "of", "setting"], ["I ns", "Δ ns", "off by", "first : further"])
+    for line in found.lines:
+        table.add_row(
+            line.node,
+            line.of,
+            line.setting,
+            _with_interval(line.initial_ns, line.initial_interval),
+            _with_interval(line.each_ns, line.each_interval),
+            f"{100 * line.residual:.0f} %",
+            _first(line),
+        )
+    print_table(console, table)
+    for words in about(found):
+        console.print(words, soft_wrap=True)
+
+
+def _with_interval(value: float, interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return f"{value:.3g}"
+    return f"{value:.3g} ({interval[0]:.3g} … {interval[1]:.3g})"
+
+
+def _first(line: Line) -> str:
+    """How many times a further sample's cost the first one has."""
+    return f"{(line.initial_ns + line.each_ns) / line.each_ns:.3g}" if line.each_ns > 0 else "–"
+
+
+def about(found: Profile) -> list[str]:
+    """Where the first sample is dear: in a job, with its wake-up, and not in the kernel."""
+    lines = []
+    for setting in SETTINGS:
+        own = [each for each in found.lines if each.setting == setting and each.of == "carillon"]
+        initial = sorted(each.initial_ns for each in own)[len(own) // 2]
+        where = {
+            "warm": "in the kernel, its samples in the cache",
+            "cold": "in the kernel, its samples in memory",
+            "in-place": "in a job, with its wake-up",
+        }[setting]
+        lines.append(f"{where}, a batch costs {initial:.3g} ns besides its samples (median)")
+    return lines
+
+
+def picture(found: Profile) -> Figure:
+    """Time over batch size, a panel for each node."""
+    names = list(dict.fromkeys(point.node for point in found.points))
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(2.9 * columns, 2.5 * rows + 0.5))
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    for place, axes in enumerate(panels.flat):
+        if place >= len(names):
+            axes.set_axis_off()
+            continue
+        own = [point for point in found.points if point.node == names[place]]
+        for setting in SETTINGS:
+            ours = [p for p in own if p.setting == setting and p.of == "carillon"]
+            axes.plot(
+                [p.batch for p in ours], [p.median_ns for p in ours], "o-", markersize=3,
+                color=_COLOURS[setting], label=setting,
+            )  # fmt: skip
+        theirs = [p for p in own if p.of == "gnuradio"]
+        if theirs:
+            axes.plot(
+                [p.batch for p in theirs], [p.median_ns for p in theirs], "s--", markersize=3,
+                color=style.ALARM, label="GNU Radio, in place",
+            )  # fmt: skip
+        axes.set_xscale("log", base=4)
+        axes.set_yscale("log")
+        axes.set_title(names[place])
+        if place % columns == 0:
+            axes.set_ylabel("ns of a batch")
+        if place + columns >= len(names):
+            axes.set_xlabel("executions in a batch")
+    handles, labels = style.legend_of(panels.flat[: len(names)])
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure

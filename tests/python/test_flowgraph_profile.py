@@ -1,0 +1,93 @@
+"""Profiles of blocks: that everything is measured, fitted and written; not how fast it is."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from carillon import cli, examples
+from carillon.errors import InputError
+from carillon.flowgraph import Cost, Graph, Machine, load, plan, profile
+from carillon.flowgraph.costs import read_costs
+from carillon.flowgraph.profile import BATCHES, SETTINGS, fit, residual
+from typer.testing import CliRunner
+
+NBFM = examples.resolve("flowgraphs", "nbfm")
+
+
+def test_a_line_is_found_again_and_never_negative() -> None:
+    exact = 5300 + 18.7 * np.array(BATCHES)
+    assert fit(BATCHES, exact) == pytest.approx((5300, 18.7))
+    assert residual(BATCHES, exact, 5300, 18.7) < 1e-12
+    noisy = exact * np.array([1.05, 0.95, 1.02, 0.98, 1.03, 0.97, 1.01])
+    initial, each = fit(BATCHES, noisy)
+    assert initial == pytest.approx(5300, rel=0.1) and each == pytest.approx(18.7, rel=0.1)
+    assert fit([1, 2, 3], np.array([1.0, 4.0, 9.0]))[0] == 0
+    assert fit([1, 2, 3], np.array([9.0, 4.0, 1.0]))[1] == 0
+
+
+def test_a_cost_that_bends_gets_two_pieces() -> None:
+    bent = np.array([Cost(1000, 1, ((257, 20),)).of(batch) for batch in BATCHES])
+    found = profile._measured(BATCHES, bent).cost()
+    assert len(found.pieces) == 1
+    for batch, ns in zip(BATCHES, bent, strict=True):
+        assert found.of(batch) == pytest.approx(ns, rel=0.15)
+
+
+def test_a_profile_is_written_and_planned_with(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    words = "flowgraph profile nbfm --seconds 0.002 --no-gnuradio --json --folder".split()
+    result = CliRunner().invoke(cli.app, [*words, str(folder)])
+    assert result.exit_code == 0, result.output
+    told = json.loads((folder / "profile.json").read_text())
+    assert json.loads(result.stdout) == told
+    blocks = ("rotator", "channel", "demodulator", "audio", "volume")
+    assert {(p["node"], p["setting"], p["batch"]) for p in told["points"]} == {
+        (node, setting, batch) for node in blocks for setting in SETTINGS for batch in BATCHES
+    }
+    for point in told["points"]:
+        assert 0 <= point["median_ns"] <= max(point["quantile_ns"], point["median_ns"])
+        assert point["count"] >= 1
+    for line in told["lines"]:
+        low, high = line["initial_interval"]
+        assert 0 <= low <= high
+    assert "without a block, not measured: squelch, deemphasis" in result.stderr
+    graph = read_costs(folder / "costs.json", load(NBFM))
+    assert graph.nodes[2].cost == Cost(5300, 1)  # of the file: it was not measured
+    assert graph.nodes[0].cost != Cost(5300, 0.58)
+    assert plan(graph, Machine(2), 50e6).bound_ns <= 50e6
+    for name in ("profile.png", "profile.csv"):
+        assert (folder / name).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no file of costs"),
+        ('{"machine": "m", "quantile": 0.9, "nodes": {}}', "has costs of none of the nodes"),
+        ('{"machine": "m", "quantile": 9, "nodes": {}}', "quantile: "),
+        ('{"machine": "m", "quantile": 0.9, "nodes": {"rotator": {}}}', "nodes.rotator.cost: "),
+    ],
+)
+def test_a_wrong_file_of_costs_is_told(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "costs.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"costs\.json: ") as told:
+        read_costs(file, load(NBFM))
+    assert said in str(told.value)
+
+
+def test_a_graph_without_blocks_is_not_measured() -> None:
+    with pytest.raises(InputError, match="none of its nodes has a block"):
+        profile.measurable(Graph("g").node("a", Cost(1, 1), rate_hz=1))
+
+
+@pytest.mark.slow
+def test_gnu_radios_blocks_are_measured_where_they_are(tmp_path: Path) -> None:
+    if profile.gnuradio_python() is None:
+        pytest.skip("GNU Radio is not installed")
+    graph = Graph("one").node("a", rate_hz=1000, block=load(NBFM).nodes[0].block)
+    found = profile.measure(graph, 0.001, lambda: None, with_gnuradio=True)
+    theirs = [point for point in found.points if point.of == "gnuradio"]
+    assert theirs and all(point.mean_ns > 0 for point in theirs)
+    assert [line.of for line in found.lines].count("gnuradio") == 1
