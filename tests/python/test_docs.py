@@ -60,6 +60,7 @@ QUICK = {
     "carillon study rack\n": "carillon study rack --frames 4\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",
+    "profile nbfm\n": "profile nbfm --seconds 0.002 --no-gnuradio\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

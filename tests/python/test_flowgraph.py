@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -328,3 +329,13 @@ def test_without_preemption_a_bound_is_longer() -> None:
     batches = [240, *[48] * 6]
     alone = evaluate(graph, batches, Machine(2, preemptive=False), "uniform")
     assert alone.bound_ns > evaluate(graph, batches, Machine(2), "uniform").bound_ns
+
+
+def test_what_the_page_shows_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "flowgraphs.md").read_text(encoding="utf-8")
+    (yaml,) = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
+    graph = load(file_of(tmp_path, yaml))
+    graph = graph.with_costs({"filter": Cost(1, 1)}) if graph.nodes[1].cost is None else graph
+    assert plan(graph, Machine(1, preemptive=False), 5e6).bound_ns <= 5e6
+    (python,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    exec(compile(python, "flowgraphs.md", "exec"), {})

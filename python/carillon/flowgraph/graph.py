@@ -119,10 +119,11 @@ class Graph:
         return replace(self, nodes=nodes)
 
     def with_mean_costs(self) -> Graph | None:
-        """The same graph with all mean costs; nothing if one is not known."""
-        if any(each.mean_cost is None for each in self.nodes):
+        """The same graph with mean costs where they are known; nothing if none is."""
+        if all(each.mean_cost is None for each in self.nodes):
             return None
-        return replace(self, nodes=[replace(each, cost=each.mean_cost) for each in self.nodes])
+        nodes = [replace(each, cost=each.mean_cost or each.cost) for each in self.nodes]
+        return replace(self, nodes=nodes)
 
     @cached_property
     def core(self) -> core.Flowgraph:
