@@ -10,6 +10,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kMostNodes = 24;  // for which all choices are looked at
 constexpr std::size_t kTries = 6;         // of larger batches of one node
+constexpr int kPasses = 2;                // over all nodes, at most
 
 bool is_multiple(double period, double of) {
   const double ratio = period / of;
@@ -96,8 +97,8 @@ bool Descent::related(NodeId v, double period) const {
 
 // Larger batches of single nodes, as long as there is one that keeps the bound.
 void Descent::improve() {
-  for (bool better = true; better;) {
-    better = false;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const double before_pass = best_.utilization;
     for (NodeId v = 0; v < graph_.size(); ++v) {
       std::size_t tried = 0;
       for (std::size_t i = best_options_[v] + 1; i < options_[v].size() && tried < kTries; ++i) {
@@ -105,11 +106,10 @@ void Descent::improve() {
         ++tried;
         Chosen instead = best_options_;
         instead[v] = i;
-        const double before = best_.utilization;
         judge(instead);
-        better = better || best_.utilization < before * (1 - 1e-6);
       }
     }
+    if (best_.utilization > before_pass * (1 - 1e-4)) break;
   }
 }
 

@@ -22,9 +22,18 @@ struct Batched {
       : Batched(edge, batches[edge.from], batches[edge.to]) {}
 };
 
+// Divisions of 128 bits are slow, and hardly ever needed.
 Wide common_divisor(Wide a, Wide b) {
-  while (b != 0) a = std::exchange(b, a % b);
-  return a;
+  while (a > ~std::uint64_t{0} || b > ~std::uint64_t{0}) {
+    if (b == 0) return a;
+    a = std::exchange(b, a % b);
+  }
+  return std::gcd(static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+}
+
+Wide remainder(Wide a, Wide b) {
+  if (a > ~std::uint64_t{0} || b > ~std::uint64_t{0}) return a % b;
+  return static_cast<std::uint64_t>(a) % static_cast<std::uint64_t>(b);
 }
 
 // Jobs of `from` before that which lets `to` begin.
@@ -78,7 +87,8 @@ std::uint64_t buffer(const Graph& graph, EdgeId e, const Batches& batches, const
 double wait(const Edge& edge, std::uint64_t from, std::uint64_t to) {
   const Batched b(edge, from, to);
   const Wide g = common_divisor(b.produce, b.consume);
-  const Wide over = (g - b.threshold % g) % g;
+  const Wide rest = remainder(b.threshold, g);
+  const Wide over = rest == 0 ? 0 : g - rest;
   return static_cast<double>(b.threshold + over - g) / static_cast<double>(edge.produce);
 }
 

@@ -2,24 +2,45 @@
 
 namespace {
 
-// Outputs of kVectors vectors at a time: as many sums as hide the latency of a multiply-add.
-constexpr std::uint32_t kVectors = 8;
+// Outputs of so many vectors at a time: sums, window and tap fill the registers.
+template <bool kComplex>
+constexpr std::uint32_t kVectors = CARILLON_SIMD_AVX512 ? 8
+                                   : kComplex           ? 4
+                                                        : 6;
 
-// Floats in a row: `step` of them from one sample to the next. The taps are real, or of complex
-// ones `im` gets the sums by their imaginary parts as well.
+// Floats in a row, `step` of them from one sample to the next. With real taps, or of complex ones
+// `im` gets the sums by their imaginary parts as well.
+//
+// A vector that begins kLanes floats later serves the next vector of outputs with one tap, and this
+// one with another: it is loaded once for both. N of them are a window that moves on.
 template <std::uint32_t N, bool kComplex>
 [[gnu::always_inline]] inline void sums(const float* x, const float* taps, std::size_t K,
                                         std::size_t step, Vf (&re)[N], Vf (&im)[N]) {
   for (std::uint32_t v = 0; v < N; ++v) re[v] = im[v] = Vf{};
-  const float* from = x + (K - 1) * step;
-  for (std::size_t k = 0; k < K; ++k, from -= step) {
-    const Vf tap = broadcast(taps[kComplex ? 2 * k : k]);
-    const Vf other = broadcast(kComplex ? taps[2 * k + 1] : 0.0F);
-    for (std::uint32_t v = 0; v < N; ++v) {
-      const Vf sample = load(from + v * kLanes);
-      re[v] += tap * sample;
-      if (kComplex) im[v] += other * sample;
+  const std::size_t apart = kLanes / step;
+  for (std::size_t first = 0; first < std::min(apart, K); ++first) {
+    Vf window[N];
+    const float* next = x + first * step;
+    for (std::uint32_t v = 0; v + 1 < N; ++v, next += kLanes) window[v] = load(next);
+    std::size_t i = first;
+    const auto turn = [&](auto s) __attribute__((always_inline)) {
+      if (i >= K) return false;
+      window[(s + N - 1) % N] = load(next);
+      const float* tap = taps + (K - 1 - i) * (kComplex ? 2 : 1);
+      const Vf real = broadcast(tap[0]), imaginary = broadcast(kComplex ? tap[1] : 0.0F);
+      unroll<N>([&](auto v) __attribute__((always_inline)) {
+        re[v] += real * window[(s + v) % N];
+        if (kComplex) im[v] += imaginary * window[(s + v) % N];
+      });
+      next += kLanes;
+      i += apart;
+      return true;
+    };
+    [&]<std::size_t... S>(std::index_sequence<S...>) __attribute__((always_inline)) {
+      while ((turn(std::integral_constant<std::size_t, S>{}) && ...)) {
+      }
     }
+    (std::make_index_sequence<N>{});
   }
 }
 
@@ -45,17 +66,20 @@ template <std::uint32_t N, bool kComplex>
 #endif
 }
 
-// What is left after whole vectors.
+// What is left after whole vectors, in the same order.
 template <bool kComplex>
 void filter_rest(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
                  std::size_t floats) {
   const auto count = static_cast<std::uint32_t>(floats);
   Vf re{}, im{};
-  for (std::size_t k = 0; k < K; ++k) {
-    const Vf sample = load_first(x + (K - 1 - k) * step, count);
-    re += taps[kComplex ? 2 * k : k] * sample;
-    if (kComplex) im += taps[2 * k + 1] * sample;
-  }
+  const std::size_t apart = kLanes / step;
+  for (std::size_t first = 0; first < std::min(apart, K); ++first)
+    for (std::size_t i = first; i < K; i += apart) {
+      const Vf sample = load_first(x + i * step, count);
+      const float* tap = taps + (K - 1 - i) * (kComplex ? 2 : 1);
+      re += tap[0] * sample;
+      if (kComplex) im += tap[1] * sample;
+    }
   float out[kLanes];
   store(out, kComplex ? joined(re, im) : re);
   std::memcpy(y, out, floats * sizeof(float));
@@ -64,7 +88,7 @@ void filter_rest(const float* x, const float* taps, std::size_t K, std::size_t s
 template <bool kComplex>
 void filter_all(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
                 std::size_t floats) {
-  constexpr std::uint32_t wide = kComplex ? kVectors / 2 : kVectors;
+  constexpr std::uint32_t wide = kVectors<kComplex>;
   std::size_t i = 0;
   for (; i + wide * kLanes <= floats; i += wide * kLanes)
     filter_vectors<wide, kComplex>(x + i, taps, K, step, y + i);
