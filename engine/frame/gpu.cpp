@@ -19,6 +19,7 @@ struct Launcher {
   cuda::Status operator()(const GatherTask& t) const { return gather(t, stream); }
   cuda::Status operator()(const ReceiveTask& t) const { return receive(t, stream); }
   cuda::Status operator()(const EstimateTask& t) const { return estimate(t, stream); }
+  cuda::Status operator()(const DeviationTask& t) const { return deviate(t, stream); }
   cuda::Status operator()(const SurveyTask& t) const { return survey(t, stream); }
   cuda::Status operator()(const GramTask& t) const { return gram(t, stream); }
   cuda::Status operator()(const FactorTask& t) const { return factor(t, stream); }

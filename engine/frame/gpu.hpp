@@ -51,11 +51,12 @@ class DeviceMemory final : public GpuMemory {
 /// A kernel and all that it is launched with.
 using GpuTask =
     std::variant<phy::cuda::GatherTask, phy::cuda::ReceiveTask, phy::cuda::EstimateTask,
-                 phy::cuda::SurveyTask, phy::cuda::GramTask, phy::cuda::FactorTask,
-                 phy::cuda::WeighTask, phy::cuda::ExpandTask, phy::cuda::AntennaPowerTask,
-                 phy::cuda::GainTask, phy::cuda::LeaveOutTask, phy::cuda::EqualizeTask,
-                 phy::cuda::RecoverTask, phy::cuda::DecodeTask, phy::cuda::DesegmentTask,
-                 phy::cuda::EncodeTask, phy::cuda::PrecodeTask, phy::cuda::TransmitTask>;
+                 phy::cuda::DeviationTask, phy::cuda::SurveyTask, phy::cuda::GramTask,
+                 phy::cuda::FactorTask, phy::cuda::WeighTask, phy::cuda::ExpandTask,
+                 phy::cuda::AntennaPowerTask, phy::cuda::GainTask, phy::cuda::LeaveOutTask,
+                 phy::cuda::EqualizeTask, phy::cuda::RecoverTask, phy::cuda::DecodeTask,
+                 phy::cuda::DesegmentTask, phy::cuda::EncodeTask, phy::cuda::PrecodeTask,
+                 phy::cuda::TransmitTask>;
 
 /// In order on the stream, on the device that the task's arrays are on.
 cuda::Status launch(const GpuTask& task, cuda::Stream stream);

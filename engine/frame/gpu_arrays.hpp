@@ -179,6 +179,7 @@ class GpuUplink {
 
  private:
   void lay_out_estimates(GpuMemory& memory);
+  void lay_out_deviations(GpuMemory& memory, const std::vector<phy::EstimatePlan>& plans);
   void lay_out_combiners(GpuMemory& memory);
   void lay_out_grid(GpuMemory& memory);
   void lay_out_blocks(GpuMemory& memory);
@@ -197,8 +198,10 @@ class GpuUplink {
   phy::cuda::OfdmView ofdm_{};
   phy::Tile *pilot_division_ = nullptr, *pilot_rows_ = nullptr, *csi_ = nullptr;
   float* noise_ = nullptr;
+  phy::GroupDeviation* deviations_ = nullptr;  // null: no groups
   phy::cuda::EstimateTask estimate_{};
   phy::cuda::CombineTask combine_{};
+  phy::cuda::SurveyTask survey_{};
   phy::cuda::ExpandTask expand_{};
   GpuCombiners combiners_;
   phy::Tile* grid_ = nullptr;

@@ -47,13 +47,16 @@ std::vector<GpuPiece> GpuUplink::loaded(SymbolKind kind, std::uint32_t ordinal) 
   return {all.symbol(ordinal), piece(flags + ordinal * all.antennas, all.antennas)};
 }
 
-// Of the users that have their pilots in the symbol, and what noise came with them.
+// Of the users that have their pilots in the symbol, what noise came with them, and how far they
+// are from their groups' means.
 std::vector<GpuPiece> GpuUplink::estimates(std::uint32_t ordinal) const {
   const FrameFormat& f = frame_.format();
   const std::uint32_t first = std::min(f.users, ordinal * frame_.comb());
   const std::uint32_t end = std::min(f.users, (ordinal + 1) * frame_.comb());
   std::vector<GpuPiece> pieces = {piece(noise_ + std::size_t{ordinal} * f.antennas, f.antennas)};
   if (first == end) return pieces;
+  if (deviations_ != nullptr)
+    pieces.push_back(piece(deviations_ + std::size_t{ordinal} * f.antennas, f.antennas));
   pieces.push_back({.at = csi_ + first * estimate_.csi_user_stride,
                     .bytes = (end - first) * estimate_.csi_user_stride * sizeof(phy::Tile),
                     .pitch = estimate_.csi_tile_stride * sizeof(phy::Tile),
@@ -82,6 +85,7 @@ std::vector<GpuPiece> GpuUplink::combiner(std::uint32_t part) const {
   add(csi_, combine_.tile_stride, csi.first, csi.first + csi.count);
   add(combine_.takes_part, antennas, 0, 1);
   add(combine_.mean_noise, 1, 0, 1);
+  add(combine_.residual, users, 0, 1);
   if (combiners_.in_parts)
     add(combiners_.power, antennas, csi.first, csi.first + csi.count);
   else

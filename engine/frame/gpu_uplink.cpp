@@ -79,6 +79,25 @@ void GpuUplink::lay_out_estimates(GpuMemory& memory) {
   estimate_.csi_user_stride = frame_.array().antenna_stride;
   estimate_.csi_tile_stride = std::size_t{f.users} * frame_.array().antenna_stride;
   csi_ = room<phy::Tile>(memory, taps.tiles * estimate_.csi_tile_stride);
+  if (f.combiner.group > 1) lay_out_deviations(memory, plans);
+}
+
+void GpuUplink::lay_out_deviations(GpuMemory& memory, const std::vector<phy::EstimatePlan>& plans) {
+  const FrameFormat& f = frame_.format();
+  deviations_ =
+      room<phy::GroupDeviation>(memory, symbols_of(frame_, SymbolKind::Pilot) * f.antennas);
+  combine_.residual = room<float>(memory, f.users);
+  std::vector<phy::DeviationPlan> of_offsets;
+  for (const phy::EstimatePlan& plan : plans) of_offsets.push_back(plan.deviation_plan());
+  std::vector<phy::cuda::DeviationPlace> places;
+  for (std::uint32_t u = 0; u < f.users; ++u) {
+    const std::uint32_t pilot = frame_.pilot_symbol_of(u), offset = u % frame_.comb();
+    const std::uint32_t others = std::min(frame_.comb(), f.users - pilot * frame_.comb());
+    places.push_back({pilot, offset, others, offset});
+  }
+  survey_.deviations = deviations_;
+  survey_.places = put(memory, places);
+  survey_.plans = put(memory, of_offsets);
 }
 
 void GpuUplink::lay_out_combiners(GpuMemory& memory) {
@@ -235,7 +254,23 @@ std::vector<GpuTask> GpuUplink::pilot_fft(Ordinals symbols) const {
   estimate.users = end - first;
   estimate.of += first;
   estimate.csi = csi_ + first * estimate.csi_user_stride;
-  return {pilots, estimate};
+  if (deviations_ == nullptr) return {pilots, estimate};
+  phy::cuda::DeviationTask deviation{};
+  deviation.subcarriers = f.numerology.subcarriers;
+  deviation.comb = frame_.comb();
+  deviation.group = f.combiner.group;
+  deviation.antennas = f.antennas;
+  deviation.users = estimate.users;
+  deviation.symbols = (estimate.users + frame_.comb() - 1) / frame_.comb();
+  deviation.rows = pilots.tiles;
+  deviation.row_stride = estimate.row_stride;
+  deviation.antenna_stride = estimate.antenna_stride;
+  deviation.tile_stride = estimate.tile_stride;
+  deviation.csi = estimate.csi;
+  deviation.csi_tile_stride = estimate.csi_tile_stride;
+  deviation.csi_user_stride = estimate.csi_user_stride;
+  deviation.deviations = deviations_ + std::size_t{symbols.first} * f.antennas;
+  return {pilots, estimate, deviation};
 }
 
 std::vector<GpuTask> GpuUplink::uplink_fft(Ordinals symbols) const {
@@ -263,7 +298,9 @@ std::vector<GpuTask> GpuUplink::zero_force(Ordinals parts) const {
   combine.tiles = tiles.count;
   phy::cuda::ExpandTask expand = expand_;
   expand.of = combine;
-  std::vector<GpuTask> tasks = {phy::cuda::SurveyTask{combine}, phy::cuda::GramTask{combine},
+  phy::cuda::SurveyTask survey = survey_;
+  survey.of = combine;
+  std::vector<GpuTask> tasks = {survey, phy::cuda::GramTask{combine},
                                 phy::cuda::FactorTask{combine}, phy::cuda::WeighTask{combine},
                                 expand};
   if (symbols_of(frame_, SymbolKind::Downlink) == 0) return tasks;
@@ -313,6 +350,7 @@ phy::cuda::LeaveOutTask GpuUplink::leave_out_of(const phy::cuda::EqualizeTask& o
   task.csi_user = combine_.user_stride;
   task.group = expand_.group;
   task.mean_noise = combine_.mean_noise;
+  task.residual = combine_.residual;
   const std::size_t first = symbols.first * row();
   if (half_)
     task.half_y = half_grid_ + first;

@@ -117,7 +117,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (std::uint32_t u = 0; u < users_; ++u)
     estimate_noise_ += comb_plan_.plan(u % frame.comb()).noise_gain();
   for (std::uint32_t offset = 0; group() > 1 && offset < frame.comb(); ++offset)
-    noise_deviation_.push_back(comb_plan_.plan(offset).noise_deviation());
+    deviation_plans_.push_back(comb_plan_.plan(offset).deviation_plan());
   const Sizes sizes(frame, options.isa);
   for (auto& slot : slots_) allocate(slot, sizes);
   for (auto& combiners : combiners_) allocate(combiners, sizes);

@@ -16,10 +16,6 @@ using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
 
-// Antennas at which a user's deviations within groups are measured: with their many subcarriers
-// enough to tell them from noise.
-inline constexpr std::uint32_t kDeviationAntennas = 16;
-
 struct UplinkKernels : KernelCall {
   using KernelCall::KernelCall;
   static constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
@@ -69,7 +65,7 @@ struct UplinkKernels : KernelCall {
       if (users == 0) return;
       p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users, csi, p.tile_stride(),
                                stride);
-      if (p.group() == 1 || antenna >= kDeviationAntennas * users) return;
+      if (p.group() == 1 || antenna >= phy::kDeviationAntennas * users) return;
       const std::uint32_t user = antenna % users;
       slot.deviation[std::size_t{ordinal} * p.antennas_ + antenna] =
           p.estimate_.deviation(p.comb_plan_.plan(user), worker.row.data(),
@@ -154,7 +150,7 @@ struct UplinkKernels : KernelCall {
       spread += left.spread;
       doubt += left.doubt;
     }
-    return spread > phy::kLeastResidual * std::sqrt(doubt) ? spread : 0;
+    return phy::shared_residual(spread, doubt);
   }
 
   phy::Residual residual_of(std::uint32_t user, float noise) const {
@@ -163,15 +159,14 @@ struct UplinkKernels : KernelCall {
     const std::size_t first = std::size_t{ordinal} * p.antennas_;
     phy::GroupDeviation sum;
     std::uint32_t antennas = 0;
-    for (std::uint32_t a = offset; a < std::min(p.antennas_, kDeviationAntennas * users);
+    for (std::uint32_t a = offset; a < std::min(p.antennas_, phy::kDeviationAntennas * users);
          a += users) {
       if (slot.noise[first + a] < 0) continue;
       sum.add(slot.deviation[first + a]);
       ++antennas;
     }
     if (antennas == 0) return {};
-    return phy::residual(p.comb_plan_.plan(offset), sum, p.noise_deviation_[offset], antennas,
-                         noise);
+    return phy::residual(p.deviation_plans_[offset], sum, antennas, noise);
   }
 
   void zero_force() {

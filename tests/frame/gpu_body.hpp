@@ -8,6 +8,7 @@
 #include "phy/equalize/cuda.inl"
 #include "phy/equalize/cuda_leave_out.inl"
 #include "phy/estimate/cuda.inl"
+#include "phy/estimate/cuda_deviation.inl"
 #include "phy/ldpc/cuda.inl"
 #include "phy/ofdm/cuda.inl"
 #include "phy/precode/cuda.inl"
@@ -25,6 +26,7 @@ struct KernelBody {
     if constexpr (std::is_same_v<Task, GatherTask>) gather_block(cta, task);
     if constexpr (std::is_same_v<Task, ReceiveTask>) receive_block(cta, task);
     if constexpr (std::is_same_v<Task, EstimateTask>) estimate_block(cta, task);
+    if constexpr (std::is_same_v<Task, DeviationTask>) deviation_block(cta, task);
     if constexpr (std::is_same_v<Task, SurveyTask>) survey_block(cta, task);
     if constexpr (std::is_same_v<Task, GramTask>) gram_block(cta, task);
     if constexpr (std::is_same_v<Task, FactorTask>) factor_block(cta, task);

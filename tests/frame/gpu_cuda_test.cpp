@@ -125,8 +125,10 @@ void compare_downlink(Place& place, Cell& cell, const GpuFrame& gpu, std::uint64
 }
 
 void compare(Place& place, const FrameFormat& format, const std::string& what,
-             const Cell::Lost& lost = {}, double snr_db = 30, std::uint32_t parts = 1) {
-  Cell cell(format, clear_air(snr_db));
+             const Cell::Lost& lost = {}, const emulator::RadioPlan& air = clear_air(),
+             std::uint32_t parts = 1) {
+  Cell cell(format, air);
+  const bool clear = !lost && air.snr_db[0] > 20 && air.delay_spread_ns == 0;
   PlaceMemory memory(place);
   std::mt19937 random(1);
   const GpuFrame gpu(cell.frame, memory, parts);
@@ -138,7 +140,7 @@ void compare(Place& place, const FrameFormat& format, const std::string& what,
     place.write(gpu.payload(Direction::Downlink), payload.data(), payload.size());
     run(place, tasks_of(cell.frame, gpu, index == 0, parts));
     const std::size_t differ = compare_uplink(place, cell, gpu, index, what);
-    if (!lost && snr_db > 20) {
+    if (clear) {
       EXPECT_EQ(cell.wrong_blocks(index), 0U) << what;
       EXPECT_EQ(differ, 0U) << what;
     } else {  // near what can be decoded, rounding decides
@@ -147,6 +149,17 @@ void compare(Place& place, const FrameFormat& format, const std::string& what,
     if (!cell.frame.symbols_of(SymbolKind::Downlink).empty())
       compare_downlink(place, cell, gpu, index, what);
   }
+}
+
+// Of the blocks of two frames, on the CPU.
+double good_share(const FrameFormat& format, const emulator::RadioPlan& air) {
+  Cell cell(format, air);
+  std::size_t good = 0;
+  for (std::uint64_t index = 0; index < 2; ++index) {
+    cell.run(index);
+    good += cell.good_blocks(index);
+  }
+  return static_cast<double>(good) / static_cast<double>(2 * cell.pipeline.slot(0).good.size());
 }
 
 template <typename Change>
@@ -219,7 +232,7 @@ GPU_TEST(GpuFrame, ForcesZeroInParts) {
     });
     EXPECT_GE(most_zero_force_parts(Frame(format)), parts);
     compare(place, format, std::to_string(parts) + " parts of group " + std::to_string(group), {},
-            30, parts);
+            clear_air(), parts);
   }
 }
 
@@ -281,7 +294,36 @@ GPU_TEST(GpuFrame, LosesWhatTheCpuLoses) {
           [](std::uint32_t symbol, std::uint32_t antenna) { return symbol == 1 && antenna != 2; });
   compare(place, format, "nothing came",
           [](std::uint32_t symbol, std::uint32_t) { return symbol > 1; });
-  compare(place, format, "noise", {}, 2);
+  compare(place, format, "noise", {}, clear_air(2));
+}
+
+// What combiners for whole groups leave then counts as noise, also to MMSE's combiners and
+// precoders.
+GPU_TEST(GpuFrame, DecodesWhatTheCpuDoesWhereChannelsChangeWithinGroups) {
+  emulator::RadioPlan air{.taps = 8, .delay_spread_ns = 1000};
+  air.snr_db = {40};
+  for (const std::uint32_t comb : {1U, 2U})
+    for (const auto kind : {phy::Detector::ZeroForcing, phy::Detector::Mmse}) {
+      FrameFormat format;
+      format.antennas = 16;
+      format.users = 4;
+      format.numerology.fft_size = 512;
+      format.numerology.subcarriers = 300;
+      if (comb > 1) format.pilots = {.kind = PilotKind::Comb, .comb = comb};
+      format.schedule = std::string(4 / comb, 'P') + "UUUUDD";
+      format.combiner = {kind, 16};
+      format.uplink.rate = 0.5;
+      format.uplink.block = BlockSpan::Symbol;
+      format.deadlines.downlink_lead_ms = 0;
+      EXPECT_GT(good_share(format, air), 0.9) << "comb " << comb;
+      compare(place, format, "comb " + std::to_string(comb), {}, air);
+      compare(
+          place, format, "comb " + std::to_string(comb) + ", an antenna lost",
+          [](std::uint32_t symbol, std::uint32_t antenna) {
+            return symbol > 4 && antenna == symbol;
+          },
+          air);
+    }
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ struct LeaveOutTask {
   std::size_t csi_tile, csi_user;
   std::uint32_t group;      ///< … whose lanes are of so many subcarriers
   const float* mean_noise;  ///< as combiners were made with
+  const float* residual;    ///< [user] part of of.noise that no antenna has to do with; or null
   Tile* y;                  ///< of.y or of.half_y
   HalfTile* half_y;
 };

@@ -70,10 +70,16 @@ struct LeaveOutPart {
     return simt::get(task.csi[group / kTileLanes * task.csi_tile + user * task.csi_user + antenna],
                      group % kTileLanes);
   }
+  CARILLON_GPU float residual(std::uint32_t user) const {
+    return task.residual != nullptr ? task.residual[user] : 0;
+  }
+  /// Of a symbol, by antennas' noise alone.
+  CARILLON_GPU float noise(std::uint32_t user, std::uint32_t lane) const {
+    return std::fmax(task.of.noise[row(user, lane)] - residual(user), kPostNoiseFloor);
+  }
   /// What Mmse's rows were divided by.
   CARILLON_GPU float gain(std::uint32_t user, std::uint32_t lane) const {
-    if (task.detector != Detector::Mmse) return 1;
-    return 1 / (1 + task.of.noise[row(user, lane)]);
+    return task.detector != Detector::Mmse ? 1 : 1 / (1 + noise(user, lane));
   }
   /// An entry of P·Hᴴ.
   CARILLON_GPU Complex weight(std::uint32_t antenna, std::uint32_t user, std::uint32_t lane) const {
@@ -208,11 +214,12 @@ CARILLON_GPU inline float growth(const LeaveOutPart& part, LeaveOutShared& all, 
 
 CARILLON_GPU inline Alteration altered(const LeaveOutPart& part, LeaveOutShared& all,
                                        std::uint32_t user, std::uint32_t lane) {
-  const float before = part.task.of.noise[part.row(user, lane)], gain = part.gain(user, lane);
-  const float after = gain * before + *part.task.mean_noise * growth(part, all, user, lane);
-  if (part.task.detector != Detector::Mmse) return {1, std::fmin(after, kPostNoiseCeiling)};
-  const float left = std::fmax(1 - after, 1 / kPostNoiseCeiling);
-  return {gain / left, std::fmin(after / left, kPostNoiseCeiling)};
+  const float gain = part.gain(user, lane);
+  const float after =
+      gain * part.noise(user, lane) + *part.task.mean_noise * growth(part, all, user, lane);
+  const bool biased = part.task.detector == Detector::Mmse;
+  const float left = biased ? std::fmax(1 - after, 1 / kPostNoiseCeiling) : 1;
+  return {gain / left, std::fmin(after / left + part.residual(user), kPostNoiseCeiling)};
 }
 
 /// A matched filter without the antennas: more of everything.

@@ -50,9 +50,24 @@ struct EstimateTask {
   std::size_t csi_tile_stride, csi_user_stride;
 };
 
+/// After estimate() with groups: EstimateKernels::deviation of the antennas of kDeviationAntennas.
+/// Pointers are to a symbol that users have pilots in, and to the first of these users.
+struct DeviationTask {
+  std::uint32_t subcarriers, comb, group;  ///< as EstimatePlan's
+  std::uint32_t antennas, symbols;
+  std::uint32_t users;  ///< from the first symbol's first on: at least one in each symbol
+  const Tile* rows;
+  std::size_t row_stride, antenna_stride, tile_stride;
+  const Tile* csi;
+  std::size_t csi_tile_stride, csi_user_stride;
+  GroupDeviation* deviations;  ///< [symbol][antenna]
+};
+
 simt::Launch launch_of(const EstimateTask&);
+simt::Launch launch_of(const DeviationTask&);
 
 /// In order on the stream; what it points to is on its device.
 Status estimate(const EstimateTask&, Stream);
+Status deviate(const DeviationTask&, Stream);
 
 }  // namespace carillon::phy::cuda

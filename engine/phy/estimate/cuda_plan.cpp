@@ -4,6 +4,7 @@
 
 #include "phy/estimate/cuda.hpp"
 #include "phy/estimate/cuda.inl"
+#include "phy/estimate/cuda_deviation.inl"
 
 namespace carillon::phy::cuda {
 EstimateTaps taps_of(const std::vector<EstimatePlan>& plans) {
@@ -33,6 +34,13 @@ simt::Launch launch_of(const EstimateTask& task) {
           .y = simt::divide_up(task.users, kEstimateUsers),
           .z = simt::divide_up(task.antennas, kEstimateAntennas),
           .threads = kEstimateUsers * simt::kWarp};
+}
+
+simt::Launch launch_of(const DeviationTask& task) {
+  return {.x = std::min(task.antennas, kDeviationAntennas * std::min(task.users, task.comb)),
+          .y = task.symbols,
+          .threads = kDeviationThreads,
+          .shared_bytes = sizeof(DeviationShared)};
 }
 
 }  // namespace carillon::phy::cuda

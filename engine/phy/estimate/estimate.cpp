@@ -18,39 +18,6 @@ const EstimateKernels& estimate_kernels(Isa isa) {
   return isa == Isa::Avx2 ? avx2::estimate_kernels : avx512::estimate_kernels;
 }
 
-void GroupDeviation::add(const GroupDeviation& other, float times) {
-  power += times * other.power;
-  squares += times * other.squares;
-  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
-    along_re[i] += times * other.along_re[i];
-    along_im[i] += times * other.along_im[i];
-  }
-}
-
-Residual residual(const EstimatePlan& plan, const GroupDeviation& sum,
-                  const GroupDeviation& per_noise, std::uint32_t antennas, float noise) noexcept {
-  const float each = noise * static_cast<float>(antennas);
-  GroupDeviation channel = sum;
-  channel.add(per_noise, -each);
-  if (channel.power <= 0) return {};
-  const auto subcarriers = static_cast<float>(plan.subcarriers());
-  // A deviation's part along h(n), at each place in the group, and what noise has of it.
-  float along = 0;
-  const float by_noise =
-      noise * per_noise.squares / subcarriers * (sum.power / channel.power) / channel.power;
-  for (std::uint32_t i = 0; i < plan.group(); ++i) {
-    const float re = channel.along_re[i] / channel.power, im = channel.along_im[i] / channel.power;
-    along += re * re + im * im;
-  }
-  const auto group = static_cast<float>(plan.group()), pilots = static_cast<float>(plan.pilots());
-  const float excess = along - by_noise;
-  const float common = excess > kLeastResidual * by_noise / std::sqrt(group) ? group * excess : 0;
-  const auto of = static_cast<float>(antennas);
-  return {.common = common,
-          .spread = (channel.squares - common * channel.power) / (subcarriers * of),
-          .doubt = noise * noise / (pilots * of)};
-}
-
 namespace {
 
 constexpr std::uint32_t kMostComb = 16, kMostGroup = 16;
@@ -149,8 +116,9 @@ std::map<std::uint32_t, double> EstimatePlan::shares(std::uint32_t lane) const {
   return shares;
 }
 
-GroupDeviation EstimatePlan::noise_deviation() const {
-  GroupDeviation sum;
+DeviationPlan EstimatePlan::deviation_plan() const {
+  DeviationPlan plan{subcarriers_, group_, pilots_, {}};
+  GroupDeviation& sum = plan.per_noise;
   for (std::uint32_t first = 0; first < subcarriers_; first += group_) {
     const Shares mean = shares(first / group_);
     for (std::uint32_t k = first; k < std::min(subcarriers_, first + group_); ++k) {
@@ -166,7 +134,7 @@ GroupDeviation EstimatePlan::noise_deviation() const {
       for (const auto& [pilot, share] : mean) sum.power += static_cast<float>(share * share);
     }
   }
-  return sum;
+  return plan;
 }
 
 float EstimatePlan::noise_gain() const {

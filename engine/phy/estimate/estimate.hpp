@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/isa.hpp"
+#include "phy/estimate/residual.hpp"
 #include "phy/tile.hpp"
 
 namespace carillon::phy {
@@ -34,16 +35,6 @@ struct TileMean {
   std::int32_t at[kTileLanes];  // floats from the start of this tile to the pilot's real part
 };
 
-/// How far subcarriers' channels h(k) are from the mean h(n) of their group: sums over the
-/// subcarriers of a band.
-struct GroupDeviation {
-  float power = 0;                                       // Σ|h(n)|²
-  float squares = 0;                                     // Σ|h(k) - h(n)|²
-  std::array<float, kTileLanes> along_re{}, along_im{};  // [k % group]: Σ(h(k) - h(n))·h(n)*
-
-  void add(const GroupDeviation& other, float times = 1);
-};
-
 /// The pilots of one user: subcarriers k ≡ offset (mod comb). Immutable, shared by all threads.
 class EstimatePlan {
  public:
@@ -62,8 +53,7 @@ class EstimatePlan {
   /// The subcarriers of pilots, and their shares in what lane `lane` % 16 of CSI tile `lane` / 16
   /// is; none past the last.
   std::map<std::uint32_t, double> shares(std::uint32_t lane) const;
-  /// What of GroupDeviation noise of unit variance at the pilots leads one to expect.
-  GroupDeviation noise_deviation() const;
+  DeviationPlan deviation_plan() const;
   /// The lanes of CSI tile `tile` / group that hold the groups of this tile's subcarriers.
   const std::int32_t* group_lanes(std::uint32_t tile) const {
     return group_lanes_[tile % group_].data();
@@ -120,24 +110,6 @@ class CombPlan {
   std::vector<Group> groups_;
   std::uint32_t tiles_at_once_ = 0;
 };
-
-/// What a combiner for a whole group leaves of symbols of unit energy, by the deviations of a user
-/// at some antennas. A part of them is common to all antennas, like the slope of a delay: the
-/// combiner passes it on with the user's own symbol. The rest it weighs like noise.
-struct Residual {
-  float common = 0;  // variance of the user's symbol; 0 where noise explains it
-  float spread = 0;  // variance at an antenna, by chance also less than none …
-  float doubt = 0;   // … with noise's variance of it
-};
-
-/// From the sum over `antennas` antennas, whose pilots have noise of variance `noise`.
-/// `per_noise`: the plan's noise_deviation().
-Residual residual(const EstimatePlan& plan, const GroupDeviation& sum,
-                  const GroupDeviation& per_noise, std::uint32_t antennas, float noise) noexcept;
-
-/// Standard deviations of what noise alone yields that a residual has to exceed: else noise would
-/// pass for one in half of all frames.
-inline constexpr float kLeastResidual = 2;
 
 struct EstimateKernels {
   /// row: tiles of channel values at the user's pilots (other lanes are ignored). group 1:

@@ -16,6 +16,7 @@ Status gather(const GatherTask&, Stream) { return kNotBuilt; }
 Status receive(const ReceiveTask&, Stream) { return kNotBuilt; }
 Status transmit(const TransmitTask&, Stream) { return kNotBuilt; }
 Status estimate(const EstimateTask&, Stream) { return kNotBuilt; }
+Status deviate(const DeviationTask&, Stream) { return kNotBuilt; }
 Status survey(const SurveyTask&, Stream) { return kNotBuilt; }
 Status gram(const GramTask&, Stream) { return kNotBuilt; }
 Status factor(const FactorTask&, Stream) { return kNotBuilt; }

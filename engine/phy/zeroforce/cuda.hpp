@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/cuda/status.hpp"
+#include "phy/estimate/residual.hpp"
 #include "phy/simt/simt.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
 
@@ -61,14 +62,25 @@ struct CombineTask {
   SquareBlock* squares;      ///< room for [16·tiles][slices][triangle(user_blocks(users))]
   float* gains;              ///< room for [16·tiles][users]
   float* mean_noise;         ///< room for one
+  float* residual;           ///< room for [user] Residual::common; or null: W is not shared
   std::uint8_t* takes_part;  ///< [antenna] 0 or 1
   float* variances;          ///< [16·tiles][users] post_noise; without noise in kRegularised lanes
   std::uint32_t* flags;      ///< [16·tiles] kFlagged where combine() of the CPU counts the lane
 };
 inline constexpr std::uint32_t kFlagged = 1, kRegularised = 2;
 
+/// Where deviations within groups tell of a user's residual.
+struct DeviationPlace {
+  std::uint32_t pilot;          ///< the symbol: those of antennas that are measured there …
+  std::uint32_t offset, users;  ///< … ≡ offset (mod users)
+  std::uint32_t plan;
+};
+
 struct SurveyTask {
   CombineTask of;
+  const GroupDeviation* deviations = nullptr;  ///< [pilot][antenna]; these three if of.residual
+  const DeviationPlace* places = nullptr;      ///< [user]
+  const DeviationPlan* plans = nullptr;
 };
 struct GramTask {
   CombineTask of;

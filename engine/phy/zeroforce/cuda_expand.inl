@@ -59,12 +59,14 @@ CARILLON_GPU inline void store_half(Complex w, float factor, HalfComplex* to) {
   *reinterpret_cast<HalfEntry*>(to) = {simt::to_half(factor * w.re), simt::to_half(factor * w.im)};
 }
 
-/// Noise after combining: factor() left out the noise itself where it regularised.
+/// Noise after combining: factor() left out the noise itself where it regularised, and what of a
+/// user's own symbol a combiner that is shared gets wrong.
 CARILLON_GPU inline float post_noise(const CombineTask& task, std::size_t lane, std::uint32_t user,
                                      float power) {
-  const float before = task.variances[lane * task.users + user];
-  if ((task.flags[lane] & kRegularised) == 0) return before;
-  return kept(before + *task.mean_noise * power);
+  float after = task.variances[lane * task.users + user];
+  if ((task.flags[lane] & kRegularised) != 0) after = kept(after + *task.mean_noise * power);
+  if (task.residual == nullptr) return after;
+  return std::fmin(after + task.residual[user], kPostNoiseCeiling);
 }
 
 CARILLON_BOTH constexpr std::uint32_t subcarrier_tiles(const ExpandTask& task) {

@@ -34,6 +34,7 @@ struct Case {
   ArrayShape shape;
   std::vector<Antennas> missing;  ///< [symbol]
   Antennas unused = {};           ///< antennas that combiners do without
+  float residual = 0;             ///< so many times the user's number
 
   std::string name() const {
     return std::to_string(shape.antennas) + "x" + std::to_string(shape.users) + " group " +
@@ -58,6 +59,8 @@ struct Operands {
     }
     for (std::uint32_t tile = 0; tile < kTiles; ++tile) {
       const Tiles w = combiner(tile, {}, &noise);
+      for (std::uint32_t i = 0; i < of.shape.users * kTileLanes; ++i)
+        noise[noise.size() - 1 - i] += residual_of(of.shape.users - 1 - i / kTileLanes);
       for (const Tile& each : w) tiles.push_back(each);
       for (const Tile& each : w) scalars.push_back(simt::get(each, 0));
     }
@@ -77,6 +80,7 @@ struct Operands {
     }
   }
 
+  float residual_of(std::uint32_t user) const { return of.residual * static_cast<float>(user); }
   float* row(std::uint32_t tile) { return &scale[tile * of.shape.users]; }
   std::uint32_t csi_tiles() const { return (kTiles + of.group - 1) / of.group; }
 
@@ -159,6 +163,9 @@ LeaveOutTask task_of(Place& place, const Case& of, const Operands& in) {
   task.missing = place.put(missing);
   task.takes_part = place.put(takes_part);
   task.mean_noise = place.put(std::vector<float>{kNoise});
+  std::vector<float> residual;
+  for (std::uint32_t k = 0; k < of.shape.users; ++k) residual.push_back(in.residual_of(k));
+  if (of.residual > 0) task.residual = place.put(residual);
   return task;
 }
 
@@ -203,7 +210,8 @@ void check(Place& place, const Case& of) {
                     tolerance * std::sqrt(noise / kNoise))
               << of.name() << " symbol " << symbol << " user " << k;
           if (!altered) continue;
-          EXPECT_LE(std::abs(found.lanes[row * kTileLanes + lane].noise / noise - 1), tolerance)
+          const float all = noise + in.residual_of(k);
+          EXPECT_LE(std::abs(found.lanes[row * kTileLanes + lane].noise / all - 1), tolerance)
               << of.name() << " symbol " << symbol << " user " << k;
         }
     }
@@ -219,6 +227,13 @@ GPU_TEST(CudaLeaveOut, YieldsWhatTheOtherAntennasCombinerDoes) {
       }
   check(place, {Detector::Mmse, 16, true, {64, 16, 65}, {{3, 63, 17, 20, 0}, {}, {}, {}, {5}}});
   check(place, {Detector::ZeroForcing, 1, false, {70, 33, 71}, {{69, 1}}});
+}
+
+// What sharing a combiner leaves of a user's own symbol is no antenna's.
+GPU_TEST(CudaLeaveOut, ResidualsStayAsTheyAre) {
+  for (const auto detector : {Detector::ZeroForcing, Detector::Mmse})
+    for (const bool half : {false, true})
+      check(place, {detector, 16, half, {8, 3, 9}, {{1}, {3, 0}}, {}, 0.5F});
 }
 
 GPU_TEST(CudaLeaveOut, AsManyAsThereIsRoomFor) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "phy/estimate/cuda.inl"
+#include "phy/estimate/cuda_deviation.inl"
 #include "support/place.hpp"
 
 namespace {
@@ -108,6 +109,66 @@ void compare(test::Place& place, const Case& c, bool antennas_next) {
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_LE(distance(found[i], expected[i]), 1e-6)  // sums of 16 numbers near 1
         << c.subcarriers << " comb " << c.comb << " group " << c.group << " tile " << i;
+}
+
+void expect_same(const GroupDeviation& found, const GroupDeviation& expected, const Case& c) {
+  const double within = 1e-5 * c.subcarriers;
+  EXPECT_NEAR(found.power, expected.power, within) << c.subcarriers << " comb " << c.comb;
+  EXPECT_NEAR(found.squares, expected.squares, within) << c.subcarriers << " comb " << c.comb;
+  for (std::uint32_t i = 0; i < kTileLanes; ++i) {
+    EXPECT_NEAR(found.along_re[i], expected.along_re[i], within) << c.subcarriers << " " << i;
+    EXPECT_NEAR(found.along_im[i], expected.along_im[i], within) << c.subcarriers << " " << i;
+  }
+}
+
+// Of the users from the one on whose pilots come first in a symbol.
+void compare_deviations(test::Place& place, const Case& c, std::uint32_t first_symbol) {
+  const CombPlan plan(c.subcarriers, c.comb, c.group);
+  const std::uint32_t tiles = tiles_for(c.subcarriers), first = first_symbol * c.comb;
+  const std::uint32_t symbols = (c.users - first + c.comb - 1) / c.comb;
+  const std::vector<Tile> rows = random_rows(c, std::size_t{symbols} * c.antennas);
+  const std::size_t user_stride = c.antennas + 1, tile_stride = user_stride * c.users;
+  std::vector<Tile> csi(csi_tiles(c.subcarriers, c.group) * tile_stride);
+  const GroupDeviation untouched{.power = kUntouched};
+  std::vector<GroupDeviation> expected(std::size_t{symbols} * c.antennas, untouched);
+  for (std::uint32_t user = first; user < c.users; ++user) {
+    const std::uint32_t symbol = (user - first) / c.comb, offset = (user - first) % c.comb;
+    const std::uint32_t users = std::min(c.comb, c.users - first - symbol * c.comb);
+    for (std::uint32_t a = 0; a < c.antennas; ++a) {
+      const Tile* const row = &rows[(std::size_t{symbol} * c.antennas + a) * tiles];
+      Tile* const to = &csi[(user - first) * user_stride + a];
+      estimate_kernels().estimate(plan.plan(offset), row, to, tile_stride);
+      if (a % users == offset && a < kDeviationAntennas * users)
+        expected[symbol * c.antennas + a] =
+            estimate_kernels().deviation(plan.plan(offset), row, to, tile_stride);
+    }
+  }
+  DeviationTask task{};
+  task.subcarriers = c.subcarriers;
+  task.comb = c.comb;
+  task.group = c.group;
+  task.antennas = c.antennas;
+  task.symbols = symbols;
+  task.users = c.users - first;
+  task.rows = place.put(rows);
+  task.row_stride = std::size_t{tiles} * c.antennas;
+  task.antenna_stride = tiles;
+  task.tile_stride = 1;
+  task.csi = place.put(csi);
+  task.csi_tile_stride = tile_stride;
+  task.csi_user_stride = user_stride;
+  task.deviations = place.put(std::vector<GroupDeviation>(expected.size(), untouched));
+  place.run(
+      task, [](auto& cta, const DeviationTask& each) { deviation_block(cta, each); }, deviate);
+  const std::vector<GroupDeviation> found = place.get(task.deviations, expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) expect_same(found[i], expected[i], c);
+}
+
+GPU_TEST(CudaEstimate, DeviatesAsOnTheCpu) {
+  for (const Case& c : kCases)
+    if (c.group > 1 && c.comb < c.subcarriers) compare_deviations(place, c, 0);
+  compare_deviations(place, {113, 1, 4, 19, 2}, 0);  // not at all antennas
+  compare_deviations(place, {300, 2, 16, 40, 5}, 1);
 }
 
 GPU_TEST(CudaEstimate, IsWhatTheCpuEstimates) {

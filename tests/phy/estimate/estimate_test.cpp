@@ -239,7 +239,8 @@ TEST(Estimate, KnowsWhatDeviationNoiseMakes) {
         sum.squares += one.squares;
         for (std::uint32_t i = 0; i < 16; ++i) sum.along[i] += one.along[i];
       }
-      expect_same(EstimatePlan(subcarriers, comb, offset, group).noise_deviation(), sum, 1e-3);
+      expect_same(EstimatePlan(subcarriers, comb, offset, group).deviation_plan().per_noise, sum,
+                  1e-3);
     }
 }
 

@@ -116,7 +116,15 @@ void compare_expanded(Place& place, std::uint32_t group, std::uint32_t subcarrie
   const Channels c = random_channels({19, 3, 21}, csi_tiles(subcarriers, group), group);
   const std::uint32_t tiles = tiles_for(subcarriers);
   CombineTask of = made_up(place, c, 0.5F);
-  const Expanded expected = expanded_by_cpu(place, of, c, group, tiles);
+  Expanded expected = expanded_by_cpu(place, of, c, group, tiles);
+  if (group > 1) {
+    const std::vector<float> residual = {0.25F, 0, 2 * kPostNoiseCeiling};
+    of.residual = place.put(residual);
+    for (std::size_t i = 0; i < expected.post_noise.size(); ++i) {
+      float& noise = expected.post_noise[i];
+      noise = std::min(noise + residual[i / kTileLanes % of.users], kPostNoiseCeiling);
+    }
+  }
   const std::size_t count = tiles * c.block();
   ExpandTask task{};
   task.group = group;
