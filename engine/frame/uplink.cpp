@@ -169,12 +169,17 @@ struct UplinkKernels : KernelCall {
     return phy::residual(p.deviation_plans_[offset], sum, antennas, noise);
   }
 
+  /// Per antenna and subcarrier, as combiners are made with. The errors of all users' estimates
+  /// come with their unit-energy symbols: noise like the other.
+  float combining_noise() {
+    const float received = mean_noise();
+    return received * (1 + p.estimate_noise_) + residual_noise(received);
+  }
+
   void zero_force() {
     const bool whole = choose_antennas() == p.antennas_;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const float received = mean_noise();
-    // The errors of all users' estimates come with their unit-energy symbols: noise like the other.
-    const float noise = received * (1 + p.estimate_noise_) + residual_noise(received);
+    const float noise = combining_noise();
     Combiners& c = *slot.combiners;
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       Tile* w = p.group() < 16 && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
@@ -184,7 +189,7 @@ struct UplinkKernels : KernelCall {
       const auto flagged =
           p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                 &slot.csi[g * block], w, post_noise, worker.zero_force);
-      if (p.group() > 1) add_residual(post_noise);
+      if (p.group() > 1) add_residual(post_noise, 1);
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
       if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
@@ -194,11 +199,13 @@ struct UplinkKernels : KernelCall {
     if (done == p.csi_tiles_) complete(c);
   }
 
-  void add_residual(float* post_noise) const {
+  void add_residual(float* post_noise, float times) const {
     for (std::uint32_t u = 0; u < p.users_; ++u)
-      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
-        post_noise[u * kTileLanes + lane] = std::min(
-            phy::kPostNoiseCeiling, post_noise[u * kTileLanes + lane] + worker.residual[u]);
+      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+        float& noise = post_noise[u * kTileLanes + lane];
+        noise = std::clamp(noise + times * worker.residual[u], phy::kPostNoiseFloor,
+                           phy::kPostNoiseCeiling);
+      }
   }
 
   // Stores a CSI tile's combiners in the layout in which its tiles use them.
@@ -378,6 +385,7 @@ struct UplinkKernels : KernelCall {
     left -= found;
     worker.lost = found > phy::kMostLeftOut || left < p.users_;
     worker.missing_count = worker.lost ? 0 : found;
+    worker.combining_noise = combining_noise();
   }
 
   // A tile's symbols, the i-th at once, as the combiner of the antennas that are there yields them.
@@ -395,9 +403,10 @@ struct UplinkKernels : KernelCall {
       set_impulse(worker.missing[m], false);
       channel_of(tile, worker.missing[m], &worker.channels[at]);
     }
+    if (p.group() > 1) add_residual(noise, -1);  // it is no antenna's
     phy::leave_out(frame.format().combiner.kind, p.users_, worker.missing_count,
-                   mean_noise() * (1 + p.estimate_noise_), worker.channels.data(),
-                   worker.columns.data(), s, noise);
+                   worker.combining_noise, worker.channels.data(), worker.columns.data(), s, noise);
+    if (p.group() > 1) add_residual(noise, 1);
   }
 
   void set_impulse(std::uint32_t antenna, bool on) {

@@ -74,6 +74,39 @@ TEST(LostPackets, OfDataCostTheirAntennasShareOnly) {
       }
 }
 
+// What a combiner shared by a group leaves then weighs more, too, as with a combiner that was made
+// of the other antennas; but not the part of it that all antennas have in common.
+TEST(LostPackets, OfDataLeaveTheVarianceOfTheOtherAntennasCombiner) {
+  emulator::RadioPlan air{.taps = 8, .delay_spread_ns = 1000};
+  air.snr_db = {40};
+  for (const auto kind : {phy::Detector::ZeroForcing, phy::Detector::Mmse}) {
+    FrameFormat format;
+    format.antennas = 16;
+    format.users = 4;
+    format.numerology.fft_size = 512;
+    format.numerology.subcarriers = 300;
+    format.schedule = "PPPPUUUU";
+    format.combiner = {kind, 16};
+    format.uplink.modulation = ModulationChoice::Qpsk;
+    Cell one(format, air), all(format, air);
+    SymbolQuality late, early;  // lost after the combiner was made, and before
+    const auto add = [](Cell& cell, std::uint64_t frame, SymbolQuality& to) {
+      for (const SymbolQuality& each : cell.pipeline.slot(frame).quality) {
+        to.error_power += each.error_power;
+        to.noise_power += each.noise_power;
+      }
+    };
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      one.run(i, [](auto symbol, auto antenna) { return symbol >= 4 && antenna >= 8; });
+      all.run(i, [](auto, auto antenna) { return antenna >= 8; });
+      add(one, i, late);
+      add(all, i, early);
+    }
+    EXPECT_NEAR(late.noise_power / early.noise_power, 1, 0.15);
+    EXPECT_NEAR(late.error_power / early.error_power, 1, 0.15);
+  }
+}
+
 // What docs/concepts.md derives: a block is one of as many antennas fewer as lack its symbol or a
 // pilot, each with the probability q that one of these packets is lost.
 TEST(LostPackets, OfOneInAHundredCostWhatTheoryAllows) {

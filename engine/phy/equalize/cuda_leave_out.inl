@@ -232,7 +232,8 @@ CARILLON_GPU inline Alteration altered_conjugate(const LeaveOutPart& part,
     left -= (part.channel(antenna, user, lane) * part.weight(antenna, user, lane)).re;
   }
   const float times = 1 / std::fmax(left, kLeastLeft);
-  return {times, std::fmin(times * part.task.of.noise[part.row(user, lane)], kPostNoiseCeiling)};
+  return {times,
+          std::fmin(times * part.noise(user, lane) + part.residual(user), kPostNoiseCeiling)};
 }
 
 /// Grid: tiles, symbols.

@@ -34,7 +34,7 @@ struct Case {
   ArrayShape shape;
   std::vector<Antennas> missing;  ///< [symbol]
   Antennas unused = {};           ///< antennas that combiners do without
-  float residual = 0;             ///< so many times the user's number
+  float residual = 0;             ///< so many times the user's number, from one on
 
   std::string name() const {
     return std::to_string(shape.antennas) + "x" + std::to_string(shape.users) + " group " +
@@ -80,7 +80,7 @@ struct Operands {
     }
   }
 
-  float residual_of(std::uint32_t user) const { return of.residual * static_cast<float>(user); }
+  float residual_of(std::uint32_t user) const { return of.residual * static_cast<float>(user + 1); }
   float* row(std::uint32_t tile) { return &scale[tile * of.shape.users]; }
   std::uint32_t csi_tiles() const { return (kTiles + of.group - 1) / of.group; }
 
@@ -234,6 +234,7 @@ GPU_TEST(CudaLeaveOut, ResidualsStayAsTheyAre) {
   for (const auto detector : {Detector::ZeroForcing, Detector::Mmse})
     for (const bool half : {false, true})
       check(place, {detector, 16, half, {8, 3, 9}, {{1}, {3, 0}}, {}, 0.5F});
+  check(place, {Detector::Conjugate, 16, false, {8, 1, 9}, {{2}, {6, 0, 1}}, {}, 0.5F});
 }
 
 GPU_TEST(CudaLeaveOut, AsManyAsThereIsRoomFor) {
