@@ -2,60 +2,22 @@
 
 namespace {
 
-// Outputs of so many vectors at a time: sums, window and tap fill the registers.
+// Registers: sums of kWide vectors of outputs, kTaps taps, a vector of samples. With complex taps
+// each of them has two.
 template <bool kComplex>
-constexpr std::uint32_t kVectors = CARILLON_SIMD_AVX512 ? 8
-                                   : kComplex           ? 4
-                                                        : 6;
+constexpr std::uint32_t kWide = (CARILLON_SIMD_AVX512 ? 16 : 8) / (kComplex ? 2 : 1);
+template <bool kComplex>
+constexpr std::uint32_t kTaps = CARILLON_SIMD_AVX512 || !kComplex ? 4 : 2;
 
-// Floats in a row, `step` of them from one sample to the next. With real taps, or of complex ones
-// `im` gets the sums by their imaginary parts as well.
-//
-// A vector that begins kLanes floats later serves the next vector of outputs with one tap, and this
-// one with another: it is loaded once for both. N of them are a window that moves on.
-template <std::uint32_t N, bool kComplex>
-[[gnu::always_inline]] inline void sums(const float* x, const float* taps, std::size_t K,
-                                        std::size_t step, Vf (&re)[N], Vf (&im)[N]) {
-  for (std::uint32_t v = 0; v < N; ++v) re[v] = im[v] = Vf{};
-  const std::size_t apart = kLanes / step;
-  for (std::size_t first = 0; first < std::min(apart, K); ++first) {
-    Vf window[N];
-    const float* next = x + first * step;
-    for (std::uint32_t v = 0; v + 1 < N; ++v, next += kLanes) window[v] = load(next);
-    std::size_t i = first;
-    const auto turn = [&](auto s) __attribute__((always_inline)) {
-      if (i >= K) return false;
-      window[(s + N - 1) % N] = load(next);
-      const float* tap = taps + (K - 1 - i) * (kComplex ? 2 : 1);
-      const Vf real = broadcast(tap[0]), imaginary = broadcast(kComplex ? tap[1] : 0.0F);
-      unroll<N>([&](auto v) __attribute__((always_inline)) {
-        re[v] += real * window[(s + v) % N];
-        if (kComplex) im[v] += imaginary * window[(s + v) % N];
-      });
-      next += kLanes;
-      i += apart;
-      return true;
-    };
-    [&]<std::size_t... S>(std::index_sequence<S...>) __attribute__((always_inline)) {
-      while ((turn(std::integral_constant<std::size_t, S>{}) && ...)) {
-      }
-    }
-    (std::make_index_sequence<N>{});
-  }
-}
+template <std::uint32_t N>
+struct Sums {
+  Vf re[N] = {}, im[N] = {};  // by the taps' real parts and by their imaginary ones
+};
 
 // By complex taps: the sums by their real parts, and j times those by the imaginary ones.
 [[gnu::always_inline]] inline Vf joined(Vf re, Vf im) { return re + alternating() * swapped(im); }
 
-template <std::uint32_t N, bool kComplex>
-[[gnu::always_inline]] inline void filter_vectors(const float* x, const float* taps, std::size_t K,
-                                                  std::size_t step, float* y) {
-  Vf re[N], im[N];
-  sums<N, kComplex>(x, taps, K, step, re, im);
-  for (std::uint32_t v = 0; v < N; ++v)
-    store(y + v * kLanes, kComplex ? joined(re[v], im[v]) : re[v]);
-}
-
+// `count` floats (0 < count < kLanes), and 0.
 [[gnu::always_inline]] inline Vf load_first(const float* p, std::uint32_t count) {
 #if CARILLON_SIMD_AVX512
   return reinterpret_cast<Vf>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), p));
@@ -66,90 +28,168 @@ template <std::uint32_t N, bool kComplex>
 #endif
 }
 
-// What is left after whole vectors, in the same order.
-template <bool kComplex>
-void filter_rest(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
-                 std::size_t floats) {
-  const auto count = static_cast<std::uint32_t>(floats);
-  Vf re{}, im{};
+// Adds T taps that are a vector of samples apart, `apart` taps from one to the next: a vector of
+// samples that the second of them multiplies for some outputs is the one that the first of them
+// multiplies for the next outputs, so that a load serves up to T products. `oldest`: the first
+// output's sample for the last of these taps.
+template <std::uint32_t N, std::uint32_t T, bool kComplex, typename Load>
+[[gnu::always_inline]] inline void add_taps(const float* oldest, const float* taps,
+                                            std::size_t apart, Load&& load_at, Sums<N>& sums) {
+  Vf re[T], im[T];
+  unroll<T>([&](auto t) __attribute__((always_inline)) {
+    re[t] = broadcast(taps[t * apart * (kComplex ? 2 : 1)]);
+    im[t] = broadcast(kComplex ? taps[t * apart * 2 + 1] : 0.0F);
+  });
+  unroll<N + T - 1>([&](auto j) __attribute__((always_inline)) {
+    const Vf sample = loaded_once(load_at(oldest + j * kLanes));
+    unroll<T>([&](auto i) __attribute__((always_inline)) {
+      // The tap t meets output v in the vector v + T - 1 - t.
+      constexpr std::size_t v = j - i, t = T - 1 - i;
+      if constexpr (j >= i && v < N) {
+        sums.re[v] += re[t] * sample;
+        if constexpr (kComplex) sums.im[v] += im[t] * sample;
+      }
+    });
+  });
+}
+
+// N vectors of outputs. The order of each output's sum does not depend on N.
+template <std::uint32_t N, bool kComplex, typename Load>
+[[gnu::always_inline]] inline Sums<N> sums_of(const float* x, const float* taps, std::size_t K,
+                                              std::size_t step, Load&& load_at) {
   const std::size_t apart = kLanes / step;
-  for (std::size_t first = 0; first < std::min(apart, K); ++first)
-    for (std::size_t i = first; i < K; i += apart) {
-      const Vf sample = load_first(x + i * step, count);
-      const float* tap = taps + (K - 1 - i) * (kComplex ? 2 : 1);
-      re += tap[0] * sample;
-      if (kComplex) im += tap[1] * sample;
+  Sums<N> sums;
+  for (std::size_t first = 0; first < std::min(apart, K); ++first) {
+    std::size_t k = first;
+    const auto add = [&]<std::uint32_t T>() __attribute__((always_inline)) {
+      const std::size_t last = k + (T - 1) * apart;
+      if (last >= K) return false;
+      add_taps<N, T, kComplex>(x + (K - 1 - last) * step, taps + k * (kComplex ? 2 : 1), apart,
+                               load_at, sums);
+      k = last + apart;
+      return true;
+    };
+    while (add.template operator()<kTaps<kComplex>>()) {
     }
+    add.template operator()<2>();
+    add.template operator()<1>();
+  }
+  return sums;
+}
+
+// Blocks of N vectors, the last one where it ends with the outputs: some may be computed twice.
+// False where there are fewer.
+template <std::uint32_t N, bool kComplex>
+bool filter_blocks(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
+                   std::size_t floats) {
+  constexpr std::size_t block = N * kLanes;
+  if (floats < block) return false;
+  for (std::size_t done = 0; done < floats; done += block) {
+    const std::size_t i = std::min(done, floats - block);
+    const Sums<N> sums = sums_of<N, kComplex>(x + i, taps, K, step, load);
+    unroll<N>([&](auto v) __attribute__((always_inline)) {
+      store(y + i + v * kLanes, kComplex ? joined(sums.re[v], sums.im[v]) : sums.re[v]);
+    });
+  }
+  return true;
+}
+
+// Fewer outputs than a vector has.
+template <bool kComplex>
+void filter_few(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
+                std::size_t floats) {
+  const auto count = static_cast<std::uint32_t>(floats);
+  const auto first = [=](const float* p) __attribute__((always_inline)) {
+    return load_first(p, count);
+  };
+  const Sums<1> sums = sums_of<1, kComplex>(x, taps, K, step, first);
   float out[kLanes];
-  store(out, kComplex ? joined(re, im) : re);
+  store(out, kComplex ? joined(sums.re[0], sums.im[0]) : sums.re[0]);
   std::memcpy(y, out, floats * sizeof(float));
 }
 
 template <bool kComplex>
 void filter_all(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
                 std::size_t floats) {
-  constexpr std::uint32_t wide = kVectors<kComplex>;
-  std::size_t i = 0;
-  for (; i + wide * kLanes <= floats; i += wide * kLanes)
-    filter_vectors<wide, kComplex>(x + i, taps, K, step, y + i);
-  for (; i + kLanes <= floats; i += kLanes)
-    filter_vectors<1, kComplex>(x + i, taps, K, step, y + i);
-  if (i < floats) filter_rest<kComplex>(x + i, taps, K, step, y + i, floats - i);
+  if (floats == 0) return;
+  if (!filter_blocks<kWide<kComplex>, kComplex>(x, taps, K, step, y, floats) &&
+      !filter_blocks<kWide<kComplex> / 4, kComplex>(x, taps, K, step, y, floats) &&
+      !filter_blocks<1, kComplex>(x, taps, K, step, y, floats))
+    filter_few<kComplex>(x, taps, K, step, y, floats);
 }
 
-// Decimating filters: products along the taps, several outputs at once, which share loads of taps.
-constexpr std::uint32_t kOutputs = 4;
-
-// Σ of a vector's lanes, of even and odd ones apart where samples are complex.
+// Decimating filters: products along the taps, for as many outputs at once as a vector has, which
+// share loads of taps.
 template <bool kPairs>
-[[gnu::always_inline]] inline Complex sum_of_lanes(Vf v) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (std::uint32_t half = kLanes / 2; half >= (kPairs ? 2 : 1); half /= 2)
-    for (std::uint32_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  return {lanes[0], kPairs ? lanes[1] : 0.0F};
-}
+constexpr std::uint32_t kOutputs = kPairs ? kLanes / 2 : kLanes;
 
-template <std::uint32_t N, bool kPairs, bool kComplex>
-[[gnu::always_inline]] inline void decimate_some(const Fir& fir, const float* x, float* y) {
-  constexpr std::size_t each = kPairs ? 2 : 1;
-  const std::size_t floats = fir.length() * each, apart = fir.decimation() * each;
-  const float* taps = fir.taps();
-  Vf re[N], im[N];
-  for (std::uint32_t n = 0; n < N; ++n) re[n] = im[n] = Vf{};
-  const auto add = [&](Vf tap, Vf other, auto&& sample) __attribute__((always_inline)) {
-    for (std::uint32_t n = 0; n < N; ++n) {
-      const Vf s = sample(n);
-      re[n] += tap * s;
-      if (kComplex) im[n] += other * s;
-    }
-  };
-  std::size_t i = 0;
-  for (; i + kLanes <= floats; i += kLanes)
-    add(
-        load(taps + i), kComplex ? load(taps + floats + i) : Vf{},
-        [&](std::uint32_t n) __attribute__((always_inline)) { return load(x + n * apart + i); });
-  if (const auto rest = static_cast<std::uint32_t>(floats - i); rest > 0)
-    add(
-        load_first(taps + i, rest), kComplex ? load_first(taps + floats + i, rest) : Vf{},
-        [&](std::uint32_t n)
-            __attribute__((always_inline)) { return load_first(x + n * apart + i, rest); });
-  for (std::uint32_t n = 0; n < N; ++n) {
-    const Complex sum = sum_of_lanes<kPairs>(re[n]);
-    const Complex other = kComplex ? sum_of_lanes<kPairs>(im[n]) : Complex{};
-    y[n * each] = sum.re - other.im;
-    if (kPairs) y[n * each + 1] = sum.im + other.re;
+// The sums of each vector's lanes, of complex samples those of even and of odd ones: upper halves
+// are added to lower ones, two vectors at a time, until one vector has all.
+template <std::uint32_t N, bool kPairs>
+[[gnu::always_inline]] inline Vf sums_of_lanes(const Vf (&v)[N]) {
+  if constexpr (N == 1) {
+    return v[0];
+  } else {
+    constexpr std::uint32_t half = N * (kPairs ? 2 : 1) / 2;
+    Vi low;
+    for (std::uint32_t i = 0; i < kLanes; ++i)
+      low[i] = static_cast<std::int32_t>(i / half * 2 * half + i % half);
+    const Vi high = low + static_cast<std::int32_t>(half);
+    Vf both[N / 2];
+    for (std::uint32_t n = 0; n < N / 2; ++n)
+      both[n] = __builtin_shuffle(v[2 * n], v[2 * n + 1], low) +
+                __builtin_shuffle(v[2 * n], v[2 * n + 1], high);
+    return sums_of_lanes<N / 2, kPairs>(both);
   }
 }
 
+// A vector of outputs, each of its window.
+template <bool kPairs, bool kComplex, typename Window>
+[[gnu::always_inline]] inline Vf decimated(const Fir& fir, Window&& window) {
+  constexpr std::uint32_t N = kOutputs<kPairs>;
+  const std::size_t floats = fir.length() * (kPairs ? 2 : 1);
+  const float* taps = fir.taps();
+  Vf re[N] = {}, im[N] = {};
+  const auto add = [&](std::size_t i, auto&& load_at) __attribute__((always_inline)) {
+    const Vf tap = loaded_once(load_at(taps + i));
+    const Vf other = kComplex ? loaded_once(load_at(taps + floats + i)) : Vf{};
+    unroll<N>([&](auto n) __attribute__((always_inline)) {
+      const Vf sample = load_at(window(n) + i);
+      re[n] += tap * sample;
+      if constexpr (kComplex) im[n] += other * sample;
+    });
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= floats; i += kLanes) add(i, load);
+  if (const auto rest = static_cast<std::uint32_t>(floats - i); rest > 0)
+    add(
+        i, [=](const float* p) __attribute__((always_inline)) { return load_first(p, rest); });
+  const Vf sums = sums_of_lanes<N, kPairs>(re);
+  return kComplex ? joined(sums, sums_of_lanes<N, kPairs>(im)) : sums;
+}
+
+// The last vector is where it ends with the outputs: some may be computed twice. Where outputs are
+// fewer than a vector has, the last one is there several times.
 template <bool kPairs, bool kComplex>
 void decimate(const Fir& fir, const float* x, float* y, std::size_t count) {
-  constexpr std::size_t each = kPairs ? 2 : 1;
+  constexpr std::size_t each = kPairs ? 2 : 1, N = kOutputs<kPairs>;
   const std::size_t apart = fir.decimation() * each;
-  std::size_t n = 0;
-  for (; n + kOutputs <= count; n += kOutputs)
-    decimate_some<kOutputs, kPairs, kComplex>(fir, x + n * apart, y + n * each);
-  for (; n < count; ++n) decimate_some<1, kPairs, kComplex>(fir, x + n * apart, y + n * each);
+  if (count == 0) return;
+  if (count < N) {
+    const auto window = [&](std::size_t n) { return x + std::min(n, count - 1) * apart; };
+    float out[kLanes];
+    store(out, decimated<kPairs, kComplex>(fir, window));
+    std::memcpy(y, out, count * each * sizeof(float));
+    return;
+  }
+  for (std::size_t done = 0; done < count; done += N) {
+    const std::size_t first = std::min(done, count - N);
+    const float* from = x + first * apart;
+    const auto window = [=](std::size_t n) __attribute__((always_inline)) {
+      return from + n * apart;
+    };
+    store(y + first * each, decimated<kPairs, kComplex>(fir, window));
+  }
 }
 
 void filter(const Fir& fir, const float* x, float* y, std::size_t count) noexcept {
