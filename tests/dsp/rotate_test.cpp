@@ -60,5 +60,16 @@ TEST(Rotate, the_phase_never_drifts) {
   EXPECT_NEAR(y[1].re, -std::numbers::sqrt2 / 2, 2e-7);
 }
 
+TEST(Rotate, a_step_is_kept_finely_enough_for_1e9_samples) {
+  constexpr std::uint64_t kCount = 1'000'000'000;
+  for (const double step : {0.1, -0.1234567, 1.0 / 3, 1e-9}) {
+    const Rotation rotation(step);
+    const long double turns = static_cast<long double>(step) * kCount;
+    const auto moved = static_cast<std::int64_t>(rotation.step * kCount);
+    const long double off = 0x1p-64L * static_cast<long double>(moved) - turns;
+    EXPECT_LT(std::abs(static_cast<double>(off - std::round(off))), 3e-10) << step;
+  }
+}
+
 }  // namespace
 }  // namespace carillon::dsp

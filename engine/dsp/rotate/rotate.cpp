@@ -7,8 +7,8 @@ namespace carillon::dsp {
 namespace {
 
 std::uint64_t in_units(double turns) {
-  const double part = turns - std::floor(turns);  // exact
-  return part < 1 ? static_cast<std::uint64_t>(std::llround(part * 0x1p62)) << 2 : 0;
+  const double part = turns - std::round(turns);  // exact, where 1 - |turns| would not be
+  return static_cast<std::uint64_t>(std::llround(part * 0x1p62)) << 2;
 }
 
 }  // namespace
