@@ -6,6 +6,8 @@
 #include <complex>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -26,21 +28,31 @@ void require(bool good, const char* message) {
   if (!good) throw nb::value_error(message);
 }
 
+template <typename T>
+constexpr const char* kDtype = std::is_same_v<T, float> ? "float32" : "complex64";
+
 // complex64 and float32 alone: others would be converted without a word.
 template <typename T>
-In<T, 1> exactly(const nb::object& given, const char* name, const char* dtype) {
-  if (const std::string its = dtype_of(given); its != dtype)
+In<T, 1> exactly(const nb::object& given, const char* name) {
+  if (const std::string its = dtype_of(given); its != kDtype<T>)
     throw nb::type_error(
-        (std::string(name) + " must be an array of " + dtype + ", not " + its).c_str());
+        (std::string(name) + " must be an array of " + kDtype<T> + ", not " + its).c_str());
   require(nb::cast<std::size_t>(given.attr("ndim")) == 1, "arrays must have one dimension");
   return nb::cast<In<T, 1>>(given);
 }
 
 template <typename T>
-Out<T> array(std::vector<T> values) {
-  auto* held = new std::vector<T>(std::move(values));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(held->data(), {held->size()}, owner);
+Out<T> line(std::vector<T> values) {
+  const std::size_t size = values.size();
+  return array(std::move(values), {size});
+}
+
+const float* floats_of(const In<float, 1>& values) { return values.data(); }
+const float* floats_of(const In<Value, 1>& values) {
+  return reinterpret_cast<const float*>(values.data());
+}
+const dsp::Complex* samples_of(const In<Value, 1>& values) {
+  return reinterpret_cast<const dsp::Complex*>(values.data());
 }
 
 std::size_t outputs(std::size_t samples, std::size_t taps, std::size_t decimation) {
@@ -48,48 +60,44 @@ std::size_t outputs(std::size_t samples, std::size_t taps, std::size_t decimatio
   return samples < taps ? 0 : (samples - taps) / decimation + 1;
 }
 
-nb::object fir(const nb::object& x, const nb::object& taps, std::size_t decimation) {
-  if (dtype_of(x) == "float32") {
-    const auto samples = exactly<float>(x, "x", "float32");
-    const auto own = exactly<float>(taps, "taps", "float32");
-    std::vector<float> y(outputs(samples.size(), own.size(), decimation));
-    const dsp::Fir filter(dsp::FirKind::Real, {own.data(), own.size()}, decimation);
-    if (!y.empty()) dsp::fir_kernels().filter(filter, samples.data(), y.data(), y.size());
-    return nb::cast(array(std::move(y)));
-  }
-  const auto samples = exactly<Value>(x, "x", "complex64");
-  const bool complex = dtype_of(taps) == "complex64";
-  nb::object own = taps;
-  const std::size_t count = complex ? exactly<Value>(own, "taps", "complex64").size()
-                                    : exactly<float>(own, "taps", "float32").size();
-  std::vector<Value> y(outputs(samples.size(), count, decimation));
-  const auto* floats = complex ? reinterpret_cast<const float*>(nb::cast<In<Value, 1>>(own).data())
-                               : nb::cast<In<float, 1>>(own).data();
-  const dsp::Fir filter(complex ? dsp::FirKind::ComplexTaps : dsp::FirKind::RealTaps,
-                        {floats, count * (complex ? 2 : 1)}, decimation);
+template <typename Sample, typename Tap>
+nb::object filtered(dsp::FirKind kind, const nb::object& x, const nb::object& taps,
+                    std::size_t decimation) {
+  const auto samples = exactly<Sample>(x, "x");
+  const auto own = exactly<Tap>(taps, "taps");
+  std::vector<Sample> y(outputs(samples.size(), own.size(), decimation));
+  const dsp::Fir filter(kind, {floats_of(own), own.size() * (sizeof(Tap) / sizeof(float))},
+                        decimation);
   if (!y.empty())
-    dsp::fir_kernels().filter(filter, reinterpret_cast<const float*>(samples.data()),
-                              reinterpret_cast<float*>(y.data()), y.size());
-  return nb::cast(array(std::move(y)));
+    dsp::fir_kernels().filter(filter, floats_of(samples), reinterpret_cast<float*>(y.data()),
+                              y.size());
+  return nb::cast(line(std::move(y)));
+}
+
+nb::object fir(const nb::object& x, const nb::object& taps, std::size_t decimation) {
+  if (dtype_of(x) == kDtype<float>)
+    return filtered<float, float>(dsp::FirKind::Real, x, taps, decimation);
+  if (dtype_of(taps) == kDtype<Value>)
+    return filtered<Value, Value>(dsp::FirKind::ComplexTaps, x, taps, decimation);
+  return filtered<Value, float>(dsp::FirKind::RealTaps, x, taps, decimation);
 }
 
 Out<Value> rotate(const nb::object& x, double turns_per_sample, double turns) {
   require(std::isfinite(turns_per_sample) && std::isfinite(turns), "turns must be finite");
-  const auto samples = exactly<Value>(x, "x", "complex64");
+  const auto samples = exactly<Value>(x, "x");
   std::vector<Value> y(samples.size());
   dsp::Rotation rotation(turns_per_sample, turns);
-  dsp::rotate_kernels().rotate(&rotation, reinterpret_cast<const dsp::Complex*>(samples.data()),
+  dsp::rotate_kernels().rotate(&rotation, samples_of(samples),
                                reinterpret_cast<dsp::Complex*>(y.data()), y.size());
-  return array(std::move(y));
+  return line(std::move(y));
 }
 
 Out<float> demodulate(const nb::object& x, float gain) {
-  const auto samples = exactly<Value>(x, "x", "complex64");
+  const auto samples = exactly<Value>(x, "x");
   std::vector<float> y(samples.size() < 2 ? 0 : samples.size() - 1);
   if (!y.empty())
-    dsp::demodulate_kernels().quadrature(reinterpret_cast<const dsp::Complex*>(samples.data()),
-                                         gain, y.data(), y.size());
-  return array(std::move(y));
+    dsp::demodulate_kernels().quadrature(samples_of(samples), gain, y.data(), y.size());
+  return line(std::move(y));
 }
 
 std::vector<double> profile(const std::string& type, std::size_t batch, const std::string& setting,

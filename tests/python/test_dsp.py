@@ -35,6 +35,14 @@ def test_a_filter_of_too_few_samples_has_no_output() -> None:
     assert len(core.fir(samples(10), reals(10))) == 1
 
 
+# Large enough that the memory of a copy would be given back, and something else be there.
+@pytest.mark.parametrize("draw", [samples, reals])
+def test_arrays_may_be_views_of_any_stride(draw: Any) -> None:
+    x, h = samples(100_000)[::-2], draw(60_000)[::-2]
+    expected = core.fir(np.ascontiguousarray(x), np.ascontiguousarray(h))
+    assert np.array_equal(core.fir(x, h), expected)
+
+
 @pytest.mark.parametrize("step", [0.0, 0.1, -0.37, 2.5])
 def test_a_rotator_turns(step: float) -> None:
     x = samples(1000)
