@@ -1,4 +1,5 @@
 // Blocks of flowgraphs, to try and to measure (engine/dsp, engine/dataflow/profile.hpp).
+#include <nanobind/stl/complex.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,6 +18,7 @@
 #include "dsp/demodulate/demodulate.hpp"
 #include "dsp/fir/fir.hpp"
 #include "dsp/rotate/rotate.hpp"
+#include "dsp/scale/scale.hpp"
 
 namespace carillon::bindings {
 
@@ -82,6 +84,25 @@ nb::object fir(const nb::object& x, const nb::object& taps, std::size_t decimati
   return filtered<Value, float>(dsp::FirKind::RealTaps, x, taps, decimation);
 }
 
+// One kernel for real samples, one for complex ones.
+template <auto kReal, auto kComplex>
+nb::object with_constant(const nb::object& x, std::complex<double> constant) {
+  const auto re = static_cast<float>(constant.real()), im = static_cast<float>(constant.imag());
+  const dsp::ScaleKernels& kernels = dsp::scale_kernels();
+  if (dtype_of(x) == kDtype<float>) {
+    require(im == 0, "x is real, so that the constant must be, too");
+    const auto samples = exactly<float>(x, "x");
+    std::vector<float> y(samples.size());
+    (kernels.*kReal)(samples.data(), re, y.data(), y.size());
+    return nb::cast(line(std::move(y)));
+  }
+  const auto samples = exactly<Value>(x, "x");
+  std::vector<Value> y(samples.size());
+  (kernels.*kComplex)(samples_of(samples), {re, im}, reinterpret_cast<dsp::Complex*>(y.data()),
+                      y.size());
+  return nb::cast(line(std::move(y)));
+}
+
 Out<Value> rotate(const nb::object& x, double turns_per_sample, double turns) {
   require(std::isfinite(turns_per_sample) && std::isfinite(turns), "turns must be finite");
   const auto samples = exactly<Value>(x, "x");
@@ -131,6 +152,17 @@ void bind_dsp(nb::module_& core) {
       nb::sig("def fir(x: numpy.typing.NDArray[typing.Any], taps: "
               "numpy.typing.NDArray[typing.Any], decimation: int = 1) -> "
               "numpy.typing.NDArray[typing.Any]"));
+  using Kernels = dsp::ScaleKernels;
+  core.def("multiply_constant", &with_constant<&Kernels::multiply, &Kernels::multiply_complex>,
+           "x"_a, "factor"_a,
+           "factor·x[n]. x: [samples] float32 or complex64; real samples take a real factor.",
+           nb::sig("def multiply_constant(x: numpy.typing.NDArray[typing.Any], factor: complex) "
+                   "-> numpy.typing.NDArray[typing.Any]"));
+  core.def("add_constant", &with_constant<&Kernels::add, &Kernels::add_complex>, "x"_a,
+           "constant"_a,
+           "x[n] + constant. x: [samples] float32 or complex64; real samples take a real one.",
+           nb::sig("def add_constant(x: numpy.typing.NDArray[typing.Any], constant: complex) -> "
+                   "numpy.typing.NDArray[typing.Any]"));
   core.def("rotate", &rotate, "x"_a, "turns_per_sample"_a, "turns"_a = 0.0,
            "x[n]·exp(2πj(turns + n·turns_per_sample)). x: [samples] complex64.",
            nb::sig("def rotate(x: numpy.typing.NDArray[numpy.complex64], turns_per_sample: float, "

@@ -475,6 +475,16 @@ def fir(
     complex64. Raises TypeError for another dtype.
     """
 
+def multiply_constant(x: numpy.typing.NDArray[Any], factor: complex) -> numpy.typing.NDArray[Any]:
+    """
+    factor·x[n]. x: [samples] float32 or complex64; real samples take a real factor.
+    """
+
+def add_constant(x: numpy.typing.NDArray[Any], constant: complex) -> numpy.typing.NDArray[Any]:
+    """
+    x[n] + constant. x: [samples] float32 or complex64; real samples take a real one.
+    """
+
 def rotate(
     x: numpy.typing.NDArray[numpy.complex64], turns_per_sample: float, turns: float = 0.0
 ) -> numpy.typing.NDArray[numpy.complex64]:

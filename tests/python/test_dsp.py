@@ -43,6 +43,18 @@ def test_arrays_may_be_views_of_any_stride(draw: Any) -> None:
     assert np.array_equal(core.fir(x, h), expected)
 
 
+@pytest.mark.parametrize("count", [0, 1, 7, 33, 1003])
+def test_constants_multiply_and_add(count: int) -> None:
+    x, z = reals(count), samples(count)
+    assert np.array_equal(core.multiply_constant(x, 1.5), np.float32(1.5) * x)
+    assert np.array_equal(core.add_constant(x, -0.3), x + np.float32(-0.3))
+    assert np.array_equal(core.multiply_constant(z, 0.5), np.float32(0.5) * z)
+    assert np.array_equal(core.add_constant(z, 1 - 2j), z + np.complex64(1 - 2j))
+    product = core.multiply_constant(z, 0.3 - 2j)
+    np.testing.assert_allclose(product, (0.3 - 2j) * z.astype(complex), rtol=1e-6, atol=1e-30)
+    assert product.dtype == np.complex64 and core.add_constant(x, 1).dtype == np.float32
+
+
 @pytest.mark.parametrize("step", [0.0, 0.1, -0.37, 2.5])
 def test_a_rotator_turns(step: float) -> None:
     x = samples(1000)
@@ -67,6 +79,8 @@ def test_another_dtype_is_refused_by_its_name(dtype: Any) -> None:
     name = np.dtype(dtype).name
     for call in (
         lambda: core.fir(x, reals(3)),
+        lambda: core.multiply_constant(x, 2),
+        lambda: core.add_constant(x, 2),
         lambda: core.rotate(x, 0.1),
         lambda: core.quadrature_demodulate(x),
     ):
@@ -81,6 +95,9 @@ def test_what_cannot_be_is_refused() -> None:
         core.fir(samples(10), np.zeros(0, np.float32))
     with pytest.raises(ValueError, match="a decimation of one"):
         core.fir(samples(10), reals(2), 0)
+    for call in core.multiply_constant, core.add_constant:
+        with pytest.raises(ValueError, match="x is real, so that the constant must be"):
+            call(reals(10), 1j)
     with pytest.raises(ValueError, match="finite"):
         core.rotate(samples(10), float("nan"))
     with pytest.raises(ValueError, match="one dimension"):
