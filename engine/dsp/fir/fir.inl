@@ -77,23 +77,6 @@ template <std::uint32_t N, bool kComplex, typename Load>
   return sums;
 }
 
-// Blocks of N vectors, the last one where it ends with the outputs: some may be computed twice.
-// False where there are fewer.
-template <std::uint32_t N, bool kComplex>
-bool filter_blocks(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
-                   std::size_t floats) {
-  constexpr std::size_t block = N * kLanes;
-  if (floats < block) return false;
-  for (std::size_t done = 0; done < floats; done += block) {
-    const std::size_t i = std::min(done, floats - block);
-    const Sums<N> sums = sums_of<N, kComplex>(x + i, taps, K, step, load);
-    unroll<N>([&](auto v) __attribute__((always_inline)) {
-      store(y + i + v * kLanes, kComplex ? joined(sums.re[v], sums.im[v]) : sums.re[v]);
-    });
-  }
-  return true;
-}
-
 // Fewer outputs than a vector has.
 template <bool kComplex>
 void filter_few(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
@@ -108,14 +91,24 @@ void filter_few(const float* x, const float* taps, std::size_t K, std::size_t st
   std::memcpy(y, out, floats * sizeof(float));
 }
 
-template <bool kComplex>
-void filter_all(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
-                std::size_t floats) {
-  if (floats == 0) return;
-  if (!filter_blocks<kWide<kComplex>, kComplex>(x, taps, K, step, y, floats) &&
-      !filter_blocks<kWide<kComplex> / 4, kComplex>(x, taps, K, step, y, floats) &&
-      !filter_blocks<1, kComplex>(x, taps, K, step, y, floats))
-    filter_few<kComplex>(x, taps, K, step, y, floats);
+// Blocks of N vectors, or of fewer where there are not as many. The last one ends with the outputs:
+// some may be computed twice.
+template <std::uint32_t N, bool kComplex>
+void filter_blocks(const float* x, const float* taps, std::size_t K, std::size_t step, float* y,
+                   std::size_t floats) {
+  constexpr std::size_t block = N * kLanes;
+  if (floats < block) {
+    if constexpr (N > 1) return filter_blocks<N / 2, kComplex>(x, taps, K, step, y, floats);
+    if (floats > 0) filter_few<kComplex>(x, taps, K, step, y, floats);
+    return;
+  }
+  for (std::size_t done = 0; done < floats; done += block) {
+    const std::size_t i = std::min(done, floats - block);
+    const Sums<N> sums = sums_of<N, kComplex>(x + i, taps, K, step, load);
+    unroll<N>([&](auto v) __attribute__((always_inline)) {
+      store(y + i + v * kLanes, kComplex ? joined(sums.re[v], sums.im[v]) : sums.re[v]);
+    });
+  }
 }
 
 // Decimating filters: products along the taps, for as many outputs at once as a vector has, which
@@ -143,8 +136,8 @@ template <std::uint32_t N, bool kPairs>
   }
 }
 
-// A vector of outputs, each of its window.
-template <bool kPairs, bool kComplex, typename Window>
+// A vector of outputs, the first kCount of them each of its window.
+template <bool kPairs, bool kComplex, std::uint32_t kCount, typename Window>
 [[gnu::always_inline]] inline Vf decimated(const Fir& fir, Window&& window) {
   constexpr std::uint32_t N = kOutputs<kPairs>;
   const std::size_t floats = fir.length() * (kPairs ? 2 : 1);
@@ -153,7 +146,7 @@ template <bool kPairs, bool kComplex, typename Window>
   const auto add = [&](std::size_t i, auto&& load_at) __attribute__((always_inline)) {
     const Vf tap = loaded_once(load_at(taps + i));
     const Vf other = kComplex ? loaded_once(load_at(taps + floats + i)) : Vf{};
-    unroll<N>([&](auto n) __attribute__((always_inline)) {
+    unroll<kCount>([&](auto n) __attribute__((always_inline)) {
       const Vf sample = load_at(window(n) + i);
       re[n] += tap * sample;
       if constexpr (kComplex) im[n] += other * sample;
@@ -168,27 +161,38 @@ template <bool kPairs, bool kComplex, typename Window>
   return kComplex ? joined(sums, sums_of_lanes<N, kPairs>(im)) : sums;
 }
 
-// The last vector is where it ends with the outputs: some may be computed twice. Where outputs are
-// fewer than a vector has, the last one is there several times.
+// Fewer outputs than a vector has: one by one, or together, the last one then several times.
+template <bool kPairs, bool kComplex>
+void decimate_few(const Fir& fir, const float* x, float* y, std::size_t count) {
+  constexpr std::size_t each = kPairs ? 2 : 1, N = kOutputs<kPairs>;
+  const std::size_t apart = fir.decimation() * each;
+  float out[kLanes];
+  if (count > N / 2) {
+    const auto window = [&](std::size_t n) { return x + std::min(n, count - 1) * apart; };
+    store(out, decimated<kPairs, kComplex, N>(fir, window));
+    std::memcpy(y, out, count * each * sizeof(float));
+    return;
+  }
+  for (std::size_t n = 0; n < count; ++n) {
+    const auto window = [&](std::size_t) { return x + n * apart; };
+    store(out, decimated<kPairs, kComplex, 1>(fir, window));
+    std::memcpy(y + n * each, out, each * sizeof(float));
+  }
+}
+
+// The last vector is where it ends with the outputs: some may be computed twice.
 template <bool kPairs, bool kComplex>
 void decimate(const Fir& fir, const float* x, float* y, std::size_t count) {
   constexpr std::size_t each = kPairs ? 2 : 1, N = kOutputs<kPairs>;
   const std::size_t apart = fir.decimation() * each;
-  if (count == 0) return;
-  if (count < N) {
-    const auto window = [&](std::size_t n) { return x + std::min(n, count - 1) * apart; };
-    float out[kLanes];
-    store(out, decimated<kPairs, kComplex>(fir, window));
-    std::memcpy(y, out, count * each * sizeof(float));
-    return;
-  }
+  if (count < N) return decimate_few<kPairs, kComplex>(fir, x, y, count);
   for (std::size_t done = 0; done < count; done += N) {
     const std::size_t first = std::min(done, count - N);
     const float* from = x + first * apart;
     const auto window = [=](std::size_t n) __attribute__((always_inline)) {
       return from + n * apart;
     };
-    store(y + first * each, decimated<kPairs, kComplex>(fir, window));
+    store(y + first * each, decimated<kPairs, kComplex, N>(fir, window));
   }
 }
 
@@ -196,8 +200,8 @@ void filter(const Fir& fir, const float* x, float* y, std::size_t count) noexcep
   const std::size_t K = fir.length(), each = fir.floats_a_sample();
   const bool complex = fir.kind() == FirKind::ComplexTaps;
   if (fir.decimation() == 1)
-    return complex ? filter_all<true>(x, fir.taps(), K, each, y, count * each)
-                   : filter_all<false>(x, fir.taps(), K, each, y, count * each);
+    return complex ? filter_blocks<kWide<true>, true>(x, fir.taps(), K, each, y, count * each)
+                   : filter_blocks<kWide<false>, false>(x, fir.taps(), K, each, y, count * each);
   switch (fir.kind()) {
     case FirKind::Real: return decimate<false, false>(fir, x, y, count);
     case FirKind::RealTaps: return decimate<true, false>(fir, x, y, count);
