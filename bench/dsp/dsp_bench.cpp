@@ -1,4 +1,4 @@
-// Kernels of flowgraphs, on 1000 outputs at a time.
+// Kernels of flowgraphs, on 1000 outputs at a time, filters also on one.
 #include <string>
 
 #include "dsp/demodulate/demodulate.hpp"
@@ -14,35 +14,44 @@ using namespace carillon::dsp;
 
 constexpr std::size_t kOutputs = 1000;
 
-bench::Case of(std::string kernel, std::string shape, Isa isa, bench::Work work = {}) {
+bench::Case of(std::string kernel, std::string shape, Isa isa, bench::Work work = {},
+               std::size_t outputs = kOutputs) {
   return {.kernel = std::move(kernel),
           .shape = std::move(shape),
           .isa = std::string(to_string(isa)),
           .per = "sample",
-          .items = kOutputs,
+          .items = static_cast<double>(outputs),
           .work = work};
 }
 
+struct Kind {
+  const char* name;
+  FirKind kind;
+  std::size_t parts, products;  // floats of a tap; of a tap and a sample
+};
+
+void filter(bench::Bench& bench, Isa isa, const Kind& one, std::size_t taps, std::size_t decimation,
+            std::size_t outputs) {
+  const Fir fir(one.kind, std::vector<float>(taps * one.parts, 0.01F), decimation);
+  const std::vector<float> x(2 * fir.reads(outputs), 0.5F);
+  std::vector<float> y(2 * outputs);
+  std::string shape = std::to_string(taps);
+  if (decimation > 1) shape += " ÷" + std::to_string(decimation);
+  if (outputs == 1) shape += ", one output";
+  const bench::Work work{.flops = 2.0 * static_cast<double>(taps * one.products)};
+  bench.time(of(one.name, shape, isa, work, outputs),
+             [&] { fir_kernels(isa).filter(fir, x.data(), y.data(), outputs); });
+}
+
 void filters(bench::Bench& bench, Isa isa) {
-  struct Kind {
-    const char* name;
-    FirKind kind;
-    std::size_t parts, products;  // floats of a tap; of a tap and a sample
-  };
   for (const Kind& one :
        {Kind{"fir real", FirKind::Real, 1, 1}, Kind{"fir real taps", FirKind::RealTaps, 1, 2},
         Kind{"fir complex taps", FirKind::ComplexTaps, 2, 4}})
-    for (const std::size_t taps : {16U, 64U, 256U})
-      for (const std::size_t decimation : {1U, 5U}) {
-        const Fir fir(one.kind, std::vector<float>(taps * one.parts, 0.01F), decimation);
-        const std::vector<float> x(2 * fir.reads(kOutputs), 0.5F);
-        std::vector<float> y(2 * kOutputs);
-        std::string shape = std::to_string(taps);
-        if (decimation > 1) shape += " ÷" + std::to_string(decimation);
-        bench.time(
-            of(one.name, shape, isa, {.flops = 2.0 * static_cast<double>(taps * one.products)}),
-            [&] { fir_kernels(isa).filter(fir, x.data(), y.data(), kOutputs); });
-      }
+    for (const std::size_t decimation : {1U, 5U}) {
+      for (const std::size_t taps : {16U, 64U, 256U})
+        filter(bench, isa, one, taps, decimation, kOutputs);
+      filter(bench, isa, one, 64, decimation, 1);
+    }
 }
 
 void run(bench::Bench& bench) {
