@@ -25,6 +25,7 @@ namespace nb = nanobind;
 
 namespace {
 
+using Result = nb::typed<nb::dict, nb::str, nb::any>;
 using dataflow::Batches;
 using dataflow::Graph;
 using dataflow::Machine;
@@ -47,7 +48,8 @@ dataflow::GraphSpec spec_of(const std::vector<NodeRow>& nodes, const std::vector
   return spec;
 }
 
-nb::tuple rows_of(const dataflow::GraphSpec& spec) {
+nb::typed<nb::tuple, std::vector<NodeRow>, std::vector<EdgeRow>> rows_of(
+    const dataflow::GraphSpec& spec) {
   std::vector<NodeRow> nodes;
   std::vector<EdgeRow> edges;
   for (const dataflow::Node& node : spec.nodes) {
@@ -88,8 +90,8 @@ std::vector<double> responses(const std::vector<dataflow::Task>& tasks, Machine 
   throw nb::value_error("formula must be least, devi-anderson, compliant-vector or fair-lateness");
 }
 
-nb::dict latency(const Graph& graph, const Batches& batches, std::uint32_t cores, bool preemptive,
-                 const std::string& formula) {
+Result latency(const Graph& graph, const Batches& batches, std::uint32_t cores, bool preemptive,
+               const std::string& formula) {
   const Machine machine = machine_of(cores, preemptive);
   const std::string why = unbounded(graph, checked(graph, batches), machine);
   if (!why.empty()) throw nb::value_error(why.c_str());
@@ -100,7 +102,7 @@ nb::dict latency(const Graph& graph, const Batches& batches, std::uint32_t cores
     periods.push_back(task.period);
     costs.push_back(task.cost);
   }
-  nb::dict result;
+  Result result;
   result["bound_ns"] = found.bound;
   result["filling_ns"] = found.filling;
   result["responding_ns"] = found.responding;
@@ -114,8 +116,8 @@ nb::dict latency(const Graph& graph, const Batches& batches, std::uint32_t cores
   return result;
 }
 
-nb::dict dict_of(const dataflow::Choice& choice) {
-  nb::dict result;
+Result dict_of(const dataflow::Choice& choice) {
+  Result result;
   result["batches"] = choice.batches;
   result["utilization"] = choice.utilization;
   result["bound_ns"] = choice.bound_ns;
@@ -127,9 +129,8 @@ nb::dict dict_of(const dataflow::Choice& choice) {
 using Search = dataflow::Choice (*)(const Graph&, const dataflow::Demand&, std::size_t,
                                     const dataflow::SearchLimits&);
 
-nb::dict search(const Graph& graph, Search how, double bound_ns, std::uint32_t cores,
-                bool preemptive, std::size_t most, double gap, std::uint32_t ranges,
-                std::uint64_t steps) {
+Result search(const Graph& graph, Search how, double bound_ns, std::uint32_t cores, bool preemptive,
+              std::size_t most, double gap, std::uint32_t ranges, std::uint64_t steps) {
   if (!(bound_ns > 0) || !std::isfinite(bound_ns) || bound_ns > 1e15)
     throw nb::value_error("a bound must be above 0 and at most 1e15 ns");
   if (most < 2 || most > 4096) throw nb::value_error("most must be between 2 and 4096");
@@ -142,8 +143,8 @@ nb::dict search(const Graph& graph, Search how, double bound_ns, std::uint32_t c
   return dict_of(found);
 }
 
-nb::dict simulate(const Graph& graph, const Batches& batches, std::uint32_t cores, bool preemptive,
-                  double seconds, std::uint64_t seed, double least_cost, double most_delay) {
+Result simulate(const Graph& graph, const Batches& batches, std::uint32_t cores, bool preemptive,
+                double seconds, std::uint64_t seed, double least_cost, double most_delay) {
   const Machine machine = machine_of(cores, preemptive);
   const dataflow::Timeline timeline = timeline_of(graph, checked(graph, batches));
   dataflow::SimulationOptions options{machine, 0, seed, least_cost, most_delay};
@@ -157,7 +158,7 @@ nb::dict simulate(const Graph& graph, const Batches& batches, std::uint32_t core
     found = simulate(timeline.workload, options);
     latency = longest_latency(graph, batches, timeline, found);
   }
-  nb::dict result;
+  Result result;
   std::vector<double> response;
   for (const std::int64_t units : found.response)
     response.push_back(static_cast<double>(units) * timeline.unit_ns);
@@ -169,9 +170,9 @@ nb::dict simulate(const Graph& graph, const Batches& batches, std::uint32_t core
   return result;
 }
 
-nb::tuple synthetic(std::uint64_t seed, std::uint32_t least_nodes, std::uint32_t most_nodes,
-                    std::uint64_t least_period_ns, std::uint64_t most_period_ns, double joins,
-                    double decimates) {
+nb::typed<nb::tuple, std::vector<NodeRow>, std::vector<EdgeRow>> synthetic(
+    std::uint64_t seed, std::uint32_t least_nodes, std::uint32_t most_nodes,
+    std::uint64_t least_period_ns, std::uint64_t most_period_ns, double joins, double decimates) {
   if (least_nodes < 1 || most_nodes < least_nodes || most_nodes > 100'000)
     throw nb::value_error("nodes must be between 1 and 100000");
   if (least_period_ns < 1 || most_period_ns < least_period_ns || most_period_ns > 1'000'000'000)

@@ -104,9 +104,10 @@ nb::dict simulate(const std::string& plan_text, std::uint32_t cores,
   return result;
 }
 
-nb::dict bound(const std::string& plan_text, std::uint32_t cores,
-               const std::vector<double>& claim_ns, const std::vector<double>& chunk_ns,
-               double commit_ns, double packet_ns) {
+nb::typed<nb::dict, nb::str, nb::any> bound(const std::string& plan_text, std::uint32_t cores,
+                                            const std::vector<double>& claim_ns,
+                                            const std::vector<double>& chunk_ns, double commit_ns,
+                                            double packet_ns) {
   const auto plan = checked_plan(plan_text);
   check_cores(cores);
   if (claim_ns.size() != frame::kOps || chunk_ns.size() != frame::kOps)
@@ -119,7 +120,7 @@ nb::dict bound(const std::string& plan_text, std::uint32_t cores,
     return ticks == runtime::kNever || ticks == runtime::kAlways ? nb::none()
                                                                  : nb::cast(milliseconds(ticks));
   };
-  nb::dict result;
+  nb::typed<nb::dict, nb::str, nb::any> result;
   result["uplink"] = put(found.uplink);
   result["downlink"] = put(found.downlink);
   result["slack"] = put(found.slack);

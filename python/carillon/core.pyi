@@ -204,7 +204,7 @@ def latency_bound(
     chunk_ns: Sequence[float],
     commit_ns: float = 0.0,
     packet_ns: float = 0.0,
-) -> dict:
+) -> dict[str, Any]:
     """
     How late a frame of a cell can be when no claim takes longer than that
     (engine/frame/latency_bound.hpp): uplink, downlink and slack in ms from its start on
@@ -381,7 +381,9 @@ def synthetic_flowgraph(
     most_period_ns: int = 50000,
     joins: float = 0.25,
     decimates: float = 0.25,
-) -> tuple:
+) -> tuple[
+    list[tuple[str, float, list[tuple[int, float]], int, int]], list[tuple[int, int, int, int, int]]
+]:
     """
     Nodes and edges of a graph drawn at random (engine/dataflow/synthetic.hpp).
     """
@@ -417,7 +419,7 @@ class Flowgraph:
 
     def latency(
         self, batches: Sequence[int], cores: int, preemptive: bool = True, formula: str = "least"
-    ) -> dict:
+    ) -> dict[str, Any]:
         """
         The end-to-end bound and its parts (engine/dataflow/latency.hpp). formula: least,
         devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if
@@ -433,7 +435,7 @@ class Flowgraph:
         gap: float = 1e-09,
         ranges: int = 4000,
         steps: int = 500000000,
-    ) -> dict:
+    ) -> dict[str, Any]:
         """
         The batches of least utilization within the bound (engine/dataflow/optimum.hpp); of each
         node about `most` batch sizes are candidates.
@@ -448,7 +450,7 @@ class Flowgraph:
         gap: float = 1e-09,
         ranges: int = 4000,
         steps: int = 500000000,
-    ) -> dict:
+    ) -> dict[str, Any]:
         """
         The batches of the least bound, which is at most bound_ns, for these cores.
         """
@@ -462,7 +464,7 @@ class Flowgraph:
         seed: int = 1,
         least_cost: float = 1.0,
         most_delay: float = 0.0,
-    ) -> dict:
+    ) -> dict[str, Any]:
         """Global EDF in virtual time (engine/dataflow/simulation.hpp)."""
 
 def fir(
