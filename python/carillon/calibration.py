@@ -21,7 +21,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from carillon import core, memory_run, resources, runfolder
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
-from carillon.files import write_text
+from carillon.files import require_plain, write_text
 from carillon.inputs import read_input
 from carillon.models.allocation import STAGES
 
@@ -159,9 +159,10 @@ def file_of(cell: Cell) -> Path:
 
 
 def check_writable(file: Path) -> None:
-    """Raises CalibrationError or OSError where `save` would, before anything is measured."""
+    """Raises InputError or OSError where `save` would, before anything is measured."""
     if file.is_dir():
-        raise CalibrationError(f"{file} is a folder; name a file in it")
+        raise InputError(f"{file} is a folder; name a file in it")
+    require_plain(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f"{file.name}.{os.getpid()}")
     beside.touch()

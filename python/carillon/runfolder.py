@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import re
-import stat
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from carillon import core, resources
+from carillon import core, files, resources
 from carillon.config import Cell, Run, plan_text
 from carillon.errors import InputError
 from carillon.files import MARK, mark, write_text
@@ -62,7 +61,8 @@ def describe(cell: Cell) -> dict[str, Any]:
 def require_own(path: Path) -> Path:
     """The same path, if results may be written there; makes nothing.
 
-    Raises RunFolderError when it is a file, or holds what Carillon did not write.
+    Raises RunFolderError when it is a file, or holds what Carillon did not write, and InputError
+    when it holds links, devices or pipes.
     """
     try:
         foreign = any(path.iterdir()) and not (path / MARK).exists()
@@ -74,6 +74,7 @@ def require_own(path: Path) -> Path:
         raise RunFolderError(
             f"{path} holds files that are not Carillon's; name another --folder, a new or empty one"
         )
+    require_plain(path)
     return path
 
 
@@ -98,22 +99,15 @@ def _unfit(path: Path, error: OSError) -> RunFolderError:
 
 
 def require_plain(path: Path) -> None:
-    """Raises RunFolderError if a run's folder holds anything but files and folders.
-
-    A link, a device or a pipe under a name of ours would have us write somewhere else.
-    """
-    for entry in (*path.glob("*"), *path.glob("plots/*")):
-        if not (stat.S_ISREG(mode := entry.lstat().st_mode) or stat.S_ISDIR(mode)):
-            raise RunFolderError(
-                f"{entry} is neither a file nor a folder, and is left as it is: remove it, or copy "
-                "the run without it"
-            )
+    """Raises InputError if a folder of ours holds anything but files and folders."""
+    for inside in ("*", "plots/*", "tasks/*", "tasks/*/*"):
+        for entry in path.glob(inside):
+            files.require_plain(entry)
 
 
 def create(path: Path, cell: Cell, run: Run) -> RunFolder:
     """Makes the folder and writes what is known before the run."""
     made(path)
-    require_plain(path)
     text = plan_text(cell, run)
     folder = RunFolder(
         path,

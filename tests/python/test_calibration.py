@@ -13,6 +13,7 @@ from carillon.calibration import Calibration, CalibrationError
 from carillon.commands import calibrate as commands
 from carillon.config import Run, plan_text
 from carillon.daemon import Interrupts
+from carillon.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -145,7 +146,7 @@ def test_a_spread_that_does_not_rise_is_told_by_its_stage(
 
 def test_a_folder_is_no_place_for_a_calibration(measured: Calibration, tmp_path: Path) -> None:
     for folder in (tmp_path, Path(), Path("/")):
-        with pytest.raises(CalibrationError, match="is a folder"):
+        with pytest.raises(InputError, match="is a folder"):
             calibration.save(measured, folder)
 
 
@@ -206,7 +207,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
     monkeypatch.setattr(calibration, "measure", never)
     no_folder = tmp_path / "file"
     no_folder.write_text("no folder")
-    for place, error in ((tmp_path, CalibrationError), (no_folder / "costs.json", OSError)):
+    for place, error in ((tmp_path, InputError), (no_folder / "costs.json", OSError)):
         words = ["calibrate", "laptop-8x2", "--output", str(place)]
         result = CliRunner().invoke(cli.app, words)
         assert isinstance(result.exception, error), result.output

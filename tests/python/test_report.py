@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from carillon import files, report, result, results, runfolder, trace
 from carillon.commands import report as command
+from carillon.errors import InputError
 from carillon.plots import style
 from carillon.plots.constellation import pam_levels
 from carillon.result import Result
-from carillon.runfolder import RunFolderError
 from synthetic import MS, frame_row, quiet_run, run_folder
 
 SCHEMA = Path(result.__file__).parent / "schemas" / "result.schema.json"
@@ -413,7 +413,7 @@ def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> No
         lambda: runfolder.create(folder.path, folder.cell, folder.run),
     )
     for write in writes:
-        with pytest.raises(RunFolderError, match=f"{link} is neither a file nor a folder"):
+        with pytest.raises(InputError, match=f"{link} is neither a file nor a folder"):
             write()
     assert not list(elsewhere.iterdir())
     assert link.is_symlink()

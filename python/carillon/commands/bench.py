@@ -32,6 +32,7 @@ from carillon.bench import (
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
+from carillon.files import require_plain
 from carillon.runfolder import machine
 
 
@@ -44,6 +45,7 @@ def bench(choice: Choice, *, as_json: bool, csv_file: Path | None, list_only: bo
     rows: list[Row] = []
     with Interrupts() as interrupts, command(choice) as words:
         if csv_file is not None:
+            require_plain(csv_file)
             csv_file.open("a").close()  # or fail now, not after a minute of measuring
         program = about()
         _collect(words, choice.pattern, rows, interrupts)
