@@ -269,7 +269,15 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
     assert "there is no study 'millipede-9'; the studies are millipede-5.1, " in done.stderr
     assert list(tmp_path.iterdir()) == []
     listed = subprocess.run(carillon("--list"), capture_output=True, text=True, check=True)
-    every = [*STUDIES, *EXPERIMENTS, *FIGURES, *GPU_STUDIES, scheduling.NAME, "rack"]
+    every = [
+        *STUDIES,
+        *EXPERIMENTS,
+        *FIGURES,
+        *GPU_STUDIES,
+        scheduling.NAME,
+        "rack",
+        "batching-synthetic",
+    ]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == every
     which = subprocess.run(carillon(), capture_output=True, text=True)
     assert which.returncode == 2
