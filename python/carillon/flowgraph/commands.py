@@ -30,6 +30,7 @@ from carillon.flowgraph.plan import (
 )
 
 _POINTS = 24  # of a front
+_MOST_ASKED = 1000  # nodes of a graph that is planned again with more cores and more time
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def make_plan(name: str, choice: Choice, folder: Path | None, *, as_json: bool) 
     console = Console(stderr=as_json, highlight=False, markup=False)
     own = plan(graph, machine, latency, choice.method)
     target = runfolder.made(folder or Path("runs") / f"flowgraph-{runfolder.file_name(graph.name)}")
-    more = reliefs(own, latency) if latency is not None and choice.method == "optimum" else []
+    asks = latency is not None and choice.method == "optimum" and len(own.nodes) <= _MOST_ASKED
+    more = reliefs(own, latency) if asks and latency is not None else []
     found, whole = _front(graph, machine, console) if choice.front else (None, True)
     written = _write(target, own, more, found)
     if as_json:
