@@ -35,7 +35,7 @@ template <typename Mask>
 [[gnu::always_inline]] inline Vf demodulated(const float* x, float gain) {
   const Vf low = load(x), high = load(x + kLanes);
   const Vf low_next = load(x + 2), high_next = load(x + 2 + kLanes);
-  Vi even, odd;
+  Vi even{}, odd{};
   for (std::uint32_t i = 0; i < kLanes; ++i) {
     even[i] = static_cast<std::int32_t>(2 * i);
     odd[i] = static_cast<std::int32_t>(2 * i + 1);

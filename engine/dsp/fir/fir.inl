@@ -22,7 +22,7 @@ struct Sums {
 #if CARILLON_SIMD_AVX512
   return reinterpret_cast<Vf>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1), p));
 #else
-  Vi wanted;
+  Vi wanted{};
   for (std::uint32_t i = 0; i < kLanes; ++i) wanted[i] = i < count ? -1 : 0;
   return reinterpret_cast<Vf>(_mm256_maskload_ps(p, reinterpret_cast<__m256i>(wanted)));
 #endif
@@ -124,7 +124,7 @@ template <std::uint32_t N, bool kPairs>
     return v[0];
   } else {
     constexpr std::uint32_t half = N * (kPairs ? 2 : 1) / 2;
-    Vi low;
+    Vi low{};
     for (std::uint32_t i = 0; i < kLanes; ++i)
       low[i] = static_cast<std::int32_t>(i / half * 2 * half + i % half);
     const Vi high = low + static_cast<std::int32_t>(half);

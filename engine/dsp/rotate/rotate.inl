@@ -10,7 +10,7 @@ namespace {
 // Samples that share a sine and a cosine of double precision.
 void rotate_block(Complex first, const Complex* factors, const Complex* x, Complex* y,
                   std::size_t count) {
-  Vf base;
+  Vf base{};
   for (std::uint32_t i = 0; i < kLanes; ++i) base[i] = i % 2 == 0 ? first.re : first.im;
   const auto* from = reinterpret_cast<const float*>(x);
   const auto* by = reinterpret_cast<const float*>(factors);

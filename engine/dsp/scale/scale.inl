@@ -16,7 +16,7 @@ template <typename F>
 }
 
 [[gnu::always_inline]] inline Vf repeated(Complex value) {
-  Vf both;
+  Vf both{};
   for (std::uint32_t i = 0; i < kLanes; ++i) both[i] = i % 2 == 0 ? value.re : value.im;
   return both;
 }

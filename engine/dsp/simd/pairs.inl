@@ -6,7 +6,7 @@ namespace {
 // The vectors' lanes that `lane` names for each.
 template <typename F>
 [[gnu::always_inline]] inline Vf pick(Vf v, F&& lane) {
-  Vi from;
+  Vi from{};
   for (std::uint32_t i = 0; i < kLanes; ++i) from[i] = static_cast<std::int32_t>(lane(i));
   return __builtin_shuffle(v, from);
 }
@@ -24,7 +24,7 @@ template <typename F>
 
 /// -1, 1 in turn.
 [[gnu::always_inline]] inline Vf alternating() {
-  Vf signs;
+  Vf signs{};
   for (std::uint32_t i = 0; i < kLanes; ++i) signs[i] = i % 2 == 0 ? -1.0F : 1.0F;
   return signs;
 }
