@@ -37,10 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(config_app, name="config")
-app.add_typer(bench_app, name="bench")
-app.add_typer(flowgraph_app, name="flowgraph")
-app.add_typer(ingest_app, name="ingest")
+for group in (config_app, bench_app, flowgraph_app, ingest_app):
+    app.add_typer(group)
 
 
 @app.command(
@@ -93,7 +91,8 @@ def demo(
     from carillon.commands.start import Output
     from carillon.config import Run
 
-    seconds = (0.0 if frames else 10.0) if seconds is None else seconds
+    if seconds is None:
+        seconds = 0.0 if frames else 10.0
     run, output = Run(frames=frames, seconds=seconds), Output(live, json)
     if partitions > 1 and device is not Device.cuda:
         raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")

@@ -21,7 +21,7 @@ TEST(Batching, RatesAreExploitedUpToTheDrop) {
             samples_to_first_output(graph, uniform(graph, 1)));
 }
 
-// By hand: a → b (4 samples) → c (3) beside a → d (2), joined with c's rate 1/12.
+// By hand: a → b (4 samples) → c (3), and a → d (2), joined with c's rate 1/12.
 TEST(Batching, EveryPathBeforeAJoinIsBatchedUpToIt) {
   GraphSpec spec;
   for (const char* name : {"a", "b", "c", "d"}) spec.nodes.push_back({name, {100, {{1, 1}}}, {}});

@@ -72,8 +72,7 @@ def test_every_stage_of_a_cell_is_timed(measured: Calibration) -> None:
     # Each of its transport blocks is one code block: nothing is left to assemble.
     assert set(measured.stages) == set(core.opcodes()) - {"Load", "Store"}
     for op, stage in measured.stages.items():
-        # Of two sizes on a busy machine the larger may have been the quicker one.
-        assert stage.claim_ns + stage.chunk_ns > 0, op
+        assert stage.chunk_ns > 0, op
         assert [s.chunks for s in stage.sizes] == sorted({s.chunks for s in stage.sizes})
     assert measured.stage("Load", 1) is None
     assert measured.stage("Decode", 1) == measured.decode[1]

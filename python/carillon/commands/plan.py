@@ -170,7 +170,7 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
 
 
 def _bounded(found: Plan) -> str:
-    """The proven bound beside the worst frame in virtual time."""
+    """The proven bound, compared with the worst frame in virtual time."""
     own, expected = found.bound, found.expected
     quantile = f"p{100 * own.quantile:g}"
     words = [

@@ -151,5 +151,5 @@ def _title(graph: Graph, plan: Plan | None) -> str:
 def _about(plan: Plan) -> str:
     return (
         f"{plan.utilization:.4g} cores used; the critical path is blue; "
-        "beside edges: samples made : read by one execution"
+        "on edges: samples made : read by one execution"
     )

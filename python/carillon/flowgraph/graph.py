@@ -206,12 +206,6 @@ class Graph:
         """Executions a second of each node."""
         return [Fraction(*rate) for rate in self.core.rates()]
 
-    @property
-    def sources(self) -> list[int]:
-        """Places of nodes without inputs."""
-        fed = {edge.end for edge in self.edges}
-        return [place for place, node in enumerate(self.nodes) if node.name not in fed]
-
 
 def _rate(name: str, value: Fraction | float | str) -> Fraction:
     try:

@@ -236,7 +236,7 @@ _COLOURS = {"optimum": style.ACCENT, "rate-exploiting": style.SECOND, "uniform":
 
 
 def picture(points: Sequence[Point]) -> Figure:
-    """Utilization over the bound and over N, the published figures beside ours."""
+    """Utilization over the bound and over N, with the published figures."""
     figure = Figure(figsize=(8.4, 3.6))
     left, right = figure.subplots(1, 2)
     for method in METHODS:
