@@ -11,7 +11,7 @@
 namespace carillon {
 namespace {
 
-// All that a tier's kernels are compiled for (phy/simd/*_begin.inl), beside the tier below: the
+// All that a tier's kernels are compiled for (*/simd/*_begin.inl), besides the tier below: the
 // compiler may use any of it, anywhere.
 bool has_avx2() { return __builtin_cpu_supports("x86-64-v3"); }
 

@@ -37,8 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (config_app, bench_app, flowgraph_app, ingest_app):
-    app.add_typer(group)
+_GROUPS = ((config_app, "config"), (bench_app, "bench"), (flowgraph_app, "flowgraph"))
+for group, name in (*_GROUPS, (ingest_app, "ingest")):
+    app.add_typer(group, name=name)
 
 
 @app.command(
@@ -91,8 +92,7 @@ def demo(
     from carillon.commands.start import Output
     from carillon.config import Run
 
-    if seconds is None:
-        seconds = 0.0 if frames else 10.0
+    seconds = (0.0 if frames else 10.0) if seconds is None else seconds
     run, output = Run(frames=frames, seconds=seconds), Output(live, json)
     if partitions > 1 and device is not Device.cuda:
         raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")

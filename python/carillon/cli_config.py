@@ -9,7 +9,6 @@ import typer
 from carillon.cli_options import CellArgument, JsonOption, examples
 
 config_app = typer.Typer(
-    name="config",
     help="The configuration of a cell: what it may say, whether a file is right, what follows.",
     no_args_is_help=True,
 )
