@@ -16,7 +16,7 @@ from carillon.flowgraph import Cost, Graph, GraphError, Machine, front, load, pl
 from carillon.flowgraph.commands import about
 from carillon.flowgraph.drawing import picture
 from carillon.flowgraph.graph import synthetic
-from carillon.flowgraph.plan import evaluate, reliefs
+from carillon.flowgraph.plan import Method, evaluate, published, reliefs
 from carillon.flowgraph.units import duration_ns
 from typer.testing import CliRunner
 
@@ -100,7 +100,7 @@ def test_a_bound_holds_in_simulation_and_its_buffers_suffice() -> None:
 
 def test_a_front_only_falls_and_each_point_keeps_its_bound() -> None:
     graph = load(NBFM)
-    plans = front(graph, Machine(2), points=8).plans
+    plans = front(graph, Machine(2), points=8)
     assert len(plans) > 4
     for before, after in pairwise(plans):
         assert after.bound_ns > before.bound_ns and after.utilization < before.utilization
@@ -108,7 +108,7 @@ def test_a_front_only_falls_and_each_point_keeps_its_bound() -> None:
 
 
 def test_a_front_can_be_stopped() -> None:
-    assert len(front(load(NBFM), Machine(2), points=8, step=lambda: False).plans) == 1
+    assert len(front(load(NBFM), Machine(2), points=8, step=lambda: False)) == 1
 
 
 def test_more_cores_or_time_never_cost_utilization() -> None:
@@ -127,7 +127,7 @@ def test_what_cannot_be_kept_is_told_with_the_least_bound() -> None:
         heavy.node(name, Cost(0, 7e5), rate_hz=1000)
     with pytest.raises(TooSlowError, match=r"all nodes need 2\.10 cores, and there are 2"):
         plan(heavy, Machine(2))
-    with pytest.raises(TooSlowError, match=r"no uniform batches keep the latency"):
+    with pytest.raises(TooSlowError, match=r"no uniform batches keep 10 µs .* least bound"):
         plan(load(NBFM), Machine(2), 1e4, "uniform")
 
 
@@ -162,6 +162,28 @@ def test_a_graph_may_still_grow_after_it_was_asked() -> None:
     assert len(graph.rates_hz) == 2
     graph.node("n2", Cost(1, 1)).edge("n1", "n2")
     assert len(graph.rates_hz) == 3
+
+
+@pytest.mark.parametrize("method", ["optimum", "uniform"])
+@pytest.mark.parametrize("latency", [0, -1, math.nan, math.inf])
+def test_a_latency_that_is_none_is_refused(latency: float, method: Method) -> None:
+    with pytest.raises(GraphError, match="a latency must be above 0"):
+        plan(load(NBFM), Machine(1), latency, method)
+
+
+@pytest.mark.parametrize("method", ["rate-exploiting", "uniform"])
+def test_published_batches_are_the_largest_within_a_latency(method: Method) -> None:
+    graph = load(NBFM)
+    bounds = {}
+    for batch in range(1, 400):
+        batches = published(graph, method, batch)
+        if not graph.core.unbounded(batches, 2):
+            bounds[batch] = graph.core.latency(batches, 2)["bound_ns"]
+    for latency in (400e3, 1e6, 7e6):
+        largest = max(batch for batch, bound in bounds.items() if bound <= latency)
+        own = plan(graph, Machine(2), latency, method)
+        assert own.batches == published(graph, method, largest)
+    assert plan(graph, Machine(2), None, method).bound_ns == min(bounds.values())
 
 
 @pytest.mark.parametrize("rate", [0, -1, math.nan, math.inf, "x", 2.0**64, "1/0"])

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from carillon import resources, runfolder
+from carillon.commands.bars import steps_bar
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
@@ -187,16 +187,9 @@ def _collect(
     console: Console,
     interrupts: Interrupts,
 ) -> list[Row]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
     rows: list[Row] = []
     requests = [request for request in requests if request.costs in source.knows]
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with steps_bar(console) as progress:
         task = progress.add_task(f"{chosen.name}, {source.name}", total=len(requests))
         for found in collect(chosen, source, requests, resources.cores().count):
             rows += found

@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from carillon import examples, files, runfolder
+from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.flowgraph.costs import read_costs
 from carillon.flowgraph.graph import Graph, load
 from carillon.flowgraph.plan import (
-    Front,
     Machine,
     Method,
     Plan,
     Relief,
-    check_latency,
     front,
     plan,
     reliefs,
     time_text,
 )
 
+MOST_DRAWN = 200  # nodes of a picture that somebody can read
+_MOST_TOLD = 40  # nodes in a table
 _POINTS = 24  # of a front
 _MOST_ASKED = 1000  # nodes of a graph that is planned again with more cores and more time
 
@@ -87,8 +87,6 @@ def make_plan(name: str, choice: Choice, folder: Path | None, *, as_json: bool) 
     latency = choice.latency_ns
     if latency is None and asked.latency_ms is not None:
         latency = asked.latency_ms * 1e6
-    if latency is not None:
-        check_latency(latency)
     console = Console(stderr=as_json, highlight=False, markup=False)
     own = plan(graph, machine, latency, choice.method)
     target = runfolder.made(folder or Path("runs") / f"flowgraph-{runfolder.file_name(graph.name)}")
@@ -109,17 +107,10 @@ def _with_costs(graph: Graph, costs: Path | None) -> Graph:
     return graph if costs is None else read_costs(costs, graph)
 
 
-def _front(graph: Graph, machine: Machine, console: Console) -> tuple[Front, bool]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
+def _front(graph: Graph, machine: Machine, console: Console) -> tuple[list[Plan], bool]:
     with (
         Interrupts() as interrupts,
-        Progress(*columns, console=console, transient=True, disable=hidden) as progress,
+        steps_bar(console) as progress,
     ):
         task = progress.add_task("front", total=_POINTS)
 
@@ -131,16 +122,16 @@ def _front(graph: Graph, machine: Machine, console: Console) -> tuple[Front, boo
         return found, not interrupts.count
 
 
-def _write(target: Path, own: Plan, more: list[Relief], found: Front | None) -> list[Path]:
+def _write(target: Path, own: Plan, more: list[Relief], found: list[Plan] | None) -> list[Path]:
     about = own.as_json() | {"with": {each.what: each.utilization for each in more}}
     if found is not None:
         about["front"] = [
             {"bound_ns": each.bound_ns, "utilization": each.utilization, "batches": each.batches}
-            for each in found.plans
+            for each in found
         ]
     written = [target / "plan.json"]
     files.write_text(written[0], json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-    if len(own.nodes) <= _most_drawn():
+    if len(own.nodes) <= MOST_DRAWN:
         written.append(target / "plan.svg")
         _draw(own.graph, own, written[-1])
     if found is not None:
@@ -148,30 +139,23 @@ def _write(target: Path, own: Plan, more: list[Relief], found: Front | None) -> 
         with files.table(written[-2]) as stream:
             rows = csv.writer(stream)
             rows.writerow(["bound_ns", "utilization"])
-            rows.writerows((each.bound_ns, each.utilization) for each in found.plans)
+            rows.writerows((each.bound_ns, each.utilization) for each in found)
         from carillon.flowgraph.plots import draw_front
 
         draw_front(found, own, written[-1])
     return written
 
 
-def _most_drawn() -> int:
-    from carillon.flowgraph.drawing import MOST_NODES
-
-    return MOST_NODES
-
-
 def _draw(graph: Graph, own: Plan | None, file: Path) -> None:
-    from carillon.flowgraph.drawing import MOST_NODES, draw  # with matplotlib, which takes time
+    from carillon.flowgraph.drawing import draw  # with matplotlib, which takes its time
 
-    if len(graph.nodes) > MOST_NODES:
-        raise InputError(f"{graph.name}: has {len(graph.nodes)} nodes; at most 200 are drawn")
+    if len(graph.nodes) > MOST_DRAWN:
+        raise InputError(
+            f"{graph.name}: has {len(graph.nodes)} nodes; at most {MOST_DRAWN} are drawn"
+        )
     if file.suffix not in (".svg", ".png", ".pdf"):
         raise InputError(f"{file}: a picture's name must end in .svg, .png or .pdf")
     draw(graph, own, file)
-
-
-_MOST_TOLD = 40  # nodes in a table
 
 
 def _tell(console: Console, own: Plan, latency: float | None, more: list[Relief]) -> None:

@@ -13,7 +13,6 @@ from carillon.flowgraph.graph import Graph
 from carillon.flowgraph.plan import Plan, time_text
 from carillon.plots import style
 
-MOST_NODES = 200  # of a picture that somebody can read
 _WIDE, _HIGH = 1.5, 0.9  # inches of a node's box
 _GAP_X, _GAP_Y = 0.95, 0.5
 

@@ -8,8 +8,8 @@ RTSS 2010 (graphs as sporadic tasks); Devi and Anderson 2008, Erickson and other
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from carillon.errors import TooSlowError
@@ -130,6 +130,8 @@ def plan(
     Raises TooSlowError when no batches keep it, with the least bound that there is.
     """
     graph.check()
+    if latency_ns is not None and not 0 < latency_ns <= _MOST_BOUND:
+        raise GraphError("a latency must be above 0 and at most 11 days")
     if method != "optimum":
         return _scaled(graph, machine, latency_ns, method)
     if latency_ns is None:
@@ -180,32 +182,43 @@ def _impossible(graph: Graph, machine: Machine, latency_ns: float) -> str:
 
 
 def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Method) -> Plan:
-    """Of a published method: the largest batch within the latency, or that of the least bound."""
-    best: Plan | None = None
-    for batches in multiples(graph, method):
+    """Of a published method: the largest batch within the latency, or that of the least bound.
+
+    A bound falls with the batch while cores have hardly room, and then grows with it.
+    """
+
+    def bound(batch: int) -> float:
+        batches = published(graph, method, batch)
         if graph.core.unbounded(batches, machine.cores):
-            continue
-        bound = graph.core.latency(batches, machine.cores, machine.preemptive)["bound_ns"]
-        if latency_ns is not None and bound > latency_ns:
-            # A bound first falls with the batch, while the cores have hardly room, and then grows.
-            if best is not None or bound > 4 * latency_ns:
-                break
-            continue
-        if latency_ns is None and best is not None and bound >= best.bound_ns:
-            break
-        best = evaluate(graph, batches, machine, method)
-    if best is None:
-        raise TooSlowError(f"{graph.name}: no {method} batches keep the latency on {machine}")
-    return best
+            return math.inf
+        found = graph.core.latency(batches, machine.cores, machine.preemptive)
+        return float(found["bound_ns"])
+
+    _bound_to_begin_with(graph, machine)
+    shortest = 1
+    while bound(shortest + 1) < bound(shortest) or math.isinf(bound(shortest)):
+        shortest += 1
+    if latency_ns is None:
+        return evaluate(graph, published(graph, method, shortest), machine, method)
+    if bound(shortest) > latency_ns:
+        raise TooSlowError(
+            f"{graph.name}: no {method} batches keep {time_text(latency_ns)} on {machine}; their "
+            f"least bound is {time_text(bound(shortest))}"
+        )
+    within, beyond = shortest, 2 * shortest
+    while bound(beyond) <= latency_ns:
+        within, beyond = beyond, 2 * beyond
+    while beyond - within > 1:
+        middle = (within + beyond) // 2
+        within, beyond = (middle, beyond) if bound(middle) <= latency_ns else (within, middle)
+    return evaluate(graph, published(graph, method, within), machine, method)
 
 
-def multiples(graph: Graph, method: Method) -> Iterator[list[int]]:
-    """Batches of a published method, for 1, 2, 3 … executions."""
-    for batch in range(1, 1_000_000):
-        if method == "uniform":
-            yield [batch] * len(graph.nodes)
-        else:
-            yield graph.core.rate_exploiting(batch)
+def published(graph: Graph, method: Method, batch: int) -> list[int]:
+    """Batches of a published method, times so many executions."""
+    if method == "uniform":
+        return [batch] * len(graph.nodes)
+    return graph.core.rate_exploiting(batch)
 
 
 @dataclass(frozen=True)
@@ -226,23 +239,17 @@ def reliefs(own: Plan, latency_ns: float) -> list[Relief]:
     ]
 
 
-@dataclass(frozen=True)
-class Front:
-    """Least utilization for each bound: nothing is better in both."""
-
-    plans: list[Plan] = field(default_factory=list)
-
-
 def front(
     graph: Graph,
     machine: Machine,
     points: int = 24,
     widest: float = 30.0,
     step: Callable[[], bool] = lambda: True,
-) -> Front:
-    """From the least bound to `widest` times as much, evenly on a logarithmic scale.
+) -> list[Plan]:
+    """Plans of which none is better in bound and utilization both, from the least bound on.
 
-    `step` is called after each point; the front ends there when it says no.
+    Up to `widest` times as much, at `points` bounds (two or more) that are even on a logarithmic
+    scale. `step` is called after each point; the front ends there when it says no.
     """
     first = plan(graph, machine)
     plans = [first]
@@ -254,7 +261,7 @@ def front(
             plans.append(own)
         if not step():
             break
-    return Front(plans)
+    return plans
 
 
 def time_text(ns: float) -> str:
@@ -263,10 +270,3 @@ def time_text(ns: float) -> str:
         if ns >= size:
             return f"{ns / size:.4g} {unit}"
     return f"{ns:.4g} ns"
-
-
-def check_latency(latency_ns: float) -> float:
-    """Raises GraphError if it is none."""
-    if not 0 < latency_ns <= _MOST_BOUND:
-        raise GraphError("a latency must be above 0 and at most 11 days")
-    return latency_ns

@@ -1,28 +1,35 @@
-"""Plots of fronts."""
+"""Plots of fronts, of profiles and of the study."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
-from carillon.flowgraph.plan import Front, Plan
+from carillon.flowgraph.plan import METHODS, Plan
+from carillon.flowgraph.profile import SETTINGS, Profile
+from carillon.flowgraph.study import BATCHES, PUBLISHED, Point
 from carillon.plots import style
 
+_METHODS = {"optimum": style.ACCENT, "rate-exploiting": style.SECOND, "uniform": style.QUIET}
+_SETTINGS = {"warm": style.SECOND, "cold": style.QUIET, "in-place": style.ACCENT}
 
-def draw_front(front: Front, own: Plan | None, file: Path) -> None:
+
+def draw_front(front: Sequence[Plan], own: Plan | None, file: Path) -> None:
     """Utilization against the bound."""
     with style.applied():
         style.save(front_picture(front, own), file)
 
 
-def front_picture(front: Front, own: Plan | None) -> Figure:
+def front_picture(front: Sequence[Plan], own: Plan | None) -> Figure:
     """Each point is a choice of batches; a smaller bound or less utilization is not to be had."""
     figure, axes = style.figure()
-    first = front.plans[0]
+    first = front[0]
     axes.step(
-        [plan.bound_ns / 1e6 for plan in front.plans],
-        [plan.utilization for plan in front.plans],
+        [plan.bound_ns / 1e6 for plan in front],
+        [plan.utilization for plan in front],
         where="post", color=style.ACCENT, marker="o", markersize=3.5, label="least utilization",
     )  # fmt: skip
     if own is not None:
@@ -36,4 +43,91 @@ def front_picture(front: Front, own: Plan | None) -> Figure:
     axes.set_ylabel("cores used")
     axes.set_title(f"{first.graph.name} on {first.machine}: what a shorter bound costs")
     style.legend(figure, axes, 2)
+    return figure
+
+
+def draw_study(points: Sequence[Point], target: Path) -> None:
+    """study.png and study.svg in a folder."""
+    _draw_both(lambda: study_picture(points), target / "study")
+
+
+def draw_profile(found: Profile, target: Path) -> None:
+    """profile.png and profile.svg in a folder."""
+    _draw_both(lambda: profile_picture(found), target / "profile")
+
+
+def _draw_both(picture: Callable[[], Figure], file: Path) -> None:
+    with style.applied():
+        drawn = picture()
+        for ending in (".png", ".svg"):
+            style.save(drawn, file.with_suffix(ending))
+
+
+def study_picture(points: Sequence[Point]) -> Figure:
+    """Utilization over the bound and over N, with the published figures."""
+    figure = Figure(figsize=(8.4, 3.6))
+    left, right = figure.subplots(1, 2)
+    for method in METHODS:
+        own = [point for point in points if point.method == method]
+        used = [point.utilization for point in own]
+        left.plot(
+            [point.bound_ms for point in own], used, "o-", color=_METHODS[method], markersize=4,
+            label=method,
+        )  # fmt: skip
+        right.plot([point.batch for point in own], used, "o-", color=_METHODS[method], markersize=4)
+    right.plot(
+        list(PUBLISHED), list(PUBLISHED.values()), "D", color=style.ALARM, linestyle="none",
+        label="published, uniform (read from the text)",
+    )  # fmt: skip
+    for axes, label in ((left, "end-to-end bound, ms"), (right, "N")):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    for axis in (left.xaxis, left.yaxis, right.yaxis):
+        axis.set_major_formatter(plain)
+        axis.set_minor_formatter(plain)
+    right.set_xticks(BATCHES, [str(batch) for batch in BATCHES])
+    right.minorticks_off()
+    left.set_ylabel("cores used, mean of all graphs")
+    left.set_title("What a longer bound saves")
+    right.set_title("By batch; the optimum: same bound")
+    handles, labels = style.legend_of((left, right))
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def profile_picture(found: Profile) -> Figure:
+    """Time over batch size, a panel for each node."""
+    names = list(dict.fromkeys(point.node for point in found.points))
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(2.9 * columns, 2.5 * rows + 0.5))
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    for place, axes in enumerate(panels.flat):
+        if place >= len(names):
+            axes.set_axis_off()
+            continue
+        own = [point for point in found.points if point.node == names[place]]
+        for setting in SETTINGS:
+            ours = [p for p in own if p.setting == setting and p.of == "carillon"]
+            axes.plot(
+                [p.batch for p in ours], [p.median_ns for p in ours], "o-", markersize=3,
+                color=_SETTINGS[setting], label=setting,
+            )  # fmt: skip
+        theirs = [p for p in own if p.of == "gnuradio"]
+        if theirs:
+            axes.plot(
+                [p.batch for p in theirs], [p.median_ns for p in theirs], "s--", markersize=3,
+                color=style.ALARM, label="GNU Radio, in place",
+            )  # fmt: skip
+        axes.set_xscale("log", base=4)
+        axes.set_yscale("log")
+        axes.set_title(names[place])
+        if place % columns == 0:
+            axes.set_ylabel("ns of a batch")
+        if place + columns >= len(names):
+            axes.set_xlabel("executions in a batch")
+    handles, labels = style.legend_of(panels.flat[: len(names)])
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure

@@ -7,19 +7,15 @@ import json
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from carillon import examples, files, runfolder
+from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.flowgraph import profile
 from carillon.flowgraph.graph import load
 from carillon.flowgraph.profile import SETTINGS, Line, Point, Profile
-from carillon.plots import style
-
-_COLOURS = {"warm": style.SECOND, "cold": style.QUIET, "in-place": style.ACCENT}
 
 
 def measure(
@@ -38,16 +34,9 @@ def measure(
     theirs = with_gnuradio and profile.gnuradio_python() is not None
     if with_gnuradio and not theirs:
         console.print("GNU Radio 3.10 is not installed here (apt install gnuradio): without it")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not console.is_terminal
     with (
         Interrupts() as interrupts,
-        Progress(*columns, console=console, transient=True, disable=hidden) as progress,
+        steps_bar(console) as progress,
     ):
         task = progress.add_task("blocks", total=profile.steps(graph, with_gnuradio=theirs))
 
@@ -80,10 +69,9 @@ def _write(target: Path, found: Profile) -> None:
         writer = csv.DictWriter(stream, fieldnames=[each.name for each in fields(Point)])
         writer.writeheader()
         writer.writerows(asdict(point) for point in found.points)
-    with style.applied():
-        drawn = picture(found)
-        for ending in ("png", "svg"):
-            style.save(drawn, target / f"profile.{ending}")
+    from carillon.flowgraph.plots import draw_profile  # with matplotlib, which takes its time
+
+    draw_profile(found, target)
 
 
 def _tell(console: Console, found: Profile) -> None:
@@ -127,39 +115,3 @@ def about(found: Profile) -> list[str]:
         }[setting]
         lines.append(f"{where}, a batch costs {initial:.3g} ns besides its samples (median)")
     return lines
-
-
-def picture(found: Profile) -> Figure:
-    """Time over batch size, a panel for each node."""
-    names = list(dict.fromkeys(point.node for point in found.points))
-    columns = min(3, len(names))
-    rows = -(-len(names) // columns)
-    figure = Figure(figsize=(2.9 * columns, 2.5 * rows + 0.5))
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True)
-    for place, axes in enumerate(panels.flat):
-        if place >= len(names):
-            axes.set_axis_off()
-            continue
-        own = [point for point in found.points if point.node == names[place]]
-        for setting in SETTINGS:
-            ours = [p for p in own if p.setting == setting and p.of == "carillon"]
-            axes.plot(
-                [p.batch for p in ours], [p.median_ns for p in ours], "o-", markersize=3,
-                color=_COLOURS[setting], label=setting,
-            )  # fmt: skip
-        theirs = [p for p in own if p.of == "gnuradio"]
-        if theirs:
-            axes.plot(
-                [p.batch for p in theirs], [p.median_ns for p in theirs], "s--", markersize=3,
-                color=style.ALARM, label="GNU Radio, in place",
-            )  # fmt: skip
-        axes.set_xscale("log", base=4)
-        axes.set_yscale("log")
-        axes.set_title(names[place])
-        if place % columns == 0:
-            axes.set_ylabel("ns of a batch")
-        if place + columns >= len(names):
-            axes.set_xlabel("executions in a batch")
-    handles, labels = style.legend_of(panels.flat[: len(names)])
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    return figure

@@ -14,17 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from carillon import core, files, resources, runfolder
+from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.flowgraph.graph import synthetic
 from carillon.flowgraph.plan import METHODS, Method
-from carillon.plots import style
 
 NAME = "batching-synthetic"
 TITLE = "batches of random flowgraphs: utilization against the end-to-end bound"
@@ -159,15 +156,8 @@ def study(first: int, graphs: int, folder: Path | None, *, as_json: bool) -> Non
 
 
 def _collect(first: int, graphs: int, console: Console, interrupts: Interrupts) -> list[Row]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
     rows: list[Row] = []
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with steps_bar(console) as progress:
         task = progress.add_task("graphs", total=graphs)
         for found in measure(first, graphs):
             rows += found
@@ -207,10 +197,9 @@ def _write(
         writer.writerows(
             asdict(row) | {"least": row.least if row.least == row.least else ""} for row in rows
         )
-    with style.applied():
-        drawn = picture(points)
-        for ending in ("png", "svg"):
-            style.save(drawn, target / f"study.{ending}")
+    from carillon.flowgraph.plots import draw_study  # with matplotlib, which takes its time
+
+    draw_study(points, target)
 
 
 def _tell(console: Console, points: Sequence[Point]) -> None:
@@ -230,40 +219,3 @@ def _tell(console: Console, points: Sequence[Point]) -> None:
             f"about {published:g}" if published else "",
         )
     print_table(console, table)
-
-
-_COLOURS = {"optimum": style.ACCENT, "rate-exploiting": style.SECOND, "uniform": style.QUIET}
-
-
-def picture(points: Sequence[Point]) -> Figure:
-    """Utilization over the bound and over N, with the published figures."""
-    figure = Figure(figsize=(8.4, 3.6))
-    left, right = figure.subplots(1, 2)
-    for method in METHODS:
-        own = [point for point in points if point.method == method]
-        used = [point.utilization for point in own]
-        left.plot(
-            [point.bound_ms for point in own], used, "o-", color=_COLOURS[method], markersize=4,
-            label=method,
-        )  # fmt: skip
-        right.plot([point.batch for point in own], used, "o-", color=_COLOURS[method], markersize=4)
-    right.plot(
-        list(PUBLISHED), list(PUBLISHED.values()), "D", color=style.ALARM, linestyle="none",
-        label="published, uniform (read from the text)",
-    )  # fmt: skip
-    for axes, label in ((left, "end-to-end bound, ms"), (right, "N")):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel(label)
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    for axis in (left.xaxis, left.yaxis, right.yaxis):
-        axis.set_major_formatter(plain)
-        axis.set_minor_formatter(plain)
-    right.set_xticks(BATCHES, [str(batch) for batch in BATCHES])
-    right.minorticks_off()
-    left.set_ylabel("cores used, mean of all graphs")
-    left.set_title("What a longer bound saves")
-    right.set_title("By batch; the optimum: same bound")
-    handles, labels = style.legend_of((left, right))
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    return figure
