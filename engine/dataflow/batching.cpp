@@ -48,8 +48,7 @@ std::vector<PeriodClass> classes_of(const Graph& graph) {
 std::size_t sharers(const std::vector<PeriodClass>& classes, double period) {
   std::size_t count = 0;
   for (const PeriodClass& one : classes) {
-    const double ratio = period / one.period;
-    if (ratio > 0.5 && std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio) count += one.nodes;
+    if (is_multiple(period, one.period)) count += one.nodes;
   }
   return count;
 }
@@ -92,6 +91,11 @@ std::vector<std::uint64_t> divisors_of(std::uint64_t number, std::size_t most) {
 }
 
 }  // namespace
+
+bool is_multiple(double period, double of) {
+  const double ratio = period / of;
+  return ratio > 0.5 && std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio;
+}
 
 Batches uniform(const Graph& graph, std::uint64_t batch) { return Batches(graph.size(), batch); }
 

@@ -18,6 +18,9 @@ Batches uniform(const Graph& graph, std::uint64_t batch);
 /// whose jobs end where those of its successors begin.
 Batches rate_exploiting(const Graph& graph, std::uint64_t batch);
 
+/// Whether a period is a whole number of others, up to rounding.
+bool is_multiple(double period, double of);
+
 /// Batch sizes that a search chooses among, of each node, ascending.
 using Candidates = std::vector<std::vector<std::uint64_t>>;
 

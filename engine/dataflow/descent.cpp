@@ -12,11 +12,6 @@ constexpr std::uint32_t kMostNodes = 24;  // for which all choices are looked at
 constexpr std::size_t kTries = 6;         // of larger batches of one node
 constexpr int kPasses = 2;                // over all nodes, at most
 
-bool is_multiple(double period, double of) {
-  const double ratio = period / of;
-  return std::abs(ratio - std::round(ratio)) <= 1e-9 * ratio && ratio > 0.5;
-}
-
 }  // namespace
 
 Descent::Descent(const Graph& graph, const Options& options, const Relaxation& relaxation,

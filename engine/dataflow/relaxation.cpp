@@ -106,47 +106,52 @@ double Relaxation::length(NodeId v, const Option& o, double lead) const {
   return o.period + late + filling;
 }
 
-// Leaves out options that are too long on some path even with the best of all others; false if
-// nothing remains of a node.
-bool Relaxation::allow(double from, Relaxed& relaxed) const {
-  std::vector<std::vector<double>> until(graph_.size()), behind(graph_.size());
+// Of each node and option: the shortest that a path can be until its end; infinite below `from`.
+std::vector<std::vector<double>> Relaxation::shortest_until(double from, double lead) const {
+  std::vector<std::vector<double>> until(graph_.size());
   for (const NodeId v : graph_.order()) {
     const std::vector<Option>& own = options_[v];
-    std::vector<double>& its = until[v];
-    its.assign(own.size(), 0);
+    until[v].assign(own.size(), 0);
     for (const EdgeId e : graph_.inputs(v)) {
       const std::vector<double>& before = until[graph_.edges()[e].from];
       for (std::size_t i = 0; i < own.size(); ++i) {
         double first = kNever;
         for (std::size_t j = 0; j < before.size(); ++j)
           first = std::min(first, before[j] + length(e, j, i));
-        its[i] = std::max(its[i], first);
+        until[v][i] = std::max(until[v][i], first);
       }
     }
     for (std::size_t i = 0; i < own.size(); ++i)
-      its[i] =
-          own[i].period < from * (1 - 1e-12) ? kNever : its[i] + length(v, own[i], relaxed.lead);
+      until[v][i] += own[i].period < from * (1 - 1e-12) ? kNever : length(v, own[i], lead);
   }
+  return until;
+}
+
+// Leaves out options that are too long on some path even with the best of all others; false if
+// nothing remains of a node.
+bool Relaxation::allow(double from, Relaxed& relaxed) const {
+  const auto until = shortest_until(from, relaxed.lead);
+  std::vector<std::vector<double>> behind(graph_.size());  // infinite: not allowed
   relaxed.allowed.assign(graph_.size(), {});
   for (std::size_t k = graph_.size(); k-- > 0;) {
     const NodeId u = graph_.order()[k];
     std::vector<double>& its = behind[u];
     its.assign(options_[u].size(), 0);
     for (const EdgeId e : graph_.outputs(u)) {
-      const NodeId v = graph_.edges()[e].to;
+      const std::vector<double>& after = behind[graph_.edges()[e].to];
       for (std::size_t j = 0; j < its.size(); ++j) {
         double first = kNever;
-        for (std::size_t i = 0; i < options_[v].size(); ++i)
-          if (relaxed.allowed[v][i] != 0)
-            first = std::min(
-                first, length(e, j, i) + length(v, options_[v][i], relaxed.lead) + behind[v][i]);
+        for (std::size_t i = 0; i < after.size(); ++i)
+          first = std::min(first, length(e, j, i) + after[i]);
         its[j] = std::max(its[j], first);
       }
     }
     bool any = false;
     for (std::size_t j = 0; j < its.size(); ++j) {
-      relaxed.allowed[u].push_back(until[u][j] + its[j] <= bound_ * (1 + 1e-12));
-      any = any || relaxed.allowed[u].back() != 0;
+      const bool allowed = until[u][j] + its[j] <= bound_ * (1 + 1e-12);
+      relaxed.allowed[u].push_back(allowed);
+      its[j] = allowed ? its[j] + length(u, options_[u][j], relaxed.lead) : kNever;
+      any = any || allowed;
     }
     if (!any) return false;
   }

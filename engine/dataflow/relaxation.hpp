@@ -91,6 +91,7 @@ class Relaxation {
 
  private:
   double in_the_way(Shortest shortest) const;
+  std::vector<std::vector<double>> shortest_until(double from, double lead) const;
   bool allow(double from, Relaxed& relaxed) const;
   void measure_edges();
   void weigh_node(NodeId node, const Prices& prices, Weighed& weighed) const;

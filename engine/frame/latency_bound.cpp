@@ -6,12 +6,12 @@
 
 #include "frame/graph.hpp"
 #include "frame/opcodes.hpp"
+#include "runtime/scoreboard.hpp"
 
 namespace carillon::frame {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
-constexpr double kAutomaticNs = 10'000, kAutomaticMost = 256;
 constexpr double kTolerance = 1e-3;  // of a bound, below which it has settled
 constexpr int kMostRounds = 1000;
 
@@ -57,7 +57,7 @@ class Bounding {
     for (std::uint16_t id = 0; id < graph_.graph.size(); ++id) {
       const runtime::Instruction& one = graph_.graph[id];
       const Tick end = ticks(ends_[id]);
-      if (of_uplink(one)) found.uplink = std::max(found.uplink, end);
+      if (is_uplink(static_cast<Op>(one.opcode))) found.uplink = std::max(found.uplink, end);
       if (!first_downlink.empty() && id == graph_.transmit[first_downlink.front()])
         found.downlink = end;
       const Tick slack = end == runtime::kNever ? runtime::kAlways : one.deadline - end;
@@ -67,25 +67,15 @@ class Bounding {
   }
 
  private:
-  static bool of_uplink(const runtime::Instruction& one) {
-    switch (static_cast<Op>(one.opcode)) {
-      case Op::UplinkFft:
-      case Op::EqualizeDemodulate:
-      case Op::Decode:
-      case Op::Store: return true;
-      default: return false;
-    }
-  }
-
   // Packets may come one by one, each a claim; else claims are as large as asked for, but a core's
   // share.
   Load load(std::uint16_t id) const {
     const runtime::Instruction& one = graph_.graph[id];
     const double claim = costs_.claim_ns[one.opcode], chunk = costs_.chunk_ns[one.opcode];
     const std::uint32_t asked = one.opcode < costs_.grain.size() ? costs_.grain[one.opcode] : 0;
-    double size =
-        asked != 0 ? asked
-                   : std::clamp(kAutomaticNs / std::max(claim + chunk, 1.0), 1.0, kAutomaticMost);
+    double size = asked != 0 ? asked
+                             : std::clamp(runtime::kClaim / std::max(claim + chunk, 1.0), 1.0,
+                                          runtime::kMostChunks);
     size = std::min(std::floor(size), std::ceil(static_cast<double>(one.chunks) / cores_));
     const double claims =
         one.feed == runtime::Feed::Arrivals ? one.chunks : std::ceil(one.chunks / size);

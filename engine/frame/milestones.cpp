@@ -26,13 +26,11 @@ void MilestoneKeeper::take(Milestones& frame, std::uint16_t instruction, Tick st
   frame.started = std::min(frame.started, start);
   frame.slack = std::min(frame.slack, graph_.graph[instruction].deadline - end);
   reach(frame.ended);
-  switch (static_cast<Op>(graph_.graph[instruction].opcode)) {
+  const auto op = static_cast<Op>(graph_.graph[instruction].opcode);
+  if (is_uplink(op)) reach(frame.uplink_done);
+  switch (op) {
     case Op::PilotFft: reach(frame.pilots_done); break;
     case Op::ZeroForce: reach(frame.combiner_done); break;
-    case Op::UplinkFft:
-    case Op::EqualizeDemodulate:
-    case Op::Decode:
-    case Op::Store: reach(frame.uplink_done); break;
     case Op::Ifft:
       if (instruction == first_downlink_) reach(frame.downlink_first);
       break;

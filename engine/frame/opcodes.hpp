@@ -26,4 +26,9 @@ inline constexpr std::array<std::string_view, kOps> kOpNames{
     "Load",     "Store",   "PilotFft", "UplinkFft", "Ifft", "ZeroForce", "EqualizeDemodulate",
     "Modulate", "Precode", "Decode",   "Encode"};
 
+/// What D_UL waits for, once the pilots are known.
+constexpr bool is_uplink(Op op) {
+  return op == Op::UplinkFft || op == Op::EqualizeDemodulate || op == Op::Decode || op == Op::Store;
+}
+
 }  // namespace carillon::frame

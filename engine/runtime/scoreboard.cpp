@@ -9,10 +9,6 @@ namespace {
 // windows are shorter: half of all that was executed.
 constexpr std::uint32_t kWindowChunks = 1024;
 
-// A claim's length of time: finding it and its two time stamps cost a hundredth of that.
-constexpr double kClaim = 10 * kMicrosecond;
-constexpr double kMostChunks = 256;
-
 }  // namespace
 
 std::string_view to_string(Reason reason) {

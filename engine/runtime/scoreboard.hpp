@@ -233,6 +233,11 @@ struct FrameStatus {
   Tick admitted = 0, finished = 0;
 };
 
+/// A claim's length of time where none is asked for: finding it and its two time stamps cost a
+/// hundredth of that. ns; and no more than so many chunks.
+inline constexpr double kClaim = 10 * kMicrosecond;
+inline constexpr double kMostChunks = 256;
+
 /// One cell's rows of the tables.
 class CellBoard {
  public:

@@ -13,13 +13,15 @@ std::uint64_t in_units(double turns) {
 
 }  // namespace
 
+Complex turned(std::uint64_t phase) noexcept {
+  const double angle =
+      0x1p-63 * std::numbers::pi * static_cast<double>(static_cast<std::int64_t>(phase));
+  return {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+}
+
 Rotation::Rotation(double turns_per_sample, double turns)
     : phase(in_units(turns)), step(in_units(turns_per_sample)) {
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const auto signed_phase = static_cast<std::int64_t>(step * i);
-    const double angle = 0x1p-63 * std::numbers::pi * static_cast<double>(signed_phase);
-    factors[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
-  }
+  for (std::size_t i = 0; i < kBlock; ++i) factors[i] = turned(step * i);
 }
 
 const RotateKernels& rotate_kernels(Isa isa) {

@@ -9,6 +9,9 @@
 
 namespace carillon::dsp {
 
+/// exp(2πj·phase), by a sine and a cosine of double precision. phase: in turns of 2^-64.
+Complex turned(std::uint64_t phase) noexcept;
+
 /// A phase and how it moves on, in turns of 2^-64, so that it wraps exactly and never drifts.
 struct Rotation {
   static constexpr std::size_t kBlock = 256;

@@ -12,3 +12,5 @@
 #include <limits>
 #include <type_traits>
 #include <utility>
+
+#include "dsp/sample.hpp"

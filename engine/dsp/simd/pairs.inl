@@ -33,4 +33,27 @@ template <typename F>
   return real_parts(a) * b + alternating() * imaginary_parts(a) * swapped(b);
 }
 
+/// The same sample everywhere.
+[[gnu::always_inline]] inline Vf repeated(Complex value) {
+  Vf both{};
+  for (std::uint32_t i = 0; i < kLanes; ++i) both[i] = i % 2 == 0 ? value.re : value.im;
+  return both;
+}
+
+inline const float* floats_of(const Complex* x) { return reinterpret_cast<const float*>(x); }
+inline float* floats_of(Complex* x) { return reinterpret_cast<float*>(x); }
+
+/// f(vector, place of its first float): whole vectors, then what is left through one of its own.
+template <typename F>
+[[gnu::always_inline]] inline void each_vector(const float* x, float* y, std::size_t floats,
+                                               F&& f) {
+  std::size_t i = 0;
+  for (; i + kLanes <= floats; i += kLanes) store(y + i, f(load(x + i), i));
+  if (i == floats) return;
+  float rest[kLanes] = {};
+  std::memcpy(rest, x + i, (floats - i) * sizeof(float));
+  store(rest, f(load(rest), i));
+  std::memcpy(y + i, rest, (floats - i) * sizeof(float));
+}
+
 }  // namespace
