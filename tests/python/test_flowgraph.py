@@ -300,6 +300,7 @@ def test_show_and_check_tell_rates(tmp_path: Path) -> None:
         ("plan nbfm --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
         ("plan nbfm --costs none.json", "none.json: cannot be read", Status.WRONG_INPUT),
         ("plan nonesuch", "nonesuch: no such file, nor an example", Status.WRONG_INPUT),
+        ("show nbfm --draw none/a.svg", "none/a.svg: there is no folder none", Status.WRONG_INPUT),
         ("show nbfm --draw a.txt", "a.txt: a picture's name must end in", Status.WRONG_INPUT),
     ],
 )
@@ -310,6 +311,7 @@ def test_wrong_words_are_told(
     result = CliRunner().invoke(cli.app, ["flowgraph", *words.split()])
     error = result.exception
     if isinstance(error, CarillonError):
+        assert result.stdout == ""
         assert said in str(error) and error.status == status
     else:
         assert said in result.output and result.exit_code == status

@@ -54,6 +54,8 @@ def check(name: str) -> None:
 def show(name: str, costs: Path | None, file: Path | None, *, as_json: bool) -> None:
     """A graph's rates, and a picture of it."""
     graph = _with_costs(load(examples.resolve("flowgraphs", name)), costs)
+    if file is not None:
+        _check_drawing(graph, file)
     rates = graph.rates_hz
     executions = graph.core.executions()
     rows = [
@@ -146,15 +148,21 @@ def _write(target: Path, own: Plan, more: list[Relief], found: list[Plan] | None
     return written
 
 
-def _draw(graph: Graph, own: Plan | None, file: Path) -> None:
-    from carillon.flowgraph.drawing import draw  # with matplotlib, which takes its time
-
+def _check_drawing(graph: Graph, file: Path) -> None:
+    """Raises InputError of what cannot be drawn, or not there."""
     if len(graph.nodes) > MOST_DRAWN:
         raise InputError(
             f"{graph.name}: has {len(graph.nodes)} nodes; at most {MOST_DRAWN} are drawn"
         )
     if file.suffix not in (".svg", ".png", ".pdf"):
         raise InputError(f"{file}: a picture's name must end in .svg, .png or .pdf")
+    if not file.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}; make it first")
+
+
+def _draw(graph: Graph, own: Plan | None, file: Path) -> None:
+    from carillon.flowgraph.drawing import draw  # with matplotlib, which takes its time
+
     draw(graph, own, file)
 
 

@@ -52,7 +52,9 @@ def read_costs(file: Path, graph: Graph) -> Graph:
         place = ".".join(map(str, first["loc"]))
         raise InputError(f"{file}: {place}: {first['msg'].lower()}") from None
     except ValueError as error:
-        raise InputError(f"{file}: is no file of costs: {error}") from None
+        raise InputError(
+            f"{file}: is no file of costs: {error}; carillon flowgraph profile writes one"
+        ) from None
     if not any(node.name in costs.nodes for node in graph.nodes):
         raise InputError(f"{file}: has costs of none of the nodes of {graph.name}")
     nodes = [
