@@ -141,11 +141,20 @@ def profile(
 
 
 @flowgraph_app.command(
-    epilog=examples("carillon flowgraph study", "carillon flowgraph study --first 100 --graphs 100")
+    epilog=examples(
+        "carillon flowgraph study --first 100 --graphs 100",
+        "carillon flowgraph study --nodes 200 --divides 0.02 --graphs 10",
+    )
 )
 def study(
     first: Annotated[int, typer.Option(min=0, help="Seed of the first graph.")] = 0,
     graphs: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many graphs.")] = 1000,
+    nodes: Annotated[
+        int | None, typer.Option(min=2, max=1000, help="Of each graph; 8 to 20 if not given.")
+    ] = None,
+    divides: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of nodes that divide the rate.")
+    ] = 0.1,
     folder: Annotated[
         Path | None,
         typer.Option(help="For the results; runs/study-batching-synthetic if not given."),
@@ -156,6 +165,8 @@ def study(
 
     carillon study batching-synthetic is the same with 1000 graphs. Ctrl-C keeps what is known.
     """
+    from carillon.flowgraph.study import Drawn
     from carillon.flowgraph.study import study as run
 
-    run(first, graphs, folder, as_json=json)
+    ranges = (nodes, nodes) if nodes is not None else Drawn.nodes
+    run(Drawn(first, graphs, ranges, divides), folder, as_json=json)

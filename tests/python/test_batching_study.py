@@ -10,18 +10,21 @@ from carillon import cli
 from carillon.errors import InputError
 from carillon.flowgraph import study
 from carillon.flowgraph.plan import METHODS
+from carillon.flowgraph.study import Drawn
 from typer.testing import CliRunner
 
 
 def test_every_method_meets_the_same_graphs_and_the_optimum_is_never_worse() -> None:
     for seed in range(12):
-        rows = {(row.method, row.batch): row for row in study.rows_of(seed)}
+        rows = {(row.method, row.batch): row for row in study.rows_of(seed, Drawn())}
         assert len(rows) == len(METHODS) * len(study.BATCHES)
         for batch in study.BATCHES:
             uniform, best = rows["uniform", batch], rows["optimum", batch]
             assert best.bound_ms <= uniform.bound_ms * (1 + 1e-12)
             assert best.utilization <= uniform.utilization * (1 + 1e-12)
             assert best.least <= best.utilization * (1 + 1e-12)
+            for row in rows.values():
+                assert 0 < row.simulated_ms <= row.bound_ms * (1 + 1e-9)
             exploiting = rows["rate-exploiting", batch]
             assert exploiting.utilization <= uniform.utilization * (1 + 1e-12)
 
@@ -47,8 +50,8 @@ def test_the_study_shows_the_published_trend(tmp_path: Path) -> None:
 
 
 def test_seeds_go_on_where_others_end() -> None:
-    both = [row for found in study.measure(0, 30) for row in found]
-    parts = [row for start in (0, 15) for found in study.measure(start, 15) for row in found]
+    both = [row for found in study.measure(Drawn(0, 30)) for row in found]
+    parts = [row for start in (0, 15) for found in study.measure(Drawn(start, 15)) for row in found]
     assert repr(both) == repr(parts)  # nan is not itself
     assert math.isnan(both[-1].least)
 

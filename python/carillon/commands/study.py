@@ -95,7 +95,7 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         rack_study(choice.frames, folder, as_json=as_json)
         return
     if name == batching.NAME:
-        batching.study(0, batching.GRAPHS, folder, as_json=as_json)
+        batching.study(batching.Drawn(), folder, as_json=as_json)
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:

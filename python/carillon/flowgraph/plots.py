@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from carillon.flowgraph.plan import METHODS, Plan
 from carillon.flowgraph.profile import SETTINGS, Profile
@@ -15,6 +16,13 @@ from carillon.plots import style
 
 _METHODS = {"optimum": style.ACCENT, "rate-exploiting": style.SECOND, "uniform": style.QUIET}
 _SETTINGS = {"warm": style.SECOND, "cold": style.QUIET, "in-place": style.ACCENT}
+
+
+def _in_plain_numbers(axis: Axis) -> None:
+    """A logarithmic axis with 1, 2, 5, 10 … at its ticks."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def draw_front(front: Sequence[Plan], own: Plan | None, file: Path) -> None:
@@ -39,6 +47,8 @@ def front_picture(front: Sequence[Plan], own: Plan | None) -> Figure:
         )  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        _in_plain_numbers(axis)
     axes.set_xlabel("end-to-end bound, ms")
     axes.set_ylabel("cores used")
     axes.set_title(f"{first.graph.name} on {first.machine}: what a shorter bound costs")
@@ -83,10 +93,8 @@ def study_picture(points: Sequence[Point]) -> Figure:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(label)
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
     for axis in (left.xaxis, left.yaxis, right.yaxis):
-        axis.set_major_formatter(plain)
-        axis.set_minor_formatter(plain)
+        _in_plain_numbers(axis)
     right.set_xticks(BATCHES, [str(batch) for batch in BATCHES])
     right.minorticks_off()
     left.set_ylabel("cores used, mean of all graphs")
