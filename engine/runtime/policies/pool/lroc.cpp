@@ -168,31 +168,53 @@ Tick Lroc::operands(const View& view, const InstanceId& id, std::uint16_t device
   return there;
 }
 
-// The same of all that its symbol reads of others, if it is the first of it: where that goes, the
-// rest of the symbol follows.
-Tick Lroc::symbol_operands(const View& view, const InstanceId& id, std::uint16_t device) {
+// What it reads, and what the rest of its symbol, which follows it, reads of other symbols.
+template <typename Visit>
+void Lroc::for_each_operand(const View& view, const InstanceId& id, Visit&& visit) {
   const Graph& graph = view.board[id.cell].graph();
-  Tick there = operands(view, id, device);
-  if (!needs_samples(view, id)) return there;
+  const std::uint16_t step = graph[id.instruction].step;
   for (std::uint16_t i = id.instruction; i < graph.size(); ++i) {
-    if (graph[i].step != graph[id.instruction].step) continue;
+    if (graph[i].step != step) continue;
     for (const std::uint16_t source : graph[i].sources)
-      if (graph[source].step != graph[i].step)
-        there = std::max(there, brought(view, instance(view, id.place(), source), device));
+      if (i == id.instruction || graph[source].step != step)
+        visit(instance(view, id.place(), source));
   }
+}
+
+// When all of that would be on that device.
+Tick Lroc::symbol_operands(const View& view, const InstanceId& id, std::uint16_t device) {
+  Tick there = view.now;
+  for_each_operand(view, id, [&](const InstanceId& source) {
+    there = std::max(there, brought(view, source, device));
+  });
   return there;
+}
+
+// How long it would keep the links that it leaves by from carrying something else.
+Tick Lroc::symbol_copies(const View& view, const InstanceId& id, std::uint16_t device) {
+  double copies = 0;
+  for_each_operand(view, id, [&](const InstanceId& source) {
+    if (to_copy(view, source, device)) copies += copy_from(view, source, plan(view, source).device);
+  });
+  return static_cast<Tick>(copies);
+}
+
+bool Lroc::to_copy(const View& view, const InstanceId& id, std::uint16_t device) {
+  const std::uint16_t from = plan(view, id).device;
+  return from != kNowhere && from != device &&
+         there_[index(view, id) * over_.size() + device] == kNever;
 }
 
 // What it reads is copied to its device, unless it is there.
 void Lroc::bring(const View& view, const InstanceId& id, std::uint16_t device) {
   for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources) {
     const InstanceId its = instance(view, id.place(), source);
+    if (!to_copy(view, its, device)) continue;
     const std::uint16_t from = plan(view, its).device;
-    Tick& there = there_[index(view, its) * over_.size() + device];
-    if (from == kNowhere || from == device || there != kNever) continue;
     const double copy = copy_from(view, its, from);
     const Tick start = std::max(plan(view, its).end, view.now);
-    there = brought(view, its, device);
+    const Tick there = brought(view, its, device);
+    there_[index(view, its) * over_.size() + device] = there;
     links_.plan(Links::sends(from), start, there, copy);
     links_.plan(Links::receives(device), start, there, copy);
   }
@@ -208,7 +230,7 @@ Tick Lroc::transfer(const View& view, const InstanceId& id, std::uint16_t device
 }
 
 // Lines 6 to 15. What goes to the host needs no SMs. No device when none has room. `data.copy`: how
-// much later its operands would be there.
+// much later its operands would be there, and how much later what leaves by the same links.
 Lroc::Where Lroc::find_room(const View& view, const InstanceId& id, Tick start, Tick end,
                             std::uint16_t pred) {
   const bool goes = pred != kNowhere && sms_on(view, id, pred) == 0 && !needs_samples(view, id);
@@ -220,7 +242,8 @@ Lroc::Where Lroc::find_room(const View& view, const InstanceId& id, Tick start, 
   const std::uint32_t ours = view.board.devices()[pred].ours();
   const std::uint32_t enough = ours - std::min(ours, least(view, pred));
   const Tick wait = outlook(pred).when(start, enough) - start;
-  const Tick copy = symbol_operands(view, id, best) - symbol_operands(view, id, pred);
+  const Tick later = symbol_operands(view, id, best) - symbol_operands(view, id, pred);
+  const Tick copy = later + symbol_copies(view, id, best);
   return wait < copy ? Where{pred, Reason::Waits, wait} : Where{best, Reason::Fragmented, 0};
 }
 

@@ -13,8 +13,9 @@
 // Where the paper leaves a choice:
 // - data.copy is until the operands would be there behind what links have to carry already, not
 //   what a copy takes on idle links: else each symbol goes to another idle device, and all copies
-//   wait for the one link of the device that made the combiner. A symbol's first instruction counts
-//   what all of the symbol reads of other symbols, since the rest follows it.
+//   wait for the one link of the device that made the combiner. It counts what all that is left of
+//   the symbol reads of other symbols, since the rest follows; and the copies' own time once more,
+//   since results that leave by the same link wait for them.
 // - Of devices with as many free SMs, that to which the least has to be copied.
 // - An executor that waits for SMs is planned for when they are free.
 // - A task that needs more SMs than are free is issued all the same when more than the degree α of
@@ -77,7 +78,11 @@ class Lroc final : public Placement {
                        Tick end);
   Tick brought(const View& view, const InstanceId& id, std::uint16_t device);
   Tick operands(const View& view, const InstanceId& id, std::uint16_t device);
+  template <typename Visit>
+  void for_each_operand(const View& view, const InstanceId& id, Visit&& visit);
   Tick symbol_operands(const View& view, const InstanceId& id, std::uint16_t device);
+  Tick symbol_copies(const View& view, const InstanceId& id, std::uint16_t device);
+  bool to_copy(const View& view, const InstanceId& id, std::uint16_t device);
   Tick transfer(const View& view, const InstanceId& id, std::uint16_t device, Tick start);
   void bring(const View& view, const InstanceId& id, std::uint16_t device);
   bool planned(const View& view, const InstanceId& id);
