@@ -112,6 +112,11 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
             "at most 64 would",
         ),
         (
+            "background: [{device: 0, ctas: 8, warps: 4, mflop: 0}]",
+            "my.yaml:5: background[0].mflop is 0 but a kernel must do something: at least 0.01, "
+            "or kbytes at least 1",
+        ),
+        (
             "deadline_ms: 0.5",
             "my.yaml:5: deadline_ms is 0.5 ms but the last symbol to receive ends after 1 ms",
         ),
@@ -475,12 +480,12 @@ def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> Non
     assert results(tmp_path / "out") == []
 
 
-# Somebody's kernels of a nanosecond each, and a link so slow that no frame ends for minutes.
+# Somebody's kernels by the million, and a link so slow that no frame ends for minutes.
 STUCK = (
     SMALL.replace("count: 2", "count: 1")
     + """links: {device: {gbytes_per_s: 0.001}}
 host: {gap_us: 0}
-background: [{device: 0, ctas: 1, warps: 1, mflop: 0}]
+background: [{device: 0, ctas: 1, warps: 1, mflop: 0.01}]
 deadline_ms: 100000
 policies: [frame-level]
 """

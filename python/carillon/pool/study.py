@@ -34,6 +34,7 @@ _OVERLOAD = {"nacks", "window", "hold_ms"}  # of the switch's keys: of one serve
 _MOST_NAMED = 4  # keys in which a cell differs
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
 _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every type
+_LEAST_MFLOP, _LEAST_KBYTES = 0.01, 1.0  # of a background CTA: less, and events never end
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 
@@ -381,6 +382,11 @@ def _check_places(study: PoolStudy) -> Iterator[Finding]:
         elif fault.device is None and fault.event == "hung":
             yield ("faults", place, "event"), "is hung but only devices hang; a server is lost"
     for place, kernel in enumerate(study.background):
+        if kernel.mflop < _LEAST_MFLOP and kernel.kbytes < _LEAST_KBYTES:
+            message = (
+                f"is {kernel.mflop:g} but a kernel must do something: at least {_LEAST_MFLOP:g}"
+            )
+            yield ("background", place, "mflop"), f"{message}, or kbytes at least {_LEAST_KBYTES:g}"
         if not _fits(kernel):
             registers = _SM_REGISTERS // (kernel.warps * _WARP) // 8 * 8
             message = f"is {kernel.registers}: {kernel.warps} warps with so many fit no SM; at most"
