@@ -288,6 +288,7 @@ def test_a_study_leaves_every_point_and_says_that_it_is_simulated(
     assert told["simulated"] is True
     assert told["stopped"] is False
     assert told["frames"] == 40
+    assert {kind: one["by"] for kind, one in told["degrees"].items()} == {"a100": "procedure"}
     with (tmp_path / "study.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     policies = figure.cases[0].pool.policies
@@ -301,6 +302,7 @@ def test_a_study_leaves_every_point_and_says_that_it_is_simulated(
     assert (tmp_path / "study.svg").stat().st_size > 1000
     out = capsys.readouterr().out
     assert "nothing is measured" in out
+    assert "scoreboard's α by MegaStation's procedure" in out
     assert ("published" in out) == bool(figure.claims)
 
 

@@ -212,6 +212,7 @@ def test_a_rack_serves_as_many_units_as_miss_no_more_than_one_frame_in_a_thousan
     command.study(30, tmp_path, as_json=False)
     told = json.loads((tmp_path / "study.json").read_text())
     assert told["simulated"] is True
+    assert told["degrees"]["a100"]["by"] == "procedure"
     points = [rack.Point(**{key: point[key] for key in KEYS}) for point in told["points"]]
     found = {}
     for name in rack.RACKS:

@@ -46,6 +46,7 @@ def test_the_study_says_what_is_measured_and_what_is_simulated(
     study("megastation-15", Choice(frames=20), tmp_path, as_json=False)
     told = json.loads((tmp_path / "study.json").read_text())
     assert {one["source"] for one in told["points"]} == {"measured"}
+    assert told["degrees"]["a100"]["by"] == "procedure"
     assert {one["source"] for one in told["kernels"]} == {"simulated"}
     with (tmp_path / "study.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))

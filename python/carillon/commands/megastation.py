@@ -15,9 +15,18 @@ from carillon import core, files, runfolder
 from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
+from carillon.pool.degree import report, said
 from carillon.pool.study import WARNING
 from carillon.pool.summary import written
-from carillon.studies.figure import Figure, Measured, Point, frames_in_all, measure, never
+from carillon.studies.figure import (
+    Figure,
+    Measured,
+    Point,
+    degrees_in,
+    frames_in_all,
+    measure,
+    never,
+)
 from carillon.studies.verdicts import Verdict
 
 _MEASURES = {"mean_ms": "mean, ms", "tail_ms": "tail, ms", "late_share": "late, share"}
@@ -50,6 +59,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
             if table.row_count:
                 print_table(console, table)
                 console.print()
+        console.print(said(degrees_in(found)), soft_wrap=True)
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
         missing = "points are missing" if found else "no point was whole, and nothing is written"
@@ -77,6 +87,7 @@ def _about(
         "version": core.version,
         "frames": frames,
         "stopped": stopped,
+        "degrees": report(degrees_in(found)),
         "points": [point.row() for point in points],
         "beside_published": [
             {"claim": claim.text, "unit": claim.unit, "published": claim.published}

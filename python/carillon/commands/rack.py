@@ -15,7 +15,8 @@ from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
-from carillon.pool.study import WARNING
+from carillon.pool.degree import report
+from carillon.pool.study import WARNING, degrees
 from carillon.studies import rack
 from carillon.studies.rack import Point
 
@@ -61,6 +62,7 @@ def _about(frames: int, points: Sequence[Point]) -> dict[str, object]:
         "version": core.version,
         "frames": frames,
         "configuration": whole.study.model_dump(mode="json"),
+        "degrees": report(degrees(whole)),
         "points": [point.row() for point in points],
     }
 

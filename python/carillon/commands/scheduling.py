@@ -14,6 +14,8 @@ from carillon.commands.simulate import frames_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
+from carillon.pool.degree import report
+from carillon.pool.study import degrees
 from carillon.studies import scheduling
 from carillon.studies.scheduling import PUBLISHED_US, Simulated, Timing
 
@@ -69,6 +71,7 @@ def _write(
         "about": ABOUT,
         "version": core.version,
         "points": [{"source": "measured"} | vars(one) for one in timings],
+        "degrees": report(degrees(scheduling.pool(timings[0].direction, 1))),
         "published_p90_us": PUBLISHED_US,
         "kernels": [{"source": "simulated"} | vars(one) for one in kernels],
     }

@@ -19,7 +19,7 @@ from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool import profile as profiles
 from carillon.pool import trace
-from carillon.pool.degree import Degree
+from carillon.pool.degree import Degree, report, said
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
 from carillon.pool.study import Bound, Described, bound, degrees, hardware, has_reserve, load
@@ -49,7 +49,7 @@ def simulate(
     study = described.study
     found_degrees = degrees(described) if "scoreboard" in study.policies else {}
     if found_degrees:
-        console.print(_busy(found_degrees), soft_wrap=True)
+        console.print(said(found_degrees), soft_wrap=True)
     requests = [
         Request(described, policy, seed) for policy in study.policies for seed in study.seeds
     ]
@@ -136,21 +136,6 @@ def _fed(feeds: Bound) -> str:
     return text + (": TOO MUCH, frames will be refused" if feeds.load >= 1 else "")
 
 
-def _busy(found: dict[str, Degree]) -> str:
-    """scoreboard's α, and where each is from."""
-    own = [f"{kind} {one.share:g}" for kind, one in found.items() if not one.cells]
-    by_cells: dict[tuple[str, ...], list[str]] = {}
-    for kind, one in found.items():
-        if one.cells:
-            by_cells.setdefault(one.cells, []).append(f"{kind} {one.share:g}")
-    texts = [
-        f"by MegaStation's procedure ({', '.join(cells)}): {', '.join(of_types)}"
-        for cells, of_types in by_cells.items()
-    ]
-    texts += [f"as the file has it: {', '.join(own)}"] if own else []
-    return f"scoreboard's α {'; '.join(texts)}"
-
-
 def _about(
     described: Described,
     feeds: Bound,
@@ -176,7 +161,7 @@ def _about(
             for one in described.served
         ],
         "device_types": [kind for kind in core.device_types() if kind["name"] in used],
-        "degrees": {kind: one.row() for kind, one in found.items()},
+        "degrees": report(found),
         "fabric_bound": vars(feeds),
         "price": price(study),
         "policies": [summary.row() for summary in summaries],

@@ -8,7 +8,7 @@ frame alone on a device with so many free SMs, the mean over units and direction
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,26 @@ def degrees(described: Described, simulate: Simulate) -> dict[str, Degree]:
         kind: degree_of(kind, described, simulate) if given[kind] is None else Degree(given[kind])
         for kind in types
     }
+
+
+def said(found: Mapping[str, Degree]) -> str:
+    """Each type's α and where it is from, in a sentence."""
+    own = [f"{kind} {one.share:g}" for kind, one in found.items() if not one.cells]
+    by_cells: dict[tuple[str, ...], list[str]] = {}
+    for kind, one in found.items():
+        if one.cells:
+            by_cells.setdefault(one.cells, []).append(f"{kind} {one.share:g}")
+    texts = [
+        f"by MegaStation's procedure ({', '.join(cells)}): {', '.join(of_types)}"
+        for cells, of_types in by_cells.items()
+    ]
+    texts += [f"as the file has it: {', '.join(own)}"] if own else []
+    return f"scoreboard's α {'; '.join(texts)}"
+
+
+def report(found: Mapping[str, Degree]) -> dict[str, object]:
+    """Of each type, for JSON."""
+    return {kind: one.row() for kind, one in found.items()}
 
 
 def degree_of(kind: str, described: Described, simulate: Simulate) -> Degree:

@@ -15,8 +15,9 @@ from typing import Literal
 from carillon import examples
 from carillon.config import Cell, load_cell
 from carillon.config.pool import POLICIES, Jitter, PoolStudy
+from carillon.pool.degree import Degree
 from carillon.pool.running import Outcome, Request
-from carillon.pool.study import Described, Served
+from carillon.pool.study import Described, Served, degrees
 from carillon.pool.summary import SHARES, Summary, summarize
 from carillon.statistics import Values
 from carillon.studies.verdicts import Verdict, in_order, verdicts
@@ -237,6 +238,14 @@ def _described(name: str, case: Case, run: _Run, frames: int) -> Described:
         "zero_force_parts": run.parts,
     }
     return describe(pool.model_copy(update=own), name)
+
+
+def degrees_in(found: Sequence[Measured]) -> dict[str, Degree]:
+    """scoreboard's α of every type of device in these cases."""
+    known: dict[str, Degree] = {}
+    for one in found:
+        known |= degrees(describe(one.case.pool, ""))
+    return known
 
 
 def describe(pool: PoolStudy, name: str) -> Described:
