@@ -27,7 +27,7 @@ from carillon.cli_options import (
     TransportOption,
     examples,
 )
-from carillon.errors import CarillonError, InputError, Status
+from carillon.errors import CarillonError, InputError, Status, of_system
 from carillon.streams import patient
 
 app = typer.Typer(
@@ -589,9 +589,7 @@ def main() -> int:
     except MemoryError:
         return _complain("carillon: no memory is left; see `ulimit -v` and `free`", Status.FAILED)
     except OSError as error:  # a folder that may not be written, a full disk
-        about = error.strerror or str(error)
-        about = f"{error.filename}: {about}" if error.filename else about
-        return _complain(f"carillon: {about}", Status.FAILED)
+        return _complain(f"carillon: {of_system(error)}", Status.FAILED)
     return Status.DONE
 
 

@@ -1,5 +1,6 @@
 """What a command tells in one line, without a traceback, and the status that it ends with."""
 
+import errno
 from enum import IntEnum
 
 
@@ -37,3 +38,18 @@ class NoDeviceError(CarillonError):
     """What was asked for needs a GPU, and none is here or was measured."""
 
     status = Status.NO_DEVICE
+
+
+_HINTS = {
+    errno.EMFILE: "a process may have so few; `ulimit -n 1024` allows more",
+    errno.ENFILE: "of all processes together",
+}
+
+
+def of_system(error: OSError) -> str:
+    """What the system refused: the file, why, and what helps where that is known."""
+    words = [str(error.filename)] if error.filename else []
+    words.append(error.strerror or str(error))
+    if hint := _HINTS.get(error.errno or 0):
+        words.append(hint)
+    return ": ".join(words)

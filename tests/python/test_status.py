@@ -153,6 +153,22 @@ raise SystemExit(cli.main())
     assert done.stderr == "carillon: no memory is left; see `ulimit -v` and `free`\n"
 
 
+def test_too_few_files_are_a_sentence_that_says_what_helps(tmp_path: Path) -> None:
+    program = """
+import resource, sys
+sys.argv = ["carillon", "demo", "--cell", "lan-8x4", "--frames", "10", "--folder", "out"]
+resource.setrlimit(resource.RLIMIT_NOFILE, (7, 7))
+from carillon import cli
+sys.exit(cli.main())
+"""
+    own = [sys.executable, "-c", program]
+    done = subprocess.run(own, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == Status.FAILED
+    assert done.stderr.startswith("carillon: ")
+    assert "Too many open files: a process may have so few; `ulimit -n 1024`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_run_that_breaks_has_failed(tmp_path: Path) -> None:
     daemon = stand_in(tmp_path, quiet_run(), "exit 4")
     done = call(tmp_path, "run", "laptop-8x2", "--folder", "run", CARILLOND=daemon)
