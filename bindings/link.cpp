@@ -29,6 +29,8 @@ nb::dict to_dict(const emulator::LinkCounts& counts) {
   dict["error_power"] = counts.error_power;
   dict["noise_power"] = counts.noise_power;
   dict["symbols"] = counts.symbols;
+  dict["known_error"] = counts.known_error;
+  dict["known_symbols"] = counts.known_symbols;
   return dict;
 }
 

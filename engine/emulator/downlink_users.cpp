@@ -29,6 +29,22 @@ constexpr std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
+std::uint32_t lanes_in(const frame::Allocation& a, std::uint32_t tile) {
+  const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
+  const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
+  return begin < end ? ((1U << (end - begin)) - 1) << begin % kTileLanes : 0;
+}
+
+float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes) {
+  float sum = 0;
+  for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+    if ((lanes >> lane & 1) == 0) continue;
+    const float re = s.re[lane] - sent.re[lane], im = s.im[lane] - sent.im[lane];
+    sum += re * re + im * im;
+  }
+  return sum;
+}
+
 DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
     : frame_(frame),
       plan_(plan),
@@ -41,6 +57,7 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
       gains_(std::size_t{frame.format().users} * frame.tiles()),
       variances_(frame.format().users),
       equalized_(frame.tiles()),
+      sent_(frame.tiles()),
       recovered_(phy::LdpcCode{1, phy::kMaxLifting}.length()),
       info_(frame.info_bytes(Direction::Downlink)),
       payload_(frame.payload_bytes(Direction::Downlink)),
@@ -69,7 +86,9 @@ void DownlinkUsers::seed_noise(std::uint64_t number) {
   noise_ = Noise(plan_.seed, kNoiseStream + 1 + number);
 }
 
-void DownlinkUsers::start(std::uint64_t replay, std::uint64_t slot, Samples samples) {
+void DownlinkUsers::start(std::uint64_t replay, std::uint64_t slot, Samples samples,
+                          const std::uint8_t* coded) {
+  coded_ = coded;
   channel_.begin(replay);
   fill_payload(frame_, plan_.seed, Direction::Downlink, slot, expected_.span());
   samples_ = std::move(samples);
@@ -220,14 +239,15 @@ void DownlinkUsers::demodulate(std::uint32_t user) {
   const auto modulation = frame_.plan(tb).modulation();
   const std::uint32_t first = a.first_subcarrier / kTileLanes;
   const std::uint32_t end = phy::tiles_for(a.first_subcarrier + a.count);
+  if (coded_ != nullptr)
+    frame::modulate_user(frame_, Direction::Downlink, symbol, user, phy::modulate_kernels(), coded_,
+                         sent_.data(), 1);
   float error = 0;
   for (std::uint32_t t = first; t < end; ++t) {
     equalize(user, t);
-    const std::uint32_t begin = std::max(a.first_subcarrier, t * kTileLanes);
-    const std::uint32_t lanes =
-        std::min(a.first_subcarrier + a.count, (t + 1) * kTileLanes) - begin;
-    const std::uint32_t mask = ((1U << lanes) - 1) << begin % kTileLanes;
-    error += phy::demap_kernels().error_power(modulation, equalized_[t], mask);
+    const std::uint32_t lanes = lanes_in(a, t);
+    error += phy::demap_kernels().error_power(modulation, equalized_[t], lanes);
+    if (coded_ != nullptr) results_[user].known_error += distance(equalized_[t], sent_[t], lanes);
   }
   results_[user].error_power += error;
   results_[user].symbols += a.count;

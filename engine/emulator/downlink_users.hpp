@@ -24,8 +24,14 @@ namespace carillon::emulator {
 struct DownlinkResult {
   std::uint32_t blocks = 0, failed = 0;
   float error_power = 0;  // Σ|s - nearest constellation point|² after its gain was removed
+  float known_error = 0;  // Σ|s - sent symbol|², where what was sent is known
   std::uint32_t symbols = 0;
 };
+
+/// Lanes of a tile that an allocation has, a bit each.
+std::uint32_t lanes_in(const frame::Allocation& a, std::uint32_t tile);
+/// Σ|s - sent symbol|² over these lanes.
+float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes);
 
 class DownlinkUsers {
  public:
@@ -34,8 +40,10 @@ class DownlinkUsers {
   /// Samples of a D symbol as the antenna radiates them, prefix first. Never null.
   using Samples = std::function<const std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
   /// Takes on a frame, whose samples must stay until step() returns false. `replay` selects the
-  /// channel and `slot` the payload that was sent.
-  void start(std::uint64_t replay, std::uint64_t slot, Samples samples);
+  /// channel and `slot` the payload that was sent. `coded`: its coded bits, for known_error, until
+  /// then as well.
+  void start(std::uint64_t replay, std::uint64_t slot, Samples samples,
+             const std::uint8_t* coded = nullptr);
   /// One piece of work of some ten microseconds; false when the frame is finished.
   bool step();
   bool busy() const { return phase_ != Phase::Idle; }
@@ -93,6 +101,8 @@ class DownlinkUsers {
   AlignedArray<phy::Complex> gains_;   // [user][tile]
   std::vector<float> variances_;       // [user] of noise and interference
   AlignedArray<phy::Tile> equalized_;  // [tile] of one user
+  AlignedArray<phy::Tile> sent_;       // likewise
+  const std::uint8_t* coded_ = nullptr;
   AlignedArray<std::int8_t> soft_, recovered_;
   AlignedArray<std::uint8_t> info_, payload_, expected_;
   std::vector<frame::CodeBlockResult> code_blocks_;

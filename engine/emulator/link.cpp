@@ -6,6 +6,7 @@
 #include "emulator/payload.hpp"
 #include "frame/receive.hpp"
 #include "frame/serial.hpp"
+#include "frame/transmit.hpp"
 
 namespace carillon::emulator {
 namespace {
@@ -80,6 +81,8 @@ LinkCounts& LinkCounts::operator+=(const LinkCounts& other) {
   error_power += other.error_power;
   noise_power += other.noise_power;
   symbols += other.symbols;
+  known_error += other.known_error;
+  known_symbols += other.known_symbols;
   return *this;
 }
 
@@ -95,6 +98,7 @@ LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan, U
       pipeline_(frame, {.source = path == UplinkPath::Subcarriers ? this : nullptr}),
       ofdm_(frame.ofdm()),
       samples_(std::size_t{frame.samples()} * 2 * frame.format().antennas),
+      sent_(frame.tiles()),
       pilots_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
       pilot_power_(frame.format().users) {
   set_radio(plan);
@@ -161,8 +165,24 @@ void LinkSimulator::run_uplink(std::uint64_t frame, LinkResult& result) {
     counts.noise_power += static_cast<double>(slot.quality[i].noise_power);
     counts.symbols += slot.quality[i].symbols;
   }
+  compare_with_sent(frame, result.uplink);
   result.ill_conditioned += slot.combiners->ill_conditioned.load(std::memory_order_relaxed);
   result.clipped += generator_->clipped() + slot.saturated.load(std::memory_order_relaxed);
+}
+
+// The tile that the receiver kept of each symbol.
+void LinkSimulator::compare_with_sent(std::uint64_t frame, LinkSide& uplink) {
+  const std::uint32_t user = pipeline_.sampled_user(frame);
+  LinkCounts& counts = uplink.users[user];
+  for (const std::uint32_t symbol : frame_.symbols_of(SymbolKind::Uplink)) {
+    const std::uint32_t tile = pipeline_.sampled_tile(frame, symbol);
+    const phy::Tile& received = pipeline_.slot(frame).constellation[frame_.symbol(symbol).ordinal];
+    frame::modulate_user(frame_, Direction::Uplink, symbol, user, phy::modulate_kernels(),
+                         generator_->coded().data(), sent_.data(), 1);
+    const std::uint32_t lanes = lanes_in(frame_.allocations(symbol)[user], tile);
+    counts.known_error += static_cast<double>(distance(received, sent_[tile], lanes));
+    counts.known_symbols += static_cast<std::uint64_t>(std::popcount(lanes));
+  }
 }
 
 float LinkSimulator::pilot_row(std::uint32_t symbol, std::uint32_t antenna,
@@ -203,13 +223,15 @@ void LinkSimulator::receive_samples(std::uint64_t frame) {
 
 void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
   users_->seed_noise(frame);
-  users_->start(frame, frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
-    return samples(symbol, antenna);
-  });
+  const auto& coded = pipeline_.slot(frame).downlink_coded;
+  users_->start(
+      frame, frame,
+      [&](std::uint32_t symbol, std::uint32_t antenna) { return samples(symbol, antenna); },
+      coded.data());
   while (users_->step()) {
   }
-  const Exchange exchange{users_->expected().data(), pipeline_.slot(frame).downlink_coded.data(),
-                          users_->payload().data(), users_->code_blocks(), users_->good()};
+  const Exchange exchange{users_->expected().data(), coded.data(), users_->payload().data(),
+                          users_->code_blocks(), users_->good()};
   count_blocks(
       frame_, Direction::Downlink, exchange, [&](std::uint32_t c) { return users_->soft(c); },
       result.downlink);
@@ -217,6 +239,8 @@ void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
     auto& counts = result.downlink.users[u];
     counts.error_power += static_cast<double>(users_->results()[u].error_power);
     counts.symbols += users_->results()[u].symbols;
+    counts.known_error += static_cast<double>(users_->results()[u].known_error);
+    counts.known_symbols += users_->results()[u].symbols;
   }
 }
 

@@ -26,6 +26,9 @@ struct LinkCounts {
   /// equalized ones; uplink: one tile of each symbol.
   double error_power = 0, noise_power = 0;
   std::uint64_t symbols = 0;
+  /// Σ|s - sent symbol|², over one user's tile of each symbol in the uplink.
+  double known_error = 0;
+  std::uint64_t known_symbols = 0;
 
   LinkCounts& operator+=(const LinkCounts& other);
 };
@@ -72,6 +75,7 @@ class LinkSimulator : frame::SubcarrierSource {
   std::int16_t* samples(std::uint32_t symbol, std::uint32_t antenna);
   void run_uplink(std::uint64_t frame, LinkResult& result);
   void run_downlink(std::uint64_t frame, LinkResult& result);
+  void compare_with_sent(std::uint64_t frame, LinkSide& uplink);
   float pilot_row(std::uint32_t symbol, std::uint32_t antenna, phy::Tile* row) noexcept override;
   void uplink_grid(std::uint32_t symbol, phy::Tile* grid) noexcept override;
   void receive_samples(std::uint64_t frame);
@@ -86,6 +90,7 @@ class LinkSimulator : frame::SubcarrierSource {
   std::optional<DownlinkUsers> users_;
   phy::OfdmScratch ofdm_;
   AlignedArray<std::int16_t> samples_;  // [antenna][sample]
+  AlignedArray<phy::Tile> sent_;        // [tile] of one user and symbol
   AlignedArray<phy::Tile> pilots_;      // [tile][antenna] of the P symbol last received
   std::vector<double> pilot_power_;     // [user], of the frame's pilots, antennas summed up
 };

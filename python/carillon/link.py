@@ -43,6 +43,8 @@ class Point:
     symbols: int = 0
     error_power: float = 0.0
     noise_power: float = 0.0
+    known_error: float = 0.0
+    known_symbols: int = 0
 
     def add(self, counts: dict[str, float]) -> None:
         """One more piece."""
@@ -60,8 +62,13 @@ class Point:
 
     @property
     def evm_percent(self) -> float | None:
-        power = ratio(self.error_power, self.symbols)
-        return None if power is None else 100 * power**0.5
+        """From the nearest constellation point: what a receiver can know."""
+        return _percent(self.error_power, self.symbols)
+
+    @property
+    def known_evm_percent(self) -> float | None:
+        """From the symbol that was sent."""
+        return _percent(self.known_error, self.known_symbols)
 
     def row(self) -> dict[str, object]:
         """A CSV row: the counts, then what follows from them."""
@@ -75,9 +82,15 @@ class Point:
             "ber_low": ber_low,
             "ber_high": ber_high,
             "evm_percent": self.evm_percent,
+            "known_evm_percent": self.known_evm_percent,
             "snr_after_db": decibels(ratio(self.symbols, self.noise_power)),
             "mean_iterations": ratio(self.iterations, self.code_blocks),
         }
+
+
+def _percent(power: float, symbols: int) -> float | None:
+    mean = ratio(power, symbols)
+    return None if mean is None else 100 * mean**0.5
 
 
 _KEY = "study"  # column of what study_key() gives
@@ -202,6 +215,6 @@ def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
 
 
 def study_key(plan: str, rules: Rules) -> str:
-    """What a point depends on besides its SNR."""
-    text = f"{plan} {rules.piece} {rules.seed} {rules.direction} {rules.samples}"
+    """What a point depends on besides its SNR, and what is counted of it."""
+    text = f"{plan} {rules.piece} {rules.seed} {rules.direction} {rules.samples} {_SUMS}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -42,6 +42,8 @@ def coin(snr_db: float, frames: int, seed: int) -> dict[str, Any]:
         "symbols": 100 * frames,
         "error_power": 1.0 * frames,
         "noise_power": 1.0 * frames,
+        "known_error": 4.0 * frames,
+        "known_symbols": 100 * frames,
     }
 
 
@@ -160,6 +162,7 @@ def test_a_row_holds_rates_with_their_intervals(coins: None) -> None:
     assert row["bler_low"] < 0.5 < row["bler_high"]  # type: ignore[operator]
     assert row["ber"] == pytest.approx(0.01)
     assert row["evm_percent"] == pytest.approx(10.0)
+    assert row["known_evm_percent"] == pytest.approx(20.0)
     assert row["snr_after_db"] == pytest.approx(20.0)
     assert row["mean_iterations"] == pytest.approx(3.0)
 
@@ -200,6 +203,25 @@ def test_a_cells_curve_falls_with_snr_and_is_the_same_again() -> None:
     assert high.ber is not None
     assert low.ber > 10 * high.ber
     assert curve([Point(-5.0), Point(15.0)], rules, 1, plan) == [low, high]
+
+
+@pytest.mark.parametrize(("direction", "snr_of_noise"), [("uplink", -8.0), ("downlink", 4.0)])
+def test_the_true_evm_falls_with_noise_and_the_blind_one_hides_it(
+    direction: Literal["uplink", "downlink"], snr_of_noise: float
+) -> None:
+    """Among 16QAM's points the nearest is never farther than half a step, whatever was sent."""
+    plan = plan_text(cells.load("lan-8x4").cell, Run())
+    rules = Rules(10**6, 20, direction=direction)
+    low, high = curve([Point(snr_of_noise), Point(20.0)], rules, 2, plan)
+    for point in (low, high):
+        assert point.evm_percent is not None
+        assert point.known_evm_percent is not None
+        assert point.evm_percent <= 1.05 * point.known_evm_percent
+        if direction == "uplink":  # what the receiver predicts, however much that is
+            predicted = 100 * (point.noise_power / point.symbols) ** 0.5
+            assert point.known_evm_percent == pytest.approx(predicted, rel=0.1)
+    assert low.known_evm_percent > 1.3 * low.evm_percent  # type: ignore[operator]
+    assert high.known_evm_percent == pytest.approx(high.evm_percent, rel=0.05)
 
 
 def test_the_uplink_is_the_same_through_samples() -> None:

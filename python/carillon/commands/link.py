@@ -138,7 +138,8 @@ def _progress(console: Console) -> Progress:
 
 def _table(points: list[Point]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("SNR dB", "BLER", "95 %", "blocks", "raw BER", "EVM %", "iterations"):
+    rates = ("BLER", "95 %", "blocks", "raw BER", "EVM %", "true EVM %")
+    for name in ("SNR dB", *rates, "iterations"):
         table.add_column(name, justify="right")
     for point in points:
         row = point.row()
@@ -149,6 +150,7 @@ def _table(points: list[Point]) -> Table:
             str(point.blocks),
             _text(point.ber),
             _text(point.evm_percent),
+            _text(point.known_evm_percent),
             _text(row["mean_iterations"]),
         )
     return table
