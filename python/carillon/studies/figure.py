@@ -144,9 +144,12 @@ def measure(figure: Figure, frames: int, carry_out: CarryOut) -> Iterator[Measur
         if pilots is None:
             return
         runs = _runs(case, {run: summary for run, (_, _, summary) in pilots.items()})
-        known = _carry_out(figure, case, runs, frames, carry_out)
-        if known is None:
+        known = {run: pilots[run] for run in runs if frames <= PILOT and run in pilots}
+        rest = [run for run in runs if run not in known]
+        others = _carry_out(figure, case, rest, frames, carry_out)
+        if others is None:
             return
+        known |= others
         summaries = {run: summary for run, (_, _, summary) in known.items()}
         latency = [run for run in runs if run.measures == "latency"]
         points = [
@@ -190,9 +193,18 @@ def frames_in_all(figure: Figure, frames: int) -> int:
     return sum(
         Request(_described(figure.name, case, run, few), run.policy, SEED).frames
         for case in figure.cases
-        for runs, few in ((_pilots(case), min(frames, PILOT)), (_runs(case, {}), frames))
+        for runs, few in (
+            (_pilots(case), min(frames, PILOT)),
+            (_after_pilots(case, frames), frames),
+        )
         for run in runs
     )
+
+
+def _after_pilots(case: Case, frames: int) -> list[_Run]:
+    """What is left to do when pilots have had their frames: with so few, what they did not."""
+    done = frames <= PILOT and bool(_pilots(case))
+    return [run for run in _runs(case, {}) if not done or run.measures == "still"]
 
 
 def _kinds(case: Case) -> tuple[Kind, ...]:
