@@ -24,14 +24,11 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
             if not known:
                 continue
             steady = [p for p in known if p.keeps_up]
-            axes.plot(
-                [p.cores for p in steady],
-                [getattr(p, name) for p in steady],
-                marker="o",
-                color=colour,
-                markersize=4,
-                label=label,
-            )
+            x, y = [p.cores for p in steady], [getattr(p, name) for p in steady]
+            axes.plot(x, y, "o", color=colour, markersize=4, label=label)
+            for pair in range(len(x) - 1):  # dotted: what lies between was not asked
+                line = "-" if x[pair + 1] - x[pair] == 1 else ":"
+                axes.plot(x[pair : pair + 2], y[pair : pair + 2], line, color=colour)
             losing = [p for p in known if not p.keeps_up]
             if losing:
                 axes.plot(
@@ -41,9 +38,11 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
                     color=colour,
                     label=f"{label} of what gets through, others are refused",
                 )
-        fitting = [p.cores for p in points if p.fits]
-        if fitting:
-            axes.axvspan(min(fitting) - 0.5, max(cores) + 0.5, color=style.ACCENT, alpha=0.08)
+        for p in points:  # of numbers of cores between them nothing is known
+            if p.fits:
+                axes.axvspan(
+                    p.cores - 0.5, p.cores + 0.5, color=style.ACCENT, alpha=0.08, linewidth=0
+                )
         axes.axhline(0, color=style.QUIET, linewidth=0.8)
         axes.set(
             xlabel="cores", ylabel="ms, in virtual time", xlim=(min(cores) - 0.5, max(cores) + 0.5)
@@ -51,5 +50,5 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
         axes.set_xticks(cores if len(cores) <= 16 else cores[:: len(cores) // 12])
         title = f"{plan.cell}: frames of {frame_ms:g} ms, uplink budget {budget_ms:g} ms"
         axes.set_title(title, parse_math=False)
-        axes.legend(loc="best", title="shaded: every task in time")
+        axes.legend(loc="best", title="shaded: every task in time; dotted: not asked")
         style.save(figure, file)
