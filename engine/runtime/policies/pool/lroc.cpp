@@ -26,6 +26,7 @@ void Lroc::prepare(const View& view) {
   std::size_t frames = 0;
   for (const CellBoard& cell : view.board.cells()) {
     first_course_.push_back(frames);
+    operands_.push_back(operands_of(cell.graph()));
     frames += cell.ring();
   }
   courses_.resize(frames);
@@ -168,37 +169,41 @@ Tick Lroc::operands(const View& view, const InstanceId& id, std::uint16_t device
   return there;
 }
 
-// What it reads, and what the rest of its symbol, which follows it, reads of other symbols.
-template <typename Visit>
-void Lroc::for_each_operand(const View& view, const InstanceId& id, Visit&& visit) {
-  const Graph& graph = view.board[id.cell].graph();
-  const std::uint16_t step = graph[id.instruction].step;
-  for (std::uint16_t i = id.instruction; i < graph.size(); ++i) {
-    if (graph[i].step != step) continue;
-    for (const std::uint16_t source : graph[i].sources)
-      if (i == id.instruction || graph[source].step != step)
-        visit(instance(view, id.place(), source));
+Lroc::Operands Lroc::operands_of(const Graph& graph) {
+  Operands operands(graph.size());
+  for (std::uint16_t i = 0; i < graph.size(); ++i) {
+    const std::uint16_t step = graph[i].step;
+    for (std::uint16_t j = i; j < graph.size(); ++j) {
+      if (graph[j].step != step) continue;
+      for (const std::uint16_t source : graph[j].sources)
+        if (j == i || graph[source].step != step) operands[i].push_back(source);
+    }
+    std::ranges::sort(operands[i]);
+    const auto same = std::ranges::unique(operands[i]);
+    operands[i].erase(same.begin(), same.end());
   }
+  return operands;
 }
 
-// When all of that would be on that device.
+// When what it and the rest of its symbol read would be on that device.
 Tick Lroc::symbol_operands(const View& view, const InstanceId& id, std::uint16_t device) {
   Tick there = view.now;
-  for_each_operand(view, id, [&](const InstanceId& source) {
-    there = std::max(there, brought(view, source, device));
-  });
+  for (const std::uint16_t source : operands_[id.cell][id.instruction])
+    there = std::max(there, brought(view, instance(view, id.place(), source), device));
   return there;
 }
 
-// How long it would keep the links that it leaves by from carrying something else.
+// How long copies of it would keep the links that they leave by from carrying something else.
 Tick Lroc::symbol_copies(const View& view, const InstanceId& id, std::uint16_t device) {
   double copies = 0;
-  for_each_operand(view, id, [&](const InstanceId& source) {
-    if (to_copy(view, source, device)) copies += copy_from(view, source, plan(view, source).device);
-  });
+  for (const std::uint16_t source : operands_[id.cell][id.instruction]) {
+    const InstanceId its = instance(view, id.place(), source);
+    if (to_copy(view, its, device)) copies += copy_from(view, its, plan(view, its).device);
+  }
   return static_cast<Tick>(copies);
 }
 
+// Whether it is not there, and no copy of it is planned.
 bool Lroc::to_copy(const View& view, const InstanceId& id, std::uint16_t device) {
   const std::uint16_t from = plan(view, id).device;
   return from != kNowhere && from != device &&

@@ -13,9 +13,9 @@
 // Where the paper leaves a choice:
 // - data.copy is until the operands would be there behind what links have to carry already, not
 //   what a copy takes on idle links: else each symbol goes to another idle device, and all copies
-//   wait for the one link of the device that made the combiner. It counts what all that is left of
-//   the symbol reads of other symbols, since the rest follows; and the copies' own time once more,
-//   since results that leave by the same link wait for them.
+//   wait for the one link of the device that made the combiner. What the rest of a symbol reads of
+//   other symbols counts too, since the rest follows; and so does the copies' own time, since
+//   results that leave by the same link wait for them.
 // - Of devices with as many free SMs, that to which the least has to be copied.
 // - An executor that waits for SMs is planned for when they are free.
 // - A task that needs more SMs than are free is issued all the same when more than the degree α of
@@ -68,6 +68,9 @@ class Lroc final : public Placement {
     Reason why = Reason::Delayed;
     Tick wait = 0;  // for SMs
   };
+  // [instruction] What it reads, and what the rest of its symbol, which follows it, reads of other
+  // symbols.
+  using Operands = std::vector<std::vector<std::uint16_t>>;
   using Slack = std::pair<Tick, InstanceId>;
 
   Estimate& estimate(const View& view, const InstanceId& id) { return estimates_[index(view, id)]; }
@@ -78,8 +81,7 @@ class Lroc final : public Placement {
                        Tick end);
   Tick brought(const View& view, const InstanceId& id, std::uint16_t device);
   Tick operands(const View& view, const InstanceId& id, std::uint16_t device);
-  template <typename Visit>
-  void for_each_operand(const View& view, const InstanceId& id, Visit&& visit);
+  static Operands operands_of(const Graph& graph);
   Tick symbol_operands(const View& view, const InstanceId& id, std::uint16_t device);
   Tick symbol_copies(const View& view, const InstanceId& id, std::uint16_t device);
   bool to_copy(const View& view, const InstanceId& id, std::uint16_t device);
@@ -110,6 +112,7 @@ class Lroc final : public Placement {
   std::vector<Tick> there_;                      // [instance][device] when its result is; kNever
   std::vector<Course> courses_;                  // [cell][slot]
   std::vector<std::size_t> first_course_;        // [cell]
+  std::vector<Operands> operands_;               // [cell]
   Tick resume_ = kNever;                         // when what lies beyond the window is looked at
 };
 
