@@ -29,12 +29,6 @@ constexpr std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
-std::uint32_t lanes_in(const frame::Allocation& a, std::uint32_t tile) {
-  const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
-  const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
-  return begin < end ? ((1U << (end - begin)) - 1) << begin % kTileLanes : 0;
-}
-
 float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes) {
   float sum = 0;
   for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
@@ -245,7 +239,7 @@ void DownlinkUsers::demodulate(std::uint32_t user) {
   float error = 0;
   for (std::uint32_t t = first; t < end; ++t) {
     equalize(user, t);
-    const std::uint32_t lanes = lanes_in(a, t);
+    const std::uint32_t lanes = frame::lanes_in(a, t);
     error += phy::demap_kernels().error_power(modulation, equalized_[t], lanes);
     if (coded_ != nullptr) results_[user].known_error += distance(equalized_[t], sent_[t], lanes);
   }

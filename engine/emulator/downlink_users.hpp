@@ -28,8 +28,6 @@ struct DownlinkResult {
   std::uint32_t symbols = 0;
 };
 
-/// Lanes of a tile that an allocation has, a bit each.
-std::uint32_t lanes_in(const frame::Allocation& a, std::uint32_t tile);
 /// Σ|s - sent symbol|² over these lanes.
 float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes);
 

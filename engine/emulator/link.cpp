@@ -179,7 +179,7 @@ void LinkSimulator::compare_with_sent(std::uint64_t frame, LinkSide& uplink) {
     const phy::Tile& received = pipeline_.slot(frame).constellation[frame_.symbol(symbol).ordinal];
     frame::modulate_user(frame_, Direction::Uplink, symbol, user, phy::modulate_kernels(),
                          generator_->coded().data(), sent_.data(), 1);
-    const std::uint32_t lanes = lanes_in(frame_.allocations(symbol)[user], tile);
+    const std::uint32_t lanes = frame::lanes_in(frame_.allocations(symbol)[user], tile);
     counts.known_error += static_cast<double>(distance(received, sent_[tile], lanes));
     counts.known_symbols += static_cast<std::uint64_t>(std::popcount(lanes));
   }

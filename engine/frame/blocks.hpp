@@ -1,6 +1,7 @@
 // Who sends which bits where: transport blocks, code blocks and their places in the frame.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,13 @@ struct Allocation {
 /// Tiles that an allocation touches.
 inline std::uint32_t tiles_of(const Allocation& a) {
   return phy::tiles_for(a.first_subcarrier % phy::kTileLanes + a.count);
+}
+
+/// Lanes of a tile that an allocation has, a bit each.
+inline std::uint32_t lanes_in(const Allocation& a, std::uint32_t tile) {
+  const std::uint32_t begin = std::max(a.first_subcarrier, tile * phy::kTileLanes);
+  const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * phy::kTileLanes);
+  return begin < end ? ((1U << (end - begin)) - 1) << begin % phy::kTileLanes : 0;
 }
 
 /// All transport blocks of one direction, and the memory that one frame in flight needs for them.

@@ -1,6 +1,7 @@
 // The uplink's kernels, one function for each opcode.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "base/prefetch.hpp"
@@ -498,24 +499,22 @@ struct UplinkKernels : KernelCall {
 
   void sample(std::uint32_t user, std::uint32_t tile, const Tile& s, const float* noise) {
     const Allocation& a = frame.allocations(task.step)[user];
-    const std::uint32_t begin = std::max(a.first_subcarrier, tile * kTileLanes);
-    const std::uint32_t end = std::min(a.first_subcarrier + a.count, (tile + 1) * kTileLanes);
-    if (begin >= end) return;
+    const std::uint32_t lanes = lanes_in(a, tile);
+    if (lanes == 0) return;
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
     const auto& plan = frame.plan(frame.transport_blocks(Direction::Uplink)[a.transport_block]);
-    std::uint32_t mask = 0;
+    const bool kept = user == p.sampled_user(slot.frame);
     float variance = 0;
-    for (std::uint32_t k = begin; k < end; ++k) {
-      mask |= 1U << k % kTileLanes;
-      variance += noise[k % kTileLanes];
-    }
-    slot.quality[std::size_t{ordinal} * p.users_ + user] = {
-        p.demap_.error_power(plan.modulation(), s, mask), variance, end - begin};
-    if (user != p.sampled_user(slot.frame)) return;
-    for (std::uint32_t lane = begin % kTileLanes; lane < begin % kTileLanes + end - begin; ++lane) {
+    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
+      if ((lanes >> lane & 1) == 0) continue;
+      variance += noise[lane];
+      if (!kept) continue;
       slot.constellation[ordinal].re[lane] = s.re[lane];
       slot.constellation[ordinal].im[lane] = s.im[lane];
     }
+    slot.quality[std::size_t{ordinal} * p.users_ + user] = {
+        p.demap_.error_power(plan.modulation(), s, lanes), variance,
+        static_cast<std::uint32_t>(std::popcount(lanes))};
   }
 
   void decode() {
