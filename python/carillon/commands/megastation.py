@@ -15,7 +15,7 @@ from carillon import core, files, runfolder
 from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
-from carillon.pool.degree import report, said
+from carillon.pool.degree import Degree, by_type, sentence
 from carillon.pool.study import WARNING
 from carillon.pool.summary import written
 from carillon.studies.figure import (
@@ -47,7 +47,8 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
         found = _collect(figure, frames, console, interrupts)
     if found:
         points = [point for case in found for point in case.points]
-        about = _about(figure, frames, found, stopped=interrupts.count > 0)
+        used = degrees_in(found)
+        about = _about(figure, frames, found, used, stopped=interrupts.count > 0)
         _write(target, figure, about, points)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
@@ -59,7 +60,7 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
             if table.row_count:
                 print_table(console, table)
                 console.print()
-        console.print(said(degrees_in(found)), soft_wrap=True)
+        console.print(sentence(used), soft_wrap=True)
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
         missing = "points are missing" if found else "no point was whole, and nothing is written"
@@ -76,7 +77,12 @@ def _collect(
 
 
 def _about(
-    figure: Figure, frames: int, found: Sequence[Measured], *, stopped: bool
+    figure: Figure,
+    frames: int,
+    found: Sequence[Measured],
+    used: dict[str, Degree],
+    *,
+    stopped: bool,
 ) -> dict[str, object]:
     points = [point for one in found for point in one.points]
     return {
@@ -87,7 +93,7 @@ def _about(
         "version": core.version,
         "frames": frames,
         "stopped": stopped,
-        "degrees": report(degrees_in(found)),
+        "degrees": by_type(used),
         "points": [point.row() for point in points],
         "beside_published": [
             {"claim": claim.text, "unit": claim.unit, "published": claim.published}

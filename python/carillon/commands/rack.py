@@ -15,8 +15,8 @@ from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
-from carillon.pool.degree import report
-from carillon.pool.study import WARNING, degrees
+from carillon.pool.degree import by_type, sentence
+from carillon.pool.study import WARNING, Described, degrees
 from carillon.studies import rack
 from carillon.studies.rack import Point
 
@@ -33,11 +33,13 @@ def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
     with Interrupts() as interrupts:
         points = _collect(frames, console, interrupts)
     if points:
-        about = _about(frames, points)
+        whole = rack.describe(POLICIES[0], 1, frames, rack.Rack())
+        about = _about(frames, points, whole)
         _write(target, about, points)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
         print_table(console, _table(points))
+        console.print(sentence(degrees(whole)), soft_wrap=True)
         console.print("power and price are assumed: economy in docs/pool.md")
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
@@ -51,8 +53,7 @@ def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Poin
         return [point for points in rack.measure(frames, carry_out) for point in points]
 
 
-def _about(frames: int, points: Sequence[Point]) -> dict[str, object]:
-    whole = rack.describe(POLICIES[0], 1, frames, rack.Rack())
+def _about(frames: int, points: Sequence[Point], whole: Described) -> dict[str, object]:
     return {
         "study": rack.NAME,
         "title": rack.TITLE,
@@ -62,7 +63,7 @@ def _about(frames: int, points: Sequence[Point]) -> dict[str, object]:
         "version": core.version,
         "frames": frames,
         "configuration": whole.study.model_dump(mode="json"),
-        "degrees": report(degrees(whole)),
+        "degrees": by_type(degrees(whole)),
         "points": [point.row() for point in points],
     }
 

@@ -14,7 +14,7 @@ from carillon.commands.simulate import frames_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
-from carillon.pool.degree import report
+from carillon.pool.degree import Degree, by_type, sentence
 from carillon.pool.study import degrees
 from carillon.studies import scheduling
 from carillon.studies.scheduling import PUBLISHED_US, Simulated, Timing
@@ -34,10 +34,12 @@ def study(frames: int | None, folder: Path | None, *, as_json: bool) -> None:
         timings = _collect(frames or scheduling.FRAMES, console, interrupts)
     if timings:
         kernels = scheduling.simulated()
-        about = _write(target, timings, kernels)
+        used = degrees(scheduling.pool(timings[0].direction, 1))
+        about = _write(target, timings, kernels, used)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
         _print(console, timings, kernels)
+        console.print(sentence(used), soft_wrap=True)
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
         console.print("stopped early; points are missing", style="dim")
@@ -60,7 +62,7 @@ def _collect(frames: int, console: Console, interrupts: Interrupts) -> list[Timi
 
 
 def _write(
-    target: Path, timings: Sequence[Timing], kernels: Sequence[Simulated]
+    target: Path, timings: Sequence[Timing], kernels: Sequence[Simulated], used: dict[str, Degree]
 ) -> dict[str, object]:
     from carillon.plots import scheduling as picture  # with matplotlib, which takes its time
 
@@ -71,7 +73,7 @@ def _write(
         "about": ABOUT,
         "version": core.version,
         "points": [{"source": "measured"} | vars(one) for one in timings],
-        "degrees": report(degrees(scheduling.pool(timings[0].direction, 1))),
+        "degrees": by_type(used),
         "published_p90_us": PUBLISHED_US,
         "kernels": [{"source": "simulated"} | vars(one) for one in kernels],
     }

@@ -19,7 +19,7 @@ from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.pool import profile as profiles
 from carillon.pool import trace
-from carillon.pool.degree import Degree, report, said
+from carillon.pool.degree import Degree, by_type, sentence
 from carillon.pool.economy import price
 from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
 from carillon.pool.study import Bound, Described, bound, degrees, hardware, has_reserve, load
@@ -49,7 +49,7 @@ def simulate(
     study = described.study
     found_degrees = degrees(described) if "scoreboard" in study.policies else {}
     if found_degrees:
-        console.print(said(found_degrees), soft_wrap=True)
+        console.print(sentence(found_degrees), soft_wrap=True)
     requests = [
         Request(described, policy, seed) for policy in study.policies for seed in study.seeds
     ]
@@ -161,7 +161,7 @@ def _about(
             for one in described.served
         ],
         "device_types": [kind for kind in core.device_types() if kind["name"] in used],
-        "degrees": report(found),
+        "degrees": by_type(found),
         "fabric_bound": vars(feeds),
         "price": price(study),
         "policies": [summary.row() for summary in summaries],

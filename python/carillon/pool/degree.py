@@ -58,7 +58,7 @@ def degrees(described: Described, simulate: Simulate) -> dict[str, Degree]:
     }
 
 
-def said(found: Mapping[str, Degree]) -> str:
+def sentence(found: Mapping[str, Degree]) -> str:
     """Each type's α and where it is from, in a sentence."""
     own = [f"{kind} {one.share:g}" for kind, one in found.items() if not one.cells]
     by_cells: dict[tuple[str, ...], list[str]] = {}
@@ -73,7 +73,7 @@ def said(found: Mapping[str, Degree]) -> str:
     return f"scoreboard's α {'; '.join(texts)}"
 
 
-def report(found: Mapping[str, Degree]) -> dict[str, object]:
+def by_type(found: Mapping[str, Degree]) -> dict[str, object]:
     """Of each type, for JSON."""
     return {kind: one.row() for kind, one in found.items()}
 

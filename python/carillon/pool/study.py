@@ -34,7 +34,7 @@ _OVERLOAD = {"nacks", "window", "hold_ms"}  # of the switch's keys: of one serve
 _MOST_NAMED = 4  # keys in which a cell differs
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
 _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every type
-_LEAST_MFLOP, _LEAST_KBYTES = 0.01, 1.0  # of a background CTA: less, and events never end
+_LEAST_MFLOP, _LEAST_KBYTES = 0.01, 1.0  # of a background CTA: else its kernels are endless
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
 
