@@ -144,12 +144,11 @@ def measure(figure: Figure, frames: int, carry_out: CarryOut) -> Iterator[Measur
         if pilots is None:
             return
         runs = _runs(case, {run: summary for run, (_, _, summary) in pilots.items()})
-        known = {run: pilots[run] for run in runs if frames <= PILOT and run in pilots}
-        rest = [run for run in runs if run not in known]
-        others = _carry_out(figure, case, rest, frames, carry_out)
-        if others is None:
+        rest = _without_pilots(case, runs, frames)
+        known = _carry_out(figure, case, rest, frames, carry_out)
+        if known is None:
             return
-        known |= others
+        known |= {run: pilots[run] for run in runs if run not in known}
         summaries = {run: summary for run, (_, _, summary) in known.items()}
         latency = [run for run in runs if run.measures == "latency"]
         points = [
@@ -195,16 +194,16 @@ def frames_in_all(figure: Figure, frames: int) -> int:
         for case in figure.cases
         for runs, few in (
             (_pilots(case), min(frames, PILOT)),
-            (_after_pilots(case, frames), frames),
+            (_without_pilots(case, _runs(case, {}), frames), frames),
         )
         for run in runs
     )
 
 
-def _after_pilots(case: Case, frames: int) -> list[_Run]:
-    """What is left to do when pilots have had their frames: with so few, what they did not."""
+def _without_pilots(case: Case, runs: Sequence[_Run], frames: int) -> list[_Run]:
+    """Of these runs, those that pilots, which have so many frames at most, have not done."""
     done = frames <= PILOT and bool(_pilots(case))
-    return [run for run in _runs(case, {}) if not done or run.measures == "still"]
+    return [run for run in runs if not done or run.measures == "still"]
 
 
 def _kinds(case: Case) -> tuple[Kind, ...]:
