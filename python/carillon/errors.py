@@ -42,7 +42,7 @@ class NoDeviceError(CarillonError):
 
 _HINTS = {
     errno.EMFILE: "a process may have so few; `ulimit -n 1024` allows more",
-    errno.ENFILE: "of all processes together",
+    errno.ENFILE: "all processes together may have so few; `sysctl fs.file-max` shows the limit",
 }
 
 

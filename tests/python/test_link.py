@@ -206,7 +206,7 @@ def test_a_cells_curve_falls_with_snr_and_is_the_same_again() -> None:
 
 
 @pytest.mark.parametrize(("direction", "snr_of_noise"), [("uplink", -8.0), ("downlink", 4.0)])
-def test_the_true_evm_falls_with_noise_and_the_blind_one_hides_it(
+def test_the_known_evm_grows_with_noise_and_the_blind_one_hides_it(
     direction: Literal["uplink", "downlink"], snr_of_noise: float
 ) -> None:
     """Among 16QAM's points the nearest is never farther than half a step, whatever was sent."""

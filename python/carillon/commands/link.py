@@ -138,7 +138,7 @@ def _progress(console: Console) -> Progress:
 
 def _table(points: list[Point]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    rates = ("BLER", "95 %", "blocks", "raw BER", "EVM %", "true EVM %")
+    rates = ("BLER", "95 %", "blocks", "raw BER", "EVM %", "known EVM %")
     for name in ("SNR dB", *rates, "iterations"):
         table.add_column(name, justify="right")
     for point in points:
