@@ -65,16 +65,20 @@ def test_a_bend_is_told_and_followed() -> None:
 
 @pytest.fixture(scope="module")
 def measured() -> Calibration:
-    return calibration.measure(TINY, 0.1)
+    """For as long as it takes to see through what else the machine does."""
+    seconds = 0.1
+    while True:
+        found = calibration.measure(TINY, seconds)
+        if all(stage.chunk_ns > 0 for stage in found.stages.values()) or seconds > 3:
+            return found
+        seconds *= 2
 
 
 def test_every_stage_of_a_cell_is_timed(measured: Calibration) -> None:
     # Each of its transport blocks is one code block: nothing is left to assemble.
     assert set(measured.stages) == set(core.opcodes()) - {"Load", "Store"}
     for op, stage in measured.stages.items():
-        # On a busy machine a line through few sizes may be level, but no work takes no time.
-        assert stage.chunk_ns >= 0, op
-        assert all(stage.ns(one.chunks) > 0 for one in stage.sizes), op
+        assert stage.chunk_ns > 0, op
         assert [s.chunks for s in stage.sizes] == sorted({s.chunks for s in stage.sizes})
     assert measured.stage("Load", 1) is None
     assert measured.stage("Decode", 1) == measured.decode[1]

@@ -21,6 +21,7 @@ from carillon.studies.random_pools import (
 FRAMES = 160  # of a point, 16 of which are warm-up
 POOLS = 80
 AS_GOOD = 0.95  # of them
+CELLS = ("128x64-uplink", "128x64-downlink", "128x32-downlink", "64x16-downlink", "64x32-downlink")
 
 Numbers = tuple[float, float, float]  # mean with late frames as long as the deadline, p99, late
 
@@ -97,7 +98,7 @@ def test_adding_devices_even_busy_ones_costs_adaptive_next_to_nothing() -> None:
     assert not worse, worse
 
 
-@pytest.mark.parametrize("cell", ["128x64-uplink", "64x16-downlink", "64x32-downlink"])
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("policy", ["scoreboard", "adaptive"])
 def test_at_low_load_more_idle_devices_are_not_slower(cell: str, policy: str) -> None:
     def mean(devices: int) -> float:
