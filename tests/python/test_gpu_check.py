@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -194,6 +195,19 @@ def test_a_program_of_older_sources_does_not_count_as_built(machine: Machine) ->
     assert steps["phy-ldpc"]["why"] == steps["benchmark"]["why"] == "was not built"
     assert steps["phy-ofdm"]["status"] == 0
     assert not (machine.out / "kernels.json").exists()
+
+
+def test_what_was_built_elsewhere_runs_without_a_toolkit(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("cmake", "nvcc", "ninja", "g++"):
+        (machine.bin / name).unlink()
+    assert machine.check("--no-build") == 1
+    assert "nothing was built" in capsys.readouterr().out
+    shutil.copytree(machine.built, machine.module.BUILD, dirs_exist_ok=True)
+    assert machine.check("--no-build") == 0
+    assert list(machine.steps)[:1] == kernel_tests(machine.module)[:1]
+    assert machine.kernels == ["kernel of transforms", "kernel of decoder"]
 
 
 @pytest.mark.parametrize("what", ["configure", "build"])
