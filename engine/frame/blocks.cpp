@@ -23,6 +23,13 @@ std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
+// A user's granted data symbols that share a transport block.
+struct Run {
+  std::uint32_t user;
+  const Grant* grant;
+  std::vector<std::uint16_t> symbols;
+};
+
 struct Band {
   std::uint32_t first, count;
 };
@@ -61,8 +68,13 @@ class Layout {
   }
 
   Blocks build() {
-    for (const Direction d : {Direction::Uplink, Direction::Downlink})
-      for (std::uint32_t user = 0; user < format_.users; ++user) add_user(d, user);
+    for (const Direction d : {Direction::Uplink, Direction::Downlink}) {
+      std::vector<Run> runs;
+      for (std::uint32_t user = 0; user < format_.users; ++user) add_runs(d, user, runs);
+      // By symbol first: what all users have in one lies together, and is one copy to a GPU.
+      std::ranges::stable_sort(runs, {}, [](const Run& run) { return run.symbols.front(); });
+      for (const Run& run : runs) add_transport_block(d, run);
+    }
     blocks_.signs.push_back(0);
     return std::move(blocks_);
   }
@@ -78,56 +90,51 @@ class Layout {
   }
 
   // Cuts a user's granted data symbols into runs that share a transport block.
-  void add_user(Direction d, std::uint32_t user) {
-    std::vector<std::uint16_t> run;
-    const Grant* first = nullptr;
-    const auto flush = [&] {
-      if (!run.empty()) add_transport_block(d, user, run, *first);
-      run.clear();
-      first = nullptr;
-    };
+  void add_runs(Direction d, std::uint32_t user, std::vector<Run>& runs) {
+    const BlockSpan span = coding(d).block;
+    const std::size_t before = runs.size();
     for (const std::uint16_t symbol : data_symbols(symbols_, d)) {
-      const Grant* grant = grant_of_[static_cast<std::size_t>(d)]
-                                    [std::size_t{symbols_[symbol].slot} * format_.users + user];
+      const std::uint32_t slot = symbols_[symbol].slot;
+      const Grant* grant =
+          grant_of_[static_cast<std::size_t>(d)][std::size_t{slot} * format_.users + user];
       if (grant == nullptr) continue;
-      const BlockSpan span = coding(d).block;
-      const bool same_slot = !run.empty() && symbols_[run.back()].slot == symbols_[symbol].slot;
-      if (span == BlockSpan::Symbol || (span == BlockSpan::Slot && !same_slot)) flush();
-      if (first == nullptr) first = grant;
+      const bool first = runs.size() == before;
+      const bool same_slot = !first && symbols_[runs.back().symbols.back()].slot == slot;
+      if (first || span == BlockSpan::Symbol || (span == BlockSpan::Slot && !same_slot))
+        runs.push_back({user, grant, {}});
       const Band band = band_of(*grant, format_.numerology.subcarriers);
       auto& a = allocation(symbol, user);
       a.first_subcarrier = band.first;
       a.count = band.count;
-      run.push_back(symbol);
+      runs.back().symbols.push_back(symbol);
     }
-    flush();
   }
 
-  void add_transport_block(Direction d, std::uint32_t user, const std::vector<std::uint16_t>& run,
-                           const Grant& grant) {
+  void add_transport_block(Direction d, const Run& run) {
     std::uint32_t re = 0;
     const auto index = static_cast<std::uint32_t>(side(d).transport_blocks.size());
-    for (const std::uint16_t symbol : run) {
-      auto& a = allocation(symbol, user);
+    for (const std::uint16_t symbol : run.symbols) {
+      auto& a = allocation(symbol, run.user);
       a.transport_block = index;
       a.first_re = re;
       re += a.count;
     }
     if (refused_[static_cast<std::size_t>(d)]) return;
-    const auto plan = plan_for(d, re, grant.redundancy_version);
+    const auto plan = plan_for(d, re, run.grant->redundancy_version);
     if (!plan) return;
     const phy::TransportPlan& p = blocks_.plans[*plan];
     auto& s = side(d);
     if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
-    s.transport_blocks.push_back({d, static_cast<std::uint16_t>(user), run.front(), run.back(),
-                                  static_cast<std::uint16_t>(grant.redundancy_version),
-                                  static_cast<std::uint16_t>(grant.harq_process), *plan,
+    s.transport_blocks.push_back({d, static_cast<std::uint16_t>(run.user), run.symbols.front(),
+                                  run.symbols.back(),
+                                  static_cast<std::uint16_t>(run.grant->redundancy_version),
+                                  static_cast<std::uint16_t>(run.grant->harq_process), *plan,
                                   static_cast<std::uint32_t>(s.code_blocks.size()),
                                   s.payload_bytes});
     s.payload_bytes += round_up((p.A() + 7) / 8);
     s.payload_bits += p.A();
-    place_code_blocks(d, index, run);
-    precompute_signs(user, run, p);
+    place_code_blocks(d, index, run.symbols);
+    precompute_signs(run.user, run.symbols, p);
   }
 
   void refuse_code_blocks(Direction d) {

@@ -9,15 +9,17 @@ namespace {
 
 constexpr Direction kUp = Direction::Uplink, kDown = Direction::Downlink;
 
-std::size_t payload_bytes(const Frame& frame, const TransportBlock& block) {
-  return (frame.plan(block).A() + 7) / 8;
+// Bytes of a block's place: until the next one's, or the end.
+template <typename Block>
+std::size_t room_at(std::span<const Block> blocks, std::uint32_t index, std::size_t Block::*offset,
+                    std::size_t all) {
+  const std::size_t end = index + 1 < blocks.size() ? blocks[index + 1].*offset : all;
+  return end - blocks[index].*offset;
 }
 
-// Bytes of a code block's place: until the next one's, or the end.
-std::size_t room_at(std::span<const CodeBlockPlace> places, std::uint32_t index,
-                    std::size_t CodeBlockPlace::*offset, std::size_t all) {
-  const std::size_t end = index + 1 < places.size() ? places[index + 1].*offset : all;
-  return end - places[index].*offset;
+std::size_t payload_room(const Frame& frame, Direction direction, std::uint32_t block) {
+  return room_at(frame.transport_blocks(direction), block, &TransportBlock::payload_offset,
+                 frame.payload_bytes(direction));
 }
 
 // Pieces of one array, adjacent ones as one: a copy costs the host as much as a launch.
@@ -120,7 +122,8 @@ std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
     judgements.push_back(piece(judged + code_blocks_.place(c), 1));
     found.push_back(piece(results + code_blocks_.place(c), 1));
     if (frame_.plan(block).C() == 1)
-      payloads.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+      payloads.push_back(piece(payload + block.payload_offset,
+                               payload_room(frame_, kUp, places[c].transport_block)));
     else
       infos.push_back(
           piece(info_ + places[c].info_offset,
@@ -144,7 +147,7 @@ std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
       found.push_back(piece(results + place, 1));
     }
     goods.push_back(piece(good + b, 1));
-    payloads.push_back(piece(payload + blocks[b].payload_offset, payload_bytes(frame_, blocks[b])));
+    payloads.push_back(piece(payload + blocks[b].payload_offset, payload_room(frame_, kUp, b)));
   }
   for (auto* each : {&judgements, &found, &goods, &payloads})
     add_of_array(pieces, std::move(*each));
@@ -153,10 +156,12 @@ std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
 
 std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
+  const auto blocks = frame_.transport_blocks(kDown);
   std::vector<GpuPiece> payloads, pieces;
-  for (const TransportBlock& block : frame_.transport_blocks(kDown))
-    if (block.first_symbol == symbol)
-      payloads.push_back(piece(payload + block.payload_offset, payload_bytes(frame_, block)));
+  for (std::uint32_t b = 0; b < blocks.size(); ++b)
+    if (blocks[b].first_symbol == symbol)
+      payloads.push_back(
+          piece(payload + blocks[b].payload_offset, payload_room(frame_, kDown, b)));
   add_of_array(pieces, std::move(payloads));
   return pieces;
 }
