@@ -221,6 +221,19 @@ std::vector<Job> random_jobs(Dice& dice, std::uint32_t longest) {
   return jobs;
 }
 
+// However late adaptive expects a frame: alone it runs, lest wrong forecasts stay for ever. Beside
+// another it does not.
+TEST(Pool, AFrameThatHasThePoolToItselfIsNotRefused) {
+  Scenario scenario = jobs_of({{10, 1}, {10, 1}, {10, 1}});
+  scenario.frames[2].at = 60 * kUnit;
+  const Course course(scenario, "adaptive");
+  EXPECT_EQ(course.count(Kind::Refused), 1U);
+  EXPECT_EQ(course.count(Kind::Dropped), 2U);
+  for (const FrameEvent& event : course.ended())
+    EXPECT_TRUE(event.kind != Kind::Refused || event.cell == 1);
+  expect_nothing_left(course);
+}
+
 // With all of them urgent from the start, LROC is least slack first.
 TEST(Pool, LeastSlackMeetsEveryFeasibleSetOfEqualJobs) {
   std::size_t feasible = 0;

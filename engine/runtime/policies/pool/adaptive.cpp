@@ -62,12 +62,24 @@ void Adaptive::find_overdue(const View& view) {
     }
 }
 
+bool Adaptive::any_other(const View& view, FrameRef frame) {
+  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+    for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot)
+      if ((c != frame.cell || slot != frame.slot) &&
+          view.board[c].frame(slot).state == FrameStatus::State::Live)
+        return true;
+  return false;
+}
+
 bool Adaptive::arrange(const View& view, FrameRef frame) {
   rescue_ = {};
   order(view, frame);
   const Layout layout = most_useful(view, frame);
-  // What others keep is known only of devices that are used: it makes no frame be refused.
-  if (forecast(view, frame, layout, false) + margin_ > view.board.frame(frame).deadline)
+  // What others keep is known only of devices that are used: it makes no frame be refused. Nor is
+  // one refused that has the pool to itself: it is in nobody's way, and when forecasts are wrong,
+  // only what runs can tell.
+  if (any_other(view, frame) &&
+      forecast(view, frame, layout, false) + margin_ > view.board.frame(frame).deadline)
     return false;
   forecast(view, frame, layout);
   lay_out(view, frame, layout.devices == 1 ? Reason::Unit : Reason::Soonest);
