@@ -13,9 +13,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 1)
 
 template <std::uint32_t kGraph>
 auto kernel_for(std::uint32_t team) {
-  return team == 1   ? decode_kernel<kGraph, 1>
-         : team == 2 ? decode_kernel<kGraph, 2>
-                     : decode_kernel<kGraph, 4>;
+  return team == 1 ? decode_kernel<kGraph, 1> : decode_kernel<kGraph, 2>;
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ struct DecodeRow {
 /// finish sooner where there are fewer code blocks than a device can work on; each adds work of its
 /// own, so that many blocks are sooner done by fewer.
 struct DecodeForm {
-  std::uint32_t team = 0;    ///< threads that divide a row's edges: 1, 2, 4; 0: by what there is
+  std::uint32_t team = 0;    ///< threads that divide a row's edges: 1, 2; 0: by what there is
   std::uint32_t squads = 1;  ///< rows at once: 1, or 2
 };
 /// From the fewest threads to the most; docs/internals/gpu-decoder.md says why no others.
-inline constexpr DecodeForm kDecodeForms[] = {{1, 1}, {1, 2}, {2, 2}, {4, 2}};
+inline constexpr DecodeForm kDecodeForms[] = {{1, 1}, {1, 2}, {2, 2}};
 
 /// How threads share the work; see cuda_layout.inl.
 struct DecodeShape {

@@ -551,8 +551,7 @@ CARILLON_GPU void decode_blocks(Cta& cta, const DecodeTask& task) {
 template <std::uint32_t kGraph, typename Cta>
 CARILLON_GPU void decode_block_of(Cta& cta, const DecodeTask& task) {
   if (task.shape.team == 1) return decode_blocks<kGraph, 1>(cta, task);
-  if (task.shape.team == 2) return decode_blocks<kGraph, 2>(cta, task);
-  decode_blocks<kGraph, 4>(cta, task);
+  decode_blocks<kGraph, 2>(cta, task);
 }
 template <typename Cta>
 CARILLON_GPU void decode_block(Cta& cta, const DecodeTask& task) {

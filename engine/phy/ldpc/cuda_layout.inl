@@ -1,6 +1,6 @@
 // Who of a decoder's thread block does what, and where its shared memory has it.
 //
-// A row's checks are words of four lanes, each the business of a team: of one thread, or of 2 or 4
+// A row's checks are words of four lanes, each the business of a team: of one thread, or of two
 // that divide the row's edges. As many teams as a group of code blocks has words are a squad. A
 // thread block has several squads where a step has several rows: rows of the base graph that have
 // no column in common, so that none reads what another writes.

@@ -10,10 +10,9 @@ namespace {
 // Two thread blocks on each SM of the largest device come before full warps; then thread blocks
 // that leave few lanes of their warps idle.
 constexpr std::uint32_t kWorthwhileBlocks = 264;
-// Warps of such a device: its sub-partitions, with fewer of which some are idle; and those that
-// have room, three in a sub-partition by their registers. Teams add work, so they only pay while
-// something is idle; squads do not.
-constexpr std::uint32_t kIssuingWarps = 528, kResidentWarps = 1584;
+// Warps that such a device has room for, three in each of 528 sub-partitions by their registers.
+// Wider forms pay as long as all of theirs run at once, as measured (docs/internals/gpu-decoder.md).
+constexpr std::uint32_t kResidentWarps = 1584;
 
 double filled(std::uint32_t threads) {
   return static_cast<double>(threads) / simt::round_up(threads, simt::kWarp);
@@ -140,8 +139,7 @@ DecodeTask decode_task(LdpcCode code, const DecodeOptions& options, std::uint32_
   for (const DecodeForm& wider : kDecodeForms) {
     const DecodeTask task = largest_task(code, options, count, wider);
     const simt::Launch launch = launch_of(task);
-    const std::uint32_t most = task.shape.team == 1 ? kResidentWarps : kIssuingWarps;
-    if (launch.x * (launch.threads / simt::kWarp) <= most) best = task;
+    if (launch.x * (launch.threads / simt::kWarp) <= kResidentWarps) best = task;
   }
   return best;
 }

@@ -294,12 +294,12 @@ std::uint32_t width(const DecodeTask& task) { return task.shape.team * task.shap
 
 TEST(CudaLdpc, FewerCodeBlocksGetMoreThreadsEach) {
   const LdpcCode frame{1, 104};
-  EXPECT_EQ(width(decode_task(frame, {}, 64)), 8U);    // a symbol of 64 users
-  EXPECT_EQ(width(decode_task(frame, {}, 128)), 4U);   // of 128
+  EXPECT_EQ(width(decode_task(frame, {}, 64)), 4U);    // a symbol of 64 users
+  EXPECT_EQ(width(decode_task(frame, {}, 384)), 4U);   // six symbols of them
   EXPECT_EQ(width(decode_task(frame, {}, 640)), 2U);   // ten symbols of 64
   EXPECT_EQ(width(decode_task(frame, {}, 1664)), 1U);  // thirteen of 128
   for (const LdpcCode code : all_codes()) {
-    std::uint32_t last = 8;
+    std::uint32_t last = 4;
     for (std::uint32_t count = 1; count < 200000; count *= 3) {
       const DecodeTask task = decode_task(code, {}, count);
       EXPECT_LE(width(task), last) << int{code.base_graph} << ' ' << code.lifting << ' ' << count;
