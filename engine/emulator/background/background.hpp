@@ -13,7 +13,7 @@
 
 namespace carillon::emulator {
 
-/// A block on each of so many SMs that lets no other block in, and is busy reading the clock.
+/// A block on each of so many SMs that lets no other block in.
 ///
 /// While they spin, nothing may wait for the whole device: no cuda::finish(), copy_in(),
 /// copy_out(), Memory::clear(), nor may memory be freed; it would wait until they end by
