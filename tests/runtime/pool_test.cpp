@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,35 @@ TEST(Pool, PartsOfAStageKeepNobodyElseWaiting) {
     }
 }
 
+// So many symbols, each of a kernel that takes ten units of one SM.
+CellPlan symbols(std::uint16_t count) {
+  GraphBuilder builder;
+  std::vector<Work> work;
+  Work kernel = full_kernel(10);
+  kernel.footprint.ctas = 1;
+  for (std::uint16_t step = 0; step < count; ++step) {
+    const std::uint16_t load = builder.add({.opcode = 0, .step = step});
+    builder.depend(load, builder.add({.opcode = 1, .step = step}));
+    work.insert(work.end(), {{.moved = 1, .output = 1}, kernel});
+  }
+  return {std::move(*builder.build().graph), std::move(work)};
+}
+
+// Streams are counted by cell, place in the ring and symbol, however many symbols cells have.
+TEST(Pool, CellsOfOtherLengthsShareNoStream) {
+  for (const std::string_view policy : {"symbol-level", "adaptive"}) {
+    Scenario scenario;
+    scenario.ring = 2;
+    scenario.cells.push_back(symbols(3));
+    scenario.cells.push_back(symbols(2));
+    scenario.model = bare_pool(1);
+    scenario.frames = {{0, {0, 0}}, {0, {1, 0}}, {kUnit, {0, 1}}};
+    const Course course(scenario, policy);
+    EXPECT_EQ(course.count(Kind::Done), 3U);
+    for (const Execution& each : course.log()) EXPECT_LT(each.start, 2 * kUnit) << policy;
+  }
+}
+
 TEST(Pool, BackgroundKernelsDoNotKeepASimulationGoing) {
   check({.background = true}, 10, true);
   check({.deadline = 900 * kMicrosecond, .faults = true, .background = true}, 30, false);
@@ -219,6 +249,36 @@ std::vector<Job> random_jobs(Dice& dice, std::uint32_t longest) {
     job.due = job.units + dice.below(jobs.size() * (longest + 1) / 2);
   }
   return jobs;
+}
+
+// A stage in two parts, which has a device each where no other cell wants its share.
+CellPlan two_parts() {
+  GraphBuilder builder;
+  const Work load{.moved = 1, .output = 1};
+  builder.add({.opcode = 0, .step = 0});
+  for (int part = 0; part < 2; ++part) builder.depend(0, builder.add({.opcode = 1, .step = 0}));
+  builder.add({.opcode = 0, .step = 1});
+  builder.add({.opcode = 2, .step = 1});
+  for (std::uint16_t source = 1; source <= 3; ++source) builder.depend(source, 4);
+  return {std::move(*builder.build().graph),
+          {load, full_kernel(2), full_kernel(2), load, full_kernel(1)}};
+}
+
+// A cell that sends a frame every millisecond leaves the other one device; but not for ever.
+TEST(Pool, ACellThatHasGoneSilentHasNoShare) {
+  for (const Tick begin : {3 * kMillisecond + kUnit, kSecond}) {
+    Scenario scenario;
+    for (int c = 0; c < 2; ++c) scenario.cells.push_back(two_parts());
+    scenario.model = bare_pool(2);
+    for (std::uint32_t f = 0; f < 4; ++f) scenario.frames.push_back({f * kMillisecond, {f, 1}});
+    scenario.frames.push_back({begin + kMillisecond / 2, {0, 0}});
+    const Course course(scenario, "adaptive");
+    std::set<std::uint32_t> devices;
+    for (const Execution& each : course.log())
+      if (each.what.cell == 0 && scenario.cells[0].graph[each.what.instruction].opcode == 1)
+        devices.insert(each.device);
+    EXPECT_EQ(devices.size(), begin == kSecond ? 2U : 1U);
+  }
 }
 
 // However late adaptive expects a frame: alone it runs, lest wrong forecasts stay for ever. Beside

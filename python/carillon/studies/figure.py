@@ -270,12 +270,13 @@ def _cell(name: str) -> Cell:
     return load_cell(examples.resolve("cells/pool", name)).cell
 
 
-def _order(summary: Summary, run: _Run) -> tuple[float, float]:
-    """By which runs that differ in their parts are compared: the shorter tail, then the shorter
-    mean; or the throughput."""
+def _order(summary: Summary, run: _Run) -> tuple[float, ...]:
+    """By which runs that differ in their parts are compared: the shorter tail, then fewer late
+    frames, which have no tail, then the shorter mean; or the throughput."""
     if run.measures == "throughput":
-        return (-summary.frames_per_s, 0.0)
-    return _or_never(summary.percentiles_ms[_tail(summary)]), _or_never(summary.mean_ms)
+        return (-summary.frames_per_s,)
+    late = 1 - summary.done / summary.frames
+    return _or_never(summary.percentiles_ms[_tail(summary)]), late, _or_never(summary.mean_ms)
 
 
 def _or_never(value: float | None) -> float:

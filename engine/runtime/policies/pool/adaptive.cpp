@@ -127,12 +127,13 @@ std::uint16_t Adaptive::device_of(const Layout& layout, std::uint32_t turn) cons
   return order_[turn <= layout.home ? turn - 1 : turn];
 }
 
-// Cells whose next frames start soon: they are not planned yet, and will want their share.
+// Cells whose next frames start soon: they are not planned yet, and will want their share. One that
+// has gone silent will not.
 std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
   std::uint32_t count = 0;
   for (std::uint16_t c = 0; c < view.board.cells().size(); ++c) {
     const Tick start = view.board[c].next_start(), interval = view.board[c].interval(view.now);
-    count += c != frame.cell && start != kNever && start < view.now + interval / 2;
+    count += c != frame.cell && interval != kNever && start < view.now + interval / 2;
   }
   return count;
 }
@@ -197,7 +198,7 @@ void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t step = cell.graph()[id.instruction].step;
     place(view, id, forecast_[id.instruction].device, why);
-    plan(view, id).stream = stream_of(view, frame, step, part_of(cell.graph(), id.instruction));
+    plan(view, id).stream = stream_of(frame, step, part_of(cell.graph(), id.instruction));
     expect_forecast(view, id);
     if (!fed_[frame.cell][step]) enqueue(view, id, why);
   });

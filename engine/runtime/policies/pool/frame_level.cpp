@@ -4,7 +4,7 @@ namespace carillon::runtime {
 
 bool FrameLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t device = idlest(view);
-  const std::uint16_t stream = stream_of(view, frame, 0);
+  const std::uint16_t stream = stream_of(frame, 0);
   for_each(view, frame, [&](const InstanceId& id) {
     place(view, id, device, Reason::Unit);
     plan(view, id).stream = stream;

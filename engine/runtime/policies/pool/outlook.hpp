@@ -67,7 +67,7 @@ class Outlook {
   Tick done(Tick start, double work, std::uint32_t sms) const {
     std::int64_t step = clip(start);
     for (Tick now = start;; now = ++step * kStep) {
-      const double free = std::max(sms - std::min(sms, at(step)), sms / kLeast);
+      const double free = std::max({sms - std::min(sms, at(step)), sms / kLeast, 1U});
       const Tick end = (step + 1) * kStep;
       if (free * static_cast<double>(end - now) >= work || step + 1 >= first_ + kSteps)
         return now + static_cast<Tick>(work / free);
@@ -83,7 +83,7 @@ class Outlook {
     for (std::int64_t step = entry.first + 1; step < entry.last; ++step) take(step, entry.sms);
     if (entry.last > entry.first) take(entry.last, entry.tail);
   }
-  static constexpr std::uint32_t kLeast = 10;  // of all SMs, the part that one always gets
+  static constexpr std::uint32_t kLeast = 10;  // of all SMs, the part that one always gets; or one
   std::int64_t clip(Tick time) const {
     return std::clamp<std::int64_t>(time / kStep, first_, first_ + kSteps - 1);
   }

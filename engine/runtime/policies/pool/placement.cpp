@@ -35,6 +35,7 @@ std::uint32_t steps_of(const Graph& graph) {
 
 void Placement::prepare(const View& view) {
   std::size_t plans = 0;
+  std::uint32_t streams = 0;
   for (const CellBoard& cell : view.board.cells()) {
     first_.push_back(plans);
     shared_.push_back(last_shared_step(cell.graph()));
@@ -42,6 +43,8 @@ void Placement::prepare(const View& view) {
     streams_.push_back(steps_.back());
     for (std::uint16_t i = 0; i < cell.graph().size(); ++i)
       streams_.back() = std::max(streams_.back(), steps_.back() + part_of(cell.graph(), i));
+    first_stream_.push_back(streams);
+    streams += cell.ring() * streams_.back();
     plans += std::size_t{cell.ring()} * cell.graph().size();
   }
   plans_.resize(plans);
@@ -74,11 +77,10 @@ std::uint16_t Placement::part_of(const Graph& graph, std::uint16_t instruction) 
   return part;
 }
 
-std::uint16_t Placement::stream_of(const View& view, FrameRef frame, std::uint16_t step,
-                                   std::uint16_t part) const {
-  const std::uint32_t before = frame.cell * view.board[frame.cell].ring() + frame.slot;
+std::uint16_t Placement::stream_of(FrameRef frame, std::uint16_t step, std::uint16_t part) const {
   const std::uint32_t own = part == 0 ? step : steps_[frame.cell] + part - 1;
-  return static_cast<std::uint16_t>(before * streams_[frame.cell] + own);
+  const std::uint32_t before = first_stream_[frame.cell] + frame.slot * streams_[frame.cell];
+  return static_cast<std::uint16_t>((before + own) % Issue::kFree);
 }
 
 std::uint32_t Placement::free_sms(const View& view, std::uint16_t device) const {

@@ -79,8 +79,7 @@ class Placement : public Policy {
   std::uint16_t shared_step(std::uint16_t cell) const { return shared_[cell]; }
   /// A stream for a step of a frame; those of a frame, and of the next, follow each other. Hardware
   /// has fewer queues than there are. Parts have streams of their own, from the second on.
-  std::uint16_t stream_of(const View& view, FrameRef frame, std::uint16_t step,
-                          std::uint16_t part = 0) const;
+  std::uint16_t stream_of(FrameRef frame, std::uint16_t step, std::uint16_t part = 0) const;
   /// Of instructions of one opcode and step in a row, which could be one: how many are before it.
   static std::uint16_t part_of(const Graph& graph, std::uint16_t instruction);
   /// Means an instance for a device, instead of where it was meant to be before.
@@ -128,6 +127,7 @@ class Placement : public Policy {
   std::vector<std::size_t> first_;              // [cell] of plans_
   std::vector<std::uint16_t> shared_;           // [cell]
   std::vector<std::uint32_t> steps_, streams_;  // [cell], of a frame
+  std::vector<std::uint32_t> first_stream_;     // [cell]
   std::vector<Plan> plans_;                     // [cell][slot][instruction]
   std::vector<Outlook> outlook_;                // [device]
   std::vector<Tick> load_;                      // [device] ns of what is meant for it

@@ -45,7 +45,7 @@ bool SymbolLevel::arrange(const View& view, FrameRef frame) {
       step = own;
     }
     place(view, id, own <= pilots ? home : device, Reason::Unit);
-    plan(view, id).stream = stream_of(view, frame, own);
+    plan(view, id).stream = stream_of(frame, own);
   });
   return true;
 }

@@ -16,7 +16,7 @@ void TaskLevel::ready(const View& view, std::span<const InstanceId> ids) {
     if (device == kNowhere) return;
     place(view, id, device, Reason::Soonest);
     note(view, id, device);
-    plan(view, id).stream = stream_++;
+    plan(view, id).stream = stream_++ % Issue::kFree;
     enqueue(view, id, Reason::Soonest);
   }
 }
