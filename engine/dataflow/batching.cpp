@@ -80,9 +80,11 @@ void add_common_periods(const std::vector<PeriodClass>& classes, double least, d
   }
 }
 
+// Those up to a million, and their counterparts: the others of a prime near 2^64 would take seconds.
 std::vector<std::uint64_t> divisors_of(std::uint64_t number, std::size_t most) {
+  constexpr std::uint64_t kTried = 1'000'000;
   std::vector<std::uint64_t> found;
-  for (std::uint64_t d = 1; d <= number / d && found.size() < most; ++d)
+  for (std::uint64_t d = 1; d <= std::min(kTried, number / d) && found.size() < most; ++d)
     if (number % d == 0) {
       found.push_back(d);
       if (d != number / d) found.push_back(number / d);

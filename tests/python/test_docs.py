@@ -16,6 +16,7 @@ PAGES = [
     *sorted((ROOT / "docs/studies").glob("*.md")),
     *sorted((ROOT / "docs/internals").glob("*.md")),
 ]
+MEASUREMENTS = sorted((ROOT / "docs/measurements").glob("*.md"))
 
 # Quick forms of what takes long. Text in a block is replaced before the block runs.
 QUICK = {
@@ -133,8 +134,26 @@ def test_every_block_says_what_it_is() -> None:
         assert set(fences[1::2]) <= {""}, page
 
 
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_link_between_pages_leads_somewhere() -> None:
-    for page in PAGES:
+    for page in (*PAGES, *MEASUREMENTS):
         text = page.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+            file, _, anchor = target.partition("#")
+            there = page.parent / file if file else page
+            assert there.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+def test_every_table_has_rows() -> None:
+    for page in (*PAGES, *MEASUREMENTS):
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for place, line in enumerate(lines):
+            if re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", line):
+                following = lines[place + 1] if place + 1 < len(lines) else ""
+                assert following.startswith("|"), f"{page.name}:{place + 1}: a table without rows"

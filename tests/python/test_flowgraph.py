@@ -131,6 +131,30 @@ def test_what_cannot_be_kept_is_told_with_the_least_bound() -> None:
         plan(load(NBFM), Machine(2), 1e4, "uniform")
 
 
+def test_a_threshold_that_no_latency_reaches_is_told() -> None:
+    graph = Graph("far")
+    graph.node("a", Cost(5300, 1), rate_hz=240_000)
+    graph.node("b", Cost(5300, 1))
+    graph.edge("a", "b", threshold=10**12, consume=1)
+    with pytest.raises(TooSlowError, match=r"far: the least bound found is .* threshold"):
+        plan(graph, Machine(1))
+
+
+def test_a_wake_up_of_half_a_second_is_planned_like_any_other() -> None:
+    graph = Graph("slow")
+    graph.node("a", Cost(5e8, 1), rate_hz=1_000_000)
+    graph.node("b", Cost(5300, 1))
+    graph.edge("a", "b")
+    found = plan(graph, Machine(2), method="uniform").batches[0]
+
+    def bound(batch: int) -> float:
+        return evaluate(graph, (batch, batch), Machine(2), "uniform").bound_ns
+
+    with pytest.raises(TooSlowError, match=r"needs 1\.00 cores"):
+        bound(found - 1)
+    assert bound(found) <= bound(found + 1)
+
+
 def test_mean_costs_are_shown_as_no_proof() -> None:
     graph = Graph("g").node("a", Cost(5000, 10), rate_hz=1000, mean_cost=Cost(4000, 8))
     own = plan(graph, Machine(1), 5e6)

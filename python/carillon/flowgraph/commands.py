@@ -215,6 +215,6 @@ def _proof(own: Plan) -> str:
     if own.least_utilization is None or own.utilization == 0:
         return ""
     if own.utilization <= own.least_utilization * (1 + 1e-6):
-        return "no other batches need less"
+        return "none of the batches looked at need less"
     gap = 100 * (own.utilization / own.least_utilization - 1)
     return f"no batches need less than {own.least_utilization:.4g} ({gap:.2g} % below)"

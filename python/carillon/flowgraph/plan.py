@@ -166,6 +166,12 @@ def _bound_to_begin_with(graph: Graph, machine: Machine) -> float:
             found: float = graph.core.latency(batches, machine.cores, machine.preemptive)[
                 "bound_ns"
             ]
+            if found > _MOST_BOUND:
+                raise TooSlowError(
+                    f"{graph.name}: the least bound found is {time_text(found)}, more than the "
+                    f"{time_text(_MOST_BOUND)} that can be asked for; a threshold, a period or a "
+                    "cost is too large"
+                )
             return found
         batch *= 2
     raise TooSlowError(
@@ -181,10 +187,24 @@ def _impossible(graph: Graph, machine: Machine, latency_ns: float) -> str:
     )
 
 
-def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Method) -> Plan:
-    """Of a published method: the largest batch within the latency, or that of the least bound.
+def _first(holds: Callable[[int], bool], after: int = 0) -> int:
+    """A number above `after` for which it holds and below which it does not: the first, of what
+    begins to hold once."""
+    step = 1
+    while not holds(after + step):
+        step *= 2
+    low, high = after + step // 2, after + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
-    A bound falls with the batch while cores have hardly room, and then grows with it.
+
+def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Method) -> Plan:
+    """Of a published method: the largest batch within the latency, or that of the least bound found.
+
+    A bound falls with the batch while cores have hardly room, and then grows with it; where batches
+    align, there are small steps in between.
     """
 
     def bound(batch: int) -> float:
@@ -194,24 +214,20 @@ def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Me
         found = graph.core.latency(batches, machine.cores, machine.preemptive)
         return float(found["bound_ns"])
 
+    def falls(batch: int) -> bool:
+        return math.isinf(bound(batch)) or bound(batch + 1) < bound(batch)
+
     _bound_to_begin_with(graph, machine)
-    shortest = 1
-    while bound(shortest + 1) < bound(shortest) or math.isinf(bound(shortest)):
-        shortest += 1
+    shortest = _first(lambda batch: not falls(batch))
     if latency_ns is None:
         return evaluate(graph, published(graph, method, shortest), machine, method)
     if bound(shortest) > latency_ns:
         raise TooSlowError(
-            f"{graph.name}: no {method} batches keep {time_text(latency_ns)} on {machine}; their "
-            f"least bound is {time_text(bound(shortest))}"
+            f"{graph.name}: no {method} batches keep {time_text(latency_ns)} on {machine}; the "
+            f"least bound of theirs that was found is {time_text(bound(shortest))}"
         )
-    within, beyond = shortest, 2 * shortest
-    while bound(beyond) <= latency_ns:
-        within, beyond = beyond, 2 * beyond
-    while beyond - within > 1:
-        middle = (within + beyond) // 2
-        within, beyond = (middle, beyond) if bound(middle) <= latency_ns else (within, middle)
-    return evaluate(graph, published(graph, method, within), machine, method)
+    beyond = _first(lambda batch: bound(batch) > latency_ns, after=shortest)
+    return evaluate(graph, published(graph, method, beyond - 1), machine, method)
 
 
 def published(graph: Graph, method: Method, batch: int) -> list[int]:
