@@ -16,6 +16,7 @@
 #include "app/station.hpp"
 #include "app/together.hpp"
 #include "base/isa.hpp"
+#include "base/privileges.hpp"
 
 namespace {
 
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, argc == 2 ? stdout : stderr);
     return argc == 2 ? 0 : 2;
   }
+  carillon::give_up_privileges();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // whoever reads our records is gone

@@ -103,6 +103,13 @@ class Daemon {
   bool wait_for_phase(std::uint64_t phase) const {
     return wait_until([phase](const auto& c) { return c.phase >= phase; });
   }
+  /// What /proc tells of it under that name.
+  std::uint64_t status(const std::string& name) const {
+    const std::string all = slurp("/proc/" + std::to_string(child_) + "/status");
+    const auto at = all.find("\n" + name + ":");
+    EXPECT_NE(at, std::string::npos) << name;
+    return std::stoull(all.substr(at + name.size() + 2, 20), nullptr, 16);
+  }
   void signal(int number) const { kill(child_, number); }
   /// The exit status, or -1 when it was still there after `seconds`, or -2 when a signal ended it.
   int wait(int seconds = 20) {
@@ -142,10 +149,7 @@ class Daemon {
     _exit(127);
   }
   bool catches_interrupt() const {
-    const std::string status = slurp("/proc/" + std::to_string(child_) + "/status");
-    const auto at = status.find("SigCgt:");
-    if (at == std::string::npos) return false;
-    return (std::stoull(status.substr(at + 7, 20), nullptr, 16) >> (SIGINT - 1) & 1) != 0;
+    return (status("SigCgt") >> (SIGINT - 1) & 1) != 0;
   }
 
   const std::string folder_, errors_;

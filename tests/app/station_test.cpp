@@ -1,4 +1,6 @@
 // The real-time process as a whole: its ends, however they come.
+#include <linux/capability.h>
+
 #include <random>
 
 #include "app/daemon.hpp"
@@ -210,6 +212,22 @@ TEST(Station, RefusesAPlanThatCannotBe) {
   test::Daemon daemon(folder, "both", plan);
   EXPECT_EQ(daemon.wait(), 2);
   EXPECT_NE(daemon.errors().find("cell.users"), std::string::npos) << daemon.errors();
+}
+
+// Real-time priorities, locked memory, raw packets, socket buffers, reading; the folder is ours.
+TEST(Station, KeepsOfRootWhatARunNeeds) {
+  const test::Folder folder("privileges");
+  test::Daemon daemon(folder, "unit", plan_of(Role::Bbu));
+  daemon.wait_until_it_listens();
+  std::uint64_t kept = 0;
+  for (const int capability :
+       {CAP_SYS_NICE, CAP_IPC_LOCK, CAP_NET_RAW, CAP_NET_ADMIN, CAP_DAC_READ_SEARCH})
+    kept |= std::uint64_t{1} << capability;
+  EXPECT_EQ(daemon.status("CapEff") & ~kept, 0U);
+  EXPECT_EQ(daemon.status("CapPrm") & ~kept, 0U);
+  EXPECT_EQ(daemon.status("NoNewPrivs"), 1U);
+  daemon.signal(SIGINT);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
 }
 
 TEST(Station, WritesNowhereElseThanWhereItIsStarted) {
