@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t bit(int capability) { return std::uint64_t{1} << capability; }
 
 bool folder_is_ours() {
-  struct stat folder{};
+  struct stat folder {};
   return stat(".", &folder) == 0 && folder.st_uid == geteuid();
 }
 

@@ -4,10 +4,10 @@
 namespace carillon {
 
 /// Gives up, for good and before any thread begins, every capability (capabilities(7)) that a run
-/// has no use for. It keeps those for real-time priorities and CPUs, locked memory, raw packets of a
-/// network card, larger socket buffers, and reading what the user may read; and writing into the
-/// current folder, where that is somebody else's. Nothing can be gained again. Without root there is
-/// next to nothing to give up.
+/// has no use for. It keeps those for real-time priorities and CPUs, locked memory, raw packets of
+/// a network card, larger socket buffers, and reading what the user may read; and writing into the
+/// current folder, where that is somebody else's. Nothing can be gained again. Without root there
+/// is next to nothing to give up.
 void give_up_privileges() noexcept;
 
 }  // namespace carillon

@@ -80,7 +80,8 @@ void add_common_periods(const std::vector<PeriodClass>& classes, double least, d
   }
 }
 
-// Those up to a million, and their counterparts: the others of a prime near 2^64 would take seconds.
+// Those up to a million, and their counterparts: the others of a prime near 2^64 would take
+// seconds.
 std::vector<std::uint64_t> divisors_of(std::uint64_t number, std::size_t most) {
   constexpr std::uint64_t kTried = 1'000'000;
   std::vector<std::uint64_t> found;

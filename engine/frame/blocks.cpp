@@ -125,12 +125,11 @@ class Layout {
     const phy::TransportPlan& p = blocks_.plans[*plan];
     auto& s = side(d);
     if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
-    s.transport_blocks.push_back({d, static_cast<std::uint16_t>(run.user), run.symbols.front(),
-                                  run.symbols.back(),
-                                  static_cast<std::uint16_t>(run.grant->redundancy_version),
-                                  static_cast<std::uint16_t>(run.grant->harq_process), *plan,
-                                  static_cast<std::uint32_t>(s.code_blocks.size()),
-                                  s.payload_bytes});
+    s.transport_blocks.push_back(
+        {d, static_cast<std::uint16_t>(run.user), run.symbols.front(), run.symbols.back(),
+         static_cast<std::uint16_t>(run.grant->redundancy_version),
+         static_cast<std::uint16_t>(run.grant->harq_process), *plan,
+         static_cast<std::uint32_t>(s.code_blocks.size()), s.payload_bytes});
     s.payload_bytes += round_up((p.A() + 7) / 8);
     s.payload_bits += p.A();
     place_code_blocks(d, index, run.symbols);

@@ -160,8 +160,7 @@ std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
   std::vector<GpuPiece> payloads, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     if (blocks[b].first_symbol == symbol)
-      payloads.push_back(
-          piece(payload + blocks[b].payload_offset, payload_room(frame_, kDown, b)));
+      payloads.push_back(piece(payload + blocks[b].payload_offset, payload_room(frame_, kDown, b)));
   add_of_array(pieces, std::move(payloads));
   return pieces;
 }

@@ -148,9 +148,7 @@ class Daemon {
     execv(program.c_str(), words.data());
     _exit(127);
   }
-  bool catches_interrupt() const {
-    return (status("SigCgt") >> (SIGINT - 1) & 1) != 0;
-  }
+  bool catches_interrupt() const { return (status("SigCgt") >> (SIGINT - 1) & 1) != 0; }
 
   const std::string folder_, errors_;
   pid_t child_ = 0;

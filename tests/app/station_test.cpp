@@ -33,8 +33,8 @@ app::RunPlan plan_of(Role role) {
 }
 
 // Each packet is of a frame that was seen or counted as rejected; so is a report of the radio unit
-// that this machine let wait for too long. The kernel drops datagrams that wait for a receiver which
-// this machine kept from running.
+// that this machine let wait for too long. The kernel drops datagrams that wait for a receiver
+// which this machine kept from running.
 void expect_received(const telemetry::Counters& c, LinkKind kind) {
   const std::uint64_t sent = c.frames_sent * 48;
   EXPECT_LE(c.packets_received, sent + c.rejected_early + c.rejected_old);

@@ -11,7 +11,8 @@ namespace {
 // that leave few lanes of their warps idle.
 constexpr std::uint32_t kWorthwhileBlocks = 264;
 // Warps that such a device has room for, three in each of 528 sub-partitions by their registers.
-// Wider forms pay as long as all of theirs run at once, as measured (docs/internals/gpu-decoder.md).
+// Wider forms pay as long as all of theirs run at once, as measured
+// (docs/internals/gpu-decoder.md).
 constexpr std::uint32_t kResidentWarps = 1584;
 
 double filled(std::uint32_t threads) {

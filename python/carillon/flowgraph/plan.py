@@ -201,7 +201,7 @@ def _first(holds: Callable[[int], bool], after: int = 0) -> int:
 
 
 def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Method) -> Plan:
-    """Of a published method: the largest batch within the latency, or that of the least bound found.
+    """Of a published method: the largest batch within the latency, or the one of the least bound.
 
     A bound falls with the batch while cores have hardly room, and then grows with it; where batches
     align, there are small steps in between.

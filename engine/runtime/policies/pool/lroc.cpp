@@ -123,9 +123,8 @@ void Lroc::plan_instruction(const View& view, const InstanceId& id, Course& cour
   bring(view, id, device);
   const auto sources = view.board[id.cell].graph()[id.instruction].sources;
   plan(view, id).stream =
-      sources.empty()
-          ? stream_of(id.place(), view.board[id.cell].graph()[id.instruction].step)
-          : plan(view, instance(view, id.place(), sources[0])).stream;
+      sources.empty() ? stream_of(id.place(), view.board[id.cell].graph()[id.instruction].step)
+                      : plan(view, instance(view, id.place(), sources[0])).stream;
   const Tick begins = std::max(start, operands(view, id, device)) + where.wait;
   const Tick ends = sms_on(view, id, device) != 0
                         ? begins + static_cast<Tick>(time_on(view, id, device))
