@@ -48,7 +48,7 @@ std::optional<Latency> Descent::judge(const Chosen& chosen) {
   const std::vector<Task> tasks = tasks_of(graph_, batches);
   if (!is_bounded(tasks, machine_.cores)) return std::nullopt;
   Latency found = latency_of(graph_, batches, machine_);
-  if (found.bound <= bound_ && found.utilization < best_.utilization) {
+  if (found.bound <= bound_ * kRounded && found.utilization < best_.utilization) {
     best_.utilization = found.utilization;
     best_.bound_ns = found.bound;
     best_.batches = std::move(batches);
@@ -200,7 +200,7 @@ class Descent::Exhaustive {
       const bool is_shortest = shortest || one.option == own.shortest;
       if (!is_shortest && depth + 1 >= last_shortest_) continue;
       until_[v] = ready(v, one.option) + own.lengths[one.option];
-      if (until_[v] + tail_[v] > all_.bound_ * (1 + 1e-12)) continue;
+      if (until_[v] + tail_[v] > all_.bound_ * kRounded) continue;
       chosen_[v] = one.option;
       if (!descend(depth + 1, one.value, is_shortest)) return false;
     }

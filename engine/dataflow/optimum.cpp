@@ -128,20 +128,25 @@ Choice least_utilization(const Graph& graph, const Demand& demand, std::size_t m
 
 Choice least_bound(const Graph& graph, const Demand& demand, const Candidates& candidates,
                    const SearchLimits& limits) {
-  const auto within = [&](double bound) {
-    return least_utilization(graph, {demand.machine, bound}, candidates, limits);
+  const auto within = [&](double bound, const SearchLimits& how) {
+    return least_utilization(graph, {demand.machine, bound}, candidates, how);
   };
-  Choice best = within(demand.bound_ns);
+  SearchLimits any = limits;  // the first choice that keeps a bound will do
+  any.gap = 1;
+  const double near = 1 + std::max(0.001, limits.gap);
+  Choice best = within(demand.bound_ns, any);
   double none = 0;  // below it there is no choice
-  while (!best.batches.empty() && best.bound_ns > none * 1.001) {
+  while (!best.batches.empty() && best.bound_ns > none * near) {
     const double middle = none == 0 ? best.bound_ns / 2 : std::sqrt(none * best.bound_ns);
-    Choice found = within(middle);
+    Choice found = within(middle, any);
     if (found.batches.empty())
       none = middle;
     else
       best = std::move(found);
   }
-  return best;
+  if (best.batches.empty()) return best;
+  Choice cheapest = within(best.bound_ns, limits);
+  return cheapest.batches.empty() ? best : cheapest;
 }
 
 Choice least_bound(const Graph& graph, const Demand& demand, std::size_t most,

@@ -42,8 +42,8 @@ Choice least_utilization(const Graph& graph, const Demand& demand, const Candida
 Choice least_utilization(const Graph& graph, const Demand& demand, std::size_t most,
                          const SearchLimits& limits = {});
 
-/// The least end-to-end bound for which least_utilization finds a choice, up to a thousandth, and
-/// that choice. `demand.bound_ns` is the most that is looked at.
+/// The least end-to-end bound for which least_utilization finds a choice, up to a thousandth or the
+/// gap, and that choice. `demand.bound_ns` is the most that is looked at.
 Choice least_bound(const Graph& graph, const Demand& demand, const Candidates& candidates,
                    const SearchLimits& limits = {});
 

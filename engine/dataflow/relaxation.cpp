@@ -26,7 +26,7 @@ Options options_of(const Graph& graph, const Candidates& candidates) {
 }
 
 Relaxation::Relaxation(const Graph& graph, const Options& options, Machine machine, double bound_ns)
-    : graph_(graph), options_(options), machine_(machine), bound_(bound_ns) {
+    : graph_(graph), options_(options), machine_(machine), bound_(bound_ns * kRelaxed) {
   const double m = machine.cores;
   struct Least {
     double utilization, product;  // of u and u·e: the least, the most
@@ -148,7 +148,7 @@ bool Relaxation::allow(double from, Relaxed& relaxed) const {
     }
     bool any = false;
     for (std::size_t j = 0; j < its.size(); ++j) {
-      const bool allowed = until[u][j] + its[j] <= bound_ * (1 + 1e-12);
+      const bool allowed = until[u][j] + its[j] <= bound_;
       relaxed.allowed[u].push_back(allowed);
       its[j] = allowed ? its[j] + length(u, options_[u][j], relaxed.lead) : kNever;
       any = any || allowed;

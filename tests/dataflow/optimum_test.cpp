@@ -105,6 +105,21 @@ TEST(Optimum, TheLeastBoundIsWhatExhaustiveSearchFinds) {
   }
 }
 
+// A bound that some batches have is kept by these, however its parts are added up.
+TEST(Optimum, ABoundThatBatchesHaveIsKept) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Case one = drawn(seed, of_nodes(2, 4), 3, 2);
+    const Batches batches = uniform(one.graph, 1 + seed % 3);
+    if (!unbounded(one.graph, batches, one.demand.machine).empty()) continue;
+    const Demand exactly{one.demand.machine,
+                         latency_of(one.graph, batches, one.demand.machine).bound};
+    Candidates candidates;
+    for (const std::uint64_t batch : batches) candidates.push_back({batch});
+    EXPECT_EQ(least_utilization(one.graph, exactly, candidates).batches, batches) << seed;
+    EXPECT_FALSE(least_bound(one.graph, exactly, 8).batches.empty()) << seed;
+  }
+}
+
 // With all candidates of twelve nodes: the certificate, without an exhaustive search.
 TEST(Optimum, IsProvenForTwelveNodes) {
   for (std::uint64_t seed = 1; seed < 40; seed += 4) {

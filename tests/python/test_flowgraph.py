@@ -131,6 +131,29 @@ def test_what_cannot_be_kept_is_told_with_the_least_bound() -> None:
         plan(load(NBFM), Machine(2), 1e4, "uniform")
 
 
+@pytest.mark.parametrize("rate", [1000, 8000, 48_000, 240_000])
+def test_the_least_bound_is_one_that_can_be_asked_for(rate: int) -> None:
+    for nodes in (2, 3, 4):
+        for initial in (0.0, 1000.0, 3000.0):
+            graph = Graph("x")
+            for place in range(nodes):
+                cost = Cost(initial * (1 + place % 3), 1)
+                graph.node(f"n{place}", cost, rate_hz=None if place else rate)
+                if place:
+                    graph.edge(f"n{place - 1}", f"n{place}")
+            own = plan(graph, Machine(nodes))
+            assert len(own.batches) == nodes
+            assert plan(graph, Machine(nodes), own.bound_ns).bound_ns <= own.bound_ns * (1 + 1e-9)
+            uniform = plan(graph, Machine(nodes), method="uniform")
+            assert own.bound_ns <= uniform.bound_ns * 1.001
+            assert plan(graph, Machine(nodes), uniform.bound_ns).utilization <= uniform.utilization
+
+
+def test_as_many_batches_as_nodes() -> None:
+    with pytest.raises(GraphError, match="chain has 3 nodes, and 2 batches"):
+        evaluate(chain(3), (1, 1), Machine(1), "uniform")
+
+
 def test_a_threshold_that_no_latency_reaches_is_told() -> None:
     graph = Graph("far")
     graph.node("a", Cost(5300, 1), rate_hz=240_000)

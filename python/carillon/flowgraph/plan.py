@@ -87,7 +87,10 @@ class Plan:
 
 
 def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Method) -> Plan:
-    """The bound of given batches; raises TooSlowError if there is none."""
+    """The bound of given batches; raises TooSlowError if there is none, GraphError if a node has no
+    batch or a batch no node."""
+    if len(batches) != len(graph.nodes):
+        raise GraphError(f"{graph.name} has {len(graph.nodes)} nodes, and {len(batches)} batches")
     try:
         found = graph.core.latency(list(batches), machine.cores, machine.preemptive)
     except ValueError as error:
@@ -135,21 +138,33 @@ def plan(
     if method != "optimum":
         return _scaled(graph, machine, latency_ns, method)
     if latency_ns is None:
-        return _chosen(graph, machine, _search(graph, machine, None))
-    found = _search(graph, machine, latency_ns)
+        return _of_the_least_bound(graph, machine)
+    found = _search(graph, machine, graph.core.least_utilization, latency_ns)
     if not found["batches"]:
-        raise TooSlowError(_impossible(graph, machine, latency_ns))
+        raise TooSlowError(
+            f"{graph.name}: no batches keep {time_text(latency_ns)} on {machine}; the least bound "
+            f"is {time_text(_of_the_least_bound(graph, machine).bound_ns)}"
+        )
     return _chosen(graph, machine, found)
 
 
-def _search(graph: Graph, machine: Machine, latency_ns: float | None) -> dict[str, Any]:
+def _of_the_least_bound(graph: Graph, machine: Machine) -> Plan:
+    """Where the search finds none in its time, the batches that it began with."""
+    batches, bound = _batches_to_begin_with(graph, machine)
+    found = _search(graph, machine, graph.core.least_bound, bound)
+    if not found["batches"]:
+        return evaluate(graph, batches, machine, "optimum")
+    return _chosen(graph, machine, found)
+
+
+def _search(
+    graph: Graph, machine: Machine, how: Callable[..., dict[str, Any]], bound_ns: float
+) -> dict[str, Any]:
     count = len(graph.nodes)
     exact = count <= _EXACT
     most = 256 if exact else max(4, min(64, math.isqrt(_TABLE // count)))
-    how = graph.core.least_utilization if latency_ns is not None else graph.core.least_bound
-    bound = latency_ns if latency_ns is not None else _bound_to_begin_with(graph, machine)
     gap, ranges = (1e-6, 4000) if exact else (0.02, 150 if count <= 1000 else 20)
-    return how(bound, machine.cores, machine.preemptive, most, gap, ranges)
+    return how(bound_ns, machine.cores, machine.preemptive, most, gap, ranges)
 
 
 def _chosen(graph: Graph, machine: Machine, found: dict[str, Any]) -> Plan:
@@ -157,8 +172,8 @@ def _chosen(graph: Graph, machine: Machine, found: dict[str, Any]) -> Plan:
     return replace(own, least_utilization=found["least"], proven=found["proven"])
 
 
-def _bound_to_begin_with(graph: Graph, machine: Machine) -> float:
-    """A bound that some batches have; TooSlowError if the cores never suffice."""
+def _batches_to_begin_with(graph: Graph, machine: Machine) -> tuple[list[int], float]:
+    """Some batches and their bound; TooSlowError if the cores never suffice."""
     batch = 1
     while batch < 1 << 40:
         batches = graph.core.rate_exploiting(batch)
@@ -172,18 +187,10 @@ def _bound_to_begin_with(graph: Graph, machine: Machine) -> float:
                     f"{time_text(_MOST_BOUND)} that can be asked for; a threshold, a period or a "
                     "cost is too large"
                 )
-            return found
+            return batches, found
         batch *= 2
     raise TooSlowError(
         f"{graph.name}: {graph.core.unbounded(batches, machine.cores)}; larger batches do not help"
-    )
-
-
-def _impossible(graph: Graph, machine: Machine, latency_ns: float) -> str:
-    best = _search(graph, machine, None)
-    return (
-        f"{graph.name}: no batches keep {time_text(latency_ns)} on {machine}; the least bound is "
-        f"{time_text(best['bound_ns'])}"
     )
 
 
@@ -217,7 +224,7 @@ def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Me
     def falls(batch: int) -> bool:
         return math.isinf(bound(batch)) or bound(batch + 1) < bound(batch)
 
-    _bound_to_begin_with(graph, machine)
+    _batches_to_begin_with(graph, machine)
     shortest = _first(lambda batch: not falls(batch))
     if latency_ns is None:
         return evaluate(graph, published(graph, method, shortest), machine, method)
