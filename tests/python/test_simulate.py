@@ -125,6 +125,14 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
             "my.yaml:6: apart_ms is 1e+300 but must be a number between 0 and 1000000",
         ),
         ("switch: {move_ms: 3}", "my.yaml:5: switch is between servers, but the file has none"),
+        (
+            "scoreboard: {degree: {v100: 0.5}}",
+            "my.yaml:5: scoreboard.degree.v100 is given but the devices are a100",
+        ),
+        (
+            "policies: [adaptive]\ntrace: {policy: scoreboard}",
+            "my.yaml:6: trace.policy is scoreboard but must be one of policies, adaptive",
+        ),
         ("profile: .", "my.yaml:5: profile is '.', neither megastation nor roofline nor a file"),
         ("policies: [best]", "my.yaml:5: policies[0] is 'best' but must be frame-level, "),
     ],

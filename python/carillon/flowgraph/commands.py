@@ -48,7 +48,11 @@ class Choice:
 def check(name: str) -> None:
     """Reads a graph; ConfigError with all that is wrong."""
     graph = load(examples.resolve("flowgraphs", name))
-    print(f"{graph.file}: {len(graph.nodes)} nodes, {len(graph.edges)} edges, rates consistent")
+    nodes, edges = (
+        f"{count} {what}{'' if count == 1 else 's'}"
+        for count, what in ((len(graph.nodes), "node"), (len(graph.edges), "edge"))
+    )
+    print(f"{graph.file}: {nodes}, {edges}, rates consistent")
 
 
 def show(name: str, costs: Path | None, file: Path | None, *, as_json: bool) -> None:

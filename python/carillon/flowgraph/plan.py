@@ -189,9 +189,8 @@ def _batches_to_begin_with(graph: Graph, machine: Machine) -> tuple[list[int], f
                 )
             return batches, found
         batch *= 2
-    raise TooSlowError(
-        f"{graph.name}: {graph.core.unbounded(batches, machine.cores)}; larger batches do not help"
-    )
+    why = graph.core.unbounded(batches, machine.cores).replace(f" in batches of {batch // 2}", "")
+    raise TooSlowError(f"{graph.name}: {why}; larger batches do not help")
 
 
 def _first(holds: Callable[[int], bool], after: int = 0) -> int:

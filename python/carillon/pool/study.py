@@ -280,7 +280,21 @@ def _check(study: PoolStudy) -> list[Finding]:
         *_check_devices(study),
         *_check_reserve(study),
         *_check_places(study),
+        *_check_use(study),
     ]
+
+
+def _check_use(study: PoolStudy) -> Iterator[Finding]:
+    """What nothing in the study would use."""
+    types = {device.type for _, _, device in devices(study)}
+    for kind, share in study.scoreboard.degree.model_dump().items():
+        if share is not None and kind not in types:
+            message = f"is given but the devices are {', '.join(sorted(types))}"
+            yield ("scoreboard", "degree", kind), message
+    shown = study.trace.policy
+    if shown is not None and shown not in study.policies:
+        message = f"is {shown} but must be one of policies, {', '.join(study.policies)}"
+        yield ("trace", "policy"), message
 
 
 def _check_counts(study: PoolStudy) -> Iterator[Finding]:
@@ -328,6 +342,7 @@ def _check_switch(study: PoolStudy) -> Iterator[Finding]:
         return
     if not has_reserve(study):
         yield ("switch",), "is between servers, but the file has none"
+        return
     for name in sorted(study.switch.model_fields_set - _OVERLOAD):
         yield ("switch", name), "is between servers, but the file has none"
 
