@@ -19,7 +19,8 @@ struct Option {
 using Options = std::vector<std::vector<Option>>;  ///< of each node, by ascending periods
 
 /// Of a bound: one whose parts are added in another order is the same. A relaxation may do with
-/// somewhat more: a rounding error times a price without limit would forbid what just keeps a bound.
+/// somewhat more: a rounding error times a price without limit would forbid what just keeps a
+/// bound.
 inline constexpr double kRounded = 1 + 1e-12, kRelaxed = 1 + 1e-9;
 
 /// Those candidates with which a node needs no more than a core.
