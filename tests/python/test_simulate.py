@@ -267,14 +267,17 @@ def test_the_trace_is_of_a_policy_that_ran(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a100", "v100"])
-def test_a_type_of_device_is_too_busy_at_its_own_degree(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("degree", [0.5, 1])
+def test_a_type_of_device_is_too_busy_at_its_own_degree(
+    kind: str, degree: float, tmp_path: Path
+) -> None:
     """Not even an idle one has more than all of its SMs free."""
     pool = f"devices: [{{type: {kind}, count: 1}}]\ncells: [{{cell: 64x32-uplink}}]\n"
-    pool += "policies: [scoreboard]\nframes: 40\nscoreboard: {degree: {a100: 1}}\n"
+    pool += f"policies: [scoreboard]\nframes: 40\nscoreboard: {{degree: {{{kind}: {degree}}}}}\n"
     run(tmp_path, pool)
     tree = json.loads((tmp_path / "out" / "trace.json").read_text())
     placed = {task["args"]["placed"] for task in tree["traceEvents"] if task["ph"] == "X"}
-    assert ("room where its predecessor ran" in placed) == (kind == "v100")
+    assert ("room where its predecessor ran" in placed) == (degree < 1)
 
 
 def one_after_the_other(tree: dict[str, Any]) -> None:
