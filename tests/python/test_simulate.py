@@ -127,7 +127,7 @@ def test_an_unknown_key_is_told_with_file_and_line(tmp_path: Path) -> None:
         ("switch: {move_ms: 3}", "my.yaml:5: switch is between servers, but the file has none"),
         (
             "scoreboard: {degree: {v100: 0.5}}",
-            "my.yaml:5: scoreboard.degree.v100 is given but the devices are a100",
+            "my.yaml:5: scoreboard.degree.v100 is given but the devices are a100; delete it",
         ),
         (
             "policies: [adaptive]\ntrace: {policy: scoreboard}",

@@ -8,6 +8,7 @@ RTSS 2010 (graphs as sporadic tasks); Devi and Anderson 2008, Erickson and other
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -143,7 +144,7 @@ def plan(
     if not found["batches"]:
         raise TooSlowError(
             f"{graph.name}: no batches keep {time_text(latency_ns)} on {machine}; the least bound "
-            f"is {time_text(_of_the_least_bound(graph, machine).bound_ns)}"
+            f"found is {time_text(_of_the_least_bound(graph, machine).bound_ns)}"
         )
     return _chosen(graph, machine, found)
 
@@ -189,7 +190,7 @@ def _batches_to_begin_with(graph: Graph, machine: Machine) -> tuple[list[int], f
                 )
             return batches, found
         batch *= 2
-    why = graph.core.unbounded(batches, machine.cores).replace(f" in batches of {batch // 2}", "")
+    why = re.sub(r" in batches of \d+", "", graph.core.unbounded(batches, machine.cores))
     raise TooSlowError(f"{graph.name}: {why}; larger batches do not help")
 
 

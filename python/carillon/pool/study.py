@@ -289,7 +289,7 @@ def _check_use(study: PoolStudy) -> Iterator[Finding]:
     types = {device.type for _, _, device in devices(study)}
     for kind, share in study.scoreboard.degree.model_dump().items():
         if share is not None and kind not in types:
-            message = f"is given but the devices are {', '.join(sorted(types))}"
+            message = f"is given but the devices are {', '.join(sorted(types))}; delete it"
             yield ("scoreboard", "degree", kind), message
     shown = study.trace.policy
     if shown is not None and shown not in study.policies:
