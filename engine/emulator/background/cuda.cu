@@ -27,8 +27,8 @@ __device__ std::uint64_t nanoseconds() {
   return now;
 }
 
-// The block holds its SM by shared memory alone, and sleeps there. While its warps read the clock and
-// shared memory without pause, each launch beside took 6 µs more for every SM that spun (H100).
+// The block holds its SM by shared memory alone, and sleeps there. While its warps read the clock
+// and shared memory without pause, each launch beside took 6 µs more for every SM that spun (H100).
 __global__ void __launch_bounds__(kSpinThreads) spin_kernel(volatile std::uint32_t* words) {
   if (threadIdx.x == 0) {
     const std::uint64_t begin = nanoseconds();
