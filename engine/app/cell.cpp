@@ -143,7 +143,7 @@ void Cell::report() {
     const auto from = baseband_->ingest().counters();
     auto& to = store_.counters();
     using fronthaul::Reject;
-    to.packets_received = from.received - from.reports;
+    to.packets_received = from.received - from.reports - from.rejected_reports;
     to.packets_sent = baseband_->sender().sent();
     to.frames_sent_away = baseband_->frames_sent_away();
     to.frames_handed_back = baseband_->frames_handed_back();

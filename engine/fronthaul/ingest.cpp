@@ -141,9 +141,9 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
     return false;
   };
   if (ids.symbol == kReportSymbol) {
-    if (const auto why = take_report(packet); why != Reject::None) return reject(why);
-    increment(receiver.reports);
-    return false;
+    const Reject why = take_report(packet);
+    increment(why == Reject::None ? receiver.reports : receiver.rejected_reports);
+    return why == Reject::None ? false : reject(why);
   }
   if (const auto why = check(ids, packet.bytes, layout_, Carries::Uplink); why != Reject::None)
     return reject(why);
@@ -454,6 +454,7 @@ IngestCounters UplinkIngest::counters() const noexcept {
     sum.accepted += r.accepted.load(std::memory_order_relaxed);
     sum.refused += r.refused.load(std::memory_order_relaxed);
     sum.reports += r.reports.load(std::memory_order_relaxed);
+    sum.rejected_reports += r.rejected_reports.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < kRejects; ++i)
       sum.rejected[i] += r.rejected[i].load(std::memory_order_relaxed);
   }

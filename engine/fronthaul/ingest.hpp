@@ -35,6 +35,7 @@ struct IngestCounters {
   std::array<std::uint64_t, kRejects> rejected{};  // by Reject
   std::uint64_t refused = 0;                       // good, but the frame had no place
   std::uint64_t reports = 0;                       // of what went on air; not in `accepted`
+  std::uint64_t rejected_reports = 0;              // of `rejected`
   std::uint64_t missing = 0;                       // of released frames
   std::uint64_t resynchronisations = 0;            // the radio restarted
 
@@ -127,7 +128,8 @@ class UplinkIngest {
   // One receiver's own: what it counts, and the frame numbers it could not place.
   struct alignas(kCacheLine) Receiver {
     std::array<std::atomic<std::uint64_t>, kRejects> rejected{};
-    std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0}, reports{0};
+    std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0}, reports{0},
+        rejected_reports{0};
     Strange strange;
     Tick caught_up = 0;    // when it last found no more than it could take
     bool current = false;  // its batch came within the last frame

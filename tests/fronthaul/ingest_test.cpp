@@ -79,6 +79,7 @@ TEST(UplinkIngest, HandsOnWhatTheRadioUnitReports) {
     EXPECT_TRUE(sink.heard == (decltype(sink.heard){{0, 5}, {1, 10}})) << name;
     const auto counters = ingest.counters();
     EXPECT_EQ(counters.reports, 2U) << name;
+    EXPECT_EQ(counters.rejected_reports, 4U) << name;
     for (const auto why : {Reject::Early, Reject::Old, Reject::Cell, Reject::Length})
       EXPECT_EQ(counters[why], 1U) << name << static_cast<int>(why);
     EXPECT_EQ(counters.received, kPackets + 6U) << name;
