@@ -20,6 +20,7 @@ _COLOURS = {
     "synthetic": style.QUIET,
 }
 _BAR, _AROUND = 0.22, 0.9  # inches
+_WIDE = 50  # the largest value over the smallest, from which on an axis is logarithmic
 _LEAST_BARS = 3  # that there is room for
 
 
@@ -66,6 +67,9 @@ def _bars(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_yticks(places, [_label(row) for row in rows], fontsize=7)
     axes.set_ylim(max(len(rows), _LEAST_BARS) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
+    values = sorted(row.value for row in rows)
+    if values[0] > 0 and values[-1] > _WIDE * values[0]:  # else the short bars tell nothing
+        axes.set_xscale("log")
     axes.set_xlabel(rows[0].unit)
 
 
