@@ -78,8 +78,14 @@ inline app::RunPlan patient_plan() {
   return plan;
 }
 
-/// What imaginary GPUs can do: frames of 20 ms, or of 140. Emulated kernels need a hundred times as
-/// long when sanitizers watch them.
+// Emulated kernels need a hundred times as long when sanitizers watch them.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kWatched = true;
+#else
+inline constexpr bool kWatched = false;
+#endif
+
+/// What imaginary GPUs can do: frames of 20 ms, or of 140.
 inline app::RunPlan plan_with_gpus(std::uint32_t gpus, double budget_ms) {
   app::RunPlan plan = patient_plan();
   plan.cell.numerology.spacing_khz = kWatched ? 1 : 3;

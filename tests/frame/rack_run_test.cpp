@@ -196,9 +196,9 @@ TEST(RackRun, UnitsLeaveAnOverloadedServerUntilAllAreServed) {
   for (const std::string_view policy : {"frame-level", "scoreboard", "adaptive"}) {
     RackModel rack = servers(2, 2, kWide, 0.05);
     rack.homes.assign(cells.size(), 0);
-    const PoolRun stays = run_on_pool(cells, rack.servers[0], pool_options(policy, 100));
+    const PoolRun stays = run_on_pool(cells, rack.servers[0], pool_options(policy, 300));
     EXPECT_LT(done(stays), stays.frames.size() * 9 / 10) << policy;
-    const PoolRun run = run_on_rack(cells, rack, pool_options(policy, 200));
+    const PoolRun run = run_on_rack(cells, rack, pool_options(policy, 300));
     EXPECT_GE(run.moves.size(), 1U) << policy;
     EXPECT_LE(run.moves.size(), 4U) << policy;
     for (const PoolFrame& f : run.frames)
@@ -282,7 +282,7 @@ TEST(RackRun, ALoneServersReserveEndsItsOverload) {
   for (const std::string_view policy : {"frame-level", "scoreboard", "adaptive"}) {
     PoolModel model = a100s(6, 0.05);
     for (std::size_t d = 2; d < 6; ++d) model.devices[d].reserve = true;
-    const PoolRun run = run_on_pool(cells, model, pool_options(policy, 200));
+    const PoolRun run = run_on_pool(cells, model, pool_options(policy, 300));
     EXPECT_GE(run.joins.size(), 1U) << policy;
     EXPECT_LE(run.joins.size(), 3U) << policy;
     for (std::size_t i = 0; i < run.joins.size(); ++i) {

@@ -7,14 +7,3 @@
 #else
 #include "support/minitest.hpp"
 #endif
-
-namespace carillon::test {
-
-/// Whether sanitizers watch, which takes several times as long.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kWatched = true;
-#else
-inline constexpr bool kWatched = false;
-#endif
-
-}  // namespace carillon::test
