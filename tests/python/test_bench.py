@@ -16,6 +16,7 @@ from carillon import bench, cells, core
 from carillon.bench import BenchError, CellChoice, Choice, Peer
 from carillon.cli import app
 from carillon.errors import InputError
+from hang import HANG_S
 from typer.testing import CliRunner
 
 ROW = {
@@ -392,7 +393,7 @@ def test_ctrl_c_lists_what_was_measured(tmp_path: Path) -> None:
             assert run.poll() is None
             time.sleep(0.1)
         run.send_signal(signal.SIGINT)
-        out, errors = run.communicate(timeout=60)
+        out, errors = run.communicate(timeout=HANG_S)
     assert run.returncode == 130
     assert errors.strip() == "carillon: stopped"
     assert "crc24a" in out

@@ -15,6 +15,7 @@ from carillon.cli import app
 from carillon.commands.start import _Notes
 from carillon.doctor.examination import Examination
 from carillon.telemetry import Telemetry
+from hang import HANG_S
 from synthetic import Sections, quiet_run, run_folder
 from typer.main import get_command
 
@@ -316,7 +317,7 @@ def test_ctrl_c_ends_it_without_a_word_of_python(milliseconds: int) -> None:
     )
     time.sleep(milliseconds / 1e3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     if process.returncode == -signal.SIGINT:  # before env could hold it back
         assert milliseconds < 100
         assert err == ""

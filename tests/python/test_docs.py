@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from carillon.daemon import RunError, binary
+from hang import HANG_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -116,7 +117,7 @@ def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
         env=os.environ | {"PATH": path, "SOURCE": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

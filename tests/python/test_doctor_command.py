@@ -18,6 +18,7 @@ from carillon.doctor.ethtool import Settings
 from carillon.doctor.finding import Ethtool
 from carillon.doctor.stalls import CpuStalls
 from doctor_machine import CPU, cpus, machine
+from hang import HANG_S
 
 GOVERNOR = f"{CPU}/cpu0/cpufreq/scaling_governor"
 SCHEMA = Path(examination.__file__).parents[1] / "schemas" / "doctor.schema.json"
@@ -211,6 +212,6 @@ def test_ctrl_c_ends_the_measurement_and_what_it_started() -> None:
     while process.poll() is None and not (started := children.read_text().split()):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, out, err) == (130, "", "carillon: stopped\n")
     assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []

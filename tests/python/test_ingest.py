@@ -16,6 +16,7 @@ from carillon.cli import app
 from carillon.ingest import Case, Row
 from carillon.others import Others
 from carillon.plots import ingest as picture
+from hang import HANG_S
 from typer.testing import CliRunner
 
 RUNNER = CliRunner()
@@ -283,7 +284,7 @@ def test_ctrl_c_leaves_the_results_of_what_is_measured(tmp_path: Path) -> None:
             time.sleep(0.1)
         time.sleep(1.5)  # of eight seconds
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert errors.endswith("carillon: stopped\n")
     told = json.loads((folder / "ingest.json").read_text(encoding="utf-8"))

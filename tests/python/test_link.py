@@ -24,6 +24,7 @@ from carillon.link import (
     write_csv,
 )
 from carillon.plots import link as link_plot
+from hang import HANG_S
 from typer.testing import CliRunner
 
 
@@ -267,7 +268,7 @@ def test_a_stopped_command_lists_what_is_measured_and_goes_on(tmp_path: Path) ->
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (130, "carillon: stopped\n")
     table, told = out.split("curve: ")
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["-30"]

@@ -15,6 +15,7 @@ from carillon.calibration import Calibration
 from carillon.machine import Machine
 from carillon.models.allocation import STAGES
 from carillon.policies import POLICIES, Comparison, Measured, PoliciesError, ratio
+from hang import HANG_S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -166,7 +167,7 @@ def test_ctrl_c_tells_what_was_measured() -> None:
             assert run.poll() is None
         time.sleep(3)  # some turns of each
         run.send_signal(signal.SIGINT)
-        out, errors = run.communicate(timeout=60)
+        out, errors = run.communicate(timeout=HANG_S)
     assert run.returncode == 130
     assert errors == "carillon: stopped\n"
     assert "static over earliest-frame" in out

@@ -16,6 +16,7 @@ import pytest
 from carillon import core
 from carillon.daemon import RunError, binary
 from carillon.result import Result
+from hang import HANG_S
 
 PROGRAM = [sys.executable, "-m", "carillon"]
 
@@ -48,9 +49,9 @@ def start(*words: str | Path) -> subprocess.Popen[str]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def end(process: subprocess.Popen[str], seconds: float = 120) -> tuple[str, str]:
+def end(process: subprocess.Popen[str]) -> tuple[str, str]:
     try:
-        return process.communicate(timeout=seconds)
+        return process.communicate(timeout=HANG_S)
     finally:
         process.kill()
 
@@ -133,7 +134,7 @@ def test_ctrl_c_before_the_run_ends_at_once_or_with_a_report(tmp_path: Path, aft
     process = start("demo", "--cell", "laptop-8x2", "--seconds", "60", "--folder", folder)
     time.sleep(after)
     process.send_signal(signal.SIGINT)
-    _, err = end(process, 60)
+    _, err = end(process)
     if process.returncode != -signal.SIGINT:  # `env` had not held it back yet
         assert process.returncode == 130
         assert err.endswith("carillon: stopped\n")
@@ -150,7 +151,7 @@ def test_ctrl_c_at_any_moment_ends_with_a_report(tmp_path: Path, after: float) -
         time.sleep(0.01)
     time.sleep(after)
     process.send_signal(signal.SIGINT)
-    out, err = end(process, 60)
+    out, err = end(process)
     assert process.returncode == 130, err
     assert "report: " in out
     assert_complete(folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from carillon import cells
 from carillon.config import ConfigError, Loaded, Run, parse_cell, together
+from hang import HANG_S
 
 
 def loaded(text: str, file: str) -> Loaded:
@@ -64,7 +65,7 @@ def test_each_cell_of_a_run_has_its_folder(tmp_path: Path) -> None:
         env=os.environ,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -104,8 +105,8 @@ def test_a_cell_whose_radio_never_comes_ends_the_run_and_is_named(tmp_path: Path
     with bbu:
         try:
             words = ["radio", files[0], "--seconds", "2", "--folder", str(tmp_path / "radio")]
-            subprocess.run([*program, *words], capture_output=True, timeout=60, check=False)
-            _, err = bbu.communicate(timeout=60)
+            subprocess.run([*program, *words], capture_output=True, timeout=HANG_S, check=False)
+            _, err = bbu.communicate(timeout=HANG_S)
         finally:
             bbu.kill()
     assert bbu.returncode == 1

@@ -24,6 +24,7 @@ from carillon.config.pool import POLICIES, PROFILES, DeviceType, PoolStudy
 from carillon.files import MARK
 from carillon.pool import running, study, summary
 from carillon.statistics import percentile
+from hang import HANG_S
 
 SMALL = """devices: [{type: a100, count: 2}]
 cells: [{cell: 64x32-uplink}]
@@ -472,7 +473,7 @@ def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
             time.sleep(0.001)
         time.sleep(0.1)  # until the child imports, which takes longer
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -483,7 +484,7 @@ def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> Non
     process = begin_long_run(tmp_path)
     begin = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "no run is whole" in out
     assert err == "carillon: stopped\n"
@@ -507,7 +508,7 @@ def test_ctrl_c_is_heard_while_no_frame_ends(tmp_path: Path) -> None:
     process = begin_long_run(tmp_path, STUCK)
     os.kill(process.pid, signal.SIGINT)
     try:
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -534,7 +535,7 @@ def test_ctrl_c_is_heard_while_the_trace_is_made(tmp_path: Path) -> None:
     time.sleep(0.5)  # until it is at work
     os.kill(process.pid, signal.SIGINT)
     try:
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=HANG_S)
     finally:
         process.kill()
     assert err.endswith("KeyboardInterrupt\n")
@@ -546,7 +547,7 @@ def test_a_killed_process_of_it_is_told_in_words(tmp_path: Path) -> None:
     at_work = [child for child in children if b"spawn_main" in _command(child)]
     assert at_work
     os.kill(int(at_work[0]), signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 1
     assert err == "carillon: a process of the simulation was killed: is memory short?\n"
 

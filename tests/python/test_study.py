@@ -23,6 +23,7 @@ from carillon.studies.gpu import GPU_STUDIES
 from carillon.studies.megastation import FIGURES
 from carillon.studies.millipede import ANTENNAS, COSTS
 from carillon.studies.presets import recorded, thesis_preset
+from hang import HANG_S
 
 PRESETS = {"thesis": thesis_preset((8,), ideal=False), "ours": read_preset()}
 
@@ -236,7 +237,7 @@ def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
             time.sleep(0.1)
         time.sleep(2)  # all of it takes minutes
         run.send_signal(signal.SIGINT)
-        out, errors = run.communicate(timeout=120)
+        out, errors = run.communicate(timeout=HANG_S)
     assert run.returncode == 130
     assert errors == "carillon: stopped\n"
     assert "stopped early" in out

@@ -25,6 +25,7 @@ from carillon.sweep import grid, table
 from carillon.sweep.engines import EngineError
 from carillon.sweep.mpi import MpiError, MpiJob
 from distributed import LocalCluster
+from hang import HANG_S
 from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[2]
@@ -224,7 +225,7 @@ def test_the_table_is_the_same_whatever_the_engine(tmp_path: Path, engine: str) 
 def test_two_workers_run_two_commands_at_a_time(tmp_path: Path, engine: str) -> None:
     """Each waits for the other, so that alone neither would end."""
     wait = f"touch {tmp_path}/{{n}}; until [ -e {tmp_path}/{{other}} ]; do sleep 0.1; done; echo 1"
-    text = f"command: [sh, -c, '{wait}']\ngrid: {{'n, other': [[a, b], [b, a]]}}\ntimeout_s: 60"
+    text = f"command: [sh, -c, '{wait}']\ngrid: {{'n, other': [[a, b], [b, a]]}}\ntimeout_s: 1800"
     assert run(tmp_path, text, engine)
     assert [row["result"] for row in rows(tmp_path)] == ["1", "1"]
 
@@ -420,7 +421,7 @@ def test_ctrl_c_leaves_a_folder_that_the_same_command_goes_on_with(
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (130, "carillon: stopped\n")
     assert "stopped early; the same command goes on from here" in out
     assert not any(alive(int(pid)) for pid in pids.read_text().split())
