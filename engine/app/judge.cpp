@@ -13,6 +13,7 @@ namespace {
 constexpr Tick kDelayPerGap = 2;
 // Where nine tenths of all time are used, a gap takes this many times as long to be worked off.
 constexpr Tick kRecovery = 10;
+constexpr Tick kUsual = 16;  // frames, about, that say what is usual
 
 }  // namespace
 
@@ -65,9 +66,16 @@ Verdict Judge::cause(const LateFrame& frame) {
                          frame.ended - frame.due <= kDelayPerGap * behind.total &&
                          frame.begun < behind.until + kRecovery * behind.total;
   if (by_gaps && explained) return by(behind);
-  if (frame.missing_packets > 0) return {LateCause::Lost};
-  if (by_packets > 0) return {LateCause::Fronthaul};
+  const Tick by_work = frame.work > 0 && usual_work_ > 0 ? frame.work - usual_work_ : 0;
+  if (by_packets >= by_work) {
+    if (frame.missing_packets > 0) return {LateCause::Lost};
+    if (by_packets > 0) return {LateCause::Fronthaul};
+  }
   return explained ? by(behind) : Verdict{LateCause::Processing};
+}
+
+void Judge::in_time(Tick work) {
+  usual_work_ += usual_work_ == 0 ? work : (work - usual_work_) / kUsual;
 }
 
 void Judge::ended(bool caught_up) {

@@ -17,6 +17,7 @@ struct LateFrame {
   std::uint32_t missing_packets = 0;
   Tick packet_delay = 0;  // how long beyond its air end any symbol waited for packets
   bool alone = true;      // no other frame was in flight when it ended
+  Tick work = 0;          // from its last packet until it ended or was due; 0: not known
 };
 
 /// Why, and by which gap.
@@ -28,7 +29,8 @@ struct Verdict {
 /// Remembers recent gaps. A late frame is put down to what overlapped it before it was due: gaps,
 /// or packets where these kept it waiting for longer. A frame that nothing overlapped, but that had
 /// to queue behind others, inherits their gaps. Nothing is put down to gaps that are too short for
-/// how late it was.
+/// how late it was, nor to packets where the work after them took more than usual, and that by more
+/// than they were late.
 class Judge {
  public:
   /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
@@ -38,6 +40,8 @@ class Judge {
   /// Every gap of the run; those of a thread in order.
   void note(const telemetry::GapRecord& gap);
   Verdict cause(const LateFrame& frame);
+  /// A frame in time, of which nothing was missing: how long after its last packet it ended.
+  void in_time(Tick work);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in
   /// flight, or this one was in time. (With a budget longer than a frame some frame always is.)
   void ended(bool caught_up);
@@ -55,6 +59,7 @@ class Judge {
   Verdict by(const Gaps& gaps) const;
 
   Tick patience_;
+  Tick usual_work_ = 0;  // of the last few frames in time, on average
   std::array<telemetry::GapRecord, kRemembered> gaps_{};
   std::size_t noted_ = 0;
   static constexpr Tick kNone = std::numeric_limits<Tick>::max();

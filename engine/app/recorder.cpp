@@ -205,6 +205,8 @@ void Recorder::commit(Pending& pending) {
     ++counter_of(counters, cause);
   }
   explain_nacks(pending, cause);
+  if (!pending.is_late && record.missing_packets == 0 && record.uplink_done > record.last_packet)
+    judge_.in_time(record.uplink_done - record.last_packet);
   judge_.ended(pending.late.alone || !pending.is_late);
   record.completed = pending.is_late ? 0 : 1;
   ++counters.frames_seen;
@@ -312,9 +314,11 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
 // their symbol was closed are late, not lost.
 void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
   std::uint32_t missing = 0, expected = 0;
+  Tick all_sent = 0;
   for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
     const auto& symbol = frame_.symbol(s);
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
+    all_sent = view.air_start + symbol.end;
     expected += frame_.format().antennas;
     if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
     const std::uint32_t lacking = packets_missing(view, s);
@@ -326,6 +330,7 @@ void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late
   }
   const std::uint32_t came = view.ingest.arrivals(view.frame).packets;
   late.missing_packets = std::min(missing, expected - std::min(expected, came));
+  if (uplink) late.work = std::min(late.ended, late.due) - all_sent - late.packet_delay;
 }
 
 // How long after its end a symbol was closed without some of its packets.

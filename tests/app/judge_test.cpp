@@ -45,6 +45,38 @@ TEST(Judge, BlamesTheNetworkForWhatCameLateOrNever) {
   EXPECT_TRUE(court.late(f) == LateCause::Lost);
 }
 
+// A frame is discarded when it is due: how much more work there was is not known by then.
+TEST(Judge, BlamesTheWorkWhereItCostMoreThanLatePackets) {
+  const auto cause = [](Tick work, Tick waited, std::uint32_t missing) {
+    Court court;
+    for (int i = 0; i < 100; ++i) court.judge.in_time(300 * kMicrosecond + i % 2);
+    LateFrame f = frame(1);
+    f.work = work;
+    f.packet_delay = waited;
+    f.missing_packets = missing;
+    return court.late(f);
+  };
+  const Tick late = 150 * kMicrosecond;  // 50 µs beyond what is borne
+  EXPECT_TRUE(cause(340 * kMicrosecond, late, 0) == LateCause::Fronthaul);
+  EXPECT_TRUE(cause(360 * kMicrosecond, late, 0) == LateCause::Processing);
+  EXPECT_TRUE(cause(ms(1), late, 2) == LateCause::Processing);
+  EXPECT_TRUE(cause(ms(1), ms(1), 2) == LateCause::Lost);
+  EXPECT_TRUE(cause(100 * kMicrosecond, 0, 2) == LateCause::Lost);
+  EXPECT_TRUE(cause(0, late, 0) == LateCause::Fronthaul);
+}
+
+TEST(Judge, LearnsAnewWhatWorkIsUsual) {
+  Court court;
+  LateFrame f = frame(1);
+  f.work = ms(1);
+  f.packet_delay = 400 * kMicrosecond;
+  EXPECT_TRUE(court.late(f) == LateCause::Fronthaul);  // nothing was in time yet
+  court.judge.in_time(200 * kMicrosecond);
+  EXPECT_TRUE(court.late(f) == LateCause::Processing);
+  for (int i = 0; i < 100; ++i) court.judge.in_time(ms(1));
+  EXPECT_TRUE(court.late(f) == LateCause::Fronthaul);
+}
+
 TEST(Judge, ExcusesOnlyFramesThatAStallOverlapped) {
   const GapRecord gap{ms(10), ms(3), 0, kStall};  // 10…13
   const auto excused = [&](Tick air_start) {
