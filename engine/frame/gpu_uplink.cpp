@@ -79,7 +79,7 @@ void GpuUplink::lay_out_estimates(GpuMemory& memory) {
   estimate_.csi_user_stride = frame_.array().antenna_stride;
   estimate_.csi_tile_stride = std::size_t{f.users} * frame_.array().antenna_stride;
   csi_ = room<phy::Tile>(memory, taps.tiles * estimate_.csi_tile_stride);
-  if (f.combiner.group > 1) lay_out_deviations(memory, plans);
+  if (phy::leaves_residual(frame_.comb(), f.combiner.group)) lay_out_deviations(memory, plans);
 }
 
 void GpuUplink::lay_out_deviations(GpuMemory& memory, const std::vector<phy::EstimatePlan>& plans) {
@@ -87,6 +87,8 @@ void GpuUplink::lay_out_deviations(GpuMemory& memory, const std::vector<phy::Est
   deviations_ =
       room<phy::GroupDeviation>(memory, symbols_of(frame_, SymbolKind::Pilot) * f.antennas);
   combine_.residual = room<float>(memory, f.users);
+  combine_.comb = frame_.comb();
+  if (frame_.comb() > 1) combine_.held = room<phy::HeldResidual>(memory, f.users);
   std::vector<phy::DeviationPlan> of_offsets;
   for (const phy::EstimatePlan& plan : plans) of_offsets.push_back(plan.deviation_plan());
   std::vector<phy::cuda::DeviationPlace> places;

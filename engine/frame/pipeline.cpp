@@ -116,7 +116,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
     estimate_noise_ += comb_plan_.plan(u % frame.comb()).noise_gain();
-  for (std::uint32_t offset = 0; group() > 1 && offset < frame.comb(); ++offset)
+  const bool residual = phy::leaves_residual(frame.comb(), group());
+  for (std::uint32_t offset = 0; residual && offset < frame.comb(); ++offset)
     deviation_plans_.push_back(comb_plan_.plan(offset).deviation_plan());
   const Sizes sizes(frame, options.isa);
   for (auto& slot : slots_) allocate(slot, sizes);
@@ -148,7 +149,7 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
     s.grid = AlignedArray<phy::Tile>(sizes.grid);
   s.csi = AlignedArray<phy::Tile>(sizes.csi);
   s.noise = AlignedArray<float>(sizes.noise);
-  if (group() > 1) s.deviation.resize(sizes.noise);
+  if (!deviation_plans_.empty()) s.deviation.resize(sizes.noise);
   s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
   s.info = AlignedArray<std::uint8_t>(frame_.info_bytes(Direction::Uplink));
   s.payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Uplink));
@@ -303,7 +304,9 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   if (uplink == Precision::Int16) keep_integers(s.combiner_digits, s.combiner_scale);
   if (downlink == Precision::Int16) keep_integers(s.precoder_digits, s.precoder_scale);
   const bool half = uplink == Precision::Fp16;
-  const std::uint64_t deviation = f.combiner.group > 1 ? s.noise * sizeof(phy::GroupDeviation) : 0;
+  const std::uint64_t deviation = phy::leaves_residual(frame.comb(), f.combiner.group)
+                                      ? s.noise * sizeof(phy::GroupDeviation)
+                                      : 0;
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
                        s.noise * sizeof(float) + deviation + frame.info_bytes(Direction::Uplink);

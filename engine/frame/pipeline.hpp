@@ -219,7 +219,7 @@ class Pipeline {
   const phy::LdpcKernels& ldpc_;
   phy::CombPlan comb_plan_;
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
-  std::vector<phy::DeviationPlan> deviation_plans_;  // [pilot offset]; none without groups
+  std::vector<phy::DeviationPlan> deviation_plans_;  // [pilot offset]; none: no combs, no groups
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
   std::vector<std::uint32_t> all_, uplink_only_, brought_;  // chunks of instructions

@@ -9,6 +9,7 @@
 #include "frame/transmit.hpp"
 #include "frame/worker.hpp"
 #include "phy/equalize/leave_out.hpp"
+#include "phy/estimate/held.hpp"
 
 namespace carillon::frame {
 
@@ -66,12 +67,20 @@ struct UplinkKernels : KernelCall {
       if (users == 0) return;
       p.estimate_.estimate_all(p.comb_plan_, worker.row.data(), users, csi, p.tile_stride(),
                                stride);
-      if (p.group() == 1 || antenna >= phy::kDeviationAntennas * users) return;
+      if (p.deviation_plans_.empty() || antenna >= phy::kDeviationAntennas * users) return;
       const std::uint32_t user = antenna % users;
       slot.deviation[std::size_t{ordinal} * p.antennas_ + antenna] =
-          p.estimate_.deviation(p.comb_plan_.plan(user), worker.row.data(),
-                                csi + std::size_t{user} * p.tile_stride(), stride);
+          deviation(p.comb_plan_.plan(user), csi + std::size_t{user} * p.tile_stride(), stride);
     });
+  }
+
+  /// Of the pilots in worker.row.
+  phy::GroupDeviation deviation(const phy::EstimatePlan& plan, const Tile* csi,
+                                std::size_t stride) const {
+    phy::GroupDeviation sum;
+    if (plan.comb() > 1) sum = p.estimate_.change(plan, worker.row.data());
+    if (plan.group() > 1) sum.add(p.estimate_.deviation(plan, worker.row.data(), csi, stride));
+    return sum;
   }
 
   std::uint32_t users_of_pilot(std::uint32_t ordinal) const {
@@ -140,34 +149,36 @@ struct UplinkKernels : KernelCall {
         csi[std::size_t{u} * p.tile_stride() + a] = {};
   }
 
-  /// What sharing combiners leaves on a user's symbol goes to worker.residual; returns what it adds
-  /// to the noise of all.
+  /// What interpolation and sharing combiners leave on a user's symbol goes to worker.residual and
+  /// worker.held; returns what they add to the noise of all.
   float residual_noise(float noise) {
-    if (p.group() == 1) return 0;
+    if (p.deviation_plans_.empty()) return 0;
     float spread = 0, doubt = 0;
     for (std::uint32_t u = 0; u < p.users_; ++u) {
-      const phy::Residual left = residual_of(u, noise);
+      std::uint32_t antennas = 0;
+      const phy::GroupDeviation sum = deviation_of(u, antennas);
+      const phy::DeviationPlan& plan = p.deviation_plans_[u % frame.comb()];
+      const phy::Residual left = phy::residual(plan, sum, antennas, noise);
       worker.residual[u] = left.common;
+      worker.held[u] = phy::held_residual(plan, sum, antennas, noise);
       spread += left.spread;
       doubt += left.doubt;
     }
     return phy::shared_residual(spread, doubt);
   }
 
-  phy::Residual residual_of(std::uint32_t user, float noise) const {
+  phy::GroupDeviation deviation_of(std::uint32_t user, std::uint32_t& antennas) const {
     const std::uint32_t ordinal = user / frame.comb(), offset = user % frame.comb();
     const std::uint32_t users = users_of_pilot(ordinal);
     const std::size_t first = std::size_t{ordinal} * p.antennas_;
     phy::GroupDeviation sum;
-    std::uint32_t antennas = 0;
     for (std::uint32_t a = offset; a < std::min(p.antennas_, phy::kDeviationAntennas * users);
          a += users) {
       if (slot.noise[first + a] < 0) continue;
       sum.add(slot.deviation[first + a]);
       ++antennas;
     }
-    if (antennas == 0) return {};
-    return phy::residual(p.deviation_plans_[offset], sum, antennas, noise);
+    return sum;
   }
 
   /// Per antenna and subcarrier, as combiners are made with. The errors of all users' estimates
@@ -190,7 +201,10 @@ struct UplinkKernels : KernelCall {
       const auto flagged =
           p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                 &slot.csi[g * block], w, post_noise, worker.zero_force);
-      if (p.group() > 1) add_residual(post_noise, 1);
+      if (frame.comb() > 1 && frame.format().combiner.kind != phy::Detector::Conjugate)
+        phy::add_held({frame.ofdm().shape().subcarriers, frame.comb(), p.group()}, g, p.users_,
+                      worker.held.data(), noise, post_noise);
+      add_residual(post_noise, 1);
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
       if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
@@ -201,6 +215,7 @@ struct UplinkKernels : KernelCall {
   }
 
   void add_residual(float* post_noise, float times) const {
+    if (p.deviation_plans_.empty()) return;
     for (std::uint32_t u = 0; u < p.users_; ++u)
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
         float& noise = post_noise[u * kTileLanes + lane];
@@ -404,10 +419,10 @@ struct UplinkKernels : KernelCall {
       set_impulse(worker.missing[m], false);
       channel_of(tile, worker.missing[m], &worker.channels[at]);
     }
-    if (p.group() > 1) add_residual(noise, -1);  // it is no antenna's
+    add_residual(noise, -1);  // it is no antenna's
     phy::leave_out(frame.format().combiner.kind, p.users_, worker.missing_count,
                    worker.combining_noise, worker.channels.data(), worker.columns.data(), s, noise);
-    if (p.group() > 1) add_residual(noise, 1);
+    add_residual(noise, 1);
   }
 
   void set_impulse(std::uint32_t antenna, bool on) {

@@ -30,6 +30,7 @@ struct Pipeline::Worker {
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
         left_out(frame.format().antennas),
         residual(frame.format().users),
+        held(frame.format().users),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
         impulse(uplink == Precision::Fp16 ? 0 : frame.array().antenna_stride),
         half_impulse(uplink == Precision::Fp16 ? frame.array().antenna_stride : 0),
@@ -53,6 +54,7 @@ struct Pipeline::Worker {
   AlignedArray<float> group_noise;            // its post-equalization noise
   std::vector<std::uint8_t> left_out;         // [antenna]: has no part in the frame's combiner
   AlignedArray<float> residual;               // [user] of the frame: phy::Residual::common
+  std::vector<phy::HeldResidual> held;        // [user] of the frame
   AlignedArray<phy::Tile> equalized;          // [tile][user]
   // Where packets of the symbol are missing:
   std::array<std::uint32_t, phy::kMostLeftOut> missing;  // antennas, which the combiner counts on

@@ -52,9 +52,13 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
   const auto one_of = [&](std::initializer_list<std::uint32_t> values) {
     return values.begin()[random() % values.size()];
   };
-  for (int i = 0; i < 24; ++i) {
-    const std::uint32_t users = one_of({2, 4, 8}), group = one_of({4, 8, 12, 16});
-    const std::uint32_t comb = one_of({1, 2, 4}), antennas = users * one_of({2, 4});
+  for (int i = 0; i < 36; ++i) {
+    // From the 25th on with interpolation in combs, and nothing or little but that.
+    const bool combs = i >= 24;
+    const std::uint32_t users = one_of({2, 4, 8});
+    const std::uint32_t group = combs ? one_of({1, 2, 4}) : one_of({4, 8, 12, 16});
+    const std::uint32_t comb = combs ? one_of({2, 4}) : one_of({1, 2, 4});
+    const std::uint32_t antennas = users * one_of({2, 4});
     RadioPlan plan{.seed = random(), .taps = one_of({2, 4, 8})};
     plan.delay_spread_ns = one_of({100, 300, 600, 1000});
     const frame::Frame frame(cell(antennas, users, comb, group));
@@ -69,8 +73,36 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
                  << antennas << "x" << users << ", group " << group << ", comb " << comb << ", "
                  << plan.taps << " taps, " << plan.delay_spread_ns << " ns");
     expect_no_rise(uplink, 0.05);
-    expect_no_rise(downlink, 0.05);
+    // Of a precoder's error where channels are held past pilots, at the band's edges, emulated
+    // users know only the mean over the band: there blocks of theirs still fail, if seldom.
+    expect_no_rise(downlink, combs ? 0.08 : 0.05);
   }
+}
+
+// The demapper's noise is the true error's variance, whatever of it is noise, sharing and
+// interpolation. Of the last it is known from pilots' bends: of a delay that turns a channel by the
+// angle t from pilot to pilot too little by 1/cos⁴(t/4) at most, which is 2 for 2.3. Combs here
+// keep 99 % of the power within.
+TEST(Selective, DemapperKnowsTheErrorBetweenPilots) {
+  struct Case {
+    std::uint32_t comb;
+    double delay_spread_ns;
+  };
+  for (const Case& c : {Case{2, 300}, {2, 1000}, {4, 300}, {4, 1000}, {8, 300}})
+    for (const std::uint32_t group : {1U, 2U, 4U, 16U}) {
+      const frame::Frame frame(cell(16, 4, c.comb, group));
+      for (const double snr : {20.0, 30.0, 40.0, 50.0}) {
+        RadioPlan plan{.seed = c.comb + group, .taps = 8, .delay_spread_ns = c.delay_spread_ns};
+        plan.snr_db = {snr};
+        const LinkCounts counts = LinkSimulator(frame, plan).run(0, 60).uplink.total();
+        const double known = counts.known_error / static_cast<double>(counts.known_symbols);
+        const double assumed = counts.noise_power / static_cast<double>(counts.symbols);
+        SCOPED_TRACE(::testing::Message() << "comb " << c.comb << ", " << c.delay_spread_ns
+                                          << " ns, group " << group << ", " << snr << " dB");
+        EXPECT_GT(known / assumed, 0.5);
+        EXPECT_LT(known / assumed, 2);
+      }
+    }
 }
 
 // The case that this was found by: with the residual left out, blocks fail that all arrive here.

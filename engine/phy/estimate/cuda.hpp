@@ -50,8 +50,9 @@ struct EstimateTask {
   std::size_t csi_tile_stride, csi_user_stride;
 };
 
-/// After estimate() with groups: EstimateKernels::deviation of the antennas of kDeviationAntennas.
-/// Pointers are to a symbol that users have pilots in, and to the first of these users.
+/// After estimate() with groups or combs: EstimateKernels::deviation of the antennas of
+/// kDeviationAntennas. Pointers are to a symbol that users have pilots in, and to the first of
+/// these users.
 struct DeviationTask {
   std::uint32_t subcarriers, comb, group;  ///< as EstimatePlan's
   std::uint32_t antennas, symbols;

@@ -74,7 +74,7 @@ TileMean mean_of(const Interpolation& pattern) {
 
 EstimatePlan::EstimatePlan(std::uint32_t subcarriers, std::uint32_t comb, std::uint32_t offset,
                            std::uint32_t group)
-    : subcarriers_(subcarriers), group_(group) {
+    : subcarriers_(subcarriers), comb_(comb), offset_(offset), group_(group) {
   check("subcarriers", subcarriers, 1, 4096);
   check("comb", comb, 1, kMostComb);
   check("offset", offset, 0, std::min(comb, subcarriers) - 1);
@@ -117,8 +117,22 @@ std::map<std::uint32_t, double> EstimatePlan::shares(std::uint32_t lane) const {
 }
 
 DeviationPlan EstimatePlan::deviation_plan() const {
-  DeviationPlan plan{subcarriers_, group_, pilots_, {}};
-  GroupDeviation& sum = plan.per_noise;
+  DeviationPlan plan{subcarriers_, group_, pilots_, 0, {}};
+  add_group_noise(plan.per_noise);
+  if (comb_ == 1 || pilots_ < 3) return plan;
+  for (std::uint32_t i = 1; i < comb_; ++i) {
+    const float share = static_cast<float>(i) / static_cast<float>(comb_);
+    plan.between += share * share * (1 - share) * (1 - share);
+  }
+  plan.between *= static_cast<float>(pilots_ - 1) / static_cast<float>(subcarriers_);
+  const auto inner = static_cast<float>(pilots_ - 2);
+  plan.per_noise.pilot_power = inner;
+  plan.per_noise.bend = {1.5F * inner, {inner, 0}};
+  plan.per_noise.step = {2 * inner, {-inner, 0}};
+  return plan;
+}
+
+void EstimatePlan::add_group_noise(GroupDeviation& sum) const {
   for (std::uint32_t first = 0; first < subcarriers_; first += group_) {
     const Shares mean = shares(first / group_);
     for (std::uint32_t k = first; k < std::min(subcarriers_, first + group_); ++k) {
@@ -134,7 +148,6 @@ DeviationPlan EstimatePlan::deviation_plan() const {
       for (const auto& [pilot, share] : mean) sum.power += static_cast<float>(share * share);
     }
   }
-  return plan;
 }
 
 float EstimatePlan::noise_gain() const {

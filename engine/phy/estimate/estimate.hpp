@@ -45,6 +45,8 @@ class EstimatePlan {
 
   std::uint32_t subcarriers() const { return subcarriers_; }
   std::uint32_t tiles() const { return tiles_for(subcarriers_); }
+  std::uint32_t comb() const { return comb_; }
+  std::uint32_t offset() const { return offset_; }
   std::uint32_t group() const { return group_; }
   std::uint32_t pilots() const { return pilots_; }
   /// Variance of an estimate over that of the value at a pilot: what interpolation and averaging
@@ -66,8 +68,9 @@ class EstimatePlan {
  private:
   using Shares = std::map<std::uint32_t, double>;
   void add_shares(std::uint32_t subcarrier, double times, Shares& to) const;
+  void add_group_noise(GroupDeviation& sum) const;
 
-  std::uint32_t subcarriers_, group_, pilots_;
+  std::uint32_t subcarriers_, comb_, offset_, group_, pilots_;
   std::vector<std::array<std::int32_t, kTileLanes>> group_lanes_;
   std::vector<Interpolation> patterns_;  // distinct ones only, so that they stay in the cache
   std::vector<TileMean> means_;          // of each pattern
@@ -127,6 +130,9 @@ struct EstimateKernels {
   /// The deviation of the channel that `row` gives from `csi`, which is what estimate() made of it.
   GroupDeviation (*deviation)(const EstimatePlan& plan, const Tile* row, const Tile* csi,
                               std::size_t stride) noexcept;
+
+  /// How that channel changes from pilot to pilot: the rest of a GroupDeviation, for combs.
+  GroupDeviation (*change)(const EstimatePlan& plan, const Tile* row) noexcept;
 };
 
 const EstimateKernels& estimate_kernels(Isa isa = active_isa());

@@ -212,7 +212,53 @@ GroupDeviation deviation(const EstimatePlan& plan, const Tile* row, const Tile* 
   return result;
 }
 
+// Pilots that have one on either side, so many at once, with these two and what a vector may read
+// past them.
+inline constexpr std::uint32_t kInnerPilots = 64;
+struct PilotRun {
+  float re[kInnerPilots + kTileLanes + 2] = {}, im[kInnerPilots + kTileLanes + 2] = {};
+};
+
+/// Sums of vectors, as PilotChange's.
+struct ChangeSums {
+  Vf squares{}, re{}, im{};
+
+  [[gnu::always_inline]] void add(Vf x_re, Vf x_im, Vf h_re, Vf h_im) {
+    squares += x_re * x_re + x_im * x_im;
+    re += x_re * h_re + x_im * h_im;
+    im += x_im * h_re - x_re * h_im;
+  }
+  PilotChange total() const { return {sum_lanes(squares), {sum_lanes(re), sum_lanes(im)}}; }
+};
+
+// A user's pilots lie between others': they are gathered before vectors have use for them.
+GroupDeviation change(const EstimatePlan& plan, const Tile* row) noexcept {
+  constexpr float kWithin[2 * kTileLanes] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  PilotRun h;
+  Vf power{};
+  ChangeSums bend, step;
+  for (std::uint32_t first = 0; first + 2 < plan.pilots(); first += kInnerPilots) {
+    const std::uint32_t inner = std::min(kInnerPilots, plan.pilots() - 2 - first);
+    for (std::uint32_t i = 0, k = plan.offset() + first * plan.comb(); i < inner + 2;
+         ++i, k += plan.comb()) {
+      h.re[i] = row[k / kTileLanes].re[k % kTileLanes];
+      h.im[i] = row[k / kTileLanes].im[k % kTileLanes];
+    }
+    for (std::uint32_t i = 0; i < inner; i += kLanes) {
+      const Vf within = load(kWithin + kTileLanes - std::min(kTileLanes, inner - i));
+      const Vf re = within * load(h.re + i + 1), im = within * load(h.im + i + 1);
+      const Vf after_re = within * load(h.re + i + 2), after_im = within * load(h.im + i + 2);
+      const Vf mean_re = 0.5F * (within * load(h.re + i) + after_re),
+               mean_im = 0.5F * (within * load(h.im + i) + after_im);
+      power += re * re + im * im;
+      bend.add(re - mean_re, im - mean_im, re, im);
+      step.add(after_re - re, after_im - im, re, im);
+    }
+  }
+  return {.pilot_power = sum_lanes(power), .bend = bend.total(), .step = step.total()};
+}
+
 }  // namespace
 
 extern const EstimateKernels estimate_kernels;
-const EstimateKernels estimate_kernels{estimate, estimate_all, deviation};
+const EstimateKernels estimate_kernels{estimate, estimate_all, deviation, change};

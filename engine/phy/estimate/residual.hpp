@@ -1,5 +1,6 @@
-// What a combiner that a group of subcarriers shares leaves of symbols, by how far the channel is
-// from its mean over the group.
+// What a combiner leaves of symbols because it was made with channels that are not quite those of
+// its subcarriers: by how far these are from their mean over a group, and pilots of a comb from
+// what their neighbours lead one to expect.
 #pragma once
 
 #include <cmath>
@@ -10,12 +11,33 @@
 
 namespace carillon::phy {
 
+/// Whether estimates can differ from channels by more than noise.
+constexpr bool leaves_residual(std::uint32_t comb, std::uint32_t group) {
+  return comb > 1 || group > 1;
+}
+
+/// Differences x of channels at pilots, by their neighbours: sums over the pilots h(p) of a comb
+/// that have one on either side.
+struct PilotChange {
+  float squares = 0;        // Σ|x|²
+  float along[2] = {0, 0};  // Σ x·h(p)*
+
+  CARILLON_BOTH void add(const PilotChange& other) {
+    squares += other.squares;
+    for (int i = 0; i < 2; ++i) along[i] += other.along[i];
+  }
+};
+
 /// How far subcarriers' channels h(k) are from the mean h(n) of their group: sums over the
-/// subcarriers of a band.
+/// subcarriers of a band, for groups of several. And how channels change from pilot to pilot, for
+/// combs of several users.
 struct GroupDeviation {
   float power = 0;                                             // Σ|h(n)|²
   float squares = 0;                                           // Σ|h(k) - h(n)|²
   float along_re[kTileLanes] = {}, along_im[kTileLanes] = {};  // [k % group]: Σ(h(k) - h(n))·h(n)*
+  float pilot_power = 0;                                       // Σ|h(p)|²
+  PilotChange bend = {};                                       // of h(p) - (h(before) + h(after))/2
+  PilotChange step = {};                                       // of h(after) - h(p)
 
   void add(const GroupDeviation& other) {
     power += other.power;
@@ -24,23 +46,30 @@ struct GroupDeviation {
       along_re[i] += other.along_re[i];
       along_im[i] += other.along_im[i];
     }
+    pilot_power += other.pilot_power;
+    bend.add(other.bend);
+    step.add(other.step);
   }
 };
 
-/// Antennas at which a user's deviations within groups are measured: with their many subcarriers
-/// enough to tell them from noise. Of the users that share a pilot symbol, user u's are the
-/// antennas a ≡ u (mod users).
+/// Antennas at which a user's deviations are measured: with their many subcarriers enough to tell
+/// them from noise. Of the users that share a pilot symbol, user u's are the antennas
+/// a ≡ u (mod users).
 inline constexpr std::uint32_t kDeviationAntennas = 16;
 
 /// The pilots of one user, as deviations have them.
 struct DeviationPlan {
   std::uint32_t subcarriers, group, pilots;
+  /// Squared error of interpolation over that of a bend, on the mean over the band: a share t of
+  /// the way from one pilot to the next the channel is t·(1 - t) bends away from the line between
+  /// them.
+  float between;
   GroupDeviation per_noise;  ///< what noise of unit variance at the pilots leads one to expect
 };
 
-/// What a combiner for a whole group leaves of symbols of unit energy, by the deviations of a user
-/// at some antennas. A part of them is common to all antennas, like the slope of a delay: the
-/// combiner passes it on with the user's own symbol. The rest it weighs like noise.
+/// What a combiner leaves of symbols of unit energy, by the deviations of a user at some antennas.
+/// A part of them is common to all antennas, like the slope of a delay: the combiner passes it on
+/// with the user's own symbol. The rest it weighs like noise.
 struct Residual {
   float common = 0;  // variance of the user's symbol; 0 where noise explains it
   float spread = 0;  // variance at an antenna, by chance also less than none …
@@ -51,13 +80,14 @@ struct Residual {
 /// pass for one in half of all frames.
 inline constexpr float kLeastResidual = 2;
 
-/// From the sum over `antennas` antennas, whose pilots have noise of variance `noise`.
-CARILLON_BOTH inline Residual residual(const DeviationPlan& plan, const GroupDeviation& sum,
-                                       std::uint32_t antennas, float noise) {
+/// Of sharing, from the sum over `antennas` antennas whose pilots have noise of variance `noise`.
+CARILLON_BOTH inline Residual residual_of_group(const DeviationPlan& plan,
+                                                const GroupDeviation& sum, std::uint32_t antennas,
+                                                float noise) {
   const auto of = static_cast<float>(antennas);
   const GroupDeviation& per = plan.per_noise;
   const float each = noise * of, power = sum.power - each * per.power;
-  if (!(power > 0)) return {};
+  if (plan.group == 1 || !(power > 0)) return {};
   const auto subcarriers = static_cast<float>(plan.subcarriers),
              group = static_cast<float>(plan.group), pilots = static_cast<float>(plan.pilots);
   // A deviation's part along h(n), at each place in the group, and what noise has of it.
@@ -74,9 +104,54 @@ CARILLON_BOTH inline Residual residual(const DeviationPlan& plan, const GroupDev
           noise * noise / (pilots * of)};
 }
 
+/// Of one bend or step, from sums as above.
+CARILLON_BOTH inline Residual residual_of_change(const PilotChange& sum, const PilotChange& per,
+                                                 float sum_power, float pilots, float antennas,
+                                                 float noise) {
+  const float each = noise * antennas, power = sum_power - each * pilots;
+  if (!(power > 0)) return {};
+  const float re = (sum.along[0] - each * per.along[0]) / power;
+  const float im = (sum.along[1] - each * per.along[1]) / power;
+  const float variance = noise * per.squares / pilots;  // of noise, in one
+  const float by_noise = variance * (sum_power / power) / power;
+  const float excess = re * re + im * im - by_noise;
+  const float common = excess > kLeastResidual * by_noise ? excess : 0;
+  // Neighbours' noise is not independent; twice a variance squared is a little more than it has.
+  return {common, (sum.squares - each * per.squares - common * power) / (pilots * antennas),
+          2 * variance * variance / (pilots * antennas)};
+}
+
+/// From the sum over `antennas` antennas, whose pilots have noise of variance `noise`.
+CARILLON_BOTH inline Residual residual(const DeviationPlan& plan, const GroupDeviation& sum,
+                                       std::uint32_t antennas, float noise) {
+  Residual all = residual_of_group(plan, sum, antennas, noise);
+  const GroupDeviation& per = plan.per_noise;
+  const Residual bend = residual_of_change(sum.bend, per.bend, sum.pilot_power, per.pilot_power,
+                                           static_cast<float>(antennas), noise);
+  all.common += plan.between * bend.common;
+  all.spread += plan.between * bend.spread;
+  all.doubt += plan.between * plan.between * bend.doubt;
+  return all;
+}
+
 /// What spreads of all users, and their doubts, add to the noise of all.
 CARILLON_BOTH inline float shared_residual(float spread, float doubt) {
   return spread > kLeastResidual * std::sqrt(doubt) ? spread : 0;
+}
+
+/// What holding the channel of its outermost pilot leaves of a user's symbols that far away from it
+/// as from one pilot to the next: with the square of the distance.
+struct HeldResidual {
+  float common = 0, spread = 0;  // as Residual's; 0 where noise explains them
+};
+
+CARILLON_BOTH inline HeldResidual held_residual(const DeviationPlan& plan,
+                                                const GroupDeviation& sum, std::uint32_t antennas,
+                                                float noise) {
+  const GroupDeviation& per = plan.per_noise;
+  const Residual step = residual_of_change(sum.step, per.step, sum.pilot_power, per.pilot_power,
+                                           static_cast<float>(antennas), noise);
+  return {step.common, shared_residual(step.spread, step.doubt)};
 }
 
 }  // namespace carillon::phy

@@ -62,7 +62,9 @@ struct CombineTask {
   SquareBlock* squares;      ///< room for [16·tiles][slices][triangle(user_blocks(users))]
   float* gains;              ///< room for [16·tiles][users]
   float* mean_noise;         ///< room for one
-  float* residual;           ///< room for [user] Residual::common; or null: W is not shared
+  float* residual;           ///< room for [user] Residual::common; or null: there is none …
+  HeldResidual* held;        ///< … and room for [user], or null
+  std::uint32_t comb;        ///< of pilots, if held
   std::uint8_t* takes_part;  ///< [antenna] 0 or 1
   float* variances;          ///< [16·tiles][users] post_noise; without noise in kRegularised lanes
   std::uint32_t* flags;      ///< [16·tiles] kFlagged where combine() of the CPU counts the lane

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "phy/estimate/held.hpp"
 #include "phy/zeroforce/cuda_factor.inl"
 
 namespace carillon::phy::cuda::zeroforce {
@@ -59,13 +60,26 @@ CARILLON_GPU inline void store_half(Complex w, float factor, HalfComplex* to) {
   *reinterpret_cast<HalfEntry*>(to) = {simt::to_half(factor * w.re), simt::to_half(factor * w.im)};
 }
 
+/// More of it past the users' outermost pilots, as the CPU has it.
+CARILLON_GPU inline float with_held(const ExpandTask& expand, std::uint32_t lane,
+                                    std::uint32_t user, float after) {
+  const CombineTask& task = expand.of;
+  const HeldBand band{expand.subcarriers, task.comb, expand.group};
+  if (task.held == nullptr || task.detector == Detector::Conjugate || band.inside(lane, 1))
+    return after;
+  return after + after * band.spread(lane, task.users, task.held, *task.mean_noise) +
+         band.share(lane, user) * task.held[user].common;
+}
+
 /// Noise after combining: factor() left out the noise itself where it regularised, and what of a
-/// user's own symbol a combiner that is shared gets wrong.
-CARILLON_GPU inline float post_noise(const CombineTask& task, std::size_t lane, std::uint32_t user,
-                                     float power) {
-  float after = task.variances[lane * task.users + user];
+/// user's own symbol interpolation and a combiner that is shared get wrong.
+CARILLON_GPU inline float post_noise(const ExpandTask& expand, std::uint32_t lane,
+                                     std::uint32_t user, float power) {
+  const CombineTask& task = expand.of;
+  float after = task.variances[std::size_t{lane} * task.users + user];
   if ((task.flags[lane] & kRegularised) != 0) after = kept(after + *task.mean_noise * power);
   if (task.residual == nullptr) return after;
+  after = with_held(expand, lane, user, after);
   return std::fmin(after + task.residual[user], kPostNoiseCeiling);
 }
 
@@ -107,7 +121,7 @@ CARILLON_GPU void expand_scalars(Cta& cta, const ExpandTask& task) {
     if (first + n >= all) return;
     const std::size_t row = std::size_t{first + n} * of.users + user;
     task.post_noise[row * kTileLanes + i % kTileLanes] =
-        post_noise(of, first + n, user, sums[n].power);
+        post_noise(task, first + n, user, sums[n].power);
     if (i % kTileLanes != 0) return;
     factors[n] = row_factor(sums[n].largest);
     if (task.half_scale != nullptr) task.half_scale[row] = 1 / (factors[n] * kHalfScale);
@@ -143,7 +157,7 @@ CARILLON_GPU void expand_tiles(Cta& cta, const ExpandTask& task) {
   const std::size_t row = std::size_t{tile} * of.users + user;
   cta.each(kTileLanes, [&](std::uint32_t lane) {
     task.post_noise[row * kTileLanes + lane] =
-        post_noise(of, lane_of(lane), user, sums[lane].power);
+        post_noise(task, lane_of(lane), user, sums[lane].power);
     if (lane != 0) return;
     float most = 0;
     for (std::uint32_t i = 0; i < kTileLanes; ++i) most = std::fmax(most, sums[i].largest);

@@ -19,7 +19,8 @@ struct SurveyShared {
   Residual residual[kMostUsers];
 };
 
-/// What sharing combiners leaves of users' symbols; the rest of it is noise for all.
+/// What interpolation and sharing combiners leave of users' symbols; the rest of it is noise for
+/// all.
 template <typename Cta>
 CARILLON_GPU void find_residuals(Cta& cta, const SurveyTask& survey, SurveyShared& all) {
   const CombineTask& task = survey.of;
@@ -43,11 +44,11 @@ CARILLON_GPU void find_residuals(Cta& cta, const SurveyTask& survey, SurveyShare
     const DeviationPlace& at = survey.places[user];
     std::uint32_t antennas = 0;
     for_antennas(at, [&](const GroupDeviation&) { ++antennas; });
-    Residual& left = all.residual[user];
-    left = {};
-    if (antennas > 0)
-      left = phy::residual(survey.plans[at.plan], all.deviation[user], antennas, all.noise);
-    task.residual[user] = left.common;
+    const DeviationPlan& plan = survey.plans[at.plan];
+    all.residual[user] = phy::residual(plan, all.deviation[user], antennas, all.noise);
+    task.residual[user] = all.residual[user].common;
+    if (task.held != nullptr)
+      task.held[user] = phy::held_residual(plan, all.deviation[user], antennas, all.noise);
   });
   cta.each(1, [&](std::uint32_t) {
     float spread = 0, doubt = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/aligned.hpp"
+#include "phy/estimate/held.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -241,6 +242,110 @@ TEST(Estimate, KnowsWhatDeviationNoiseMakes) {
       }
       expect_same(EstimatePlan(subcarriers, comb, offset, group).deviation_plan().per_noise, sum,
                   1e-3);
+    }
+}
+
+// The definition of what change() sums.
+struct Changes {
+  double power = 0, squares[2] = {};  // bends, steps
+  Value along[2] = {};
+};
+
+Changes changes(const std::vector<Value>& row, std::uint32_t comb, std::uint32_t offset) {
+  Changes sum;
+  for (std::uint32_t k = offset + comb; k + comb < row.size(); k += comb) {
+    const Value x[2] = {row[k] - (row[k - comb] + row[k + comb]) / 2.0, row[k + comb] - row[k]};
+    sum.power += std::norm(row[k]);
+    for (int i = 0; i < 2; ++i) {
+      sum.squares[i] += std::norm(x[i]);
+      sum.along[i] += x[i] * std::conj(row[k]);
+    }
+  }
+  return sum;
+}
+
+void expect_same(const GroupDeviation& measured, const Changes& expected, double within) {
+  EXPECT_NEAR(static_cast<double>(measured.pilot_power), expected.power, within);
+  const PilotChange* const found[] = {&measured.bend, &measured.step};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NEAR(static_cast<double>(found[i]->squares), expected.squares[i], within);
+    EXPECT_LE(std::abs(Value(found[i]->along[0], found[i]->along[1]) - expected.along[i]), within);
+  }
+}
+
+TEST(Estimate, ChangeFromPilotToPilotEqualsTheDefinition) {
+  for (const Isa isa : available_isas())
+    for (const std::uint32_t subcarriers : {5U, 31U, 113U, 624U, 1193U})
+      for (std::uint32_t comb = 2; comb <= 16; ++comb)
+        for (std::uint32_t offset = 0; offset < std::min(comb, subcarriers); ++offset) {
+          const std::vector<Value> row = random_row(subcarriers);
+          const EstimatePlan plan(subcarriers, comb, offset, 1);
+          SCOPED_TRACE(::testing::Message() << to_string(isa) << " S " << subcarriers << " comb "
+                                            << comb << " offset " << offset);
+          expect_same(estimate_kernels(isa).change(plan, tiles_of(row).data()),
+                      changes(row, comb, offset), 1e-5 * subcarriers);
+        }
+}
+
+TEST(Estimate, KnowsWhatChangeNoiseMakes) {
+  for (const std::uint32_t comb : {2U, 3U, 16U}) {
+    const std::uint32_t offset = comb / 2, subcarriers = 113;
+    Changes sum;
+    for (std::uint32_t pilot = offset; pilot < subcarriers; pilot += comb) {
+      std::vector<Value> row(subcarriers);
+      row[pilot] = 1;
+      const Changes one = changes(row, comb, offset);
+      sum.power += one.power;
+      for (int i = 0; i < 2; ++i) {
+        sum.squares[i] += one.squares[i];
+        sum.along[i] += one.along[i];
+      }
+    }
+    expect_same(EstimatePlan(subcarriers, comb, offset, 1).deviation_plan().per_noise, sum, 1e-3);
+  }
+}
+
+// Of a channel with the same bend everywhere, of which each subcarrier's error is known.
+TEST(Estimate, KnowsByBendsWhatInterpolationLeaves) {
+  const std::uint32_t subcarriers = 600;
+  for (const Isa isa : available_isas())
+    for (const std::uint32_t comb : {2U, 3U, 8U, 16U}) {
+      std::vector<Value> row(subcarriers);
+      for (std::uint32_t k = 0; k < subcarriers; ++k) row[k] = 1e-5 * k * k;
+      const EstimatePlan plan(subcarriers, comb, 0, 1);
+      const AlignedArray<Tile> tiles = tiles_of(row);
+      const GroupDeviation sum = estimate_kernels(isa).change(plan, tiles.data());
+      const std::vector<Value> straight = reference(row, comb, 0, 1);
+      double left = 0;
+      for (std::uint32_t k = 0; k < (plan.pilots() - 1) * comb; ++k)
+        left += std::norm(row[k] - straight[k]);
+      const double bend = static_cast<double>(sum.bend.squares) / (plan.pilots() - 2);
+      EXPECT_NEAR(static_cast<double>(plan.deviation_plan().between) * bend, left / subcarriers,
+                  0.01 * left / subcarriers)
+          << to_string(isa) << " comb " << comb;
+    }
+}
+
+TEST(Estimate, HeldSharesAreSquaredDistances) {
+  for (const std::uint32_t group : {1U, 3U, 16U})
+    for (const std::uint32_t comb : {2U, 7U, 16U}) {
+      const HeldBand band{113, comb, group};
+      for (std::uint32_t user = 0; user < 2 * comb; ++user)
+        for (std::uint32_t lane = 0; lane * group < 113; ++lane) {
+          double sum = 0;
+          std::uint32_t count = 0;
+          for (std::uint32_t k = lane * group; k < std::min(113U, (lane + 1) * group); ++k) {
+            std::uint32_t nearest = user % comb, last = nearest;
+            while (last + comb < 113) last += comb;
+            nearest = k < nearest ? nearest : std::min(k, last);
+            const double away = static_cast<double>(std::max(k, nearest) - std::min(k, nearest));
+            sum += away * away / comb / comb;
+            ++count;
+          }
+          EXPECT_NEAR(static_cast<double>(band.share(lane, user)), sum / count, 1e-6);
+          EXPECT_TRUE(sum == 0 || !band.inside(lane, 1));
+        }
+      EXPECT_TRUE(band.inside(60 / group, 1));
     }
 }
 

@@ -54,7 +54,8 @@ struct Expanded {
 };
 
 Expanded expanded_by_cpu(Place& place, const CombineTask& of, const Channels& c,
-                         std::uint32_t group, std::uint32_t tiles) {
+                         std::uint32_t group, std::uint32_t subcarriers) {
+  const std::uint32_t tiles = tiles_for(subcarriers);
   const ZeroForceKernels& kernels = zeroforce_kernels();
   const std::size_t lanes = c.tiles * kTileLanes, block = c.block();
   const std::vector<Tile> vector = place.get(of.w, c.csi.size());
@@ -70,6 +71,10 @@ Expanded expanded_by_cpu(Place& place, const CombineTask& of, const Channels& c,
         to +=
             place.get(of.mean_noise, 1)[0] * simt::norm(simt::get(w[user * of.user_stride + a], 1));
     }
+  const auto held = place.get(of.held, of.users);
+  for (std::uint32_t t = 0; t < c.tiles; ++t)
+    add_held({subcarriers, of.comb, group}, t, of.users, held.data(),
+             place.get(of.mean_noise, 1)[0], &groups[std::size_t{t} * of.users * kTileLanes]);
   Expanded all{Tiles(tiles * block),
                std::vector<Complex>(tiles * block),
                AlignedArray<HalfTile>(tiles * block),
@@ -116,14 +121,14 @@ void compare_expanded(Place& place, std::uint32_t group, std::uint32_t subcarrie
   const Channels c = random_channels({19, 3, 21}, csi_tiles(subcarriers, group), group);
   const std::uint32_t tiles = tiles_for(subcarriers);
   CombineTask of = made_up(place, c, 0.5F);
-  Expanded expected = expanded_by_cpu(place, of, c, group, tiles);
-  if (group > 1) {
-    const std::vector<float> residual = {0.25F, 0, 2 * kPostNoiseCeiling};
-    of.residual = place.put(residual);
-    for (std::size_t i = 0; i < expected.post_noise.size(); ++i) {
-      float& noise = expected.post_noise[i];
-      noise = std::min(noise + residual[i / kTileLanes % of.users], kPostNoiseCeiling);
-    }
+  const std::vector<float> residual = {0.25F, 0, 2 * kPostNoiseCeiling};
+  of.residual = place.put(residual);
+  of.held = place.put(std::vector<HeldResidual>{{0.5F, 0.25F}, {0, 2}, {1, 0}});
+  of.comb = 4;
+  Expanded expected = expanded_by_cpu(place, of, c, group, subcarriers);
+  for (std::size_t i = 0; i < expected.post_noise.size(); ++i) {
+    float& noise = expected.post_noise[i];
+    noise = std::min(noise + residual[i / kTileLanes % of.users], kPostNoiseCeiling);
   }
   const std::size_t count = tiles * c.block();
   ExpandTask task{};

@@ -40,7 +40,8 @@ struct Pilots {
       }
   }
 
-  Residual residual_of(std::uint32_t user) const {
+  template <typename Of>
+  auto of_user(std::uint32_t user, Of&& of) const {
     const DeviationPlace& at = places[user];
     GroupDeviation sum;
     std::uint32_t antennas = 0;
@@ -51,7 +52,14 @@ struct Pilots {
       sum.add(deviations[here]);
       ++antennas;
     }
-    return residual(plans[at.plan], sum, antennas, kNoise);
+    return of(plans[at.plan], sum, antennas, kNoise);
+  }
+
+  Residual residual_of(std::uint32_t user) const {
+    return of_user(user, [](auto&... of) { return residual(of...); });
+  }
+  HeldResidual held_of(std::uint32_t user) const {
+    return of_user(user, [](auto&... of) { return held_residual(of...); });
   }
 
   std::vector<float> noise;
@@ -63,6 +71,7 @@ struct Pilots {
 struct Surveyed {
   float noise;
   std::vector<float> residual;
+  std::vector<HeldResidual> held;
 };
 
 Surveyed surveyed(Place& place, const Pilots& pilots) {
@@ -72,13 +81,15 @@ Surveyed surveyed(Place& place, const Pilots& pilots) {
   task.of.noise = place.put(pilots.noise);
   task.of.pilots = kPilots;
   task.of.residual = place.room<float>(kUsers);
+  task.of.held = place.room<HeldResidual>(kUsers);
+  task.of.comb = kComb;
   task.deviations = place.put(pilots.deviations);
   task.places = place.put(pilots.places);
   task.plans = place.put(pilots.plans);
   place.run(
       task, [](auto& cta, const SurveyTask& each) { zeroforce::survey_block(cta, each); }, survey);
   return {place.get(task.of.mean_noise, 1)[0] / task.of.noise_gain,
-          place.get(task.of.residual, kUsers)};
+          place.get(task.of.residual, kUsers), place.get(task.of.held, kUsers)};
 }
 
 GPU_TEST(CudaSurvey, FindsTheResidualsThatTheCpuFinds) {
@@ -91,6 +102,9 @@ GPU_TEST(CudaSurvey, FindsTheResidualsThatTheCpuFinds) {
       deviation.along_re[i] = normal(random);
       deviation.along_im[i] = static_cast<float>(i) - 7.5F + normal(random);
     }
+    deviation.pilot_power = 150;
+    deviation.bend = {20 + normal(random), {4 + normal(random), normal(random)}};
+    deviation.step = {50 + normal(random), {normal(random), 30 + normal(random)}};
     return deviation;
   });
   const Surveyed found = surveyed(place, pilots);
@@ -99,6 +113,10 @@ GPU_TEST(CudaSurvey, FindsTheResidualsThatTheCpuFinds) {
     const Residual expected = pilots.residual_of(user);
     EXPECT_GT(expected.common, 1e-3F);
     EXPECT_NEAR(found.residual[user], expected.common, 1e-4 * expected.common);
+    const HeldResidual held = pilots.held_of(user);
+    EXPECT_GT(std::min(held.common, held.spread), kNoise);
+    EXPECT_NEAR(found.held[user].common, held.common, 1e-4 * held.common);
+    EXPECT_NEAR(found.held[user].spread, held.spread, 1e-4 * held.spread);
     spread += expected.spread;
   }
   EXPECT_GT(spread, 10 * kNoise);
@@ -112,11 +130,18 @@ GPU_TEST(CudaSurvey, NoiseIsNoResidual) {
                              .squares = kNoise * plan.per_noise.squares};
     for (std::uint32_t i = 0; i < 16; ++i)
       deviation.along_re[i] = kNoise * plan.per_noise.along_re[i];
+    const auto with_noise = [](const PilotChange& per) {
+      return PilotChange{kNoise * per.squares, {kNoise * per.along[0], kNoise * per.along[1]}};
+    };
+    deviation.pilot_power = 150 + kNoise * plan.per_noise.pilot_power;
+    deviation.bend = with_noise(plan.per_noise.bend);
+    deviation.step = with_noise(plan.per_noise.step);
     return deviation;
   });
   const Surveyed found = surveyed(place, pilots);
   EXPECT_NEAR(found.noise, kNoise, 1e-5F);
   EXPECT_EQ(found.residual, std::vector<float>(kUsers));
+  for (const HeldResidual& held : found.held) EXPECT_EQ(std::max(held.common, held.spread), 0);
 }
 
 }  // namespace
