@@ -9,8 +9,11 @@ rest is combined like noise.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carillon.config.models import Cell
+
+Reals = NDArray[np.float64]
 
 MOST_SUBCARRIERS = 16
 MOST_LOSS_DB = 0.1
@@ -53,30 +56,44 @@ def loss_db(cell: Cell, group: int) -> float:
     For noise of the estimates and for sharing them; in the mean over Rayleigh channels with the
     profile of `radio.taps` and `radio.delay_spread_ns`.
     """
-    radio = cell.radio
-    levels = radio.snr_db if isinstance(radio.snr_db, list) else [radio.snr_db] * cell.users
-    snrs = [10 ** (level / 10) for level in levels]
-    spread, common = _deviation(cell, group)
-    # Relative to the noise after combining.
-    gain = max(cell.antennas - cell.users + 1, 1)
-    of_sharing = spread * sum(snrs) + common * max(snrs) * gain
     of_noise = cell.users * min(1.0, cell.pilots.comb / group)
-    return 10 * math.log10(1 + of_sharing + of_noise)
+    return 10 * math.log10(1 + over_noise(cell, *_deviation(cell, group)) + of_noise)
 
 
-def _deviation(cell: Cell, group: int) -> tuple[float, float]:
-    """Of channels of unit power from their mean over a group: the variance that antennas do not
-    share, and of the part along the mean, which they do."""
-    if cell.radio.channel != "rayleigh" or cell.radio.taps == 1:  # flat
-        return 0.0, 0.0
+def over_noise(cell: Cell, spread: float, common: float) -> float:
+    """Over the noise after combining, what errors of channels come to: of their variance what
+    antennas do not share, and what they do."""
+    levels = cell.radio.snr_db
+    levels = levels if isinstance(levels, list) else [levels] * cell.users
+    snrs = [10 ** (level / 10) for level in levels]
+    gain = max(cell.antennas - cell.users + 1, 1)
+    return spread * sum(snrs) + common * max(snrs) * gain
+
+
+def is_flat(cell: Cell) -> bool:
+    """Whether the emulated channel is the same at all subcarriers."""
+    return cell.radio.channel != "rayleigh" or cell.radio.taps == 1
+
+
+def taps_of(cell: Cell) -> tuple[Reals, Reals]:
+    """Powers of the emulated channel's taps, which sum to 1, and by what angle each turns from one
+    subcarrier to the next."""
     powers = np.exp(-np.arange(cell.radio.taps, dtype=float))
     powers /= powers.sum()
     places = np.arange(cell.radio.taps, dtype=float)
     rms = math.sqrt(powers @ places**2 - (powers @ places) ** 2)
     delays = places * cell.radio.delay_spread_ns / rms
-    step = -2j * math.pi * cell.numerology.spacing_khz * 1e-6  # per ns and subcarrier
+    return powers, -2 * math.pi * cell.numerology.spacing_khz * 1e-6 * delays
+
+
+def _deviation(cell: Cell, group: int) -> tuple[float, float]:
+    """Of channels of unit power from their mean over a group: the variance that antennas do not
+    share, and of the part along the mean, which they do."""
+    if is_flat(cell):
+        return 0.0, 0.0
+    powers, turns = taps_of(cell)
     apart = np.subtract.outer(np.arange(group), np.arange(group))
-    correlation = np.exp(step * apart[..., None] * delays) @ powers
+    correlation = np.exp(1j * apart[..., None] * turns) @ powers
     to_mean = correlation.mean(axis=1)
     mean = float(to_mean.mean().real)
     along = np.abs(to_mean / mean - 1) ** 2

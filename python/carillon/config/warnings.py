@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from carillon.config import combiner_group
+from carillon.config import combiner_group, pilot_comb
 from carillon.config.blocks import DIRECTIONS, Direction, Kind, decodes_alone, kinds
 from carillon.config.errors import Problem
 from carillon.config.load import Loaded
@@ -19,9 +19,12 @@ def warnings(loaded: Loaded) -> list[Problem]:
 
 
 def too_wide(loaded: Loaded, snr_db: float | None = None) -> list[Problem]:
-    """Of `combiner.group`, at `radio.snr_db` if at no other SNR."""
-    told = combiner_group.excess(loaded.cell, snr_db)
-    return [loaded.problem("combiner.group", told)] if told else []
+    """Of `combiner.group` and `pilots.comb`, at `radio.snr_db` if at no other SNR."""
+    told = {
+        "combiner.group": combiner_group.excess(loaded.cell, snr_db),
+        "pilots.comb": pilot_comb.excess(loaded.cell, snr_db),
+    }
+    return [loaded.problem(key, text) for key, text in told.items() if text]
 
 
 def _versions(loaded: Loaded, direction: Direction) -> Iterator[Problem]:
