@@ -54,6 +54,15 @@ template <typename F>
 [[gnu::always_inline]] inline Bits operator^(const Bits& a, const Bits& b) {
   return each_part([&](auto i) __attribute__((always_inline)) { return a.part[i] ^ b.part[i]; });
 }
+[[gnu::always_inline]] inline Bits operator&(const Bits& a, const Bits& b) {
+  return each_part([&](auto i) __attribute__((always_inline)) { return a.part[i] & b.part[i]; });
+}
+[[gnu::always_inline]] inline Bits operator|(const Bits& a, const Bits& b) {
+  return each_part([&](auto i) __attribute__((always_inline)) { return a.part[i] | b.part[i]; });
+}
+[[gnu::always_inline]] inline Bits without(const Bits& a, const Bits& b) {
+  return each_part([&](auto i) __attribute__((always_inline)) { return a.part[i] & ~b.part[i]; });
+}
 [[gnu::always_inline]] inline Bits load_bits(const std::uint8_t* p) {
   return each_part([&](auto i) __attribute__((always_inline)) {
     Words v;
@@ -124,8 +133,9 @@ template <bool Full>
 }
 
 // The column rotated by s.
+template <bool Full>
 [[gnu::always_inline]] inline Bits rotated(const BitColumn& column, std::uint32_t s) {
-  return bits_at<false>(column + s / 8, kBitShifts[s % 8]);
+  return bits_at<Full>(column + s / 8, kBitShifts[s % 8]);
 }
 
 inline const BitPlace* place_edges(LdpcCode code, std::uint32_t pack, LdpcWorkspace& work) {

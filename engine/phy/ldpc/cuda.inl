@@ -25,6 +25,7 @@
 
 #include "phy/crc/cuda.inl"
 #include "phy/ldpc/cuda_layout.inl"
+#include "phy/ldpc/cuda_peel.inl"
 
 namespace carillon::phy::cuda {
 
@@ -69,6 +70,8 @@ class Decoder {
   }
 
  private:
+  friend class Peeling<Decoder>;
+
   CARILLON_GPU std::uint32_t& word_at(std::uint32_t byte) const {
     return *reinterpret_cast<std::uint32_t*>(columns_ + byte);
   }
@@ -130,8 +133,7 @@ class Decoder {
     const std::uint32_t stride = column_words(task_.shape) * 4;
     for (std::uint32_t c = sharer(own); c < task_.info_columns + kCoreRows; c += sharers()) {
       std::uint32_t word = c < 2 ? 0 : received(own, c - 2);
-      const std::uint32_t least = word ^ kByteSigns;  // 0 where a byte is -128, which becomes -127
-      word += ~(((least & kByteRests) + kByteRests) | least) >> 7 & kByteOnes;
+      word += zeros(word ^ kByteSigns) >> 7;  // -128 becomes -127
       CARILLON_UNROLL
       for (std::uint32_t k = 0; k < 4; ++k) {
         const std::uint32_t place =
@@ -397,7 +399,8 @@ class Decoder {
                                       : task_.info + block_of(b) * task_.info_stride;
   }
 
-  CARILLON_GPU void judge(std::uint32_t iteration, bool last) {
+  /// Information of the ripe blocks, and what is left of its CRC.
+  CARILLON_GPU void write_decided() {
     const std::uint32_t bytes = simt::divide_up(task_.info_columns * task_.lifting, 8);
     cta_.each(blocks_ * bytes, [&](std::uint32_t i) {
       const std::uint32_t b = i / bytes, byte = i % bytes;
@@ -406,14 +409,9 @@ class Decoder {
       info_of(b)[byte] = bits;
       if (bits != 0) cta_.add(&states_[b].any, 1U);
     });
-    cta_.each_thread([&](std::uint32_t thread) {
-      const DecodeThread& own = threads_[thread];
-      if (own.active != 0 && sharer(own) == 0) find_broken(own);
-    });
-    std::uint32_t* const sums = messages_ + task_.records * task_.shape.squad_threads;
     if (task_.crc.width != 0)
       crc_registers(
-          cta_, task_.crc, blocks_, sums, [&](std::uint32_t b) { return states_[b].ripe != 0; },
+          cta_, task_.crc, blocks_, sums(), [&](std::uint32_t b) { return states_[b].ripe != 0; },
           [&](std::uint32_t b, std::uint32_t n) {
             const std::uint8_t* const from = info_of(b) + n / 8;
             std::uint32_t word = 0;
@@ -421,18 +419,37 @@ class Decoder {
               word |= n / 8 + k < bytes ? std::uint32_t{from[k]} << (24 - 8 * k) : 0;
             return word;
           });
+  }
+  /// [block][chunk] for CRCs.
+  CARILLON_GPU std::uint32_t* sums() const {
+    return messages_ + task_.records * task_.shape.squad_threads;
+  }
+
+  CARILLON_GPU DecodeResult result_of(std::uint32_t b, std::uint32_t iteration, bool parity) const {
+    DecodeResult result;
+    result.iterations = static_cast<std::uint16_t>(iteration);
+    result.parity = parity;
+    result.crc = task_.crc.width != 0 && crc_parity(task_.crc, sums()[b * task_.crc.chunks]) == 0;
+    return result;
+  }
+
+  CARILLON_GPU void judge(std::uint32_t iteration, bool last) {
+    write_decided();
+    cta_.each_thread([&](std::uint32_t thread) {
+      const DecodeThread& own = threads_[thread];
+      if (own.active != 0 && sharer(own) == 0) find_broken(own);
+    });
     cta_.each(blocks_, [&](std::uint32_t b) {
       if (b == 0) all_->ripe = 0;
       DecodeState& state = states_[b];
       if (state.ripe == 0) return;
-      DecodeResult result;
-      result.iterations = static_cast<std::uint16_t>(iteration);
-      result.parity = state.broken == 0 && state.extension_failed <= kMayFail;
-      result.crc = task_.crc.width != 0 && crc_parity(task_.crc, sums[b * task_.crc.chunks]) == 0;
-      state.ripe = 0;
-      state.extension_failed = 0;
+      const bool parity = state.broken == 0 && state.extension_failed <= kMayFail;
+      const DecodeResult result = result_of(b, iteration, parity);
       // Zeros, which is what bits that were not received are decided to be, satisfy every CRC.
-      if (!last && !result.parity && !(result.crc && state.any != 0)) return;
+      const bool stops = parity || (result.crc && state.any != 0);
+      state.ripe = last && !stops ? 1 : 0;
+      state.extension_failed = state.broken = state.any = 0;
+      if (!last && !stops) return;
       task_.results[block_of(b)] = result;
       state.running = 0;
       cta_.add(&all_->running, ~0U);
@@ -443,8 +460,19 @@ class Decoder {
       own.active = 0;
       const std::uint32_t first = own.group * task_.shape.blocks;
       for (std::uint32_t b = first; b < first + task_.shape.blocks; ++b)
-        own.active |= states_[b].running;
+        own.active |= states_[b].running | states_[b].ripe;
     });
+    if (last) Peeling<Decoder>(*this).run(iteration);
+  }
+
+  /// How many of a thread's four lanes are marked, for the blocks that they belong to.
+  CARILLON_GPU void add_lanes(const DecodeThread& own, std::uint32_t DecodeState::*count,
+                              std::uint32_t marks) const {
+    if (marks == 0) return;
+    if (task_.shape.blocks == 1)
+      return cta_.add(&(states_[own.group].*count), (marks >> 7) * kByteOnes >> 24);
+    for (std::uint32_t k = 0; k < 4; ++k)
+      cta_.add(&(states_[own.group * 4 + k].*count), marks >> (8 * k + 7) & 1);
   }
 
   /// Hands payloads out, and says which blocks to believe. The states are free for counts: `ripe`
@@ -524,10 +552,7 @@ class Decoder {
       }
       broken |= sum & kByteSigns;
     }
-    if (broken == 0) return;
-    if (task_.shape.blocks == 1) return cta_.add(&states_[own.group].broken, 1U);
-    for (std::uint32_t k = 0; k < 4; ++k)
-      cta_.add(&states_[own.group * 4 + k].broken, broken >> (8 * k + 7) & 1);
+    add_lanes(own, &DecodeState::broken, broken);
   }
 
   Cta& cta_;

@@ -24,7 +24,9 @@ struct DecodeThread {
   std::uint32_t active;
 };
 
-/// A code block in shared memory.
+/// A code block in shared memory. When peeling, `ripe` are those that are peeled, `running` says
+/// whether the last round found out a bit, `any` how many; `broken` counts contradictions, and
+/// `core_failed` and `extension_failed` what is unknown of information and core parity in the end.
 struct DecodeState {
   std::uint32_t running, ripe, core_failed, extension_failed, broken, any;
 };

@@ -46,6 +46,11 @@ CARILLON_GPU inline std::uint32_t choose(std::uint32_t mask, std::uint32_t yes, 
   return (mask & yes) | (~mask & no);
 }
 
+/// Highest bits of the bytes that are zero.
+CARILLON_GPU inline std::uint32_t zeros(std::uint32_t word) {
+  return ~(((word & kByteRests) + kByteRests) | word) & kByteSigns;
+}
+
 /// value & ~bits, by a subtraction: compilers would repeat the mask wherever the result is used.
 CARILLON_GPU inline std::uint32_t without(std::uint32_t value, std::uint32_t bits) {
   return value - simt::opaque(value & bits);

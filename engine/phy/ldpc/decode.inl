@@ -34,17 +34,15 @@ class Decoder {
   void run() {
     const std::uint32_t most = std::max(options_.max_iterations, 1U);
     auto running = static_cast<std::uint32_t>(low_mask(static_cast<std::uint32_t>(blocks_.size())));
-    for (std::uint32_t i = 1; running != 0; ++i) {
+    for (std::uint32_t i = 1; i <= most && running != 0; ++i) {
       iterate(i);
-      const bool last = i == most;
-      const std::uint32_t ripe = last ? running : running & may_stop();
+      const std::uint32_t ripe = i == most ? running : running & may_stop();
       if (ripe == 0) continue;
       decide(i);
-      const std::uint32_t broken = broken_cores();
-      for (std::uint32_t b = 0; b < blocks_.size(); ++b)
-        if ((ripe >> b & 1) != 0 && (judge(b, i, (broken >> b & 1) == 0) || last))
-          running &= ~(1U << b);
+      running &= ~judge(ripe, i);
     }
+    if (running != 0) running = uncontradicted(running, most);
+    if (running != 0) peel(running, most);
   }
 
  private:
@@ -227,20 +225,41 @@ class Decoder {
     return found;
   }
 
-  // Hard decisions of the core columns, in their own rotation, and all information bits in order.
+  // The signs of what `of` makes of a column's vectors, the column read around from `from` on.
+  template <typename Of>
+  [[gnu::always_inline]] Bits signs_of(const std::int8_t* column, std::uint32_t from,
+                                       const Of& of) const {
+    Signs words[64 / sizeof(Signs)] = {};
+    const std::uint32_t z = z_;
+    for (std::uint32_t i = 0; i < z; i += kByteLanes) {
+      words[i / kByteLanes] = signs(of(load_bytes(column + from)));
+      from += kByteLanes;
+      if (from >= z) from -= z;
+    }
+    return load_bits(reinterpret_cast<const std::uint8_t*>(words));
+  }
+  static constexpr auto kItself = [](Vb v) __attribute__((always_inline)) { return v; };
+  static constexpr auto kIsZero = [](Vb v) __attribute__((always_inline)) { return v == Vb{}; };
+
+  // Where core columns lie after an iteration, as bits.
+  std::uint32_t buffers_after(std::uint32_t iteration) const {
+    return iteration % 2 == 0 ? 0 : turns_->odd;
+  }
+
+  // Of core column c, in its own rotation.
+  template <typename Of>
+  [[gnu::always_inline]] Bits core_signs(std::uint32_t c, std::uint32_t buffers,
+                                         const Of& of) const {
+    const std::uint32_t from = turns_->rotation[c] == 0 ? 0 : z_ - turns_->rotation[c];
+    return signs_of(work_.columns[c][buffers >> c & 1], from, of);
+  }
+
+  // Hard decisions of the core columns, and all information bits in order.
   void decide(std::uint32_t iteration) {
-    const std::uint32_t buffers = iteration % 2 == 0 ? 0 : turns_->odd;  // that the columns lie in
+    const std::uint32_t buffers = buffers_after(iteration);
     ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
     for (std::uint32_t c = 0; c < core_; ++c) {
-      Signs words[64 / sizeof(Signs)] = {};
-      std::uint32_t from = turns_->rotation[c] == 0 ? 0 : z_ - turns_->rotation[c];
-      for (std::uint32_t i = 0; i < z_; i += kByteLanes) {
-        words[i / kByteLanes] = signs(load_bytes(work_.columns[c][buffers >> c & 1] + from));
-        from += kByteLanes;
-        if (from >= z_) from -= z_;
-      }
-      Bits column;
-      std::memcpy(&column, words, sizeof column);
+      const Bits column = core_signs(c, buffers, kItself);
       store_column(work_.bits[c], column, z_);
       if (c < graph_.info_columns) out.put(column);
     }
@@ -259,8 +278,65 @@ class Decoder {
     return broken;
   }
 
+  // Judges the blocks of a mask after an iteration; returns those that may stop.
+  std::uint32_t judge(std::uint32_t ripe, std::uint32_t iteration) {
+    const std::uint32_t broken = broken_cores();
+    std::uint32_t stopped = 0;
+    for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
+      if ((ripe >> b & 1) == 0) continue;
+      const bool parity =
+          (broken >> b & 1) == 0 && total(extension_failed_, b, pack_) <= kDoubtfulExtensions;
+      stopped |= static_cast<std::uint32_t>(conclude(b, iteration, parity)) << b;
+    }
+    return stopped;
+  }
+
+  // Those of the failed blocks of which no check of the first row knows all its bits and does not
+  // hold. Hardly any that failed because of noise is among them. The row reads what it would in the
+  // next iteration.
+  std::uint32_t uncontradicted(std::uint32_t failed, std::uint32_t iteration) const {
+    const std::uint16_t* starts = turns_->starts[iteration % 2];
+    for (std::uint32_t v = 0; v < vectors() && failed != 0; ++v, starts += places_for(degree(0))) {
+      Vb parity = {}, unknown = {};
+      for (std::uint32_t j = 0; j < degree(0); ++j) {
+        const Vb t = load_bytes(work_.columns[0][0] + starts[j]);
+        parity ^= t;
+        unknown |= t == Vb{};
+      }
+      failed &= ~blocks_of(std::uint64_t{signs(parity & ~unknown)}, pack_);
+    }
+    return failed;
+  }
+
+  // Blocks that failed in the last iteration get another result if what is unknown of them, which
+  // is what is neither 0 nor 1, follows from the rest, and nothing contradicts it.
+  [[gnu::noinline]] void peel(std::uint32_t failed, std::uint32_t iteration) {
+    const std::uint32_t buffers = buffers_after(iteration);
+    for (std::uint32_t c = 0; c < core_; ++c)
+      store_column(work_.unknown[c], core_signs(c, buffers, kIsZero), z_);
+    const Peeling peeling(graph_, code_, pack_, work_);
+    for (std::uint32_t solved = failed; (solved & failed) != 0;) {
+      solved = 0;
+      each_row([&](std::uint32_t r) {
+        if (failed == 0) return;
+        const bool own = r >= kCoreRows;
+        const auto found = peeling.row(r, degree(r), own ? signs_of(own_[r], 0, kItself) : Bits{},
+                                       own ? signs_of(own_[r], 0, kIsZero) : Bits{});
+        solved |= found.solved;
+        failed &= ~found.contradicted;
+      });
+    }
+    if (failed == 0 || (failed &= ~peeling.open(0, graph_.info_columns)) == 0) return;
+    ColumnWriter out(work_.info, std::size_t{graph_.info_columns} * z_, z_);
+    for (std::uint32_t c = 0; c < graph_.info_columns; ++c) out.put(load_bits(work_.bits[c]));
+    out.finish();
+    const std::uint32_t open = peeling.open(graph_.info_columns, core_);
+    for (std::uint32_t b = 0; b < blocks_.size(); ++b)
+      if ((failed >> b & 1) != 0) conclude(b, iteration, (open >> b & 1) == 0);
+  }
+
   // Sets a block's result and information; returns whether it may stop with them.
-  bool judge(std::uint32_t b, std::uint32_t iterations, bool core_holds) {
+  bool conclude(std::uint32_t b, std::uint32_t iterations, bool parity) {
     DecodeBlock& block = blocks_[b];
     const std::uint32_t bits = code_.info_bits();
     std::uint64_t picked[22 * kMaxLifting / 64];
@@ -272,7 +348,7 @@ class Decoder {
     reverse_bits(words, block.info, (bits + 7) / 8);
     auto& result = block.result;
     result.iterations = static_cast<std::uint16_t>(iterations);
-    result.parity = core_holds && total(extension_failed_, b, pack_) <= kDoubtfulExtensions;
+    result.parity = parity;
     result.crc = options_.crc != Crc::None && options_.crc_span > crc_bits(options_.crc) &&
                  crc(options_.crc, block.info, options_.crc_span) == 0;
     // Zeros, which is what bits that were not received are decided to be, satisfy every CRC.

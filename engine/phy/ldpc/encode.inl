@@ -20,7 +20,7 @@ inline void encode_core(const BaseGraph& graph, std::uint32_t z, const BitPlace*
   }
   BitColumn& first = columns[graph.info_columns];
   store_column(first, all, z);
-  store_column(first, rotated(first, (z - shift) % z), z);
+  store_column(first, rotated<false>(first, (z - shift) % z), z);
   for (std::uint32_t r = 0; r + 1 < kCoreRows; ++r) {
     const Bits rest =
         sum_columns<false>(columns, places + next[r], places + graph.row_begin[r + 1] - 1);

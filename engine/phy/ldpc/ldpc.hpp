@@ -94,7 +94,9 @@ struct LdpcKernels {
 
   /// Row-layered offset-min-sum of one to ldpc_pack() blocks of the same code. A block stops when
   /// all its parity checks hold, when its CRC holds and not all bits are 0, or after
-  /// max_iterations; its bits and its result are the same as if it were decoded alone.
+  /// max_iterations; its bits and its result are the same as if it were decoded alone. A block that
+  /// has failed by then is peeled: checks that lack one bit give it. So it is decoded, whatever
+  /// max_iterations is, if all that was received is right and what was not follows in this way.
   void (*decode)(LdpcCode, std::span<DecodeBlock>, const DecodeOptions&, LdpcScratch&) noexcept;
 };
 

@@ -10,6 +10,8 @@
 //
 #include "phy/ldpc/pack.inl"
 //
+#include "phy/ldpc/peel.inl"
+//
 #include "phy/ldpc/decode.inl"
 
 const LdpcKernels ldpc_kernels = {encode, decode};

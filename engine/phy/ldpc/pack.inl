@@ -70,12 +70,16 @@ inline void pick_bits(const std::uint8_t* from, std::uint32_t pack, std::uint32_
   }
 }
 
-// Bit b: whether one of the first z bits is set that belong to block b.
+// Bit b: whether one of the bits is set that belong to block b, which are every pack-th.
+inline std::uint32_t blocks_of(std::uint64_t bits, std::uint32_t pack) {
+  for (std::uint32_t width = 32; width >= pack; width /= 2) bits |= bits >> width;
+  return static_cast<std::uint32_t>(bits & low_mask(pack));
+}
+// Of the first z.
 inline std::uint32_t blocks_of(const Bits& bits, std::uint32_t z, std::uint32_t pack) {
   std::uint64_t found = 0;
   for (std::uint32_t i = 0; i * 64 < z; ++i) found |= bits.word(i) & low_mask(z - i * 64);
-  for (std::uint32_t width = 32; width >= pack; width /= 2) found |= found >> width;
-  return static_cast<std::uint32_t>(found & low_mask(pack));
+  return blocks_of(found, pack);
 }
 
 // The sum over the lanes of block b, which are every pack-th.

@@ -85,6 +85,7 @@ struct alignas(64) LdpcWorkspace {
   std::int8_t messages[kMaxEdges][kMaxLanes];     // check to bit: row, then vector, then edge
   LdpcRecent<LdpcTurns> turns;
   LdpcRecent<LdpcPlaces> places;
+  BitColumn unknown[kMaxCoreColumns];  // which of the next ones are, when peeling
   BitColumn bits[kMaxCoreColumns];
   std::uint8_t info[22 * kMaxLanes / 8 + 8 * kMaxPack];  // information, least significant bit first
   std::int8_t soft[66 * kMaxLanes + kMaxPack * kMaxByteLanes];  // of a pack

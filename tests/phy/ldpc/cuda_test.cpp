@@ -253,6 +253,34 @@ GPU_TEST(CudaLdpc, HighRatesAndEveryChoiceOfOptions) {
   }
 }
 
+// Some bits of each block are right, the others were not received: those of too few iterations, and
+// those that a wrong bit contradicts. A block's gaps are its own.
+GPU_TEST(CudaLdpc, FindsOutWhatWasNotReceivedAsTheCpuDoes) {
+  std::mt19937 random(6);
+  Outcomes outcomes;
+  for (const LdpcCode code : {LdpcCode{1, 2}, LdpcCode{2, 7}, LdpcCode{2, 24}, LdpcCode{1, 52},
+                              LdpcCode{2, 104}, LdpcCode{1, 208}}) {
+    const std::uint32_t fillers = code.lifting / 2, count = code.lifting < 30 ? 70 : 9;
+    std::vector<Soft> blocks;
+    for (std::uint32_t b = 0; b < count; ++b) {
+      const Bytes info = checked_info(code, fillers, Crc::Crc16, random);
+      Soft soft = received(code, info, fillers, code.length(), 0.01F, random);
+      for (auto& value : soft)
+        if (random() % 100 < 20 + 6 * (b % 10)) value = 0;
+      if (b % 7 == 3) soft[random() % soft.size()] = 99;
+      blocks.push_back(std::move(soft));
+    }
+    for (const Crc crc : {Crc::None, Crc::Crc16}) {
+      DecodeOptions options = {.fillers = fillers, .max_iterations = crc == Crc::None ? 1U : 3U};
+      options.crc = crc;
+      options.crc_span = code.info_bits() - fillers;
+      compare(place, code, options, blocks, code.lifting % 4 == 0, outcomes);
+    }
+  }
+  EXPECT_GT(outcomes.parity, 100U);
+  EXPECT_GT(outcomes.neither, 100U);
+}
+
 TEST(CudaLdpc, FlagsOfARowHavePlacesOfTheirOwnAboveItsMagnitudes) {
   for (std::uint32_t degree = 2; degree <= kMaxDegree; ++degree) {
     std::vector<std::uint32_t> words(record_words(degree));
