@@ -265,6 +265,17 @@ void Baseband::announce(Tick instant) noexcept {
   }
 }
 
+void Baseband::follow(Tick air_start) noexcept {
+  ingest_.follow(air_start);
+  newest_start_ = air_start - frame_.duration();
+  next_.store(0, std::memory_order_release);
+}
+
+bool Baseband::all_announced() const noexcept {
+  const std::uint64_t next = next_.load(std::memory_order_acquire);
+  return next == kNone || !sent_by_radio(next);
+}
+
 bool Baseband::sent_by_radio(std::uint64_t frame) const noexcept {
   const std::uint64_t end = radio_ends_.load(std::memory_order_acquire);
   return end == kNone ||

@@ -35,6 +35,9 @@ class Baseband final : public fronthaul::SymbolSink {
   /// When the next frame has to be announced; kNever when that is not known.
   Tick next_opening() const noexcept;
 
+  /// The radio unit is in this process, and its first frame is on air from then on. Before any
+  /// packet.
+  void follow(Tick air_start) noexcept;
   /// The radio sends no frame from this one on, by its number: the clock announces none. Any
   /// thread.
   void announce_until(std::uint64_t frame) noexcept {
@@ -42,6 +45,8 @@ class Baseband final : public fronthaul::SymbolSink {
   }
   /// The first frame that is neither open nor refused, by the radio's number; 0 before the first.
   std::uint32_t next_wire_frame() const noexcept;
+  /// Every frame that the radio sends is open or refused, as far as its end is known.
+  bool all_announced() const noexcept;
   /// No frame beyond those already open; drained() when these have ended.
   void stop_opening() noexcept { closing_.store(true, std::memory_order_release); }
   bool drained() const noexcept;

@@ -88,7 +88,7 @@ void Cell::join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator) {
       std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_, accelerator);
   if (radio_ != nullptr)
     recorder_.watch([this](std::uint64_t frame) {
-      return radio_->skipped(baseband_->ingest().wire_frame(frame));
+      return radio_->left_out(baseband_->ingest().wire_frame(frame));
     });
 }
 
@@ -114,7 +114,9 @@ std::uint64_t Cell::frames_due() const {
 void Cell::start(Tick air_start) {
   const std::uint64_t frames = frames_due();
   radio_->start(air_start, frames);
-  if (baseband_ != nullptr && frames != 0) baseband_->announce_until(frames);
+  if (baseband_ == nullptr) return;
+  baseband_->follow(air_start);
+  if (frames != 0) baseband_->announce_until(frames);
 }
 
 // The frame that the baseband unit has begun ahead of its time is sent too.
@@ -125,6 +127,12 @@ void Cell::end_together() {
   if (due != 0) frames = std::min(frames, due);
   if (frames != 0) baseband_->announce_until(frames);
   radio_->stop(frames);
+}
+
+// Also those that this thread was too late for are announced by the clock, so that each counts.
+bool Cell::all_announced() {
+  baseband_->announce_until(radio_->frames());
+  return baseband_->all_announced();
 }
 
 bool Cell::over() const {

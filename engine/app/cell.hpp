@@ -45,6 +45,8 @@ class Cell {
   void start(Tick air_start);
   /// The radio ends after the frame that is on air; no other is begun.
   void end_together();
+  /// After the radio has finished: whether the baseband unit has begun all that it sent.
+  bool all_announced();
   /// All frames of the plan were sent, or at a baseband unit alone have ended.
   bool over() const;
   /// As long as its frames in flight can take to end.

@@ -66,6 +66,11 @@ bool Radio::finished() const noexcept {
   return decoded_.load(std::memory_order_acquire) == open;
 }
 
+std::uint64_t Radio::frames() const noexcept {
+  const auto unit = unit_.counters();
+  return unit.frames_sent + unit.frames_skipped;
+}
+
 void Radio::report() noexcept {
   const std::uint64_t decoded = decoded_.load(std::memory_order_acquire);
   const auto from = unit_.counters();

@@ -38,8 +38,12 @@ class Radio {
   Tick next_event() const noexcept { return unit_.next_event(); }
   bool users_step() noexcept;
 
-  /// As of emulator::RadioUnit.
-  bool skipped(std::uint64_t frame) const noexcept { return unit_.skipped(frame); }
+  /// Frames that were sent or skipped: all before this number, when it has finished. Any thread.
+  std::uint64_t frames() const noexcept;
+  /// Whether a frame was skipped (as of emulator::RadioUnit), or is none that it had to send.
+  bool left_out(std::uint64_t frame) const noexcept {
+    return unit_.skipped(frame) || (unit_.finished() && frame >= frames());
+  }
   /// Copies the unit's counters into the store's. One thread.
   void report() noexcept;
 

@@ -184,7 +184,7 @@ void Recorder::hear_what_went_on_air(Pending& pending) {
 bool Recorder::is_ghost(const Pending& pending, bool closing) const {
   const std::uint64_t frame = pending.record.frame;
   if (!pending.silent) return false;
-  if (skipped_ && frame < heard_.newest && skipped_(frame)) return true;
+  if (left_out_) return (closing || frame < heard_.newest) && left_out_(frame);
   return (frame > fell_silent_ && frame < heard_.first) || (closing && frame > heard_.newest);
 }
 

@@ -57,9 +57,10 @@ class Recorder {
   void watch(const runtime::Runtime& runtime, std::uint16_t cell,
              std::span<const std::uint32_t> worker_threads, std::span<Loop* const> loops);
 
-  /// Of the radio in this process, before the run: whether it skipped a frame, by its own number.
-  using Skipped = std::function<bool(std::uint64_t frame)>;
-  void watch(Skipped skipped) { skipped_ = std::move(skipped); }
+  /// Of the radio in this process, before the run: whether a frame is none that it sent, since it
+  /// skipped it or had ended before.
+  using LeftOut = std::function<bool(std::uint64_t frame)>;
+  void watch(LeftOut left_out) { left_out_ = std::move(left_out); }
 
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began; `heard`: something of it came.
@@ -136,7 +137,7 @@ class Recorder {
   const Tick due_, downlink_due_;  // a frame's last deadlines, from its start
   Judge judge_;
   OnAir on_air_;
-  Skipped skipped_;
+  LeftOut left_out_;
   std::uint16_t cell_ = 0;
   std::vector<Source> tasks_, stalls_;
   std::vector<Loop*> loops_;

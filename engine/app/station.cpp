@@ -394,6 +394,7 @@ void Station::drain() {
   if (has_radio(first_)) {
     for (auto& cell : cells_) cell->end_together();
     wait_for([](Cell& cell) { return cell.radio()->finished(); });
+    if (has_baseband(first_)) wait_for([](Cell& cell) { return cell.all_announced(); });
   }
   if (!has_baseband(first_)) return;
   sleep_until(now() + 2 * kMillisecond);  // what is on the wire

@@ -9,6 +9,11 @@ std::uint64_t FrameClock::frame_at(Tick instant) const noexcept {
   return since < 0 ? 0 : static_cast<std::uint64_t>(since / duration_);
 }
 
+void FrameClock::set(Tick epoch) noexcept {
+  set_.store(true, std::memory_order_relaxed);
+  epoch_.store(epoch, std::memory_order_release);
+}
+
 void FrameClock::begin(Tick epoch) noexcept {
   Tick before = epoch_.load(std::memory_order_acquire);
   while (!learnt_.load(std::memory_order_acquire) && epoch < before &&
@@ -23,7 +28,7 @@ void FrameClock::restart(std::uint64_t frame, Tick epoch) noexcept {
 }
 
 void FrameClock::learn(std::uint64_t frame, Tick frame_epoch) noexcept {
-  if (learning_.test_and_set(std::memory_order_acquire)) return;
+  if (is_set() || learning_.test_and_set(std::memory_order_acquire)) return;
   Tick before = epoch_.load(std::memory_order_acquire);
   if (forget_.exchange(false, std::memory_order_relaxed)) seen_ = 0;
   if (frame >= since_.load(std::memory_order_relaxed)) {

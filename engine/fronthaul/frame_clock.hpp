@@ -1,7 +1,8 @@
 // When the radio unit's frames are on air, learnt from when their packets come: the packets of a
 // symbol leave at the symbol's air end, so the least delayed one tells. Between hosts nothing but
 // this frame time is exchanged. No single packet moves the clock, and once it has been set it
-// slews: nothing that the network brings makes it jump but a radio that begins anew.
+// slews: nothing that the network brings makes it jump but a radio that begins anew. A radio unit
+// in this process tells it: there is nothing to learn then.
 #pragma once
 
 #include <array>
@@ -36,6 +37,9 @@ class FrameClock {
   Tick epoch_of(std::uint64_t frame, Tick symbol_end, Tick arrival) const noexcept {
     return arrival - symbol_end - static_cast<Tick>(frame) * duration_;
   }
+  /// It is known when the zeroth frame is on air: nothing is learnt. Before everything else.
+  void set(Tick epoch) noexcept;
+  bool is_set() const noexcept { return set_.load(std::memory_order_relaxed); }
   /// A packet's epoch: until a frame has been learnt, the least one that came. Any thread.
   void begin(Tick epoch) noexcept;
   /// What one frame's packets agree on, see agreed_epoch(). The estimate is the lower quartile of
@@ -54,7 +58,7 @@ class FrameClock {
   const Tick duration_;
   std::atomic<Tick> epoch_{kNothing};
   std::atomic_flag learning_ = ATOMIC_FLAG_INIT;
-  std::atomic<bool> forget_{false}, learnt_{false};
+  std::atomic<bool> set_{false}, forget_{false}, learnt_{false};
   std::atomic<std::uint64_t> since_{0};
   std::array<Tick, kFrames> history_{};
   std::size_t seen_ = 0;

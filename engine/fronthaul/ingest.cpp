@@ -97,6 +97,11 @@ UplinkIngest::UplinkIngest(const Layout& layout, Transport& transport, SymbolSin
       cells_[s * packets_ + i].store(cell_of(s - ring_, kNoBuffer), std::memory_order_relaxed);
 }
 
+void UplinkIngest::follow(Tick air_start) noexcept {
+  clock_.set(air_start);
+  floor_.store(0, std::memory_order_release);
+}
+
 std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   Receiver& receiver = receivers_[index];
   const std::size_t count = transport_.receive(index, receiver.batch);
@@ -248,7 +253,8 @@ Reject UplinkIngest::place(Receiver& receiver, const PacketIds& ids, Tick when,
 
 void UplinkIngest::doubt(Receiver& receiver, const Sighting& sighting, Tick symbol_end,
                          Tick when) noexcept {
-  if (strange(receiver, sighting, when)) resynchronise(sighting, symbol_end, when);
+  if (!clock_.is_set() && strange(receiver, sighting, when))
+    resynchronise(sighting, symbol_end, when);
 }
 
 // Whether the radio has evidently been through most of the frame: then the next one is not early,

@@ -59,6 +59,10 @@ class UplinkIngest {
   /// Layout, transport and sink outlive this.
   UplinkIngest(const Layout& layout, Transport& transport, SymbolSink& sink, Options options);
 
+  /// The radio unit is in this process: its frames are numbered from 0, which is on air from then
+  /// on, and it does not begin anew. Before any packet.
+  void follow(Tick air_start) noexcept;
+
   /// Takes a batch of packets from one receiver; returns how many came. One thread at a time per
   /// receiver.
   std::size_t poll(std::uint32_t receiver) noexcept;

@@ -168,6 +168,21 @@ void expect_resynchronised(std::uint32_t shift, std::uint32_t silence = 30) {
   test::expect_conservation(rig);
 }
 
+// Nothing came of them, but it is known that they were sent: all but one.
+TEST(Radio, EachFrameOfOneInThisProcessCounts) {
+  test::Rig rig(quick_plan());
+  rig.recorder.watch([](std::uint64_t frame) { return frame == 7; });
+  rig.baseband->follow(now());
+  rig.baseband->announce_until(20);
+  while (!rig.baseband->all_announced()) rig.silence(1);
+  rig.finish();
+  const auto& c = rig.store.counters();
+  EXPECT_EQ(c.frames_seen, 19U);
+  EXPECT_EQ(c.frames_completed, 0U);
+  EXPECT_EQ(rig.recorder.ghosts(), 1U);
+  test::expect_conservation(rig);
+}
+
 TEST(Radio, RestartsFromFrameZeroAndIsFollowed) { expect_resynchronised(0); }
 TEST(Radio, JumpsFarAheadAndIsFollowed) { expect_resynchronised(1'000'000); }
 TEST(Radio, SlipsByLessThanTheRingAndIsFollowed) { expect_resynchronised(15, 2); }

@@ -26,6 +26,14 @@ TEST(FrameClock, IsLockedByTheFirstPacketAndTakesAnEarlierOneUntilAFrameIsLearnt
   EXPECT_EQ(clock.air_start(0), 35);
 }
 
+TEST(FrameClock, LearnsNothingWhereItHasBeenSet) {
+  FrameClock clock(kDuration);
+  clock.set(100);
+  EXPECT_TRUE(clock.locked());
+  for (std::uint64_t frame = 0; frame < 40; ++frame) clock.learn(frame, 90'000);
+  EXPECT_EQ(clock.air_start(3), 100 + 3 * kDuration);
+}
+
 TEST(FrameClock, NamesTheFrameOnAir) {
   FrameClock clock(kDuration);
   clock.begin(100);

@@ -112,6 +112,35 @@ TEST(UplinkIngest, AStarvedReceiverFollowsARadioThatItsClockIsBehind) {
   }
 }
 
+// Whoever polls has stood still for thirty frames, of which the first five come now.
+TEST(UplinkIngest, KnowsWhenFramesOfARadioInThisProcessAreOnAir) {
+  struct Listener final : CheckingSink {
+    using CheckingSink::CheckingSink;
+    bool open(std::uint64_t frame, Tick air_start) override {
+      starts.push_back(air_start);
+      return CheckingSink::open(frame, air_start);
+    }
+    std::vector<Tick> starts;
+  };
+  const Layout layout = test::small_layout(4, kMillisecond);
+  for (auto& [name, link] : test::both_links(layout)) {
+    Listener sink(layout);
+    UplinkIngest ingest(layout, *link.baseband, sink, {.ring = 64});
+    const Tick start = now() - 30 * layout.duration();
+    ingest.follow(start);
+    for (std::uint32_t frame = 0; frame < 5; ++frame) {
+      test::send_frame(*link.radio, layout, frame);
+      test::poll_for(ingest, kPackets);
+      EXPECT_EQ(sink.starts.back(), start + frame * layout.duration()) << name;
+    }
+    EXPECT_EQ(sink.starts.size(), 5U) << name;
+    EXPECT_EQ(ingest.counters().accepted, 5U * kPackets) << name;
+    EXPECT_EQ(ingest.counters().resynchronisations, 0U) << name;
+    for (std::uint32_t frame = 0; frame < 5; ++frame) ingest.release(frame);
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(UplinkIngest, EveryMalformedPacketIsCountedByKindAndHarmsNothing) {
   for (auto& [name, link] : test::both_links(kLayout)) {
     CheckingSink sink(kLayout);
