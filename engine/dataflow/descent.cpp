@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kMostNodes = 24;  // for which all choices are looked at
-constexpr std::size_t kTries = 6;         // of larger batches of one node
-constexpr int kPasses = 2;                // over all nodes, at most
+constexpr std::size_t kStarts = 3;        // with the same period everywhere
+constexpr double kHopeless = 1.3;         // of the best known: not worth a climb
 
 }  // namespace
 
@@ -20,7 +20,9 @@ Descent::Descent(const Graph& graph, const Options& options, const Relaxation& r
       options_(options),
       relaxation_(relaxation),
       machine_(machine),
-      bound_(bound_ns) {
+      bound_(bound_ns),
+      evaluation_(graph, options, relaxation.edges(), machine),
+      climb_(graph, options, evaluation_, bound_ns * kRounded) {
   best_.utilization = kNever;
 }
 
@@ -29,83 +31,83 @@ double Descent::waiting(NodeId v, std::size_t option, const Chosen& chosen,
                         const Prices& prices) const {
   double sum = 0;
   for (const EdgeId e : graph_.inputs(v))
-    sum += prices.along[e] * relaxation_.length(e, chosen[graph_.edges()[e].from], option);
+    sum += prices.along[e] * relaxation_.edges().at(e, chosen[graph_.edges()[e].from], option);
   return sum;
 }
 
-Descent::Chosen Descent::at_prices(const Relaxed& relaxed, const Prices& prices) const {
-  const Weighed weighed = relaxation_.weigh(relaxed, prices);
+Chosen Descent::at_prices(const Relaxed& relaxed, const Prices& prices) const {
+  Weighed weighed;
+  relaxation_.weigh(relaxed, prices, weighed);
   Chosen chosen(graph_.size(), 0);
   for (const NodeId v : graph_.order())
     chosen[v] = weighed.cheapest(v, [&](std::size_t i) { return waiting(v, i, chosen, prices); });
   return chosen;
 }
 
-// Nothing if the cores do not suffice.
-std::optional<Latency> Descent::judge(const Chosen& chosen) {
+// Keeps a choice that is better than all before; false if the cores do not suffice.
+bool Descent::judge(const Chosen& chosen) {
+  if (!evaluation_.evaluate(chosen)) return false;
+  const double used = evaluation_.utilization();
+  if (evaluation_.bound() > bound_ * kRelaxed || used > best_.utilization) return true;
   Batches batches(graph_.size());
   for (NodeId v = 0; v < graph_.size(); ++v) batches[v] = options_[v][chosen[v]].batch;
-  const std::vector<Task> tasks = tasks_of(graph_, batches);
-  if (!is_bounded(tasks, machine_.cores)) return std::nullopt;
-  Latency found = latency_of(graph_, batches, machine_);
-  if (found.bound <= bound_ * kRounded && found.utilization < best_.utilization) {
-    best_.utilization = found.utilization;
-    best_.bound_ns = found.bound;
-    best_.batches = std::move(batches);
-    best_options_ = chosen;
-  }
-  return found;
+  const Latency found = latency_of(graph_, batches, machine_);
+  if (found.bound > bound_ * kRounded || found.utilization >= best_.utilization) return true;
+  best_.utilization = found.utilization;
+  best_.bound_ns = found.bound;
+  best_.batches = std::move(batches);
+  return true;
 }
 
-void Descent::dive(Relaxed relaxed, Shortest shortest, int levels) {
-  const double before = best_.utilization;
+void Descent::dive(Relaxed relaxed, int levels) {
   Prices prices = relaxed.prices;
-  double step = 2;
+  double step = 2, met = kNever;
   bool raised = false;
+  met_.clear();
   for (int level = 0; level < levels; ++level) {
-    const std::optional<Latency> found = judge(at_prices(relaxed, prices));
-    if (found) {
-      relaxed.lengths.learn(found->responses, found->waits);
-      relaxed.lead = relaxation_.lead(shortest, found->utilization);
+    const Chosen chosen = at_prices(relaxed, prices);
+    const bool fits = judge(chosen);
+    if (fits) relaxed.lengths.learn(evaluation_.responses(), evaluation_.waits());
+    const bool raise = fits && evaluation_.bound() > bound_;
+    if (fits && !raise && evaluation_.utilization() < met) {
+      met = evaluation_.utilization();
+      met_ = chosen;
     }
-    const bool raise = found && found->bound > bound_;
     if (level > 0 && raise != raised) step = std::max(1.1, std::sqrt(step));
     raised = raise;
     // Utilization over time is what prices are in the order of.
     const double total = std::max(prices.total, 0.1 * relaxed.least / bound_);
     prices = prices_of(graph_, relaxed.lengths, bound_, raise ? total * step : total / step);
   }
-  if (best_.utilization < before) improve();
 }
 
-// Whether jobs of a neighbour end where those of that period begin, or the other way round.
-bool Descent::related(NodeId v, double period) const {
-  const auto with = [&](NodeId other) {
-    const double its = options_[other][best_options_[other]].period;
-    return is_multiple(its, period) || is_multiple(period, its);
-  };
-  return std::ranges::any_of(graph_.inputs(v),
-                             [&](EdgeId e) { return with(graph_.edges()[e].from); }) ||
-         std::ranges::any_of(graph_.outputs(v),
-                             [&](EdgeId e) { return with(graph_.edges()[e].to); });
-}
-
-// Larger batches of single nodes, as long as there is one that keeps the bound.
-void Descent::improve() {
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const double before_pass = best_.utilization;
-    for (NodeId v = 0; v < graph_.size(); ++v) {
-      std::size_t tried = 0;
-      for (std::size_t i = best_options_[v] + 1; i < options_[v].size() && tried < kTries; ++i) {
-        if (!related(v, options_[v][i].period)) continue;
-        ++tried;
-        Chosen instead = best_options_;
-        instead[v] = i;
-        judge(instead);
-      }
-    }
-    if (best_.utilization > before_pass * (1 - 1e-4)) break;
+void Descent::adopt(const Batches& batches) {
+  Chosen chosen;
+  for (NodeId v = 0; v < graph_.size(); ++v) {
+    const auto found = std::ranges::find(options_[v], batches[v], &Option::batch);
+    if (found == options_[v].end()) return;
+    chosen.push_back(static_cast<std::size_t>(found - options_[v].begin()));
   }
+  judge(chosen);
+}
+
+void Descent::climb() {
+  if (met_.empty() || !evaluation_.evaluate(met_)) return;
+  if (evaluation_.utilization() > kHopeless * best_.utilization) return;
+  judge(climb_.from(met_));
+}
+
+void Descent::begin(const std::vector<double>& periods) {
+  std::vector<std::pair<double, Chosen>> starts;
+  for (const double period : periods) {
+    Chosen chosen = climb_.at_period(period);
+    if (chosen.empty() || !evaluation_.evaluate(chosen) || evaluation_.bound() > bound_) continue;
+    judge(chosen);
+    starts.emplace_back(evaluation_.utilization(), std::move(chosen));
+  }
+  std::ranges::sort(starts);
+  if (starts.size() > kStarts) starts.resize(kStarts);
+  for (const auto& [used, chosen] : starts) judge(climb_.from(chosen));
 }
 
 // Depth first over all choices with one shortest period.
@@ -116,13 +118,13 @@ class Descent::Exhaustive {
       : all_(all),
         graph_(all.graph_),
         relaxed_(relaxed),
-        weighed_(all.relaxation_.weigh(relaxed, relaxed.prices)),
         gap_(gap),
         most_steps_(most_steps),
         chosen_(graph_.size()),
         until_(graph_.size()),
         tail_(graph_.size()),
         choices_(graph_.size()) {
+    all_.relaxation_.weigh(relaxed, relaxed.prices, weighed_);
     for (std::size_t depth = graph_.size(); depth-- > 0;) look_at(depth, shortest);
   }
 
@@ -147,7 +149,7 @@ class Descent::Exhaustive {
     own.shortest = options.size();
     double least = kNever;
     for (std::size_t i = 0; i < options.size(); ++i) {
-      own.lengths.push_back(all_.relaxation_.length(v, options[i], relaxed_.lead));
+      own.lengths.push_back(all_.relaxation_.length(v, options[i], relaxed_.lateness.late));
       if (relaxed_.allowed[v][i] == 0) continue;
       least = std::min(least, own.lengths[i]);
       if (options[i].period <= shortest * (1 + 1e-12)) own.shortest = i;
@@ -155,7 +157,7 @@ class Descent::Exhaustive {
     if (own.shortest < options.size() && last_shortest_ == 0) last_shortest_ = depth + 1;
     for (const EdgeId e : graph_.inputs(v)) {
       double& tail = tail_[graph_.edges()[e].from];
-      tail = std::max(tail, all_.relaxation_.least_length(e) + least + tail_[v]);
+      tail = std::max(tail, all_.relaxation_.edges().least(e) + least + tail_[v]);
     }
   }
 
@@ -164,7 +166,7 @@ class Descent::Exhaustive {
     double latest = 0;
     for (const EdgeId e : graph_.inputs(v)) {
       const NodeId u = graph_.edges()[e].from;
-      latest = std::max(latest, until_[u] + all_.relaxation_.length(e, chosen_[u], option));
+      latest = std::max(latest, until_[u] + all_.relaxation_.edges().at(e, chosen_[u], option));
     }
     return latest;
   }
@@ -176,7 +178,7 @@ class Descent::Exhaustive {
     double before = parent == kNone ? *std::ranges::min_element(least)
                                     : weighed_.through[v][chosen_[graph_.edges()[parent].from]];
     for (const EdgeId e : graph_.inputs(v))
-      if (e != parent) before += relaxed_.prices.along[e] * all_.relaxation_.least_length(e);
+      if (e != parent) before += relaxed_.prices.along[e] * all_.relaxation_.edges().least(e);
     std::vector<Ranked>& ranked = choices_[v].ranked;
     ranked.clear();
     for (std::size_t i = 0; i < least.size(); ++i)

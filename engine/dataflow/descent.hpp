@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "dataflow/climb.hpp"
 #include "dataflow/optimum.hpp"
 #include "dataflow/relaxation.hpp"
 
@@ -19,7 +19,13 @@ class Descent {
 
   /// Each node's cheapest option after what feeds it, with several levels of prices, which learn
   /// from each choice how long its paths are.
-  void dive(Relaxed relaxed, Shortest shortest, int levels);
+  void dive(Relaxed relaxed, int levels);
+  /// Larger batches from the best that the last dive has met.
+  void climb();
+  /// Larger batches from the best choices with the same period everywhere.
+  void begin(const std::vector<double>& periods);
+  /// A choice that is known.
+  void adopt(const Batches& batches);
 
   /// All choices whose shortest period is this one, unless no better can come of them. False if the
   /// graph has too many nodes, or it would be more than `most_steps` in all.
@@ -27,25 +33,24 @@ class Descent {
 
   /// Its utilization is infinite while none is known.
   const Choice& best() const { return best_; }
-  std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps() const { return steps_ + graph_.size() * climb_.evaluations(); }
 
  private:
-  using Chosen = std::vector<std::size_t>;  // of each node: the place of its option
   class Exhaustive;
 
   double waiting(NodeId node, std::size_t option, const Chosen& chosen, const Prices& prices) const;
   Chosen at_prices(const Relaxed& relaxed, const Prices& prices) const;
-  std::optional<Latency> judge(const Chosen& chosen);
-  void improve();
-  bool related(NodeId node, double period) const;
+  bool judge(const Chosen& chosen);
 
   const Graph& graph_;
   const Options& options_;
   const Relaxation& relaxation_;
   Machine machine_;
   double bound_;
+  Evaluation evaluation_;
+  Climb climb_;
   Choice best_;
-  Chosen best_options_;
+  Chosen met_;  // the best of the last dive; empty: none
   std::uint64_t steps_ = 0;
 };
 

@@ -6,38 +6,32 @@
 #include <limits>
 #include <vector>
 
-#include "dataflow/batching.hpp"
+#include "dataflow/contention.hpp"
+#include "dataflow/options.hpp"
 #include "dataflow/prices.hpp"
 
 namespace carillon::dataflow {
-
-/// A batch size that a node may have. Times in ns.
-struct Option {
-  std::uint64_t batch = 1;
-  double period = 0, cost = 0, utilization = 0;
-};
-using Options = std::vector<std::vector<Option>>;  ///< of each node, by ascending periods
 
 /// Of a bound: one whose parts are added in another order is the same. A relaxation may do with
 /// somewhat more: a rounding error times a price without limit would forbid what just keeps a
 /// bound.
 inline constexpr double kRounded = 1 + 1e-12, kRelaxed = 1 + 1e-9;
 
-/// Those candidates with which a node needs no more than a core.
-Options options_of(const Graph& graph, const Candidates& candidates);
-
-/// Shortest periods of a task set that are looked at together. ns.
-struct Shortest {
-  double from = 0, to = 0;
+/// Places of options, the last not included.
+struct Span {
+  std::size_t first = 0, last = 0;
 };
 
 /// For all choices whose shortest period is within a range.
 struct Relaxed {
   double least = 0;  ///< no choice that keeps the bound has less utilization; infinite: none does
-  double lead = 0;   ///< Relaxation::lead of it. ns
+  Within within;
+  Lateness lateness;
   std::vector<std::vector<std::uint8_t>> allowed;  ///< of each node and option: not too long alone
+  std::vector<Span> spans;                         ///< of each node: the allowed are among these
   Prices prices;
   Lengths lengths;
+  std::vector<double> weights;  ///< of nodes whose jobs are in the way of others
 };
 
 /// All options at some prices. The input of each node whose price is highest makes a tree; of each
@@ -69,48 +63,43 @@ struct Weighed {
 /// Whatever the prices, its least is a lower bound of the utilization, and on a tree that is found
 /// exactly, node by node from the sinks on; edges beyond the tree count what they do at least.
 /// The prices' total is that of the best lower bound.
-///
-/// In compliant vectors Σ S = U·q with q the shortest period, and Λ terms are at least
-/// u·s - u·e/m each: so s ≥ (U·q - Σ u·e/m)/(m - Σ least u).
+/// What cores demand (Contention) is another row of it.
 class Relaxation {
  public:
-  Relaxation(const Graph& graph, const Options& options, Machine machine, double bound_ns);
+  Relaxation(const Graph& graph, const Options& options, const EdgeTables& edges, Machine machine,
+             double bound_ns);
 
-  /// `near` has lengths and prices to begin with.
-  Relaxed relax(Shortest shortest, const Relaxed* near, std::size_t rounds) const;
-  Weighed weigh(const Relaxed& relaxed, const Prices& prices) const;
+  /// Of choices with no more utilization than `most`. `near` has lengths and prices to begin with.
+  /// Ends when the least is at least `enough`.
+  Relaxed relax(Shortest shortest, const Relaxed* near, std::size_t rounds, double most,
+                double enough) const;
+  void weigh(const Relaxed& relaxed, const Prices& prices, Weighed& weighed) const;
 
   /// What a node adds to the length of a path, at least. ns.
-  double length(NodeId node, const Option& option, double lead) const;
-  /// What an edge adds, by options of both ends. ns.
-  double length(EdgeId edge, std::size_t from, std::size_t to) const {
-    const std::size_t stride = options_[graph_.edges()[edge].from].size();
-    return edge_lengths_[edge][to * stride + from];
-  }
-  /// What it adds whatever the options: what is peeked at and spread.
-  double least_length(EdgeId edge) const { return least_lengths_[edge]; }
-
-  /// With so much utilization no response is shorter than period + cost·(1 - 1/m) and that, and
-  /// without preemption than period + cost and that. ns
-  double lead(Shortest shortest, double utilization) const;
+  double length(NodeId node, const Option& option, double late) const;
+  const EdgeTables& edges() const { return edges_; }
+  /// All options that `weigh` has looked at.
+  std::uint64_t steps() const { return steps_; }
 
  private:
-  double in_the_way(Shortest shortest) const;
-  std::vector<std::vector<double>> shortest_until(double from, double lead) const;
+  struct Trial;
+
+  bool is_early(Shortest shortest) const;
+  std::vector<std::vector<double>> shortest_until(double from, double late) const;
   bool allow(double from, Relaxed& relaxed) const;
-  void measure_edges();
-  void weigh_node(NodeId node, const Prices& prices, Weighed& weighed) const;
-  double line_search(const Relaxed& relaxed, Prices& prices) const;
-  void learn(const Prices& prices, Relaxed& relaxed) const;
+  void weigh_node(NodeId node, const Prices& prices, const Relaxed& relaxed,
+                  Weighed& weighed) const;
+  void try_prices(const Relaxed& relaxed, Prices prices, Trial& trial) const;
+  void line_search(const Relaxed& relaxed, Prices prices, Trial& best) const;
+  void learn(const Trial& trial, Relaxed& relaxed) const;
 
   const Graph& graph_;
   const Options& options_;
+  const EdgeTables& edges_;
   Machine machine_;
   double bound_;
-  double least_utilization_ = 0;                   // without any bound
-  double slope_ = 0, interference_ = 0;            // s is at least slope·U·q - interference
-  std::vector<double> least_lengths_;              // of edges
-  std::vector<std::vector<double>> edge_lengths_;  // of each, by both options
+  Contention contention_;
+  mutable std::uint64_t steps_ = 0;
 };
 
 }  // namespace carillon::dataflow
