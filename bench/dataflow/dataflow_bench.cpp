@@ -34,6 +34,10 @@ void run(bench::Bench& bench) {
         least_utilization(graph, {machine, bound}, candidates, {.gap = 0.02, .ranges = 150});
     if (found.batches.empty()) std::abort();
   });
+  bench.time({.kernel = "least bound", .shape = "200 nodes", .per = "graph"}, [&] {
+    const Choice found = least_bound(graph, {machine, bound}, 64, {.gap = 0.02, .ranges = 150});
+    if (found.batches.empty()) std::abort();
+  });
   const Graph small = graph_of(20);
   const Batches four = uniform(small, 4);
   const Timeline timeline = timeline_of(small, four);

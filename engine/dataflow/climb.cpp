@@ -10,6 +10,7 @@ constexpr std::size_t kTries = 6;           // of larger batches of one node
 constexpr int kPasses = 4;                  // over all nodes, at most
 constexpr std::uint64_t kWork = 2'000'000;  // nodes of all choices that a climb evaluates
 constexpr std::size_t kBehind = 300;        // nodes up to which what is behind each is known
+constexpr double kRounding = 1e-9;          // less is no shorter bound
 
 }  // namespace
 
@@ -41,60 +42,86 @@ bool Climb::related(NodeId v, double period, const Chosen& chosen) const {
                              [&](EdgeId e) { return with(graph_.edges()[e].to); });
 }
 
-// Makes `instead_` of a choice; false if nothing changes.
-bool Climb::raised(NodeId v, double period, bool behind, const Chosen& chosen) {
+// Makes `instead_` of a choice: the shortest multiple of the period. False if nothing changes.
+bool Climb::change(NodeId v, double period, bool behind, const Chosen& chosen) {
   instead_ = chosen;
-  const auto lift = [&](NodeId w) {
-    std::size_t i = chosen[w];
-    while (i < options_[w].size() && !(options_[w][i].period >= period * (1 - 1e-12) &&
-                                       is_multiple(options_[w][i].period, period)))
-      ++i;
-    if (i < options_[w].size()) instead_[w] = i;
+  const bool larger = options_[v][chosen[v]].period < period;
+  const auto fit = [&](NodeId w) {
+    const std::vector<Option>& own = options_[w];
+    if ((own[chosen[w]].period < period) != larger) return;
+    for (std::size_t i = larger ? chosen[w] : 0; i < own.size(); ++i)
+      if (own[i].period >= period * (1 - 1e-12) && is_multiple(own[i].period, period)) {
+        instead_[w] = i;
+        return;
+      }
   };
   if (!behind) {
-    lift(v);
+    fit(v);
   } else {
-    for (const NodeId w : behind_[v]) lift(w);
+    for (const NodeId w : behind_[v]) fit(w);
   }
   return instead_ != chosen;
 }
 
-bool Climb::raise(NodeId v, bool behind, Chosen& chosen) {
-  std::size_t tried = 0;
+bool Climb::accept(Chosen& chosen) {
+  if (left_ == 0) return false;
+  --left_;
+  ++evaluations_;
+  if (!evaluation_.evaluate(instead_) || !better()) return false;
+  known_ = by_bound_ ? evaluation_.bound() : evaluation_.utilization();
+  chosen = instead_;
+  return true;
+}
+
+bool Climb::vary(NodeId v, bool behind, Chosen& chosen) {
+  const std::vector<Option>& own = options_[v];
+  const std::size_t before = chosen[v];
   bool any = false;
-  for (std::size_t i = chosen[v] + 1; i < options_[v].size() && tried < kTries; ++i) {
-    const double period = options_[v][i].period;
-    if (!related(v, period, chosen) || !raised(v, period, behind, chosen)) continue;
-    ++tried;
-    if (left_ == 0) return any;
-    --left_;
-    ++evaluations_;
-    if (!evaluation_.evaluate(instead_) || evaluation_.bound() > bound_ ||
-        evaluation_.utilization() >= utilization_)
-      continue;
-    utilization_ = evaluation_.utilization();
-    chosen = instead_;
-    any = true;
-  }
+  const auto look_at = [&](std::size_t i) {
+    const bool differs =
+        related(v, own[i].period, chosen) && change(v, own[i].period, behind, chosen);
+    if (differs && accept(chosen)) any = true;
+    return differs;
+  };
+  std::size_t tried = 0;
+  for (std::size_t i = before + 1; i < own.size() && tried < kTries; ++i) tried += look_at(i);
+  tried = 0;
+  if (by_bound_)
+    for (std::size_t i = before; i-- > 0 && tried < kTries;) tried += look_at(i);
   return any;
 }
 
 // From the sinks on: what is long there is in nobody's way.
 bool Climb::pass(Chosen& chosen) {
   bool any = false;
-  for (std::size_t i = graph_.size(); i-- > 0;) any |= raise(graph_.order()[i], false, chosen);
+  for (std::size_t i = graph_.size(); i-- > 0;) any |= vary(graph_.order()[i], false, chosen);
   if (!behind_.empty())
-    for (const NodeId v : graph_.order()) any |= raise(v, true, chosen);
+    for (const NodeId v : graph_.order()) any |= vary(v, true, chosen);
   return any;
 }
 
-Chosen Climb::from(Chosen chosen) {
+bool Climb::better() const {
+  return by_bound_ ? evaluation_.bound() < known_ * (1 - kRounding)
+                   : evaluation_.utilization() < known_ && evaluation_.bound() <= bound_;
+}
+
+Chosen Climb::search(Chosen chosen) {
   if (!evaluation_.evaluate(chosen)) return chosen;
-  utilization_ = evaluation_.utilization();
+  known_ = by_bound_ ? evaluation_.bound() : evaluation_.utilization();
   left_ = kWork / graph_.size();
   for (int i = 0; i < kPasses; ++i)
     if (!pass(chosen)) break;
   return chosen;
+}
+
+Chosen Climb::from(Chosen chosen) {
+  by_bound_ = false;
+  return search(std::move(chosen));
+}
+
+Chosen Climb::shorter(Chosen chosen) {
+  by_bound_ = true;
+  return search(std::move(chosen));
 }
 
 Chosen Climb::at_period(double period) const {

@@ -11,16 +11,21 @@ class Climb {
  public:
   Climb(const Graph& graph, const Options& options, Evaluation& evaluation, double bound_ns);
 
-  /// Of a choice that keeps the bound.
+  /// Less utilization, of a choice that keeps the bound.
   Chosen from(Chosen chosen);
+  /// A shorter bound, by larger batches, which leave cores room, and smaller ones.
+  Chosen shorter(Chosen chosen);
   /// The choice whose periods are the shortest multiples of one; empty if a node has none.
   Chosen at_period(double period) const;
   std::uint64_t evaluations() const { return evaluations_; }
 
  private:
+  Chosen search(Chosen chosen);
   bool pass(Chosen& chosen);
-  bool raise(NodeId node, bool behind, Chosen& chosen);
-  bool raised(NodeId node, double period, bool behind, const Chosen& chosen);
+  bool better() const;
+  bool vary(NodeId node, bool behind, Chosen& chosen);
+  bool change(NodeId node, double period, bool behind, const Chosen& chosen);
+  bool accept(Chosen& chosen);
   bool related(NodeId node, double period, const Chosen& chosen) const;
 
   const Graph& graph_;
@@ -28,7 +33,8 @@ class Climb {
   Evaluation& evaluation_;
   double bound_;
   std::vector<std::vector<NodeId>> behind_;  // each node: it and all that it feeds
-  double utilization_ = 0;                   // of the choice
+  double known_ = 0;                         // of the choice: what is to become less
+  bool by_bound_ = false;                    // that is its bound, else its utilization
   Chosen instead_;
   std::uint64_t left_ = 0, evaluations_ = 0;
 };

@@ -8,9 +8,8 @@ namespace carillon::dataflow {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::uint32_t kMostNodes = 24;  // for which all choices are looked at
-constexpr std::size_t kStarts = 3;        // with the same period everywhere
-constexpr double kHopeless = 1.3;         // of the best known: not worth a climb
+constexpr std::size_t kStarts = 3;  // with the same period everywhere
+constexpr double kHopeless = 1.3;   // of the best known: not worth a climb
 
 }  // namespace
 

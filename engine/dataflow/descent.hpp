@@ -14,6 +14,8 @@ namespace carillon::dataflow {
 /// Takes nodes in their order and gives each an option; keeps the best choice that it has met.
 class Descent {
  public:
+  static constexpr std::uint32_t kMostNodes = 24;  ///< for which all choices are looked at
+
   Descent(const Graph& graph, const Options& options, const Relaxation& relaxation, Machine machine,
           double bound_ns);
 

@@ -26,7 +26,8 @@ struct Choice {
   double bound_ns = 0;
   double least = 0;  ///< proven: no choice among the candidates has less; infinite: none is there
   bool proven = false;  ///< utilization and least are within the gap, or there is proven to be none
-  std::uint64_t steps = 0;
+  std::uint64_t steps =
+      0;  ///< options looked at, in relaxations and choices: the work, on any machine
 };
 
 /// Branch and bound: first over ranges of the shortest period of all nodes, the one of the lowest

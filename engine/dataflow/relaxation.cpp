@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kSearchSteps = 5;  // of a line search, at most
-constexpr double kLater = 3e-4;  // of the bound: options are looked at once more
+constexpr double kLater = 1e-5;  // of the bound: options are looked at once more
 constexpr double kFine = 1e-3;   // what is left to win when it ends
 
 // through[j] = the least of above[i] + price·row_i[j] over allowed i, for the span of j.

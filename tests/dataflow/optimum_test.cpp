@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "dataflow/relaxation.hpp"
 #include "dataflow/synthetic.hpp"
 #include "nbfm.hpp"
 
@@ -42,6 +44,20 @@ class Exhaustive {
   const Candidates& candidates_;
   Batches batches_;
 };
+
+// Calls back with every choice.
+template <typename Each>
+void for_each_choice(const Graph& graph, const Candidates& candidates, Each&& each) {
+  Batches batches(graph.size());
+  const auto choose = [&](const auto& again, NodeId v) -> void {
+    if (v == graph.size()) return each(batches);
+    for (const std::uint64_t b : candidates[v]) {
+      batches[v] = b;
+      again(again, v + 1);
+    }
+  };
+  choose(choose, 0);
+}
 
 struct Case {
   Graph graph;
@@ -148,6 +164,70 @@ TEST(Optimum, IsNearWhatIsProvenForManyNodes) {
     const Choice found = least_utilization(graph, {machine, bound}, candidates, limits);
     EXPECT_TRUE(found.proven) << seed;
     EXPECT_GE(found.least, 0.98 * found.utilization) << seed;
+  }
+}
+
+// As many cores as batches of `busy` need, and the bound of batches of `bound`.
+Choice of_200_nodes(std::uint64_t seed, double decimates, std::uint64_t busy, std::uint64_t bound) {
+  SyntheticRanges ranges = of_nodes(200, 200);
+  ranges.decimates = decimates;
+  ranges.least_period_ns = 8'000;
+  ranges.most_period_ns = 16'000;
+  const Graph graph(synthetic_graph(seed, ranges));
+  const double used = utilization(tasks_of(graph, uniform(graph, busy)));
+  const Machine machine{static_cast<std::uint32_t>(std::ceil(used + 0.3)), true};
+  const double most = latency_of(graph, uniform(graph, bound), machine).bound;
+  SearchLimits limits;
+  limits.gap = 0.02;
+  limits.ranges = 150;
+  return least_utilization(graph, {machine, most}, 64, limits);
+}
+
+// Many cores with room, and so few that the batches of the bound keep all of them busy.
+TEST(Optimum, IsProvenWithinTwoPercentOf200NodesInFewSteps) {
+  for (const std::uint64_t seed : {0U, 3U})
+    for (const std::uint64_t batch : {2U, 4U, 8U})
+      for (const std::uint64_t busy : {std::uint64_t{1}, batch}) {
+        const Choice found = of_200_nodes(seed, 0.02, busy, batch);
+        EXPECT_TRUE(found.proven) << seed << ' ' << batch << ' ' << busy;
+        EXPECT_GE(found.least, 0.98 * found.utilization) << seed << ' ' << batch << ' ' << busy;
+        EXPECT_LE(found.steps, 120'000'000U) << seed << ' ' << batch << ' ' << busy;
+      }
+}
+
+// Short bounds, where little can be proven: what is found is at most 40 % above it.
+TEST(Optimum, SaysHowFarItMayBeOffWhereBoundsAreShort) {
+  for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    const Choice found = of_200_nodes(seed, 0, 1, 4);
+    EXPECT_FALSE(found.proven) << seed;
+    EXPECT_LE(found.utilization, 1.4 * found.least) << seed;
+  }
+}
+
+// Whatever the shortest period: no choice that has it is below what is proven for it.
+TEST(Optimum, NoChoiceIsBelowTheRelaxationOfItsShortestPeriod) {
+  SyntheticRanges ranges = of_nodes(3, 5);
+  ranges.peeks = 0.2;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Case one = drawn(seed, ranges, 2, 1.2);
+    const Options options = options_of(one.graph, Candidates(one.graph.size(), {1, 2, 3, 4}));
+    const EdgeTables edges(one.graph, options);
+    Candidates usable;
+    for (const auto& own : options) {
+      usable.emplace_back();
+      for (const Option& o : own) usable.back().push_back(o.batch);
+    }
+    const Relaxation relaxation(one.graph, options, edges, one.demand.machine, one.demand.bound_ns);
+    for_each_choice(one.graph, usable, [&](const Batches& batches) {
+      if (!unbounded(one.graph, batches, one.demand.machine).empty()) return;
+      const Latency found = latency_of(one.graph, batches, one.demand.machine);
+      if (found.bound > one.demand.bound_ns) return;
+      double shortest = std::numeric_limits<double>::infinity();
+      for (const Task& task : found.tasks) shortest = std::min(shortest, task.period);
+      const Relaxed relaxed =
+          relaxation.relax({shortest, shortest}, nullptr, 4, one.demand.machine.cores, 1e9);
+      EXPECT_LE(relaxed.least, found.utilization * (1 + 1e-9)) << seed;
+    });
   }
 }
 
