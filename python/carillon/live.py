@@ -220,6 +220,10 @@ def _latency_line(name: str, values: Values) -> Text:
     return Text(f"{name:9}{shown} max {values.max():.3f}", no_wrap=True)
 
 
+_COUNTS = ("frames", "in time", "refused", "late", "p99 ms")
+_RADIO_COUNTS = ("sent", "skipped", "blocks checked", "failed", "unverified")
+
+
 class CellsView(View):
     """Several cells, a line each, and the cores that they share."""
 
@@ -231,10 +235,13 @@ class CellsView(View):
     def draw(self, *cells: Telemetry) -> RenderableType:
         """A table of the cells above the threads' bars."""
         table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-        for heading in ("cell", "id", "s on air", "frames", "in time", "refused", "late", "p99 ms"):
+        radio = self._folders[0].run.role == "radio"
+        for heading in ("cell", "id", "s on air", *(_RADIO_COUNTS if radio else _COUNTS)):
             table.add_column(heading, justify="left" if heading == "cell" else "right")
         for folder, telemetry in zip(self._folders, cells, strict=True):
-            table.add_row(folder.cell.name, str(folder.cell.cell_id), *_line(folder, telemetry))
+            line = _radio_line if radio else _line
+            figures = line(telemetry, folder.derived["frame_ms"])
+            table.add_row(folder.cell.name, str(folder.cell.cell_id), *figures)
         threads = cells[0].read("threads")
         before = self._before if self._before is not None else np.zeros_like(threads)
         moved = _difference(threads, before) if len(before) == len(threads) else threads
@@ -243,10 +250,9 @@ class CellsView(View):
         return Group(table, _cores(cells[0].threads, moved, room))
 
 
-def _line(folder: RunFolder, telemetry: Telemetry) -> list[str]:
-    """Its figures under CellsView's headings."""
+def _line(telemetry: Telemetry, frame_ms: float) -> list[str]:
+    """Seconds on air, then what _COUNTS names."""
     count = telemetry.counters()
-    frame_ms = folder.derived["frame_ms"]
     times = measures.frame_times(telemetry.read("frames", newest=_RECENT), frame_ms)
     p99 = percentile(times.uplink, 0.99)
     late = count["frames_seen"] - count["frames_completed"] - count["frames_nacked"]
@@ -255,6 +261,16 @@ def _line(folder: RunFolder, telemetry: Telemetry) -> list[str]:
         *(str(count[f"frames_{name}"]) for name in ("seen", "completed", "nacked")),
         str(late),
         "" if p99 is None else f"{p99:.3f}",
+    ]
+
+
+def _radio_line(telemetry: Telemetry, frame_ms: float) -> list[str]:
+    """Seconds on air, then what _RADIO_COUNTS names."""
+    count = telemetry.counters()
+    return [
+        f"{count['frames_sent'] * frame_ms / 1e3:.1f}",
+        *(str(count[f"frames_{name}"]) for name in ("sent", "skipped")),
+        *(str(count[f"downlink_{name}"]) for name in ("blocks", "failed", "unverified")),
     ]
 
 

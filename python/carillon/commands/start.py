@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from carillon import core, daemon, files, report, resources, runfolder
+from carillon.commands import cells_table
 from carillon.commands.tables import print_table
 from carillon.config import Cell, Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
@@ -161,55 +160,15 @@ def _summarize(
     folder: Path, made: list[runfolder.RunFolder], results: list[Result], output: Output
 ) -> None:
     """cells.json, and the same as a table: a row for each cell."""
-    rows = [_row(one, result) for one, result in zip(made, results, strict=True)]
+    rows = [cells_table.row(one, result) for one, result in zip(made, results, strict=True)]
     text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     files.write_text(folder / "cells.json", text)
     if output.json:
         print(text, end="")
         return
-    headings = (
-        "cell",
-        "id",
-        "frames",
-        "in time",
-        "refused",
-        "late",
-        "machine",
-        "p50 ms",
-        "p99 ms",
-        "core-ms/ms",
-    )
-    table = Table(box=None, header_style="dim")
-    for heading, key in zip(headings, rows[0], strict=False):
-        table.add_column(heading, justify="left" if key == "name" else "right")
-    for row in rows:
-        shown = (
-            "" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v)
-            for v in list(row.values())[: len(headings)]
-        )
-        table.add_row(*shown)
-    print_table(output.console, table)
+    print_table(output.console, cells_table.table(rows))
     for one in made:
         output.console.print(f"report: {one.path / 'report.html'}", soft_wrap=True)
-
-
-def _row(made: runfolder.RunFolder, result: Result) -> dict[str, Any]:
-    """A cell's line of the summary; latencies of the uplink in ms."""
-    frames, latency = result.frames, result.uplink.latency_ms
-    stages = sum(stage.core_ms_per_ms or 0.0 for stage in result.stages)
-    return {
-        "name": result.name,
-        "cell_id": made.cell.cell_id,
-        "frames": frames.seen,
-        "completed": frames.completed,
-        "nacked": frames.nacked,
-        "late": frames.seen - frames.completed - frames.nacked,
-        "machine": result.lates.machine_stall + result.lates.operating_system,
-        "uplink_p50_ms": latency.p50,
-        "uplink_p99_ms": latency.p99,
-        "core_ms_per_ms": stages,
-        "folder": made.path.name,
-    }
 
 
 class _Notes:
