@@ -220,7 +220,7 @@ def _latency_line(name: str, values: Values) -> Text:
     return Text(f"{name:9}{shown} max {values.max():.3f}", no_wrap=True)
 
 
-_COUNTS = ("frames", "in time", "refused", "late", "p99 ms")
+_COUNTS = ("frames", "in time", "late", "of these refused", "skipped", "p99 ms")
 _RADIO_COUNTS = ("sent", "skipped", "blocks checked", "failed", "unverified")
 
 
@@ -255,11 +255,11 @@ def _line(telemetry: Telemetry, frame_ms: float) -> list[str]:
     count = telemetry.counters()
     times = measures.frame_times(telemetry.read("frames", newest=_RECENT), frame_ms)
     p99 = percentile(times.uplink, 0.99)
-    late = count["frames_seen"] - count["frames_completed"] - count["frames_nacked"]
     return [
         f"{count['frames_seen'] * frame_ms / 1e3:.1f}",
-        *(str(count[f"frames_{name}"]) for name in ("seen", "completed", "nacked")),
-        str(late),
+        *(str(count[f"frames_{name}"]) for name in ("seen", "completed")),
+        str(count["frames_seen"] - count["frames_completed"]),
+        *(str(count[f"frames_{name}"]) for name in ("nacked", "skipped")),
         "" if p99 is None else f"{p99:.3f}",
     ]
 

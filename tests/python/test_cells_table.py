@@ -11,6 +11,7 @@ from carillon.commands import cells_table
 from carillon.config import Run
 from carillon.live import CellsView
 from carillon.runfolder import RunFolder
+from carillon.telemetry import CAUSES
 from rich.console import Console
 from synthetic import quiet_run, run_folder
 
@@ -67,3 +68,34 @@ def test_radio_units_are_watched_by_what_they_send(tmp_path: Path) -> None:
     headings, first, second, *_ = words(view.draw(*(one.telemetry() for one in folders)))
     assert headings == "cell id s on air sent skipped blocks checked failed unverified".split()
     assert first == second == ["synthetic", "0", "0.1", "90", "10", "170", "4", "6"]
+
+
+LATE = {
+    "frames_seen": 100,
+    "frames_completed": 83,
+    "frames_nacked": 9,
+    "frames_skipped": 20,
+    "lates_processing": 10,
+    "lates_operating_system": 3,
+    "lates_machine_stall": 4,
+}
+
+
+def test_every_frame_is_in_time_or_late_by_one_cause(tmp_path: Path) -> None:
+    row = row_of(a_cell(tmp_path, Run(), **LATE))
+    assert (row["frames"], row["completed"], row["late"]) == (100, 83, 17)
+    assert row["late"] == sum(row[cause] for cause in CAUSES)
+    assert (row["nacked"], row["skipped"]) == (9, 20)
+    headings, figures = words(cells_table.table([row]))
+    assert headings[:9] == "cell id frames in time processing system machine refused".split()
+    assert figures[2:8] == ["100", "83", "10", "3", "4", "9"]
+    (note,) = cells_table.notes([row])
+    assert note.startswith("frames: in time + processing + system + machine; refused ones are")
+
+
+def test_cells_are_watched_by_columns_that_add_up(tmp_path: Path) -> None:
+    folders = [a_cell(tmp_path / str(n), Run(), **LATE) for n in range(2)]
+    view = CellsView(folders, Console())
+    headings, first, *_ = words(view.draw(*(one.telemetry() for one in folders)))
+    assert headings[5:] == "frames in time late of these refused skipped p99 ms".split()
+    assert first[3:] == ["100", "83", "17", "9", "20"]

@@ -9,6 +9,7 @@ from rich.table import Table
 from carillon.commands.tables import new_table
 from carillon.result import Result
 from carillon.runfolder import RunFolder
+from carillon.telemetry import CAUSES
 
 _RADIO_HEADINGS = {
     "cell_id": "id",
@@ -23,9 +24,13 @@ _BASEBAND_HEADINGS = {
     "cell_id": "id",
     "frames": "frames",
     "completed": "in time",
+    "lost": "lost",
+    "fronthaul": "fronthaul",
+    "processing": "processing",
+    "operating_system": "system",
+    "machine_stall": "machine",
     "nacked": "refused",
-    "late": "late",
-    "machine": "machine",
+    "skipped": "skipped",
     "uplink_p50_ms": "p50 ms",
     "uplink_p99_ms": "p99 ms",
     "core_ms_per_ms": "core-ms/ms",
@@ -40,15 +45,31 @@ def row(made: RunFolder, result: Result) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows in words."""
+    """The rows in words, without the causes that no frame was late by."""
     headings = _RADIO_HEADINGS if "sent" in rows[0] else _BASEBAND_HEADINGS
-    drawn = new_table(["cell"], list(headings.values()))
+    shown = {
+        key: heading
+        for key, heading in headings.items()
+        if key not in CAUSES or any(one[key] for one in rows)
+    }
+    drawn = new_table(["cell"], list(shown.values()))
     for one in rows:
-        drawn.add_row(one["name"], *(_shown(one[key]) for key in headings))
+        drawn.add_row(one["name"], *(_figure(one[key]) for key in shown))
     return drawn
 
 
-def _shown(value: float | None) -> str:
+def notes(rows: list[dict[str, Any]]) -> list[str]:
+    """How the table's columns add up."""
+    if "sent" in rows[0]:
+        return []
+    causes = [_BASEBAND_HEADINGS[cause] for cause in CAUSES if any(one[cause] for one in rows)]
+    parts = " + ".join(["in time", *causes])
+    return [
+        f"frames: {parts}; refused ones are among the late, skipped ones in no other column",
+    ]
+
+
+def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
@@ -65,14 +86,15 @@ def _of_radio(result: Result) -> dict[str, Any]:
 
 
 def _of_baseband(result: Result) -> dict[str, Any]:
-    """Latencies of the uplink."""
+    """Frames are completed or late, by one cause each; the nacked ones are among the late."""
     frames, latency = result.frames, result.uplink.latency_ms
     return {
         "frames": frames.seen,
         "completed": frames.completed,
+        "late": frames.seen - frames.completed,
+        **result.lates.model_dump(),
         "nacked": frames.nacked,
-        "late": frames.seen - frames.completed - frames.nacked,
-        "machine": result.lates.machine_stall + result.lates.operating_system,
+        "skipped": frames.skipped,
         "uplink_p50_ms": latency.p50,
         "uplink_p99_ms": latency.p99,
         "core_ms_per_ms": sum(stage.core_ms_per_ms or 0.0 for stage in result.stages),

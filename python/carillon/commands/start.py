@@ -167,6 +167,8 @@ def _summarize(
         print(text, end="")
         return
     print_table(output.console, cells_table.table(rows))
+    for note in cells_table.notes(rows):
+        output.console.print(note, style="dim", soft_wrap=True)
     for one in made:
         output.console.print(f"report: {one.path / 'report.html'}", soft_wrap=True)
 
