@@ -29,6 +29,14 @@ Step = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class MoreCores:
+    """How many of the frames whose claims vary are late or refused on more cores."""
+
+    cores: int
+    failed: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """Whether a machine carries a cell, and what the cell needs.
 
@@ -38,10 +46,11 @@ class Plan:
     cell: str
     machine: Machine
     fits: bool
-    cores_needed: int | None  # None: more than the engine can use
+    cores_needed: int | None  # with usual claims; None: more than the engine can use
     point: Point  # on this machine
     slow: Point  # the same where every claim takes what one in a hundred took
     expected: Expected
+    more_cores: MoreCores | None  # where only frames whose claims vary do not all fit
     bound: Bound
     bottleneck: str | None
     job_sizes: dict[str, int]
@@ -78,6 +87,7 @@ def plan(
     sized = with_grain(cell, grain)
     slow = simulate(sized, harsh, cores)
     varying = expected(sized, usual, cores, lambda n: step(f"{n} frames of varying claims"))
+    more = _on_more(sized, usual, cores, step) if best.fits and varying.failed else None
     figures = runfolder.describe(cell)
     found = Plan(
         cell=cell.name,
@@ -87,6 +97,7 @@ def plan(
         point=best,
         slow=slow,
         expected=varying,
+        more_cores=more,
         bound=bound(sized, usual, cores),
         bottleneck=best.bottleneck,
         job_sizes=grain,
@@ -96,10 +107,23 @@ def plan(
         downlink_gbps=figures["downlink_iq_gbps"],
         packets_per_second=figures["uplink_packets_per_second"]
         + figures["downlink_packets_per_second"],
-        advice=_Advice(sized, usual, harsh, cores).of(best, slow, needed),
+        advice=_Advice(sized, usual, harsh, cores).of(best, slow, needed) + _enough(more),
         points=seen if any(p.cores == cores for p in seen) else [*seen, best],
     )
     return found if found.has_memory else replace(found, fits=False)
+
+
+def _on_more(cell: Cell, costs: Costs, cores: int, step: Step) -> MoreCores | None:
+    """The same frames on twice the cores, as far as the engine can use them."""
+    more = min(2 * cores, MOST_CORES)
+    if more == cores:
+        return None
+    varying = expected(cell, costs, more, lambda n: step(f"{n} frames on {more} cores"))
+    return MoreCores(more, varying.failed)
+
+
+def _enough(more: MoreCores | None) -> list[str]:
+    return [f"{more.cores} cores like these"] if more is not None and not more.failed else []
 
 
 @dataclass(frozen=True)

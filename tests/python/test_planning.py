@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 from carillon import calibration, cells, cli, core, job_sizes, planning, virtual
 from carillon.calibration import Calibration, Scheduling, Size, Stage
+from carillon.commands import plan as plan_command
 from carillon.commands.plan import Choice
 from carillon.commands.plan import plan as run_plan
-from carillon.config import ConfigError
+from carillon.config import Cell, ConfigError
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
-from carillon.virtual import Costs
+from carillon.plots import plan as plan_plot
+from carillon.plots import style
+from carillon.virtual import Costs, Expected
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 LAN = cells.load("lan-8x4").cell
@@ -118,8 +122,50 @@ def test_a_cell_of_which_some_frames_are_late_does_not_fit(
     assert 0 < late < told["expected"]["frames"] == 100
     assert not run_plan("lan-8x4", choice, tmp_path / "words", as_json=False)
     words = capsys.readouterr().out
-    assert words.startswith("lan-8x4 does not fit on 2 cores: with usual claims")
-    assert f"as claims vary {late} of 100 are late or refused" in words
+    assert words.startswith(
+        "lan-8x4 does not fit on 2 cores: by usual costs 1 core would be enough"
+    )
+    assert f"single slow claims of this calibration make {late} of 100 frames late" in words
+    assert "\nBy usual costs it needs 1 core for the baseband; " in words
+    more = told["more_cores"]
+    assert more["cores"] == 4
+    assert 2 * more["failed"] >= late
+    assert f"; more cores do not help: on 4, {more['failed']} are; " in words
+    assert "4 cores like these" not in words
+
+
+@pytest.mark.parametrize(
+    ("failed", "told"),
+    [
+        (0, ", and none on 4 cores; "),
+        (1, ", and 1 on 4 cores; "),
+        (8, "; more cores do not help: on 4, 8 are; "),
+    ],
+)
+def test_more_cores_are_advised_where_slow_claims_are_in_time_on_them(
+    monkeypatch: pytest.MonkeyPatch, failed: int, told: str
+) -> None:
+    def varying(cell: Cell, table: Costs, cores: int, *step: object) -> Expected:
+        known = virtual.expected(cell, table, cores)
+        return replace(known, failed=10 if cores == 2 else failed)
+
+    monkeypatch.setattr(planning, "expected", varying)
+    found = planning.plan(LAN, costs(), Machine.of_speed(2))
+    assert found.more_cores == planning.MoreCores(4, failed)
+    assert told in plan_command.verdict(found)
+    assert ("4 cores like these" in found.advice) == (failed == 0)
+
+
+def test_the_picture_says_by_which_costs_tasks_are_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(style, "save", lambda figure, file: drawn.append(figure))
+    found = planning.plan(LAN, with_stalls(0.02), Machine.of_speed(2))
+    plan_plot.draw(tmp_path / "plan.png", found, 1.0, 1.0)
+    legend = drawn[0].axes[0].get_legend()
+    assert legend is not None
+    assert "every task in time by usual costs" in legend.get_title().get_text()
 
 
 def test_slow_claims_are_as_much_slower_as_was_measured() -> None:

@@ -131,7 +131,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None:
-    console.print(_verdict(found), style="bold", soft_wrap=True)
+    console.print(verdict(found), style="bold", soft_wrap=True)
     if gpus:
         console.print(
             f"runtime.gpus is {gpus}, but this counts on the cores alone: what GPUs would take off "
@@ -143,10 +143,10 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     for line in found.machine.basis:
         console.print(f"its times are not measured: {line}", soft_wrap=True)
     needed = found.cores_needed
-    number = f"more than {virtual.MOST_CORES}" if needed is None else str(needed)
+    number = f"more than {virtual.MOST_CORES} cores" if needed is None else _cores(needed)
     console.print(
-        f"It needs {number} core{'' if needed == 1 else 's'} for the baseband; receiving packets, "
-        "and a radio that is emulated here, come on top.",
+        f"By usual costs it needs {number} for the baseband; receiving packets, and a radio that "
+        "is emulated here, come on top.",
         soft_wrap=True,
     )
     table = _table("in virtual time", "D_UL ms", "D_UL − T", "D_DL ms", "left to deadline", "load")
@@ -187,19 +187,37 @@ def _bounded(found: Plan) -> str:
     return f"proven, as long as no claim is slower than its {quantile}: {'; '.join(words)}"
 
 
-def _verdict(found: Plan) -> str:
+def verdict(found: Plan) -> str:
+    """Whether it fits, and if not, by which criterion."""
     if found.fits:
         return f"{found.cell} fits on {found.machine.name}"
-    verdict = f"{found.cell} does not fit on {found.machine.name}"
+    told = f"{found.cell} does not fit on {found.machine.name}"
     if not found.has_memory:
-        return f"{verdict}: it needs {found.memory_bytes / 1e6:.4g} MB of memory, and that is more"
+        return f"{told}: it needs {found.memory_bytes / 1e6:.4g} MB of memory, and that is more"
     if not found.point.fits:
-        return verdict
+        return told
     late = f"{found.expected.failed} of {found.expected.frames}"
     return (
-        f"{verdict}: with usual claims every frame is in time, but as claims vary {late} are late "
-        "or refused; `carillon doctor` tells what makes single claims slow"
+        f"{told}: by usual costs {_cores(found.cores_needed or found.machine.cores)} would be "
+        f"enough, but single slow claims of this calibration make {late} frames late or refused"
+        f"{_with_more(found)}; `carillon doctor` tells what makes single claims slow"
     )
+
+
+def _with_more(found: Plan) -> str:
+    """Whether more cores help against single slow claims."""
+    more = found.more_cores
+    if more is None:
+        return ""
+    if not more.failed:
+        return f", and none on {more.cores} cores"
+    if 2 * more.failed < found.expected.failed:
+        return f", and {more.failed} on {more.cores} cores"
+    return f"; more cores do not help: on {more.cores}, {more.failed} are"
+
+
+def _cores(count: int) -> str:
+    return f"{count} core{'' if count == 1 else 's'}"
 
 
 def _tell_expected(console: Console, found: Plan) -> None:

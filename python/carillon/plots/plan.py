@@ -50,5 +50,7 @@ def draw(file: Path, plan: Plan, frame_ms: float, budget_ms: float) -> None:
         axes.set_xticks(cores if len(cores) <= 16 else cores[:: len(cores) // 12])
         title = f"{plan.cell}: frames of {frame_ms:g} ms, uplink budget {budget_ms:g} ms"
         axes.set_title(title, parse_math=False)
-        axes.legend(loc="best", title="shaded: every task in time; dotted: not asked")
+        axes.legend(
+            loc="best", title="shaded: every task in time by usual costs; dotted: not asked"
+        )
         style.save(figure, file)
