@@ -241,6 +241,11 @@ class Result(_Model):
     )
     configuration: dict[str, Any] = Field(description="the whole cell, defaults included")
 
+    @property
+    def of_computed(self) -> str:
+        """What to say after a cost: refused frames have next to none."""
+        return ", of the frames that were computed" if self.frames.nacked else ""
+
 
 def schema() -> str:
     """The JSON Schema of result.json."""

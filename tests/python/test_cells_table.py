@@ -89,8 +89,9 @@ def test_every_frame_is_in_time_or_late_by_one_cause(tmp_path: Path) -> None:
     headings, figures = words(cells_table.table([row]))
     assert headings[:9] == "cell id frames in time processing system machine refused".split()
     assert figures[2:8] == ["100", "83", "10", "3", "4", "9"]
-    (note,) = cells_table.notes([row])
-    assert note.startswith("frames: in time + processing + system + machine; refused ones are")
+    sum_note, cost_note = cells_table.notes([row])
+    assert sum_note.startswith("frames: in time + processing + system + machine; refused ones")
+    assert cost_note == "core-ms/ms: of the frames that were computed"
 
 
 def test_cells_are_watched_by_columns_that_add_up(tmp_path: Path) -> None:

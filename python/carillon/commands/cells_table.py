@@ -64,9 +64,10 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
         return []
     causes = [_BASEBAND_HEADINGS[cause] for cause in CAUSES if any(one[cause] for one in rows)]
     parts = " + ".join(["in time", *causes])
-    return [
-        f"frames: {parts}; refused ones are among the late, skipped ones in no other column",
-    ]
+    told = [f"frames: {parts}; refused ones are among the late, skipped ones in no other column"]
+    if any(one["nacked"] for one in rows):
+        told.append("core-ms/ms: of the frames that were computed")
+    return told
 
 
 def _figure(value: float | None) -> str:

@@ -32,6 +32,7 @@ class Trial:
     frames: int = 0
     late: int = 0
     stalled: int = 0  # of these, for which the machine is to blame and not the cell
+    refused: int = 0  # of the late ones, or discarded: what they would have cost is not in `load`
 
     @property
     def fits(self) -> bool:
@@ -40,14 +41,15 @@ class Trial:
 
     @property
     def verdict(self) -> str:
-        load = f"{self.load:.0%} of the cores"
         if not self.frames:
             return "did not run"
+        load = f"{'at least ' if self.refused else ''}{self.load:.0%} of the cores"
         if self.fits:
             return f"{load}, fits"
         if self.load > _MOST_LOAD:
             return f"{load}, is too much: {1 - _MOST_LOAD:.0%} are to stay free"
-        return f"{load}, but {self.late - self.stalled} of {self.frames} frames were late"
+        late = f"{self.late - self.stalled} of {self.frames} frames were late"
+        return f"{late} or refused" if self.refused else f"{load}, but {late}"
 
     @property
     def overloads(self) -> bool:
@@ -139,7 +141,7 @@ def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     used = sum(float(threads[n].sum()) for n in ("busy", "overhead", "network", "emulating"))
     load = used / air_ns / folder.machine["cores"]
     late, stalled = frames - count["frames_completed"], count["lates_machine_stall"]
-    return Trial(loaded, folder, load, frames, late, stalled)
+    return Trial(loaded, folder, load, frames, late, stalled, count["frames_nacked"])
 
 
 def _cost(cell: str, interrupts: Interrupts) -> float:

@@ -127,7 +127,7 @@ def _sentences(explanations: Sequence[Explanation]) -> str:
 def _stages(result: Result) -> str:
     return _table(
         "Stages",
-        "What each kernel cost over the run.",
+        f"What each kernel cost over the run{result.of_computed}.",
         ["stage", "tasks", "chunks", "µs a chunk", "core-ms per ms", "share"],
         [
             [s.name, s.tasks, s.chunks, s.us_per_chunk, s.core_ms_per_ms, _percent(s.share)]

@@ -33,7 +33,7 @@ def tiles(folder: RunFolder, result: Result) -> str:
             if checks_blocks(result, side):
                 parts.append(_rate(name, side))
     if result.core_ms_per_ms is not None and result.role != "radio":
-        note = f"of {result.workers} workers; per ms of air time"
+        note = f"of {result.workers} workers; per ms of air time{result.of_computed}"
         parts.append(_tile("Cores used", f"{result.core_ms_per_ms:.2f}", "core-ms", note))
     iq = folder.derived["uplink_iq_gbps"] + folder.derived["downlink_iq_gbps"]
     parts.append(_tile("Fronthaul", f"{iq:.3g}", "Gb/s", "IQ samples, both ways"))

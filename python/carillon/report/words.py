@@ -22,7 +22,8 @@ def summary(result: Result) -> list[str]:
         if parts:
             lines.append(f"{name}: " + "; ".join(parts))
     if result.core_ms_per_ms is not None and result.role != "radio":
-        lines.append(f"cores: {result.core_ms_per_ms:.3f} core-ms per ms of air time")
+        cost = f"cores: {result.core_ms_per_ms:.3f} core-ms per ms of air time"
+        lines.append(f"{cost}{result.of_computed}")
     return lines
 
 
