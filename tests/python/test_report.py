@@ -433,6 +433,7 @@ def test_a_report_without_room_names_the_file_and_leaves_none_cut(tmp_path: Path
     done = subprocess.run(words, capture_output=True, text=True, preexec_fn=narrow)
     assert done.returncode == 1
     assert done.stderr == (
+        "writing the report\n"
         f"carillon: {trace_file}: file too large; the run is recorded, and `carillon report "
         f"{folder.path}` writes its report when that is mended\n"
     )

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from carillon import core, daemon, files, report, resources, runfolder
 from carillon.commands import cells_table
+from carillon.commands.bars import working
 from carillon.commands.tables import print_table
 from carillon.config import Cell, Loaded, Run, cell_folder, cell_run, together
 from carillon.daemon import Interrupts, RunError, carry_out
@@ -77,7 +78,7 @@ def start_cells(
     runfolder.made(folder)
     made = [_prepare(each, cell_run(run, each), folder / cell_folder(each)) for each in cells]
     _carry_out(made, output, interrupts)
-    results = [_reported(one) for one in made]
+    results = write_reports(made)
     _summarize(folder, made, results, output)
     _require_an_end(results, made[0], interrupts)
     return results
@@ -225,7 +226,8 @@ def _require_a_frame(result: Result, *, interrupted: bool) -> None:
 
 def finish(made: runfolder.RunFolder, output: Output) -> Result:
     """Writes the report and says where it is."""
-    result = _reported(made)
+    with working("writing the report"):
+        result = _reported(made)
     if output.json:
         print((made.path / "result.json").read_text(encoding="utf-8"), end="")
         return result
@@ -233,6 +235,16 @@ def finish(made: runfolder.RunFolder, output: Output) -> Result:
         output.console.print(line, soft_wrap=True)
     output.console.print(f"report: {made.path / 'report.html'}", soft_wrap=True)
     return result
+
+
+def write_reports(made: Sequence[runfolder.RunFolder]) -> list[Result]:
+    """The report of each cell, one after the other."""
+    results = []
+    with working(f"writing {len(made)} reports") as tell:
+        for number, one in enumerate(made, 1):
+            tell(f"writing reports ({number} of {len(made)})")
+            results.append(_reported(one))
+    return results
 
 
 def _reported(made: runfolder.RunFolder) -> Result:
