@@ -334,8 +334,9 @@ def plan(
     Stages are measured on one core (see `calibrate`), their schedule is the engine's own in virtual
     time. Exit status 0: it fits, or with --search something does; 3: it does not.
     """
-    from carillon.commands.plan import Choice, find
+    from carillon.commands.plan import Choice
     from carillon.commands.plan import plan as run_plan
+    from carillon.commands.plan_search import find
 
     if machine is not None and (cores or speed != 1):
         raise typer.BadParameter("says cores and speed itself", param_hint="--machine")

@@ -29,6 +29,15 @@ class Candidate:
     point: Point
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What was tried, and how many of all combinations were looked at: all, unless stopped."""
+
+    tried: list[Candidate]
+    looked_at: int
+    combinations: int
+
+
 def check(loaded: Loaded) -> None:
     """Raises ConfigError for a cell that says what a search varies, user by user or as a table."""
     cell = loaded.cell
@@ -99,7 +108,8 @@ def search(
     machine_of: Callable[[Calibration], Machine],
     seconds: float,
     step: Callable[[str, int, int], None] = lambda what, done, of: None,
-) -> list[Candidate]:
+    stopped: Callable[[], bool] = lambda: False,
+) -> Searched:
     """Every candidate that is a cell, calibrated for so long each. Those that are larger in all
     respects than one that does not fit are left out: they do not either."""
     every = list(candidates(cell))
@@ -110,10 +120,22 @@ def search(
         if any(_exceeds((users, subcarriers, modulation), one) for one in tried if not one.fits):
             continue
         changed = variant(cell, users, subcarriers, fft_size, modulation)
-        if changed is not None:
-            known = calibration.measure(changed, seconds)
-            tried.append(_judge(changed, Costs(known, machine_of(known)), mhz))
-    return tried
+        if changed is None:
+            continue
+        known = _calibrated(changed, seconds, stopped)
+        if known is None:
+            return Searched(tried, number, len(every))
+        tried.append(_judge(changed, Costs(known, machine_of(known)), mhz))
+    return Searched(tried, len(every), len(every))
+
+
+def _calibrated(cell: Cell, seconds: float, stopped: Callable[[], bool]) -> Calibration | None:
+    """None when stopped: what was measured until then is too little to judge by."""
+    try:
+        known = calibration.measure(cell, seconds, stopped=stopped)
+    except KeyboardInterrupt:
+        return None
+    return None if stopped() else known
 
 
 def _exceeds(these: tuple[int, int, str], one: Candidate) -> bool:

@@ -3,10 +3,14 @@ whatever the machine gives while it is tested; that it is near what was foretold
 `carillon validate` on a quiet one."""
 
 import json
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from carillon import calibration, cells, cli, memory_run, search, validation
+from carillon.calibration import Calibration
 from carillon.commands import validate
 from carillon.config import Cell, ConfigError
 from carillon.config.load import parse_cell
@@ -133,13 +137,13 @@ def test_what_is_larger_than_what_does_not_fit_is_not_tried(
     """Costs that grow with users, bandwidth and bits alike: what fits is a corner of the grid."""
     tried: list[tuple[int, int, str]] = []
 
-    def scaled(cell: Cell, seconds: float) -> calibration.Calibration:
+    def scaled(cell: Cell, seconds: float, stopped: object) -> calibration.Calibration:
         tried.append((cell.users, cell.numerology.subcarriers, cell.uplink.modulation))
         bits = 1 + search.MODULATIONS.index(cell.uplink.modulation)
         return costs(cell.users * cell.numerology.subcarriers / 600 * bits / 4)
 
     monkeypatch.setattr(calibration, "measure", scaled)
-    found = search.search(LAN, lambda known: Machine.of_speed(2), 1.0)
+    found = search.search(LAN, lambda known: Machine.of_speed(2), 1.0).tried
     fitting = [one for one in found if one.fits]
     failing = [one for one in found if not one.fits]
     assert fitting
@@ -166,7 +170,7 @@ def test_the_search_tells_scripts_whether_anything_fits(
 ) -> None:
     words = ["plan", "lan-8x4", "--search", "--cores", "2", "--folder", str(tmp_path)]
     monkeypatch.setattr(search, "BANDWIDTHS", ((300, 512),))
-    monkeypatch.setattr(calibration, "measure", lambda cell, seconds: costs())
+    monkeypatch.setattr(calibration, "measure", lambda cell, seconds, stopped: costs())
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
     assert "256qam" in result.output
@@ -175,11 +179,40 @@ def test_the_search_tells_scripts_whether_anything_fits(
     assert about["best"]["rate_mbps"] == max(
         one["rate_mbps"] for one in about["tried"] if one["fits"]
     )
-    monkeypatch.setattr(calibration, "measure", lambda cell, seconds: costs(1000))
+    monkeypatch.setattr(calibration, "measure", lambda cell, seconds, stopped: costs(1000))
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 3, result.output
     assert "no such cell fits" in result.output
     assert json.loads((tmp_path / "search.json").read_text())["best"] is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("within", [True, False])
+def test_a_search_that_is_stopped_tells_what_it_found_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, within: bool
+) -> None:
+    """Within the first round of a calibration, which then ends at once, or later."""
+    begun: list[Cell] = []
+
+    def measure(cell: Cell, seconds: float, stopped: Callable[[], bool]) -> Calibration:
+        begun.append(cell)
+        if len(begun) == 4:
+            os.kill(os.getpid(), number)
+            assert stopped()
+            if within:
+                raise KeyboardInterrupt
+        return costs()
+
+    monkeypatch.setattr(calibration, "measure", measure)
+    words = ["plan", "lan-8x4", "--search", "--cores", "2", "--folder", str(tmp_path)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 130, result.output
+    assert len(begun) == 4
+    about = json.loads((tmp_path / "search.json").read_text())
+    assert (about["looked_at"], about["combinations"], len(about["tried"])) == (3, 64, 3)
+    assert about["best"]["fits"]
+    assert "stopped after 3 of 64 combinations\n" in result.output
+    assert f"3 cells tried: {tmp_path / 'search.json'}" in result.output.replace("\n", "")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from carillon import calibration, cells, job_sizes, planning, runfolder, search, virtual
+from carillon import calibration, cells, job_sizes, planning, runfolder, virtual
 from carillon.calibration import Calibration, CalibrationError
 from carillon.commands.calibrate import known_or_measured
-from carillon.commands.tables import print_table
+from carillon.commands.tables import new_table, print_table
 from carillon.config import Loaded
 from carillon.daemon import Interrupts
 from carillon.files import write_text
@@ -23,7 +20,6 @@ from carillon.job_sizes import JobSize, Sweep
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
 from carillon.planning import Plan
-from carillon.search import Candidate
 from carillon.statistics import Percentiles
 from carillon.virtual import Point
 
@@ -71,7 +67,8 @@ def plan(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bo
             found = planning.plan(loaded.cell, known, machine, step)
             swept = _sweep(loaded, known, found, step) if choice.sweep else None
     about = found.about() | ({} if swept is None else {"sweep": asdict(swept)})
-    text = _write(runfolder.made(target) / "plan.json", about)
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    write_text(runfolder.made(target) / "plan.json", text + "\n")
     from carillon.plots import plan as plot
 
     frame_ms = runfolder.describe(loaded.cell)["frame_ms"]
@@ -110,12 +107,6 @@ def _sweep(loaded: Loaded, known: Calibration, found: Plan, step: planning.Step)
     )
 
 
-def _write(file: Path, about: dict[str, Any]) -> str:
-    text = json.dumps(about, indent=2, ensure_ascii=False)
-    write_text(file, text + "\n")
-    return text
-
-
 def _progress(console: Console) -> Progress:
     return Progress(
         SpinnerColumn(),
@@ -125,9 +116,6 @@ def _progress(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-# --- What is said of a plan -----------------------------------------------------------------------
 
 
 def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None:
@@ -149,7 +137,9 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
         "is emulated here, come on top.",
         soft_wrap=True,
     )
-    table = _table("in virtual time", "D_UL ms", "D_UL − T", "D_DL ms", "left to deadline", "load")
+    table = new_table(
+        ["in virtual time"], ["D_UL ms", "D_UL − T", "D_DL ms", "left to deadline", "load"]
+    )
     table.add_row("usual claims", *_row(found.point))
     table.add_row("slow claims (p99)", *_row(found.slow))
     print_table(console, table)
@@ -222,7 +212,7 @@ def _cores(count: int) -> str:
 
 def _tell_expected(console: Console, found: Plan) -> None:
     expected = found.expected
-    table = _table("claims as they vary", "p50 ms", "p99", "p99.9", "p99.99")
+    table = new_table(["claims as they vary"], ["p50 ms", "p99", "p99.9", "p99.99"])
     for name, known in (("D_UL", expected.uplink), ("D_DL", expected.downlink)):
         if known.samples:
             table.add_row(name, *_percentiles(known))
@@ -245,8 +235,9 @@ def _tell_sizes(console: Console, found: Plan, swept: Sweep | None) -> None:
     sizes = ", ".join(f"{stage}: {size}" for stage, size in found.job_sizes.items())
     console.print(f"job sizes (runtime.grain): {{{sizes}}}", soft_wrap=True)
     if found.why:
-        table = _table(
-            "stage", "chunks a claim", "of", "I µs", "Δ µs", "claims a core", "smaller", "larger"
+        table = new_table(
+            ["stage"],
+            ["chunks a claim", "of", "I µs", "Δ µs", "claims a core", "smaller", "larger"],
         )
         for why in found.why:
             table.add_row(*_why(why))
@@ -274,14 +265,6 @@ def _why(why: JobSize) -> list[str]:
     ]
 
 
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
-
-
 def _row(point: Point) -> list[str]:
     return [
         *(
@@ -291,64 +274,3 @@ def _row(point: Point) -> list[str]:
         f"{point.slack_ms or 0.0:.3f}" if point.keeps_up else "does not keep up",
         f"{point.load:.0%}",
     ]
-
-
-# --- Search ---------------------------------------------------------------------------------------
-
-
-def find(cell: str, choice: Choice, folder: Path | None, *, as_json: bool) -> bool:
-    """Tells which cells like this one fit, and writes search.json; whether any does."""
-    loaded = cells.load(cell)
-    search.check(loaded)
-    name = runfolder.file_name(loaded.cell.name)
-    target = runfolder.require_own(folder or Path("runs") / f"search-{name}")
-    console = Console(stderr=as_json, highlight=False, markup=False)
-    columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
-    with (
-        Interrupts() as interrupts,
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
-    ):
-        task = bar.add_task("")
-
-        def step(what: str, done: int, of: int) -> None:
-            bar.update(task, description=what, completed=done, total=of)
-            if interrupts.count:
-                raise KeyboardInterrupt
-
-        found = search.search(loaded.cell, choice.machine_of, choice.seconds, step)
-    fitting = sorted((one for one in found if one.fits), key=lambda one: -one.rate_mbps)
-    about = {
-        "cell": loaded.cell.name,
-        "best": asdict(fitting[0]) if fitting else None,
-        "tried": [asdict(one) for one in found],
-    }
-    text = _write(runfolder.made(target) / "search.json", about)
-    if as_json:
-        print(text)
-    else:
-        _tell_found(console, fitting)
-        console.print(f"{len(found)} cells tried: {target / 'search.json'}", soft_wrap=True)
-    return bool(fitting)
-
-
-def _tell_found(console: Console, fitting: Sequence[Candidate]) -> None:
-    if not fitting:
-        console.print("no such cell fits this machine", style="bold")
-        return
-    table = _table("modulation", "MHz", "users, at most", "Mb/s", "D_UL − T ms", "load")
-    widest: dict[tuple[int, str], Candidate] = {}
-    for one in fitting:
-        place = (one.subcarriers, one.modulation)
-        if place not in widest or widest[place].users < one.users:
-            widest[place] = one
-    for one in sorted(widest.values(), key=lambda one: -one.rate_mbps):
-        extra = one.point.uplink_extra_ms
-        table.add_row(
-            one.modulation,
-            f"{one.bandwidth_mhz:g}",
-            str(one.users),
-            f"{one.rate_mbps:.1f}",
-            "–" if extra is None else f"{extra:.3f}",
-            f"{one.point.load:.0%}",
-        )
-    print_table(console, table)
