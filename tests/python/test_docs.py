@@ -28,8 +28,8 @@ QUICK = {
     "./carillon setup\n": "$SOURCE/carillon --version\n",
     # Status 1, not fit for real time, is no mistake of the page.
     "./carillon doctor\n": "carillon doctor --seconds 0.2 || test $? -eq 1\n",
-    "carillon doctor --interface lo --seconds 10 --json > doctor.json\n": "carillon doctor "
-    "--interface lo --seconds 0.2 --json > doctor.json || test $? -eq 1\n",
+    "carillon doctor --interface lo --seconds 10 --json > runs/doctor.json\n": "carillon doctor "
+    "--interface lo --seconds 0.2 --json > runs/doctor.json || test $? -eq 1\n",
     "--frames 5000": "--frames 200 --no-live",
     "--transport udp --seconds 20": "--transport udp --frames 200 --no-live",
     "--no-live --folder runs/mine": "--frames 200 --no-live --folder runs/mine",
@@ -44,8 +44,8 @@ QUICK = {
     "|| test $? -eq 1\n",
     "--search --seconds 1\n": "--search --seconds 0.1\n",
     # A calibration this short may have met a standstill, and then some frame is late.
-    "agora-64x16 --cores 32 --folder my-plan\n": "laptop-8x2 --seconds 0.1 --cores 32 --folder "
-    "my-plan || test $? -eq 3\n",
+    "agora-64x16 --cores 32 --folder runs/my-plan\n": "laptop-8x2 --seconds 0.1 --cores 32 "
+    "--folder runs/my-plan || test $? -eq 3\n",
     "carillon bench --compare\n": "carillon bench --compare --quick --filter 'fft 512'\n",
     "carillon bench cell thesis-16x8\n": "carillon bench cell thesis-16x8 --quick\n",
     "laptop-8x2 --seconds 10": "laptop-8x2 --seconds 0.3",
@@ -110,17 +110,31 @@ def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
     lines = ("from carillon.__main__ import main", "if __name__ == '__main__':", "    main()")
     program.write_text("\n".join([f"#!{sys.executable}", *lines, ""]))
     program.chmod(0o755)
+    cache = tmp_path / "cache"
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["sh", "-eu", "-c", quick(script)],
         cwd=tmp_path,
-        env=os.environ | {"PATH": path, "SOURCE": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)},
+        env=os.environ | {"PATH": path, "SOURCE": str(ROOT), "XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
         timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left <= {"bin", "cache", "runs", "configuration.md"}, "what git does not ignore"
+
+
+def test_commands_write_where_git_ignores_it() -> None:
+    written = re.compile(r"(?:> |--(?:folder|csv|draw|output) )(\S+)")
+    places = {place for _, script in blocks() for place in written.findall(script)}
+    assert "runs/my-run" in places
+    assert [
+        place
+        for place in places - {"docs/configuration.md"}  # which is kept in git
+        if not place.startswith("runs/")
+    ] == []
 
 
 def test_quick_forms_are_of_commands_that_are_documented() -> None:

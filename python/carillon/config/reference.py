@@ -22,9 +22,10 @@ its cell; an unknown key, a value out of range or a contradiction is an error th
 key, value and what would do.
 
 ```sh
-carillon config example > my-cell.yaml
-carillon config check my-cell.yaml
-carillon config show my-cell.yaml
+mkdir -p runs
+carillon config example > runs/my-cell.yaml
+carillon config check runs/my-cell.yaml
+carillon config show runs/my-cell.yaml
 ```
 
 `config schema` prints the same as a JSON Schema, for editors that complete and check YAML.
