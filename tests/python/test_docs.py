@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from carillon.daemon import RunError, binary
+from carillon.result import Frames
 from hang import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -163,6 +164,14 @@ def test_every_link_between_pages_leads_somewhere() -> None:
             there = page.parent / file if file else page
             assert there.exists(), f"{page.name}: {target}"
             assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+def test_names_of_frames_are_explained_as_they_are_in_a_result() -> None:
+    page = (ROOT / "docs/reading-a-report.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Frames\n")[2].partition("\n## ")[0]
+    names = set(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    assert names >= {"sent", "skipped", "seen", "completed", "incomplete", "nacked"}
+    assert names <= Frames.model_fields.keys()
 
 
 def test_every_table_has_rows() -> None:
