@@ -57,7 +57,10 @@ def problems(text: str, *, check: bool = False) -> list[str]:
         ),
         ("uplink: {lifting: 64.0}", "my.yaml:1: uplink.lifting is written with a point or an"),
         ("ring: 2.5", "my.yaml:1: ring is 2.5 but must be a whole number between 2 and 64"),
-        ("radio: {snr_db: .nan}", "my.yaml:1: radio.snr_db is nan but must be a number or a list"),
+        (
+            "radio: {snr_db: .nan}",
+            "my.yaml:1: radio.snr_db is nan but must be a number between -60",
+        ),
         (
             "radio:\n  snr_db:\n    - 20\n    - x",
             "my.yaml:4: radio.snr_db[1] is 'x' but must be a number",

@@ -20,6 +20,7 @@ def _shm_name(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_ipv4)]
+Snr = Annotated[float, Field(ge=-60, le=80)]
 ShmName = Annotated[str, AfterValidator(_shm_name)]
 _SHM_NAME = "a name of at most 64 letters, digits, dots, dashes and underscores"
 _ADDRESS = "an IPv4 address such as 192.168.1.2"
@@ -51,7 +52,7 @@ class Radio(Base):
     coherence_frames: int = key(
         1, "Frames over which the channel stays as it is.", "frames", ge=1, le=1024
     )
-    snr_db: float | list[float] = key(
+    snr_db: Snr | Annotated[list[Snr], Field(min_length=1)] = key(
         25.0,
         "Signal-to-noise ratio of a user at one antenna and subcarrier: one number for all users "
         "or a list with one for each.",
