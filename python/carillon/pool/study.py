@@ -19,11 +19,11 @@ from carillon.config.pool import (
     PROFILES,
     Background,
     Devices,
-    Fault,
     Link,
     PoolStudy,
     Server,
 )
+from carillon.pool import faults
 from carillon.pool import profile as profiles
 from carillon.pool.degree import Degree
 from carillon.pool.degree import degrees as degrees_of
@@ -127,6 +127,11 @@ def devices(study: PoolStudy) -> list[tuple[int, int, Devices]]:
             group for group in server.devices for _ in range(group.count)
         )
     ]
+
+
+def _places(study: PoolStudy) -> list[tuple[int, int | None]]:
+    """Of all devices, by number: its server, and its number there."""
+    return [(server, number) for server, number, _ in devices(study)]
 
 
 def hardware(study: PoolStudy) -> list[tuple[int, str]]:
@@ -280,6 +285,7 @@ def _check(study: PoolStudy) -> list[Finding]:
         *_check_devices(study),
         *_check_reserve(study),
         *_check_places(study),
+        *faults.check(study.faults, _places(study)),
         *_check_use(study),
     ]
 
@@ -391,11 +397,6 @@ def _check_places(study: PoolStudy) -> Iterator[Finding]:
                 if isinstance(number, int) and number > last:
                     message = f"is {number} but the {what}s are 0 to {last}"
                     yield (name, place, what), message
-    for place, fault in enumerate(study.faults):
-        if (fault.device is None) == (fault.server is None):
-            yield ("faults", place), "must name either a device or a server"
-        elif fault.device is None and fault.event == "hung":
-            yield ("faults", place, "event"), "is hung but only devices hang; a server is lost"
     for place, kernel in enumerate(study.background):
         if kernel.mflop < _LEAST_MFLOP and kernel.kbytes < _LEAST_KBYTES:
             message = (
@@ -448,7 +449,7 @@ def with_degrees(described: Described) -> Described:
 def _arguments(described: Described) -> dict[str, Any]:
     """What core.simulate_pool is told besides cells, policy and seed."""
     study = described.study
-    places = [(server, number) for server, number, _ in devices(study)]
+    places = _places(study)
     switch = study.switch
     host, jitter = study.host, study.jitter
     costs = (host.decision_us, host.launch_us, host.notify_us, host.gap_us)
@@ -480,7 +481,7 @@ def _arguments(described: Described) -> dict[str, Any]:
         "faults": [
             (fault.at_ms, *place, fault.event, fault.noticed_ms)
             for fault in study.faults
-            for place in _places(fault, study)
+            for place in faults.places(fault, places)
         ],
         "background": [
             (*places[kernel.device], *_background(kernel)) for kernel in study.background
@@ -491,15 +492,6 @@ def _arguments(described: Described) -> dict[str, Any]:
 def _plans(served: Sequence[Served]) -> list[str]:
     """A plan for each radio unit."""
     return [one.plan for one in served for _ in range(one.count)]
-
-
-def _places(fault: Fault, study: PoolStudy) -> list[tuple[int, int | None]]:
-    """Servers, and the device there unless it is all of it."""
-    if fault.server is not None:
-        return [(fault.server, None)]
-    every = devices(study)
-    chosen = every if fault.device == "all" else [every[fault.device or 0]]
-    return [(server, place) for server, place, _ in chosen]
 
 
 def _background(kernel: Background) -> tuple[int, list[int], float, float]:
