@@ -503,7 +503,7 @@ def simulate(
     ],
     frames: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000_000, help="Of each cell, instead of what the file says."),
+        typer.Option(min=1, max=10_000_000, help="Of each cell; the warm-up is a tenth at most."),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=0, max=1024, help="Processes; 0: one for each core.")

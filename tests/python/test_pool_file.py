@@ -1,8 +1,10 @@
-"""What a pool's file says of faults."""
+"""What a pool's file says of faults, and what becomes of its warm-up."""
 
+import json
 from pathlib import Path
 
 import pytest
+from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
 from carillon.pool import study
 
@@ -58,3 +60,15 @@ def test_what_was_not_lost_cannot_come_back(tmp_path: Path, faults: str, said: s
 )
 def test_what_was_lost_or_hung_may_come_back(tmp_path: Path, faults: str) -> None:
     assert study.load(pool(tmp_path, f"faults:\n{faults}")).study.faults
+
+
+def test_a_warm_up_that_few_frames_leave_no_room_for_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for frames, note in ((60, "warm_up is 6 instead of 10: at most a tenth"), (100, "")):
+        simulate(str(pool(tmp_path)), frames, 1, tmp_path / "out", as_json=False)
+        told = json.loads((tmp_path / "out" / "result.json").read_text())
+        assert told["configuration"]["warm_up"] == frames // 10
+        assert told["policies"][0]["frames"] == frames - frames // 10
+        said = capsys.readouterr().err
+        assert note in said and ("note:" in said) == bool(note)

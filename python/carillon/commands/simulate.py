@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -39,6 +40,7 @@ def simulate(
     killed, that and KilledError.
     """
     described = load(examples.resolve("pools", name), frames)
+    _tell_of_warm_up(described)
     feeds = bound(described)
     target = runfolder.made(
         folder or Path("runs") / f"simulate-{runfolder.file_name(described.name)}"
@@ -79,6 +81,13 @@ def simulate(
         what = "runs are missing" if outcomes else "no run is whole, nothing was written"
         console.print(f"stopped early; {what}", style="dim")
         raise killed or KeyboardInterrupt
+
+
+def _tell_of_warm_up(described: Described) -> None:
+    used, asked = described.study.warm_up, described.asked_warm_up
+    if used < asked:
+        text = f"warm_up is {used} instead of {asked}: at most a tenth of the frames of --frames"
+        print(f"note: {text}", file=sys.stderr)
 
 
 def _run(

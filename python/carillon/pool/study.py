@@ -70,6 +70,7 @@ class Described:
     served: tuple[Served, ...]
     name: str
     profile: DeviceProfile | None = None  # that study.profile names
+    asked_warm_up: int = 0  # what the file gives; few frames leave less, study.warm_up
 
     @property
     def about(self) -> str:
@@ -159,8 +160,12 @@ class Bound:
 
 
 def load(file: Path, frames: int | None = None) -> Described:
-    """Reads a study's file; raises ConfigError with all that is wrong in it."""
+    """Reads a study's file; raises ConfigError with all that is wrong in it.
+
+    `frames`, instead of the file's, has a warm-up of at most a tenth of it.
+    """
     study, lines = load_model(PoolStudy, file)
+    asked_warm_up = study.warm_up
     if frames is not None:
         warm_up = min(study.warm_up, frames // 10)
         study = study.model_copy(update={"frames": frames, "warm_up": warm_up})
@@ -182,7 +187,7 @@ def load(file: Path, frames: int | None = None) -> Described:
             study = profiles.with_costs(study, profile)
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
-    described = Described(study, cells, file.stem, profile)
+    described = Described(study, cells, file.stem, profile, asked_warm_up)
     try:
         simulate(described, study.policies[0], seed=1, frames=0, degrees={})
     except ValueError as error:
