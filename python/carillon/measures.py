@@ -50,22 +50,26 @@ class FrameTimes:
 
 
 def frame_times(frames: Records, frame_ms: float) -> FrameTimes:
-    """The milestones of all frames that have them: not of those refused, discarded or silent."""
+    """The milestones of all frames that have them: not of those refused, discarded or silent.
+
+    Pilots that were given up before the first packet came are no time since that packet.
+    """
     kept = frames[frames["nack"] == 0]
     heard = kept[kept["first_packet"] != 0]
     up = frames[has_uplink(frames)]
     uplink = _ms(up, "uplink_done") - _ms(up, "first_packet")
     pilots = heard[heard["pilots_done"] != 0]
+    sounded = pilots[pilots["pilots_done"] >= pilots["first_packet"]]
     combined = pilots[pilots["combiner_done"] != 0]
     data = up[up["combiner_done"] != 0]
-    started = heard[heard["started"] != 0]
+    started = heard[heard["started"] >= heard["first_packet"]]
     down = frames[has_downlink(frames)]
     return FrameTimes(
         uplink=uplink,
         uplink_extra=uplink - frame_ms,
         downlink=np.clip(_ms(down, "downlink_first"), 0.0, frame_ms),
         start=_ms(started, "started") - _ms(started, "first_packet"),
-        pilot=_ms(pilots, "pilots_done") - _ms(pilots, "first_packet"),
+        pilot=_ms(sounded, "pilots_done") - _ms(sounded, "first_packet"),
         zeroforce=_ms(combined, "combiner_done") - _ms(combined, "pilots_done"),
         data=_ms(data, "uplink_done") - _ms(data, "combiner_done"),
     )

@@ -50,6 +50,15 @@ def test_milestones_are_the_differences_of_a_frames_instants() -> None:
     assert times.data == pytest.approx([0.525])
 
 
+def test_pilots_that_were_given_up_before_the_first_packet_are_no_time_since_it() -> None:
+    late = frame_row(2)
+    late["first_packet"] = late["combiner_done"] + 1000
+    times = measures.frame_times(frames(frame_row(1), late), 1.0)
+    assert times.pilot == pytest.approx([0.125])
+    assert times.start == pytest.approx([0.02])
+    assert len(times.zeroforce) == 2
+
+
 def test_refused_frames_and_missing_milestones_are_not_samples() -> None:
     times = measures.frame_times(
         frames(frame_row(1, nack=1), frame_row(2, uplink_done=0, downlink_done=0)), 1.0
