@@ -290,6 +290,29 @@ def test_what_is_wrong_is_told_with_line_node_and_edge(
     assert said in str(told.value).replace(f"{tmp_path}/", "")
 
 
+@pytest.mark.parametrize(
+    ("mean", "batch"),
+    [
+        ("{initial_us: 1, each_ns: 10}", None),
+        ("{initial_us: 0.5, each_ns: 10, pieces: [{from_execution: 9, each_ns: 2}]}", None),
+        ("{initial_us: 1.5, each_ns: 2}", 1),
+        ("{initial_us: 0.9, each_ns: 15}", 21),
+        ("{initial_us: 0.9, each_ns: 5, pieces: [{from_execution: 101, each_ns: 16}]}", 201),
+    ],
+)
+def test_a_mean_cost_above_the_quantile_is_told(
+    mean: str, batch: int | None, tmp_path: Path
+) -> None:
+    cost = "cost: {initial_us: 1, each_ns: 10}"
+    file = file_of(tmp_path, GOOD.replace(cost, f"{cost},\n     mean_cost: {mean}", 1))
+    if batch is None:
+        assert load(file).nodes[0].mean_cost is not None
+        return
+    told = rf"graph.yaml:3: node a: a batch of {batch} takes .* by its mean_cost but .* by its cost"
+    with pytest.raises(ConfigError, match=told):
+        load(file)
+
+
 def test_a_missing_cost_is_told_when_a_plan_is_made(tmp_path: Path) -> None:
     text = GOOD.replace(", cost: {initial_us: 1, each_ns: 10}}\nedges", "}\nedges")
     graph = load(file_of(tmp_path, text))

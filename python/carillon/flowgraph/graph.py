@@ -18,6 +18,8 @@ from carillon.flowgraph.model import Block, CostSection, DemandSection, GraphFil
 
 MOST_BYTES = 1 << 21  # of a file; larger graphs are built with the Python API
 _MOST_64 = (1 << 64) - 1
+_MOST_BATCH = 1_000_000_000
+_ROUNDING = 1e-9
 _NodeRow = tuple[str, float, list[tuple[int, float]], int, int]
 _EdgeRow = tuple[int, int, int, int, int]
 
@@ -42,6 +44,21 @@ class Cost:
             max(0, min(end, batch + 1) - start) * each
             for (start, each), end in zip(pieces, ends, strict=True)
         )
+
+    def first_above(self, other: Cost) -> int | None:
+        """The smallest batch, up to _MOST_BATCH, that costs more than by another cost."""
+        starts = sorted({1, *(start for cost in (self, other) for start, _ in cost.pieces)})
+        for start, end in pairwise([*starts, _MOST_BATCH + 1]):
+            above = self.of(start) - other.of(start)
+            if above > _ROUNDING * other.of(start):
+                return start
+            further = self._each_at(start) - other._each_at(start)
+            if further > 0 and (batch := start + int(max(-above, 0) / further) + 1) < end:
+                return batch
+        return None
+
+    def _each_at(self, execution: int) -> float:
+        return [self.each_ns, *(each for start, each in self.pieces if start <= execution)][-1]
 
 
 @dataclass(frozen=True)
@@ -137,7 +154,7 @@ class Graph:
         if not found:
             return
         if self.file:
-            raise ConfigError([Problem(self.file, self._line(k), "", text) for k, text in found])
+            raise ConfigError([Problem(self.file, self.line(k), "", text) for k, text in found])
         raise GraphError("\n".join(text for _, text in found))
 
     def _own_problems(self, *, with_costs: bool) -> Iterator[tuple[Key, str]]:
@@ -196,7 +213,8 @@ class Graph:
         ]
         return nodes, edges
 
-    def _line(self, key: Key) -> int:
+    def line(self, key: Key) -> int:
+        """Of a key in the file, or of the nearest section that holds it."""
         while key and key not in self.lines:
             key = key[:-1]
         return self.lines.get(key, 1)
@@ -252,7 +270,23 @@ def load(file: Path) -> Graph:
     for edge in given.edges:
         graph.edge(edge.from_, edge.to, edge.produce, edge.consume, edge.threshold)
     graph.check(with_costs=False)
+    if wrong := list(_dear_means(graph)):
+        raise ConfigError(wrong)
     return graph
+
+
+def _dear_means(graph: Graph) -> Iterator[Problem]:
+    """Means above the quantile, which no measurement has; fitted lines may cross by a little."""
+    for place, node in enumerate(graph.nodes):
+        if node.cost is None or node.mean_cost is None:
+            continue
+        batch = node.mean_cost.first_above(node.cost)
+        if batch is not None:
+            line = graph.line(("nodes", place, "mean_cost"))
+            mean, quantile = (cost.of(batch) for cost in (node.mean_cost, node.cost))
+            text = f"node {node.name}: a batch of {batch} takes {mean:.6g} ns by its mean_cost but "
+            text += f"{quantile:.6g} ns by its cost; lower mean_cost, or raise cost"
+            yield Problem(graph.file, line, "", text)
 
 
 def _cost(section: CostSection | None) -> Cost | None:
