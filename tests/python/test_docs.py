@@ -181,3 +181,10 @@ def test_every_table_has_rows() -> None:
             if re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", line):
                 following = lines[place + 1] if place + 1 < len(lines) else ""
                 assert following.startswith("|"), f"{page.name}:{place + 1}: a table without rows"
+
+
+def test_no_page_says_that_no_gpu_was_measured_once_one_was() -> None:
+    assert list((ROOT / "docs/measurements").glob("*/kernels.json"))
+    for page in PAGES:
+        found = re.search(r"never met a GPU|none has been measured", page.read_text("utf-8"), re.I)
+        assert not found, f"{page.name}: {found[0] if found else ''}"

@@ -92,7 +92,8 @@ class Fronthaul(Base):
         "host",
         "Where the baseband unit receives samples. `host`: in host memory. `gpu`: an RDMA card "
         "writes them into the memory of the only GPU; with `kind: udp` and `runtime.gpus: 1`, and "
-        "frames that GPUs refuse are lost. `auto`: so where it can be had. Never met a card.",
+        "frames that GPUs refuse are lost. `auto`: so where it can be had. Receiving into GPU "
+        "memory has been tested with stand-ins only, not with a card and a GPU.",
     )
 
 
@@ -155,7 +156,8 @@ class Runtime(Base):
     gpus: int = key(
         0,
         "GPUs, at most, that work on whole frames; the cores do what these have no room for or "
-        "cannot finish. 0: none. Never met a GPU.",
+        "cannot finish. 0: none. Kernels, decoder and cells were measured on an H100; a whole "
+        "`run` on a GPU, and several GPUs, have not been tried.",
         ge=0,
         le=32,
     )
