@@ -127,6 +127,14 @@ def test_adaptive_may_miss_the_best_tail_by_a_hundredth(factor: float, near: boo
     assert (one.low > 0) == (factor > 1)
 
 
+def test_without_an_interval_there_is_no_verdict() -> None:
+    few = {str(each): [1.0] * 300 for each in POLICIES}
+    measured = found(few)
+    assert verdict(measured, "mean_ms").near is True
+    tail = verdict(measured, "tail_ms")
+    assert (tail.low, tail.high, tail.near) == (None, None, None)
+
+
 def test_frames_that_are_late_count_until_the_deadline_in_the_mean() -> None:
     """Else a policy that gives its worst frames up would look the best."""
     best = [2.0] * 620
@@ -297,13 +305,16 @@ def test_a_study_leaves_every_point_and_says_that_it_is_simulated(
     assert len(rows) == len(told["points"])
     assert {row["source"] for row in rows} == {"simulated"}
     assert len(told["beside_published"]) == len(figure.claims)
-    assert len(told["adaptive_against_best"]) == (2 if set(policies) == set(POLICIES) else 0)
+    judged = set(policies) == set(POLICIES)
+    assert [one["near"] for one in told["adaptive_against_best"]] == [None, None] * judged
     assert (tmp_path / "study.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "study.svg").stat().st_size > 1000
     out = capsys.readouterr().out
     assert "nothing is measured" in out
     assert "scoreboard's α by MegaStation's procedure" in out
     assert ("published" in out) == bool(figure.claims)
+    assert out.count("there is no verdict") == judged
+    assert "yes" not in out and "NO" not in out
 
 
 def test_figure_8_has_frames_in_order_and_the_published_gains() -> None:

@@ -15,6 +15,7 @@ from carillon import core, files, runfolder
 from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
+from carillon.paired import MEAN_BATCHES, TAIL_BATCHES
 from carillon.pool.degree import Degree, by_type, sentence
 from carillon.pool.study import WARNING
 from carillon.pool.summary import written
@@ -30,6 +31,12 @@ from carillon.studies.figure import (
 from carillon.studies.verdicts import Verdict
 
 _MEASURES = {"mean_ms": "mean, ms", "tail_ms": "tail, ms", "late_share": "late, share"}
+
+_AS_GOOD = {True: "yes", False: "NO", None: "–"}
+_NO_VERDICT = (
+    "as good –: too few frames for an interval, and without one there is no verdict; after the "
+    f"warm-up a mean needs {2 * MEAN_BATCHES} frames, a tail at least {2 * TAIL_BATCHES}"
+)
 
 
 def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: bool) -> None:
@@ -60,6 +67,8 @@ def study(figure: Figure, frames: int | None, folder: Path | None, *, as_json: b
             if table.row_count:
                 print_table(console, table)
                 console.print()
+        if any(one.near is None for case in found for one in case.verdicts):
+            console.print(_NO_VERDICT, soft_wrap=True)
         console.print(sentence(used), soft_wrap=True)
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
@@ -172,7 +181,7 @@ def _verdicts(figure: Figure, found: Sequence[Measured]) -> Table:
     table = new_table((_axis(figure), "", "", "best other"), numbers)
     for measured in found:
         for one in measured.verdicts:
-            if one.near and figure.picture == "gaps":
+            if one.near is not False and figure.picture == "gaps":
                 continue
             table.add_row(
                 place(measured.case.x),
@@ -182,8 +191,10 @@ def _verdicts(figure: Figure, found: Sequence[Measured]) -> Table:
                 milliseconds(one.best),
                 milliseconds(one.adaptive),
                 _percent(one.adaptive - one.best, one),
-                f"{_percent(one.low, one)} to {_percent(one.high, one)}",
-                "yes" if one.near else "NO",
+                "–"
+                if one.near is None
+                else f"{_percent(one.low, one)} to {_percent(one.high, one)}",
+                _AS_GOOD[one.near],
             )
     return table
 

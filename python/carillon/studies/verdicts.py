@@ -24,7 +24,7 @@ class Verdict:
 
     A frame that was late counts as one that took until the deadline in the mean, for ever in the
     tail; where all have such a tail, there is late_share to compare. low, high: the 95 % interval
-    of adaptive less that best, frame by frame.
+    of adaptive less that best, frame by frame; of too few frames there is none, and no verdict.
     """
 
     measure: str
@@ -33,7 +33,7 @@ class Verdict:
     best_policy: str
     low: float | None
     high: float | None
-    near: bool
+    near: bool | None
 
 
 def in_order(outcome: Outcome, warm_up: int) -> Values:
@@ -93,5 +93,5 @@ def _verdict(
         best_policy=best,
         low=None if difference is None else difference.low,
         high=None if difference is None else difference.high,
-        near=values[OWN] <= values[best] * times + more,
+        near=None if difference is None else values[OWN] <= values[best] * times + more,
     )
