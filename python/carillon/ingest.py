@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from carillon import core
+from carillon.percent import percent
 
 SIZES = "4K,64K,1M,16M,64M"
 CHANNELS = "1,2,4,8"
@@ -355,9 +356,9 @@ def _of_noise(rows: Sequence[Row], others: float | None) -> list[str]:
     if spreads and max(spreads) > _NOISY:
         many = sum(spread > _NOISY for spread in spreads)
         found.append(
-            f"{many} of {len(spreads)} figures differ by more than {_NOISY:.0%} from round to "
-            f"round (up to {max(spreads):.0%}): do not compare them closer than that, or measure "
-            "longer (--seconds)"
+            f"{many} of {len(spreads)} figures differ by more than {percent(_NOISY)} from round to "
+            f"round (up to {percent(max(spreads))}): do not compare them closer than that, or "
+            "measure longer (--seconds)"
         )
     return found
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from carillon import measures
 from carillon.braille import scatter
+from carillon.percent import percent
 from carillon.plots.latency import uplink_limit
 from carillon.runfolder import RunFolder
 from carillon.statistics import Values, percentile
@@ -54,7 +55,7 @@ class _Room:
         if width < _WIDE:  # the constellation stands below, beside the threads
             scatter = max(2, min(7, height - _COUNTS_HEIGHT - 5))
             latency = max(24, width - _COUNTS_WIDTH)
-            bars, rows = width - 2 * scatter - 34, max(1, height - _COUNTS_HEIGHT - 3)
+            bars, rows = width - 2 * scatter - 35, max(1, height - _COUNTS_HEIGHT - 3)
             return _Room(width, _COUNTS_HEIGHT, latency, scatter, bars, rows)
         panel = max(_COUNTS_HEIGHT, min(22, height - threads - 4))
         latency = width - _COUNTS_WIDTH - 2 * (panel - 2) - 4
@@ -311,7 +312,7 @@ def _cores(names: list[str], moved: Records, room: _Room) -> Table:
             bar.append(glyph * round(room.bars * float(record[name]) / total), style=colour)
         busy = sum(float(record[n]) for n in ("busy", "overhead", "network", "emulating")) / total
         label = f"{thread_name(names, index)} @{int(record['core'])}"
-        table.add_row(label, f"{busy:4.0%}", bar)
+        table.add_row(label, f"{percent(busy):>5}", bar)
     if shown < len(moved):
         table.add_row(f"and {len(moved) - shown} more")
     legend = Text(no_wrap=True, overflow="ellipsis")

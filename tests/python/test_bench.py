@@ -140,12 +140,12 @@ def test_the_table_shows_time_rate_and_share(script: Path, monkeypatch: pytest.M
     shown = run()
     assert "kernels, any" in shown
     line = next(line for line in shown.splitlines() if "crc24a" in line)
-    assert line.split() == "crc24a 256 bits 5 call 46500 Mb/s 50% L2".split()
+    assert line.split() == "crc24a 256 bits 5 call 46500 Mb/s 50 % L2".split()
 
 
 def test_the_comparison_shows_medians_ratios_and_shares(script: Path) -> None:
     ours, eigen, recorded, *_ = run("--compare").splitlines()[3:]
-    assert ours.split() == "crc24a 256 bits any 10 call 23250 Mb/s 10% fp32 25% L2".split()
+    assert ours.split() == "crc24a 256 bits any 10 call 23250 Mb/s 10 % fp32 25 % L2".split()
     assert eigen.split() == "Eigen 3.4.0, LLT 42 4.2".split()
     assert recorded.split() == "srsRAN, recorded 90 51 Mb/s at 3.6 GHz 9".split()
 

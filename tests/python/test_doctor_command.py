@@ -72,9 +72,9 @@ def test_stalls_are_judged_by_the_time_they_take(
 def test_stalls_say_who_had_the_core_and_how_many_frames_they_meet() -> None:
     one = measured(stall_ns=((1_000_000, True), (3_000_000, False)))
     found = stalls.stalls([one])
-    assert "2 of 200 µs or more, 0.20% of CPU 3's time" in found.fact
-    assert "others had the core for 25% of it" in found.fact
-    assert "0.3% meet one" in found.cost  # (1 + 1 + 3 + 1 ms) of 2 s
+    assert "2 of 200 µs or more, 0.20 % of CPU 3's time" in found.fact
+    assert "others had the core for 25 % of it" in found.fact
+    assert "0.3 % meet one" in found.cost  # (1 + 1 + 3 + 1 ms) of 2 s
     assert found.level == "warn"
 
 

@@ -143,7 +143,13 @@ def test_the_table_says_what_was_not_measured(tmp_path: Path) -> None:
     words = ["--sizes", "64", "--channels", "1", "--seconds", "0.01", "--folder", str(tmp_path)]
     done = RUNNER.invoke(app, ["ingest", "bench", *words])
     assert done.exit_code == 0
-    for part in ("pinned-host", "nothing there is a GPU", "Not measured here", "Published", "+45%"):
+    for part in (
+        "pinned-host",
+        "nothing there is a GPU",
+        "Not measured here",
+        "Published",
+        "+45 %",
+    ):
         assert part in done.output
 
 
@@ -332,7 +338,7 @@ def test_noise_and_a_busy_machine_are_warned_of() -> None:
     quiet = around(link(4, 16))
     (noisy,) = ingest.warnings(quiet, [measured("staged", 1, spread=s) for s in (0.3, 0.1, 0.9)])
     assert "2 of 3 figures" in noisy
-    assert "up to 90%" in noisy
+    assert "up to 90 %" in noisy
     assert not ingest.warnings(quiet, [measured("staged", 1, spread=0.2)], others=0.0)
     (busy,) = ingest.warnings(quiet, [], others=0.5 * (os.cpu_count() or 1))
     assert "other programs took" in busy

@@ -1,7 +1,12 @@
 """Percentiles and intervals."""
 
+import re
+from pathlib import Path
+
+import carillon
 import numpy as np
 import pytest
+from carillon.percent import percent
 from carillon.statistics import Percentiles, percentile, wilson
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +50,15 @@ def test_the_wilson_interval_is_scipys(errors: int, more: int) -> None:
 
 def test_without_trials_a_rate_may_be_anything() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_share_is_written_with_a_space_before_its_sign() -> None:
+    assert [percent(0.124), percent(0.0015, 2), percent(0.45, 0, "+"), percent(-0.1, 1, "+")] == [
+        "12 %",
+        "0.15 %",
+        "+45 %",
+        "-10.0 %",
+    ]
+    package = Path(carillon.__file__).parent
+    sources = {file: file.read_text("utf-8") for file in package.rglob("*.py")}
+    assert [file.name for file, text in sources.items() if re.search(r":[^{}\"]*%\}", text)] == []

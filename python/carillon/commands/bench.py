@@ -33,6 +33,7 @@ from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.files import require_plain
+from carillon.percent import percent
 from carillon.runfolder import machine
 
 
@@ -217,7 +218,7 @@ def _show_cell(result: dict[str, Any]) -> None:
 
 
 def _share(least: float | None, of: str | None, ns: float) -> str:
-    return "" if least is None else f"{least / ns:.0%} {of}"
+    return "" if least is None else f"{percent(least / ns)} {of}"
 
 
 def _rate(row: Row, ns: float) -> str:

@@ -15,6 +15,7 @@ from carillon.calibration import Calibration, CalibrationError
 from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
+from carillon.percent import percent
 
 _UNSTEADY = 0.1  # of a size's time, off the line
 
@@ -105,7 +106,7 @@ def _table(found: Calibration) -> Table:
             _us(stage.chunk_ns),
             " … ".join(map(_us, stage.chunk_interval_ns)),
             str(sum(size.claims for size in stage.sizes)),
-            f"{stage.error:.0%}" + (" !" if stage.error > _UNSTEADY else ""),
+            percent(stage.error) + (" !" if stage.error > _UNSTEADY else ""),
         )
     return table
 

@@ -14,6 +14,7 @@ from carillon.bench import BenchError, Choice, command, measure
 from carillon.commands.start import Output, finish, start, start_all
 from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts, RunError, carry_out
+from carillon.percent import percent
 from carillon.result import Result
 
 _TRIAL_SECONDS = 0.5
@@ -43,11 +44,11 @@ class Trial:
     def verdict(self) -> str:
         if not self.frames:
             return "did not run"
-        load = f"{'at least ' if self.refused else ''}{self.load:.0%} of the cores"
+        load = f"{'at least ' if self.refused else ''}{percent(self.load)} of the cores"
         if self.fits:
             return f"{load}, fits"
         if self.load > _MOST_LOAD:
-            return f"{load}, is too much: {1 - _MOST_LOAD:.0%} are to stay free"
+            return f"{load}, is too much: {percent(1 - _MOST_LOAD)} are to stay free"
         late = f"{self.late - self.stalled} of {self.frames} frames were late"
         return f"{late} or refused" if self.refused else f"{load}, but {late}"
 

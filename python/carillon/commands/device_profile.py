@@ -12,6 +12,7 @@ from rich.table import Table
 
 from carillon.calibration import check_writable
 from carillon.commands.tables import new_table, print_table
+from carillon.percent import percent
 from carillon.pool import profile as profiles
 from carillon.pool.profile import Forecast
 
@@ -43,7 +44,7 @@ def table(found: Sequence[Forecast], source: str) -> Table:
     numbers = ("simulated µs", f"{source} µs", "p99.99", "frames", "off by", "within 10 %")
     made = new_table(("frame alone, with copies",), numbers)
     for one in found:
-        error = "–" if one.error is None else f"{one.error:+.1%}"
+        error = "–" if one.error is None else percent(one.error, 1, "+")
         verdict = {True: "yes", False: "NO", None: "not measured"}[one.near]
         measured = (_us(one.mean), _us(one.p9999), str(one.frames))
         made.add_row(one.name, _us(one.simulated), *measured, error, verdict)

@@ -19,6 +19,7 @@ from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.ingest import Row
 from carillon.others import Others
+from carillon.percent import percent
 
 
 @dataclass(frozen=True)
@@ -152,12 +153,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         *shape,
         f"{row.mb_per_s:.0f}",
-        "" if row.spread is None else f"{row.spread:.0%}",
+        "" if row.spread is None else percent(row.spread),
         f"{row.gsps:.3f}",
         f"{row.cores:.2f}",
         f"{row.cpu_ns_per_block:.0f}",
         f"{row.cpu_ns_per_sample:.3f}",
-        "" if row.of_limit is None else f"{row.of_limit:.0%}",
+        "" if row.of_limit is None else percent(row.of_limit),
         str(row.checked),
         str(row.wrong),
         str(row.dropped) if row.preset else "",
@@ -185,7 +186,7 @@ def _show_published(console: Console, result: Mapping[str, Any]) -> None:
             each["platform"],
             f"{each['staged_mb_per_s']:.0f}",
             f"{each['direct_mb_per_s']:.0f}",
-            f"{each['gain']:+.0%}",
+            percent(each["gain"], 0, "+"),
             "" if each["limit_mb_per_s"] is None else f"{each['limit_mb_per_s']:.0f}",
         )
     print_table(console, table)

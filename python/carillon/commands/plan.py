@@ -19,6 +19,7 @@ from carillon.files import write_text
 from carillon.job_sizes import JobSize, Sweep
 from carillon.machine import Machine
 from carillon.memory_run import with_grain
+from carillon.percent import percent
 from carillon.planning import Plan
 from carillon.statistics import Percentiles
 from carillon.virtual import Point
@@ -147,7 +148,7 @@ def _tell(console: Console, found: Plan, swept: Sweep | None, gpus: int) -> None
     console.print(_bounded(found), soft_wrap=True)
     if found.bottleneck is not None:
         share = found.point.stages[found.bottleneck] / sum(found.point.stages.values())
-        console.print(f"bottleneck: {found.bottleneck}, {share:.0%} of the work")
+        console.print(f"bottleneck: {found.bottleneck}, {percent(share)} of the work")
     mb = found.memory_bytes / 1e6
     console.print(
         f"memory {mb:.{0 if mb >= 10 else 2}f} MB; fronthaul {found.uplink_gbps:.3g} Gb/s up, "
@@ -247,7 +248,7 @@ def _tell_sizes(console: Console, found: Plan, swept: Sweep | None) -> None:
         kind = "all" if swept.exhaustive else "all of the uplink's and all of the downlink's"
         console.print(
             f"the best of {kind} {swept.tried} combinations: {swept.best_ms:.3f} ms, "
-            f"chosen: {swept.chosen_ms:.3f} ms, {swept.excess:.1%} more",
+            f"chosen: {swept.chosen_ms:.3f} ms, {percent(swept.excess, 1)} more",
             soft_wrap=True,
         )
 
@@ -272,5 +273,5 @@ def _row(point: Point) -> list[str]:
             for ms in (point.uplink_ms, point.uplink_extra_ms, point.downlink_ms)
         ),
         f"{point.slack_ms or 0.0:.3f}" if point.keeps_up else "does not keep up",
-        f"{point.load:.0%}",
+        percent(point.load),
     ]

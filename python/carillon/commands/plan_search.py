@@ -16,6 +16,7 @@ from carillon.commands.tables import new_table, print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
 from carillon.files import write_text
+from carillon.percent import percent
 from carillon.search import Candidate, Searched
 
 
@@ -89,6 +90,6 @@ def _tell(console: Console, found: Searched, fitting: Sequence[Candidate]) -> No
             str(one.users),
             f"{one.rate_mbps:.1f}",
             "–" if extra is None else f"{extra:.3f}",
-            f"{one.point.load:.0%}",
+            percent(one.point.load),
         )
     print_table(console, table)

@@ -18,6 +18,7 @@ from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
 from carillon.machine import Machine
+from carillon.percent import percent
 from carillon.policies import POLICIES, Comparison, Measured
 
 _CALIBRATION_SECONDS = 10.0
@@ -93,8 +94,8 @@ def _heading(comparison: Comparison) -> str:
     own = "its own pace" if pace.stretch == 1 else f"air time stretched {pace.stretch:.3g} times"
     return (
         f"{comparison.cell.name} on {comparison.workers} cores, from memory, {own} "
-        f"({pace.load:.0%} load): measured in turns, times in ms, cores' time per ms of the cell's "
-        "own air time."
+        f"({percent(pace.load)} load): measured in turns, times in ms, cores' time per ms of the "
+        "cell's own air time."
     )
 
 
@@ -140,7 +141,7 @@ def _table(found: Mapping[str, Measured]) -> Table:
             _ms(one.beyond_air_ms.p99),
             _ms(one.downlink_ms.p50),
             *(f"{cores[kind]:.3f}" for kind in ("kernels", "scheduling", "claiming", "arriving")),
-            f"{one.waiting:.0%}",
+            percent(one.waiting),
             f"{one.claims_per_frame:.0f}",
             str(one.frames),
             str(one.lost),
@@ -163,7 +164,7 @@ def _virtual_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             row["policy"],
             _ms(row["uplink_ms"]),
             _ms(row["downlink_ms"]),
-            f"{row['load']:.0%}",
+            percent(row["load"]),
         )
     return table
 

@@ -15,6 +15,7 @@ from carillon.commands.simulate import milliseconds, runs_with_bar
 from carillon.commands.tables import print_table
 from carillon.config.pool import POLICIES
 from carillon.daemon import Interrupts
+from carillon.percent import percent
 from carillon.pool.degree import by_type, sentence
 from carillon.pool.study import WARNING, Described, degrees
 from carillon.studies import rack
@@ -93,6 +94,6 @@ def _table(points: Sequence[Point]) -> Table:
             if best is None:
                 table.add_row(name, policy, "0", *4 * ("–",))
                 continue
-            figures = (f"{best.sm_share:.1%}", f"{best.watts:.0f}", f"{best.price:.0f}")
+            figures = (percent(best.sm_share, 1), f"{best.watts:.0f}", f"{best.price:.0f}")
             table.add_row(name, policy, str(best.units), milliseconds(best.mean_ms), *figures)
     return table

@@ -18,6 +18,7 @@ from rich.table import Table
 from carillon import core, examples, files, runfolder
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
+from carillon.percent import percent
 from carillon.pool import profile as profiles
 from carillon.pool import trace
 from carillon.pool.degree import Degree, by_type, sentence
@@ -141,7 +142,7 @@ def _fed(feeds: Bound) -> str:
     """S·RU/B < T, as numbers of radio units."""
     most = ", ".join(f"{units:.1f} of {name}" for name, units in feeds.units.items())
     text = f"links that all share carry {feeds.gbytes_per_s:g} GB/s each way: samples of fewer"
-    text += f" radio units than {most} (S·RU/B < T); these fill {feeds.load:.0%}"
+    text += f" radio units than {most} (S·RU/B < T); these fill {percent(feeds.load)}"
     return text + (": TOO MUCH, frames will be refused" if feeds.load >= 1 else "")
 
 
@@ -233,7 +234,7 @@ def _table(summaries: Sequence[Summary], kernel_times: str) -> Table:
             f"{one.frames_per_s:.0f}",
             "–" if one.devices_per_frame is None else f"{one.devices_per_frame:.2f}",
             f"{one.copies_per_frame:.2f}",
-            f"{one.sm_share:.1%}",
+            percent(one.sm_share, 1),
             kernel_times,
         )
     return table
@@ -258,8 +259,8 @@ def _servers(summaries: Sequence[Summary]) -> Table:
     for one in summaries:
         for own in one.servers:
             counts = (own.server, own.frames, own.done, own.nacked, own.lost)
-            port = "–" if own.port_share is None else f"{own.port_share:.1%}"
-            table.add_row(one.policy, *map(str, counts), f"{own.sm_share:.1%}", port)
+            port = "–" if own.port_share is None else percent(own.port_share, 1)
+            table.add_row(one.policy, *map(str, counts), percent(own.sm_share, 1), port)
         between = sum(one.lost.values()) - sum(own.lost for own in one.servers)
         if between:
             table.add_row(one.policy, "none", str(between), "0", "0", str(between))

@@ -17,6 +17,7 @@ from carillon.commands.tables import print_table
 from carillon.config import Cell
 from carillon.daemon import Interrupts
 from carillon.errors import CarillonError
+from carillon.percent import percent
 from carillon.validation import PACES, Grains, Prediction
 
 GOOD_LATENCY, GOOD_SIZES = 0.10, 0.05
@@ -136,12 +137,12 @@ def _tell(
             f"{one.predicted_ms:.3f}",
             f"{one.measured_ms:.3f}",
             f"{one.low_ms:.3f} … {one.high_ms:.3f}",
-            f"{one.error:+.1%}",
+            percent(one.error, 1, "+"),
         )
     print_table(console, table)
     for pace in PACES:
         if (error := validation.median_error(found, pace)) is not None:
-            console.print(f"median error of D_UL and D_DL, packets {pace}: {error:.1%}")
+            console.print(f"median error of D_UL and D_DL, packets {pace}: {percent(error, 1)}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("job sizes of", "packets"):
         table.add_column(name)
@@ -170,7 +171,7 @@ def _grains(grains: Grains) -> list[str]:
     measured = ["–", "–", "–"]
     if grains.measured is not None:
         chosen, best = grains.measured
-        measured = [f"{chosen:.3f}", f"{best:.3f}", f"{chosen / best - 1:+.1%}"]
+        measured = [f"{chosen:.3f}", f"{best:.3f}", percent(chosen / best - 1, 1, "+")]
     return [
         grains.cell,
         grains.pace,
@@ -178,6 +179,6 @@ def _grains(grains: Grains) -> list[str]:
         str(sweep.tried),
         f"{sweep.chosen_ms:.3f}",
         f"{sweep.best_ms:.3f}",
-        f"{sweep.excess:+.1%}",
+        percent(sweep.excess, 1, "+"),
         *measured,
     ]

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from carillon.doctor.finding import Finding, Level
+from carillon.percent import percent
 
 _SPIN = Path(__file__).with_name("spin.py")
 _POLL = 0.1
@@ -130,11 +131,12 @@ def stalls(measured: Sequence[CpuStalls]) -> Finding:
     system = sum(length for length, of_system in lengths if of_system)
     total = sum(length for length, _ in lengths)
     fact += (
-        f"; {len(lengths)} of 200 µs or more, {worst.stalled:.2%} of CPU {worst.cpu}'s time; "
-        f"others had the core for {system / total:.0%} of it, else the machine stood still"
+        f"; {len(lengths)} of 200 µs or more, {percent(worst.stalled, 2)} of CPU {worst.cpu}'s "
+        f"time; others had the core for {percent(system / total)} of it, else the machine stood "
+        "still"
     )
     hit = min(1.0, sum(length + _FRAME_NS for length, _ in lengths) / 1e9 / worst.seconds)
-    cost = f"of frames of 1 ms on all these cores {hit:.1%} meet one"
+    cost = f"of frames of 1 ms on all these cores {percent(hit, 1)} meet one"
     advice = (
         "end or isolate the others; where the machine stood still it is the host (ask for "
         "dedicated cores), firmware or interrupts"

@@ -10,6 +10,7 @@ from pathlib import Path
 from carillon import resources
 from carillon.doctor.finding import Finding, Level, Write
 from carillon.doctor.machine import CPU, Machine, cpu_list, parse_cpus, whole
+from carillon.percent import percent
 
 _FEW = 4  # with fewer CPUs there is none to set aside
 _SYS_NICE, _IPC_LOCK = 23, 14  # linux/capability.h
@@ -126,10 +127,10 @@ def throttling(machine: Machine) -> Finding:
     if runtime < 0:
         return Finding(topic, "pass", "none; workers sleep 1 % of the time all the same")
     share = runtime / period
-    fact = f"real-time threads may use {share:.0%} of each {period / 1e6:g} s"
+    fact = f"real-time threads may use {percent(share)} of each {period / 1e6:g} s"
     if share >= _LEAST_SHARE:
         return Finding(topic, "pass", fact + "; workers sleep for more than the rest")
-    cost = f"workers must sleep {2 * (1 - share):.0%} of the time, or stand still for the rest"
+    cost = f"workers must sleep {percent(2 * (1 - share))} of the time, or stand still for the rest"
     value = str(int(0.95 * period))
     command = f"sysctl -w kernel.sched_rt_runtime_us={value}"
     return Finding(topic, "warn", fact, cost, "", command, (Write(file, value, str(runtime)),))
@@ -149,7 +150,7 @@ def fair_server(machine: Machine) -> Finding:
         most = max(most, runtime / period)
         if runtime / period > 1 - _LEAST_SHARE:
             changes.append(Write(file, str(period // 20), text))
-    fact = f"ordinary threads that starve get {most:.0%} of a core"
+    fact = f"ordinary threads that starve get {percent(most)} of a core"
     if not changes:
         return Finding(topic, "pass", fact + "; workers sleep for more than that")
     cost = "a worker that never sleeps loses this share in one piece"
