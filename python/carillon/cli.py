@@ -27,7 +27,8 @@ from carillon.cli_options import (
     TransportOption,
     examples,
 )
-from carillon.errors import CarillonError, InputError, Status, of_system
+from carillon.command_line import carry_out
+from carillon.errors import InputError, Status
 from carillon.streams import patient
 
 app = typer.Typer(
@@ -578,22 +579,4 @@ def root(
 def main() -> int:
     """Carries out the command line; the exit status."""
     sys.stdout, sys.stderr = patient(sys.stdout), patient(sys.stderr)
-    try:
-        app()
-    except SystemExit as end:  # typer's way to end; 130 after a KeyboardInterrupt
-        status = end.code if isinstance(end.code, int) else 0
-        return (
-            _complain("carillon: stopped", Status.STOPPED) if status == Status.STOPPED else status
-        )
-    except CarillonError as error:
-        return _complain(f"{error.prefix}{error}", error.status)
-    except MemoryError:
-        return _complain("carillon: no memory is left; see `ulimit -v` and `free`", Status.FAILED)
-    except OSError as error:  # a folder that may not be written, a full disk
-        return _complain(f"carillon: {of_system(error)}", Status.FAILED)
-    return Status.DONE
-
-
-def _complain(text: str, status: int) -> int:
-    print(text, file=sys.stderr)
-    return status
+    return carry_out(app)

@@ -28,6 +28,8 @@ def resolve(kind: str, text: str) -> Path:
         hint = f"is a folder, not a {kind.removesuffix('s')}'s file"
     elif path.exists():
         return path
+    elif path.is_symlink():
+        hint = "is a symbolic link that leads to no file, or round in a circle"
     elif not path.is_absolute() and ".." not in path.parts and example.is_file():
         return example
     else:

@@ -11,6 +11,7 @@ def read_input(file: Path, most: int = -1) -> bytes:
 
     A pipe that a shell has opened (`<(...)`) has an end, and is read; a named one may never have.
     """
+    file.stat()  # an OSError of links that go round in a circle, too
     if file.resolve().is_fifo():
         raise OSError(errno.EINVAL, "Is a named pipe; write what it would say to a file", str(file))
     with file.open("rb") as stream:

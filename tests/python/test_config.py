@@ -71,7 +71,8 @@ def problems(text: str, *, check: bool = False) -> list[str]:
         ),
         ("uplink: {lifting: 17}", "my.yaml:1: uplink.lifting is 17 but must be `auto` or 2, 3,"),
         ('description: "\\ud800"', "my.yaml: is not valid YAML: 'utf-8' codec can't encode"),
-        ('name: "a\\tb"', "my.yaml:1: name is 'a\tb' but must be one line of plain text"),
+        ('name: "a\\tb"', "my.yaml:1: name is 'a\\tb' but must be one line of plain text"),
+        ('name: "a\\nb"', "my.yaml:1: name is 'a\\nb' but must be one line of plain text"),
         ("uplink: {crc: 1}", "my.yaml:1: uplink.crc is 1 but must be true or false"),
         (
             "pilots:",
@@ -89,8 +90,12 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: -1}",
             "my.yaml:5: grants.list[1].user is -1 but must be a whole number between 0 and 127",
         ),
-        ("- 3", "my.yaml:1: is [3] but must be a mapping of keys to values"),
-        ("!tagged [3]", "my.yaml:1: is [3] but must be a mapping of keys to values"),
+        ("- 3", "my.yaml:1: the file is [3] but must be a mapping of keys to values"),
+        ("!tagged [3]", "my.yaml:1: the file is [3] but must be a mapping of keys to values"),
+        (
+            "radio: {snr_db: []}",
+            "my.yaml:1: radio.snr_db is [] but must not be empty: it is a number between -60 and",
+        ),
         (
             "uplink: &up {rate: 2}\ndownlink:\n  <<: *up",
             "my.yaml:1: uplink.rate is 2 but must be a number between 0.01 and 0.95",

@@ -243,7 +243,7 @@ def test_a_rate_that_is_none_is_refused(rate: object) -> None:
     ("text", "said"),
     [
         ("- a\n- b\n", "graph.yaml"),
-        ("nodes: []\n", "graph.yaml:1: nodes"),
+        ("nodes: []\n", "graph.yaml:1: nodes is [] but must not be empty: it is a list"),
         (GOOD.replace("rate_hz: 1000", "rate_hz: 0"), "graph.yaml:2: nodes[0].rate_hz is 0"),
         (GOOD.replace("rate_hz: 1000", "rate_hz: .inf"), "graph.yaml:2: nodes[0].rate_hz is inf"),
         (GOOD.replace("rate_hz: 1000, ", ""), "graph.yaml:2: node a: nothing reaches it"),

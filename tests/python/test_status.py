@@ -140,10 +140,42 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     assert done.returncode == Status.DONE
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("nosuch", "no such command 'nosuch'; `python -m carillon --help` tells more"),
+        ("run", "missing argument 'CELL'; `python -m carillon run --help` tells more"),
+        ("study", "invalid value for NAME: which study? carillon study --list names them"),
+    ],
+)
+def test_a_wrong_word_is_told_in_a_line_as_all_mistakes_are(
+    tmp_path: Path, words: str, said: str
+) -> None:
+    done = call(tmp_path, *words.split())
+    assert (done.returncode, done.stdout) == (Status.WRONG_INPUT, "")
+    assert done.stderr.startswith(f"carillon: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run loop", "loop: is a symbolic link that leads to no file, or round in a circle"),
+        ("flowgraph plan nbfm --costs loop", "too many levels of symbolic links"),
+        ("plan lan-8x4 --machine loop", "too many levels of symbolic links"),
+    ],
+)
+def test_a_link_that_leads_round_in_a_circle_is_told(tmp_path: Path, words: str, said: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = call(tmp_path, *words.split())
+    assert done.returncode == Status.WRONG_INPUT
+    assert said in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_memory_that_is_not_there_is_a_sentence() -> None:
     program = """
 from carillon import cli
-def fill():
+def fill(**mode):
     raise MemoryError
 cli.app = fill
 raise SystemExit(cli.main())

@@ -26,8 +26,9 @@ class Problem:
     def __str__(self) -> str:
         what = f"{self.key} {self.message}" if self.key else self.message
         if not self.file:
-            return what
-        return f"{self.file}:{self.line}: {what}" if self.line else f"{self.file}: {what}"
+            return in_one_line(what)
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return in_one_line(f"{place}: {what}")
 
 
 class ConfigError(InputError):
@@ -39,6 +40,11 @@ class ConfigError(InputError):
         files = list(dict.fromkeys(problem.file for problem in problems))
         self.problems = sorted(problems, key=lambda p: (files.index(p.file), p.line))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def in_one_line(text: str) -> str:
+    """Line breaks and what else would not be seen as Python writes them."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown(value: Any) -> str:
@@ -67,6 +73,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
     found: dict[Path, str] = {}
     items = error.errors()[:_MOST_TOLD]
     whole = {find(model, item["loc"])[0] for item in items if item["type"] == "int_type"}
+    lacking = {find(model, item["loc"])[0] for item in items if item["type"] == "too_short"}
     for item in items:
         if item["type"] == "extra_forbidden":
             found[item["loc"]] = unknown_key(model, item["loc"])
@@ -87,7 +94,9 @@ def explain(model: type[BaseModel], error: ValidationError) -> list[tuple[Path, 
                 f"is written with a point or an exponent but must be {expected}; {_as(value)}"
             )
             continue
-        found[path] = f"is {shown(value)} but must be {expected}"
+        what = "is" if path else "the file is"
+        must = "must not be empty: it is" if value == [] and path in lacking else "must be"
+        found[path] = f"{what} {shown(value)} but {must} {expected}"
     # A union's findings name the list as well as the item that is wrong in it: the item says it.
     sections = {path[:depth] for path in found for depth in range(len(path))}
     return [(path, message) for path, message in found.items() if path not in sections]
