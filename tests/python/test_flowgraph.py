@@ -16,7 +16,7 @@ from carillon.flowgraph import Cost, Graph, GraphError, Machine, front, load, pl
 from carillon.flowgraph.commands import about
 from carillon.flowgraph.drawing import picture
 from carillon.flowgraph.graph import synthetic
-from carillon.flowgraph.plan import Method, evaluate, published, reliefs
+from carillon.flowgraph.plan import Method, evaluate, published, reliefs, with_plan
 from carillon.flowgraph.units import duration_ns
 from typer.testing import CliRunner
 
@@ -105,6 +105,18 @@ def test_a_front_only_falls_and_each_point_keeps_its_bound() -> None:
     for before, after in pairwise(plans):
         assert after.bound_ns > before.bound_ns and after.utilization < before.utilization
     assert plans[0].bound_ns == plan(graph, Machine(2)).bound_ns
+
+
+def test_a_plan_is_a_point_of_the_front_unless_one_is_better() -> None:
+    graph = load(NBFM)
+    points = front(graph, Machine(1), points=4)
+    own = plan(graph, Machine(1), 1.3 * points[0].bound_ns)
+    merged = with_plan(points, own)
+    assert own in merged
+    for a, b in pairwise(merged):
+        assert a.bound_ns < b.bound_ns and a.utilization > b.utilization
+    dearer = plan(graph, Machine(1), 3 * points[0].bound_ns, method="uniform")
+    assert with_plan(merged, dearer) == merged
 
 
 def test_a_front_can_be_stopped() -> None:
@@ -401,6 +413,14 @@ def test_a_picture_has_every_node_and_marks_the_critical_path() -> None:
     words = [text.get_text() for text in picture(graph, own).axes[0].texts]
     assert all(node.name in words for node in graph.nodes)
     assert any("at most" in word for word in words)
+
+
+def test_a_long_chain_is_drawn_in_two_rows_and_a_short_one_in_one() -> None:
+    graph = load(NBFM)
+    wide, high = picture(graph, plan(graph, Machine(2), 5e6)).get_size_inches()
+    assert wide < 10 and high > 2
+    short = Graph("short").node("a", Cost(1, 1), rate_hz=1000).node("b", Cost(1, 1)).edge("a", "b")
+    assert picture(short, None).get_size_inches()[1] < 2
 
 
 def test_formulas_and_numbers_that_do_not_fit_are_refused() -> None:

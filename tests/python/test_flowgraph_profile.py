@@ -8,8 +8,9 @@ import pytest
 from carillon import cli, examples
 from carillon.errors import InputError
 from carillon.flowgraph import Cost, Graph, Machine, load, plan, profile
-from carillon.flowgraph.costs import read_costs
-from carillon.flowgraph.profile import BATCHES, SETTINGS, fit, residual
+from carillon.flowgraph.costs import Costs, read_costs
+from carillon.flowgraph.plots import profile_picture
+from carillon.flowgraph.profile import BATCHES, SETTINGS, Point, Profile, fit, residual
 from typer.testing import CliRunner
 
 NBFM = examples.resolve("flowgraphs", "nbfm")
@@ -91,3 +92,22 @@ def test_gnu_radios_blocks_are_measured_where_they_are(tmp_path: Path) -> None:
     theirs = [point for point in found.points if point.of == "gnuradio"]
     assert theirs and all(point.mean_ns > 0 for point in theirs)
     assert [line.of for line in found.lines].count("gnuradio") == 1
+
+
+def test_every_panel_of_a_profile_without_one_below_has_ticks() -> None:
+    points = [
+        Point(name, "carillon", "warm", batch, 1.0 * batch, 1.0 * batch, 1.0 * batch, 9)
+        for name in "abcde"
+        for batch in (1, 4)
+    ]
+    costs = Costs(machine="here", quantile=0.999, nodes={})
+    drawn = profile_picture(Profile("graph", 0.999, "here", points, [], costs))
+    drawn.draw_without_rendering()
+    ticks = [axes.xaxis.get_major_ticks() for axes in drawn.axes[:5]]
+    assert [any(tick.label1.get_visible() for tick in own) for own in ticks] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]

@@ -25,6 +25,7 @@ from carillon.flowgraph.plan import (
     plan,
     reliefs,
     time_text,
+    with_plan,
 )
 
 MOST_DRAWN = 200  # nodes of a picture that somebody can read
@@ -99,6 +100,7 @@ def make_plan(name: str, choice: Choice, folder: Path | None, *, as_json: bool) 
     asks = latency is not None and choice.method == "optimum" and len(own.nodes) <= _MOST_ASKED
     more = reliefs(own, latency) if asks and latency is not None else []
     found, whole = _front(graph, machine, console) if choice.front else (None, True)
+    found = None if found is None else with_plan(found, own)
     written = _write(target, own, more, found)
     if as_json:
         print((target / "plan.json").read_text(encoding="utf-8"), end="")
@@ -124,8 +126,7 @@ def _front(graph: Graph, machine: Machine, console: Console) -> tuple[list[Plan]
             progress.advance(task)
             return not interrupts.count
 
-        found = front(graph, machine, _POINTS, step=step)
-        return found, not interrupts.count
+        return front(graph, machine, _POINTS, step=step), not interrupts.count
 
 
 def _write(target: Path, own: Plan, more: list[Relief], found: list[Plan] | None) -> list[Path]:

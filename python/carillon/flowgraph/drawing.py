@@ -15,6 +15,7 @@ from carillon.plots import style
 
 _WIDE, _HIGH = 1.5, 0.9  # inches of a node's box
 _GAP_X, _GAP_Y = 0.95, 0.5
+_WIDEST = 7.5  # inches of a chain in one row: 1200 pixels
 
 
 def draw(graph: Graph, plan: Plan | None, file: Path) -> None:
@@ -24,8 +25,8 @@ def draw(graph: Graph, plan: Plan | None, file: Path) -> None:
 
 
 def picture(graph: Graph, plan: Plan | None) -> Figure:
-    """Nodes from left to right in layers, each behind all that feed it."""
-    places = _places(graph)
+    """Nodes from left to right in layers, each behind all that feed it; long chains in two rows."""
+    places = _in_two_rows(_places(graph))
     wide = max(x for x, _ in places) * (_WIDE + _GAP_X) + _WIDE
     high = (max(y for _, y in places) - min(y for _, y in places)) * (_HIGH + _GAP_Y) + _HIGH
     figure = Figure(figsize=(wide + 0.4, high + 0.9))
@@ -76,6 +77,16 @@ def _places(graph: Graph) -> list[tuple[float, float]]:
     return [(column, -row) for column, row in zip(columns, rows, strict=True)]
 
 
+def _in_two_rows(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of a chain that is too wide for one."""
+    last = max(x for x, _ in places)
+    is_chain = len(places) == last + 1
+    if not is_chain or last * (_WIDE + _GAP_X) + _WIDE <= _WIDEST:
+        return places
+    own = last // 2 + 1  # columns of the first row
+    return [(x % own, -(x // own)) for x, _ in places]
+
+
 def _words(graph: Graph, plan: Plan | None, place: int) -> list[str]:
     rate = float(graph.rates_hz[place])
     lines = [graph.nodes[place].name, f"{_rate(rate)}"]
@@ -122,14 +133,16 @@ def _node(axes: Axes, place: tuple[float, float], lines: list[str], *, marked: b
 def _edge(
     axes: Axes, start: tuple[float, float], end: tuple[float, float], ratio: str, *, marked: bool
 ) -> None:
+    colour, width = (style.ACCENT, 1.6) if marked else (style.QUIET, 0.9)
     tail = (start[0] * (_WIDE + _GAP_X) + _WIDE, start[1] * (_HIGH + _GAP_Y))
     head = (end[0] * (_WIDE + _GAP_X), end[1] * (_HIGH + _GAP_Y))
+    if end[0] <= start[0]:
+        tail, head = _turned(axes, tail, head, colour, width)
     far = end[0] - start[0] > 1
     axes.annotate(
         "", xy=head, xytext=tail,
         arrowprops={
-            "arrowstyle": "-|>", "color": style.ACCENT if marked else style.QUIET,
-            "linewidth": 1.6 if marked else 0.9, "shrinkA": 0, "shrinkB": 0,
+            "arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0,
             "connectionstyle": "arc3,rad=0.25" if far else "arc3",
         },
     )  # fmt: skip
@@ -139,6 +152,17 @@ def _edge(
             ha="center", va="center", fontsize=7, color=style.QUIET,
             bbox={"facecolor": style.PAPER, "edgecolor": "none", "pad": 1},
         )  # fmt: skip
+
+
+def _turned(
+    axes: Axes, tail: tuple[float, float], head: tuple[float, float], colour: str, width: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Draws an edge's way back to the next row, between the rows; what is left for its arrow."""
+    middle = (tail[1] + head[1]) / 2
+    x, above = tail[0] - _WIDE / 2, tail[1] - _HIGH / 2
+    end = head[0] + _WIDE / 2
+    axes.plot([x, x, end], [above, middle, middle], color=colour, linewidth=width)
+    return (end, middle), (end, head[1] + _HIGH / 2)
 
 
 def _title(graph: Graph, plan: Plan | None) -> str:

@@ -287,6 +287,21 @@ def front(
     return plans
 
 
+def with_plan(plans: Sequence[Plan], own: Plan) -> list[Plan]:
+    """A front, and another plan among them if none is better in both; without what it betters.
+
+    Between the bounds of a front's points less utilization may do than the point before needs.
+    """
+    if any(_at_least_as_good(each, own) for each in plans):
+        return list(plans)
+    kept = [each for each in plans if not _at_least_as_good(own, each)]
+    return sorted([*kept, own], key=lambda each: each.bound_ns)
+
+
+def _at_least_as_good(one: Plan, other: Plan) -> bool:
+    return one.bound_ns <= other.bound_ns and one.utilization <= other.utilization
+
+
 def time_text(ns: float) -> str:
     """With a unit that suits it."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):

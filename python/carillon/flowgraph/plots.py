@@ -136,6 +136,7 @@ def profile_picture(found: Profile) -> Figure:
             axes.set_ylabel("ns of a batch")
         if place + columns >= len(names):
             axes.set_xlabel("executions in a batch")
+            axes.tick_params(labelbottom=True)
     handles, labels = style.legend_of(panels.flat[: len(names)])
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
