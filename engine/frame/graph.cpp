@@ -150,7 +150,10 @@ class Builder {
     const auto blocks = frame_.code_blocks_at(s);
     if (blocks.empty()) return;
     result_.packs[s] = pack(blocks);
-    result_.decode[s] = add(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
+    Instruction decode = make(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
+    // From one iteration on.
+    decode.longest = frame_.coding(Direction::Uplink).iterations;
+    result_.decode[s] = builder_.add(decode);
     for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
       if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
   }

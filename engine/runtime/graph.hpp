@@ -46,6 +46,7 @@ struct Instruction {
   Tick early_close = kNever;  ///< and already now if `quorum` items came: the others are lost
   std::uint32_t quorum = 0;
   Tick deadline = kNever;
+  std::uint32_t longest = 1;  ///< a chunk's time at most, over the mean, by what it works on
   std::span<const Operand> operands = {};
   std::span<const std::uint16_t> sources = {};     ///< ids it waits for, ascending; filled by build
   std::span<const std::uint16_t> successors = {};  ///< ids that wait for it; filled by build

@@ -404,7 +404,10 @@ WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
 
 Tick Runtime::expected(std::uint32_t worker) const noexcept {
   const auto& claim = implementation_->executor.worker(worker).claim;
-  return static_cast<Tick>(cell(claim.cell).board().mean(claim.opcode) * claim.count);
+  if (claim.count == 0) return 0;
+  const auto& board = cell(claim.cell).board();
+  return static_cast<Tick>(board.mean(claim.opcode) * claim.count *
+                           board.graph()[claim.instruction].longest);
 }
 
 telemetry::TraceRing& Runtime::trace(std::uint32_t worker) const noexcept {

@@ -152,7 +152,7 @@ class Runtime {
   Tick quiet_until() const noexcept;
 
   WorkerTimes times(std::uint32_t worker) const noexcept;
-  /// How long the worker's last work() should have taken in kernels. Its thread.
+  /// How long the worker's last work() should have taken in kernels, at most. Its thread.
   Tick expected(std::uint32_t worker) const noexcept;
   /// Written by work(worker); its thread may add events of its own.
   telemetry::TraceRing& trace(std::uint32_t worker) const noexcept;

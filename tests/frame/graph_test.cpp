@@ -159,6 +159,7 @@ TEST(FrameGraph, DecodesACodeBlockAfterAllItsSymbols) {
       ASSERT_EQ(decode != kNoInstruction, !blocks.empty());
       if (blocks.empty()) continue;
       EXPECT_EQ(b.made.graph[decode].chunks, b.made.packs[s].size());
+      EXPECT_EQ(b.made.graph[decode].longest, b.frame.coding(Direction::Uplink).iterations);
       EXPECT_TRUE(b.ancestry.before(b.made.zero_force, decode));
       for (const auto block : blocks) {
         const auto& place = b.frame.code_blocks(Direction::Uplink)[block];

@@ -534,10 +534,11 @@ TEST(Runtime, TracesEveryTask) {
   EXPECT_EQ(busy, runtime.times(0).kernel);
 }
 
-// Also where the worker went on to schedule: what exceeds it by far is a stall.
+// Also where the worker went on to schedule: what exceeds it by far is a stall. What takes longer
+// where its input is hard is none.
 TEST(Runtime, KnowsHowLongAWorkersLastClaimShouldHaveTaken) {
   GraphBuilder builder;
-  for (int i = 0; i < 2; ++i) builder.add({.chunks = 600});
+  for (const std::uint32_t longest : {1U, 7U}) builder.add({.chunks = 600, .longest = longest});
   builder.depend(0, 1);
   const Graph graph = std::move(*builder.build().graph);
   World world(graph, 1, 2);
@@ -554,7 +555,8 @@ TEST(Runtime, KnowsHowLongAWorkersLastClaimShouldHaveTaken) {
       claims += claimed;
       if (frame == 0) continue;  // not measured yet
       EXPECT_EQ(runtime.expected(0),
-                claimed ? static_cast<Tick>(cell.board().mean(0) * 600) : Tick{0});
+                claimed ? static_cast<Tick>(cell.board().mean(0) * 600 * (claims == 1 ? 1 : 7))
+                        : Tick{0});
     }
     FrameEvent event;
     while (cell.poll({&event, 1}) == 0) runtime.work(0);

@@ -246,7 +246,7 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
   self.last = end;
-  self.claim = {task.cell, task.opcode, task.count};
+  self.claim = {task.cell, task.opcode, task.instruction, task.count};
 
   self.trace.write({.start = start,
                     .duration = telemetry::saturate<std::uint32_t>(end - start),

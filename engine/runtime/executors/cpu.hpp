@@ -55,7 +55,7 @@ class CpuExecutor final : public Executor {
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
     Tick last = 0;  // time, as the worker last knew it
     struct {
-      std::uint16_t cell = 0, opcode = 0;
+      std::uint16_t cell = 0, opcode = 0, instruction = 0;
       std::uint32_t count = 0;  // chunks; 0: none
     } claim;                    // of its last work()
     telemetry::TraceRing trace;
