@@ -15,9 +15,10 @@ struct LateFrame {
   Tick begun = 0, ended = 0;  // absolute
   Tick due = 0;               // absolute: the last deadline that it missed
   std::uint32_t missing_packets = 0;
-  Tick packet_delay = 0;  // how long beyond its air end any symbol waited for packets
-  bool alone = true;      // no other frame was in flight when it ended
-  Tick work = 0;          // from its last packet until it ended or was due; 0: not known
+  Tick packet_delay =
+      0;              // how long beyond its air end any symbol's packets are known to have lacked
+  bool alone = true;  // no other frame was in flight when it ended
+  Tick work = 0;      // from its last packet until it ended or was due; 0: not known
 };
 
 /// Why, and by which gap.

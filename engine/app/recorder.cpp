@@ -165,7 +165,8 @@ bool Recorder::may_be_reported(const Pending& pending) const {
   return heard_.newest < frame + (on_air_.any() ? fronthaul::kReportedFrames : 2);
 }
 
-// A frame that left in time, and yet was too late for the air.
+// A frame that left in time, and yet was too late for the air: what happened here before it left is
+// not why.
 void Recorder::hear_what_went_on_air(Pending& pending) {
   if (!pending.sent_all) return;
   auto& counters = store_.counters();
@@ -175,6 +176,7 @@ void Recorder::hear_what_went_on_air(Pending& pending) {
   ++counters.frames_substituted;
   pending.record.substituted = 1;
   pending.is_late = true;
+  pending.late.begun = pending.record.air_start + pending.record.downlink_first;
   pending.late.due = pending.record.air_start + downlink_due_;
   pending.late.ended = std::min(pending.late.ended, pending.late.due);
   pending.late.packet_delay = std::max(pending.late.packet_delay, kPatience + 1);
@@ -311,7 +313,7 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
 }
 
 // Of those that it waited for: a late downlink waited for pilots alone. Packets that came after
-// their symbol was closed are late, not lost.
+// their symbol was closed are late, not lost. What lies there while nobody looks is not late.
 void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
   std::uint32_t missing = 0, expected = 0;
   Tick all_sent = 0;
@@ -323,10 +325,13 @@ void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late
     if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
     const std::uint32_t lacking = packets_missing(view, s);
     missing += lacking;
-    const Tick last = view.ingest.last_packet(view.frame, s);
-    if (last != 0)
-      late.packet_delay = std::max(late.packet_delay, last - view.air_start - symbol.end);
-    if (lacking > 0) late.packet_delay = std::max(late.packet_delay, waited(view, s, lacking));
+    const auto since_sent = [&](Tick instant) { return instant - view.air_start - symbol.end; };
+    if (const Tick awaited = view.ingest.awaited(view.frame, s); awaited != 0)
+      late.packet_delay = std::max(late.packet_delay, since_sent(awaited));
+    if (lacking > 0)
+      late.packet_delay =
+          std::max(late.packet_delay,
+                   std::min(waited(view, s, lacking), since_sent(view.ingest.caught_up())));
   }
   const std::uint32_t came = view.ingest.arrivals(view.frame).packets;
   late.missing_packets = std::min(missing, expected - std::min(expected, came));

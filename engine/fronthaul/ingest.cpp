@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace carillon::fronthaul {
@@ -106,8 +107,10 @@ std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   Receiver& receiver = receivers_[index];
   const std::size_t count = transport_.receive(index, receiver.batch);
   const Tick when = now();
-  receiver.current = when - receiver.caught_up < layout_.duration();
-  if (count < kBatch && !transport_.pending(index)) receiver.caught_up = when;
+  receiver.awaited = receiver.caught_up.load(std::memory_order_relaxed);
+  receiver.current = when - receiver.awaited < layout_.duration();
+  if (count < kBatch && !transport_.pending(index))
+    receiver.caught_up.store(when, std::memory_order_relaxed);
   if (count == 0) return 0;
   {
     Hold hold(*this);
@@ -188,7 +191,7 @@ bool UplinkIngest::take(Receiver& receiver, const Received& packet, Tick when,
     return reject(Reject::Duplicate);
   receiver.strange = {};
   samples_[index].store(packet.samples, std::memory_order_release);
-  note(frame, ids.symbol, when);
+  note(frame, ids.symbol, when, receiver.awaited);
   sink_.arrive(frame, ids.symbol, ids.antenna, packet.samples, when);
   increment(receiver.accepted);
   return true;
@@ -380,6 +383,7 @@ void UplinkIngest::clean(std::uint64_t frame) noexcept {
     state.packets.store(0, std::memory_order_relaxed);
     state.first.store(0, std::memory_order_relaxed);
     state.last.store(0, std::memory_order_relaxed);
+    state.awaited.store(0, std::memory_order_relaxed);
   }
   at.state.store(state_of(frame), std::memory_order_release);
 }
@@ -397,7 +401,8 @@ Tick UplinkIngest::epoch_of(std::uint64_t frame) const noexcept {
 }
 
 // Before the sink learns of the packet, so that what it asks includes it.
-void UplinkIngest::note(std::uint64_t frame, std::uint32_t symbol, Tick when) noexcept {
+void UplinkIngest::note(std::uint64_t frame, std::uint32_t symbol, Tick when,
+                        Tick awaited) noexcept {
   Slot& at = slot(frame);
   Tick none = 0;
   at.first.compare_exchange_strong(none, when, std::memory_order_relaxed);
@@ -407,6 +412,7 @@ void UplinkIngest::note(std::uint64_t frame, std::uint32_t symbol, Tick when) no
   none = 0;
   state.first.compare_exchange_strong(none, when, std::memory_order_relaxed);
   raise(state.last, when);
+  raise(state.awaited, awaited);
   state.packets.fetch_add(1, std::memory_order_release);
   at.packets.fetch_add(1, std::memory_order_release);
 }
@@ -446,6 +452,20 @@ Tick UplinkIngest::last_packet(std::uint64_t frame, std::uint32_t symbol) const 
   const bool uplink = layout_.symbols()[symbol].carries == Carries::Uplink;
   return uplink && holds(frame) ? symbol_state(frame, symbol).last.load(std::memory_order_relaxed)
                                 : 0;
+}
+
+Tick UplinkIngest::awaited(std::uint64_t frame, std::uint32_t symbol) const noexcept {
+  const bool uplink = layout_.symbols()[symbol].carries == Carries::Uplink;
+  return uplink && holds(frame)
+             ? symbol_state(frame, symbol).awaited.load(std::memory_order_relaxed)
+             : 0;
+}
+
+Tick UplinkIngest::caught_up() const noexcept {
+  Tick least = std::numeric_limits<Tick>::max();
+  for (const Receiver& each : receivers_)
+    least = std::min(least, each.caught_up.load(std::memory_order_relaxed));
+  return least;
 }
 
 bool UplinkIngest::complete(std::uint64_t frame, std::uint32_t symbol) const noexcept {

@@ -79,6 +79,12 @@ class UplinkIngest {
   FrameArrivals arrivals(std::uint64_t frame) const noexcept;
   /// When the last packet so far of a symbol came; 0 if none did. Before release(frame).
   Tick last_packet(std::uint64_t frame, std::uint32_t symbol) const noexcept;
+  /// When a packet so far of a symbol had certainly not come yet: a receiver that took all there
+  /// was got it later. What nobody looked for may have lain there for long. 0 if none came. Before
+  /// release(frame).
+  Tick awaited(std::uint64_t frame, std::uint32_t symbol) const noexcept;
+  /// Until when all receivers have taken what had come.
+  Tick caught_up() const noexcept;
   bool complete(std::uint64_t frame, std::uint32_t symbol) const noexcept;
   /// What the sink was given, null before; a moment later than the sink. Before release(frame).
   const std::int16_t* samples(std::uint64_t frame, std::uint32_t symbol,
@@ -115,7 +121,7 @@ class UplinkIngest {
   };
   struct SymbolState {
     std::atomic<std::uint32_t> packets{0};
-    std::atomic<Tick> first{0}, last{0};
+    std::atomic<Tick> first{0}, last{0}, awaited{0};
   };
   // A run of packets whose frames are impossible but agree with one another.
   struct Strange {
@@ -135,8 +141,9 @@ class UplinkIngest {
     std::atomic<std::uint64_t> received{0}, accepted{0}, refused{0}, reports{0},
         rejected_reports{0};
     Strange strange;
-    Tick caught_up = 0;    // when it last found no more than it could take
-    bool current = false;  // its batch came within the last frame
+    std::atomic<Tick> caught_up{0};  // when it last found no more than it could take
+    Tick awaited = 0;                // the same, before this batch
+    bool current = false;            // its batch came within the last frame
     std::array<Received, kBatch> batch{};
     std::array<std::uint32_t, kBatch> returned{};
     std::size_t returning = 0;
@@ -162,7 +169,7 @@ class UplinkIngest {
   void clean(std::uint64_t frame) noexcept;
   Tick epoch_of(std::uint64_t frame) const noexcept;
   bool holds(std::uint64_t frame) const noexcept;
-  void note(std::uint64_t frame, std::uint32_t symbol, Tick when) noexcept;
+  void note(std::uint64_t frame, std::uint32_t symbol, Tick when, Tick awaited) noexcept;
 
   const Layout& layout_;
   Transport& transport_;
