@@ -13,9 +13,9 @@ namespace carillon::dataflow {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kRounds = 8;         // of prices for a range; parts of it go on from there
-constexpr std::uint32_t kRangesOfAny = 5;  // as few of them for a choice that only keeps a bound
-constexpr std::uint32_t kFewestOfAny = 20;
+constexpr std::size_t kRounds = 8;           // of prices for a range; parts of it go on from there
+constexpr std::uint32_t kRangesOfAny = 5;    // as few of them for a choice that only keeps a bound
+constexpr std::uint32_t kFewestOfAny = 20;   // but no fewer than so many
 constexpr double kFirstStep = 1.05;          // down from the first bound, and squared
 constexpr std::size_t kMostRounds = 100;     // for one shortest period, in a graph of many nodes
 constexpr int kLevels = 24, kFewLevels = 6;  // of a dive, for one shortest period or several
