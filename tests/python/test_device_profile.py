@@ -139,7 +139,7 @@ def test_a_cell_or_a_device_that_the_profile_does_not_have_is_named(tmp_path: Pa
         ("source", "guessed", "device.json: source is 'guessed' but must be"),
         ("format", 2, "device.json: format is 2 but must be"),
         ("sms", 16, "device.json: sms is 16 but a pool's h200 has 132"),
-        ("cells", [], "device.json: cells is [] but must be"),
+        ("cells", [], "device.json: cells is [] but must not be empty"),
         ("date", "yesterday", "device.json: date is 'yesterday' but must be a day"),
         ("colour", "red", "device.json: colour"),
     ],
