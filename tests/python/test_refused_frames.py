@@ -17,10 +17,10 @@ from synthetic import quiet_run, run_folder
     ("trial", "verdict"),
     [
         ({}, "did not run"),
-        ({"load": 0.12, "frames": 500, "late": 2}, "12% of the cores, fits"),
+        ({"load": 0.12, "frames": 500, "late": 2}, "12 % of the cores, fits"),
         (
             {"load": 0.1, "frames": 500, "late": 40},
-            "10% of the cores, but 40 of 500 frames were late",
+            "10 % of the cores, but 40 of 500 frames were late",
         ),
         (
             {"load": 0.1, "frames": 500, "late": 498, "refused": 480},
@@ -28,7 +28,7 @@ from synthetic import quiet_run, run_folder
         ),
         (
             {"load": 0.7, "frames": 500, "late": 400, "refused": 200},
-            "at least 70% of the cores, is too much: 50% are to stay free",
+            "at least 70 % of the cores, is too much: 50 % are to stay free",
         ),
     ],
 )

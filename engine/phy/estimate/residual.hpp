@@ -104,12 +104,17 @@ CARILLON_BOTH inline Residual residual_of_group(const DeviationPlan& plan,
           noise * noise / (pilots * of)};
 }
 
+/// A channel's power stands out from that of noise by so many standard deviations of the latter, or
+/// nothing is said of how it changes: what noise leaves is far more, and is divided by a power that
+/// may by chance be near 0.
+inline constexpr float kLeastPower = 4;
+
 /// Of one bend or step, from sums as above.
 CARILLON_BOTH inline Residual residual_of_change(const PilotChange& sum, const PilotChange& per,
                                                  float sum_power, float pilots, float antennas,
                                                  float noise) {
   const float each = noise * antennas, power = sum_power - each * pilots;
-  if (!(power > 0)) return {};
+  if (!(power > kLeastPower * noise * std::sqrt(pilots * antennas))) return {};
   const float re = (sum.along[0] - each * per.along[0]) / power;
   const float im = (sum.along[1] - each * per.along[1]) / power;
   const float variance = noise * per.squares / pilots;  // of noise, in one
