@@ -47,7 +47,7 @@ def test_late_frames_belong_to_the_harm_before_them(script: Any, tmp_path: Path)
     assert (outcome.harms, outcome.late) == (3, 2)
     assert (outcome.late_frames, outcome.named_rightly) == (4, 3)
     assert outcome.others == {"fronthaul": 1}
-    assert [row[2] for row in rows] == [40, 41, 42, 60]  # 39 was late before any harm, 44 long after
+    assert [row[2] for row in rows] == [40, 41, 42, 60]  # 39: before, 44: long after
     assert "75.0 %" in str(outcome)
 
 
