@@ -61,10 +61,10 @@ class Peeling {
     flip(work_.bits[graph_.column[e]], ones, graph_.shift[e]);
   }
   void flip(BitColumn& column, const Bits& rotated_bits, std::uint32_t shift) const {
-    BitColumn turned;
-    store_column(turned, rotated_bits, z_);
+    BitColumn turned[2] = {};  // a rotation reads on past its column
+    store_column(turned[0], rotated_bits, z_);
     const std::uint32_t back = shift == 0 ? 0 : z_ - shift * pack_;
-    store_column(column, load_bits(column) ^ rotated<true>(turned, back), z_);
+    store_column(column, load_bits(column) ^ rotated<true>(turned[0], back), z_);
   }
 
   const BaseGraph& graph_;
