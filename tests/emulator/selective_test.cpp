@@ -94,7 +94,7 @@ TEST(Selective, DemapperKnowsTheErrorBetweenPilots) {
       for (const double snr : {20.0, 30.0, 40.0, 50.0}) {
         RadioPlan plan{.seed = c.comb + group, .taps = 8, .delay_spread_ns = c.delay_spread_ns};
         plan.snr_db = {snr};
-        const LinkCounts counts = LinkSimulator(frame, plan).run(0, 60).uplink.total();
+        const LinkCounts counts = LinkSimulator(frame, plan).run(0, 15).uplink.total();
         const double known = counts.known_error / static_cast<double>(counts.known_symbols);
         const double assumed = counts.noise_power / static_cast<double>(counts.symbols);
         SCOPED_TRACE(::testing::Message() << "comb " << c.comb << ", " << c.delay_spread_ns
