@@ -9,11 +9,9 @@ rest is combined like noise.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carillon.config.models import Cell
-
-Reals = NDArray[np.float64]
+from carillon.config.selectivity import at_snr, in_words, is_flat, over_noise, taps_of
 
 MOST_SUBCARRIERS = 16
 MOST_LOSS_DB = 0.1
@@ -34,19 +32,14 @@ def widest_group(cell: Cell) -> int:
 def excess(cell: Cell, snr_db: float | None = None) -> str:
     """What a group that the cell's file gives loses too much, at `radio.snr_db` if at no other
     SNR; empty if it does not."""
-    if snr_db is not None:
-        radio = cell.radio.model_copy(update={"snr_db": snr_db})
-        cell = cell.model_copy(update={"radio": radio})
+    cell = at_snr(cell, snr_db)
     group, best = group_of(cell), widest_group(cell)
     lost = loss_db(cell, group) - loss_db(cell, best)
     if group <= best or lost < MOST_LOSS_DB:
         return ""
-    radio, levels = cell.radio, cell.radio.snr_db
-    level = max(levels) if isinstance(levels, list) else levels
     return (
-        f"is {group}, too many subcarriers for a combiner in a channel of {radio.taps} taps and "
-        f"{radio.delay_spread_ns:g} ns: at {level:g} dB they lose {lost:.1f} dB more than {best}, "
-        "which `auto` takes"
+        f"is {group}, too many subcarriers for a combiner in {in_words(cell)} they lose "
+        f"{lost:.1f} dB more than {best}, which `auto` takes"
     )
 
 
@@ -58,32 +51,6 @@ def loss_db(cell: Cell, group: int) -> float:
     """
     of_noise = cell.users * min(1.0, cell.pilots.comb / group)
     return 10 * math.log10(1 + over_noise(cell, *_deviation(cell, group)) + of_noise)
-
-
-def over_noise(cell: Cell, spread: float, common: float) -> float:
-    """Over the noise after combining, what errors of channels come to: of their variance what
-    antennas do not share, and what they do."""
-    levels = cell.radio.snr_db
-    levels = levels if isinstance(levels, list) else [levels] * cell.users
-    snrs = [10 ** (level / 10) for level in levels]
-    gain = max(cell.antennas - cell.users + 1, 1)
-    return spread * sum(snrs) + common * max(snrs) * gain
-
-
-def is_flat(cell: Cell) -> bool:
-    """Whether the emulated channel is the same at all subcarriers."""
-    return cell.radio.channel != "rayleigh" or cell.radio.taps == 1
-
-
-def taps_of(cell: Cell) -> tuple[Reals, Reals]:
-    """Powers of the emulated channel's taps, which sum to 1, and by what angle each turns from one
-    subcarrier to the next."""
-    powers = np.exp(-np.arange(cell.radio.taps, dtype=float))
-    powers /= powers.sum()
-    places = np.arange(cell.radio.taps, dtype=float)
-    rms = math.sqrt(powers @ places**2 - (powers @ places) ** 2)
-    delays = places * cell.radio.delay_spread_ns / rms
-    return powers, -2 * math.pi * cell.numerology.spacing_khz * 1e-6 * delays
 
 
 def _deviation(cell: Cell, group: int) -> tuple[float, float]:

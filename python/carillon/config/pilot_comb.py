@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from carillon.config.combiner_group import is_flat, over_noise, taps_of
 from carillon.config.models import Cell
+from carillon.config.selectivity import at_snr, in_words, is_flat, over_noise, taps_of
 
 MOST_LOSS_DB = 1.0
 
@@ -18,18 +18,14 @@ MOST_LOSS_DB = 1.0
 def excess(cell: Cell, snr_db: float | None = None) -> str:
     """What the cell's comb loses too much, at `radio.snr_db` if at no other SNR; empty if it does
     not."""
-    if snr_db is not None:
-        radio = cell.radio.model_copy(update={"snr_db": snr_db})
-        cell = cell.model_copy(update={"radio": radio})
+    cell = at_snr(cell, snr_db)
     lost = loss_db(cell)
     if lost < MOST_LOSS_DB:
         return ""
-    radio, levels = cell.radio, cell.radio.snr_db
-    level = max(levels) if isinstance(levels, list) else levels
     return (
-        f"is {cell.pilots.comb}, too many subcarriers from one pilot to the next in a channel of "
-        f"{radio.taps} taps and {radio.delay_spread_ns:g} ns: at {level:g} dB what lies between "
-        f"them costs {lost:.1f} dB; fewer users in each of more P symbols lose less"
+        f"is {cell.pilots.comb}, too many subcarriers from one pilot to the next in "
+        f"{in_words(cell)} what lies between them costs {lost:.1f} dB; fewer users in each of more "
+        "P symbols lose less"
     )
 
 
