@@ -9,11 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
+import developer_scripts
 import pytest
 import synthetic_gpu
 
@@ -31,18 +30,6 @@ def program(path: Path, text: str) -> Path:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path
-
-
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module."""
-    loader = SourceFileLoader("gpu_check", str(ROOT / "scripts" / "gpu-check"))
-    spec = spec_from_loader("gpu_check", loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setitem(sys.modules, "gpu_check", module)
-    loader.exec_module(module)
-    return module
 
 
 def row(kernel: str) -> dict[str, Any]:
@@ -133,7 +120,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    module = load(monkeypatch)
+    module = developer_scripts.load("gpu-check", monkeypatch)
     monkeypatch.setattr(module, "BUILD", tmp_path / "build")
     monkeypatch.setattr(module, "folders", lambda: [tmp_path / "bin"])
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")

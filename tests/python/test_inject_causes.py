@@ -5,38 +5,24 @@ import json
 import os
 import subprocess
 import sys
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from typing import Any
 
+import developer_scripts
 import pytest
 from hang import HANG_S
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "inject-causes"
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module."""
-    loader = SourceFileLoader("inject_causes", str(SCRIPT))
-    spec = spec_from_loader("inject_causes", loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setitem(sys.modules, "inject_causes", module)
-    loader.exec_module(module)
-    return module
-
 
 def run(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, str(SCRIPT), *map(str, words)]
+    command = [sys.executable, str(developer_scripts.SCRIPTS / "inject-causes"), *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=HANG_S, check=False, env=os.environ
     )
 
 
-def test_late_frames_belong_to_the_harm_before_them(script: Any, tmp_path: Path) -> None:
+def test_late_frames_belong_to_the_harm_before_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = developer_scripts.load("inject-causes", monkeypatch)
     file = tmp_path / "frames.csv"
     causes = {39: "processing", 40: "lost", 41: "lost", 42: "fronthaul", 44: "lost", 60: "lost"}
     with file.open("w", newline="") as stream:
