@@ -105,12 +105,13 @@ void UplinkIngest::follow(Tick air_start) noexcept {
 
 std::size_t UplinkIngest::poll(std::uint32_t index) noexcept {
   Receiver& receiver = receivers_[index];
+  const Tick looked = now();  // whoever is kept from running after that has not looked later
   const std::size_t count = transport_.receive(index, receiver.batch);
   const Tick when = now();
   receiver.awaited = receiver.caught_up.load(std::memory_order_relaxed);
   receiver.current = when - receiver.awaited < layout_.duration();
   if (count < kBatch && !transport_.pending(index))
-    receiver.caught_up.store(when, std::memory_order_relaxed);
+    receiver.caught_up.store(looked, std::memory_order_relaxed);
   if (count == 0) return 0;
   {
     Hold hold(*this);

@@ -141,28 +141,6 @@ TEST(UplinkIngest, KnowsWhenFramesOfARadioInThisProcessAreOnAir) {
   }
 }
 
-TEST(UplinkIngest, KnowsSinceWhenAPacketWasAwaited) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
-    CheckingSink sink(kLayout);
-    UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
-    ingest.poll(0);
-    test::send_frame(*link.radio, kLayout, 0);
-    const Tick sent = now();
-    test::poll_for(ingest, kPackets);
-    // It lay there when somebody looked, unless the kernel delivered it later.
-    EXPECT_LE(ingest.awaited(0, 2), name == "shm" ? sent : ingest.last_packet(0, 2)) << name;
-    EXPECT_GT(ingest.awaited(0, 2), 0) << name;
-    ingest.release(0);
-    ingest.poll(0);
-    const Tick before = ingest.caught_up();
-    test::send_frame(*link.radio, kLayout, 1);
-    test::poll_for(ingest, kPackets);
-    EXPECT_GE(ingest.awaited(1, 2), before) << name;
-    ingest.release(1);
-    EXPECT_EQ(ingest.awaited(1, 2), 0) << name;
-  }
-}
-
 TEST(UplinkIngest, EveryMalformedPacketIsCountedByKindAndHarmsNothing) {
   for (auto& [name, link] : test::both_links(kLayout)) {
     CheckingSink sink(kLayout);
