@@ -24,7 +24,7 @@ def test_late_frames_belong_to_the_harm_before_them(
 ) -> None:
     script = developer_scripts.load("inject-causes", monkeypatch)
     file = tmp_path / "frames.csv"
-    causes = {39: "processing", 40: "lost", 41: "lost", 42: "fronthaul", 44: "lost", 60: "lost"}
+    causes = {39: "processing", 40: "lost", 41: "lost", 42: "lost", 61: "fronthaul", 60: "lost"}
     with file.open("w", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(["frame", "late_cause"])
@@ -33,7 +33,7 @@ def test_late_frames_belong_to_the_harm_before_them(
     assert (outcome.harms, outcome.late) == (3, 2)
     assert (outcome.late_frames, outcome.named_rightly) == (4, 3)
     assert outcome.others == {"fronthaul": 1}
-    assert [row[2] for row in rows] == [40, 41, 42, 60]  # 39: before, 44: long after
+    assert [row[2] for row in rows] == [40, 41, 60, 61]  # 39: before, 42: long after
     assert "75.0 %" in str(outcome)
 
 
