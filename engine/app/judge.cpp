@@ -62,11 +62,12 @@ Verdict Judge::cause(const LateFrame& frame) {
     backlog_ = worked_off ? own.since : std::min(backlog_, own.since);
   }
   const Gaps behind = overlapping(backlog_, decided);
-  const bool explained = behind.number != 0 &&
-                         frame.ended - frame.due <= kDelayPerGap * behind.total &&
-                         frame.begun < behind.until + kRecovery * behind.total;
-  if (by_gaps && explained) return by(behind);
   const Tick by_work = frame.work > 0 && usual_work_ > 0 ? frame.work - usual_work_ : 0;
+  const bool explained =
+      behind.number != 0 &&
+      std::max(frame.ended - frame.due, by_work) <= kDelayPerGap * behind.total &&
+      frame.begun < behind.until + kRecovery * behind.total;
+  if (by_gaps && explained) return by(behind);
   if (by_packets >= by_work) {
     if (frame.missing_packets > 0) return {LateCause::Lost};
     if (by_packets > 0) return {LateCause::Fronthaul};

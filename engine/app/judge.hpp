@@ -15,10 +15,9 @@ struct LateFrame {
   Tick begun = 0, ended = 0;  // absolute
   Tick due = 0;               // absolute: the last deadline that it missed
   std::uint32_t missing_packets = 0;
-  Tick packet_delay =
-      0;              // how long beyond its air end any symbol's packets are known to have lacked
-  bool alone = true;  // no other frame was in flight when it ended
-  Tick work = 0;      // from its last packet until it ended or was due; 0: not known
+  Tick packet_delay = 0;  // for how long after a symbol some of its packets certainly lacked
+  bool alone = true;      // no other frame was in flight when it ended
+  Tick work = 0;          // from a block's symbols and packets to its bits, at most; 0: not known
 };
 
 /// Why, and by which gap.
@@ -30,8 +29,8 @@ struct Verdict {
 /// Remembers recent gaps. A late frame is put down to what overlapped it before it was due: gaps,
 /// or packets where these kept it waiting for longer. A frame that nothing overlapped, but that had
 /// to queue behind others, inherits their gaps. Nothing is put down to gaps that are too short for
-/// how late it was, nor to packets where the work after them took more than usual, and that by more
-/// than they were late.
+/// how late it was, or for how much longer than usual its work took, nor to packets that were late
+/// by less than that.
 class Judge {
  public:
   /// `patience`: how far beyond a symbol's air end its packets may come before the fronthaul is to
@@ -41,7 +40,7 @@ class Judge {
   /// Every gap of the run; those of a thread in order.
   void note(const telemetry::GapRecord& gap);
   Verdict cause(const LateFrame& frame);
-  /// A frame in time, of which nothing was missing: how long after its last packet it ended.
+  /// LateFrame::work of a frame in time, of which nothing was missing.
   void in_time(Tick work);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in
   /// flight, or this one was in time. (With a budget longer than a frame some frame always is.)

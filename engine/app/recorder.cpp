@@ -20,6 +20,12 @@ bool is_uplink(const frame::Frame& frame, const runtime::Instruction& instructio
   return frame.symbol(instruction.step).kind != SymbolKind::Downlink;
 }
 
+// Whether bits of the uplink are there when it is done.
+bool has_last_word(const frame::Frame& frame, const runtime::Instruction& instruction) {
+  const Op op = static_cast<Op>(instruction.opcode);
+  return (op == Op::Decode || op == Op::Store) && is_uplink(frame, instruction);
+}
+
 bool was_away(const FrameView& view) { return view.pipeline.slot(view.frame).elsewhere != nullptr; }
 
 // Packets of a received symbol that the frame was done without.
@@ -83,6 +89,7 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   pending.late.ended = event.at;
   pending.late.due = view.air_start + (uplink ? due_ : downlink_due_);
   pending.late.alone = view.alone;
+  if (event.kind != Kind::Refused) pending.late.work = longest_work(view, event.at);
   if (pending.is_late && event.kind != Kind::Refused) blame_packets(view, uplink, pending.late);
   pending.nacks = store_.nacks().count();
   if (!pending.silent) {
@@ -180,6 +187,7 @@ void Recorder::hear_what_went_on_air(Pending& pending) {
   pending.late.due = pending.record.air_start + downlink_due_;
   pending.late.ended = std::min(pending.late.ended, pending.late.due);
   pending.late.packet_delay = std::max(pending.late.packet_delay, kPatience + 1);
+  pending.late.work = 0;
 }
 
 // While the run lasts a silent frame may still turn out to have been sent.
@@ -207,8 +215,8 @@ void Recorder::commit(Pending& pending) {
     ++counter_of(counters, cause);
   }
   explain_nacks(pending, cause);
-  if (!pending.is_late && record.missing_packets == 0 && record.uplink_done > record.last_packet)
-    judge_.in_time(record.uplink_done - record.last_packet);
+  if (!pending.is_late && record.missing_packets == 0 && pending.late.work > 0)
+    judge_.in_time(pending.late.work);
   judge_.ended(pending.late.alone || !pending.is_late);
   record.completed = pending.is_late ? 0 : 1;
   ++counters.frames_seen;
@@ -284,12 +292,25 @@ FrameRecord Recorder::measure(const FrameView& view) const {
 bool Recorder::missed_deadline(const FrameView& view) const {
   const auto statuses = view.board.statuses(view.slot);
   const auto& graph = view.board.graph();
-  for (std::uint16_t id = 0; id < statuses.size(); ++id) {
-    const Op op = static_cast<Op>(graph[id].opcode);
-    if ((op != Op::Decode && op != Op::Store) || !is_uplink(frame_, graph[id])) continue;
-    if (statuses[id].committed > view.air_start + graph[id].deadline) return true;
-  }
+  for (std::uint16_t id = 0; id < statuses.size(); ++id)
+    if (has_last_word(frame_, graph[id]) &&
+        statuses[id].committed > view.air_start + graph[id].deadline)
+      return true;
   return false;
+}
+
+// Of the blocks' last tasks, from their symbols' air end; of those that were never done, until the
+// frame ended.
+Tick Recorder::longest_work(const FrameView& view, Tick ended) const {
+  const auto statuses = view.board.statuses(view.slot);
+  const auto& graph = view.board.graph();
+  Tick longest = 0;
+  for (std::uint16_t id = 0; id < statuses.size(); ++id) {
+    if (!has_last_word(frame_, graph[id])) continue;
+    const Tick done = statuses[id].committed == 0 ? ended : statuses[id].committed;
+    longest = std::max(longest, done - view.air_start - frame_.symbol(graph[id].step).end);
+  }
+  return longest;
 }
 
 // By the task that has the block's last word.
@@ -316,26 +337,24 @@ bool Recorder::passed(const FrameView& view, std::size_t transport_block) const 
 // their symbol was closed are late, not lost. What lies there while nobody looks is not late.
 void Recorder::blame_packets(const FrameView& view, bool uplink, LateFrame& late) const {
   std::uint32_t missing = 0, expected = 0;
-  Tick all_sent = 0;
   for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
     const auto& symbol = frame_.symbol(s);
     if (symbol.kind != SymbolKind::Pilot && symbol.kind != SymbolKind::Uplink) continue;
-    all_sent = view.air_start + symbol.end;
     expected += frame_.format().antennas;
     if (symbol.kind == SymbolKind::Uplink && !uplink) continue;
     const std::uint32_t lacking = packets_missing(view, s);
     missing += lacking;
     const auto since_sent = [&](Tick instant) { return instant - view.air_start - symbol.end; };
-    if (const Tick awaited = view.ingest.awaited(view.frame, s); awaited != 0)
-      late.packet_delay = std::max(late.packet_delay, since_sent(awaited));
-    if (lacking > 0)
-      late.packet_delay =
-          std::max(late.packet_delay,
-                   std::min(waited(view, s, lacking), since_sent(view.ingest.caught_up())));
+    // They may all have come, if only after it was closed.
+    const bool never = lacking > 0 && !view.ingest.complete(view.frame, s);
+    const Tick lacked =
+        since_sent(never ? view.ingest.caught_up() : view.ingest.awaited(view.frame, s));
+    late.packet_delay = std::max(late.packet_delay,
+                                 lacking > 0 ? std::min(lacked, waited(view, s, lacking)) : lacked);
   }
   const std::uint32_t came = view.ingest.arrivals(view.frame).packets;
   late.missing_packets = std::min(missing, expected - std::min(expected, came));
-  if (uplink) late.work = std::min(late.ended, late.due) - all_sent - late.packet_delay;
+  late.work = uplink ? late.work - late.packet_delay : 0;
 }
 
 // How long after its end a symbol was closed without some of its packets.

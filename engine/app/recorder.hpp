@@ -113,6 +113,7 @@ class Recorder {
   void commit(Pending& pending);
   telemetry::FrameRecord measure(const FrameView& view) const;
   bool missed_deadline(const FrameView& view) const;
+  Tick longest_work(const FrameView& view, Tick ended) const;
   bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
   bool passed(const FrameView& view, std::size_t transport_block) const;
   void blame_packets(const FrameView& view, bool uplink, LateFrame& late) const;

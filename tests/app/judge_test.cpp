@@ -65,6 +65,20 @@ TEST(Judge, BlamesTheWorkWhereItCostMoreThanLatePackets) {
   EXPECT_TRUE(cause(0, late, 0) == LateCause::Fronthaul);
 }
 
+// It is discarded when it is due: how late it would have been is not known.
+TEST(Judge, PutsNothingDownToAGapThatCostLessThanTheWork) {
+  const auto cause = [](Tick work) {
+    Court court;
+    court.judge.in_time(ms(1));
+    court.judge.note({ms(1), ms(1), 0, kStall});
+    LateFrame f = frame(1);
+    f.work = work;
+    return court.late(f);
+  };
+  EXPECT_TRUE(cause(ms(3)) == LateCause::MachineStall);
+  EXPECT_TRUE(cause(ms(3) + 1) == LateCause::Processing);
+}
+
 TEST(Judge, LearnsAnewWhatWorkIsUsual) {
   Court court;
   LateFrame f = frame(1);
