@@ -90,7 +90,7 @@ struct Cell : fronthaul::SymbolSink {
   }
 
   template <typename Lost>
-  void send(std::uint32_t number, Lost&& lost) {
+  void send(std::uint32_t number, Lost&& lost, bool read = true) {
     const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
       return &samples[2 *
                       (std::size_t{antenna} * frame.samples() + frame.symbol(symbol).first_sample)];
@@ -105,7 +105,7 @@ struct Cell : fronthaul::SymbolSink {
             {number, s, layout.cell(), a}, layout.packet_bytes(s), buffer, a, false};
         link.radio->send({&packet, 1});
         link.radio->abandon({&packet.buffer, 1});
-        ingest.poll(0);
+        if (read) ingest.poll(0);
       }
   }
 
@@ -312,6 +312,27 @@ TEST(Recorder, NamesMissingPacketsAsTheCauseOfTheBlocksThatLackThem) {
     EXPECT_EQ(cell.store.nacks()[i].cause,
               static_cast<std::uint32_t>(noise ? LateCause::None : LateCause::Lost))
         << "nack " << i;
+  }
+}
+
+// All but a frame's first symbol is worked on when it is long due.
+TEST(Recorder, PacketsThatNobodyReadAreNotLateAndThoseThatNobodyFoundAre) {
+  for (const bool lay_there : {true, false}) {
+    Cell cell;
+    cell.run(0);
+    cell.send(1, [](std::uint32_t symbol, std::uint32_t) { return symbol > 0; });
+    cell.ingest.poll(0);
+    const auto first = [](std::uint32_t symbol, std::uint32_t) { return symbol == 0; };
+    if (lay_there) cell.send(1, first, false);
+    const Tick due = now() + 600 * kMillisecond;  // a budget of 200, and as much for a pause
+    while (now() < due)
+      if (!lay_there) cell.ingest.poll(0);
+    if (!lay_there) cell.send(1, first);
+    cell.finish(1);
+    cell.recorder.close();
+    const auto& c = cell.store.counters();
+    EXPECT_EQ(c.lates_processing, lay_there ? 1U : 0U);
+    EXPECT_EQ(c.lates_fronthaul, lay_there ? 0U : 1U);
   }
 }
 
