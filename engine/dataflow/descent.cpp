@@ -196,7 +196,7 @@ class Descent::Exhaustive {
     rank(v, value);
     const Choices& own = choices_[v];
     for (const Ranked& one : own.ranked) {
-      if (one.value >= all_.best_.utilization * (1 - gap_)) break;
+      if (one.value >= all_.best_.utilization / (1 + gap_)) break;
       if (++all_.steps_ > most_steps_) return false;
       const bool is_shortest = shortest || one.option == own.shortest;
       if (!is_shortest && depth + 1 >= last_shortest_) continue;

@@ -94,14 +94,14 @@ class Search {
   std::uint64_t steps() const { return descent_.steps() + relaxation_.steps(); }
   bool good(double least) const {
     const double known = descent_.best().utilization;
-    return least == kNever || least >= known * (1 - limits_.gap);
+    return least == kNever || least >= known / (1 + limits_.gap);
   }
 
   // What is known of a range that it is part of is true of the part as well.
   Relaxed relax(std::size_t first, std::size_t last, const Relaxed* near) const {
     const double known = descent_.best().utilization;
     return relaxation_.relax({periods_[first], periods_[last]}, near, kRounds, known,
-                             known * (1 - limits_.gap));
+                             known / (1 + limits_.gap));
   }
 
   void open(std::size_t first, std::size_t last, const Relaxed* near) {
@@ -181,7 +181,7 @@ Choice short_bound(const Problem& problem, const Demand& demand) {
 // best one.
 SearchLimits limits_of_any(const Problem& problem, const SearchLimits& limits) {
   SearchLimits any = limits;
-  any.gap = 1;
+  any.gap = kNever;
   if (problem.graph.size() > Descent::kMostNodes)
     any.ranges = std::min(limits.ranges, std::max(limits.ranges / kRangesOfAny, kFewestOfAny));
   return any;

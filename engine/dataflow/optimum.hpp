@@ -14,7 +14,7 @@ struct Demand {
 };
 
 struct SearchLimits {
-  double gap = 1e-9;  ///< of the least utilization; within that a choice is as good as any
+  double gap = 1e-9;  ///< over the least utilization; within that a choice is as good as any
   std::uint32_t ranges = 4000;       ///< of shortest periods that are looked into
   std::uint64_t steps = 2000000000;  ///< options that are looked at one by one
 };
