@@ -286,9 +286,8 @@ TEST(Link, BlocksOfSeveralCodeBlocksAreCountedOnce) {
   EXPECT_EQ(sum.code_block_errors, 0U);
 }
 
-// Read from the third place on, a limited buffer of this rate ends before the core's parity, whose
-// checks then hold of no block.
-TEST(Link, BlocksWithoutACrcCountByWhatWasSentThoughTheirParityIsUnknown) {
+// Read from the third place on, a limited buffer of this rate ends before the core's parity.
+TEST(Link, ParityThatWasNotSentFollowsFromThePayload) {
   auto format = cell(8, 2, "UUUUUDDDDDD");
   for (auto* side : {&format.uplink, &format.downlink}) {
     side->crc = false;
@@ -300,7 +299,24 @@ TEST(Link, BlocksWithoutACrcCountByWhatWasSentThoughTheirParityIsUnknown) {
   for (const auto& side : {r.uplink, r.downlink}) {
     const auto sum = side.total();
     EXPECT_EQ(sum.payload_errors, 0U);
-    EXPECT_EQ(sum.code_block_errors, sum.code_blocks);
+    EXPECT_EQ(sum.code_block_errors, 0U);
     EXPECT_EQ(sum.block_errors, 0U);
+  }
+}
+
+// One iteration leaves blocks whose parity alone is wrong still.
+TEST(Link, BlocksWithoutACrcCountByWhatWasSentThoughTheirChecksFail) {
+  auto format = cell(8, 2, "UUUUUDDDDDD");
+  for (auto* side : {&format.uplink, &format.downlink}) {
+    side->crc = false;
+    side->rate = 0.5;
+    side->iterations = 1;
+  }
+  const auto r = simulate(format, {.snr_db = {9}}, 20);
+  for (const auto& side : {r.uplink, r.downlink}) {
+    const auto sum = side.total();
+    EXPECT_GT(sum.block_errors, 0U);
+    EXPECT_LT(sum.block_errors, sum.code_block_errors);
+    EXPECT_GE(sum.payload_errors, sum.block_errors);
   }
 }
