@@ -117,4 +117,19 @@ using Signs = std::conditional_t<kByteLanes == 64, std::uint64_t, std::uint32_t>
 
 #endif
 
+// Of `count` soft bits, those that are weak and not 0, on top of `before`; more than kMostWeak need
+// not be counted.
+inline std::uint32_t count_weak(const std::int8_t* soft, std::uint32_t count,
+                                std::uint32_t before) {
+  using Unsigned [[gnu::vector_size(kByteLanes)]] = unsigned char;
+  for (std::uint32_t i = 0; i < count && before <= kMostWeak; i += kByteLanes) {
+    Vb v = {};
+    std::memcpy(&v, soft + i, std::min(kByteLanes, count - i));
+    const auto less_one = reinterpret_cast<Unsigned>(magnitude(v)) - 1;  // of 0: the most
+    before +=
+        static_cast<std::uint32_t>(std::popcount(signs(reinterpret_cast<Vb>(less_one < kWeak))));
+  }
+  return before;
+}
+
 }  // namespace

@@ -462,7 +462,9 @@ class Decoder {
       for (std::uint32_t b = first; b < first + task_.shape.blocks; ++b)
         own.active |= states_[b].running | states_[b].ripe;
     });
-    if (last) Peeling<Decoder>(*this).run(iteration);
+    if (!last) return;
+    Peeling<Decoder>(*this).run(iteration);
+    cta_.each(0, [](std::uint32_t) {});  // some threads may look at states yet
   }
 
   /// How many of a thread's four lanes are marked, for the blocks that they belong to.

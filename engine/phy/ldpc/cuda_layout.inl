@@ -26,7 +26,8 @@ struct DecodeThread {
 
 /// A code block in shared memory. When peeling, `ripe` are those that are peeled, `running` says
 /// whether the last round found out a bit, `any` how many; `broken` counts contradictions, and
-/// `core_failed` and `extension_failed` what is unknown of information and core parity in the end.
+/// `core_failed` how many soft bits are weak, and this and `extension_failed` what is unknown of
+/// information and core parity in the end.
 struct DecodeState {
   std::uint32_t running, ripe, core_failed, extension_failed, broken, any;
 };

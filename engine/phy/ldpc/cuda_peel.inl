@@ -1,5 +1,6 @@
 // What message passing leaves open, as in peel.inl: a check that lacks one bit gives it. In place,
-// a word of four checks by one thread, a barrier after every row: this is seldom needed.
+// a word of four checks by one thread, a barrier after every row: this is seldom needed, and takes
+// as long as several iterations.
 #pragma once
 
 #include "phy/ldpc/cuda_layout.inl"
@@ -15,9 +16,10 @@ class Peeling {
       : in_(decoder), task_(decoder.task_), blocks_(decoder.blocks_), states_(decoder.states_) {}
 
   CARILLON_GPU void run(std::uint32_t iteration) {
+    leave_out_doubtful();
     const std::uint32_t rows = kCoreRows + in_.all_->step[in_.all_->steps];
     do {
-      for (std::uint32_t i = 0; i < rows; ++i) {  // noise mostly contradicts the first
+      for (std::uint32_t i = 0; i < rows; ++i) {
         if (!some([](const DecodeState& state) { return state.ripe; })) return;
         row(i < kCoreRows ? i : in_.all_->row[i - kCoreRows]);
       }
@@ -37,6 +39,31 @@ class Peeling {
     std::uint32_t found = 0;
     for (std::uint32_t b = 0; b < blocks_; ++b) found |= is(states_[b]);
     return found != 0;
+  }
+
+  /// Blocks of which not all that was received can be right.
+  CARILLON_GPU void leave_out_doubtful() const {
+    in_.cta_.each(blocks_, [&](std::uint32_t b) { states_[b].core_failed = 0; });
+    in_.cta_.each_thread([&](std::uint32_t thread) {
+      for (std::uint32_t b = 0; b < blocks_; ++b)
+        if (states_[b].ripe != 0) in_.cta_.add(&states_[b].core_failed, weak_of(b, thread));
+    });
+    in_.cta_.each(blocks_, [&](std::uint32_t b) {
+      if (states_[b].core_failed > kMostWeak) states_[b].ripe = 0;
+      states_[b].core_failed = 0;
+    });
+  }
+  /// How many of a thread's part of a block's soft bits are weak.
+  CARILLON_GPU std::uint32_t weak_of(std::uint32_t b, std::uint32_t thread) const {
+    const std::int8_t* const soft = in_.soft_of(in_.block_of(b));
+    const std::uint32_t length = code_length(task_), unsent = 2 * task_.lifting;
+    const std::uint32_t info = task_.info_columns * task_.lifting;
+    std::uint32_t weak = 0;
+    for (std::uint32_t i = thread; i < length; i += task_.shape.threads) {
+      const bool filler = i + unsent >= task_.known && i + unsent < info;
+      weak += !filler && soft[i] != 0 && soft[i] >= -kWeak && soft[i] <= kWeak ? 1 : 0;
+    }
+    return weak;
   }
 
   CARILLON_GPU void row(std::uint32_t r) const {

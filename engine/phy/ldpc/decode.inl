@@ -41,8 +41,7 @@ class Decoder {
       decide(i);
       running &= ~judge(ripe, i);
     }
-    if (running != 0) running = uncontradicted(running, most);
-    if (running != 0) peel(running, most);
+    if (running != 0) peel(without_doubtful(running), most);
   }
 
  private:
@@ -291,19 +290,16 @@ class Decoder {
     return stopped;
   }
 
-  // Those of the failed blocks of which no check of the first row knows all its bits and does not
-  // hold. Hardly any that failed because of noise is among them. The row reads what it would in the
-  // next iteration.
-  std::uint32_t uncontradicted(std::uint32_t failed, std::uint32_t iteration) const {
-    const std::uint16_t* starts = turns_->starts[iteration % 2];
-    for (std::uint32_t v = 0; v < vectors() && failed != 0; ++v, starts += places_for(degree(0))) {
-      Vb parity = {}, unknown = {};
-      for (std::uint32_t j = 0; j < degree(0); ++j) {
-        const Vb t = load_bytes(work_.columns[0][0] + starts[j]);
-        parity ^= t;
-        unknown |= t == Vb{};
-      }
-      failed &= ~blocks_of(std::uint64_t{signs(parity & ~unknown)}, pack_);
+  // Those of the failed blocks of which all that was received may be right.
+  std::uint32_t without_doubtful(std::uint32_t failed) const {
+    const std::uint32_t info = code_.info_bits() - 2U * code_.lifting, fillers = options_.fillers;
+    const std::uint32_t known = info - std::min(fillers, info);
+    for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
+      if ((failed >> b & 1) == 0) continue;
+      const std::int8_t* const soft = blocks_[b].soft;
+      std::uint32_t weak = count_weak(soft, known, 0);
+      weak = count_weak(soft + info, (columns_ - 2) * code_.lifting - info, weak);
+      if (weak > kMostWeak) failed &= ~(1U << b);
     }
     return failed;
   }
@@ -311,6 +307,7 @@ class Decoder {
   // Blocks that failed in the last iteration get another result if what is unknown of them, which
   // is what is neither 0 nor 1, follows from the rest, and nothing contradicts it.
   [[gnu::noinline]] void peel(std::uint32_t failed, std::uint32_t iteration) {
+    if (failed == 0) return;
     const std::uint32_t buffers = buffers_after(iteration);
     for (std::uint32_t c = 0; c < core_; ++c)
       store_column(work_.unknown[c], core_signs(c, buffers, kIsZero), z_);

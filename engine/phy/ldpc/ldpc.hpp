@@ -87,6 +87,11 @@ inline constexpr std::uint32_t kMaxLanes = 512;
 /// How many of `count` blocks to decode at once, for the highest rate: as many as fill vectors.
 std::uint32_t ldpc_pack(LdpcCode, std::uint32_t count) noexcept;
 
+/// A soft bit is weak up to here, half of kLlrScale: it is wrong in three of eight cases. That all
+/// of a block are right of which more than kMostWeak are weak has a chance of 10^-13.
+inline constexpr std::uint8_t kWeak = 2;
+inline constexpr std::uint32_t kMostWeak = 64;
+
 struct LdpcKernels {
   /// `info`: K bits; `codeword`: N bits, filler places zero. Both rounded up to whole bytes; spare
   /// bits of the last byte are ignored and written as zero.
@@ -95,8 +100,9 @@ struct LdpcKernels {
   /// Row-layered offset-min-sum of one to ldpc_pack() blocks of the same code. A block stops when
   /// all its parity checks hold, when its CRC holds and not all bits are 0, or after
   /// max_iterations; its bits and its result are the same as if it were decoded alone. A block that
-  /// has failed by then is peeled: checks that lack one bit give it. So it is decoded, whatever
-  /// max_iterations is, if all that was received is right and what was not follows in this way.
+  /// has failed by then is peeled, unless too many of its soft bits are weak for all to be right:
+  /// checks that lack one bit give it. So it is decoded, whatever max_iterations is, if all that
+  /// was received is right and what was not follows in this way.
   void (*decode)(LdpcCode, std::span<DecodeBlock>, const DecodeOptions&, LdpcScratch&) noexcept;
 };
 

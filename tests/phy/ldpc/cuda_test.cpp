@@ -253,8 +253,9 @@ GPU_TEST(CudaLdpc, HighRatesAndEveryChoiceOfOptions) {
   }
 }
 
-// Some bits of each block are right, the others were not received: those of too few iterations, and
-// those that a wrong bit contradicts. A block's gaps are its own.
+// Some bits of each block are right, the others were not received: those of too few iterations,
+// those that no check gives, those that a wrong bit contradicts, or many, and those with about as
+// many weak bits as are peeled at most. A block's gaps are its own.
 GPU_TEST(CudaLdpc, FindsOutWhatWasNotReceivedAsTheCpuDoes) {
   std::mt19937 random(6);
   Outcomes outcomes;
@@ -266,8 +267,17 @@ GPU_TEST(CudaLdpc, FindsOutWhatWasNotReceivedAsTheCpuDoes) {
       const Bytes info = checked_info(code, fillers, Crc::Crc16, random);
       Soft soft = received(code, info, fillers, code.length(), 0.01F, random);
       for (auto& value : soft)
-        if (random() % 100 < 20 + 6 * (b % 10)) value = 0;
+        if (random() % 100 < 20 + 8 * (b % 10)) value = 0;
       if (b % 7 == 3) soft[random() % soft.size()] = 99;
+      if (b % 7 == 5)
+        for (auto& value : soft)
+          if (random() % 2 != 0) value = static_cast<std::int8_t>(-value);
+      std::uint32_t weak = b % 7 == 6 ? kMostWeak - 2 + b % 5 : 0;
+      for (auto& value : soft)
+        if (value != 0 && weak != 0) {
+          value = static_cast<std::int8_t>(value < 0 ? -1 : kWeak);
+          --weak;
+        }
       blocks.push_back(std::move(soft));
     }
     for (const Crc crc : {Crc::None, Crc::Crc16}) {

@@ -22,6 +22,7 @@ struct Sent {
   std::uint32_t iterations;
   std::int8_t strength;  // of the soft bits
   Crc crc = Crc::None;
+  std::uint32_t weak = 0;  // so many of the soft bits are
 };
 
 class Noiseless {
@@ -87,9 +88,11 @@ class Noiseless {
       info.push_back(information(sent));
       Bytes codeword((sent.code.length() + 7) / 8);
       kernels.encode(sent.code, info[b].data(), codeword.data(), scratch_);
+      std::uint32_t weak = 0;
       for (std::uint32_t n = 0; n < sent.code.length(); ++n) {
         const int sign = (codeword[n / 8] >> n % 8 & 1) != 0 ? -1 : 1;
-        soft[b].push_back(static_cast<std::int8_t>(received[n] ? sign * sent.strength : 0));
+        const int strength = !received[n] ? 0 : weak++ < sent.weak ? kWeak : sent.strength;
+        soft[b].push_back(static_cast<std::int8_t>(sign * strength));
         if (received[n]) options.sent = n + 1;
       }
       blocks.push_back({soft[b].data(), decided[b].data()});
@@ -147,6 +150,19 @@ TEST(Noiseless, LongChainsAreDecodedInTheUsualIterations) {
     EXPECT_TRUE(test::peeling_solves(sent.code, sent.fillers, received)) << words(sent);
     for (const Isa isa : available_isas())
       EXPECT_EQ(blocks.right(isa, sent, received, 1), 1U) << to_string(isa) << ", " << words(sent);
+  }
+}
+
+// Where many soft bits are weak it is noise that failed, and peeling it would take long for
+// nothing.
+TEST(Noiseless, ChainsOfMoreWeakBitsThanCanAllBeRightAreLeft) {
+  Noiseless blocks(3);
+  for (const std::uint32_t weak : {0U, 1U, kMostWeak, kMostWeak + 1, 20 * kMostWeak}) {
+    const Sent sent{{1, 208}, 48, 3, 13728, 4980, 8, 127, Crc::None, weak};
+    const auto received = blocks.received(sent, 0);
+    for (const Isa isa : available_isas())
+      EXPECT_EQ(blocks.right(isa, sent, received, 1), weak <= kMostWeak ? 1U : 0U)
+          << to_string(isa) << ", " << weak << " weak";
   }
 }
 
