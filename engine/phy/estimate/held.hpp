@@ -30,14 +30,19 @@ struct HeldBand {
     }
     return sum == 0 ? 0 : static_cast<float>(sum) / static_cast<float>((end - first) * comb * comb);
   }
-  /// Over `noise`, what a CSI lane's antennas have of all users; held: [user].
-  CARILLON_BOTH float spread(std::uint32_t lane, std::uint32_t users, const HeldResidual* held,
-                             float noise) const {
+  /// What a CSI lane's antennas have of users first, first + step, …; held: [user].
+  CARILLON_BOTH float spread(std::uint32_t lane, std::uint32_t first, std::uint32_t step,
+                             std::uint32_t users, const HeldResidual* held) const {
     float sum = 0;
-    for (std::uint32_t u = 0; u < users; ++u) sum += share(lane, u) * held[u].spread;
-    return sum > 0 && noise > 0 ? sum / noise : 0;
+    for (std::uint32_t u = first; u < users; u += step) sum += share(lane, u) * held[u].spread;
+    return sum;
   }
 };
+
+/// Of a lane's spread to the noise that combine() knew.
+CARILLON_BOTH constexpr float held_ratio(float spread, float noise) {
+  return spread > 0 && noise > 0 ? spread / noise : 0;
+}
 
 /// To post_noise[user][16] of a CSI tile, which combine() found with `noise`. A matched filter's
 /// has more of other users' signals in it than that.
@@ -47,7 +52,7 @@ inline void add_held(const HeldBand& band, std::uint32_t csi_tile, std::uint32_t
   if (band.inside(first, kTileLanes)) return;
   const std::uint32_t lanes = (band.subcarriers + band.group - 1) / band.group;
   for (std::uint32_t lane = first; lane < std::min(lanes, first + kTileLanes); ++lane) {
-    const float spread = band.spread(lane, users, held, noise);
+    const float spread = held_ratio(band.spread(lane, 0, 1, users, held), noise);
     for (std::uint32_t u = 0; u < users; ++u) {
       float& after = post_noise[u * kTileLanes + lane % kTileLanes];
       after += after * spread + band.share(lane, u) * held[u].common;

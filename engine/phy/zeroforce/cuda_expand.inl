@@ -13,10 +13,11 @@ namespace carillon::phy::cuda::zeroforce {
 /// Threads that go over a row for each lane.
 inline constexpr std::uint32_t kParts = 16;
 inline constexpr std::uint32_t kExpandThreads = kTileLanes * kParts;
-/// Shared memory: RowSums of each thread, factors of the lanes, and what expand_scalars() turns
-/// over.
+/// Shared memory: RowSums of each thread, factors and held_ratio() of the lanes, and what
+/// expand_scalars() turns over.
 inline constexpr std::uint32_t kFactorsAt = kExpandThreads * 8;
-inline constexpr std::uint32_t kTurnedAt = kFactorsAt + kTileLanes * 4;
+inline constexpr std::uint32_t kHeldAt = kFactorsAt + kTileLanes * 4;
+inline constexpr std::uint32_t kTurnedAt = kHeldAt + kTileLanes * 4;
 
 /// What one thread, and then all, found of a lane's row of W.
 struct RowSums {
@@ -60,26 +61,46 @@ CARILLON_GPU inline void store_half(Complex w, float factor, HalfComplex* to) {
   *reinterpret_cast<HalfEntry*>(to) = {simt::to_half(factor * w.re), simt::to_half(factor * w.im)};
 }
 
-/// More of it past the users' outermost pilots, as the CPU has it.
-CARILLON_GPU inline float with_held(const ExpandTask& expand, std::uint32_t lane,
-                                    std::uint32_t user, float after) {
+/// Past the users' outermost pilots noise is more, as the CPU has it, in some of a block's lanes.
+struct HeldLanes {
+  HeldBand band;
+  const float* ratio;  ///< of each lane; nullptr: in none
+};
+
+/// A block's, of CSI lanes first…last. A user's part takes long, so that all threads have some.
+template <typename Cta, typename LaneOf>
+CARILLON_GPU HeldLanes find_held(Cta& cta, const ExpandTask& expand, std::uint32_t first,
+                                 std::uint32_t last, LaneOf&& lane_of) {
   const CombineTask& task = expand.of;
   const HeldBand band{expand.subcarriers, task.comb, expand.group};
-  if (task.held == nullptr || task.detector == Detector::Conjugate || band.inside(lane, 1))
-    return after;
-  return after + after * band.spread(lane, task.users, task.held, *task.mean_noise) +
-         band.share(lane, user) * task.held[user].common;
+  if (task.held == nullptr || task.detector == Detector::Conjugate ||
+      band.inside(first, last - first + 1))
+    return {band, nullptr};
+  float* const sums = cta.template shared<float>();
+  float* const ratio = cta.template shared<float>(kHeldAt);
+  cta.each(kExpandThreads, [&](std::uint32_t i) {
+    const std::uint32_t lane = lane_of(i % kTileLanes);
+    sums[i] = lane > last ? 0 : band.spread(lane, i / kTileLanes, kParts, task.users, task.held);
+  });
+  cta.each(kTileLanes, [&](std::uint32_t lane) {
+    float sum = 0;
+    for (std::uint32_t part = 0; part < kParts; ++part) sum += sums[part * kTileLanes + lane];
+    ratio[lane] = held_ratio(sum, *task.mean_noise);
+  });
+  return {band, ratio};
 }
 
 /// Noise after combining: factor() left out the noise itself where it regularised, and what of a
 /// user's own symbol interpolation and a combiner that is shared get wrong.
-CARILLON_GPU inline float post_noise(const ExpandTask& expand, std::uint32_t lane,
-                                     std::uint32_t user, float power) {
+CARILLON_GPU inline float post_noise(const ExpandTask& expand, const HeldLanes& held,
+                                     std::uint32_t place, std::uint32_t lane, std::uint32_t user,
+                                     float power) {
   const CombineTask& task = expand.of;
   float after = task.variances[std::size_t{lane} * task.users + user];
   if ((task.flags[lane] & kRegularised) != 0) after = kept(after + *task.mean_noise * power);
   if (task.residual == nullptr) return after;
-  after = with_held(expand, lane, user, after);
+  if (held.ratio != nullptr)
+    after += after * held.ratio[place] + held.band.share(lane, user) * task.held[user].common;
   return std::fmin(after + task.residual[user], kPostNoiseCeiling);
 }
 
@@ -113,15 +134,18 @@ CARILLON_GPU void expand_scalars(Cta& cta, const ExpandTask& task) {
     const Entry entry = turned[lane * stride + antenna];
     return Complex{entry.re, entry.im};
   };
-  sum_rows(cta, of.antennas, sums, value);
   const std::uint32_t first = tile * kTileLanes,
                       all = simt::divide_up(task.subcarriers, kTileLanes);
+  const HeldLanes held_lanes =
+      find_held(cta, task, first, (first + kTileLanes < all ? first + kTileLanes : all) - 1,
+                [&](std::uint32_t lane) { return first + lane; });
+  sum_rows(cta, of.antennas, sums, value);
   cta.each(kTileLanes * kTileLanes, [&](std::uint32_t i) {
     const std::uint32_t n = i / kTileLanes;
     if (first + n >= all) return;
     const std::size_t row = std::size_t{first + n} * of.users + user;
     task.post_noise[row * kTileLanes + i % kTileLanes] =
-        post_noise(task, first + n, user, sums[n].power);
+        post_noise(task, held_lanes, n, first + n, user, sums[n].power);
     if (i % kTileLanes != 0) return;
     factors[n] = row_factor(sums[n].largest);
     if (task.half_scale != nullptr) task.half_scale[row] = 1 / (factors[n] * kHalfScale);
@@ -152,12 +176,13 @@ CARILLON_GPU void expand_tiles(Cta& cta, const ExpandTask& task) {
   // In single precision, and with nothing regularised, W need not be read for its sums.
   std::uint32_t flags = 0;
   for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) flags |= of.flags[lane_of(lane)];
+  const HeldLanes held_lanes = find_held(cta, task, lane_of(0), lane_of(kTileLanes - 1), lane_of);
   const bool wanted = task.half_scale != nullptr || (flags & kRegularised) != 0;
   sum_rows(cta, wanted ? of.antennas : 0, sums, value);
   const std::size_t row = std::size_t{tile} * of.users + user;
   cta.each(kTileLanes, [&](std::uint32_t lane) {
     task.post_noise[row * kTileLanes + lane] =
-        post_noise(task, lane_of(lane), user, sums[lane].power);
+        post_noise(task, held_lanes, lane, lane_of(lane), user, sums[lane].power);
     if (lane != 0) return;
     float most = 0;
     for (std::uint32_t i = 0; i < kTileLanes; ++i) most = std::fmax(most, sums[i].largest);
