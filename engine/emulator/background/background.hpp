@@ -40,12 +40,14 @@ class Spinners {
   cuda::Status stop();
 
  private:
+  cuda::Status tell(std::uint32_t stop);
   cuda::Status launch();
   std::string wait();
 
-  cuda::Words words_;  // 0: stop; 1…: 1 + the SM of a block that spins
+  cuda::Words words_;  // 0: what stop_ gets; 1…: 1 + the SM of a block that spins
+  cuda::Memory stop_;  // a word that they read
   std::uint32_t count_ = 0;
-  cuda::Stream stream_ = nullptr;
+  cuda::Stream stream_ = nullptr, stopping_ = nullptr;
   bool own_ = false, running_ = false;
   std::string why_;
   std::vector<std::uint32_t> sms_;
