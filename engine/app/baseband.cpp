@@ -344,6 +344,8 @@ void Baseband::send(const runtime::FrameEvent& event) noexcept {
 
 FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept {
   auto& self = const_cast<Baseband&>(*this);
+  const bool handed_back =
+      accelerator_ != nullptr && returns_[slot].here.load(std::memory_order_relaxed);
   return {frame,
           slot,
           cell_.board().frame(slot).air_start,
@@ -353,7 +355,9 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
           downlink_[slot],
           sent_,
           ingest_.wire_frame(frame),
-          cell_.live() <= 1};
+          cell_.live() <= 1,
+          handed_back || pipeline_.slot(frame).elsewhere != nullptr,
+          handed_back};
 }
 
 void Baseband::finish(const runtime::FrameEvent& event) noexcept {

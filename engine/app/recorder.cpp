@@ -81,6 +81,8 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (dropped)
     record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
+  pending.sent_away = view.sent_away;
+  pending.handed_back = view.handed_back;
   const bool uplink = dropped || pending.silent || missed_deadline(view);
   pending.is_late = uplink || view.downlink.late_symbols > 0;
   pending.sent_all = !pending.is_late && view.downlink.symbols > 0;
@@ -146,10 +148,13 @@ void Recorder::settle(bool closing) {
     if (!closing && !can_settle(pending)) return;
     const bool ghost = is_ghost(pending, closing);
     settle_cost(cost_of(pending.record.frame), ghost);
-    if (ghost)
+    if (ghost) {
       ghosts_.fetch_add(1, std::memory_order_relaxed);
-    else
+      ghosts_away_.fetch_add(pending.sent_away, std::memory_order_relaxed);
+      ghosts_back_.fetch_add(pending.handed_back, std::memory_order_relaxed);
+    } else {
       commit(pending);
+    }
     first_ = (first_ + 1) % kPending;
     --waiting_;
   }

@@ -40,6 +40,8 @@ struct FrameView {
   const emulator::SentBits& sent;
   std::uint64_t radio_frame;  // its number on the radio's side
   bool alone;                 // no other frame is in flight
+  bool sent_away;             // to GPUs
+  bool handed_back;           // by them
 };
 
 /// How far the radio has been heard.
@@ -78,6 +80,13 @@ class Recorder {
   void close();
   /// Frames that were announced but not counted. Any thread.
   std::uint64_t ghosts() const noexcept { return ghosts_.load(std::memory_order_relaxed); }
+  /// Those of them that were sent to GPUs, and that these handed back.
+  std::uint64_t ghosts_sent_away() const noexcept {
+    return ghosts_away_.load(std::memory_order_relaxed);
+  }
+  std::uint64_t ghosts_handed_back() const noexcept {
+    return ghosts_back_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Source {
@@ -92,6 +101,7 @@ class Recorder {
     telemetry::FrameRecord record;
     LateFrame late;
     bool is_late = false, silent = false;
+    bool sent_away = false, handed_back = false;
     bool sent_all = false;    // its downlink left in time, as far as is known here
     std::uint64_t nacks = 0;  // its first NackRecord
   };
@@ -147,7 +157,7 @@ class Recorder {
   std::vector<Cost> costs_;  // [frame mod kPending]
   Heard heard_;
   std::uint64_t fell_silent_ = 0;  // the last frame heard before the radio restarted
-  std::atomic<std::uint64_t> ghosts_{0};
+  std::atomic<std::uint64_t> ghosts_{0}, ghosts_away_{0}, ghosts_back_{0};
 };
 
 }  // namespace carillon::app

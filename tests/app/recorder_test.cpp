@@ -128,7 +128,7 @@ struct Cell : fronthaul::SymbolSink {
       if (event.kind == runtime::FrameEvent::Kind::Committed) continue;
       meddle();
       recorder.ended({number, event.slot, started, pipeline, frames.board(), ingest, downlink, sent,
-                      number, true},
+                      number, true, true, false},
                      event);
       ingest.release(number);
       frames.release(number);
@@ -418,6 +418,8 @@ TEST(Recorder, WhatAGhostTookIsNotCounted) {
     }
     cell.recorder.close();
     EXPECT_EQ(cell.recorder.ghosts(), ghosts);
+    EXPECT_EQ(cell.recorder.ghosts_sent_away(), ghosts);
+    EXPECT_EQ(cell.recorder.ghosts_handed_back(), 0U);
     EXPECT_EQ(cell.store.counters().frames_seen, 1U);
     EXPECT_EQ(cell.store.counters().ghost_busy > 0, ghosts > 0);
     std::uint64_t chunks = 0;

@@ -190,6 +190,15 @@ class Rig {
     for (std::uint64_t i = 0; i < store.frames().count(); ++i) all.push_back(store.frames()[i]);
     return all;
   }
+  std::uint64_t refused() {
+    std::uint64_t count = 0;
+    for (const auto& record : records()) count += record.nack == telemetry::kRefused;
+    return count;
+  }
+  /// Frames of the run that were sent to GPUs.
+  std::uint64_t sent_away() const {
+    return baseband->frames_sent_away() - recorder.ghosts_sent_away();
+  }
   std::uint32_t packets() const { return layout.packets(fronthaul::Carries::Uplink); }
 
   const app::RunPlan plan;
