@@ -86,7 +86,7 @@ def demo(
     """Emulate a cell on this machine, run it in real time, show it, write a report.
 
     Ctrl-C ends it early and still writes the report. --device cuda needs a GPU, without which it
-    ends with status 77; what it calls was tested on an H100, the command itself not yet.
+    ends with status 77.
     """
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells

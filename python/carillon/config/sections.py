@@ -156,8 +156,8 @@ class Runtime(Base):
     gpus: int = key(
         0,
         "GPUs, at most, that work on whole frames; the cores do what these have no room for or "
-        "cannot finish. 0: none. Kernels, decoder and cells were measured on an H100; a whole "
-        "`run` on a GPU, and several GPUs, have not been tried.",
+        "cannot finish. 0: none. Measured on one H100 and one H200; several GPUs have not been "
+        "tried.",
         ge=0,
         le=32,
     )
