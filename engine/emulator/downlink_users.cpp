@@ -49,7 +49,9 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan)
       grid_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
       received_(std::size_t{frame.format().users} * frame.tiles()),
       gains_(std::size_t{frame.format().users} * frame.tiles()),
-      variances_(frame.format().users),
+      variances_(std::size_t{frame.format().users} * frame.tiles()),
+      scatter_(frame.tiles() + 1),
+      heard_(frame.tiles() + 1),
       equalized_(frame.tiles()),
       sent_(frame.tiles()),
       recovered_(phy::LdpcCode{1, phy::kMaxLifting}.length()),
@@ -156,7 +158,8 @@ void DownlinkUsers::next_symbol() {
 void DownlinkUsers::estimate_gains(std::uint32_t user) {
   read_references(user);
   if (references_.empty()) {  // more users than subcarriers: this one knows nothing
-    variances_[user] = std::numeric_limits<float>::infinity();
+    std::fill_n(&variances_[std::size_t{user} * frame_.tiles()], frame_.tiles(),
+                std::numeric_limits<float>::infinity());
     return;
   }
   for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
@@ -164,7 +167,7 @@ void DownlinkUsers::estimate_gains(std::uint32_t user) {
     gains_[std::size_t{user} * frame_.tiles() + t] = {static_cast<float>(gain.real()),
                                                       static_cast<float>(gain.imag())};
   }
-  variances_[user] = static_cast<float>(reference_scatter() + interference(user));
+  estimate_variances(user);
 }
 
 void DownlinkUsers::read_references(std::uint32_t user) {
@@ -189,38 +192,54 @@ DownlinkUsers::Value DownlinkUsers::mean_around(std::size_t centre) const {
   return sum / static_cast<double>(end - first);
 }
 
+// A tile has the band's variance, or its own where that is more than chance explains: past the
+// outermost pilots of combs precoders are worse than elsewhere.
+void DownlinkUsers::estimate_variances(std::uint32_t user) {
+  measure_scatter(user);
+  measure_interference(user);
+  const double amplitude = static_cast<double>(noise_amplitude_), noise = 2 * amplitude * amplitude;
+  const auto others = static_cast<double>(frame_.format().users - 1);
+  const auto variance = [&](const Powers& scatter, const Powers& heard) {
+    const double excess = heard.mean() - noise;
+    const bool chance = heard.count == 0 || excess < 3 * noise / std::sqrt(heard.count);
+    return scatter.mean() + (chance ? 0 : excess * others);
+  };
+  const auto of_tile = [](const Powers& own, const Powers& band) -> const Powers& {
+    const bool chance = own.count == 0 || own.mean() < band.mean() * (1 + 3 / std::sqrt(own.count));
+    return chance ? band : own;
+  };
+  for (std::uint32_t t = 0; t < frame_.tiles(); ++t)
+    variances_[std::size_t{user} * frame_.tiles() + t] = static_cast<float>(
+        variance(of_tile(scatter_[t], scatter_.back()), of_tile(heard_[t], heard_.back())));
+}
+
 // Variance about the mean around each reference, which itself is one of n in that mean.
-double DownlinkUsers::reference_scatter() const {
+void DownlinkUsers::measure_scatter(std::uint32_t user) {
+  std::fill(scatter_.begin(), scatter_.end(), Powers{});
   const std::size_t count = references_.size();
-  double sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto n = static_cast<double>(std::min(count, i + kReach + 1) - (i - std::min(i, kReach)));
-    if (n > 1) sum += std::norm(references_[i] - mean_around(i)) * n / (n - 1);
+    const double power = n > 1 ? std::norm(references_[i] - mean_around(i)) * n / (n - 1) : 0;
+    scatter_[(user + i * frame_.format().users) / kTileLanes].add(power);
+    scatter_.back().add(power);
   }
-  return sum / static_cast<double>(count);
 }
 
 // Where another user's reference is sent, this one hears it with noise. Summed over the others that
 // is the interference on data, unless noise alone explains it: a deviation of a few standard errors
 // would be multiplied by their number. A user knows its own noise, from where nothing is sent; the
 // scatter of its references would not do, as the precoder's errors are in it too.
-double DownlinkUsers::interference(std::uint32_t user) const {
+void DownlinkUsers::measure_interference(std::uint32_t user) {
   const auto& f = frame_.format();
-  const std::uint32_t others =
-      f.numerology.subcarriers - static_cast<std::uint32_t>(references_.size());
-  if (others == 0) return 0;
-  double power = 0;
+  std::fill(heard_.begin(), heard_.end(), Powers{});
   for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
     if (k % f.users == user) continue;
     const auto& y = received_[std::size_t{user} * frame_.tiles() + k / kTileLanes];
-    const auto re = static_cast<double>(y.re[k % kTileLanes]);
-    const auto im = static_cast<double>(y.im[k % kTileLanes]);
-    power += re * re + im * im;
+    const Value value(static_cast<double>(y.re[k % kTileLanes]),
+                      static_cast<double>(y.im[k % kTileLanes]));
+    heard_[k / kTileLanes].add(std::norm(value));
+    heard_.back().add(std::norm(value));
   }
-  const double amplitude = static_cast<double>(noise_amplitude_), noise = 2 * amplitude * amplitude;
-  const double excess = power / others - noise;
-  const double deviation = noise / std::sqrt(static_cast<double>(others));
-  return excess < 3 * deviation ? 0 : excess * (f.users - 1);
 }
 
 // Data also suffer from what the precoder's own errors let through of all users, which references,
@@ -266,7 +285,8 @@ void DownlinkUsers::demap(std::uint32_t user, const frame::Allocation& a, std::u
   const float power = std::max(g.re * g.re + g.im * g.im, kLeastGain);
   alignas(64) float noise[kTileLanes];
   std::fill(std::begin(noise), std::end(noise),
-            std::max({variances_[user] / power, error, phy::kPostNoiseFloor}));
+            std::max({variances_[std::size_t{user} * frame_.tiles() + tile] / power, error,
+                      phy::kPostNoiseFloor}));
   frame::demap_tiles(frame_, Direction::Downlink, a,
                      {.first = tile,
                       .count = 1,

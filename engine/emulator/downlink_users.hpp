@@ -69,6 +69,16 @@ class DownlinkUsers {
     Decode
   };
   using Value = std::complex<double>;
+  struct Powers {
+    double sum = 0;
+    std::uint32_t count = 0;
+
+    double mean() const { return count == 0 ? 0 : sum / count; }
+    void add(double power) {
+      sum += power;
+      ++count;
+    }
+  };
 
   void select_channel();
   void receive_antenna();
@@ -77,8 +87,9 @@ class DownlinkUsers {
   void estimate_gains(std::uint32_t user);
   void read_references(std::uint32_t user);
   Value mean_around(std::size_t centre) const;
-  double reference_scatter() const;
-  double interference(std::uint32_t user) const;
+  void estimate_variances(std::uint32_t user);
+  void measure_scatter(std::uint32_t user);
+  void measure_interference(std::uint32_t user);
   void demodulate(std::uint32_t user);
   void equalize(std::uint32_t user, std::uint32_t tile);
   void demap(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile, float error);
@@ -93,13 +104,15 @@ class DownlinkUsers {
   std::vector<std::size_t> soft_offsets_;  // [code block]
   phy::OfdmScratch ofdm_;
   phy::LdpcScratch ldpc_;
-  AlignedArray<phy::Tile> grid_;       // [tile][antenna]
-  AlignedArray<phy::Tile> received_;   // [user][tile]
-  std::vector<Value> references_;      // of one user: received over sent
-  AlignedArray<phy::Complex> gains_;   // [user][tile]
-  std::vector<float> variances_;       // [user] of noise and interference
-  AlignedArray<phy::Tile> equalized_;  // [tile] of one user
-  AlignedArray<phy::Tile> sent_;       // likewise
+  AlignedArray<phy::Tile> grid_;         // [tile][antenna]
+  AlignedArray<phy::Tile> received_;     // [user][tile]
+  std::vector<Value> references_;        // of one user: received over sent
+  AlignedArray<phy::Complex> gains_;     // [user][tile]
+  std::vector<float> variances_;         // [user][tile] of noise and interference
+  std::vector<Powers> scatter_, heard_;  // [tile] of one user, and last of the band: of its own
+                                         // references, and where others have theirs
+  AlignedArray<phy::Tile> equalized_;    // [tile] of one user
+  AlignedArray<phy::Tile> sent_;         // likewise
   const std::uint8_t* coded_ = nullptr;
   AlignedArray<std::int8_t> soft_, recovered_;
   AlignedArray<std::uint8_t> info_, payload_, expected_;

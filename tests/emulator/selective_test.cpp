@@ -57,10 +57,11 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
     const bool combs = i >= 24;
     const std::uint32_t users = one_of({2, 4, 8});
     const std::uint32_t group = combs ? one_of({1, 2, 4}) : one_of({4, 8, 12, 16});
-    const std::uint32_t comb = combs ? one_of({2, 4}) : one_of({1, 2, 4});
+    const std::uint32_t comb = combs ? one_of({2, 4, 8}) : one_of({1, 2, 4});
     const std::uint32_t antennas = users * one_of({2, 4});
     RadioPlan plan{.seed = random(), .taps = one_of({2, 4, 8})};
-    plan.delay_spread_ns = one_of({100, 300, 600, 1000});
+    // Lines between pilots follow no longer channel in a comb of 8: `config check` warns of it.
+    plan.delay_spread_ns = comb == 8 ? one_of({100, 300}) : one_of({100, 300, 600, 1000});
     const frame::Frame frame(cell(antennas, users, comb, group));
     std::vector<LinkCounts> uplink, downlink;
     for (const double snr : {0.0, 5.0, 10.0, 20.0, 30.0, 40.0}) {
@@ -73,9 +74,7 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
                  << antennas << "x" << users << ", group " << group << ", comb " << comb << ", "
                  << plan.taps << " taps, " << plan.delay_spread_ns << " ns");
     expect_no_rise(uplink, 0.05);
-    // Of a precoder's error where channels are held past pilots, at the band's edges, emulated
-    // users know only the mean over the band: there blocks of theirs still fail, if seldom.
-    expect_no_rise(downlink, combs ? 0.08 : 0.05);
+    expect_no_rise(downlink, 0.05);
   }
 }
 
