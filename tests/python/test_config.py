@@ -70,7 +70,10 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml:1: uplink.modulation is 'qam16' but must be qpsk, 16qam, 64qam or 256qam",
         ),
         ("uplink: {lifting: 17}", "my.yaml:1: uplink.lifting is 17 but must be `auto` or 2, 3,"),
-        ('description: "\\ud800"', "my.yaml: is not valid YAML: 'utf-8' codec can't encode"),
+        (
+            'description: "\\ud800"',
+            "my.yaml:1: is not valid YAML: found invalid Unicode character escape code",
+        ),
         ('name: "a\\tb"', "my.yaml:1: name is 'a\\tb' but must be one line of plain text"),
         ('name: "a\\nb"', "my.yaml:1: name is 'a\\nb' but must be one line of plain text"),
         ("uplink: {crc: 1}", "my.yaml:1: uplink.crc is 1 but must be true or false"),
@@ -111,7 +114,7 @@ def problems(text: str, *, check: bool = False) -> list[str]:
             "my.yaml: is not valid YAML: it has too many keys, those that its aliases stand for",
         ),
         (f"antennas: 0x{'f' * 5000}", "my.yaml: is not valid YAML: antennas has a whole number of"),
-        ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed here"),
+        ("a: b: c", "my.yaml:1: is not valid YAML: mapping values are not allowed in this"),
         ("users: 2\nusers: 3", 'my.yaml:2: is not valid YAML: found duplicate key "users"'),
     ],
 )

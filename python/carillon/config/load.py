@@ -8,22 +8,19 @@ from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from yaml.error import MarkedYAMLError, YAMLError
 
 from carillon import core
 from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+from carillon.config.yaml_text import parse
 from carillon.inputs import read_input
 
 M = TypeVar("M", bound=BaseModel)
 
-_MOST_BITS = 1023  # of a number that a float holds, and that can be printed
 _MOST_BYTES = 1 << 18
-_MOST_KEYS = 100_000
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,8 @@ def _validated(model: type[M], tree: Any, file: str, lines: dict[Path, int]) -> 
 
 
 def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
-    lines: dict[Path, int] = {}
     try:
-        tree = YAML(typ="rt").load(text)
-        return _plain({} if tree is None else tree, (), lines), lines
+        return parse(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 0
@@ -175,32 +170,3 @@ def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
     except (YAMLError, ValueError) as error:  # ValueError: `!!int x`
         reason = str(error).split("\n")[0]
         raise ConfigError([Problem(file, 0, "", f"is not valid YAML: {reason}")]) from None
-
-
-def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
-    """Ordinary dicts, lists and numbers; notes where each was."""
-    if len(lines) > _MOST_KEYS:  # aliases of aliases can stand for any number
-        raise ValueError("it has too many keys, those that its aliases stand for among them")
-    if isinstance(node, CommentedMap):
-        for name in node:
-            _note(node, name, (*path, str(name)), lines)
-        return {str(name): _plain(value, (*path, str(name)), lines) for name, value in node.items()}
-    if isinstance(node, CommentedSeq):
-        for index in range(len(node)):
-            _note(node, index, (*path, index), lines)
-        return [_plain(value, (*path, index), lines) for index, value in enumerate(node)]
-    if isinstance(node, str):
-        node.encode()  # "\\ud800" is no character: a ValueError
-    if isinstance(node, int) and node.bit_length() > _MOST_BITS:
-        raise ValueError(f"{dotted(path)} has a whole number of too many digits")
-    for plain in (bool, int, float, str):
-        if isinstance(node, plain):
-            return plain(node)
-    return node
-
-
-def _note(node: CommentedMap | CommentedSeq, key: Any, path: Path, lines: dict[Path, int]) -> None:
-    """Keys that a merge (`<<`) brought, and nodes with a tag, have no place of their own."""
-    places = node.lc.data or {}
-    if key in places:
-        lines[path] = places[key][0] + 1

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import io
 import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from ruamel.yaml import YAML
+import yaml
 
 from carillon.plots import PLOTS
 from carillon.report import tables, tiles
@@ -69,10 +68,8 @@ def _plot(name: str, file: Path) -> str:
 
 
 def _yaml(folder: RunFolder) -> str:
-    text = io.StringIO()
-    writer = YAML()
-    writer.dump(folder.cell.model_dump(mode="json"), text)
-    return text.getvalue()
+    tree = folder.cell.model_dump(mode="json")
+    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
 
 
 def _log(folder: RunFolder) -> str:
