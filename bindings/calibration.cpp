@@ -50,6 +50,32 @@ nb::dict time(Calibration& calibration, std::uint32_t grain, std::uint64_t frame
   return result;
 }
 
+template <typename Items, typename Of>
+nb::object array_by(const Items& items, Of&& of) {
+  std::vector<decltype(of(*std::begin(items)))> values;
+  values.reserve(std::size(items));
+  for (const auto& item : items) values.push_back(of(item));
+  return array_of(std::move(values));
+}
+
+// When what happened, in ms from the first frame's start on air.
+void set_times(nb::dict& result, const emulator::MemoryRunResult& run) {
+  const auto at = [&](Tick when) { return milliseconds(when - run.starts.front()); };
+  result["starts"] = array_by(run.starts, at);
+  const auto gaps = [&](const std::vector<emulator::MemoryGap>& from) {
+    return nb::make_tuple(array_by(from, [&](const auto& gap) { return at(gap.start); }),
+                          array_by(from, [](const auto& gap) { return milliseconds(gap.length); }));
+  };
+  result["idle"] = gaps(run.idle);
+  result["bringing"] = gaps(run.bringing);
+  using telemetry::TraceEvent;
+  result["traced"] = nb::make_tuple(
+      array_by(run.traced, [&](const TraceEvent& claim) { return at(claim.start); }),
+      array_by(run.traced, [](const TraceEvent& claim) { return milliseconds(claim.duration); }),
+      array_by(run.traced, [](const TraceEvent& claim) { return std::uint32_t{claim.code}; }),
+      array_by(run.traced, [](const TraceEvent& claim) { return std::uint32_t{claim.count}; }));
+}
+
 nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t frames, bool at_once) {
   const auto plan = checked_plan(plan_text);
   if (frames < 1 || frames > 100'000) throw nb::value_error("frames must be 1 to 100000");
@@ -69,6 +95,7 @@ nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t fram
   std::vector<double> busy;
   for (const Tick ticks : run.busy) busy.push_back(milliseconds(ticks));
   result["busy"] = array_of(std::move(busy)).attr("reshape")(run.frames.size(), frame::kOps);
+  set_times(result, run);
   result["claims"] = run.claims;
   result["instructions"] = run.instructions;
   result["blocks_failed"] = run.blocks_failed;
@@ -120,16 +147,19 @@ void bind_calibration(nb::module_& core) {
           },
           nb::arg("plan_text"), nb::arg("workers"),
           "Makes the samples. Raises ValueError on a plan that cannot be.")
-      .def("run", &run, nb::arg("plan_text"), nb::kw_only(), nb::arg("frames"),
-           nb::arg("at_once") = false,
-           nb::sig("def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> "
-                   "dict[str, typing.Any]"),
-           "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
-           "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
-           "ms; "
-           "claims of all frames, instructions of one; blocks_failed, uplink blocks whose check "
-           "failed; workers, where the time of each went in ms, the rest being waiting; complaint, "
-           "why the threads were no real-time ones.");
+      .def(
+          "run", &run, nb::arg("plan_text"), nb::kw_only(), nb::arg("frames"),
+          nb::arg("at_once") = false,
+          nb::sig("def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> "
+                  "dict[str, typing.Any]"),
+          "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
+          "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
+          "ms; starts, when frames were on air; idle and bringing, when and for how long workers "
+          "without a claim stood still, or began frames and brought packets; traced, when, for how "
+          "long, opcode and chunks of claims, the newest of each worker; "
+          "claims of all frames, instructions of one; blocks_failed, uplink blocks whose check "
+          "failed; workers, where the time of each went in ms, the rest being waiting; complaint, "
+          "why the threads were no real-time ones.");
 }
 
 }  // namespace carillon::bindings

@@ -19,6 +19,10 @@ using runtime::kNever;
 
 constexpr int kPriority = 50;
 constexpr Tick kStart = 2 * kMillisecond;  // the threads are up by then
+// A worker without a claim, and without packets to bring, is back sooner unless it stands still.
+constexpr Tick kStoodStill = 20 * kMicrosecond;
+// Of a worker, as many as are kept.
+constexpr std::size_t kGaps = 1 << 14, kBringings = 1 << 16, kClaims = 1 << 18;
 
 // Begins frames, brings their packets when they are due, and takes the frames back: what receivers,
 // clock and recorder do in carillond. Done by whichever worker finds that something is due, and by
@@ -38,6 +42,7 @@ class Player {
         due_(start) {
     result_.frames.assign(options.frames, keeper_.begin());
     result_.busy.resize(options.frames * frame::kOps);
+    result_.starts.resize(options.frames);
     for (std::uint32_t s = 0; s < pipeline.frame().symbols().size(); ++s)
       if (pipeline.graph().receive[s] != frame::kNoInstruction) received_.push_back(s);
     symbol_ = received_.size();
@@ -77,12 +82,13 @@ class Player {
     const bool vacant = cell_.vacant(first_ + begun_);
     if (options_.at_once && !vacant) return;  // not quite yet
     if (begun_++ > 0) air_start_ += pipeline_.frame().duration();
+    result_.starts[begun_ - 1] = air_start_;
     live_ = vacant;
     symbol_ = 0;
     if (live_) {
       air_.bring(pipeline_, number());
       if (options_.at_once) air_start_ = now() - received_after();
-      started_[number() % kStarts] = air_start_;
+      result_.starts[begun_ - 1] = air_start_;
       cell_.begin(number(), air_start_, pipeline_.chunks(number()));
     } else {
       end();
@@ -128,7 +134,7 @@ class Player {
 
   void record(const FrameEvent& event, frame::Milestones& frame) noexcept {
     const auto& graph = pipeline_.graph().graph;
-    const Tick air_start = started_[event.frame % kStarts];
+    const Tick air_start = result_.starts[event.frame - first_];
     const auto statuses = cell_.board().statuses(event.slot);
     frame.completed = true;
     for (const std::uint8_t good : pipeline_.slot(event.frame).good)
@@ -148,8 +154,6 @@ class Player {
     if (options_.at_once) due_.store(0, std::memory_order_relaxed);  // the next one
   }
 
-  static constexpr std::size_t kStarts = 64;  // more than any ring
-
   frame::Pipeline& pipeline_;
   MemoryAir& air_;
   runtime::Runtime::Cell cell_;
@@ -157,7 +161,6 @@ class Player {
   frame::MilestoneKeeper keeper_;
   std::vector<std::uint32_t> received_;  // symbols, in order
   MemoryRunResult result_;
-  std::array<Tick, kStarts> started_{};
   std::uint64_t first_, begun_ = 0, ended_ = 0;
   std::size_t symbol_ = 0;  // the next one of the newest frame, in received_
   bool live_ = false;
@@ -166,6 +169,27 @@ class Player {
   std::atomic<bool> over_{false};
   std::atomic_flag playing_;
 };
+
+// A worker's claims; and of `worked`, which are turns in which it made some, what was neither these
+// nor scheduling as it is as a rule.
+void take_trace(const telemetry::TraceRing& ring, std::vector<MemoryGap> worked,
+                MemoryRunResult& into) {
+  using telemetry::TraceKind;
+  telemetry::TraceRing::Cursor cursor;
+  std::array<telemetry::TraceEvent, 256> events;
+  auto turn = worked.begin();
+  while (const std::size_t count = ring.read(cursor, events))
+    for (const auto& event : std::span(events).first(count)) {
+      if (event.kind != TraceKind::Task) continue;
+      into.traced.push_back(event);
+      while (turn != worked.end() && turn->start + turn->length <= event.start) ++turn;
+      if (turn == worked.end() || turn->start > event.start) continue;
+      turn->length -= event.duration;
+      turn->start += event.duration;
+    }
+  for (const MemoryGap& gap : worked)
+    if (gap.length > kStoodStill) into.idle.push_back(gap);
+}
 
 }  // namespace
 
@@ -183,26 +207,42 @@ MemoryRunResult MemoryRun::run(runtime::Policy& policy, const MemoryRunOptions& 
                              .kernels = {pipeline_.opcodes(), pipeline_.context()},
                              .ring = pipeline_.ring(),
                              .grain = options.grain}},
-                           policy, {.workers = workers_});
+                           policy, {.workers = workers_, .trace = kClaims});
   Player player(pipeline_, air_, runtime.cell(0), options, next_, now() + kStart);
   next_ += options.frames;
   const auto cpus = allowed_cpus();
   std::vector<std::string> complaints(workers_);
   std::vector<MemoryWorker> accounts(workers_);
+  std::vector<std::vector<MemoryGap>> idle(workers_), worked(workers_), bringing(workers_);
+  for (auto* gaps : {&idle, &worked})
+    for (auto& of_worker : *gaps) of_worker.reserve(kGaps);
+  for (auto& of_worker : bringing) of_worker.reserve(kBringings);
   const auto work = [&](std::uint32_t worker) {
     pin_thread(cpus[worker % cpus.size()]);
     complaints[worker] = make_realtime(kPriority).reason;
     MemoryWorker& account = accounts[worker];
     const Tick start = now();
+    const auto note = [](std::vector<MemoryGap>& in, Tick from, Tick to) {
+      if (in.size() < in.capacity()) in.push_back({from, to - from});
+    };
+    const auto spent = [&](bool claimed, Tick from, Tick to) {
+      if (to - from > kStoodStill) note((claimed ? worked : idle)[worker], from, to);
+    };
     for (Tick at = start; !player.over();) {
-      const bool worked = runtime.work(worker);
+      const bool claimed = runtime.work(worker);
       const Tick done = now();
-      if (worked) account.claiming += done - at;  // less kernels and scheduling, in the end
+      if (claimed) account.claiming += done - at;  // less kernels and scheduling, in the end
+      spent(claimed, at, done);
       const bool due = player.due();
-      if (due || (!worked && worker == 0)) player.play();
-      if (!worked) spin_pause();
-      at = due || !worked ? now() : done;
-      if (due) account.arriving += at - done;
+      if (due || (!claimed && worker == 0)) player.play();
+      if (!claimed) spin_pause();
+      at = due || !claimed ? now() : done;
+      if (due) {
+        account.arriving += at - done;
+        note(bringing[worker], done, at);
+      } else {
+        spent(false, done, at);
+      }
     }
     const runtime::WorkerTimes times = runtime.times(worker);
     account.lasted = now() - start;
@@ -214,7 +254,12 @@ MemoryRunResult MemoryRun::run(runtime::Policy& policy, const MemoryRunOptions& 
   for (std::uint32_t w = 0; w < workers_; ++w) threads.emplace_back(work, w);
   for (std::thread& thread : threads) thread.join();
   MemoryRunResult result = std::move(player).result();
-  for (std::uint32_t w = 0; w < workers_; ++w) result.claims += runtime.times(w).tasks;
+  for (std::uint32_t w = 0; w < workers_; ++w) {
+    result.claims += runtime.times(w).tasks;
+    result.idle.insert(result.idle.end(), idle[w].begin(), idle[w].end());
+    result.bringing.insert(result.bringing.end(), bringing[w].begin(), bringing[w].end());
+    take_trace(runtime.trace(w), std::move(worked[w]), result);
+  }
   result.workers = std::move(accounts);
   result.instructions = pipeline_.graph().graph.size();
   result.complaint = complaints.front();

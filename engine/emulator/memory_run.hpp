@@ -12,6 +12,7 @@
 #include "frame/milestones.hpp"
 #include "frame/pipeline.hpp"
 #include "runtime/policy.hpp"
+#include "telemetry/trace.hpp"
 
 namespace carillon::emulator {
 
@@ -31,14 +32,22 @@ struct MemoryWorker {
   Tick arriving = 0;    ///< beginning frames and bringing packets, with the scheduling it causes
 };
 
+struct MemoryGap {
+  Tick start = 0, length = 0;
+};
+
 struct MemoryRunResult {
   std::vector<frame::Milestones> frames;
   std::vector<MemoryWorker> workers;
   std::uint64_t blocks_failed = 0;  ///< uplink blocks of completed frames whose check failed
   std::vector<Tick> busy;           ///< [frame][opcode] core time of the kernels
-  std::uint64_t claims = 0;         ///< of all frames
-  std::uint32_t instructions;       ///< of a frame
-  std::string complaint;            ///< why the threads are not real-time ones; empty when they are
+  std::vector<Tick> starts;         ///< [frame] on air
+  std::vector<telemetry::TraceEvent> traced;  ///< claims, the newest of each worker
+  std::vector<MemoryGap> idle;                ///< a worker stood still, not in a claim
+  std::vector<MemoryGap> bringing;            ///< a worker began frames and brought packets
+  std::uint64_t claims = 0;                   ///< of all frames
+  std::uint32_t instructions;                 ///< of a frame
+  std::string complaint;  ///< why the threads are not real-time ones; empty when they are
 };
 
 class MemoryRun {

@@ -51,9 +51,18 @@ class Frames:
 
 @dataclass(frozen=True)
 class Measured(Frames):
-    """The same of real time. busy: core time of the kernels, [frame][opcode], in ms."""
+    """The same of real time, in ms. busy: core time of the kernels, [frame][opcode].
+
+    starts: when frames were on air. idle, bringing: when, and for how long, workers without a claim
+    stood still, or began frames and brought packets. traced: when, for how long, of which opcode
+    and of how many chunks claims were; the newest only, where there are very many.
+    """
 
     busy: Values
+    starts: Values
+    idle: tuple[Values, Values]
+    bringing: tuple[Values, Values]
+    traced: tuple[Values, Values, Values, Values]
     instructions: int  # of a frame
     claims: float
 
@@ -100,6 +109,10 @@ class MemoryRun:
         return Measured(
             **vars(Frames.of(got, at_once=self.at_once)),
             busy=got["busy"][_SETTLED:],
+            starts=got["starts"][_SETTLED:],
+            idle=got["idle"],
+            bringing=got["bringing"],
+            traced=got["traced"],
             instructions=got["instructions"],
             claims=got["claims"] / (count + _SETTLED),
         )

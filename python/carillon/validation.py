@@ -16,9 +16,9 @@ from carillon.calibration import Calibration
 from carillon.config import Cell
 from carillon.job_sizes import Sweep
 from carillon.machine import Machine
-from carillon.memory_run import Frames, MemoryRun, at_once, with_grain
+from carillon.memory_run import Frames, Measured, MemoryRun, at_once, with_grain
 from carillon.statistics import Values
-from carillon.virtual import Costs, cores_needed, run_virtually, simulate
+from carillon.virtual import Bound, Costs, Table, bound, cores_needed, run_virtually, simulate
 
 Pace = Literal["air", "at once"]
 Measure = Literal["D_UL", "D_UL - T", "D_DL"]
@@ -29,6 +29,8 @@ _VIRTUAL = 24  # frames
 _ROUNDS = 3
 _TURNS = 5  # of two choices of job sizes
 _FEWEST = 20  # frames of a round
+_QUANTILES = (0.999, 0.99, 0.9)  # of a bound
+_MOST_TRACED = 1 << 18  # claims of a worker: a measurement may have made more
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,28 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """A cell's proven latencies (virtual.Bound, in ms), held against frames at the pace of the air.
+
+    quantile: of claims, the highest of a few for which a latency is proven. above: frames that took
+    longer. unexplained: those that took longer by more than cores were lost to the bound, in which
+    all its claims take `quantile`: while workers stood still or brought packets, and in claims that
+    took longer. There should be none. near: the longest of all frames without that, as a share of
+    the bound.
+    """
+
+    cell: str
+    workers: int
+    quantile: float
+    uplink_ms: float | None
+    downlink_ms: float | None
+    frames: int
+    above: int
+    unexplained: int
+    near: float
+
+
+@dataclass(frozen=True)
 class Grains:
     """A cell's job sizes, chosen and swept; with all packets of a frame there when it begins where
     `pace` says so.
@@ -73,13 +97,14 @@ class Grains:
 
 def predictions(
     cell: Cell, workers: Sequence[int], seconds: float, step: Step
-) -> tuple[list[Prediction], Calibration]:
-    """Of one cell on so many workers, and its last calibration.
+) -> tuple[list[Prediction], list[Proof], Calibration]:
+    """Of one cell on so many workers, what is proven of it, and its last calibration.
 
     At the pace of the air only where they keep up with it. Each round calibrates anew, so that what
     is foretold and what is measured are of the same minute of the machine.
     """
     rounds: list[list[Prediction]] = []
+    proofs: list[Proof] = []
     for number in range(_ROUNDS):
         step(f"{cell.name}: calibrating, {number + 1} of {_ROUNDS}")
         known = calibration.measure(cell, seconds)
@@ -89,9 +114,13 @@ def predictions(
             grain, point = job_sizes.choose(cell, costs, count)
             for pace in PACES if point.keeps_up else PACES[:1]:
                 step(f"{cell.name}, {count} workers, {pace}: {number + 1} of {_ROUNDS}")
-                found += _compare(with_grain(cell, grain), costs, count, pace, seconds)
+                sized = with_grain(cell, grain)
+                measured = _measure(sized, costs, count, pace, seconds)
+                found += _compare(sized, costs, count, pace, measured)
+                if pace == "air":
+                    proofs.append(prove(sized, costs, count, measured))
         rounds.append(found)
-    return [_over_rounds(those) for those in _same(rounds)], known
+    return [_over_rounds(those) for those in _same(rounds)], proofs, known
 
 
 def _same(rounds: Sequence[Sequence[Prediction]]) -> list[list[Prediction]]:
@@ -120,14 +149,82 @@ def _over_rounds(those: Sequence[Prediction]) -> Prediction:
     )
 
 
+def _measure(cell: Cell, costs: Costs, workers: int, pace: Pace, seconds: float) -> Measured:
+    frame_ms = runfolder.describe(cell)["frame_ms"]
+    alone = float(np.mean(virtual_frames(cell, costs, workers, pace).whole))
+    count = max(_FEWEST, int(1e3 * seconds / (frame_ms if pace == "air" else alone) / 4))
+    return MemoryRun(cell, workers, at_once=pace == "at once").frames(cell, count)
+
+
+def prove(cell: Cell, costs: Costs, workers: int, measured: Measured) -> Proof:
+    """Frames that were refused or given up have no latency, and are not counted."""
+    every = (bound(cell, costs, workers, quantile) for quantile in _QUANTILES)
+    own = next(
+        (one for one in every if one.uplink_ms or one.downlink_ms), Bound(0, None, None, None)
+    )
+    lost = _Lost(measured, costs.on(workers).slower(own.quantile))
+    described = runfolder.describe(cell)
+    first_packet = min(
+        (s["end_ms"] for s in described["symbols"] if s["kind"] in "PU"), default=0.0
+    )
+    kept = measured.starts >= lost.known_from
+    with_lost, without = np.zeros((2, len(measured.starts)))  # shares of the bound
+    for ms, latencies, begin in (
+        (own.uplink_ms, measured.uplink, first_packet),
+        (own.downlink_ms, measured.downlink, 0.0),
+    ):
+        if ms is None:
+            continue
+        # What was lost while the frame before was under way may be in this one's way.
+        since, until = measured.starts - described["frame_ms"], measured.starts + begin + latencies
+        with_lost = np.fmax(with_lost, latencies / ms)
+        without = np.fmax(without, (latencies - lost.between(since, until)) / ms)
+    has_any = ~np.isnan(measured.uplink) | ~np.isnan(measured.downlink)
+    return Proof(
+        cell.name,
+        workers,
+        own.quantile,
+        own.uplink_ms,
+        own.downlink_ms,
+        int(np.count_nonzero(has_any & kept)),
+        int(np.count_nonzero((with_lost > 1) & kept)),
+        int(np.count_nonzero((without > 1) & kept)),
+        float(np.max(without[kept], initial=0.0)),
+    )
+
+
+class _Lost:
+    """Core time that a bound does not know of, in ms."""
+
+    def __init__(self, measured: Measured, table: Table) -> None:
+        at, took, opcode, chunks = measured.traced
+        usual = (np.array(table.claim_ns)[opcode] + np.array(table.chunk_ns)[opcode] * chunks) / 1e6
+        slow = took > usual
+        self.known_from = float(np.min(at, initial=np.inf)) if len(at) >= _MOST_TRACED else -np.inf
+        start = np.concatenate([measured.idle[0], measured.bringing[0], (at + usual)[slow]])
+        length = np.concatenate([measured.idle[1], measured.bringing[1], (took - usual)[slow]])
+        self._starts, self._begun = _summed(start, length)
+        self._ends, self._over = _summed(start + length, length)
+
+    def between(self, since: Values, until: Values) -> Values:
+        """All of what was lost, at least in part, within each of these times."""
+        begun = self._begun[np.searchsorted(self._starts, until)]
+        over = self._over[np.searchsorted(self._ends, since, side="right")]
+        lost: Values = begun - over
+        return lost
+
+
+def _summed(times: Values, lengths: Values) -> tuple[Values, Values]:
+    """In order of time, and how much until each."""
+    order = np.argsort(times)
+    return times[order], np.concatenate([[0.0], np.cumsum(lengths[order])])
+
+
 def _compare(
-    cell: Cell, costs: Costs, workers: int, pace: Pace, seconds: float
+    cell: Cell, costs: Costs, workers: int, pace: Pace, measured: Measured
 ) -> list[Prediction]:
     foretold = virtual_frames(cell, costs, workers, pace)
     frame_ms = runfolder.describe(cell)["frame_ms"]
-    each = frame_ms if pace == "air" else float(np.mean(foretold.whole))
-    count = max(_FEWEST, int(1e3 * seconds / each / 4))
-    measured = MemoryRun(cell, workers, at_once=pace == "at once").frames(cell, count)
     measures: dict[Measure, Callable[[Frames], Values]] = {"D_UL": lambda f: f.uplink}
     if "D" in cell.schedule:
         measures["D_DL"] = lambda f: f.downlink
@@ -140,7 +237,15 @@ def _compare(
         ms = float(np.nanmedian(of(measured)))
         found.append(
             Prediction(
-                cell.name, workers, pace, name, float(np.nanmean(of(foretold))), ms, ms, ms, count
+                cell.name,
+                workers,
+                pace,
+                name,
+                float(np.nanmean(of(foretold))),
+                ms,
+                ms,
+                ms,
+                len(measured.uplink),
             )
         )
     return found

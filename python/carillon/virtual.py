@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +40,15 @@ class Table:
     chunk_ns: tuple[float, ...]
     commit_ns: float
     spread: tuple[Spread, ...]
+
+    def slower(self, quantile: float) -> Table:
+        """Every claim as slow as so many are not slower than."""
+        factors = [_factor(spread, quantile) for spread in self.spread]
+        claims, chunks = (
+            tuple(ns * factor for ns, factor in zip(of, factors, strict=True))
+            for of in (self.claim_ns, self.chunk_ns)
+        )
+        return replace(self, claim_ns=claims, chunk_ns=chunks)
 
     def for_models(self) -> models.Costs:
         """The same, as the equations take them."""
@@ -220,17 +229,12 @@ def bound(cell: Cell, costs: Costs, cores: int, quantile: float = 0.999) -> Boun
     """With fixed groups of cores there is none: some are idle while others have work."""
     if cell.runtime.policy != "earliest-frame":
         return Bound(quantile, None, None, None)
-    table = costs.on(cores)
-    slower = [_factor(spread, quantile) for spread in table.spread]
-    claims, chunks = (
-        [ns * factor for ns, factor in zip(of, slower, strict=True)]
-        for of in (table.claim_ns, table.chunk_ns)
-    )
+    table = costs.on(cores).slower(quantile)
     found = core.latency_bound(
         plan_text(cell, Run()),
         cores=cores,
-        claim_ns=claims,
-        chunk_ns=chunks,
+        claim_ns=table.claim_ns,
+        chunk_ns=table.chunk_ns,
         commit_ns=table.commit_ns,
     )
     received = [one for one in runfolder.describe(cell)["symbols"] if one["kind"] in "PU"]

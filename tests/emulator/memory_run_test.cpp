@@ -101,6 +101,28 @@ TEST(MemoryRun, WorkersAccountForTheTimeOfTheFrames) {
   }
 }
 
+// What a worker did, and what it lost by standing still, do not overlap.
+TEST(MemoryRun, WhatWorkersDidAndLostFitsIntoTheTimeOfTheFrames) {
+  for (const std::uint32_t workers : {1U, 2U}) {
+    const MemoryRunResult result = run(workers, {.frames = 20});
+    EXPECT_EQ(result.traced.size(), result.claims);
+    EXPECT_GE(result.bringing.size(), 20U);
+    Tick traced = 0, lasted = 0, kernels = 0;
+    for (const auto& claim : result.traced) traced += claim.duration;
+    for (const MemoryWorker& worker : result.workers) {
+      lasted += worker.lasted;
+      kernels += worker.kernels;
+    }
+    EXPECT_EQ(traced, kernels);
+    for (const auto* gaps : {&result.idle, &result.bringing})
+      for (const MemoryGap& gap : *gaps) {
+        EXPECT_GT(gap.length, 0);
+        traced += gap.length;
+      }
+    EXPECT_LE(traced, lasted);
+  }
+}
+
 TEST(MemoryRun, ClaimsAreAsLargeAsAskedFor) {
   const auto claims = [](std::uint32_t each) {
     frame::PerStage grain;

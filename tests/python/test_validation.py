@@ -7,19 +7,22 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from carillon import calibration, cells, cli, memory_run, search, validation
+from carillon import calibration, cells, cli, core, memory_run, search, validation, virtual
 from carillon.calibration import Calibration
 from carillon.commands import validate
 from carillon.config import Cell, ConfigError
 from carillon.config.load import parse_cell
 from carillon.job_sizes import Sweep
 from carillon.machine import Machine
+from carillon.memory_run import Measured
 from carillon.models.allocation import STAGES
 from carillon.plots import style
 from carillon.plots import validation as picture
-from carillon.validation import Grains, Prediction
+from carillon.validation import Grains, Prediction, Proof
 from carillon.virtual import Costs
 from test_planning import LAN, costs
 from typer.testing import CliRunner
@@ -97,11 +100,12 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = Prediction("laptop-8x2", 1, "air", "D_UL", 1.02, 1.0, 0.9, 1.1, 100)
+    proof = Proof("laptop-8x2", 1, 0.99, 0.7, None, 100, 3, 1, 1.02)
 
-    def predictions(cell: Cell, *_: object) -> tuple[list[Prediction], None]:
+    def predictions(cell: Cell, *_: object) -> tuple[list[Prediction], list[Proof], None]:
         if cell.name == "lan-8x4":
             raise calibration.CalibrationError("no claim of precode was measured")
-        return [kept], None
+        return [kept], [proof], None
 
     monkeypatch.setattr(validation, "predictions", predictions)
     monkeypatch.setattr(validation, "grains", lambda *_: [])
@@ -111,6 +115,7 @@ def test_a_cell_that_fails_is_named_and_the_others_are_kept(
     about = json.loads((tmp_path / "validation.json").read_text())
     assert json.loads(capsys.readouterr().out) == about
     assert [one["cell"] for one in about["latencies"]] == ["laptop-8x2", "laptop-8x2"]
+    assert [one["unexplained"] for one in about["proven"]] == [1, 1]
     assert about["failed"] == {"lan-8x4": "no claim of precode was measured"}
 
 
@@ -226,3 +231,52 @@ def test_the_legend_of_job_sizes_lies_within_the_picture(count: int) -> None:
         box, whole = legend.get_window_extent(), figure.bbox
     assert whole.x0 <= box.x0 < box.x1 <= whole.x1
     assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+
+
+def measured(latency_ms: float, **lost: tuple[list[float], list[float]]) -> Measured:
+    """Three frames of LAN, 10 ms apart, of which the second has this D_UL."""
+    none = np.empty(0)
+    starts = np.array([0.0, 10.0, 20.0])
+    gaps = {
+        name: tuple(np.array(column) for column in lost.get(name, ([], [])))
+        for name in ("idle", "bringing")
+    }
+    return Measured(
+        uplink=np.array([0.1, latency_ms, np.nan]),
+        downlink=np.array([0.01, 0.01, np.nan]),
+        whole=np.array([0.2, latency_ms + 0.1, np.nan]),
+        completed=False,
+        busy=np.zeros((3, 11)),
+        instructions=1,
+        claims=1.0,
+        starts=starts,
+        traced=lost.get("traced", (none, none, none.astype(int), none)),  # type: ignore[arg-type]
+        **gaps,  # type: ignore[arg-type]
+    )
+
+
+def test_a_frame_above_its_bound_is_explained_by_as_much_lost_core_time() -> None:
+    given = Costs(costs(), Machine.of_speed(2))
+    bound = virtual.bound(LAN, given, 2)
+    assert bound.uplink_ms is not None
+    above, end = bound.uplink_ms + 0.2, 10 + bound.uplink_ms
+
+    def proof(latency_ms: float, **lost: Any) -> tuple[int, int, int]:
+        one = validation.prove(LAN, given, 2, measured(latency_ms, **lost))
+        assert (one.uplink_ms, one.quantile) == (bound.uplink_ms, bound.quantile)
+        return one.frames, one.above, one.unexplained
+
+    assert proof(bound.uplink_ms - 0.01) == (2, 0, 0)
+    assert proof(above) == (2, 1, 1)
+    assert proof(above, idle=([end - 1], [0.21])) == (2, 1, 0)
+    assert proof(above, idle=([end - 1], [0.19])) == (2, 1, 1)
+    assert proof(above, idle=([end - 1], [0.1]), bringing=([end - 0.5], [0.11])) == (2, 1, 0)
+    assert proof(above, idle=([1.0, 25.0], [5.0, 5.0])) == (2, 1, 1)  # long before, and after
+    # A claim that took longer by 0.25 ms than any is assumed to.
+    table = given.on(2).slower(bound.quantile)
+    decode = core.opcodes().index("Decode")
+    usual = (table.claim_ns[decode] + 3 * table.chunk_ns[decode]) / 1e6
+    slow = (np.array([end - 1]), np.array([usual + 0.25]), np.array([decode]), np.array([3]))
+    assert proof(above, traced=slow) == (2, 1, 0)
+    usual_one = (slow[0], np.array([usual]), slow[2], slow[3])
+    assert proof(above, traced=usual_one) == (2, 1, 1)

@@ -18,7 +18,7 @@ from carillon.config import Cell
 from carillon.daemon import Interrupts
 from carillon.errors import CarillonError
 from carillon.percent import percent
-from carillon.validation import PACES, Grains, Prediction
+from carillon.validation import PACES, Grains, Prediction, Proof
 
 GOOD_LATENCY, GOOD_SIZES = 0.10, 0.05
 _MOST_MEMORY = 400e6  # bytes, of a cell that is tried when none is named
@@ -40,6 +40,7 @@ def validate(
     target = runfolder.made(folder or Path("runs") / "validation")
     some = [cells.load(name).cell for name in names] or _examples()
     found: list[Prediction] = []
+    proofs: list[Proof] = []
     swept: list[Grains] = []
     failed: dict[str, str] = {}
     stopped = False
@@ -59,12 +60,12 @@ def validate(
         try:
             for cell in some:
                 try:
-                    _one(cell, workers, seconds, step, found, swept)
+                    _one(cell, workers, seconds, step, (found, proofs, swept))
                 except (CarillonError, OSError, RuntimeError, ValueError, MemoryError) as error:
                     failed[cell.name] = str(error) or type(error).__name__
         except KeyboardInterrupt:
             stopped = True
-    about = _about(found, swept, workers, seconds) | {"failed": failed}
+    about = _about(found, proofs, swept, workers, seconds) | {"failed": failed}
     text = json.dumps(about, indent=2, ensure_ascii=False)
     files.write_text(target / "validation.json", text + "\n")
     from carillon.plots import validation as plot
@@ -73,7 +74,7 @@ def validate(
     if as_json:
         print(text)
     else:
-        _tell(console, found, swept, target)
+        _tell(console, found, proofs, swept, target)
     if stopped:
         raise KeyboardInterrupt
     if failed:
@@ -92,17 +93,22 @@ def _one(
     workers: int,
     seconds: float,
     step: Callable[[str], None],
-    found: list[Prediction],
-    swept: list[Grains],
+    into: tuple[list[Prediction], list[Proof], list[Grains]],
 ) -> None:
+    found, proofs, swept = into
     here = min(workers, resources.cores().count)
-    predicted, known = validation.predictions(cell, sorted({1, here}), seconds, step)
+    predicted, proven, known = validation.predictions(cell, sorted({1, here}), seconds, step)
     found += predicted
+    proofs += proven
     swept += validation.grains(cell, known, workers, seconds, step)
 
 
 def _about(
-    found: Sequence[Prediction], swept: Sequence[Grains], workers: int, seconds: float
+    found: Sequence[Prediction],
+    proofs: Sequence[Proof],
+    swept: Sequence[Grains],
+    workers: int,
+    seconds: float,
 ) -> dict[str, Any]:
     errors = {pace: validation.median_error(found, pace) for pace in PACES}
     median = errors["air"]
@@ -114,6 +120,7 @@ def _about(
         "median_error": errors,
         "latencies_good": median is not None and median < GOOD_LATENCY,
         "latencies": [asdict(one) | {"error": one.error} for one in found],
+        "proven": [asdict(one) for one in proofs],
         "worst_excess": worst,
         "job_sizes_good": worst is not None and worst <= GOOD_SIZES,
         "job_sizes": [asdict(one) | {"excess": one.sweep.excess} for one in swept],
@@ -121,7 +128,11 @@ def _about(
 
 
 def _tell(
-    console: Console, found: Sequence[Prediction], swept: Sequence[Grains], target: Path
+    console: Console,
+    found: Sequence[Prediction],
+    proofs: Sequence[Proof],
+    swept: Sequence[Grains],
+    target: Path,
 ) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", "packets", "latency"):
@@ -143,6 +154,7 @@ def _tell(
     for pace in PACES:
         if (error := validation.median_error(found, pace)) is not None:
             console.print(f"median error of D_UL and D_DL, packets {pace}: {percent(error, 1)}")
+    _tell_proofs(console, proofs)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("job sizes of", "packets"):
         table.add_column(name)
@@ -164,6 +176,25 @@ def _tell(
         str(target / name) for name in ("validation.json", "latencies.png", "job-sizes.png")
     )
     console.print(f"validation: {files}", soft_wrap=True)
+
+
+def _tell_proofs(console: Console, proofs: Sequence[Proof]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("proven of")
+    for name in ("workers", "claims", "D_UL ms", "D_DL ms", "frames", "above"):
+        table.add_column(name, justify="right")
+    for name in ("unexplained", "nearest"):
+        table.add_column(name, justify="right")
+    for one in proofs:
+        table.add_row(
+            one.cell,
+            str(one.workers),
+            f"p{100 * one.quantile:g}" if one.quantile else "–",
+            *("–" if ms is None else f"{ms:.3f}" for ms in (one.uplink_ms, one.downlink_ms)),
+            *(str(n) for n in (one.frames, one.above, one.unexplained)),
+            percent(one.near, 0),
+        )
+    print_table(console, table)
 
 
 def _grains(grains: Grains) -> list[str]:
