@@ -338,12 +338,14 @@ def plan(
     from carillon.commands.plan import Choice
     from carillon.commands.plan import plan as run_plan
     from carillon.commands.plan_search import find
+    from carillon.machine import MachineFile
 
     if machine is not None and (cores or speed != 1):
         raise typer.BadParameter("says cores and speed itself", param_hint="--machine")
     if search and (calibration is not None or sweep):
         raise typer.BadParameter("has no --calibration or --sweep", param_hint="--search")
-    choice = Choice(cores, speed, machine, calibration, seconds, sweep)
+    described = None if machine is None else MachineFile.load(machine)
+    choice = Choice(cores, speed, described, calibration, seconds, sweep)
     fits = (find if search else run_plan)(cell, choice, folder, as_json=json)
     if not fits:
         raise typer.Exit(Status.TOO_SLOW)

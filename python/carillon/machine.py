@@ -10,6 +10,7 @@ from typing import Literal
 from carillon import core, resources
 from carillon.calibration import Calibration
 from carillon.config import ConfigError, Problem
+from carillon.config.fields import Path as Key
 from carillon.config.load import load_model
 from carillon.config.units import Base, key
 
@@ -95,10 +96,23 @@ class Machine:
         made = cls.of_speed(cores.count, speed)
         return replace(made, limits=limits, memory_bytes=memory.bytes)
 
+
+@dataclass(frozen=True)
+class MachineFile:
+    """A file that describes a machine, as it was read."""
+
+    file: Path
+    said: Description
+    lines: dict[Key, int]
+
     @classmethod
-    def described(cls, file: Path, calibration: Calibration) -> Machine:
-        """As a file describes it. Raises ConfigError."""
-        said, lines = load_model(Description, file)
+    def load(cls, file: Path) -> MachineFile:
+        """Raises ConfigError."""
+        return cls(file, *load_model(Description, file))
+
+    def machine(self, calibration: Calibration) -> Machine:
+        """By what was calibrated. Raises ConfigError where that cannot be compared."""
+        file, said, lines = self.file, self.said, self.lines
         basis = []
 
         def wrong(name: str, message: str) -> ConfigError:
@@ -135,4 +149,4 @@ class Machine:
             }
             basis.append(f"{said.isa} against {isa} stage by stage, as measured on one Zen 4 core")
         name = said.name or file.stem
-        return cls(name, said.cores, factors, slower, tuple(basis))
+        return Machine(name, said.cores, factors, slower, tuple(basis))

@@ -12,7 +12,7 @@ from carillon.commands import plan as plan_command
 from carillon.commands.plan import Choice
 from carillon.commands.plan import plan as run_plan
 from carillon.config import Cell, ConfigError
-from carillon.machine import Machine
+from carillon.machine import Machine, MachineFile
 from carillon.memory_run import with_grain
 from carillon.plots import plan as plan_plot
 from carillon.plots import style
@@ -268,17 +268,19 @@ def test_a_described_machine_is_as_fast_as_its_file_says(tmp_path: Path) -> None
     file = tmp_path / "server.yaml"
     file.write_text("cores: 12\nisa: avx512\nclock_ghz: 4\nspeed: 1.25\n")
     known = replace(costs(), machine={"isa": "avx2", "clock_ghz": 2.0})
-    machine = Machine.described(file, known)
+    machine = MachineFile.load(file).machine(known)
     assert (machine.name, machine.cores) == ("server", 12)
     assert machine.factor("PilotFft") == pytest.approx(0.745 / 2 / 1.25)
     assert machine.scheduling == pytest.approx(1 / 2 / 1.25)
     assert len(machine.basis) == 3
-    back = Machine.described(file, replace(known, machine={"isa": "avx512", "clock_ghz": 4.0}))
+    back = MachineFile.load(file).machine(
+        replace(known, machine={"isa": "avx512", "clock_ghz": 4.0})
+    )
     assert back.factor("Ifft") == pytest.approx(1 / 1.25)
     narrower = tmp_path / "narrower.yaml"
     narrower.write_text("isa: avx2\n")
     wide = replace(known, machine={"isa": "avx512"})
-    assert Machine.described(narrower, wide).factor("PilotFft") == pytest.approx(1 / 0.745)
+    assert MachineFile.load(narrower).machine(wide).factor("PilotFft") == pytest.approx(1 / 0.745)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ def test_a_machine_that_cannot_be_is_told_by_its_line(
     file = tmp_path / "server.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
-        Machine.described(file, replace(costs(), machine=about))
+        MachineFile.load(file).machine(replace(costs(), machine=about))
 
 
 def test_the_command_keeps_a_plan_and_tells_scripts_whether_it_fits(

@@ -17,7 +17,7 @@ from carillon.config import Loaded
 from carillon.daemon import Interrupts
 from carillon.files import write_text
 from carillon.job_sizes import JobSize, Sweep
-from carillon.machine import Machine
+from carillon.machine import Machine, MachineFile
 from carillon.memory_run import with_grain
 from carillon.percent import percent
 from carillon.planning import Plan
@@ -31,7 +31,7 @@ class Choice:
 
     cores: int = 0
     speed: float = 1.0
-    machine: Path | None = None
+    machine: MachineFile | None = None
     calibration: Path | None = None
     seconds: float = 10.0
     sweep: bool = False
@@ -39,7 +39,7 @@ class Choice:
     def machine_of(self, known: Calibration) -> Machine:
         """The machine that is planned for."""
         if self.machine is not None:
-            return Machine.described(self.machine, known)
+            return self.machine.machine(known)
         if self.cores:
             return Machine.of_speed(self.cores, self.speed)
         return Machine.here(self.speed)
