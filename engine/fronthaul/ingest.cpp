@@ -340,8 +340,12 @@ void UplinkIngest::release(std::uint64_t frame) noexcept {
   std::uint64_t seen = state.load(std::memory_order_acquire);
   for (;;) {
     const bool over = (seen & kOpen) == 0;
-    if (!never_used(seen) && frame_of(seen) >= frame) {
-      if (frame_of(seen) > frame || over) return;
+    if (!never_used(seen) && frame_of(seen) > frame) {  // it never had its place
+      missing_.fetch_add(packets_, std::memory_order_relaxed);
+      return;
+    }
+    if (!never_used(seen) && frame_of(seen) == frame) {
+      if (over) return;
       const std::uint64_t closing = (seen & ~kOpen) | kClosing;
       if (!state.compare_exchange_weak(seen, closing, std::memory_order_acq_rel)) continue;
       if ((seen & kHolders) == 0) clean(frame);

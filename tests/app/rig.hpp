@@ -21,6 +21,7 @@
 #include "emulator/uplink_generator.hpp"
 #include "fronthaul/forwarding.hpp"
 #include "support/fronthaul.hpp"
+#include "support/watched.hpp"
 
 namespace carillon::test {
 
@@ -77,13 +78,6 @@ inline app::RunPlan patient_plan() {
   plan.fronthaul.bbu_port = plan.fronthaul.radio_port = 0;
   return plan;
 }
-
-// Emulated kernels need a hundred times as long when sanitizers watch them.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kWatched = true;
-#else
-inline constexpr bool kWatched = false;
-#endif
 
 /// What imaginary GPUs can do: frames of 20 ms, or of 140.
 inline app::RunPlan plan_with_gpus(std::uint32_t gpus, double budget_ms) {
@@ -144,6 +138,12 @@ class Rig {
   /// A radio that has just been switched on sends this many frames from number 0 on. The last ones
   /// may not be sent if the machine stands still.
   emulator::RadioCounters radiate(std::uint64_t frames) {
+    return radiate_until([] { return false; }, frames);
+  }
+  /// The same until something has come of it, or so many frames have been on air: on a machine that
+  /// has little time for us radios skip many.
+  emulator::RadioCounters radiate_until(const std::function<bool()>& enough,
+                                        std::uint64_t frames = 3000) {
     radios_.push_back(std::make_unique<emulator::RadioUnit>(
         layout, sender, emulator::RadioUnit::Options{.replay = plan.radio.frames}));
     auto& radio = *radios_.back();
@@ -153,8 +153,10 @@ class Rig {
         return radio.uplink_samples(i, symbol, antenna);
       });
     radio.start(now() + kMillisecond, frames);
-    while (!radio.finished())
+    while (!radio.finished()) {
+      if (enough()) radio.stop();
       if (!radio.step()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
     while (!sender.flush()) std::this_thread::yield();
     return radio.counters();
   }

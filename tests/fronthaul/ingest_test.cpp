@@ -252,6 +252,27 @@ TEST(UplinkIngest, AFrameOfWhichNothingCameIsMissingAsAWhole) {
   }
 }
 
+// It was refused, and the frame that has its place now was opened before that was settled.
+TEST(UplinkIngest, AFrameThatNeverHadItsPlaceIsMissingAsAWhole) {
+  for (auto& [name, link] : test::both_links(kLayout)) {
+    CheckingSink sink(kLayout);
+    const UplinkIngest::Options options{.ring = 8, .ahead = 2, .paced = false};
+    UplinkIngest ingest(kLayout, *link.baseband, sink, options);
+    const std::uint32_t later = 1 + options.ring;
+    for (std::uint32_t frame = 0; frame <= later; ++frame) {
+      if (frame == 1) continue;
+      test::send_frame(*link.radio, kLayout, frame);
+      test::poll_for(ingest, kPackets);
+      if (frame != later) ingest.release(frame);
+    }
+    ingest.release(1);
+    ingest.release(later);
+    EXPECT_EQ(ingest.counters().missing, kPackets) << name;
+    EXPECT_EQ(ingest.counters().accepted, later * kPackets) << name;
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(UplinkIngest, AnArrivalInTheMiddleOfAFrameWaitsForTheNextOne) {
   for (auto& [name, link] : test::both_links(kLayout)) {
     CheckingSink sink(kLayout);
