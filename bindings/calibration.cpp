@@ -76,7 +76,8 @@ void set_times(nb::dict& result, const emulator::MemoryRunResult& run) {
       array_by(run.traced, [](const TraceEvent& claim) { return std::uint32_t{claim.count}; }));
 }
 
-nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t frames, bool at_once) {
+nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t frames, bool at_once,
+             bool traced) {
   const auto plan = checked_plan(plan_text);
   if (frames < 1 || frames > 100'000) throw nb::value_error("frames must be 1 to 100000");
   if (plan.runtime.policy == "core-groups" && frame::cores(plan.runtime.groups) != memory.workers())
@@ -86,9 +87,10 @@ nb::dict run(MemoryRun& memory, const std::string& plan_text, std::uint64_t fram
     nb::gil_scoped_release released;
     const auto policy =
         runtime::make_policy(plan.runtime.policy, frame::devices_of_opcodes(plan.runtime.groups));
-    run = memory.run(
-        *policy,
-        {.frames = frames, .grain = frame::by_opcode(plan.runtime.grain), .at_once = at_once});
+    run = memory.run(*policy, {.frames = frames,
+                               .grain = frame::by_opcode(plan.runtime.grain),
+                               .at_once = at_once,
+                               .traced = traced});
   }
   nb::dict result;
   set_milestones(result, run.frames);
@@ -147,19 +149,18 @@ void bind_calibration(nb::module_& core) {
           },
           nb::arg("plan_text"), nb::arg("workers"),
           "Makes the samples. Raises ValueError on a plan that cannot be.")
-      .def(
-          "run", &run, nb::arg("plan_text"), nb::kw_only(), nb::arg("frames"),
-          nb::arg("at_once") = false,
-          nb::sig("def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> "
-                  "dict[str, typing.Any]"),
-          "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
-          "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
-          "ms; starts, when frames were on air; idle and bringing, when and for how long workers "
-          "without a claim stood still, or began frames and brought packets; traced, when, for how "
-          "long, opcode and chunks of claims, the newest of each worker; "
-          "claims of all frames, instructions of one; blocks_failed, uplink blocks whose check "
-          "failed; workers, where the time of each went in ms, the rest being waiting; complaint, "
-          "why the threads were no real-time ones.");
+      .def("run", &run, nb::arg("plan_text"), nb::kw_only(), nb::arg("frames"),
+           nb::arg("at_once") = false, nb::arg("traced") = false,
+           nb::sig("def run(self, plan_text: str, *, frames: int, at_once: bool = False, "
+                   "traced: bool = False) -> dict[str, typing.Any]"),
+           "Runs frames of the same cell, under the policy and the job sizes of this plan. As "
+           "simulate() tells them, but measured; busy, the core time of each frame and opcode in "
+           "ms; starts, when frames were on air; idle and bringing, when and for how long workers "
+           "without a claim stood still, or began frames and brought packets; traced, where "
+           "asked for, when, for how long, opcode and chunks of claims, the newest of each worker; "
+           "claims of all frames, instructions of one; blocks_failed, uplink blocks whose check "
+           "failed; workers, where the time of each went in ms, the rest being waiting; complaint, "
+           "why the threads were no real-time ones.");
 }
 
 }  // namespace carillon::bindings

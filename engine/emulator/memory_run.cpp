@@ -207,7 +207,7 @@ MemoryRunResult MemoryRun::run(runtime::Policy& policy, const MemoryRunOptions& 
                              .kernels = {pipeline_.opcodes(), pipeline_.context()},
                              .ring = pipeline_.ring(),
                              .grain = options.grain}},
-                           policy, {.workers = workers_, .trace = kClaims});
+                           policy, {.workers = workers_, .trace = options.traced ? kClaims : 0});
   Player player(pipeline_, air_, runtime.cell(0), options, next_, now() + kStart);
   next_ += options.frames;
   const auto cpus = allowed_cpus();

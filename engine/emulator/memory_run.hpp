@@ -21,6 +21,7 @@ struct MemoryRunOptions {
   std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: automatic
   /// Each frame by itself, its packets all there when it begins; else at the pace of the air.
   bool at_once = false;
+  bool traced = false;  ///< every claim is noted
 };
 
 /// Where a worker's time went. What is left of it was waiting.
@@ -42,7 +43,7 @@ struct MemoryRunResult {
   std::uint64_t blocks_failed = 0;  ///< uplink blocks of completed frames whose check failed
   std::vector<Tick> busy;           ///< [frame][opcode] core time of the kernels
   std::vector<Tick> starts;         ///< [frame] on air
-  std::vector<telemetry::TraceEvent> traced;  ///< claims, the newest of each worker
+  std::vector<telemetry::TraceEvent> traced;  ///< claims, where asked for: each worker's newest
   std::vector<MemoryGap> idle;                ///< a worker stood still, not in a claim
   std::vector<MemoryGap> bringing;            ///< a worker began frames and brought packets
   std::uint64_t claims = 0;                   ///< of all frames

@@ -255,9 +255,11 @@ class MemoryRun:
     def __init__(self, plan_text: str, workers: int) -> None:
         """Makes the samples. Raises ValueError on a plan that cannot be."""
 
-    def run(self, plan_text: str, *, frames: int, at_once: bool = False) -> dict[str, Any]:
+    def run(
+        self, plan_text: str, *, frames: int, at_once: bool = False, traced: bool = False
+    ) -> dict[str, Any]:
         """
-        Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; starts, when frames were on air; idle and bringing, when and for how long workers without a claim stood still, or began frames and brought packets; traced, when, for how long, opcode and chunks of claims, the newest of each worker; claims of all frames, instructions of one; blocks_failed, uplink blocks whose check failed; workers, where the time of each went in ms, the rest being waiting; complaint, why the threads were no real-time ones.
+        Runs frames of the same cell, under the policy and the job sizes of this plan. As simulate() tells them, but measured; busy, the core time of each frame and opcode in ms; starts, when frames were on air; idle and bringing, when and for how long workers without a claim stood still, or began frames and brought packets; traced, where asked for, when, for how long, opcode and chunks of claims, the newest of each worker; claims of all frames, instructions of one; blocks_failed, uplink blocks whose check failed; workers, where the time of each went in ms, the rest being waiting; complaint, why the threads were no real-time ones.
         """
 
 def pool_policies() -> list[str]:

@@ -55,7 +55,7 @@ class Measured(Frames):
 
     starts: when frames were on air. idle, bringing: when, and for how long, workers without a claim
     stood still, or began frames and brought packets. traced: when, for how long, of which opcode
-    and of how many chunks claims were; the newest only, where there are very many.
+    and of how many chunks claims were, from known_from on; asked for.
     """
 
     busy: Values
@@ -63,6 +63,7 @@ class Measured(Frames):
     idle: tuple[Values, Values]
     bringing: tuple[Values, Values]
     traced: tuple[Values, Values, Values, Values]
+    known_from: float
     instructions: int  # of a frame
     claims: float
 
@@ -100,11 +101,12 @@ class MemoryRun:
     def _paced(self, cell: Cell) -> Cell:
         return at_once(cell) if self.at_once else cell
 
-    def frames(self, cell: Cell, count: int) -> Measured:
+    def frames(self, cell: Cell, count: int, *, traced: bool = False) -> Measured:
         """Frames under the policy and with the job sizes of `cell`, which is else the same."""
         begun = time.monotonic()
         text = plan_text(self._paced(cell), Run())
-        got = self.run.run(text, frames=count + _SETTLED, at_once=self.at_once)
+        got = self.run.run(text, frames=count + _SETTLED, at_once=self.at_once, traced=traced)
+        at = got["traced"][0]
         time.sleep(ASLEEP * (time.monotonic() - begun))
         return Measured(
             **vars(Frames.of(got, at_once=self.at_once)),
@@ -113,6 +115,7 @@ class MemoryRun:
             idle=got["idle"],
             bringing=got["bringing"],
             traced=got["traced"],
+            known_from=-np.inf if len(at) == got["claims"] else np.min(at, initial=np.inf),
             instructions=got["instructions"],
             claims=got["claims"] / (count + _SETTLED),
         )

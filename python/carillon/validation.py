@@ -30,7 +30,6 @@ _ROUNDS = 3
 _TURNS = 5  # of two choices of job sizes
 _FEWEST = 20  # frames of a round
 _QUANTILES = (0.999, 0.99, 0.9)  # of a bound
-_MOST_TRACED = 1 << 18  # claims of a worker: a measurement may have made more
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,8 @@ def _measure(cell: Cell, costs: Costs, workers: int, pace: Pace, seconds: float)
     frame_ms = runfolder.describe(cell)["frame_ms"]
     alone = float(np.mean(virtual_frames(cell, costs, workers, pace).whole))
     count = max(_FEWEST, int(1e3 * seconds / (frame_ms if pace == "air" else alone) / 4))
-    return MemoryRun(cell, workers, at_once=pace == "at once").frames(cell, count)
+    run = MemoryRun(cell, workers, at_once=pace == "at once")
+    return run.frames(cell, count, traced=pace == "air")
 
 
 def prove(cell: Cell, costs: Costs, workers: int, measured: Measured) -> Proof:
@@ -167,7 +167,7 @@ def prove(cell: Cell, costs: Costs, workers: int, measured: Measured) -> Proof:
     first_packet = min(
         (s["end_ms"] for s in described["symbols"] if s["kind"] in "PU"), default=0.0
     )
-    kept = measured.starts >= lost.known_from
+    kept = measured.starts >= measured.known_from
     with_lost, without = np.zeros((2, len(measured.starts)))  # shares of the bound
     for ms, latencies, begin in (
         (own.uplink_ms, measured.uplink, first_packet),
@@ -200,7 +200,6 @@ class _Lost:
         at, took, opcode, chunks = measured.traced
         usual = (np.array(table.claim_ns)[opcode] + np.array(table.chunk_ns)[opcode] * chunks) / 1e6
         slow = took > usual
-        self.known_from = float(np.min(at, initial=np.inf)) if len(at) >= _MOST_TRACED else -np.inf
         start = np.concatenate([measured.idle[0], measured.bringing[0], (at + usual)[slow]])
         length = np.concatenate([measured.idle[1], measured.bringing[1], (took - usual)[slow]])
         self._starts, self._begun = _summed(start, length)

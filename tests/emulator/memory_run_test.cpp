@@ -104,7 +104,7 @@ TEST(MemoryRun, WorkersAccountForTheTimeOfTheFrames) {
 // What a worker did, and what it lost by standing still, do not overlap.
 TEST(MemoryRun, WhatWorkersDidAndLostFitsIntoTheTimeOfTheFrames) {
   for (const std::uint32_t workers : {1U, 2U}) {
-    const MemoryRunResult result = run(workers, {.frames = 20});
+    const MemoryRunResult result = run(workers, {.frames = 20, .traced = true});
     EXPECT_EQ(result.traced.size(), result.claims);
     EXPECT_GE(result.bringing.size(), 20U);
     Tick traced = 0, lasted = 0, kernels = 0;

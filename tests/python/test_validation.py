@@ -250,6 +250,7 @@ def measured(latency_ms: float, **lost: tuple[list[float], list[float]]) -> Meas
         instructions=1,
         claims=1.0,
         starts=starts,
+        known_from=-np.inf,
         traced=lost.get("traced", (none, none, none.astype(int), none)),  # type: ignore[arg-type]
         **gaps,  # type: ignore[arg-type]
     )
