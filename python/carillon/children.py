@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -15,6 +18,19 @@ _libc = ctypes.CDLL(None)
 def die_with_parent(number: int = signal.SIGKILL) -> None:
     """The kernel ends this process when the thread that started it ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, int(number))
+
+
+def end_with_asker() -> None:
+    """This process ends when the process that asked a fork server for it does."""
+    asker = multiprocessing.parent_process()
+    if asker is None:
+        return
+
+    def wait() -> None:
+        asker.join()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager

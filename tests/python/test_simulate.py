@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from carillon import core
+from carillon import core, resources
 from carillon.commands import simulate as command
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
@@ -24,7 +24,7 @@ from carillon.config.pool import POLICIES, PROFILES, DeviceType, PoolStudy
 from carillon.files import MARK
 from carillon.pool import running, study, summary
 from carillon.statistics import percentile
-from hang import HANG_S
+from hang import HANG_S, children_of
 
 SMALL = """devices: [{type: a100, count: 2}]
 cells: [{cell: 64x32-uplink}]
@@ -449,29 +449,30 @@ def start_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
     )
 
 
-def begin_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
+def workers_of(process: subprocess.Popen[str], runs: int) -> list[int]:
+    """All, once they are there."""
+    deadline, server = time.monotonic() + HANG_S, children_of(process.pid, b"forkserver")[0]
+    while len(workers := children_of(server)) < min(runs, resources.cores().count):
+        assert time.monotonic() < deadline
+    return workers
+
+
+def begin_long_run(
+    folder: Path, text: str = LONG, runs: int = len(POLICIES)
+) -> tuple[subprocess.Popen[str], list[int]]:
+    """And its processes at work."""
     process = start_long_run(folder, text)
     assert process.stdout is not None
     assert "simulated" in process.stdout.readline()
     assert "radio units" in process.stdout.readline()
-    time.sleep(1)  # until its processes are at work
-    return process
+    return process, workers_of(process, runs)
 
 
 def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-
-    def starts() -> bool:
-        files = [Path(f"/proc/{pid}/cmdline") for pid in children.read_text().split()]
-        return any(b"spawn_main" in file.read_bytes() for file in files)
-
-    deadline = time.monotonic() + 30
     try:
-        while not starts():
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
-        time.sleep(0.1)  # until the child imports, which takes longer
+        children_of(process.pid, b"forkserver")
+        time.sleep(0.1)  # until it imports, which takes longer
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, err = process.communicate(timeout=HANG_S)
     finally:
@@ -481,7 +482,7 @@ def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
-    process = begin_long_run(tmp_path)
+    process, _ = begin_long_run(tmp_path)
     begin = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=HANG_S)
@@ -505,7 +506,7 @@ policies: [frame-level]
 
 
 def test_ctrl_c_is_heard_while_no_frame_ends(tmp_path: Path) -> None:
-    process = begin_long_run(tmp_path, STUCK)
+    process, _ = begin_long_run(tmp_path, STUCK, runs=1)
     os.kill(process.pid, signal.SIGINT)
     try:
         out, err = process.communicate(timeout=HANG_S)
@@ -542,14 +543,21 @@ def test_ctrl_c_is_heard_while_the_trace_is_made(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_of_it_is_told_in_words(tmp_path: Path) -> None:
-    process = begin_long_run(tmp_path)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    at_work = [child for child in children if b"spawn_main" in _command(child)]
-    assert at_work
-    os.kill(int(at_work[0]), signal.SIGKILL)
+    process, at_work = begin_long_run(tmp_path)
+    os.kill(at_work[0], signal.SIGKILL)
     _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 1
     assert err == "carillon: a process of the simulation was killed: is memory short?\n"
+
+
+def test_its_processes_end_with_it(tmp_path: Path) -> None:
+    process, at_work = begin_long_run(tmp_path)
+    process.kill()
+    process.communicate(timeout=HANG_S)
+    deadline = time.monotonic() + HANG_S
+    while any(Path(f"/proc/{worker}").exists() for worker in at_work):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def kill_the_second(requests: Sequence[running.Request]) -> list[running.Outcome | None]:
@@ -581,7 +589,3 @@ def test_what_is_whole_outlives_a_killed_process(
     assert [(row["policy"], row["done"]) for row in told["policies"]] == [("adaptive", 50)]
     frames = (tmp_path / "out" / "frames.csv").read_text().splitlines()
     assert len(frames) == 1 + 60
-
-
-def _command(process: str) -> bytes:
-    return Path(f"/proc/{process}/cmdline").read_bytes()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from carillon import resources
-from carillon.children import deaf, die_with_parent
+from carillon.children import deaf, die_with_parent, end_with_asker
 from carillon.errors import CarillonError
 from carillon.pool.study import Described, simulate, with_degrees
 from carillon.statistics import Values
@@ -86,10 +86,12 @@ def run_all(
     `progress`: called now and then with the frames that have ended. Raises KilledError.
     """
     requests = [_filled(request) for request in requests]
-    spawn = multiprocessing.get_context("spawn")
-    ended, stop = spawn.Array("q", len(requests), lock=False), spawn.Value("b", 0, lock=False)
+    # It imports once what all processes need, those of the next call too.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    ended, stop = context.Array("q", len(requests), lock=False), context.Value("b", 0, lock=False)
     workers = max(1, min(workers or resources.cores().count, len(requests)))
-    with ProcessPoolExecutor(workers, spawn, _begin, (ended, stop)) as pool:
+    with ProcessPoolExecutor(workers, context, _begin, (ended, stop)) as pool:
         with deaf():  # workers start here
             futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
         for _ in _until_done(futures):
@@ -135,6 +137,7 @@ def _begin(ended: Any, stop: Any) -> None:
     global _ended, _stop
     _ended, _stop = ended, stop
     die_with_parent()
+    end_with_asker()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
