@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "dsp/samples.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace carillon::dsp {
@@ -44,7 +45,7 @@ void expect_filtered(Isa isa, FirKind kind, std::size_t K, std::size_t D, std::s
 }
 
 TEST(Fir, is_the_direct_sum_for_all_kinds_lengths_and_decimations) {
-  for (const Isa isa : available_isas())
+  for (const Isa isa : carillon::test::tested_isas())
     for (const FirKind kind : {FirKind::Real, FirKind::RealTaps, FirKind::ComplexTaps})
       for (const std::size_t K : {1U, 2U, 3U, 7U, 8U, 15U, 16U, 33U, 64U, 115U})
         for (const std::size_t D : {1U, 2U, 5U, 200U})
@@ -55,7 +56,7 @@ TEST(Fir, is_the_direct_sum_for_all_kinds_lengths_and_decimations) {
 // Blocks of a stream are what the whole stream is, bit for bit, however it is split.
 TEST(Fir, a_stream_may_be_split_anywhere) {
   const std::size_t K = 115, count = 1500;
-  for (const Isa isa : available_isas())
+  for (const Isa isa : carillon::test::tested_isas())
     for (const FirKind kind : {FirKind::Real, FirKind::RealTaps, FirKind::ComplexTaps})
       for (const std::size_t D : {1U, 3U}) {
         const std::size_t each = kind == FirKind::Real ? 1 : 2;

@@ -7,6 +7,7 @@
 #include "base/random.hpp"
 #include "frame/cell.hpp"
 #include "phy/gold/gold.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -96,7 +97,7 @@ void expect_separated(TwoWay& cell, std::uint64_t index, double tolerance) {
 }  // namespace
 
 TEST(Downlink, ReachesEachUserAlone) {
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t group : {1U, 5U, 16U})
       for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16}) {
         FrameFormat format = downlink_format();

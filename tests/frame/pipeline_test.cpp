@@ -8,6 +8,7 @@
 #include "frame/random_format.hpp"
 #include "frame/transmit.hpp"
 #include "phy/half.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -23,7 +24,7 @@ namespace {
 // Every block of three frames arrives, on every instruction set.
 void expect_decoded(const FrameFormat& format, const std::string& what,
                     const emulator::RadioPlan& plan = clear_air()) {
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     Cell cell(format, plan, isa);
     ASSERT_GT(cell.frame.transport_blocks(Direction::Uplink).size(), 0U) << what;
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -405,7 +406,7 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
   const auto expect_finite = [](std::span<const float> values) {
     for (const float v : values) ASSERT_TRUE(std::isfinite(v));
   };
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const auto precision : {Precision::Fp32, Precision::Fp16, Precision::Int16})
       for (const auto kind :
            {phy::Detector::ZeroForcing, phy::Detector::Mmse, phy::Detector::Conjugate}) {

@@ -3,6 +3,7 @@
 #include "phy/groups.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -33,7 +34,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& y, const Tiles& 
 TEST(Equalize, EachSubcarrierIsMultipliedByItsCombiner) {
   for (const ArrayShape shape : kShapes) {
     const Tiles w = random_block(shape, 1), y = random_tiles(shape.antennas, 2);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
       equalize_kernels(isa).per_group(shape, {}, w.data(), y.data(), s.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
@@ -48,7 +49,7 @@ TEST(Equalize, ATileMayShareOneCombiner) {
     const Tiles w = random_block(shape, 1), y = random_tiles(shape.antennas, 2);
     std::vector<Complex> scalars;
     for (const Tile& tile : w) scalars.push_back({tile.re[5], tile.im[5]});
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
       equalize_kernels(isa).per_tile(shape, scalars.data(), y.data(), s.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
@@ -62,7 +63,7 @@ TEST(Equalize, SymbolsAreTheReferenceVectors) {
   for (const Vectors& v : reference_vectors()) {
     const ArrayShape shape = shape_of(v);
     const Tiles csi = channel_tiles(v), y = received_tiles(v);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const bool mmse : {false, true}) {
         Tiles w(block_of(shape)), s(shape.users);
         AlignedArray<float> post_noise(shape.users * kTileLanes);
@@ -84,7 +85,7 @@ TEST(Equalize, SymbolsAreTheReferenceVectors) {
 TEST(Equalize, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
     const Tiles w = random_block(shape, 1), in = random_tiles(shape.antennas, 2);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for_groups([&](LaneGroups of) {
         Tiles groups(shape.users), each(shape.users);
         equalize_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());

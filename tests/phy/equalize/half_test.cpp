@@ -8,6 +8,7 @@
 #include "phy/equalize/equalize.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -106,7 +107,7 @@ TEST(EqualizeHalf, EachSubcarrierIsMultipliedByItsCombiner) {
   for (const ArrayShape shape : kShapes) {
     const HalfCombiner w(shape, random_block(shape, 1));
     const HalfTiles y = halves(random_tiles(shape.antennas, 2), kHalfScale);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
       equalize_kernels(isa).per_group_half(shape, {}, w.tiles.data(), w.scale.data(), y.data(),
                                            s.data());
@@ -125,7 +126,7 @@ TEST(EqualizeHalf, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
     const HalfCombiner w(shape, random_block(shape, 1));
     const HalfTiles y = halves(random_tiles(shape.antennas, 2), kHalfScale);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for_groups([&](LaneGroups of) {
         Tiles groups(shape.users), each(shape.users);
         equalize_kernels(isa).per_group_half(shape, of, w.tiles.data(), w.scale.data(), y.data(),
@@ -145,7 +146,7 @@ TEST(EqualizeHalf, ATileMayShareOneCombiner) {
     std::vector<float> scale(shape.users);
     zeroforce_kernels().halve_scalar(shape, scalars.data(), w.data(), scale.data());
     const HalfTiles y = halves(random_tiles(shape.antennas, 2), kHalfScale);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles s = filled(shape.users + 1, kNan);
       equalize_kernels(isa).per_tile_half(shape, w.data(), scale.data(), y.data(), s.data());
       for (std::uint32_t k = 0; k < shape.users; ++k)
@@ -168,7 +169,7 @@ TEST(EqualizeHalf, SaturatedSamplesDoNotOverflow) {
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) put(tile, lane, {64, 64});
   const HalfCombiner half(shape, w);
   const HalfTiles received = halves(y, kHalfScale);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     Tiles s(shape.users);
     equalize_kernels(isa).per_group_half(shape, {}, half.tiles.data(), half.scale.data(),
                                          received.data(), s.data());

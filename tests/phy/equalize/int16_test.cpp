@@ -3,6 +3,7 @@
 #include "phy/equalize/equalize.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -31,7 +32,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& y, const Tiles& 
 
 // Each lane with its own combiner, and all with that of lane 5.
 void check(ArrayShape shape, const Tiles& w, const Tiles& y) {
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Integers integers = integers_of(isa, shape, w);
     Tiles s = filled(shape.users + 1, kNan);
     equalize_kernels(isa).per_group_int16(shape, {}, integers.tiles.data(),
@@ -86,7 +87,7 @@ TEST(EqualizeInt16, DigitsGiveTheSameSums) {
 
 TEST(EqualizeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}})
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       const Integers of_groups = integers_of(isa, shape, random_block(shape, 1));
       const Tiles in = random_tiles(shape.antennas, 2);
       for_groups([&](LaneGroups of) {
@@ -124,7 +125,7 @@ TEST(EqualizeInt16, OfNothingComesNothing) {
   const ArrayShape shape{8, 3, 9};
   const Tiles zero(block_of(shape)), w = random_block(shape, 1),
                                      y = random_tiles(shape.antennas, 2);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const bool no_combiner : {false, true}) {
       const Integers integers = integers_of(isa, shape, no_combiner ? zero : w);
       Tiles s = filled(shape.users, kNan);

@@ -9,6 +9,7 @@
 
 #include "base/aligned.hpp"
 #include "phy/estimate/held.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -86,7 +87,7 @@ double worst_error(const EstimateKernels& kernels, const std::vector<Value>& row
 }
 
 TEST(Estimate, EqualsTheDefinitionForAllCombsOffsetsAndGroups) {
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t subcarriers : kSubcarriers) {
       const std::vector<Value> row = random_row(subcarriers);
       for (std::uint32_t comb = 1; comb <= 16; ++comb)
@@ -103,7 +104,7 @@ TEST(Estimate, EqualsTheDefinitionForAllCombsOffsetsAndGroups) {
 // User u's at u·kUserStride; whatever else lies there stays as it is.
 TEST(Estimate, AllUsersOfASymbolEqualTheDefinition) {
   constexpr std::size_t kStride = 70, kUserStride = 4;
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t subcarriers : kSubcarriers)
       for (std::uint32_t comb = 1; comb <= std::min(16U, subcarriers); ++comb)
         for (const std::uint32_t group : {1U, 2U, 7U, 12U, 16U})
@@ -139,7 +140,7 @@ TEST(Estimate, IsExactForAChannelLinearInFrequency) {
   for (std::size_t k = 0; k < row.size(); ++k)
     row[k] = {0.5 + 0.001 * static_cast<double>(k), 1 - 0.002 * static_cast<double>(k)};
   constexpr std::uint32_t kStart = 16, kEnd = 1168;  // clear of the held edges
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (std::uint32_t comb = 1; comb <= 16; ++comb) {
       const EstimatePlan plan(1193, comb, comb - 1, 1);
       AlignedArray<Tile> csi(plan.tiles());
@@ -153,7 +154,7 @@ TEST(Estimate, IsExactForAChannelLinearInFrequency) {
 
 TEST(Estimate, HoldsTheEdges) {
   const std::vector<Value> row = random_row(100);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const EstimatePlan plan(100, 16, 9, 1);  // pilots at 9, 25, …, 89
     AlignedArray<Tile> csi(plan.tiles());
     const AlignedArray<Tile> tiles = tiles_of(row);
@@ -211,7 +212,7 @@ void expect_same(const GroupDeviation& measured, const Deviation& expected, doub
 
 TEST(Estimate, DeviationWithinGroupsEqualsTheDefinition) {
   constexpr std::size_t kStride = 3;
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t subcarriers : {5U, 31U, 113U, 624U})
       for (const std::uint32_t comb : {1U, 3U, 16U})
         for (std::uint32_t group = 1; group <= 16; ++group) {
@@ -274,7 +275,7 @@ void expect_same(const GroupDeviation& measured, const Changes& expected, double
 }
 
 TEST(Estimate, ChangeFromPilotToPilotEqualsTheDefinition) {
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t subcarriers : {5U, 31U, 113U, 624U, 1193U})
       for (std::uint32_t comb = 2; comb <= 16; ++comb)
         for (std::uint32_t offset = 0; offset < std::min(comb, subcarriers); ++offset) {
@@ -308,7 +309,7 @@ TEST(Estimate, KnowsWhatChangeNoiseMakes) {
 // Of a channel with the same bend everywhere, of which each subcarrier's error is known.
 TEST(Estimate, KnowsByBendsWhatInterpolationLeaves) {
   const std::uint32_t subcarriers = 600;
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t comb : {2U, 3U, 8U, 16U}) {
       std::vector<Value> row(subcarriers);
       for (std::uint32_t k = 0; k < subcarriers; ++k) row[k] = 1e-5 * k * k;

@@ -10,6 +10,7 @@
 #include "phy/modulation.hpp"
 #include "support/base_graph_table.hpp"
 #include "support/place.hpp"
+#include "support/watched.hpp"
 
 namespace {
 
@@ -161,7 +162,9 @@ std::uint32_t blocks_of(LdpcCode code) {
 GPU_TEST(CudaLdpc, DecodesEverySizeAsTheCpuDoes) {
   std::mt19937 random(1);
   Outcomes outcomes;
-  for (const LdpcCode code : all_codes())
+  unsigned place_of_code = 0;
+  for (const LdpcCode code : all_codes()) {
+    if (test::left_out(place_of_code++)) continue;
     for (std::uint32_t which = 0; which < 4; ++which) {
       const std::uint32_t fillers = which == 2 ? 0 : code.lifting + code.lifting / 3;
       const std::uint32_t sent = which == 0   ? code.length()
@@ -177,6 +180,7 @@ GPU_TEST(CudaLdpc, DecodesEverySizeAsTheCpuDoes) {
       options.early_stop = which != 1;
       compare(place, code, options, blocks, which == 3, outcomes);
     }
+  }
   // Otherwise it says nothing of blocks that stop and of those that fail.
   for (std::uint32_t i = 1; i <= 4; ++i) EXPECT_GT(outcomes.after[i], 5U) << i;
   EXPECT_GT(outcomes.parity, 50U);

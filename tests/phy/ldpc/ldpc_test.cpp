@@ -15,6 +15,7 @@
 #include "phy/crc/crc.hpp"
 #include "phy/ldpc/base_graph.hpp"
 #include "phy/modulation.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -119,7 +120,7 @@ class Vectors {
 
 TEST(Ldpc, EncoderAgreesWithReferenceVectors) {
   LdpcScratch scratch;
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     std::uint32_t cases = 0;
     for (Vectors vectors("ldpc_encode.bin"); vectors.more(); ++cases) {
       const LdpcCode code = {static_cast<std::uint8_t>(vectors.field()),
@@ -137,7 +138,7 @@ TEST(Ldpc, EncoderAgreesWithReferenceVectors) {
 TEST(Ldpc, CodewordsOfEverySizeSatisfyEveryParityCheck) {
   LdpcScratch scratch;
   std::mt19937 random(1);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     for (const LdpcCode code : all_codes()) {
       const std::uint32_t z = code.lifting;
       const BaseGraph graph = base_graph(code);
@@ -164,7 +165,7 @@ TEST(Ldpc, CodewordsOfEverySizeSatisfyEveryParityCheck) {
 TEST(Ldpc, DecoderInvertsEncoderForEverySizeWithAndWithoutFillers) {
   LdpcScratch scratch;
   std::mt19937 random(2);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const LdpcCode code : all_codes())
       for (const std::uint32_t fillers : {0U, 3U * code.lifting - code.lifting / 2}) {
         const Bytes info = random_info(code, fillers, random);
@@ -182,7 +183,7 @@ TEST(Ldpc, DecoderInvertsEncoderForEverySizeWithAndWithoutFillers) {
 // Layered decoding converges about twice as fast as the flooding reference on the same noise.
 TEST(Ldpc, DecoderLeavesNoMoreErrorsThanFloodingOnReferenceNoise) {
   LdpcScratch scratch;
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     std::uint32_t cases = 0, ours = 0, flooding = 0;
     for (Vectors vectors("ldpc_decode.bin"); vectors.more(); ++cases) {
       const LdpcCode code = {static_cast<std::uint8_t>(vectors.field()),
@@ -226,7 +227,7 @@ TEST(Ldpc, InstructionSetsDecideTheSameBits) {
           .fillers = fillers, .max_iterations = 4, .early_stop = early_stop};
       Bytes expected(info.size());
       const DecodeResult reference = decode(Isa::Avx2, code, soft, options, expected, scratch);
-      for (const Isa isa : available_isas()) {
+      for (const Isa isa : test::tested_isas()) {
         Bytes decoded(info.size());
         const DecodeResult result = decode(isa, code, soft, options, decoded, scratch);
         EXPECT_TRUE(decoded == expected && same(result, reference))
@@ -293,7 +294,7 @@ TEST(Ldpc, PackedBlocksAreDecodedAsIfEachWereAlone) {
         const auto soft = mixed_blocks(code, fillers, sent, count, random, scratch);
         for (const Crc kind : {Crc::None, Crc::Crc16})
           for (const bool early_stop : {false, true})
-            for (const Isa isa : available_isas()) {
+            for (const Isa isa : test::tested_isas()) {
               options.crc = kind;
               options.early_stop = early_stop;
               for (const auto& r : decode_packed_as_alone(isa, code, options, soft, scratch)) {
@@ -321,7 +322,7 @@ TEST(Ldpc, OneScratchServesCodesInTurn) {
     const std::uint32_t sent = code.length() - missing;
     LdpcScratch fresh;
     const Bytes info = random_info(code, 0, random);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       const Bytes codeword = encoded(isa, code, info, shared);
       EXPECT_TRUE(codeword == encoded(isa, code, info, fresh)) << round;
       std::mt19937 noise(round);
@@ -351,7 +352,7 @@ TEST(Ldpc, PacksFitTheDecoderAndWhatThereIs) {
 TEST(Ldpc, ABlockWithoutErrorsTakesOneIteration) {
   LdpcScratch scratch;
   std::mt19937 random(9);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const LdpcCode code : all_codes())
       for (const std::uint32_t sent : {code.length(), (code.info_columns() + 6U) * code.lifting}) {
         const Bytes info = random_info(code, 0, random);
@@ -370,7 +371,7 @@ TEST(Ldpc, StopsAtTheFirstCodewordInSpiteOfWrongSigns) {
   std::mt19937 random(4);
   const LdpcCode code = {1, 104};
   const Bytes info = random_info(code, 50, random);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Bytes codeword = encoded(isa, code, info, scratch);
     auto soft = received(code, codeword, 50, 30 * 104, 0.01, random);
     for (std::uint32_t n = 0; n < 40; ++n) {
@@ -393,7 +394,7 @@ TEST(Ldpc, StopsWhenTheCrcHolds) {
   const LdpcCode code = {2, 256};
   const std::uint32_t fillers = 100, span = code.info_bits() - fillers;
   const Bytes info = checked_info(code, fillers, Crc::Crc24A, random);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Bytes codeword = encoded(isa, code, info, scratch);
     const auto soft = received(code, codeword, fillers, code.length(), 0.8, random);
     Bytes decoded(info.size());
@@ -426,7 +427,7 @@ TEST(Ldpc, ACrcOfZerosDoesNotStopADecoderThatHasNotDecidedYet) {
     const Bytes codeword = encoded(Isa::Avx2, code, info, scratch);
     auto soft = received(code, codeword, fillers, options.sent, 0.001, random);
     std::fill_n(soft.begin(), start, std::int8_t{0});
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Bytes decoded(info.size());
       const DecodeResult result = decode(isa, code, soft, options, decoded, scratch);
       EXPECT_TRUE(result.parity && result.crc && decoded == info) << to_string(isa);
@@ -438,7 +439,7 @@ TEST(Ldpc, NothingReceivedDecidesZeros) {
   LdpcScratch scratch;
   const LdpcCode code = {1, 60};
   const std::vector<std::int8_t> soft(code.length());
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     Bytes decoded(bytes_for(code.info_bits()), 0xff);
     decode(isa, code, soft, {}, decoded, scratch);
     EXPECT_TRUE(decoded == Bytes(decoded.size()));
@@ -449,7 +450,7 @@ TEST(Ldpc, SaturatedInputsAreDecoded) {
   LdpcScratch scratch;
   std::mt19937 random(6);
   for (const LdpcCode code : {LdpcCode{1, 384}, LdpcCode{2, 52}})
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const double sigma : {0.01, 0.3}) {
         const Bytes info = random_info(code, 0, random);
         const Bytes codeword = encoded(isa, code, info, scratch);
@@ -469,7 +470,7 @@ TEST(Ldpc, SaturatedInputsAreDecoded) {
 TEST(Ldpc, ParityIsConfirmedThoughTheChannelIsSurelyWrongAboutAnExtensionBit) {
   const LdpcCode code = {1, 104};
   LdpcScratch scratch;
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     std::mt19937 random(7);
     for (std::uint32_t trial = 0; trial < 20; ++trial) {
       const Bytes info = random_info(code, 0, random);
@@ -490,7 +491,7 @@ TEST(Ldpc, RowsWithoutTheirColumnAreSkipped) {
   LdpcScratch scratch;
   std::mt19937 random(7);
   const LdpcCode code = {1, 96};
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Bytes info = random_info(code, 0, random);
     const Bytes codeword = encoded(isa, code, info, scratch);
     auto soft = received(code, codeword, 0, code.length(), 0.5, random);

@@ -5,6 +5,7 @@
 
 #include "phy/crc/vectors.hpp"
 #include "phy/transport/transport.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace carillon::phy {
@@ -32,7 +33,7 @@ TEST(Modulate, maps_bits_to_the_reference_points_from_any_element_to_any_lanes) 
     vectors.array<float>(3 * 256 * (3 + Qm));
     const auto planes = planes_of(bits, Qm);
     const std::uint16_t signs[8] = {};
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (std::uint32_t first = 0; first < 16; ++first)
         for (std::uint32_t count = 1; first + count <= 16; ++count)
           for (std::uint32_t re = 0; re + count <= 256; re += 17) {
@@ -63,7 +64,7 @@ TEST(Modulate, a_sign_flips_its_bit_in_its_lane) {
       flipped[2 * i] = static_cast<std::uint8_t>(coded[2 * i] ^ signs[i]);
       flipped[2 * i + 1] = static_cast<std::uint8_t>(coded[2 * i + 1] ^ signs[i] >> 8);
     }
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tile a, b;
       const auto& kernels = modulate_kernels(isa);
       const auto modulation = static_cast<Modulation>(Qm);

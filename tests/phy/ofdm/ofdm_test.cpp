@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "phy/half.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -120,7 +121,7 @@ TEST(Ofdm, ReceiveEqualsTheFourierTransform) {
     OfdmScratch scratch(plan);
     const std::vector<std::int16_t> iq = random_samples(shape.fft_size, 1);
     const std::vector<Value> expected = reference_receive(shape, iq.data());
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       AlignedArray<Tile> out(plan.tiles() * kStride);
       for (Tile& tile : out)
         for (std::uint32_t i = 0; i < kTileLanes; ++i) tile.re[i] = tile.im[i] = 77;
@@ -142,7 +143,7 @@ TEST(Ofdm, HalfPrecisionIsReceiveRounded) {
     const OfdmPlan plan(shape);
     OfdmScratch scratch(plan);
     const std::vector<std::int16_t> iq = random_samples(shape.fft_size, 1);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       AlignedArray<Tile> single(plan.tiles());
       AlignedArray<HalfTile> half(plan.tiles() * kStride);
       for (HalfTile& tile : half)
@@ -172,7 +173,7 @@ TEST(Ofdm, TransmitEqualsTheInverseTransformRounded) {
     AlignedArray<Tile> in(plan.tiles() * kStride);
     put(used, in.data(), kStride);
     const std::vector<Value> expected = reference_transmit(shape, used);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       std::vector<std::int16_t> iq(2 * std::size_t{shape.fft_size});
       EXPECT_EQ(ofdm_kernels(isa).transmit(plan, in.data(), kStride, kGain, 0, iq.data(), scratch),
                 0U)
@@ -197,7 +198,7 @@ TEST(Ofdm, ReceiveUndoesTransmit) {
     const std::vector<Value> used = random_grid(shape.subcarriers, 0.1);
     AlignedArray<Tile> in(plan.tiles()), out(plan.tiles());
     put(used, in.data(), 1);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       std::vector<std::int16_t> iq(2 * std::size_t{kPrefix + shape.fft_size});
       const OfdmKernels& kernels = ofdm_kernels(isa);
       kernels.transmit(plan, in.data(), 1, 1, kPrefix, iq.data(), scratch);
@@ -244,7 +245,7 @@ TEST(Ofdm, EqualsRecordedSymbolsOf5gAndLte) {
     OfdmScratch scratch(plan);
     AlignedArray<Tile> in(plan.tiles()), out(plan.tiles());
     put(symbol.grid, in.data(), 1);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       std::vector<std::int16_t> iq(2 * symbol.samples.size());
       const OfdmKernels& kernels = ofdm_kernels(isa);
       EXPECT_EQ(kernels.transmit(plan, in.data(), 1, kLevel, symbol.prefix, iq.data(), scratch),
@@ -270,7 +271,7 @@ TEST(Ofdm, ThePrefixIsACopyOfTheEnd) {
   OfdmScratch scratch(plan);
   AlignedArray<Tile> in(plan.tiles());
   put(random_grid(1200, 0.1), in.data(), 1);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const std::uint32_t prefix : {0U, 1U, 144U, 160U, 512U, 2048U}) {
       std::vector<std::int16_t> iq(2 * std::size_t{prefix + 2048} + 2, 77);
       ofdm_kernels(isa).transmit(plan, in.data(), 1, 1, prefix, iq.data(), scratch);
@@ -294,7 +295,7 @@ TEST(Ofdm, SaturationIsCountedOncePerComponent) {
           const double rounded = std::nearbyint(gain * component);
           expected += rounded > 32767 || rounded < -32768 ? 1 : 0;
         }
-      for (const Isa isa : available_isas()) {
+      for (const Isa isa : test::tested_isas()) {
         constexpr std::uint32_t kPrefix = 20;
         std::vector<std::int16_t> iq(2 * std::size_t{kPrefix + shape.fft_size});
         EXPECT_EQ(ofdm_kernels(isa).transmit(plan, in.data(), 1, gain, kPrefix, iq.data(), scratch),
@@ -320,7 +321,7 @@ TEST(Ofdm, SaturationBeginsWhereRoundingLeavesTheRange) {
   } kCases[] = {{32767.25F, 32767, 0}, {32767.5F, 32767, 1},    {-32768.5F, -32768, 0},
                 {1e9F, 32767, 1},      {-32768.75F, -32768, 1}, {-1e9F, -32768, 1},
                 {2.5F, 2, 0},          {-3.5F, -4, 0}};
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const auto& [level, sample, saturated] : kCases) {
       AlignedArray<Tile> in(1);
       in[0].re[0] = level * 16 / 32768;
@@ -348,7 +349,7 @@ TEST(Ofdm, PilotSymbolsAreMultipliedByThePilot) {
     }
     AlignedArray<Tile> pilot(plan.tiles()), row(plan.tiles());
     put(pilots, pilot.data(), 1);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       ofdm_kernels(isa).receive_pilot(plan, iq.data(), pilot.data(), row.data(), scratch);
       EXPECT_LT(relative_error(expected, row.data(), 1), 1e-6)
           << text(shape) << ", " << to_string(isa);
@@ -388,7 +389,7 @@ TEST(Ofdm, NoiseIsMeasuredOnUnusedSubcarriers) {
     // a mean of exponentially distributed powers.
     const double truth = 2 * (kDeviation * kDeviation + 1.0 / 12) / (32768.0 * 32768.0);
     const double bound = 4.5 * truth / std::sqrt(kSymbols * plan.noise_bins());
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       EXPECT_NEAR(measured_noise(plan, isa, kDeviation, kSymbols, false), truth, bound)
           << text(shape);
       // A strong signal in the band, 42 dB above the noise, does not bias it.
@@ -402,7 +403,8 @@ TEST(Ofdm, NoiseIsZeroWhereNoBinIsLeftToMeasureIt) {
   for (const OfdmShape& shape : {OfdmShape{128, 128, false}, OfdmShape{128, 126, true}}) {
     const OfdmPlan plan(shape);
     EXPECT_EQ(plan.noise_bins(), 0U);
-    for (const Isa isa : available_isas()) EXPECT_EQ(measured_noise(plan, isa, 100, 1, false), 0.0);
+    for (const Isa isa : test::tested_isas())
+      EXPECT_EQ(measured_noise(plan, isa, 100, 1, false), 0.0);
   }
 }
 
@@ -411,7 +413,7 @@ TEST(Ofdm, ScratchOfALargerTransformServesASmallerOne) {
   OfdmScratch scratch(large);
   const std::vector<std::int16_t> iq = random_samples(128, 3);
   const std::vector<Value> expected = reference_receive(small.shape(), iq.data());
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     AlignedArray<Tile> out(small.tiles());
     ofdm_kernels(isa).receive(small, iq.data(), out.data(), 1, scratch);
     EXPECT_LT(relative_error(expected, out.data(), 1), 1e-6);

@@ -7,6 +7,7 @@
 #include "phy/precode/precode.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -34,7 +35,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& s, const Tiles& 
 
 // Each lane with its own precoder, and all with that of lane 5.
 void check(ArrayShape shape, const Tiles& w, const Tiles& s) {
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Integers integers = integers_of(isa, shape, w);
     Tiles x = filled(shape.antennas + 1, kNan);
     precode_kernels(isa).per_group_int16(shape, {}, integers.tiles.data(),
@@ -75,7 +76,7 @@ TEST(PrecodeInt16, DigitsGiveTheSameSums) {
 
 TEST(PrecodeInt16, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}})
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       const Integers of_groups = integers_of(isa, shape, random_block(shape, 1));
       const Tiles in = random_tiles(shape.users, 2);
       for_groups([&](LaneGroups of) {

@@ -3,6 +3,7 @@
 #include "phy/groups.hpp"
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -32,7 +33,7 @@ void check_lane(ArrayShape shape, const Matrix& w, const Tiles& s, const Tiles& 
 TEST(Precode, EachSubcarrierIsMultipliedByItsPrecoder) {
   for (const ArrayShape shape : kShapes) {
     const Tiles w = random_block(shape, 1), s = random_tiles(shape.users, 2);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles x = filled(shape.antennas + 1, kNan);
       precode_kernels(isa).per_group(shape, {}, w.data(), s.data(), x.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
@@ -47,7 +48,7 @@ TEST(Precode, ATileMayShareOnePrecoder) {
     const Tiles w = random_block(shape, 1), s = random_tiles(shape.users, 2);
     std::vector<Complex> scalars;
     for (const Tile& tile : w) scalars.push_back({tile.re[5], tile.im[5]});
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       Tiles x = filled(shape.antennas + 1, kNan);
       precode_kernels(isa).per_tile(shape, scalars.data(), s.data(), x.data());
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
@@ -60,7 +61,7 @@ TEST(Precode, ATileMayShareOnePrecoder) {
 TEST(Precode, UsersHearTheirOwnSymbolThroughTheTransposedChannel) {
   const ArrayShape shape{64, 16, 65};
   const Tiles csi = random_block(shape, 3), s = random_tiles(shape.users, 4);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     Tiles w(block_of(shape)), x(shape.antennas);
     AlignedArray<float> post_noise(shape.users * kTileLanes);
     ZeroForceScratch scratch(shape.users);
@@ -80,7 +81,7 @@ TEST(Precode, UsersHearTheirOwnSymbolThroughTheTransposedChannel) {
 TEST(Precode, GroupsAreAsIfEachSubcarrierHadItsOwn) {
   for (const ArrayShape shape : {ArrayShape{5, 3, 7}, ArrayShape{18, 9, 19}}) {
     const Tiles w = random_block(shape, 1), in = random_tiles(shape.users, 2);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for_groups([&](LaneGroups of) {
         Tiles groups(shape.antennas), each(shape.antennas);
         precode_kernels(isa).per_group(shape, of, w.data(), in.data(), groups.data());

@@ -7,6 +7,7 @@
 #include "phy/crc/crc.hpp"
 #include "phy/ldpc/ldpc.hpp"
 #include "phy/transport/transport.hpp"
+#include "support/isas.hpp"
 #include "support/peeling.hpp"
 #include "support/test.hpp"
 
@@ -129,7 +130,7 @@ TEST(Noiseless, WhatPeelingSolvesIsDecodedInAnyNumberOfIterations) {
     }
     ++solved;
     const std::uint32_t count = blocks.pick(1, ldpc_pack(sent.code, 8));
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       EXPECT_EQ(blocks.right(isa, sent, received, count), count)
           << to_string(isa) << ", " << words(sent);
   }
@@ -148,7 +149,7 @@ TEST(Noiseless, LongChainsAreDecodedInTheUsualIterations) {
         Sent{{2, 24}, 104, 3, 1200, 222, 8, 127}, Sent{{2, 32}, 136, 0, 897, 198, 8, 127}}) {
     const auto received = blocks.received(sent, 0);
     EXPECT_TRUE(test::peeling_solves(sent.code, sent.fillers, received)) << words(sent);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       EXPECT_EQ(blocks.right(isa, sent, received, 1), 1U) << to_string(isa) << ", " << words(sent);
   }
 }
@@ -160,7 +161,7 @@ TEST(Noiseless, ChainsOfMoreWeakBitsThanCanAllBeRightAreLeft) {
   for (const std::uint32_t weak : {0U, 1U, kMostWeak, kMostWeak + 1, 20 * kMostWeak}) {
     const Sent sent{{1, 208}, 48, 3, 13728, 4980, 8, 127, Crc::None, weak};
     const auto received = blocks.received(sent, 0);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       EXPECT_EQ(blocks.right(isa, sent, received, 1), weak <= kMostWeak ? 1U : 0U)
           << to_string(isa) << ", " << weak << " weak";
   }

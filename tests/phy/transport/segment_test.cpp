@@ -6,6 +6,7 @@
 #include "phy/ldpc/ldpc.hpp"
 #include "phy/transport/bits.hpp"
 #include "phy/transport/transport.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace carillon::phy {
@@ -88,7 +89,7 @@ TEST(Segment, gives_blocks_whose_checks_hold_and_desegment_gives_the_payload_bac
 }
 
 TEST(Segment, the_whole_chain_gives_the_coded_bits_of_the_reference_slots) {
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     LdpcScratch scratch;
     int cases = 0;
     for (test::Vectors vectors("ratematch_pusch.bin"); !vectors.done(); ++cases) {

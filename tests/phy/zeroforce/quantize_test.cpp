@@ -1,6 +1,7 @@
 // Combiners and precoders in 16-bit integers.
 #include "phy/zeroforce/array.hpp"
 #include "phy/zeroforce/zeroforce.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -43,7 +44,7 @@ Tiles uneven_block() {
 
 TEST(Quantize, GivesEachUsersLaneTheScaleOfItsNorm) {
   const Tiles w = uneven_block();
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     AlignedArray<Int16Tile> integers(w.size());
     std::vector<float> scale(std::size_t{kShape.users} * kTileLanes);
     zeroforce_kernels(isa).quantize_rows(kShape, w.data(), integers.data(), scale.data());
@@ -58,7 +59,7 @@ TEST(Quantize, GivesEachUsersLaneTheScaleOfItsNorm) {
 
 TEST(Quantize, GivesEachAntennasLaneTheScaleOfItsNorm) {
   const Tiles w = uneven_block();
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     AlignedArray<Int16Tile> integers(w.size());
     std::vector<float> scale(std::size_t{kShape.antennas} * kTileLanes);
     zeroforce_kernels(isa).quantize_columns(kShape, w.data(), integers.data(), scale.data());
@@ -78,7 +79,7 @@ TEST(Quantize, GroupsOfSixteenBecomeOneScalarPerTile) {
     for (Int16Tile& tile : groups)
       for (Int16Complex& x : tile.at)
         x = {static_cast<std::int16_t>(generator()), static_cast<std::int16_t>(generator())};
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const std::uint32_t tiles : {1U, 7U, 16U}) {
         std::vector<Int16Complex> w(stride * kTileLanes, Int16Complex{7, 7});
         zeroforce_kernels(isa).expand_int16(shape, tiles, groups.data(), w.data(), stride);

@@ -2,6 +2,7 @@
 
 #include "phy/half.hpp"
 #include "phy/zeroforce/array.hpp"
+#include "support/isas.hpp"
 #include "support/test.hpp"
 
 namespace {
@@ -92,7 +93,7 @@ void check_against_formula(Detector detector, float noise) {
           magnified = std::max(magnified, 3 * noise / gram(k, k).real());
       const double tolerance = 3e-7 * magnified;
       const std::vector<double> variances = reference_noise(expected, h, noise);
-      for (const Isa isa : available_isas()) {
+      for (const Isa isa : test::tested_isas()) {
         const Combined c = combine(isa, detector, shape, noise, csi);
         EXPECT_EQ(c.flagged, 0U) << shape.antennas << "x" << shape.users;
         const Matrix w = rows_of(shape, c.w.data(), lane);
@@ -122,7 +123,7 @@ TEST(ZeroForce, ConjugateIsTheMatchedFilter) { check_against_formula(Detector::C
 TEST(ZeroForce, TimesTheChannelItIsTheIdentity) {
   for (const ArrayShape shape : {ArrayShape{16, 8, 17}, ArrayShape{64, 16, 65}}) {
     const Tiles csi = random_block(shape, 5);
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       const Combined c = combine(isa, Detector::ZeroForcing, shape, 0, csi);
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
         Matrix yields =
@@ -138,7 +139,7 @@ TEST(ZeroForce, NoiseAfterCombiningIsTheReferenceVectors) {
   const auto all = reference_vectors();
   EXPECT_EQ(all.size(), 8U);
   for (const Vectors& v : all)
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const bool mmse : {false, true}) {
         const Combined c = combine(isa, mmse ? Detector::Mmse : Detector::ZeroForcing, shape_of(v),
                                    v.noise, channel_tiles(v));
@@ -164,7 +165,7 @@ TEST(ZeroForce, WeakUsersAreSeparatedFromStrongOnes) {
             Tile& tile = csi[k * shape.antenna_stride + a];
             put(tile, lane, get(tile, lane) * std::sqrt(1e-3));
           }
-    for (const Isa isa : available_isas()) {
+    for (const Isa isa : test::tested_isas()) {
       const Combined c = combine(isa, Detector::ZeroForcing, shape, 1e-6F, csi);
       EXPECT_EQ(c.flagged, 0U);
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
@@ -180,7 +181,7 @@ TEST(ZeroForce, WeakUsersAreSeparatedFromStrongOnes) {
 TEST(ZeroForce, PaddingIsLeftAlone) {
   const ArrayShape shape{5, 3, 8};
   const Tiles csi = random_block(shape, 1);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
       const Combined c = combine(isa, detector, shape, 0.1F, csi);
       EXPECT_TRUE(finite(shape, c));
@@ -249,7 +250,7 @@ void expect_regularised(const Inseparable& c, Detector detector, float noise) {
   Tiles csi = random_block(c.shape, 2);
   for (std::uint32_t lane = 0; lane < kTileLanes; lane += kStep) c.spoil(c.shape, csi, lane);
   std::vector<Combined> combined;
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     combined.push_back(combine(isa, detector, c.shape, noise, csi));
     EXPECT_TRUE(finite(c.shape, combined.back())) << c.name;
     EXPECT_EQ(combined.back().flagged, 4U) << c.name;
@@ -279,7 +280,7 @@ TEST(ZeroForce, TheOthersAreSeparatedFromUsersThatCannotBe) {
   const ArrayShape shape{16, 4, 17};
   Tiles csi = random_block(shape, 2);
   for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) copy_user(shape, csi, lane, 0, 2, 0);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Combined c = combine(isa, Detector::ZeroForcing, shape, 1e-3F, csi);
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
       for (std::uint32_t k = 0; k < shape.users; ++k)
@@ -296,7 +297,7 @@ TEST(ZeroForce, OneLanesUsersDoNotChangeAnotherLanesCombiner) {
   Tiles csi = random_block(shape, 2);
   copy_user(shape, csi, 3, 0, 2, 0);
   for (std::uint32_t a = 0; a < shape.antennas; ++a) put(csi[a], 4, 0);
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     const Combined expected = combine(isa, Detector::Mmse, shape, 1e-6F, good),
                    c = combine(isa, Detector::Mmse, shape, 1e-6F, csi);
     EXPECT_EQ(c.flagged, 2U);
@@ -315,7 +316,7 @@ TEST(ZeroForce, OneLanesUsersDoNotChangeAnotherLanesCombiner) {
 TEST(ZeroForce, HugeAndTinyChannelsAreCombinedOrLost) {
   const ArrayShape shape{16, 4, 17};
   const Tiles csi = random_block(shape, 7);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
       const Combined plain = combine(isa, detector, shape, 0, csi);
       const auto scaled = [&](float by, std::uint32_t users) {
@@ -352,7 +353,7 @@ TEST(ZeroForce, AUserWithoutChannelCarriesNoInformation) {
   Tiles csi = random_block(shape, 3);
   for (std::uint32_t a = 0; a < shape.antennas; ++a)
     csi[2 * shape.antenna_stride + a] = filled(1, 0)[0];
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const float noise : {0.0F, 0.1F})
       for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
         const Combined c = combine(isa, detector, shape, noise, csi);
@@ -369,7 +370,7 @@ TEST(ZeroForce, AUserWithoutChannelCarriesNoInformation) {
 TEST(ZeroForce, SilenceIsFinite) {
   const ArrayShape shape{8, 8, 9};
   const Tiles csi = filled(block_of(shape), 0);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const float noise : {0.0F, 1.0F})
       for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse, Detector::Conjugate}) {
         const Combined c = combine(isa, detector, shape, noise, csi);
@@ -383,7 +384,7 @@ TEST(ZeroForce, ADeadAntennaCostsNothingUntilTheArrayIsTooSmall) {
     Tiles csi = random_block(shape, 4);
     for (std::uint32_t k = 0; k < shape.users; ++k)
       csi[k * shape.antenna_stride + 5] = filled(1, 0)[0];
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse}) {
         const bool enough = shape.antennas > shape.users;
         const Combined c = combine(isa, detector, shape, 0, csi);
@@ -397,7 +398,7 @@ TEST(ZeroForce, ADeadAntennaCostsNothingUntilTheArrayIsTooSmall) {
 TEST(ZeroForce, WithoutNoiseTheVarianceIsTheFloor) {
   const ArrayShape shape{16, 4, 17};
   const Tiles csi = random_block(shape, 6);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (const Detector detector : {Detector::ZeroForcing, Detector::Mmse})
       for (const float variance : combine(isa, detector, shape, 0, csi).post_noise)
         EXPECT_EQ(variance, kPostNoiseFloor);
@@ -407,7 +408,7 @@ TEST(ZeroForce, SpreadGivesEverySubcarrierItsGroups) {
   constexpr std::uint32_t kRows = 3;
   std::vector<float> groups(kRows * kTileLanes);
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<float>(i);
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (std::uint8_t group = 1; group < 16; ++group)
       for (std::uint8_t tile = 0; tile < group; ++tile) {
         std::vector<float> lanes(kRows * kTileLanes + 1, kNan);
@@ -424,7 +425,7 @@ TEST(ZeroForce, GroupsOfSixteenAreOneScalarPerTile) {
        {ArrayShape{5, 3, 6}, ArrayShape{16, 2, 17}, ArrayShape{43, 3, 48}}) {
     const std::size_t stride = block_of(shape) + 3;
     const Tiles groups = random_tiles(block_of(shape), 1);
-    for (const Isa isa : available_isas())
+    for (const Isa isa : test::tested_isas())
       for (const std::uint32_t tiles : {1U, 7U, 16U}) {
         std::vector<Complex> w(stride * kTileLanes, Complex{kNan, kNan});
         zeroforce_kernels(isa).expand_scalars(shape, tiles, groups.data(), w.data(), stride);
@@ -475,7 +476,7 @@ TEST(ZeroForce, HalvesRowsByPowersOfTwo) {
     }
   std::vector<Complex> scalars;
   for (const Tile& tile : w) scalars.push_back({tile.re[0], tile.im[0]});
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : test::tested_isas()) {
     AlignedArray<HalfTile> tiles(w.size());
     std::vector<HalfComplex> half(w.size());
     std::vector<float> scale(shape.users), scalar_scale(shape.users);
@@ -495,7 +496,7 @@ TEST(ZeroForce, AntennaPowerCountsEachLanesSubcarriers) {
   const Tiles w = random_block(shape, 8);
   std::vector<Complex> scalars;
   for (const Tile& tile : w) scalars.push_back({tile.re[0], tile.im[0]});
-  for (const Isa isa : available_isas())
+  for (const Isa isa : test::tested_isas())
     for (std::uint32_t lanes = 1; lanes <= kTileLanes; ++lanes) {
       std::vector<float> power(5, 2.0F), scalar_power(5, 3.0F), times(kTileLanes);
       for (std::uint32_t lane = 0; lane < lanes; ++lane) times[lane] = static_cast<float>(lane % 3);
