@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "emulator/payload.hpp"
 #include "emulator/uplink_generator.hpp"
 #include "frame/pipeline.hpp"
 #include "frame/serial.hpp"
 #include "support/test.hpp"
+#include "support/watched.hpp"
 
 using namespace carillon;
 using emulator::DownlinkUsers;
@@ -38,12 +42,15 @@ struct Cell {
                     (std::size_t{antenna} * frame.samples() + frame.symbol(symbol).first_sample)];
   }
 
-  void transmit(std::uint64_t index) {
+  /// Of an uplink symbol and an antenna: its packet is lost.
+  using Lost = std::function<bool(std::uint32_t, std::uint32_t)>;
+
+  void transmit(std::uint64_t index, const Lost& lost = {}) {
     generator.generate(index, [&](std::uint32_t s, std::uint32_t a) { return at(s, a); });
     pipeline.begin(index);
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
       for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
-        pipeline.set_samples(index, s, a, at(s, a));
+        if (!lost || !lost(s, a)) pipeline.set_samples(index, s, a, at(s, a));
     auto& slot = pipeline.slot(index);
     emulator::fill_payload(frame, seed, Direction::Downlink, index % pipeline.ring(),
                            slot.downlink_payload.span());
@@ -60,9 +67,10 @@ struct Cell {
     }
   }
 
-  void run(std::uint32_t frames) {
+  void run(std::uint32_t frames, const Lost& lost = {}) {
+    blocks = failed = 0;
     for (std::uint64_t i = 0; i < frames; ++i) {
-      transmit(i);
+      transmit(i, lost);
       EXPECT_EQ(pipeline.slot(i).saturated.load(), 0U);
       receive(i, i % pipeline.ring());
     }
@@ -251,6 +259,49 @@ TEST(DownlinkUsers, ErrorPowerFollowsTheSignalToNoiseRatio) {
     EXPECT_LT(after, std::pow(10, snr_db / 10) * 13);
     EXPECT_LT(power / symbols, previous / 5);
     previous = power / symbols;
+  }
+}
+
+// As docs/concepts.md derives it: an antenna without all its pilots is left out, and the others
+// reach the users as if it were silent.
+TEST(DownlinkUsers, LostPilotsCostNoMoreThanSilentAntennas) {
+  constexpr std::uint32_t kFrames = test::kWatched ? 500 : 5000;
+  constexpr unsigned kLossPercent = 5;
+  struct {
+    std::uint32_t antennas, users;
+    double snr_db;
+  } const cases[] = {{4, 2, 12}, {8, 4, 9}};
+  for (const auto& [antennas, users, snr_db] : cases) {
+    auto format = cell(antennas, users);
+    format.schedule = std::string(users, 'P') + "GDD";
+    format.symbols_per_slot = users + 3;
+    format.downlink.modulation = frame::ModulationChoice::Qpsk;
+    format.downlink.rate = 0.5;
+    Cell c(format, radio(1, snr_db));
+    const auto failed = [&, of = &c](const Cell::Lost& lost) {
+      of->run(kFrames, lost);
+      return static_cast<double>(of->failed) / of->blocks;
+    };
+    Random random(5, 0);
+    std::vector<std::uint32_t> frames(antennas + 1);  // by how many antennas lack a pilot
+    std::vector<bool> lacking(antennas);
+    const double measured = failed([&, of = users](std::uint32_t symbol, std::uint32_t antenna) {
+      if (symbol >= of) return false;
+      const bool lost = random.next() % 100 < kLossPercent;
+      lacking[antenna] = lost || (symbol > 0 && lacking[antenna]);
+      if (symbol == of - 1 && antenna == lacking.size() - 1)
+        ++frames[static_cast<std::size_t>(std::ranges::count(lacking, true))];
+      return lost;
+    });
+    double allowed = 0;
+    for (std::uint32_t m = 0; m <= antennas; ++m) {
+      const bool solvable = m + users <= antennas;
+      const double bler = solvable ? failed([&](auto, auto a) { return a < m; }) : 1;
+      allowed += bler * frames[m] / kFrames;
+    }
+    EXPECT_GT(allowed, 0.005);
+    // Three standard deviations of what so few failures say.
+    EXPECT_NEAR(measured / allowed, 1, test::kWatched ? 0.9 : 0.3) << antennas << 'x' << users;
   }
 }
 
