@@ -1,7 +1,12 @@
-// Bounds of a graph of 200 nodes, a search for its batches, and events of the simulator.
+// Bounds of a graph of 200 nodes, a search for its batches, events of the simulator, and jobs that
+// run.
 #include <cmath>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "dataflow/batching.hpp"
+#include "dataflow/executor.hpp"
 #include "dataflow/optimum.hpp"
 #include "dataflow/simulation.hpp"
 #include "dataflow/synthetic.hpp"
@@ -19,7 +24,48 @@ Graph graph_of(std::uint32_t nodes) {
   return Graph(synthetic_graph(1, ranges));
 }
 
+// What a job costs that computes nothing: a chain of single executions, as fast as it goes.
+struct Nothing final : Block {
+  explicit Nothing(std::size_t floats) : written(floats) {}
+  void execute(const float* const*, float*, std::size_t) noexcept override {}
+  std::size_t reads(std::size_t, std::size_t count) const override { return count; }
+  std::size_t writes(std::size_t count) const override { return count * written; }
+
+  std::size_t written;
+};
+
+void run_executor(bench::Bench& bench) {
+  constexpr std::uint32_t kNodes = 10;
+  constexpr std::uint64_t kExecutions = 20'000;
+  GraphSpec spec;
+  std::vector<Nothing> nothing;
+  std::vector<Block*> blocks;
+  nothing.reserve(kNodes);
+  for (NodeId node = 0; node < kNodes; ++node) {
+    spec.nodes.push_back({"node " + std::to_string(node), {}, {}});
+    if (node > 0) spec.edges.push_back({node - 1, node, 1, 1, 1});
+    blocks.push_back(&nothing.emplace_back(node + 1 < kNodes));
+  }
+  spec.nodes[0].rate = {1'000'000, 1};
+  const Graph graph(spec);
+  for (const std::size_t workers : {1U, 2U})
+    bench.time({.kernel = "execute",
+                .shape = std::to_string(workers) + (workers == 1 ? " worker" : " workers"),
+                .per = "job and worker",
+                .items = static_cast<double>(kNodes * kExecutions) / static_cast<double>(workers)},
+               [&] {
+                 Executor executor(graph, uniform(graph, 1), blocks,
+                                   {.paced = false, .executions = kExecutions});
+                 std::thread second;
+                 if (workers > 1) second = std::thread(&Executor::work, &executor);
+                 executor.work();
+                 if (second.joinable()) second.join();
+                 if (executor.account(kNodes - 1).jobs != kExecutions) std::abort();
+               });
+}
+
 void run(bench::Bench& bench) {
+  run_executor(bench);
   const Graph graph = graph_of(200);
   const Batches batches = uniform(graph, 8);
   const Machine machine{

@@ -20,10 +20,13 @@ constexpr Tick kGroup = 2 * kMicrosecond;               // of warm batches
 class Window {
  public:
   Window(Block& block, std::size_t batch)
-      : block_(block), batch_(batch), in_(block.reads(batch)), out_(block.writes(batch)) {
+      : block_(block), batch_(batch), in_(block.reads(0, batch)), out_(block.writes(batch)) {
     for (std::size_t i = 0; i < in_.size(); ++i) in_[i] = i % 3 == 0 ? 0.5F : -0.25F;
   }
-  void execute() { block_.execute(in_.data(), out_.data(), batch_); }
+  void execute() {
+    const float* const in = in_.data();
+    block_.execute(&in, out_.data(), batch_);
+  }
 
  private:
   Block& block_;

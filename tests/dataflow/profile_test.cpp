@@ -24,8 +24,9 @@ TEST(Block, EachExecutesOnItsWindow) {
   for (const BlockSpec& spec : kBlocks) {
     const auto block = make_block(spec);
     for (const std::size_t count : {1U, 10U}) {
-      std::vector<float> in(block->reads(count), 0.5F), out(block->writes(count) + 1, 9.0F);
-      block->execute(in.data(), out.data(), count);
+      std::vector<float> in(block->reads(0, count), 0.5F), out(block->writes(count) + 1, 9.0F);
+      const float* const window = in.data();
+      block->execute(&window, out.data(), count);
       EXPECT_EQ(out.back(), 9.0F) << spec.type;
       for (std::size_t i = 0; i + 1 < out.size(); ++i) EXPECT_LE(std::abs(out[i]), 0.8F);
     }

@@ -16,10 +16,10 @@ dsp::Complex* complex(float* x) { return reinterpret_cast<dsp::Complex*>(x); }
 
 class Rotator final : public Block {
  public:
-  void execute(const float* in, float* out, std::size_t count) noexcept override {
-    dsp::rotate_kernels().rotate(&rotation_, complex(in), complex(out), count);
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    dsp::rotate_kernels().rotate(&rotation_, complex(*in), complex(out), count);
   }
-  std::size_t reads(std::size_t count) const override { return 2 * count; }
+  std::size_t reads(std::size_t, std::size_t count) const override { return 2 * count; }
   std::size_t writes(std::size_t count) const override { return 2 * count; }
 
  private:
@@ -29,10 +29,10 @@ class Rotator final : public Block {
 class Filter final : public Block {
  public:
   explicit Filter(const BlockSpec& spec) : fir_(kind_of(spec), taps_of(spec), spec.decimation) {}
-  void execute(const float* in, float* out, std::size_t count) noexcept override {
-    dsp::fir_kernels().filter(fir_, in, out, count);
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    dsp::fir_kernels().filter(fir_, *in, out, count);
   }
-  std::size_t reads(std::size_t count) const override {
+  std::size_t reads(std::size_t, std::size_t count) const override {
     return fir_.reads(count) * fir_.floats_a_sample();
   }
   std::size_t writes(std::size_t count) const override { return count * fir_.floats_a_sample(); }
@@ -57,17 +57,19 @@ class Filter final : public Block {
 class Constant final : public Block {
  public:
   Constant(bool add, bool complex_samples) : add_(add), complex_(complex_samples) {}
-  void execute(const float* in, float* out, std::size_t count) noexcept override {
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     const dsp::ScaleKernels& kernels = dsp::scale_kernels();
     if (!complex_)
-      (add_ ? kernels.add : kernels.multiply)(in, add_ ? 0.0F : 1.0F, out, count);
+      (add_ ? kernels.add : kernels.multiply)(*in, add_ ? 0.0F : 1.0F, out, count);
     else if (add_)
-      kernels.add_complex(complex(in), {}, complex(out), count);
+      kernels.add_complex(complex(*in), {}, complex(out), count);
     else
-      kernels.multiply_complex(complex(in), {0.6F, 0.8F}, complex(out), count);
+      kernels.multiply_complex(complex(*in), {0.6F, 0.8F}, complex(out), count);
   }
-  std::size_t reads(std::size_t count) const override { return count * (complex_ ? 2 : 1); }
-  std::size_t writes(std::size_t count) const override { return reads(count); }
+  std::size_t reads(std::size_t, std::size_t count) const override {
+    return count * (complex_ ? 2 : 1);
+  }
+  std::size_t writes(std::size_t count) const override { return reads(0, count); }
 
  private:
   bool add_, complex_;
@@ -75,10 +77,10 @@ class Constant final : public Block {
 
 class Demodulator final : public Block {
  public:
-  void execute(const float* in, float* out, std::size_t count) noexcept override {
-    dsp::demodulate_kernels().quadrature(complex(in), 1, out, count);
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    dsp::demodulate_kernels().quadrature(complex(*in), 1, out, count);
   }
-  std::size_t reads(std::size_t count) const override { return 2 * (count + 1); }
+  std::size_t reads(std::size_t, std::size_t count) const override { return 2 * (count + 1); }
   std::size_t writes(std::size_t count) const override { return count; }
 };
 

@@ -14,14 +14,14 @@ struct BlockSpec {
   bool complex_samples = true, complex_taps = false;
 };
 
-/// Executes on a window of samples; samples are floats, two of each complex one.
+/// Executes on windows of samples, one of each input; samples are floats, two of each complex one.
 class Block {
  public:
   virtual ~Block() = default;
-  /// `count` executions, each of one output.
-  virtual void execute(const float* in, float* out, std::size_t count) noexcept = 0;
-  /// Floats that so many executions read and write.
-  virtual std::size_t reads(std::size_t count) const = 0;
+  /// `count` executions. A source has no input, a sink no output.
+  virtual void execute(const float* const* in, float* out, std::size_t count) noexcept = 0;
+  /// Floats that so many executions read of an input, and write.
+  virtual std::size_t reads(std::size_t input, std::size_t count) const = 0;
   virtual std::size_t writes(std::size_t count) const = 0;
 };
 
