@@ -93,9 +93,8 @@ double wait(const Edge& edge, std::uint64_t from, std::uint64_t to) {
 }
 
 double spread(const Edge& edge) {
-  const std::uint64_t g = std::gcd(edge.produce, edge.consume);
-  const std::uint64_t out = edge.produce - g, peeked = edge.threshold - edge.consume;
-  return out > peeked ? static_cast<double>(out - peeked) / static_cast<double>(edge.produce) : 0;
+  const std::uint64_t out = edge.produce - std::gcd(edge.produce, edge.consume);
+  return static_cast<double>(out) / static_cast<double>(edge.produce);
 }
 
 std::vector<Task> tasks_of(const Graph& graph, const Batches& batches) {

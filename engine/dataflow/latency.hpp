@@ -20,8 +20,8 @@ std::vector<Task> tasks_of(const Graph& graph, const Batches& batches);
 /// counted has ended, in executions of `edge.from` one by one: (τ' - g + (-τ' mod g))/ρ.
 double wait(const Edge& edge, std::uint64_t from, std::uint64_t to);
 
-/// Executions of `edge.from` until the last sample of one of them is first read: several outputs of
-/// one sample leave one after another.
+/// Executions of `edge.from` by which what takes away the last sample of one of them is behind what
+/// takes away the first: several outputs of one sample leave one after another. (ρ - gcd(ρ, κ))/ρ.
 double spread(const Edge& edge);
 
 /// How many samples of a source have to arrive before every sink has something to give, from empty

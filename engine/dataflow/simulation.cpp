@@ -8,7 +8,6 @@
 #include <numeric>
 #include <queue>
 #include <stdexcept>
-#include <tuple>
 
 #include "base/random.hpp"
 
@@ -207,11 +206,10 @@ void follow(const Graph& graph, NodeId source, std::uint64_t sample,
     for (const EdgeId e : graph.inputs(v)) {
       const Edge& edge = graph.edges()[e];
       if (last[edge.from] < 0) continue;
-      const auto [produce, threshold, consume] = std::tuple(
-          static_cast<std::int64_t>(edge.produce), static_cast<std::int64_t>(edge.threshold),
-          static_cast<std::int64_t>(edge.consume));
-      const std::int64_t beyond = (last[edge.from] + 1) * produce - threshold;
-      last[v] = std::max(last[v], beyond <= 0 ? 0 : (beyond + consume - 1) / consume);
+      const auto produce = static_cast<std::int64_t>(edge.produce);
+      // It takes away the last sample, which it was the last to read.
+      const std::int64_t beyond = (last[edge.from] + 1) * produce - 1;
+      last[v] = std::max(last[v], beyond / static_cast<std::int64_t>(edge.consume));
     }
   }
 }

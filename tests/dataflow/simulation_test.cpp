@@ -42,6 +42,20 @@ TEST(Simulation, ReleasesWhatIsThereAPeriodApart) {
   EXPECT_EQ(found.most, (std::vector<std::uint64_t>{2}));
 }
 
+// By hand: a writes samples 0 to 4 at 0. b's second execution reads samples 4 to 11, which are
+// there when a's third has ended, at 2.001 ms; and it takes sample 4 away.
+TEST(Simulation, ASampleIsDoneWhenTheLastWindowThatHasItIs) {
+  const Graph graph({{{"a", {1000, {}}, {1000, 1}}, {"b", {1000, {}}, {}}}, {{0, 1, 5, 8, 4}}});
+  const Batches batches{1, 1};
+  const Timeline timeline = timeline_of(graph, batches, 100);
+  const auto until = static_cast<std::int64_t>(2e7 / timeline.unit_ns);
+  const Simulated found = simulate(timeline.workload, {{1, true}, until});
+  const double longest =
+      static_cast<double>(longest_latency(graph, batches, timeline, found)) * timeline.unit_ns;
+  EXPECT_GE(longest, 2.002e6);
+  EXPECT_LE(longest, latency_of(graph, batches, Machine{1, true}).bound);
+}
+
 struct DrawnSet {
   Workload workload;
   std::vector<Task> tasks;
