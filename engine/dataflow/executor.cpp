@@ -162,16 +162,19 @@ bool Executor::has_room(const State& state, std::uint64_t count) const noexcept 
   return state.sink || state.out->room() >= count * graph_.edges()[state.outputs.front()].produce;
 }
 
-// What a node lacks may come while it is looked at. Whoever brings it changes `busy` after that,
-// and so does this before it looks again: one of the two sees the other.
+// What a node lacks may come while it is looked at or runs. Whoever brings it does so before a
+// change of some `busy`, which is a fence, and looks at this node's after it; who ends a job of
+// this node changes its `busy` and then looks at what is there: one of the two sees the other.
 void Executor::offer(NodeId node, Tick at) noexcept {
   State& state = *states_[node];
-  while (look(node, at).step != Step::Wait) {
+  while (!state.busy.load() && look(node, at).step != Step::Wait) {
     if (state.busy.exchange(true)) return;
     const Chance chance = look(node, at);
     if (chance.step == Step::Run) return publish(node, chance.count, at);
-    if (chance.step == Step::End) return end(node, at);
+    if (chance.step == Step::End) end(node);
     state.busy.exchange(false);
+    if (chance.step == Step::End)
+      for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, at);
   }
 }
 
@@ -188,15 +191,17 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
     at = std::max(at, state.release + static_cast<Tick>(own));
   state.release = at;
   state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
-  in_flight_.fetch_add(1);
   ready_[node / 64].fetch_or(std::uint64_t{1} << node % 64);
 }
 
-void Executor::end(NodeId node, Tick at) noexcept {
-  State& state = *states_[node];
-  state.ended.store(true);
+void Executor::end(NodeId node) noexcept {
+  states_[node]->ended.store(true);
   alive_.fetch_sub(1);
-  for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, at);
+}
+
+// A job is ready or runs.
+bool Executor::any_job() const noexcept {
+  return std::ranges::any_of(states_, [](const auto& state) { return state->busy.load(); });
 }
 
 std::optional<NodeId> Executor::take() noexcept {
@@ -271,7 +276,6 @@ Tick Executor::run(NodeId node, Tick start) noexcept {
   offer(node, ended);
   for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, ended);
   for (const EdgeId id : state.inputs) offer(graph_.edges()[id].from, ended);
-  in_flight_.fetch_sub(1);
   return ended;
 }
 
@@ -285,7 +289,7 @@ void Executor::idle(Tick at) noexcept {
     if (!state.ended.load())
       due = std::min(due, begun_.load() + static_cast<Tick>(state.period * next));
   }
-  if (options_.paced && in_flight_.load() == 0 && due - at > 2 * kWakeUp)
+  if (options_.paced && due - at > 2 * kWakeUp && !any_job())
     sleep_until(due - kWakeUp);
   else
     spin_pause();

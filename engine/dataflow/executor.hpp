@@ -70,7 +70,8 @@ class Executor {
   bool has_room(const State& state, std::uint64_t count) const noexcept;
   void offer(NodeId node, Tick at) noexcept;
   void publish(NodeId node, std::uint64_t count, Tick at) noexcept;
-  void end(NodeId node, Tick at) noexcept;
+  void end(NodeId node) noexcept;
+  bool any_job() const noexcept;
   std::optional<NodeId> take() noexcept;
   Tick run(NodeId node, Tick start) noexcept;
   void idle(Tick at) noexcept;
@@ -82,7 +83,7 @@ class Executor {
   std::vector<std::size_t> reader_;  // of each edge, in its ring
   std::vector<NodeId> sources_;
   std::vector<std::atomic<std::uint64_t>> ready_;  // a bit for each node
-  std::atomic<std::uint32_t> alive_{0}, in_flight_{0};
+  std::atomic<std::uint32_t> alive_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<Tick> begun_{0};
 };
