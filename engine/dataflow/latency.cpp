@@ -72,14 +72,16 @@ void trace(const Graph& graph, const Paths& paths, NodeId sink, Latency& to) {
 }
 
 // Samples that an edge can hold: a node is never ahead of the rate, and behind it by at most its
-// release and response; what is in the making counts as well.
+// release and response; what is in the making counts as well. Saturates.
 std::uint64_t buffer(const Graph& graph, EdgeId e, const Batches& batches, const Latency& found,
                      const std::vector<double>& earliest) {
   const Edge& edge = graph.edges()[e];
   const double behind = found.release[edge.to] + found.responses[edge.to] - earliest[edge.from];
   const double rate = static_cast<double>(edge.produce) / graph.period(edge.from);
   const double made = static_cast<double>(batches[edge.from]) * static_cast<double>(edge.produce);
-  return static_cast<std::uint64_t>(std::ceil(made + behind * rate * (1 + 1e-9)));
+  const double most = std::ceil(made + behind * rate * (1 + 1e-9));
+  constexpr std::uint64_t kMost = ~std::uint64_t{0};
+  return most < static_cast<double>(kMost) ? static_cast<std::uint64_t>(most) : kMost;
 }
 
 }  // namespace

@@ -132,12 +132,12 @@ def test_what_cannot_be_kept_is_told_with_the_least_bound() -> None:
     with pytest.raises(TooSlowError, match=r"nbfm: no batches keep 100 µs on 1 core; .* 297.8 µs"):
         plan(load(NBFM), Machine(1), 1e5)
     heavy = Graph("heavy").node("a", Cost(0, 3e6), rate_hz=1000)
-    with pytest.raises(TooSlowError, match=r"node a needs 3.00 cores, .*larger batches"):
+    with pytest.raises(TooSlowError, match=r"node a needs 3.00 cores in batches of any size"):
         plan(heavy, Machine(8))
     heavy = Graph("heavy")
     for name in "abc":
         heavy.node(name, Cost(0, 7e5), rate_hz=1000)
-    with pytest.raises(TooSlowError, match=r"all nodes need 2\.10 cores, and there are 2"):
+    with pytest.raises(TooSlowError, match=r"all nodes need 2\.10 cores .*, and there are 2"):
         plan(heavy, Machine(2))
     with pytest.raises(TooSlowError, match=r"no uniform batches keep 10 µs .* least bound"):
         plan(load(NBFM), Machine(2), 1e4, "uniform")

@@ -166,7 +166,7 @@ def _parse(text: str, file: str) -> tuple[Any, dict[Path, int]]:
         reason = (error.problem or "is not YAML").split("\n")[0]
         raise ConfigError([Problem(file, line, "", f"is not valid YAML: {reason}")]) from None
     except RecursionError:
-        raise ConfigError([Problem(file, 0, "", "is nested too deeply for a cell")]) from None
+        raise ConfigError([Problem(file, 0, "", "is nested too deeply")]) from None
     except (YAMLError, ValueError) as error:  # ValueError: `!!int x`
         reason = str(error).split("\n")[0]
         raise ConfigError([Problem(file, 0, "", f"is not valid YAML: {reason}")]) from None

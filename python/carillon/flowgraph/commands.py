@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rich.console import Console
 from carillon import examples, files, runfolder
 from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
+from carillon.config import ConfigError
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.flowgraph.costs import read_costs
@@ -49,6 +51,8 @@ class Choice:
 def check(name: str) -> None:
     """Reads a graph; ConfigError with all that is wrong."""
     graph = load(examples.resolve("flowgraphs", name))
+    if overloads := graph.overloads():
+        raise ConfigError(overloads)
     nodes, edges = (
         f"{count} {what}{'' if count == 1 else 's'}"
         for count, what in ((len(graph.nodes), "node"), (len(graph.edges), "edge"))
@@ -161,8 +165,12 @@ def _check_drawing(graph: Graph, file: Path) -> None:
         )
     if file.suffix not in (".svg", ".png", ".pdf"):
         raise InputError(f"{file}: a picture's name must end in .svg, .png or .pdf")
+    if file.is_dir():
+        raise InputError(f"{file}: is a folder, not a picture")
     if not file.parent.is_dir():
         raise InputError(f"{file}: there is no folder {file.parent}; make it first")
+    if not os.access(file.parent, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
+        raise InputError(f"{file}: cannot be written; name another place")
 
 
 def _draw(graph: Graph, own: Plan | None, file: Path) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from carillon.config.units import Base, key
 from carillon.errors import InputError
-from carillon.flowgraph.graph import Cost, Graph
+from carillon.flowgraph.graph import Cost, Graph, GraphError
 from carillon.inputs import read_json
+
+_Start = Annotated[int, Field(ge=2, le=1_000_000_000)]
+_Each = Annotated[float, Field(ge=0, le=1e15)]
 
 
 class Measured(Base):
@@ -19,7 +23,7 @@ class Measured(Base):
 
     initial_ns: float = key(..., "Of each batch.", "ns", ge=0, le=1e15)
     each_ns: float = key(..., "Of each execution.", "ns", ge=0, le=1e15)
-    pieces: list[tuple[int, float]] = key([], "Where it changes.")
+    pieces: list[tuple[_Start, _Each]] = key([], "Where it changes.")
 
     def cost(self) -> Cost:
         """As a graph has it."""
@@ -67,4 +71,9 @@ def read_costs(file: Path, graph: Graph) -> Graph:
         else node
         for node in graph.nodes
     ]
-    return replace(graph, nodes=nodes, quantile=costs.quantile)
+    own = replace(graph, nodes=nodes, quantile=costs.quantile, file="", lines={})
+    try:
+        own.check(with_costs=False)
+    except GraphError as error:
+        raise InputError(f"{file}: {error}") from None
+    return replace(own, file=graph.file, lines=graph.lines)

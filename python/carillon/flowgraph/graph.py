@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,6 +35,15 @@ class Cost:
     each_ns: float
     pieces: tuple[tuple[int, float], ...] = ()  # from that execution of a batch on, so much each
 
+    @property
+    def is_numeric(self) -> bool:
+        """That all of it has the type that it says."""
+        values = (self.initial_ns, self.each_ns, *(each for _, each in self.pieces))
+        starts = [start for start, _ in self.pieces]
+        return all(isinstance(value, float | int) for value in values) and all(
+            isinstance(start, int) and start <= _MOST_BATCH for start in starts
+        )
+
     def of(self, batch: int) -> float:
         """ns of so many executions."""
         pieces = ((1, self.each_ns), *self.pieces)
@@ -56,6 +64,13 @@ class Cost:
             if further > 0 and (batch := start + int(max(-above, 0) / further) + 1) < end:
                 return batch
         return None
+
+    @property
+    def least_each(self) -> float:
+        """ns of an execution in the batches, however large, in which it is least."""
+        largest = [self.each_ns, *(each for _, each in self.pieces)][-1]
+        before = (self.of(start - 1) / (start - 1) for start, _ in self.pieces)
+        return min(largest, *before) if self.pieces else largest
 
     def _each_at(self, execution: int) -> float:
         return [self.each_ns, *(each for start, each in self.pieces if start <= execution)][-1]
@@ -114,7 +129,6 @@ class Graph:
         """Adds a node; a float's rate is taken as it is printed (0.1 is a tenth)."""
         rate = None if rate_hz is None else _rate(name, rate_hz)
         self.nodes.append(Node(name, cost, rate, mean_cost, block))
-        self._changed()
         return self
 
     def edge(
@@ -123,12 +137,7 @@ class Graph:
         """Adds an edge; `threshold` is what is consumed if not given."""
         threshold = consume if threshold is None else threshold
         self.edges.append(Edge(start, end, produce, threshold, consume))
-        self._changed()
         return self
-
-    def _changed(self) -> None:
-        for derived in ("core", "rates_hz"):
-            self.__dict__.pop(derived, None)
 
     def with_costs(self, costs: Mapping[str, Cost]) -> Graph:
         """The same graph with other costs, by nodes' names."""
@@ -142,11 +151,16 @@ class Graph:
         nodes = [replace(each, cost=each.mean_cost or each.cost) for each in self.nodes]
         return replace(self, nodes=nodes)
 
-    @cached_property
+    @property
     def core(self) -> core.Flowgraph:
         """The checked graph in the engine; costs that are missing are zero in it."""
-        self.check(with_costs=False)
-        return core.Flowgraph(*self._rows())
+        known = self.__dict__.get("_core")
+        if known is None or known[0] != self.nodes or known[1] != self.edges:
+            self.check(with_costs=False)
+            known = (list(self.nodes), list(self.edges), core.Flowgraph(*self._rows()))
+            self.__dict__["_core"] = known
+        engine: core.Flowgraph = known[2]
+        return engine
 
     def check(self, *, with_costs: bool = True) -> None:
         """Raises GraphError, or of a file ConfigError, with everything that is wrong."""
@@ -157,11 +171,40 @@ class Graph:
             raise ConfigError([Problem(self.file, self.line(k), "", text) for k, text in found])
         raise GraphError("\n".join(text for _, text in found))
 
+    def overloads(self, cores: int | None = None) -> list[Problem]:
+        """Why no batches can do: nodes that need more than a core, or all of them more than there
+        are. `cores`: instead of what the file demands."""
+        found = self._overloads(cores if cores is not None else self.demand.cores)
+        return [Problem(self.file or self.name, self.line(key), "", text) for key, text in found]
+
+    def _overloads(self, cores: int) -> Iterator[tuple[Key, str]]:
+        whole = 0.0
+        for place, (node, rate) in enumerate(zip(self.nodes, self.rates_hz, strict=True)):
+            own = 0.0 if node.cost is None else float(rate) * node.cost.least_each / 1e9
+            whole += own
+            if own > 1:
+                yield (
+                    ("nodes", place),
+                    f"node {node.name} needs {own:.2f} cores in batches of any size, "
+                    "and a node runs on one at a time",
+                )
+        if whole > cores:
+            yield (
+                ("demand", "cores"),
+                f"all nodes need {whole:.2f} cores in batches of any size, and there are {cores}",
+            )
+
     def _own_problems(self, *, with_costs: bool) -> Iterator[tuple[Key, str]]:
         """Where names, costs and blocks are wrong."""
         known: dict[str, int] = {}
         for place, node in enumerate(self.nodes):
             key: Key = ("nodes", place)
+            if not isinstance(node.name, str) or not node.name or not node.name.isprintable():
+                yield (
+                    (*key, "name"),
+                    f"node {node.name!r}: a name is of letters, digits and signs, in one line",
+                )
+                continue
             if node.name in known:
                 yield (*key, "name"), f"node {node.name}: another one has that name"
             known.setdefault(node.name, place)
@@ -172,10 +215,20 @@ class Graph:
                     "carillon flowgraph profile and name its costs by --costs",
                 )
             yield from ((key, text) for text in _wrong_costs(node))
+            if node.rate_hz is not None and not _is_rate(node.rate_hz):
+                yield key, f"node {node.name}: its rate must be above 0 and a ratio of 64 bits"
         for place, edge in enumerate(self.edges):
             for end, name in (("from", edge.start), ("to", edge.end)):
                 if name not in known:
                     yield ("edges", place, end), f"edge {edge}: there is no node {name}"
+            for key_name in ("produce", "threshold", "consume"):
+                value = getattr(edge, key_name)
+                if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                    yield (
+                        ("edges", place, key_name),
+                        f"edge {edge}: {key_name} is {value!r}, but must be a whole number, "
+                        "0 or more",
+                    )
             reader = self.nodes[known[edge.end]] if edge.end in known else None
             block = reader.block if reader is not None else None
             if block is not None and edge.consume != block.decimation:
@@ -219,27 +272,39 @@ class Graph:
             key = key[:-1]
         return self.lines.get(key, 1)
 
-    @cached_property
+    @property
     def rates_hz(self) -> list[Fraction]:
         """Executions a second of each node."""
         return [Fraction(*rate) for rate in self.core.rates()]
 
 
 def _rate(name: str, value: Fraction | float | str) -> Fraction:
+    wrong = f"node {name}: its rate is {value}, but must be above 0 and a ratio of 64 bits"
     try:
-        rate = Fraction(value if isinstance(value, Fraction) else str(value))
+        text = str(value)
+        # A power of ten with many digits is refused before it is worked out.
+        if not isinstance(value, Fraction) and "/" not in text and not 0 < float(text) < 2e19:
+            raise GraphError(wrong)
+        rate = value if isinstance(value, Fraction) else Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise GraphError(f"node {name}: its rate is {value}, which is no number") from None
-    if not rate > 0 or max(rate.numerator, rate.denominator) > _MOST_64:
-        raise GraphError(
-            f"node {name}: its rate is {value}, but must be above 0 and a ratio of 64 bits"
-        )
+    if not _is_rate(rate):
+        raise GraphError(wrong)
     return rate
+
+
+def _is_rate(rate: object) -> bool:
+    if not isinstance(rate, Fraction):
+        return False
+    return rate > 0 and max(rate.numerator, rate.denominator) <= _MOST_64
 
 
 def _wrong_costs(node: Node) -> Iterator[str]:
     for cost in (node.cost, node.mean_cost):
         if cost is None:
+            continue
+        if not isinstance(cost, Cost) or not cost.is_numeric:
+            yield f"node {node.name}: a cost is a Cost of numbers, and begins pieces at whole ones"
             continue
         values = (cost.initial_ns, cost.each_ns, *(each for _, each in cost.pieces))
         if any(not 0 <= value <= 1e15 for value in values):
@@ -276,7 +341,7 @@ def load(file: Path) -> Graph:
 
 
 def _dear_means(graph: Graph) -> Iterator[Problem]:
-    """Means above the quantile, which no measurement has; fitted lines may cross by a little."""
+    """Means above the quantile, which no measurement has."""
     for place, node in enumerate(graph.nodes):
         if node.cost is None or node.mean_cost is None:
             continue

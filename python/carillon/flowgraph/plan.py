@@ -19,6 +19,8 @@ from carillon.flowgraph.graph import Graph, GraphError
 Method = Literal["optimum", "rate-exploiting", "uniform"]
 METHODS: tuple[Method, ...] = ("optimum", "rate-exploiting", "uniform")
 
+MOST_CORES = 4096
+_MOST_BATCH = 10**12  # executions, which the engine takes
 _EXACT = 12  # nodes up to which the optimum is proven
 _MOST_BOUND = 1e15  # ns that are looked at when no latency is asked for
 _TABLE = 1_200_000  # entries of all edges' tables of batch sizes
@@ -26,10 +28,14 @@ _TABLE = 1_200_000  # entries of all edges' tables of batch sizes
 
 @dataclass(frozen=True)
 class Machine:
-    """Cores that take jobs by global earliest deadline first."""
+    """Cores that take jobs by global earliest deadline first; GraphError if there are none."""
 
     cores: int = 1
     preemptive: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cores, int) or not 1 <= self.cores <= MOST_CORES:
+            raise GraphError(f"cores must be a whole number from 1 to {MOST_CORES}")
 
     def __str__(self) -> str:
         return f"{self.cores} core{'s' if self.cores > 1 else ''}"
@@ -92,6 +98,8 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
     batch or a batch no node."""
     if len(batches) != len(graph.nodes):
         raise GraphError(f"{graph.name} has {len(graph.nodes)} nodes, and {len(batches)} batches")
+    if not all(isinstance(each, int) and 1 <= each <= _MOST_BATCH for each in batches):
+        raise GraphError("a batch must be a whole number of executions, from 1 to 1e12")
     try:
         found = graph.core.latency(list(batches), machine.cores, machine.preemptive)
     except ValueError as error:
@@ -106,7 +114,7 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
     ]
     mean = graph.with_mean_costs()
     mean_bound = None
-    if mean is not None:
+    if mean is not None and not mean.core.unbounded(list(batches), machine.cores):
         mean_bound = mean.core.latency(list(batches), machine.cores, machine.preemptive)["bound_ns"]
     return Plan(
         graph,
@@ -133,7 +141,11 @@ def plan(
 
     Raises TooSlowError when no batches keep it, with the least bound that there is.
     """
+    if method not in METHODS:
+        raise GraphError(f"there is no method {method}; there are {', '.join(METHODS)}")
     graph.check()
+    if overloads := graph.overloads(machine.cores):
+        raise TooSlowError("\n".join(map(str, overloads)))
     if latency_ns is not None and not 0 < latency_ns <= _MOST_BOUND:
         raise GraphError("a latency must be above 0 and at most 11 days")
     if method != "optimum":
@@ -152,6 +164,8 @@ def plan(
 def _of_the_least_bound(graph: Graph, machine: Machine) -> Plan:
     """Where the search finds none in its time, the batches that it began with."""
     batches, bound = _batches_to_begin_with(graph, machine)
+    if bound == 0:  # nothing costs anything
+        return evaluate(graph, batches, machine, "optimum")
     found = _search(graph, machine, graph.core.least_bound, bound)
     if not found["batches"]:
         return evaluate(graph, batches, machine, "optimum")
@@ -216,12 +230,14 @@ def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Me
 
     def bound(batch: int) -> float:
         batches = published(graph, method, batch)
-        if graph.core.unbounded(batches, machine.cores):
+        if max(batches) > _MOST_BATCH or graph.core.unbounded(batches, machine.cores):
             return math.inf
         found = graph.core.latency(batches, machine.cores, machine.preemptive)
         return float(found["bound_ns"])
 
     def falls(batch: int) -> bool:
+        if batch > _MOST_BATCH:
+            raise TooSlowError(f"{graph.name}: no {method} batches leave {machine} enough room")
         return math.isinf(bound(batch)) or bound(batch + 1) < bound(batch)
 
     _batches_to_begin_with(graph, machine)
@@ -253,13 +269,16 @@ class Relief:
 
 
 def reliefs(own: Plan, latency_ns: float) -> list[Relief]:
-    """The utilization with one more core, and with 1 ms more."""
-    more_cores = replace(own.machine, cores=own.machine.cores + 1)
-    later = latency_ns + 1e6
-    return [
-        Relief("one more core", plan(own.graph, more_cores, latency_ns).utilization),
-        Relief("1 ms more", plan(own.graph, own.machine, later).utilization),
-    ]
+    """The utilization with one more core, and with 1 ms more, where these can be asked for."""
+    found = []
+    if own.machine.cores < MOST_CORES:
+        more_cores = replace(own.machine, cores=own.machine.cores + 1)
+        utilization = plan(own.graph, more_cores, latency_ns).utilization
+        found.append(Relief("one more core", utilization))
+    if latency_ns + 1e6 <= _MOST_BOUND:
+        utilization = plan(own.graph, own.machine, latency_ns + 1e6).utilization
+        found.append(Relief("1 ms more", utilization))
+    return found
 
 
 def front(
@@ -274,8 +293,12 @@ def front(
     Up to `widest` times as much, at `points` bounds (two or more) that are even on a logarithmic
     scale. `step` is called after each point; the front ends there when it says no.
     """
+    if points < 2:
+        raise GraphError("a front has two points or more")
     first = plan(graph, machine)
     plans = [first]
+    if first.bound_ns == 0:
+        return plans
     for place in range(points):
         latency = first.bound_ns * widest ** (place / (points - 1)) * (1 + 1e-9)
         own = plan(graph, machine, latency)

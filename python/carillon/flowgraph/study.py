@@ -45,6 +45,11 @@ class Drawn:
     nodes: tuple[int, int] = (8, 20)
     divides: float = 0.1
 
+    @property
+    def is_published(self) -> bool:
+        """That its graphs are of the kind that the published figure is held against."""
+        return (self.nodes, self.divides) == (Drawn.nodes, Drawn.divides)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -155,7 +160,9 @@ def study(drawn: Drawn, folder: Path | None, *, as_json: bool) -> None:
 
     When it is stopped, of what is known by then, and KeyboardInterrupt.
     """
-    target = runfolder.made(folder or Path("runs") / f"study-{NAME}")
+    target = runfolder.made(
+        folder or Path("runs") / f"study-{NAME}{'' if drawn.is_published else '-own'}"
+    )
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
         rows = _collect(drawn, console, interrupts)
@@ -165,7 +172,7 @@ def study(drawn: Drawn, folder: Path | None, *, as_json: bool) -> None:
         _write(target, about, rows, points)
         if as_json:
             print(json.dumps(about, indent=2, ensure_ascii=False))
-        _tell(console, points)
+        _tell(console, points, with_published=drawn.is_published)
         console.print(f"all points: {target / 'study.csv'}, {target / 'study.png'}", soft_wrap=True)
     if interrupts.count:
         console.print("stopped early; graphs are missing", style="dim")
@@ -219,7 +226,7 @@ def _write(
     draw_study(points, target)
 
 
-def _tell(console: Console, points: Sequence[Point]) -> None:
+def _tell(console: Console, points: Sequence[Point], *, with_published: bool) -> None:
     table = new_table(
         ["method"],
         [
@@ -230,11 +237,12 @@ def _tell(console: Console, points: Sequence[Point]) -> None:
             "p95",
             "within 2 %",
             "at most",
-            "published",
+            *(["published"] if with_published else []),
         ],
     )
     for point in points:
         published = PUBLISHED.get(point.batch) if point.method == "uniform" else None
+        beside = [f"about {published:g}" if published else ""] if with_published else []
         table.add_row(
             point.method,
             str(point.batch),
@@ -244,6 +252,6 @@ def _tell(console: Console, points: Sequence[Point]) -> None:
             f"{point.tight_p95:.2f}",
             f"{100 * point.near:.1f} %" if point.near == point.near else "",
             f"{100 * point.farthest:.2g} % above" if point.near == point.near else "",
-            f"about {published:g}" if published else "",
+            *beside,
         )
     print_table(console, table)

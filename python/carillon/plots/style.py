@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "text.color": INK,
+    "text.parse_math": False,  # names are no formulas
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,
     "axes.titlesize": 10.5,
@@ -77,7 +79,9 @@ def figure(width: float = 8.4, height: float = 3.4) -> tuple[Figure, Axes]:
 def save(figure: Figure, file: Path) -> None:
     """As the file's name ends, whole or not at all; the same picture is the same file."""
     metadata = {"Date": None} if file.suffix == ".svg" else None
-    with whole(file) as partial:
+    with whole(file) as partial, warnings.catch_warnings():
+        # Of a name in letters that the font lacks: a box stands for each.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(partial, dpi=160, metadata=metadata)
 
 
