@@ -27,12 +27,34 @@ def test_a_line_is_found_again_and_never_negative() -> None:
     assert fit([1, 2, 3], np.array([9.0, 4.0, 1.0]))[1] == 0
 
 
-def test_a_cost_that_bends_gets_two_pieces() -> None:
-    bent = np.array([Cost(1000, 1, ((257, 20),)).of(batch) for batch in BATCHES])
-    found = profile._measured(BATCHES, bent).cost()
-    assert len(found.pieces) == 1
-    for batch, ns in zip(BATCHES, bent, strict=True):
-        assert found.of(batch) == pytest.approx(ns, rel=0.15)
+def test_a_cost_is_no_less_than_what_was_measured_of_any_size() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(100):
+        slopes = random.lognormal(0, 2, len(BATCHES)) * random.integers(0, 2, len(BATCHES))
+        ns = 1000 + np.cumsum(slopes * np.diff([0, *BATCHES])) - random.uniform(0, 900)
+        ns *= random.lognormal(0, 0.3, len(BATCHES))
+        found = profile._measured(BATCHES, list(ns)).cost()
+        for batch, measured in zip(BATCHES, ns, strict=True):
+            assert found.of(batch) >= measured * (1 - 1e-9)
+        costs = [found.of(batch) for batch in (*range(1, 300), 4095, 4096, 4097, 10**6)]
+        assert costs == sorted(costs)
+        assert found.of(10**6) >= 10**6 * ns[-1] / BATCHES[-1] * (1 - 1e-9)
+
+
+def test_a_line_stays_a_line() -> None:
+    line = Cost(1000, 2)
+    found = profile._measured(BATCHES, [line.of(batch) for batch in BATCHES]).cost()
+    for batch in (1, 2, 100, 4096):
+        assert found.of(batch) == pytest.approx(line.of(batch))
+
+
+def test_a_quantile_is_what_so_few_batches_can_show() -> None:
+    points = [
+        profile.Point("a", "carillon", "in-place", n, 1, 1, 1, c) for n, c in ((1, 100), (4, 2000))
+    ]
+    assert profile.shown(0.999, points) == 0.99
+    assert profile.shown(0.9, points) == 0.9
+    assert profile.shown(0.999, points[1:]) == 0.999
 
 
 def test_a_profile_is_written_and_planned_with(tmp_path: Path) -> None:

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from carillon import core, runfolder
 from carillon.errors import InputError
 from carillon.flowgraph.costs import Costs, Measured, NodeCosts
-from carillon.flowgraph.graph import Cost, Graph, Node
+from carillon.flowgraph.graph import Graph, Node
 
 Setting = Literal["warm", "cold", "in-place"]
 SETTINGS: tuple[Setting, ...] = ("warm", "cold", "in-place")
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
 _RESAMPLES = 200
-_GOOD = 0.15  # of a fit: beyond it, a line of two pieces
 _SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's GNU Radio is a module of it
 
 Values = NDArray[np.float64]
@@ -128,7 +127,7 @@ def measure(
     machine = f"{runfolder.cpu_model()}, {core.active_isa()}"
     costs = Costs(
         machine=machine,
-        quantile=graph.quantile,
+        quantile=shown(graph.quantile, points),
         nodes={node.name: _costs(node.name, points) for node in nodes},
     )
     return Profile(graph.name, graph.quantile, machine, points, lines, costs)
@@ -209,31 +208,29 @@ def _costs(name: str, points: Sequence[Point]) -> NodeCosts:
     own = [p for p in points if (p.node, p.of, p.setting) == (name, "carillon", "in-place")]
     batches = [point.batch for point in own]
     return NodeCosts(
-        cost=_measured(batches, np.array([point.quantile_ns for point in own])),
-        mean_cost=_measured(batches, np.array([point.mean_ns for point in own])),
+        cost=_measured(batches, [point.quantile_ns for point in own]),
+        mean_cost=_measured(batches, [min(point.mean_ns, point.quantile_ns) for point in own]),
     )
 
 
-def _measured(batches: Sequence[int], ns: Values) -> Measured:
-    """A line; where it is off by more than that, two that meet at one of the sizes."""
+def _measured(batches: Sequence[int], ns: Sequence[float]) -> Measured:
+    """From size to size through what was measured, and never less for a larger batch; beyond the
+    last size each execution costs what it does there on an average."""
     rising = np.maximum.accumulate(ns)
-    initial, each = fit(batches, rising)
-    best = Measured(initial_ns=initial, each_ns=each, pieces=[])
-    error = residual(batches, rising, initial, each)
-    if error <= _GOOD:
-        return best
-    for place in range(2, len(batches) - 1):
-        first = fit(batches[: place + 1], rising[: place + 1])
-        at = Cost(*first).of(batches[place])
-        rest = float(np.median((rising[place + 1 :] - at) / np.diff(batches[place:]).cumsum()))
-        cost = Cost(*first, ((batches[place] + 1, max(rest, 0.0)),))
-        off = max(abs(cost.of(b) - y) / max(y, 1.0) for b, y in zip(batches, rising, strict=True))
-        if off < error:
-            error = off
-            best = Measured(
-                initial_ns=first[0], each_ns=first[1], pieces=[(batches[place] + 1, max(rest, 0.0))]
-            )
-    return best
+    slopes = np.diff(rising) / np.diff(batches)
+    pieces = [(batch + 1, float(slope)) for batch, slope in zip(batches, slopes, strict=False)]
+    pieces.append((batches[-1] + 1, float(rising[-1] / batches[-1])))
+    first = float(rising[0])
+    if slopes[0] > first:  # of a batch of one, nothing is an initial cost
+        return Measured(initial_ns=0, each_ns=first, pieces=pieces)
+    each = float(slopes[0])
+    return Measured(initial_ns=first - each, each_ns=each, pieces=pieces[1:])
+
+
+def shown(quantile: float, points: Sequence[Point]) -> float:
+    """The quantile that so many batches of each size can show: one of them takes longer."""
+    fewest = min(p.count for p in points if (p.of, p.setting) == ("carillon", "in-place"))
+    return min(quantile, max(0.5, 1 - 1 / fewest))
 
 
 def gnuradio_python() -> str | None:

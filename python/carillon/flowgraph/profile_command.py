@@ -23,12 +23,12 @@ def measure(
 ) -> None:
     """Writes costs.json, profile.json, profile.csv, profile.png and profile.svg.
 
-    KeyboardInterrupt, with nothing written, when stopped.
+    KeyboardInterrupt, with no results written, when stopped.
     """
     graph = load(examples.resolve("flowgraphs", name))
     profile.measurable(graph)
     console = Console(stderr=as_json, highlight=False, markup=False)
-    target = runfolder.require_own(
+    target = runfolder.made(
         folder or Path("runs") / f"flowgraph-profile-{runfolder.file_name(graph.name)}"
     )
     theirs = with_gnuradio and profile.gnuradio_python() is not None
@@ -46,10 +46,17 @@ def measure(
                 raise KeyboardInterrupt
 
         found = profile.measure(graph, seconds, step, with_gnuradio=theirs)
-    _write(runfolder.made(target), found)
+    _write(target, found)
     if as_json:
         print(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     _tell(console, found)
+    if found.costs.quantile < graph.quantile:
+        longer = seconds * (1 - found.costs.quantile) / (1 - graph.quantile)
+        console.print(
+            f"so few batches show the quantile {found.costs.quantile:.4g} of costs in a job, not "
+            f"{graph.quantile:g}: --seconds {longer:.2g} has enough",
+            soft_wrap=True,
+        )
     left = [node.name for node in graph.nodes if node.block is None]
     if left:
         console.print(f"without a block, not measured: {', '.join(left)}", soft_wrap=True)
