@@ -85,7 +85,7 @@ void require_finite(const Array& values, const char* name) {
 
 /// A variance: raises ValueError for NaN, infinity and what is below 0.
 inline void require_variance(float value, const char* name) {
-  if (!(std::isfinite(value) && value >= 0))
+  if (!std::isfinite(value) || std::signbit(value))  // -0.0 too: what is divided by it has its sign
     throw nb::value_error(
         (std::string(name) + " must be finite and at least 0, but is " + std::to_string(value))
             .c_str());

@@ -304,6 +304,9 @@ std::uint32_t crc(const std::string& kind, const Bits& given) {
 }
 
 Out<std::uint8_t> gold(std::uint32_t seed, std::size_t first, std::size_t count) {
+  constexpr std::size_t kMost = std::size_t{1} << 32;
+  if (count > kMost || first > kMost)
+    throw nb::value_error("first and count must be at most 2^32 each");
   std::vector<std::uint8_t> bytes((count + 7) / 8);
   phy::gold(seed, first, count, bytes.data());
   return unpack(bytes, count, false);

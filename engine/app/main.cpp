@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   carillon::give_up_privileges();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);     // a file beyond `ulimit -f` is an error that names it
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // whoever reads our records is gone
   try {
     carillon::active_isa();

@@ -233,13 +233,17 @@ void Recorder::commit(Pending& pending) {
   store_.frames().append(record);
 }
 
-// Those of a frame lie together, since a frame's records are written at once.
+// Those of a frame lie together, since a frame's records are written at once. Packets that came
+// late, or never, because this machine stood still are no fault of the network's.
 void Recorder::explain_nacks(const Pending& pending, LateCause cause) {
   auto& nacks = store_.nacks();
   const std::uint64_t end = nacks.count();
+  const bool own = pending.record.substituted == 0 &&
+                   (cause == LateCause::OperatingSystem || cause == LateCause::MachineStall);
   const std::uint64_t kept = std::max(pending.nacks, end - std::min(end, nacks.capacity()));
   for (std::uint64_t i = kept; i < end && nacks[i].frame == pending.record.frame; ++i)
-    if (nacks[i].cause == telemetry::kCauseToCome)
+    if (nacks[i].cause == telemetry::kCauseToCome ||
+        (own && nacks[i].cause != static_cast<std::uint32_t>(LateCause::None)))
       nacks[i].cause = static_cast<std::uint32_t>(cause);
 }
 

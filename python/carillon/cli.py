@@ -29,7 +29,7 @@ from carillon.cli_options import (
 )
 from carillon.command_line import carry_out
 from carillon.errors import InputError, Status
-from carillon.streams import patient
+from carillon.streams import failure, patient
 
 app = typer.Typer(
     help="Carillon: real-time massive-MIMO baseband on ordinary servers.",
@@ -581,4 +581,9 @@ def root(
 def main() -> int:
     """Carries out the command line; the exit status."""
     sys.stdout, sys.stderr = patient(sys.stdout), patient(sys.stderr)
-    return carry_out(app)
+    status = carry_out(app)
+    if error := failure(sys.stdout):
+        reason = (error.strerror or str(error)).lower()
+        print(f"carillon: standard output cannot be written: {reason}", file=sys.stderr)
+        return max(status, int(Status.FAILED))
+    return status

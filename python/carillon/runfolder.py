@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import platform
 import re
 import tempfile
@@ -94,7 +96,8 @@ def made(path: Path) -> Path:
 
 
 def _unfit(path: Path, error: OSError) -> RunFolderError:
-    reason = "it is a file" if path.is_file() else (error.strerror or str(error)).lower()
+    is_file = error.errno in (errno.ENOTDIR, errno.EEXIST) and path.is_file()
+    reason = "it is a file" if is_file else (error.strerror or str(error)).lower()
     return RunFolderError(f"{path} cannot hold results: {reason}; name another --folder")
 
 
@@ -154,6 +157,7 @@ def open_folder(path: Path) -> RunFolder:
     if version != FORMAT:
         raise RunFolderError(f"{path} has run format {version}, this Carillon reads {FORMAT}")
     try:
+        _require_sizes(about["derived"])
         return RunFolder(
             path,
             Cell.model_validate(about["configuration"]),
@@ -165,6 +169,24 @@ def open_folder(path: Path) -> RunFolder:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{path}: run.json is damaged: {error!r}") from error
+
+
+# Of a cell; others may be zero.
+_POSITIVE = frozenset(("frame_ms", "sample_rate_mhz", "samples_per_frame", "tiles", "blocks"))
+
+
+def _require_sizes(value: object, key: str = "derived") -> None:
+    """Raises ValueError unless what was derived from a cell are numbers that a cell can have."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            _require_sizes(each, f"{key}.{name}")
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            _require_sizes(each, f"{key}.{place}")
+    elif isinstance(value, float | int):
+        above = value > 0 if key.rpartition(".")[2] in _POSITIVE else value >= 0
+        if not (above and math.isfinite(value)):
+            raise ValueError(f"{key} is {value}")
 
 
 def file_name(name: str) -> str:

@@ -13,13 +13,23 @@ class _Pipe(FileIO):
     """Drops what nobody reads any longer: after `| head`, or when the terminal was closed, the work
     goes on, and is no failure."""
 
+    error: OSError | None = None  # of a write that was one
+
     def write(self, data: Buffer, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
             if error.errno not in (errno.EPIPE, errno.EIO):  # EIO: of a terminal
-                raise
+                self.error = error
             return memoryview(data).nbytes
+
+
+def failure(stream: TextIO) -> OSError | None:
+    """Why something that was written to a patient stream is not there: a full disk."""
+    if not isinstance(stream, TextIOWrapper) or not isinstance(stream.buffer.raw, _Pipe):
+        return None
+    stream.flush()
+    return stream.buffer.raw.error
 
 
 def patient(stream: TextIO) -> TextIO:

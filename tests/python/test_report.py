@@ -104,8 +104,11 @@ def test_core_time_is_of_the_time_on_air(tmp_path: Path) -> None:
 def test_each_side_speaks_of_what_it_saw(tmp_path: Path) -> None:
     folder = run_folder(tmp_path, quiet_run())
     r = results.build(folder, folder.telemetry(), [])
-    radio = report.summary(r.model_copy(update={"role": "radio"}))
+    sent = r.model_copy(update={"role": "radio", "packets": r.packets | {"sent": 1}})
+    radio = report.summary(sent)
     assert radio[0] == "50 frames sent, no block failed."
+    nothing = sent.model_copy(update={"packets": r.packets | {"sent": 0}})
+    assert report.summary(nothing)[0] == "No packet of 50 frames could be sent."
     assert [line.partition(":")[0] for line in radio[1:]] == ["downlink"]
     assert "latency" not in radio[1]
     bbu = report.summary(r.model_copy(update={"role": "bbu"}))
@@ -166,7 +169,7 @@ def test_skipped_frames_are_told_and_never_all_in_time(tmp_path: Path) -> None:
     told = f"1 of 50 frames late (1 processing), no block failed; {why}"
     assert report.summary(late)[0] == told
     assert '<p class="verdict bad">' in (tmp_path / "report.html").read_text(encoding="utf-8")
-    radio = r.model_copy(update={"role": "radio"})
+    radio = r.model_copy(update={"role": "radio", "packets": r.packets | {"sent": 1}})
     assert report.summary(radio)[0] == f"50 frames sent, no block failed; {why}"
 
 

@@ -88,9 +88,10 @@ def test_beside_a_single_worker_the_radio_receives(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")
     cell = tmp_path / "cell.yaml"
+    port = 20000 + os.getpid() % 10000
     cell.write_text(
-        "antennas: 4\nusers: 2\nschedule: PPUUUUUUGGDDDD\n"
-        "fronthaul: {kind: udp, receivers: 2}\nruntime: {workers: 1}\n"
+        "antennas: 4\nusers: 2\nschedule: PPUUUUUUGGDDDD\nruntime: {workers: 1}\n"
+        f"fronthaul: {{kind: udp, receivers: 2, bbu_port: {port}, radio_port: {port + 20}}}\n"
     )
     words = ("--frames", "20", "--json", "--folder", tmp_path / "run")
     process = start("demo", "--cell", cell, *words)

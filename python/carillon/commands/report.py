@@ -14,5 +14,5 @@ def report(path: Path, *, as_json: bool) -> Result:
     folder = runfolder.open_folder(path)
     try:
         return finish(folder, Output(live=False, json=as_json))
-    except (KeyError, TypeError, ValueError) as error:  # in `derived`, `machine` or the rest
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:  # in `machine` or others
         raise runfolder.RunFolderError(f"{path}: run.json is damaged: {error!r}") from error

@@ -135,7 +135,7 @@ def _read(file: FilePath, most_bytes: int = _MOST_BYTES) -> str:
 def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loaded:
     """Reads a cell from YAML text; `file` is only for messages and for a missing name."""
     tree, lines = _parse(text, file)
-    if isinstance(tree, dict) and not tree.get("name"):
+    if isinstance(tree, dict) and tree.get("name") in (None, ""):
         # A file's name may hold bytes that are no text.
         tree["name"] = "".join(c if c.isprintable() else "?" for c in FilePath(file).stem)
     loaded = Loaded(_validated(Cell, tree, file, lines), file, lines)

@@ -24,6 +24,13 @@ def _known_lifting(size: int) -> int:
     return size
 
 
+def _no_bool(value: object) -> object:
+    """True is 1 to Python."""
+    if isinstance(value, bool):
+        raise ValueError("a truth value")
+    return value
+
+
 _FRACTION = r"^[0-9]{1,9}/[1-9][0-9]{0,8}$"
 
 
@@ -146,7 +153,9 @@ class Coding(Base):
         allowed="a number between 0.01 and 0.95, also as a fraction such as 1/3",
         only_with="mcs_table: none",
     )
-    base_graph: Literal["auto", 1, 2] = key("auto", "LDPC base graph; `auto` follows 38.212 6.2.2.")
+    base_graph: Annotated[Literal["auto", 1, 2], BeforeValidator(_no_bool)] = key(
+        "auto", "LDPC base graph; `auto` follows 38.212 6.2.2."
+    )
     lifting: Literal["auto"] | Annotated[int, AfterValidator(_known_lifting)] = key(
         "auto",
         "LDPC lifting size Z. `auto` follows 38.212 5.2.2; a number fills whole code blocks of "

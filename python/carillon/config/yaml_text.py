@@ -118,8 +118,8 @@ def _scalar(node: Node, path: Path) -> Any:
         case "bool":
             return text.lower() == "true"
         case "int":
-            number = _whole(text.replace("_", ""))
-            if number.bit_length() > MOST_BITS:
+            digits = text.replace("_", "")
+            if len(digits) > MOST_BITS or (number := _whole(digits)).bit_length() > MOST_BITS:
                 raise ValueError(f"{dotted(path)} has a whole number of too many digits")
             return number
         case "float":

@@ -93,17 +93,31 @@ def run_all(
     workers = max(1, min(workers or resources.cores().count, len(requests)))
     with ProcessPoolExecutor(workers, context, _begin, (ended, stop)) as pool:
         with deaf():  # workers start here
-            futures = [pool.submit(_carry_out, *numbered) for numbered in enumerate(requests)]
+            futures = [_submitted(pool, *numbered) for numbered in enumerate(requests)]
         for _ in _until_done(futures):
             progress(sum(ended))
             if stopped():
                 stop.value = 1
                 for future in futures:
                     future.cancel()
+        if any(map(_killed, futures)):
+            # A pool that breaks while its processes start waits for those it did not yet know.
+            for process in multiprocessing.active_children():
+                process.kill()
     outcomes = [_result(future) for future in futures]
     if any(map(_killed, futures)) and not stopped():  # what stops this process may kill others
         raise KilledError(outcomes)
     return outcomes
+
+
+def _submitted(pool: ProcessPoolExecutor, place: int, request: Request) -> Future[Outcome | None]:
+    """Of a pool that broke meanwhile, one that says so."""
+    try:
+        return pool.submit(_carry_out, place, request)
+    except BrokenProcessPool as error:
+        future: Future[Outcome | None] = Future()
+        future.set_exception(error)
+        return future
 
 
 def _filled(request: Request) -> Request:

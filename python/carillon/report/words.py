@@ -43,6 +43,8 @@ def verdict(result: Result) -> str:
     seen, completed, skipped = result.frames.seen, result.frames.completed, result.frames.skipped
     late = seen - completed
     failed = result.uplink.blocks_failed + result.downlink.blocks_failed
+    if result.role == "radio" and result.frames.sent and not result.packets["sent"]:
+        return f"No packet of {result.frames.sent} frames could be sent."
     if result.role == "radio":
         frames = f"{result.frames.sent} frames sent"
     elif seen == 0:
