@@ -155,6 +155,7 @@ void Cell::report() {
     to.packets_sent = baseband_->sender().sent();
     to.frames_sent_away = baseband_->frames_sent_away() - recorder_.ghosts_sent_away();
     to.frames_handed_back = baseband_->frames_handed_back() - recorder_.ghosts_handed_back();
+    to.frames_passed_over = from.passed_over;
     const auto imagined = recorder_.ghosts() * layout_.packets(fronthaul::Carries::Uplink);
     to.packets_missing = from.missing - std::min(from.missing, imagined);
     to.rejected_length = from[Reject::Length];

@@ -306,6 +306,9 @@ void UplinkIngest::resynchronise(const Sighting& seen, Tick symbol_end, Tick whe
   offset_.store(static_cast<std::uint32_t>(first) - (seen.wire_frame + 1),
                 std::memory_order_release);
   resynchronisations_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t newest = newest_.load(std::memory_order_relaxed);
+  if (next == seen.number + 1 && newest + 1 < first)
+    passed_over_.fetch_add(first - newest - 1, std::memory_order_relaxed);
 }
 
 UplinkIngest::Entry UplinkIngest::enter(std::uint64_t frame) noexcept {
@@ -491,6 +494,7 @@ IngestCounters UplinkIngest::counters() const noexcept {
   }
   sum.missing = missing_.load(std::memory_order_relaxed);
   sum.resynchronisations = resynchronisations_.load(std::memory_order_relaxed);
+  sum.passed_over = passed_over_.load(std::memory_order_relaxed);
   return sum;
 }
 

@@ -38,6 +38,9 @@ struct IngestCounters {
   std::uint64_t rejected_reports = 0;              // of `rejected`
   std::uint64_t missing = 0;                       // of released frames
   std::uint64_t resynchronisations = 0;            // the radio restarted
+  /// Between the newest frame that was heard and the one with which reception began anew, where the
+  /// radio's numbers went on: whether it sent them is not known.
+  std::uint64_t passed_over = 0;
 
   std::uint64_t operator[](Reject why) const { return rejected[static_cast<std::size_t>(why)]; }
 };
@@ -187,7 +190,7 @@ class UplinkIngest {
   std::atomic<std::uint32_t> offset_{0};  // our frame number - the wire's
   std::atomic<std::uint64_t> newest_{0}, heard_{0};
   std::atomic<std::uint64_t> floor_{kUnset};  // the first frame seen from its start
-  std::atomic<std::uint64_t> missing_{0}, resynchronisations_{0};
+  std::atomic<std::uint64_t> missing_{0}, resynchronisations_{0}, passed_over_{0};
 };
 
 }  // namespace carillon::fronthaul

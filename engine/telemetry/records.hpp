@@ -47,6 +47,7 @@ struct Counters {
   std::uint64_t frames_sent_away = 0, frames_handed_back = 0;  // to GPUs, and by them
   std::uint64_t frames_substituted = 0;  // late: their downlink left in time, but came too late
   std::uint64_t frames_unreported = 0;   // with downlink, of which the radio unit said nothing
+  std::uint64_t frames_passed_over = 0;  // see fronthaul::IngestCounters
   Tick ghost_busy = 0;  // kernels' time on frames that were announced but never sent
 
   template <typename Self, typename Visit>
@@ -94,6 +95,7 @@ struct Counters {
     visit("frames_handed_back", self.frames_handed_back);
     visit("frames_substituted", self.frames_substituted);
     visit("frames_unreported", self.frames_unreported);
+    visit("frames_passed_over", self.frames_passed_over);
     visit("ghost_busy", self.ghost_busy);
   }
 };

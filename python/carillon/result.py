@@ -48,6 +48,10 @@ class Frames(_Model):
     unreported: int = Field(
         description="with downlink, of which the radio unit did not say what went on air"
     )
+    passed_over: int = Field(
+        description="not seen: numbers between the newest frame that was heard and the one with "
+        "which reception began anew, after packets that were much delayed or a pause of the radio"
+    )
 
 
 class Lates(_Model):

@@ -74,6 +74,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             handed_back=count["frames_handed_back"],
             substituted=count["frames_substituted"],
             unreported=count["frames_unreported"],
+            passed_over=count["frames_passed_over"],
         ),
         lates=Lates(**{cause: count[f"lates_{cause}"] for cause in CAUSES}),
         uplink=_uplink(folder, count, users, times, air_ms),

@@ -173,9 +173,10 @@ void expect_resynchronised(Shift&& shift_of, std::uint32_t silence = 30) {
   EXPECT_GE(wire - shift, 2U);             // it takes some frames to be sure
   EXPECT_LT(wire - shift, 30U + skipped);  // and not many more
 
-  std::uint64_t before = 0, last = first;
+  std::uint64_t before = 0, newest_before = 0, last = first;
   for (const auto& record : rig.records()) {
     before += record.frame < first;
+    if (record.frame < first) newest_before = std::max(newest_before, record.frame);
     last = std::max(last, record.frame);
   }
   // While the numbers are still credible the frames count, and are late.
@@ -183,6 +184,9 @@ void expect_resynchronised(Shift&& shift_of, std::uint32_t silence = 30) {
     EXPECT_LE(before, known);
   }
   EXPECT_EQ(rig.records().size(), before + last - first + 1);
+  // The radio's numbers went on, or others began.
+  const std::uint64_t passed_over = rig.baseband->ingest().counters().passed_over;
+  EXPECT_EQ(passed_over, wire == first ? first - newest_before - 1 : 0);
   const std::uint32_t newest = rig.baseband->ingest().wire_frame(last) - shift;
   EXPECT_LT(newest, radiated);
   EXPECT_GE(newest + skipped + 1, radiated);

@@ -38,7 +38,8 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(
             U8,
             "pacing_error_square pacing_frames overload_nacks harq_nacks ill_conditioned "
-            "frames_sent_away frames_handed_back frames_substituted frames_unreported",
+            "frames_sent_away frames_handed_back frames_substituted frames_unreported "
+            "frames_passed_over",
         ),
         ("ghost_busy", I8),
     ],

@@ -226,6 +226,7 @@ def _counts(result: Result) -> str:
     if result.role != "radio":
         rows.append(["frames replaced on air that had left in time", result.frames.substituted])
         rows.append(["frames not reported by the radio unit", result.frames.unreported])
+        rows.append(["frames passed over, since reception began anew", result.frames.passed_over])
     rows.append(["downlink symbols sent", result.downlink.symbols_sent])
     rows.append(["downlink symbols substituted", result.downlink.symbols_substituted])
     rows.append(["samples saturated", result.saturated_samples])

@@ -54,6 +54,8 @@ def verdict(result: Result) -> str:
     else:
         frames = f"{seen} frames in time" if skipped else f"all {seen} frames in time"
     blocks = "no block failed" if failed == 0 else f"{failed} blocks failed"
+    if passed := result.frames.passed_over:
+        blocks += f", {passed} passed over when reception began anew"
     if lacking := result.frames.incomplete:
         blocks += f", {lacking} frames in time lacked packets"
     return f"{frames[0].upper()}{frames[1:]}, {blocks}{_skipped(skipped)}."
