@@ -107,6 +107,8 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch) {
   for (std::size_t i = graph.size(); i-- > 0;) {
     const NodeId u = graph.order()[i];
     if (graph.is_sink(u)) continue;
+    const std::uint64_t most = most_before(graph, u, batches);
+    if (most == 1) continue;  // of most nodes, and what follows looks at the whole graph
     const std::uint64_t least = samples_to_first_output(graph, batches);
     const auto suits = [&](std::uint64_t b) {
       const auto all = graph.outputs(u);
@@ -117,7 +119,7 @@ Batches rate_exploiting(const Graph& graph, std::uint64_t batch) {
       with[u] = b;
       return samples_to_first_output(graph, with) <= least;
     };
-    std::vector<std::uint64_t> sizes = divisors_of(most_before(graph, u, batches), 1000);
+    std::vector<std::uint64_t> sizes = divisors_of(most, 1000);
     std::ranges::sort(sizes, std::greater<>());
     const auto largest = std::ranges::find_if(sizes, suits);
     if (largest != sizes.end()) batches[u] = *largest;
