@@ -124,7 +124,11 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   // What it had to wait for began before it.
   pending.late = {air_start - frame_.duration(), now(), air_start + due_, 0, 0, false};
   pending.record.ended = pending.late.ended - air_start;
-  if (heard) fail_blocks(pending.record);
+  // Packets before their time: others, by as much delayed, have set the clock.
+  if (heard) {
+    pending.late.packet_delay = std::max<Tick>(-pending.record.ended, 0);
+    fail_blocks(pending.record);
+  }
   push(pending);
 }
 

@@ -352,6 +352,12 @@ def _lost(e: Evidence) -> str:
 def _fronthaul(e: Evidence) -> str:
     if e.record["substituted"]:
         return f"{e.downlink}; a longer downlink_lead_ms would have held"
+    if e.refused:
+        early = _ms(-e.record["ended"] / _NS_PER_MS)
+        return (
+            f"it was refused {early} before it began by our clock, which packets of a backlog had "
+            "set too late"
+        )
     symbols = e.setting.symbols
     delays = [(at - symbols[s]["end_ms"], s) for s, at in e.packets.items() if s < len(symbols)]
     if not delays:

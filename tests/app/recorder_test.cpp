@@ -382,7 +382,7 @@ TEST(Recorder, ADiscardedFrameLacksAlsoWhatWasNeverWorkedOn) {
 TEST(Recorder, ARefusedFrameIsLateAndNacked) {
   Cell cell;
   cell.run(0);
-  cell.recorder.refused(1, cell.started + cell.frame.duration());
+  cell.recorder.refused(1, now());
   cell.recorder.close();
   const auto& c = cell.store.counters();
   EXPECT_EQ(c.frames_seen, 2U);
@@ -393,6 +393,16 @@ TEST(Recorder, ARefusedFrameIsLateAndNacked) {
   const auto& record = cell.store.frames()[1];
   EXPECT_EQ(record.nack, telemetry::kRefused);
   EXPECT_EQ(record.frame, 1U);
+}
+
+// Its packets came a second before their time by a clock that delayed ones had set.
+TEST(Recorder, AFrameThatIsRefusedBeforeItIsOnAirIsTheFronthauls) {
+  Cell cell;
+  cell.run(0);
+  cell.recorder.refused(1, now() + kSecond);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().frames_nacked, 1U);
+  EXPECT_EQ(cell.store.counters().lates_fronthaul, 1U);
 }
 
 TEST(Recorder, AFrameThatTheRadioNeverSentIsNotCounted) {

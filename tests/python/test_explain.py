@@ -179,6 +179,15 @@ def test_a_refused_frame_that_nobody_opened_says_so(tmp_path: Path) -> None:
     assert text.startswith("It was refused before a task began: no worker was free to open it")
 
 
+def test_a_frame_that_was_refused_before_it_began_says_why(tmp_path: Path) -> None:
+    refusal = NOTHING | {"ended": -ns(90)}
+    text = explained(tmp_path, "fronthaul", nack=REFUSED, **refusal)
+    assert text == (
+        "It was refused 90 ms before it began by our clock, which packets of a backlog had set "
+        "too late."
+    )
+
+
 def test_a_late_downlink_says_which_lead_would_have_held(tmp_path: Path) -> None:
     # Usually the combiner is ready at 0.25 ms and the first symbol 0.05 ms later.
     deadline = 9 * SYMBOL_MS - 0.25
