@@ -352,7 +352,7 @@ def _lost(e: Evidence) -> str:
 def _fronthaul(e: Evidence) -> str:
     if e.record["substituted"]:
         return f"{e.downlink}; a longer downlink_lead_ms would have held"
-    if e.refused:
+    if e.refused and e.record["ended"] < 0:
         early = _ms(-e.record["ended"] / _NS_PER_MS)
         return (
             f"it was refused {early} before it began by our clock, which packets of a backlog had "
