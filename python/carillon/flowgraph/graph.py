@@ -182,13 +182,13 @@ class Graph:
         for place, (node, rate) in enumerate(zip(self.nodes, self.rates_hz, strict=True)):
             own = 0.0 if node.cost is None else float(rate) * node.cost.least_each / 1e9
             whole += own
-            if own > 1:
+            if own > 1 + _ROUNDING:
                 yield (
                     ("nodes", place),
                     f"node {node.name} needs {own:.2f} cores in batches of any size, "
                     "and a node runs on one at a time",
                 )
-        if whole > cores:
+        if whole > cores * (1 + _ROUNDING):
             yield (
                 ("demand", "cores"),
                 f"all nodes need {whole:.2f} cores in batches of any size, and there are {cores}",
