@@ -157,8 +157,7 @@ def open_folder(path: Path) -> RunFolder:
     if version != FORMAT:
         raise RunFolderError(f"{path} has run format {version}, this Carillon reads {FORMAT}")
     try:
-        _require_sizes(about["derived"])
-        return RunFolder(
+        folder = RunFolder(
             path,
             Cell.model_validate(about["configuration"]),
             Run(**about["run"]),
@@ -167,6 +166,8 @@ def open_folder(path: Path) -> RunFolder:
             about["started"],
             about["version"],
         )
+        _require_sizes(folder.derived)
+        return folder
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{path}: run.json is damaged: {error!r}") from error
 
