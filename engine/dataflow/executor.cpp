@@ -34,12 +34,12 @@ struct Executor::State {
   std::vector<Ring*> in;  // of each input
   std::unique_ptr<Ring> out;
   std::vector<Mark> marks;  // of `out`'s last jobs, as a ring
-  std::atomic<std::uint64_t> marked{0};
 
+  // As it runs, apart from what all look at.
   alignas(kCacheLine) std::atomic<bool> busy{false};  // a job is offered or runs
   std::atomic<Tick> point{0};                         // what gives that job its priority
   std::atomic<bool> ended{false};
-  std::atomic<std::uint64_t> executed{0};
+  std::atomic<std::uint64_t> executed{0}, marked{0};
 
   std::uint64_t count = 0;  // executions of the job
   Tick release = 0;

@@ -34,8 +34,9 @@ struct NodeAccount {
 
 class Executor {
  public:
-  /// `blocks`: of each node, which outlive it. Throws std::invalid_argument where a block does not
-  /// read and write what the graph's edges say, std::system_error where there is no memory.
+  /// `graph` and `blocks`, one of each node, outlive it. Throws std::invalid_argument where a block
+  /// does not read and write what the graph's edges say, std::system_error where there is no
+  /// memory.
   Executor(const Graph& graph, const Batches& batches, const std::vector<Block*>& blocks,
            const ExecutorOptions& options);
   ~Executor();

@@ -179,17 +179,39 @@ TEST(Executor, IsNoFasterThanItsSources) {
   EXPECT_GE(executor.account(2).longest_latency, 99 * kMicrosecond);
 }
 
+// Stops its executor in its hundredth execution.
+class Stopping final : public Block {
+ public:
+  explicit Stopping(Mixer& mixer) : mixer_(mixer) {}
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    mixer_.execute(in, out, count);
+    if (mixer_.executions >= 100) executor->stop();
+  }
+  std::size_t reads(std::size_t input, std::size_t count) const override {
+    return mixer_.reads(input, count);
+  }
+  std::size_t writes(std::size_t count) const override { return mixer_.writes(count); }
+
+  Executor* executor = nullptr;
+
+ private:
+  Mixer& mixer_;
+};
+
 TEST(Executor, EndsWhenItIsStopped) {
   const Graph graph = chain(1'000'000);
   for (const bool paced : {true, false}) {
     auto blocks = mixers(graph);
-    Executor executor(graph, {10, 1, 1}, pointers(blocks), {.paced = paced});
-    std::thread worker(&Executor::work, &executor);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    executor.stop();
-    worker.join();
+    Stopping sink(*blocks[2]);
+    std::vector<Block*> all = pointers(blocks);
+    all[2] = &sink;
+    Executor executor(graph, {10, 1, 1}, all, {.paced = paced});
+    sink.executor = &executor;
+    executor.work();
     const std::uint64_t given = executor.account(0).executions;
+    EXPECT_GE(given, 500U);
     EXPECT_EQ(executor.account(1).executions, given / 5);
+    EXPECT_EQ(executor.account(2).executions, given / 5);
     EXPECT_EQ(executor.left(0), given % 5);
   }
 }

@@ -1,19 +1,29 @@
 """When a test gives a process up: for what never ends. No test says how fast anything is."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 HANG_S = 1800
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Looks now and then; AssertionError when it never does."""
+    deadline = time.monotonic() + HANG_S
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.001)
+
+
 def children_of(process: int, what: bytes = b"") -> list[int]:
     """Those whose command says so, once there are some."""
-    file = Path(f"/proc/{process}/task/{process}/children")
-    deadline = time.monotonic() + HANG_S
-    while time.monotonic() < deadline:
-        children = [int(child) for child in file.read_text().split()]
-        found = [c for c in children if what in Path(f"/proc/{c}/cmdline").read_bytes()]
-        if found:
-            return found
-        time.sleep(0.001)
-    raise AssertionError("it started none")
+    found: list[int] = []
+
+    def are_there() -> bool:
+        words = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in words}
+        found[:] = [child for child, command in commands.items() if what in command]
+        return bool(found)
+
+    wait_until(are_there)
+    return found

@@ -24,7 +24,7 @@ from carillon.config.pool import POLICIES, PROFILES, DeviceType, PoolStudy
 from carillon.files import MARK
 from carillon.pool import running, study, summary
 from carillon.statistics import percentile
-from hang import HANG_S, children_of
+from hang import HANG_S, children_of, wait_until
 
 SMALL = """devices: [{type: a100, count: 2}]
 cells: [{cell: 64x32-uplink}]
@@ -451,10 +451,9 @@ def start_long_run(folder: Path, text: str = LONG) -> subprocess.Popen[str]:
 
 def workers_of(process: subprocess.Popen[str], runs: int) -> list[int]:
     """All, once they are there."""
-    deadline, server = time.monotonic() + HANG_S, children_of(process.pid, b"forkserver")[0]
-    while len(workers := children_of(server)) < min(runs, resources.cores().count):
-        assert time.monotonic() < deadline
-    return workers
+    (server,) = children_of(process.pid, b"forkserver")
+    wait_until(lambda: len(children_of(server)) >= min(runs, resources.cores().count))
+    return children_of(server)
 
 
 def begin_long_run(
@@ -471,8 +470,8 @@ def begin_long_run(
 def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
     try:
-        children_of(process.pid, b"forkserver")
-        time.sleep(0.1)  # until it imports, which takes longer
+        (server,) = children_of(process.pid, b"forkserver")
+        wait_until(lambda: "numpy" in Path(f"/proc/{server}/maps").read_text())  # it imports
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, err = process.communicate(timeout=HANG_S)
     finally:
@@ -554,10 +553,7 @@ def test_its_processes_end_with_it(tmp_path: Path) -> None:
     process, at_work = begin_long_run(tmp_path)
     process.kill()
     process.communicate(timeout=HANG_S)
-    deadline = time.monotonic() + HANG_S
-    while any(Path(f"/proc/{worker}").exists() for worker in at_work):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in at_work))
 
 
 def kill_the_second(requests: Sequence[running.Request]) -> list[running.Outcome | None]:

@@ -52,7 +52,8 @@ def verdict(result: Result) -> str:
     elif late:
         frames = f"{late} of {seen} frames late ({_causes(result)})"
     else:
-        frames = f"{seen} frames in time" if skipped else f"all {seen} frames in time"
+        not_all = skipped or result.frames.passed_over
+        frames = f"{seen} frames in time" if not_all else f"all {seen} frames in time"
     blocks = "no block failed" if failed == 0 else f"{failed} blocks failed"
     if passed := result.frames.passed_over:
         blocks += f", {passed} passed over when reception began anew"
