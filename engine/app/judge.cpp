@@ -17,6 +17,14 @@ constexpr Tick kUsual = 16;  // frames, about, that say what is usual
 
 }  // namespace
 
+std::uint32_t cause_of_block(std::uint32_t found, LateCause frame) {
+  const bool stood_still = frame == LateCause::OperatingSystem || frame == LateCause::MachineStall;
+  const bool by_packets = found == static_cast<std::uint32_t>(LateCause::Lost) ||
+                          found == static_cast<std::uint32_t>(LateCause::Fronthaul);
+  const bool open = found == telemetry::kCauseToCome || (stood_still && by_packets);
+  return open ? static_cast<std::uint32_t>(frame) : found;
+}
+
 void Judge::note(const GapRecord& gap) { gaps_[noted_++ % kRemembered] = gap; }
 
 // Several threads may have stood still at once: that time counts once.

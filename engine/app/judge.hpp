@@ -26,6 +26,11 @@ struct Verdict {
   std::uint32_t gap = 0;  // as FrameRecord::gap
 };
 
+/// The cause of a block that failed, as NackRecord::cause: `found` when its frame ended, and the
+/// frame's. Packets that came late, or never, because this machine stood still are no fault of the
+/// network's.
+std::uint32_t cause_of_block(std::uint32_t found, telemetry::LateCause frame);
+
 /// Remembers recent gaps. A late frame is put down to what overlapped it before it was due: gaps,
 /// or packets where these kept it waiting for longer. A frame that nothing overlapped, but that had
 /// to queue behind others, inherits their gaps. Nothing is put down to gaps that are too short for

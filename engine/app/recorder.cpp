@@ -237,18 +237,15 @@ void Recorder::commit(Pending& pending) {
   store_.frames().append(record);
 }
 
-// Those of a frame lie together, since a frame's records are written at once. Packets that came
-// late, or never, because this machine stood still are no fault of the network's.
+// Those of a frame lie together, since a frame's records are written at once.
 void Recorder::explain_nacks(const Pending& pending, LateCause cause) {
   auto& nacks = store_.nacks();
   const std::uint64_t end = nacks.count();
-  const bool own = pending.record.substituted == 0 &&
-                   (cause == LateCause::OperatingSystem || cause == LateCause::MachineStall);
   const std::uint64_t kept = std::max(pending.nacks, end - std::min(end, nacks.capacity()));
   for (std::uint64_t i = kept; i < end && nacks[i].frame == pending.record.frame; ++i)
-    if (nacks[i].cause == telemetry::kCauseToCome ||
-        (own && nacks[i].cause != static_cast<std::uint32_t>(LateCause::None)))
-      nacks[i].cause = static_cast<std::uint32_t>(cause);
+    // What held up its downlink alone is not why an uplink's packets lacked.
+    if (nacks[i].cause == telemetry::kCauseToCome || pending.record.substituted == 0)
+      nacks[i].cause = cause_of_block(nacks[i].cause, cause);
 }
 
 void Recorder::nack_block(std::uint64_t frame, const frame::TransportBlock& block,

@@ -29,6 +29,20 @@ struct Court {
 
 }  // namespace
 
+TEST(Judge, PutsPacketsThatLackedDuringAStandstillDownToIt) {
+  const auto cause = [](LateCause cause) { return static_cast<std::uint32_t>(cause); };
+  for (const LateCause own : {LateCause::MachineStall, LateCause::OperatingSystem})
+    for (const LateCause found : {LateCause::Lost, LateCause::Fronthaul})
+      EXPECT_EQ(app::cause_of_block(cause(found), own), cause(own));
+  EXPECT_EQ(app::cause_of_block(cause(LateCause::Lost), LateCause::Processing),
+            cause(LateCause::Lost));
+  EXPECT_EQ(app::cause_of_block(cause(LateCause::Lost), LateCause::None), cause(LateCause::Lost));
+  EXPECT_EQ(app::cause_of_block(cause(LateCause::None), LateCause::MachineStall),
+            cause(LateCause::None));
+  EXPECT_EQ(app::cause_of_block(telemetry::kCauseToCome, LateCause::Fronthaul),
+            cause(LateCause::Fronthaul));
+}
+
 TEST(Judge, BlamesProcessingWhenNothingElseIsKnown) {
   Court court;
   EXPECT_TRUE(court.late(frame(1)) == LateCause::Processing);
