@@ -12,6 +12,7 @@ from carillon.flowgraph import Cost, Graph, GraphError, Machine, commands, front
 from carillon.flowgraph.drawing import draw
 from carillon.flowgraph.graph import Edge, Node
 from carillon.flowgraph.plan import evaluate, reliefs
+from carillon.plots import style
 
 
 def small() -> Graph:
@@ -99,3 +100,11 @@ def test_a_name_is_no_formula_and_may_be_of_any_letters(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         draw(graph, None, tmp_path / "graph.svg")
     assert (tmp_path / "graph.svg").stat().st_size > 1000
+
+
+def test_powers_of_ten_on_an_axis_are_written_as_such() -> None:
+    with style.applied():
+        drawn, axes = style.figure()
+        axes.loglog([1, 1e6], [1, 1e6])
+        drawn.canvas.draw()
+        assert axes.yaxis.get_major_ticks()[0].label1.get_parse_math()

@@ -49,7 +49,10 @@ def picture(graph: Graph, plan: Plan | None) -> Figure:
             _ratio(edge.produce, edge.threshold, edge.consume),
             marked=(edge.start, edge.end) in steps,
         )
-    axes.text(0, top + 0.55, _title(graph, plan), fontsize=10, fontweight="bold", va="center")
+    axes.text(
+        0, top + 0.55, _title(graph, plan), fontsize=10, fontweight="bold", va="center",
+        parse_math=False,
+    )  # fmt: skip
     if plan is not None:
         axes.text(0, top + 0.3, _about(plan), fontsize=8, color=style.QUIET, va="center")
     return figure
@@ -127,6 +130,7 @@ def _node(axes: Axes, place: tuple[float, float], lines: list[str], *, marked: b
             va="center", fontsize=8.5 if line == 0 else 7,
             fontweight="bold" if line == 0 else "normal",
             color=style.INK if line == 0 else style.QUIET,
+            parse_math=False,
         )  # fmt: skip
 
 

@@ -51,7 +51,8 @@ def front_picture(front: Sequence[Plan], own: Plan | None) -> Figure:
         _in_plain_numbers(axis)
     axes.set_xlabel("end-to-end bound, ms")
     axes.set_ylabel("cores used")
-    axes.set_title(f"{first.graph.name} on {first.machine}: what a shorter bound costs")
+    title = f"{first.graph.name} on {first.machine}: what a shorter bound costs"
+    axes.set_title(title, parse_math=False)
     style.legend(figure, axes, 2)
     return figure
 
@@ -131,7 +132,7 @@ def profile_picture(found: Profile) -> Figure:
             )  # fmt: skip
         axes.set_xscale("log", base=4)
         axes.set_yscale("log")
-        axes.set_title(names[place])
+        axes.set_title(names[place], parse_math=False)
         if place % columns == 0:
             axes.set_ylabel("ns of a batch")
         if place + columns >= len(names):

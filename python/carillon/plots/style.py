@@ -38,7 +38,6 @@ _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "text.color": INK,
-    "text.parse_math": False,  # names are no formulas
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,
     "axes.titlesize": 10.5,
