@@ -20,6 +20,11 @@ void bind_ingest(nanobind::module_& core);
 void bind_gpu_run(nanobind::module_& core);
 void bind_dataflow(nanobind::module_& core);
 void bind_dsp(nanobind::module_& core);
+void bind_blocks(nanobind::module_& core);
+
+inline void require(bool good, const char* message) {
+  if (!good) throw nanobind::value_error(message);
+}
 
 /// Throws ValueError with the first problem.
 app::RunPlan checked_plan(const std::string& text);

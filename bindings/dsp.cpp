@@ -1,4 +1,4 @@
-// Blocks of flowgraphs, to try and to measure (engine/dsp, engine/dataflow/profile.hpp).
+// Kernels of flowgraphs, to try (engine/dsp).
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,8 +13,6 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "dataflow/blocks/block.hpp"
-#include "dataflow/profile.hpp"
 #include "dsp/demodulate/demodulate.hpp"
 #include "dsp/fir/fir.hpp"
 #include "dsp/rotate/rotate.hpp"
@@ -25,10 +23,6 @@ namespace carillon::bindings {
 namespace {
 
 using Value = std::complex<float>;
-
-void require(bool good, const char* message) {
-  if (!good) throw nb::value_error(message);
-}
 
 template <typename T>
 constexpr const char* kDtype = std::is_same_v<T, float> ? "float32" : "complex64";
@@ -121,25 +115,6 @@ Out<float> demodulate(const nb::object& x, float gain) {
   return line(std::move(y));
 }
 
-std::vector<double> profile(const std::string& type, std::size_t batch, const std::string& setting,
-                            double seconds, std::size_t taps, std::size_t decimation,
-                            bool complex_samples, bool complex_taps, double period_us) {
-  require(batch >= 1 && batch <= 1U << 22, "batch must be between 1 and 4194304");
-  require(seconds > 0 && seconds <= 600, "seconds must be above 0 and at most 600");
-  require(period_us >= 10 && period_us <= 1e6, "period_us must be between 10 and 1e6");
-  require(taps <= 1U << 16 && decimation <= 1U << 16, "taps and decimation: at most 65536");
-  dataflow::ProfileOptions options{batch, dataflow::Setting::Warm, seconds, period_us};
-  if (setting == "cold")
-    options.setting = dataflow::Setting::Cold;
-  else if (setting == "in-place")
-    options.setting = dataflow::Setting::InPlace;
-  else
-    require(setting == "warm", "setting must be warm, cold or in-place");
-  const nb::gil_scoped_release released;
-  const auto block = dataflow::make_block({type, taps, decimation, complex_samples, complex_taps});
-  return dataflow::profile(*block, options);
-}
-
 }  // namespace
 
 void bind_dsp(nb::module_& core) {
@@ -172,12 +147,6 @@ void bind_dsp(nb::module_& core) {
       "gain·arg(x[n + 1]·conj(x[n])). x: [samples] complex64; one output less.",
       nb::sig("def quadrature_demodulate(x: numpy.typing.NDArray[numpy.complex64], gain: float "
               "= 1.0) -> numpy.typing.NDArray[numpy.float32]"));
-  core.def(
-      "profile_block", &profile, "type"_a, "batch"_a, "setting"_a, "seconds"_a, "taps"_a = 64,
-      "decimation"_a = 1, "complex_samples"_a = true, "complex_taps"_a = false,
-      "period_us"_a = 200.0,
-      "ns of each batch of a block on this machine (engine/dataflow/profile.hpp); setting: warm,\n"
-      "cold or in-place.");
 }
 
 }  // namespace carillon::bindings

@@ -14,4 +14,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_gpu_run(core);
   carillon::bindings::bind_dataflow(core);
   carillon::bindings::bind_dsp(core);
+  carillon::bindings::bind_blocks(core);
 }

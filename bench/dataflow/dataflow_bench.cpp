@@ -1,6 +1,7 @@
 // Bounds of a graph of 200 nodes, a search for its batches, events of the simulator, and jobs that
 // run.
 #include <cmath>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,25 +27,24 @@ Graph graph_of(std::uint32_t nodes) {
 
 // What a job costs that computes nothing: a chain of single executions, as fast as it goes.
 struct Nothing final : Block {
-  explicit Nothing(std::size_t floats) : written(floats) {}
+  explicit Nothing(Ports ports) : Block(std::move(ports)) {}
   void execute(const float* const*, float*, std::size_t) noexcept override {}
-  std::size_t reads(std::size_t, std::size_t count) const override { return count; }
-  std::size_t writes(std::size_t count) const override { return count * written; }
-
-  std::size_t written;
 };
 
 void run_executor(bench::Bench& bench) {
   constexpr std::uint32_t kNodes = 10;
   constexpr std::uint64_t kExecutions = 20'000;
   GraphSpec spec;
-  std::vector<Nothing> nothing;
+  std::vector<std::unique_ptr<Nothing>> nothing;
   std::vector<Block*> blocks;
-  nothing.reserve(kNodes);
   for (NodeId node = 0; node < kNodes; ++node) {
     spec.nodes.push_back({"node " + std::to_string(node), {}, {}});
     if (node > 0) spec.edges.push_back({node - 1, node, 1, 1, 1});
-    blocks.push_back(&nothing.emplace_back(node + 1 < kNodes));
+    Ports ports;
+    if (node > 0) ports.inputs.push_back({Items::Real});
+    if (node + 1 < kNodes) ports.output = {Items::Real};
+    nothing.push_back(std::make_unique<Nothing>(std::move(ports)));
+    blocks.push_back(nothing.back().get());
   }
   spec.nodes[0].rate = {1'000'000, 1};
   const Graph graph(spec);

@@ -94,11 +94,12 @@ void Executor::connect(const std::vector<Block*>& blocks) {
       const std::uint64_t batch = states_[edge.to]->batch;
       room = std::max(room, held[id] + edge.threshold + (2 * batch - 1) * edge.consume);
     }
-    const std::size_t floats = blocks[node]->writes(1) / produce;
-    if (floats < 1 || floats > 2 || floats * produce != blocks[node]->writes(1))
+    const std::optional<Output>& output = blocks[node]->ports().output;
+    if (!output || output->produce != produce)
       throw std::invalid_argument(graph_.nodes()[node].name + " does not write what its edges say");
     room += 2 * state.batch * produce;
-    state.out = std::make_unique<Ring>(floats * sizeof(float), room, state.outputs.size());
+    state.out = std::make_unique<Ring>(floats_of(output->items) * sizeof(float), room,
+                                       state.outputs.size());
     state.marks.resize(std::bit_ceil(state.out->capacity() / produce + 2));
   }
   for (NodeId node = 0; node < graph_.size(); ++node) {
@@ -111,12 +112,15 @@ void Executor::connect(const std::vector<Block*>& blocks) {
 
 void Executor::check(NodeId node) const {
   const State& state = *states_[node];
-  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+  const std::vector<Input>& inputs = state.block->ports().inputs;
+  if (inputs.size() != state.inputs.size())
+    throw std::invalid_argument(graph_.nodes()[node].name + " reads " +
+                                std::to_string(inputs.size()) + " inputs and has " +
+                                std::to_string(state.inputs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Edge& edge = graph_.edges()[state.inputs[i]];
-    const State& from = *states_[edge.from];
-    const std::size_t floats = from.block->writes(1) / edge.produce;
-    if (state.block->reads(i, 1) != floats * edge.threshold ||
-        state.block->reads(i, 2) != floats * (edge.threshold + edge.consume))
+    if (inputs[i].threshold != edge.threshold || inputs[i].consume != edge.consume ||
+        inputs[i].items != states_[edge.from]->block->ports().output->items)
       throw std::invalid_argument(graph_.nodes()[node].name + " does not read what " +
                                   graph_.nodes()[edge.from].name + " writes");
   }

@@ -20,18 +20,24 @@ constexpr Tick kGroup = 2 * kMicrosecond;               // of warm batches
 class Window {
  public:
   Window(Block& block, std::size_t batch)
-      : block_(block), batch_(batch), in_(block.reads(0, batch)), out_(block.writes(batch)) {
-    for (std::size_t i = 0; i < in_.size(); ++i) in_[i] = i % 3 == 0 ? 0.5F : -0.25F;
+      : block_(block), batch_(batch), out_(block.writes(batch)) {
+    for (std::size_t i = 0; i < block.ports().inputs.size(); ++i) {
+      in_.emplace_back(block.reads(i, batch));
+      for (std::size_t k = 0; k < in_[i].size(); ++k) in_[i][k] = k % 3 == 0 ? 0.5F : -0.25F;
+      windows_.push_back(in_[i].data());
+    }
   }
   void execute() {
-    const float* const in = in_.data();
-    block_.execute(&in, out_.data(), batch_);
+    block_.tags_out.clear();
+    block_.execute(windows_.data(), out_.data(), batch_);
   }
 
  private:
   Block& block_;
   std::size_t batch_;
-  AlignedArray<float> in_, out_;
+  std::vector<AlignedArray<float>> in_;
+  std::vector<const float*> windows_;
+  AlignedArray<float> out_;
 };
 
 std::vector<double> warm(Window& window, Tick end) {

@@ -19,11 +19,20 @@ namespace {
 
 constexpr std::uint32_t kModulus = 4093;
 
+Ports ports_of(const Graph& graph, NodeId node) {
+  Ports ports;
+  for (const EdgeId id : graph.inputs(node))
+    ports.inputs.push_back({Items::Real, graph.edges()[id].threshold, graph.edges()[id].consume});
+  if (!graph.is_sink(node))
+    ports.output = {Items::Real, graph.edges()[graph.outputs(node).front()].produce};
+  return ports;
+}
+
 // Whole numbers that depend on everything that a node has read before: one whose jobs overlapped,
 // changed places or read another window would give others.
 class Mixer final : public Block {
  public:
-  Mixer(const Graph& graph, NodeId node) {
+  Mixer(const Graph& graph, NodeId node) : Block(ports_of(graph, node)) {
     for (const EdgeId id : graph.inputs(node)) edges_.push_back(graph.edges()[id]);
     if (!graph.is_sink(node)) produce_ = graph.edges()[graph.outputs(node).front()].produce;
   }
@@ -38,10 +47,6 @@ class Mixer final : public Block {
     }
     executions += count;
   }
-  std::size_t reads(std::size_t input, std::size_t count) const override {
-    return edges_[input].threshold + (count - 1) * edges_[input].consume;
-  }
-  std::size_t writes(std::size_t count) const override { return count * produce_; }
 
   std::uint32_t state = 1;
   std::uint64_t executions = 0;
@@ -182,15 +187,11 @@ TEST(Executor, IsNoFasterThanItsSources) {
 // Stops its executor in its hundredth execution.
 class Stopping final : public Block {
  public:
-  explicit Stopping(Mixer& mixer) : mixer_(mixer) {}
+  explicit Stopping(Mixer& mixer) : Block(mixer.ports()), mixer_(mixer) {}
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     mixer_.execute(in, out, count);
     if (mixer_.executions >= 100) executor->stop();
   }
-  std::size_t reads(std::size_t input, std::size_t count) const override {
-    return mixer_.reads(input, count);
-  }
-  std::size_t writes(std::size_t count) const override { return mixer_.writes(count); }
 
   Executor* executor = nullptr;
 

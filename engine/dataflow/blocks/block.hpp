@@ -1,31 +1,98 @@
-// What a node computes.
+// What a node computes. A block knows no graph and no runtime: it can be used alone.
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dataflow/blocks/tag.hpp"
 
 namespace carillon::dataflow {
 
-/// As a graph's file says it; docs/flowgraphs.md has the types.
-struct BlockSpec {
-  std::string type;  ///< rotator, fir, multiply, add or quadrature-demodulator
-  std::size_t taps = 64, decimation = 1;
-  bool complex_samples = true, complex_taps = false;
+/// What samples are: a float, or two of a complex one, real part first.
+enum class Items : std::uint8_t { Real, Complex };
+constexpr std::size_t floats_of(Items items) { return items == Items::Complex ? 2 : 1; }
+
+/// An execution waits for `threshold` samples and takes `consume` of them away.
+struct Input {
+  Items items = Items::Complex;
+  std::uint64_t threshold = 1, consume = 1;
+};
+/// An execution makes `produce` samples.
+struct Output {
+  Items items = Items::Complex;
+  std::uint64_t produce = 1;
+};
+struct Ports {
+  std::vector<Input> inputs;     ///< none: a source
+  std::optional<Output> output;  ///< none: a sink
 };
 
-/// Executes on windows of samples, one of each input; samples are floats, two of each complex one.
+/// Something that a block found or counted: "overflows", "power".
+struct Figure {
+  std::string name, unit;
+  double value = 0;
+};
+
+/// Threads: one at a time calls execute(), ready(), over() and set(), not always the same one;
+/// start() comes before and finish() after all of these; failure() and figures() may be called
+/// meanwhile.
 class Block {
  public:
+  explicit Block(Ports ports) : ports_(std::move(ports)) {}
   virtual ~Block() = default;
-  /// `count` executions. A source has no input, a sink no output.
-  virtual void execute(const float* const* in, float* out, std::size_t count) noexcept = 0;
-  /// Floats that so many executions read of an input, and write.
-  virtual std::size_t reads(std::size_t input, std::size_t count) const = 0;
-  virtual std::size_t writes(std::size_t count) const = 0;
-};
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
-/// With taps and constants that keep samples as large as they are. Throws std::invalid_argument.
-std::unique_ptr<Block> make_block(const BlockSpec& spec);
+  const Ports& ports() const { return ports_; }
+  /// Floats that so many executions read of an input (count ≥ 1), and write.
+  std::size_t reads(std::size_t input, std::size_t count) const {
+    const Input& in = ports_.inputs[input];
+    return floats_of(in.items) * (in.threshold + (count - 1) * in.consume);
+  }
+  std::size_t writes(std::size_t count) const {
+    return ports_.output ? floats_of(ports_.output->items) * ports_.output->produce * count : 0;
+  }
+
+  /// `count` executions: reads(i, count) floats of each in[i], writes(count) of `out`, which
+  /// overlaps no input. No allocation, lock or system call.
+  virtual void execute(const float* const* in, float* out, std::size_t count) noexcept = 0;
+
+  /// Whether ready() and over() are to be asked: of blocks with a file or a device.
+  virtual bool has_device() const noexcept { return false; }
+  /// Opens the device. Throws std::runtime_error that names it and says what to do.
+  virtual void start() {}
+  /// Executions for which the device has samples, or room. A source whose device gives no more is
+  /// over() once ready() is 0.
+  virtual std::uint64_t ready() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
+  virtual bool over() noexcept { return false; }
+  /// Writes what is left and closes the device. Throws std::runtime_error.
+  virtual void finish() {}
+  /// Why the device does no more; empty while it does. The run then ends.
+  virtual std::string failure() const { return {}; }
+
+  /// Changes a parameter that is declared as changeable; takes effect with the next execution.
+  virtual void set(std::string_view parameter, double value) noexcept {
+    static_cast<void>(parameter);
+    static_cast<void>(value);
+  }
+  virtual std::vector<Figure> figures() const { return {}; }
+
+  /// What is said about the samples of an execution: the runtime sets `tags_in` before execute(),
+  /// with positions relative to the first sample of the first input; a block may put tags of its
+  /// own into `tags_out`, relative to its first output. Tags that come in go out by themselves, at
+  /// the sample that is made of theirs, unless keeps_tags().
+  virtual bool keeps_tags() const noexcept { return false; }
+  std::span<const Tag> tags_in;
+  TagList tags_out;
+
+ private:
+  Ports ports_;
+};
 
 }  // namespace carillon::dataflow

@@ -1,0 +1,54 @@
+// What is said about a sample: when it was taken, at which rate and frequency, what it belongs to.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace carillon::dataflow {
+
+enum class TagKind : std::uint8_t {
+  Time,        ///< value: of this sample, s since 1970 (UTC)
+  Rate,        ///< value: samples a second from here on
+  Frequency,   ///< value: Hz at the centre from here on
+  Overflow,    ///< value: samples that are missing before this one
+  Annotation,  ///< value: how many samples it is about; text: what it says
+};
+
+/// Of fixed size, so that tags are handed on without allocation.
+struct Tag {
+  static constexpr std::size_t kMostText = 63;
+
+  std::uint64_t position = 0;
+  TagKind kind = TagKind::Annotation;
+  double value = 0;
+  std::array<char, kMostText + 1> text{};  ///< ends with a zero; longer ones are cut
+
+  std::string_view said() const { return text.data(); }
+};
+
+Tag annotation(std::uint64_t position, std::uint64_t samples, std::string_view text) noexcept;
+
+/// Room for the tags of a job; those beyond it are counted.
+class TagList {
+ public:
+  static constexpr std::size_t kMost = 16;
+
+  void add(const Tag& tag) noexcept {
+    if (count_ == kMost)
+      ++lost_;
+    else
+      tags_[count_++] = tag;
+  }
+  void clear() noexcept { count_ = 0; }
+  std::span<const Tag> tags() const { return {tags_.data(), count_}; }
+  std::uint64_t lost() const { return lost_; }
+
+ private:
+  std::array<Tag, kMost> tags_;
+  std::size_t count_ = 0;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace carillon::dataflow

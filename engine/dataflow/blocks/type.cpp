@@ -1,0 +1,141 @@
+#include "dataflow/blocks/type.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+#include "dataflow/blocks/types.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+std::string shown(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+[[noreturn]] void refuse(const Parameter& parameter, const std::string& why) {
+  throw std::invalid_argument(parameter.name + ": " + why);
+}
+
+void check_number(const Parameter& parameter, double value) {
+  if (!std::isfinite(value)) refuse(parameter, "must be a finite number");
+  if (value < parameter.least) refuse(parameter, "must be at least " + shown(parameter.least));
+  if (value > parameter.most) refuse(parameter, "must be at most " + shown(parameter.most));
+}
+
+Value checked_text(const Parameter& parameter, const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) refuse(parameter, "must be a text");
+  if (text->find('\0') != std::string::npos) refuse(parameter, "must have no NUL in it");
+  if (parameter.choices.empty() || std::ranges::count(parameter.choices, *text) > 0) return *text;
+  std::string all;
+  for (const std::string& choice : parameter.choices) all += (all.empty() ? "" : ", ") + choice;
+  refuse(parameter, "must be one of " + all);
+}
+
+double number_of(const Parameter& parameter, const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  refuse(parameter, "must be a number");
+}
+
+Value checked(const Parameter& parameter, const Value& value) {
+  switch (parameter.kind) {
+    case ParameterKind::Flag:
+      if (!std::holds_alternative<bool>(value)) refuse(parameter, "must be true or false");
+      return value;
+    case ParameterKind::Whole: {
+      const auto* found = std::get_if<std::int64_t>(&value);
+      if (found == nullptr) refuse(parameter, "must be a whole number");
+      check_number(parameter, static_cast<double>(*found));
+      return value;
+    }
+    case ParameterKind::Number: {
+      const double found = number_of(parameter, value);
+      check_number(parameter, found);
+      return found;
+    }
+    case ParameterKind::Text: return checked_text(parameter, value);
+    case ParameterKind::Numbers: break;
+  }
+  const auto* list = std::get_if<std::vector<double>>(&value);
+  if (list == nullptr || list->empty()) refuse(parameter, "must be a list of numbers");
+  for (const double each : *list) check_number(parameter, each);
+  return value;
+}
+
+template <typename T>
+const T& of(const Values& values, std::string_view name) {
+  return std::get<T>(values.find(name)->second);
+}
+
+}  // namespace
+
+const BlockType* block_type(std::string_view name) {
+  const auto& all = block_types();
+  const auto found = std::ranges::find(all, name, &BlockType::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<Block> make_block(std::string_view type, const Values& values) {
+  const BlockType* const found = block_type(type);
+  if (found == nullptr) throw std::invalid_argument("there is no block " + std::string(type));
+  for (const auto& [name, value] : values)
+    if (std::ranges::find(found->parameters, name, &Parameter::name) == found->parameters.end())
+      throw std::invalid_argument(name + ": " + found->name + " has no such parameter");
+  Values all;
+  for (const Parameter& parameter : found->parameters) {
+    const auto given = values.find(parameter.name);
+    if (given != values.end())
+      all[parameter.name] = checked(parameter, given->second);
+    else if (parameter.standard)
+      all[parameter.name] = checked(parameter, *parameter.standard);
+    else
+      refuse(parameter, "must be given");
+  }
+  return found->make(all);
+}
+
+bool flag(const Values& values, std::string_view name) { return of<bool>(values, name); }
+std::int64_t whole(const Values& values, std::string_view name) {
+  return of<std::int64_t>(values, name);
+}
+double number(const Values& values, std::string_view name) { return of<double>(values, name); }
+const std::string& text(const Values& values, std::string_view name) {
+  return of<std::string>(values, name);
+}
+const std::vector<double>& numbers(const Values& values, std::string_view name) {
+  return of<std::vector<double>>(values, name);
+}
+
+Parameter samples_parameter() {
+  return {.name = "samples",
+          .text = "What it reads.",
+          .kind = ParameterKind::Text,
+          .standard = "complex",
+          .choices = {"complex", "real"}};
+}
+Items items(const Values& values) {
+  return text(values, "samples") == "complex" ? Items::Complex : Items::Real;
+}
+
+Parameter rate_parameter() {
+  return {.name = "rate_hz",
+          .text = "Samples a second; the graph's if not given.",
+          .unit = "Hz",
+          .least = 1e-9,
+          .most = 1e18};
+}
+
+const std::vector<BlockType>& block_types() {
+  static const std::vector<BlockType> all{
+      null_source_type(), null_sink_type(), fir_type(),         rotator_type(),
+      add_type(),         multiply_type(),  demodulator_type(),
+  };
+  return all;
+}
+
+}  // namespace carillon::dataflow

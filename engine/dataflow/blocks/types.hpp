@@ -1,0 +1,19 @@
+// Every block's declaration: from its folder into the list of block_types().
+#pragma once
+
+#include "dataflow/blocks/type.hpp"
+
+namespace carillon::dataflow {
+
+BlockType null_source_type();
+BlockType null_sink_type();
+
+BlockType fir_type();
+BlockType rotator_type();
+
+BlockType add_type();
+BlockType multiply_type();
+
+BlockType demodulator_type();
+
+}  // namespace carillon::dataflow
