@@ -85,44 +85,70 @@ nb::object array_of(std::vector<float> out, Items items) {
       reinterpret_cast<std::complex<float>*>(kept->data()), {kept->size() / 2}, owner));
 }
 
-nb::object executed(Block& block, const std::vector<const float*>& in, std::size_t count) {
-  std::vector<float> out(block.writes(count));
-  block.tags_in = {};
-  block.tags_out.clear();
-  if (count > 0) {
-    const nb::gil_scoped_release released;
-    block.execute(in.data(), out.data(), count);
+// A block with the samples that it will read again: what a ring keeps in a graph.
+class Lone {
+ public:
+  Lone(const std::string& type, const dataflow::Values& values)
+      : block_(dataflow::make_block(type, values)) {
+    for (const auto& input : block_->ports().inputs)
+      kept_.emplace_back(dataflow::floats_of(input.items) * input.history);
   }
-  const auto& output = block.ports().output;
-  return output ? array_of(std::move(out), output->items) : nb::none();
-}
+  Block& block() const { return *block_; }
 
-nb::object run(Block& block, const std::vector<Samples>& given) {
-  const auto& inputs = block.ports().inputs;
-  if (given.size() != inputs.size())
-    throw nb::value_error(("it has " + std::to_string(inputs.size()) + " inputs").c_str());
-  if (inputs.empty()) throw nb::value_error("it is a source: make(count)");
-  std::vector<const float*> in;
-  std::size_t count = 1U << 30;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    in.push_back(floats_of(given[i], inputs[i].items));
-    const std::size_t there = given[i].size(), threshold = inputs[i].threshold;
-    count = std::min(count, there < threshold ? 0 : (there - threshold) / inputs[i].consume + 1);
+  nb::object run(const std::vector<Samples>& given) {
+    const auto& inputs = block_->ports().inputs;
+    if (given.size() != inputs.size())
+      throw nb::value_error(("it has " + std::to_string(inputs.size()) + " inputs").c_str());
+    require(!inputs.empty(), "it is a source: make(count)");
+    std::size_t count = 1U << 30;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const float* const x = floats_of(given[i], inputs[i].items);
+      const std::size_t each = dataflow::floats_of(inputs[i].items);
+      kept_[i].insert(kept_[i].end(), x, x + each * given[i].size());
+      const std::size_t there = kept_[i].size() / each - inputs[i].history;
+      count = std::min(count, there < inputs[i].threshold
+                                  ? 0
+                                  : (there - inputs[i].threshold) / inputs[i].consume + 1);
+    }
+    nb::object made = executed(count);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::size_t taken = dataflow::floats_of(inputs[i].items) * count * inputs[i].consume;
+      kept_[i].erase(kept_[i].begin(), kept_[i].begin() + static_cast<std::ptrdiff_t>(taken));
+    }
+    return made;
   }
-  return executed(block, in, count);
-}
 
-nb::object make(Block& block, std::size_t count) {
-  if (!block.ports().inputs.empty()) throw nb::value_error("it has inputs: run(...)");
-  if (count > 1U << 30) throw nb::value_error("at most 2^30 executions");
-  return executed(block, {}, count);
-}
+  nb::object make(std::size_t count) {
+    require(block_->ports().inputs.empty(), "it has inputs: run(...)");
+    require(count <= 1U << 30, "at most 2^30 executions");
+    return executed(count);
+  }
 
-std::vector<double> profile(Block& block, std::size_t batch, const std::string& setting,
+ private:
+  nb::object executed(std::size_t count) {
+    std::vector<const float*> in;
+    for (const auto& kept : kept_) in.push_back(kept.data());
+    std::vector<float> out(block_->writes(count));
+    block_->tags_in = {};
+    block_->tags_out.clear();
+    if (count > 0) {
+      const nb::gil_scoped_release released;
+      block_->execute(in.data(), out.data(), count);
+    }
+    const auto& output = block_->ports().output;
+    return output ? array_of(std::move(out), output->items) : nb::none();
+  }
+
+  std::unique_ptr<Block> block_;
+  std::vector<std::vector<float>> kept_;
+};
+
+std::vector<double> profile(const Lone& lone, std::size_t batch, const std::string& setting,
                             double seconds, double period_us) {
   require(batch >= 1 && batch <= 1U << 22, "batch must be between 1 and 4194304");
   require(seconds > 0 && seconds <= 600, "seconds must be above 0 and at most 600");
   require(period_us >= 10 && period_us <= 1e6, "period_us must be between 10 and 1e6");
+  Block& block = lone.block();
   require(!block.has_device(), "a block with a device is not measured alone");
   dataflow::ProfileOptions options{batch, dataflow::Setting::Warm, seconds, period_us};
   if (setting == "cold")
@@ -135,7 +161,28 @@ std::vector<double> profile(Block& block, std::size_t batch, const std::string& 
   return dataflow::profile(block, options);
 }
 
-using PortRow = std::tuple<std::string, std::uint64_t, std::uint64_t>;
+using InputRow = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
+using OutputRow = std::tuple<std::string, std::uint64_t>;
+using FigureRow = std::tuple<std::string, double, std::string>;
+
+std::vector<InputRow> inputs_of(const Block& block) {
+  std::vector<InputRow> rows;
+  for (const auto& input : block.ports().inputs)
+    rows.emplace_back(name_of(input.items), input.threshold, input.consume, input.history);
+  return rows;
+}
+
+std::optional<OutputRow> output_of(const Block& block) {
+  const auto& output = block.ports().output;
+  if (!output) return std::nullopt;
+  return OutputRow{name_of(output->items), output->produce};
+}
+
+std::vector<FigureRow> figures_of(const Block& block) {
+  std::vector<FigureRow> rows;
+  for (const auto& each : block.figures()) rows.emplace_back(each.name, each.value, each.unit);
+  return rows;
+}
 
 }  // namespace
 
@@ -143,51 +190,43 @@ void bind_blocks(nb::module_& core) {
   using namespace nb::literals;
   core.def("block_types", &types,
            "All blocks, with their parameters (engine/dataflow/blocks/type.hpp).");
-  nb::class_<Block>(core, "Block", "A block of a flowgraph, alone.")
-      .def(nb::new_([](const std::string& type, const dataflow::Values& values) {
-             return dataflow::make_block(type, values);
-           }),
-           "type"_a, "values"_a = dataflow::Values{},
+  nb::class_<Lone>(core, "Block", "A block of a flowgraph, alone (engine/dataflow/blocks).")
+      .def(nb::init<const std::string&, const dataflow::Values&>(), "type"_a,
+           "values"_a = dataflow::Values{},
            "ValueError names the parameter that is wrong, RuntimeError the file.")
       .def_prop_ro(
-          "inputs",
-          [](const Block& block) {
-            std::vector<PortRow> rows;
-            for (const auto& input : block.ports().inputs)
-              rows.emplace_back(name_of(input.items), input.threshold, input.consume);
-            return rows;
-          },
-          "Of each: real or complex, the samples that an execution waits for and those it takes.")
+          "inputs", [](const Lone& lone) { return inputs_of(lone.block()); },
+          "Of each: real or complex, and the samples that an execution waits for, that it takes\n"
+          "away, and that it reads before them.")
       .def_prop_ro(
-          "output",
-          [](const Block& block) -> std::optional<std::tuple<std::string, std::uint64_t>> {
-            const auto& output = block.ports().output;
-            if (!output) return std::nullopt;
-            return std::tuple{std::string(name_of(output->items)), output->produce};
-          },
+          "output", [](const Lone& lone) { return output_of(lone.block()); },
           "real or complex, and the samples that an execution makes; None: it is a sink.")
-      .def_prop_ro("has_device", &Block::has_device)
-      .def("run", &run, "inputs"_a,
-           "Executes as often as the inputs allow, and returns what it makes. What is left of an\n"
-           "input (inputs: the last threshold - consume samples) has to be given again before\n"
-           "what follows it. TypeError of other dtypes than float32 and complex64.",
-           nb::sig("def run(self, inputs: collections.abc.Sequence[numpy.typing.NDArray[typing.Any]"
-                   "]) -> typing.Any"))
-      .def("make", &make, "count"_a, "What so many executions of a source make.")
-      .def("start", &Block::start, "Opens its file or device.")
-      .def("finish", &Block::finish, "Closes it.")
-      .def("ready", &Block::ready, "Executions for which its device has samples, or room.")
-      .def("over", &Block::over)
-      .def("failure", &Block::failure)
-      .def("set", &Block::set, "parameter"_a, "value"_a)
+      .def_prop_ro("has_device", [](const Lone& lone) { return lone.block().has_device(); })
       .def(
-          "figures",
-          [](const Block& block) {
-            std::vector<std::tuple<std::string, double, std::string>> rows;
-            for (const auto& each : block.figures())
-              rows.emplace_back(each.name, each.value, each.unit);
-            return rows;
+          "run", &Lone::run, "inputs"_a,
+          "Executes as often as the inputs allow, and returns what it makes. Samples that are too\n"
+          "few for an execution are kept for the next call. TypeError of other dtypes than\n"
+          "float32 and complex64.",
+          nb::sig("def run(self, inputs: collections.abc.Sequence[numpy.typing.NDArray[typing.Any]"
+                  "]) -> typing.Any"))
+      .def("make", &Lone::make, "count"_a, "What so many executions of a source make.")
+      .def(
+          "start", [](const Lone& lone) { lone.block().start(); }, "Opens its file or device.")
+      .def(
+          "finish", [](const Lone& lone) { lone.block().finish(); }, "Closes it.")
+      .def(
+          "ready", [](const Lone& lone) { return lone.block().ready(); },
+          "Executions for which its device has samples, or room.")
+      .def("over", [](const Lone& lone) { return lone.block().over(); })
+      .def("failure", [](const Lone& lone) { return lone.block().failure(); })
+      .def(
+          "set",
+          [](const Lone& lone, const std::string& name, double value) {
+            lone.block().set(name, value);
           },
+          "parameter"_a, "value"_a)
+      .def(
+          "figures", [](const Lone& lone) { return figures_of(lone.block()); },
           "What it counted or found: name, value, unit.")
       .def(
           "profile", &profile, "batch"_a, "setting"_a, "seconds"_a, "period_us"_a = 200.0,

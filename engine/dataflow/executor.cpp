@@ -83,7 +83,7 @@ void Executor::connect(const std::vector<Block*>& blocks) {
     State& state = *states_[node];
     if (state.sink) continue;
     const std::uint64_t produce = graph_.edges()[state.outputs.front()].produce;
-    std::uint64_t room = 0;
+    std::uint64_t room = 0, history = 0;
     for (std::size_t reader = 0; reader < state.outputs.size(); ++reader) {
       const EdgeId id = state.outputs[reader];
       const Edge& edge = graph_.edges()[id];
@@ -93,13 +93,16 @@ void Executor::connect(const std::vector<Block*>& blocks) {
       reader_[id] = reader;
       const std::uint64_t batch = states_[edge.to]->batch;
       room = std::max(room, held[id] + edge.threshold + (2 * batch - 1) * edge.consume);
+      for (std::size_t i = 0; i < states_[edge.to]->inputs.size(); ++i)
+        if (states_[edge.to]->inputs[i] == id && i < blocks[edge.to]->ports().inputs.size())
+          history = std::max(history, blocks[edge.to]->ports().inputs[i].history);
     }
     const std::optional<Output>& output = blocks[node]->ports().output;
     if (!output || output->produce != produce)
       throw std::invalid_argument(graph_.nodes()[node].name + " does not write what its edges say");
     room += 2 * state.batch * produce;
     state.out = std::make_unique<Ring>(floats_of(output->items) * sizeof(float), room,
-                                       state.outputs.size());
+                                       state.outputs.size(), history);
     state.marks.resize(std::bit_ceil(state.out->capacity() / produce + 2));
   }
   for (NodeId node = 0; node < graph_.size(); ++node) {
@@ -254,7 +257,8 @@ Tick Executor::run(NodeId node, Tick start) noexcept {
   State& state = *states_[node];
   const Tick oldest = options_.paced ? arrival(state) : 0;
   for (std::size_t i = 0; i < state.inputs.size(); ++i)
-    state.windows[i] = reinterpret_cast<const float*>(state.in[i]->items(reader_[state.inputs[i]]));
+    state.windows[i] = reinterpret_cast<const float*>(
+        state.in[i]->items(reader_[state.inputs[i]], state.block->ports().inputs[i].history));
   auto* const out = state.sink ? nullptr : reinterpret_cast<float*>(state.out->place());
   state.block->execute(state.windows.data(), out, state.count);
   const Tick ended = now();

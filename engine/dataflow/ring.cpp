@@ -51,10 +51,10 @@ MirroredMemory::MirroredMemory(std::size_t bytes) {
 
 MirroredMemory::~MirroredMemory() { munmap(data_, 2 * bytes_); }
 
-Ring::Ring(std::size_t item_bytes, std::uint64_t items, std::size_t readers)
+Ring::Ring(std::size_t item_bytes, std::uint64_t items, std::size_t readers, std::uint64_t history)
     : item_bytes_(item_bytes),
-      memory_(bytes_of(item_bytes, items)),
-      capacity_(memory_.bytes() / item_bytes),
+      memory_(bytes_of(item_bytes, items + history)),
+      capacity_(memory_.bytes() / item_bytes - history),
       readers_(readers) {}
 
 std::uint64_t Ring::room() const {

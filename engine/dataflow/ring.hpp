@@ -33,9 +33,9 @@ class MirroredMemory {
 /// first.
 class Ring {
  public:
-  /// Room for at least `items` of `item_bytes` (a power of two). Throws std::system_error, or
-  /// std::invalid_argument.
-  Ring(std::size_t item_bytes, std::uint64_t items, std::size_t readers);
+  /// Room for at least `items` of `item_bytes` (a power of two), beside `history` that have been
+  /// taken and stay. Throws std::system_error, or std::invalid_argument.
+  Ring(std::size_t item_bytes, std::uint64_t items, std::size_t readers, std::uint64_t history = 0);
 
   std::uint64_t capacity() const { return capacity_; }
   std::uint64_t written() const { return written_.load(std::memory_order_acquire); }
@@ -50,8 +50,9 @@ class Ring {
 
   /// For a reader: how many items are there, and where they begin.
   std::uint64_t available(std::size_t reader) const { return written() - read(reader); }
-  const std::byte* items(std::size_t reader) const {
-    return at(readers_[reader].position.load(std::memory_order_relaxed));
+  /// From `history` of those that it has taken; zeros before the first.
+  const std::byte* items(std::size_t reader, std::uint64_t history = 0) const {
+    return at(readers_[reader].position.load(std::memory_order_relaxed) - history);
   }
   void take(std::size_t reader, std::uint64_t items) { advance(readers_[reader].position, items); }
 

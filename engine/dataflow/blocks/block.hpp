@@ -18,10 +18,12 @@ namespace carillon::dataflow {
 enum class Items : std::uint8_t { Real, Complex };
 constexpr std::size_t floats_of(Items items) { return items == Items::Complex ? 2 : 1; }
 
-/// An execution waits for `threshold` samples and takes `consume` of them away.
+/// An execution waits for `threshold` new samples and takes `consume` of them away. It also reads
+/// the `history` samples before them: zeros before the first, so that a filter waits for no more
+/// than it consumes.
 struct Input {
   Items items = Items::Complex;
-  std::uint64_t threshold = 1, consume = 1;
+  std::uint64_t threshold = 1, consume = 1, history = 0;
 };
 /// An execution makes `produce` samples.
 struct Output {
@@ -53,14 +55,14 @@ class Block {
   /// Floats that so many executions read of an input (count ≥ 1), and write.
   std::size_t reads(std::size_t input, std::size_t count) const {
     const Input& in = ports_.inputs[input];
-    return floats_of(in.items) * (in.threshold + (count - 1) * in.consume);
+    return floats_of(in.items) * (in.history + in.threshold + (count - 1) * in.consume);
   }
   std::size_t writes(std::size_t count) const {
     return ports_.output ? floats_of(ports_.output->items) * ports_.output->produce * count : 0;
   }
 
-  /// `count` executions: reads(i, count) floats of each in[i], writes(count) of `out`, which
-  /// overlaps no input. No allocation, lock or system call.
+  /// `count` executions: reads(i, count) floats of each in[i], the history first, and writes(count)
+  /// of `out`, which overlaps no input. No allocation, lock or system call.
   virtual void execute(const float* const* in, float* out, std::size_t count) noexcept = 0;
 
   /// Whether ready() and over() are to be asked: of blocks with a file or a device.
@@ -84,9 +86,9 @@ class Block {
   virtual std::vector<Figure> figures() const { return {}; }
 
   /// What is said about the samples of an execution: the runtime sets `tags_in` before execute(),
-  /// with positions relative to the first sample of the first input; a block may put tags of its
-  /// own into `tags_out`, relative to its first output. Tags that come in go out by themselves, at
-  /// the sample that is made of theirs, unless keeps_tags().
+  /// with positions relative to the first new sample of the first input; a block may put tags of
+  /// its own into `tags_out`, relative to its first output. Tags that come in go out by themselves,
+  /// at the sample that is made of theirs, unless keeps_tags().
   virtual bool keeps_tags() const noexcept { return false; }
   std::span<const Tag> tags_in;
   TagList tags_out;

@@ -10,7 +10,7 @@ namespace {
 class Demodulator final : public Block {
  public:
   explicit Demodulator(float gain)
-      : Block({{{Items::Complex, 2}}, Output{Items::Real}}), gain_(gain) {}
+      : Block({{{Items::Complex, 1, 1, 1}}, Output{Items::Real}}), gain_(gain) {}
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     dsp::demodulate_kernels().quadrature(reinterpret_cast<const dsp::Complex*>(*in), gain_, out,
                                          count);

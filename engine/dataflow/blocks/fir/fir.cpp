@@ -33,7 +33,8 @@ dsp::Fir fir_of(const Values& values) {
 class FirBlock final : public Block {
  public:
   FirBlock(Items items, dsp::Fir fir)
-      : Block({{{items, fir.length(), fir.decimation()}}, Output{items}}), fir_(std::move(fir)) {}
+      : Block({{{items, fir.decimation(), fir.decimation(), fir.length() - 1}}, Output{items}}),
+        fir_(std::move(fir)) {}
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     dsp::fir_kernels().filter(fir_, *in, out, count);
   }
@@ -47,8 +48,8 @@ class FirBlock final : public Block {
 BlockType fir_type() {
   return {"fir",
           "filters",
-          "Filters, and makes one sample of each `decimation`. The first output is the first "
-          "that all taps reach.",
+          "Filters, and makes one sample of the first of each `decimation`, as if zeros were "
+          "before the first.",
           {{.name = "taps",
             .text = "The impulse response; complex taps are two numbers each.",
             .kind = ParameterKind::Numbers},
