@@ -15,4 +15,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_dataflow(core);
   carillon::bindings::bind_dsp(core);
   carillon::bindings::bind_blocks(core);
+  carillon::bindings::bind_flowgraph_run(core);
 }

@@ -47,6 +47,7 @@ void run_executor(bench::Bench& bench) {
     blocks.push_back(nothing.back().get());
   }
   spec.nodes[0].rate = {1'000'000, 1};
+  const std::vector<std::uint64_t> executions(kNodes, kExecutions);
   const Graph graph(spec);
   for (const std::size_t workers : {1U, 2U})
     bench.time({.kernel = "execute",
@@ -55,9 +56,9 @@ void run_executor(bench::Bench& bench) {
                 .items = static_cast<double>(kNodes * kExecutions) / static_cast<double>(workers)},
                [&] {
                  Executor executor(graph, uniform(graph, 1), blocks,
-                                   {.paced = false, .executions = kExecutions});
+                                   {.paced = false, .executions = executions, .workers = 2});
                  std::thread second;
-                 if (workers > 1) second = std::thread(&Executor::work, &executor);
+                 if (workers > 1) second = std::thread(&Executor::work, &executor, 1);
                  executor.work();
                  if (second.joinable()) second.join();
                  if (executor.account(kNodes - 1).jobs != kExecutions) std::abort();

@@ -1,7 +1,13 @@
 #include "dataflow/executor.hpp"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -12,62 +18,46 @@ namespace carillon::dataflow {
 namespace {
 
 constexpr Tick kNever = std::numeric_limits<Tick>::max();
-// A sleep is not worth less, and ends so much early.
-constexpr Tick kWakeUp = 60 * kMicrosecond;
+// A sleep and the call that ends it are not worth less.
+constexpr Tick kShort = 10 * kMicrosecond;
+// While devices are asked.
+constexpr Tick kPoll = 100 * kMicrosecond;
+// A worker that sleeps looks after sources so much later than the one before it, in case that one
+// has a long job.
+constexpr Tick kStagger = 40 * kMicrosecond;
+constexpr Tick kLongest = 100 * kMillisecond;
 
-// When the first of the samples behind a position of a ring arrived at a source.
-struct Mark {
-  std::uint64_t position = 0;
-  Tick arrival = 0;
-};
+// Until the word is no longer `seen`, or so late.
+void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t seen, Tick until) noexcept {
+  const timespec at{until / kSecond, until % kSecond};
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, seen, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
 
 }  // namespace
-
-// Of a node; all that is not atomic belongs to whoever has set `busy`.
-struct Executor::State {
-  // As the graph has it.
-  Block* block = nullptr;
-  std::uint64_t batch = 1;
-  double period = 0;  // ns of an execution
-  bool source = false, sink = false;
-  std::vector<EdgeId> inputs, outputs;
-  std::vector<Ring*> in;  // of each input
-  std::unique_ptr<Ring> out;
-  std::vector<Mark> marks;  // of `out`'s last jobs, as a ring
-
-  // As it runs, apart from what all look at.
-  alignas(kCacheLine) std::atomic<bool> busy{false};  // a job is offered or runs
-  std::atomic<Tick> point{0};                         // what gives that job its priority
-  std::atomic<bool> ended{false};
-  std::atomic<std::uint64_t> executed{0}, marked{0};
-
-  std::uint64_t count = 0;  // executions of the job
-  Tick release = 0;
-  std::vector<const float*> windows;
-  NodeAccount account;
-};
 
 Executor::Executor(const Graph& graph, const Batches& batches, const std::vector<Block*>& blocks,
                    const ExecutorOptions& options)
     : graph_(graph),
       options_(options),
-      reader_(graph.edges().size()),
       ready_((graph.size() + 63) / 64),
+      changes_(graph.size()),
       alive_(graph.size()) {
   for (NodeId node = 0; node < graph.size(); ++node) {
-    auto state = std::make_unique<State>();
+    auto state = std::make_unique<NodeState>();
     state->block = blocks.at(node);
     state->batch = batches.at(node);
     state->period = graph.period(node);
-    state->source = graph.is_source(node);
-    state->sink = graph.is_sink(node);
-    state->inputs.assign(graph.inputs(node).begin(), graph.inputs(node).end());
+    if (!options_.budgets.empty()) state->budget = static_cast<Tick>(options_.budgets.at(node));
+    state->device = state->block->has_device();
     state->outputs.assign(graph.outputs(node).begin(), graph.outputs(node).end());
-    state->windows.resize(state->inputs.size());
-    if (state->source) sources_.push_back(node);
+    state->tags_in.reserve(TagQueue::kMost);
+    if (graph.is_source(node) || state->device) polled_.push_back(node);
+    devices_ |= state->device;
     states_.push_back(std::move(state));
   }
   connect(blocks);
+  for (std::size_t worker = 0; worker < options_.workers; ++worker)
+    journals_.push_back(std::make_unique<Journal>());
 }
 
 Executor::~Executor() = default;
@@ -79,122 +69,154 @@ void Executor::connect(const std::vector<Block*>& blocks) {
   for (const auto& state : states_) batches.push_back(state->batch);
   const std::vector<std::uint64_t> held =
       latency_of(graph_, batches, std::vector<double>(graph_.size())).buffers;
-  for (NodeId node = 0; node < graph_.size(); ++node) {
-    State& state = *states_[node];
-    if (state.sink) continue;
-    const std::uint64_t produce = graph_.edges()[state.outputs.front()].produce;
-    std::uint64_t room = 0, history = 0;
-    for (std::size_t reader = 0; reader < state.outputs.size(); ++reader) {
-      const EdgeId id = state.outputs[reader];
+  for (NodeId node = 0; node < graph_.size(); ++node)
+    for (const EdgeId id : graph_.inputs(node)) {
       const Edge& edge = graph_.edges()[id];
-      if (edge.produce != produce)
-        throw std::invalid_argument(graph_.nodes()[node].name +
-                                    " has one output: its edges produce the same");
-      reader_[id] = reader;
-      const std::uint64_t batch = states_[edge.to]->batch;
-      room = std::max(room, held[id] + edge.threshold + (2 * batch - 1) * edge.consume);
-      for (std::size_t i = 0; i < states_[edge.to]->inputs.size(); ++i)
-        if (states_[edge.to]->inputs[i] == id && i < blocks[edge.to]->ports().inputs.size())
-          history = std::max(history, blocks[edge.to]->ports().inputs[i].history);
+      const auto outputs = graph_.outputs(edge.from);
+      NodeState& state = *states_[node];
+      const std::vector<Input>& inputs = blocks[node]->ports().inputs;
+      const std::size_t place = state.feeds.size();
+      state.feeds.push_back(
+          {id, states_[edge.from].get(),
+           static_cast<std::size_t>(std::ranges::find(outputs, id) - outputs.begin()), edge.produce,
+           edge.threshold, edge.consume, place < inputs.size() ? inputs[place].history : 0});
+      state.windows.push_back(nullptr);
     }
+  for (NodeId node = 0; node < graph_.size(); ++node) {
+    NodeState& state = *states_[node];
     const std::optional<Output>& output = blocks[node]->ports().output;
-    if (!output || output->produce != produce)
+    if (output.has_value() == state.outputs.empty())
       throw std::invalid_argument(graph_.nodes()[node].name + " does not write what its edges say");
-    room += 2 * state.batch * produce;
+    if (!output) continue;
+    state.produce = output->produce;
+    std::uint64_t room = 0, history = 0;
+    for (const EdgeId id : state.outputs) {
+      const Edge& edge = graph_.edges()[id];
+      if (edge.produce != state.produce)
+        throw std::invalid_argument(graph_.nodes()[node].name +
+                                    " does not write what its edges say");
+      const NodeState& reader = *states_[edge.to];
+      room = std::max(room, held[id] + edge.threshold + (2 * reader.batch - 1) * edge.consume);
+      for (const auto& feed : reader.feeds)
+        if (feed.edge == id) history = std::max(history, feed.history);
+    }
+    room += 2 * state.batch * state.produce;
     state.out = std::make_unique<Ring>(floats_of(output->items) * sizeof(float), room,
                                        state.outputs.size(), history);
-    state.marks.resize(std::bit_ceil(state.out->capacity() / produce + 2));
+    state.tags = std::make_unique<TagQueue>(state.outputs.size());
+    state.marks.resize(std::bit_ceil(state.out->capacity() / state.produce + 2));
   }
-  for (NodeId node = 0; node < graph_.size(); ++node) {
-    State& state = *states_[node];
-    for (const EdgeId id : state.inputs)
-      state.in.push_back(states_[graph_.edges()[id].from]->out.get());
-    check(node);
-  }
+  for (NodeId node = 0; node < graph_.size(); ++node) check(node);
 }
 
 void Executor::check(NodeId node) const {
-  const State& state = *states_[node];
+  const NodeState& state = *states_[node];
   const std::vector<Input>& inputs = state.block->ports().inputs;
-  if (inputs.size() != state.inputs.size())
+  if (inputs.size() != state.feeds.size())
     throw std::invalid_argument(graph_.nodes()[node].name + " reads " +
                                 std::to_string(inputs.size()) + " inputs and has " +
-                                std::to_string(state.inputs.size()));
+                                std::to_string(state.feeds.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Edge& edge = graph_.edges()[state.inputs[i]];
-    if (inputs[i].threshold != edge.threshold || inputs[i].consume != edge.consume ||
-        inputs[i].items != states_[edge.from]->block->ports().output->items)
+    const NodeState::Feed& feed = state.feeds[i];
+    if (inputs[i].threshold != feed.threshold || inputs[i].consume != feed.consume ||
+        inputs[i].items != feed.from->block->ports().output->items)
       throw std::invalid_argument(graph_.nodes()[node].name + " does not read what " +
-                                  graph_.nodes()[edge.from].name + " writes");
+                                  graph_.nodes()[graph_.edges()[feed.edge].from].name + " writes");
   }
 }
 
-void Executor::stop() noexcept { stopping_.store(true); }
+void Executor::stop() noexcept {
+  stopping_.store(true);
+  wake(INT_MAX);
+}
 
-Executor::Chance Executor::look_at_source(const State& state, Tick at) const noexcept {
+bool Executor::change(NodeId node, const Change& change) {
+  NodeState& state = *states_.at(node);
+  if (state.change.load(std::memory_order_acquire) != nullptr) return false;
+  changes_[node] = change;
+  state.change.store(&changes_[node], std::memory_order_release);
+  return true;
+}
+
+Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
+  const NodeState& state = *states_[node];
   const std::uint64_t done = state.executed.load(std::memory_order_acquire);
-  const bool over = stopping_.load() || (options_.executions != 0 && done >= options_.executions);
-  if (over) return {Step::End, 0};
+  const std::uint64_t all = options_.executions.empty() ? 0 : options_.executions[node];
+  if (stopping_.load() || (all != 0 && done >= all)) return {Step::End, 0};
   std::uint64_t count = state.batch;
-  if (options_.executions != 0) count = std::min(count, options_.executions - done);
+  if (all != 0) count = std::min(count, all - done);
   const double due = state.period * static_cast<double>(done + count);
-  if (options_.paced && static_cast<double>(at - begun_.load()) < due) return {};
+  const bool waits = options_.paced && !state.device;
+  if (waits && static_cast<double>(at - begun_.load()) < due) return {};
   return {Step::Run, count};
 }
 
-Executor::Chance Executor::look(NodeId node, Tick at) const noexcept {
-  const State& state = *states_[node];
+// `asks`: its device, too, which only who has set `busy` may do.
+Executor::Chance Executor::look(NodeId node, Tick at, bool asks) const noexcept {
+  const NodeState& state = *states_[node];
   if (state.ended.load()) return {};
   Chance chance{Step::Run, state.batch};
-  if (state.source) {
-    chance = look_at_source(state, at);
+  if (state.source()) {
+    chance = look_at_source(node, at);
   } else {
     bool over = true;  // before what is there is looked at
-    for (const EdgeId id : state.inputs) over &= states_[graph_.edges()[id].from]->ended.load();
-    for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-      const Edge& edge = graph_.edges()[state.inputs[i]];
-      const std::uint64_t there = state.in[i]->available(reader_[state.inputs[i]]);
+    for (const NodeState::Feed& feed : state.feeds) over &= feed.from->ended.load();
+    for (const NodeState::Feed& feed : state.feeds) {
+      const std::uint64_t there = feed.available();
       const std::uint64_t executions =
-          there < edge.threshold ? 0 : (there - edge.threshold) / edge.consume + 1;
+          there < feed.threshold ? 0 : (there - feed.threshold) / feed.consume + 1;
       chance.count = std::min(chance.count, executions);
     }
     if (chance.count < state.batch && !over) return {};
     if (chance.count == 0) chance.step = Step::End;
   }
-  if (chance.step == Step::Run && !has_room(state, chance.count)) return {};
+  if (asks && state.device) ask_device(state, chance);
+  if (chance.step == Step::Run && !state.has_room(chance.count)) return {};
   return chance;
 }
 
-bool Executor::has_room(const State& state, std::uint64_t count) const noexcept {
-  return state.sink || state.out->room() >= count * graph_.edges()[state.outputs.front()].produce;
+// A device has room for a whole job, or waits; a source's last samples are fewer.
+void Executor::ask_device(const NodeState& state, Chance& chance) const noexcept {
+  if (chance.step != Step::Run) return;
+  const bool over = state.source() && state.block->over();  // before it is asked for the rest
+  const std::uint64_t ready = state.block->ready();
+  if (ready >= chance.count) return;
+  if (!over)
+    chance = {};
+  else if (ready == 0)
+    chance = {Step::End, 0};
+  else
+    chance.count = ready;
 }
 
 // What a node lacks may come while it is looked at or runs. Whoever brings it does so before a
 // change of some `busy`, which is a fence, and looks at this node's after it; who ends a job of
-// this node changes its `busy` and then looks at what is there: one of the two sees the other.
+// this node changes its `busy` and then looks at what is there: one of the two sees the other. A
+// device brings nothing of itself: it is asked again and again.
 void Executor::offer(NodeId node, Tick at) noexcept {
-  State& state = *states_[node];
-  while (!state.busy.load() && look(node, at).step != Step::Wait) {
+  NodeState& state = *states_[node];
+  while (!state.busy.load() && look(node, at, false).step != Step::Wait) {
     if (state.busy.exchange(true)) return;
-    const Chance chance = look(node, at);
+    const Chance chance = look(node, at, true);
     if (chance.step == Step::Run) return publish(node, chance.count, at);
     if (chance.step == Step::End) end(node);
     state.busy.exchange(false);
     if (chance.step == Step::End)
       for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, at);
+    if (state.device) return;
   }
 }
 
 void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
-  State& state = *states_[node];
+  NodeState& state = *states_[node];
   state.count = count;
   const double own = state.period * static_cast<double>(state.batch);
-  if (state.source && options_.paced)
+  if (state.source() && options_.paced && !state.device)
     at = begun_.load() +
          static_cast<Tick>(
              state.period *
              static_cast<double>(state.executed.load(std::memory_order_relaxed) + count));
-  else if (options_.paced && state.account.jobs > 0)
+  else if (options_.paced && state.jobs.load(std::memory_order_relaxed) > 0)
     at = std::max(at, state.release + static_cast<Tick>(own));
   state.release = at;
   state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
@@ -203,12 +225,11 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
 
 void Executor::end(NodeId node) noexcept {
   states_[node]->ended.store(true);
-  alive_.fetch_sub(1);
+  if (alive_.fetch_sub(1) == 1) wake(INT_MAX);
 }
 
-// A job is ready or runs.
-bool Executor::any_job() const noexcept {
-  return std::ranges::any_of(states_, [](const auto& state) { return state->busy.load(); });
+bool Executor::any_ready() const noexcept {
+  return std::ranges::any_of(ready_, [](const auto& word) { return word.load() != 0; });
 }
 
 std::optional<NodeId> Executor::take() noexcept {
@@ -230,97 +251,110 @@ std::optional<NodeId> Executor::take() noexcept {
   }
 }
 
-// Of the oldest sample that a job takes away.
-Tick Executor::arrival(const State& state) const noexcept {
-  if (state.source) {
-    const auto first = static_cast<double>(state.executed.load(std::memory_order_relaxed) + 1);
-    return begun_.load() + static_cast<Tick>(state.period * first);
-  }
-  Tick oldest = kNever;
-  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-    const Edge& edge = graph_.edges()[state.inputs[i]];
-    const State& from = *states_[edge.from];
-    const std::uint64_t position = state.in[i]->read(reader_[state.inputs[i]]);
-    // The last mark that is not behind it; those that were overwritten are of what has been read.
-    std::uint64_t mark = from.marked.load(std::memory_order_acquire);
-    const std::uint64_t mask = from.marks.size() - 1;
-    do --mark;
-    while (from.marks[mark & mask].position > position);
-    const Mark& found = from.marks[mark & mask];
-    const double behind = static_cast<double>((position - found.position) / edge.produce);
-    oldest = std::min(oldest, found.arrival + static_cast<Tick>(behind * from.period));
-  }
-  return oldest;
-}
-
-Tick Executor::run(NodeId node, Tick start) noexcept {
-  State& state = *states_[node];
-  const Tick oldest = options_.paced ? arrival(state) : 0;
-  for (std::size_t i = 0; i < state.inputs.size(); ++i)
-    state.windows[i] = reinterpret_cast<const float*>(
-        state.in[i]->items(reader_[state.inputs[i]], state.block->ports().inputs[i].history));
-  auto* const out = state.sink ? nullptr : reinterpret_cast<float*>(state.out->place());
-  state.block->execute(state.windows.data(), out, state.count);
+Tick Executor::run(NodeId node, Tick start, Journal& journal) noexcept {
+  NodeState& state = *states_[node];
+  const Tick arrived = options_.paced ? state.arrival(begun_.load()) : 0;
+  state.execute(arrived);
   const Tick ended = now();
-
-  NodeAccount& account = state.account;
-  ++account.jobs;
-  account.executions += state.count;
-  account.busy += ended - start;
-  account.longest_response = std::max(account.longest_response, ended - state.release);
-  if (state.sink && options_.paced)
-    account.longest_latency = std::max(account.longest_latency, ended - oldest);
-  if (!state.sink) {
-    const std::uint64_t marked = state.marked.load(std::memory_order_relaxed);
-    state.marks[marked & (state.marks.size() - 1)] = {state.out->written(), oldest};
-    state.marked.store(marked + 1, std::memory_order_release);
-    state.out->write(state.count * graph_.edges()[state.outputs.front()].produce);
-  }
-  for (std::size_t i = 0; i < state.inputs.size(); ++i)
-    state.in[i]->take(reader_[state.inputs[i]],
-                      state.count * graph_.edges()[state.inputs[i]].consume);
-  state.executed.store(account.executions, std::memory_order_release);
+  state.account_for(start, ended);
+  judge(state, node, start, ended, arrived, journal);
+  journal.job({state.release, start, ended, node, static_cast<std::uint32_t>(state.count)});
   state.busy.exchange(false);
   offer(node, ended);
   for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, ended);
-  for (const EdgeId id : state.inputs) offer(graph_.edges()[id].from, ended);
+  for (const NodeState::Feed& feed : state.feeds) offer(graph_.edges()[feed.edge].from, ended);
   return ended;
 }
 
-// While a job runs it may make others ready, which must not wait for a sleeper.
-void Executor::idle(Tick at) noexcept {
-  Tick due = at + 10 * kMillisecond;  // so that stop() is heard
-  for (const NodeId node : sources_) {
-    const State& state = *states_[node];
+// What the plan did not foresee: a job beyond its cost, a sample beyond the bound.
+void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick arrived,
+                     Journal& journal) const noexcept {
+  if (!options_.paced) return;
+  if (state.budget > 0 && end - start > state.budget) {
+    const bool waited = journal.was_kept_waiting(end - start - state.budget);
+    journal.event({waited ? Happening::Gap : Happening::Overrun, node, start, end});
+  }
+  if (!state.sink()) return;
+  const Tick latency = end - arrived;
+  state.latencies.add(latency);
+  if (latency > state.longest_latency.load(std::memory_order_relaxed))
+    state.longest_latency.store(latency, std::memory_order_relaxed);
+  if (options_.bound > 0 && latency > options_.bound)
+    journal.event({Happening::Late, node, arrived, end});
+}
+
+Tick Executor::next_due() const noexcept {
+  Tick due = kNever;
+  for (const NodeId node : polled_) {
+    const NodeState& state = *states_[node];
+    if (!state.source() || state.device || state.ended.load()) continue;
     const auto next =
         static_cast<double>(state.executed.load(std::memory_order_relaxed) + state.batch);
-    if (!state.ended.load())
-      due = std::min(due, begun_.load() + static_cast<Tick>(state.period * next));
+    due = std::min(due, begun_.load() + static_cast<Tick>(state.period * next));
   }
-  if (options_.paced && due - at > 2 * kWakeUp && !any_job())
-    sleep_until(due - kWakeUp);
-  else
-    spin_pause();
+  return due;
 }
 
-void Executor::work() noexcept {
+// Sleeps until a source's next, or until it is called; returns when that was to be. Without a pace
+// there is a job again soon, if there is one at all.
+Tick Executor::idle(std::size_t worker, Tick at, Tick last_job) noexcept {
+  Tick until = at + kLongest;
+  if (options_.paced) until = std::min(until, next_due());
+  if (devices_) until = std::min(until, at + kPoll);
+  if (until <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
+    spin_pause();
+    return at;
+  }
+  until += static_cast<Tick>(worker) * kStagger;
+  asleep_.fetch_add(1);
+  const std::uint32_t called = called_.load();
+  // Who makes a job ready after this look sees that somebody is asleep.
+  if (!any_ready() && alive_.load() > 0) wait_for(called_, called, until);
+  asleep_.fetch_sub(1);
+  return until;
+}
+
+void Executor::wake(int sleepers) noexcept {
+  called_.fetch_add(1);
+  syscall(SYS_futex, &called_, FUTEX_WAKE_PRIVATE, sleepers, nullptr, nullptr, 0);
+}
+
+void Executor::work(std::size_t worker) noexcept {
+  Journal& journal = *journals_[worker];
+  journal.begin();
   Tick nobody = 0;
   begun_.compare_exchange_strong(nobody, now());
+  Tick last_job = 0;
   for (Tick at = now(); alive_.load() > 0;) {
-    for (const NodeId node : sources_) offer(node, at);
+    for (const NodeId node : polled_) offer(node, at);
     if (const auto node = take()) {
-      at = run(*node, at);
-    } else {
-      idle(at);
-      at = now();
+      if (asleep_.load() > 0 && any_ready()) wake(1);
+      at = last_job = run(*node, at, journal);
+      continue;
     }
+    const Tick until = idle(worker, at, last_job);
+    const Tick woken = now();
+    if (woken - until > Journal::kStandstill) journal.event({Happening::Gap, kNone, until, woken});
+    journal.slept(woken - at);
+    at = woken;
   }
 }
 
-NodeAccount Executor::account(NodeId node) const { return states_[node]->account; }
+std::uint64_t Executor::filled(NodeId node) const {
+  const NodeState& state = *states_[node];
+  return state.sink() ? 0 : state.out->capacity() - state.out->room();
+}
+
+std::uint64_t Executor::capacity(NodeId node) const {
+  const NodeState& state = *states_[node];
+  return state.sink() ? 0 : state.out->capacity();
+}
 
 std::uint64_t Executor::left(EdgeId edge) const {
-  return states_[graph_.edges()[edge].from]->out->available(reader_[edge]);
+  for (const auto& state : states_)
+    for (const NodeState::Feed& feed : state->feeds)
+      if (feed.edge == edge) return feed.available();
+  return 0;
 }
 
 }  // namespace carillon::dataflow

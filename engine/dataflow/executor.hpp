@@ -6,30 +6,27 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/tick.hpp"
 #include "dataflow/blocks/block.hpp"
 #include "dataflow/graph.hpp"
+#include "dataflow/journal.hpp"
 #include "dataflow/latency.hpp"
-#include "dataflow/ring.hpp"
+#include "dataflow/node_state.hpp"
 
 namespace carillon::dataflow {
 
 struct ExecutorOptions {
-  /// Sources deliver at their rates; else as fast as there is room.
+  /// Sources deliver at their rates; else as fast as there is room. One with a device delivers when
+  /// that has something.
   bool paced = true;
-  std::uint64_t executions = 0;  ///< of each source; 0: until stop()
-};
-
-/// What became of a node's jobs.
-struct NodeAccount {
-  std::uint64_t jobs = 0, executions = 0;
-  Tick busy = 0;              ///< in its block
-  Tick longest_response = 0;  ///< from a job's release to its end
-  /// Of a sink: the longest from a sample's arrival to the end of the job that was the last to read
-  /// something of it; where sources are paced.
-  Tick longest_latency = 0;
+  std::vector<std::uint64_t> executions = {};  ///< of each source; none, or 0: until stop()
+  std::size_t workers = 1;                     ///< at most
+  /// ns that a batch of each node is planned to take; none: nothing is planned.
+  std::vector<double> budgets = {};
+  Tick bound = 0;  ///< of a sample's latency; 0: none
 };
 
 class Executor {
@@ -43,20 +40,33 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Works on the calling thread until all has been read that the sources have given. As many
-  /// threads may as there are cores. A worker that finds nothing to do spins, but while no job is
-  /// there it sleeps until a source's next.
-  void work() noexcept;
+  /// Works on the calling thread until all has been read that the sources have given. A worker that
+  /// finds nothing to do sleeps until a source's next, or until another worker has more than it can
+  /// run at once.
+  void work(std::size_t worker = 0) noexcept;
   /// Sources give nothing more. Any thread.
   void stop() noexcept;
+  /// Has a parameter of a node changed before its execution `at`, or before its next one if that is
+  /// over. False: the last change of the node still waits. Any thread, one at a time.
+  bool change(NodeId node, const Change& change);
+
+  /// At any time.
+  NodeAccount account(NodeId node) const { return states_[node]->account(); }
+  /// Samples in a ring, of so many.
+  std::uint64_t filled(NodeId node) const;
+  std::uint64_t capacity(NodeId node) const;
+  bool ended() const noexcept { return alive_.load() == 0; }
+  /// When the sources began; 0: not yet.
+  Tick begun() const noexcept { return begun_.load(); }
+  std::uint64_t changed_at(NodeId node) const { return states_[node]->changed_at.load(); }
 
   /// While no worker is at work.
-  NodeAccount account(NodeId node) const;
+  const Histogram& latencies(NodeId sink) const { return states_[sink]->latencies; }
+  std::span<const std::unique_ptr<Journal>> journals() const { return journals_; }
   /// Samples of an edge that were too few for an execution when all had ended.
   std::uint64_t left(EdgeId edge) const;
 
  private:
-  struct State;
   enum class Step : std::uint8_t { Wait, Run, End };
   // What a node can do, and for a job: of how many executions.
   struct Chance {
@@ -66,27 +76,33 @@ class Executor {
 
   void connect(const std::vector<Block*>& blocks);
   void check(NodeId node) const;
-  Chance look(NodeId node, Tick at) const noexcept;
-  Chance look_at_source(const State& state, Tick at) const noexcept;
-  bool has_room(const State& state, std::uint64_t count) const noexcept;
+  Chance look(NodeId node, Tick at, bool asks) const noexcept;
+  Chance look_at_source(NodeId node, Tick at) const noexcept;
+  void ask_device(const NodeState& state, Chance& chance) const noexcept;
   void offer(NodeId node, Tick at) noexcept;
   void publish(NodeId node, std::uint64_t count, Tick at) noexcept;
   void end(NodeId node) noexcept;
-  bool any_job() const noexcept;
+  bool any_ready() const noexcept;
   std::optional<NodeId> take() noexcept;
-  Tick run(NodeId node, Tick start) noexcept;
-  void idle(Tick at) noexcept;
-  Tick arrival(const State& state) const noexcept;
+  Tick run(NodeId node, Tick start, Journal& journal) noexcept;
+  void judge(NodeState& state, NodeId node, Tick start, Tick end, Tick arrived,
+             Journal& journal) const noexcept;
+  Tick next_due() const noexcept;
+  Tick idle(std::size_t worker, Tick at, Tick last_job) noexcept;
+  void wake(int sleepers) noexcept;
 
   const Graph& graph_;
   const ExecutorOptions options_;
-  std::vector<std::unique_ptr<State>> states_;
-  std::vector<std::size_t> reader_;  // of each edge, in its ring
-  std::vector<NodeId> sources_;
+  std::vector<std::unique_ptr<NodeState>> states_;
+  std::vector<NodeId> polled_;                     // sources, and sinks with a device
   std::vector<std::atomic<std::uint64_t>> ready_;  // a bit for each node
+  std::vector<std::unique_ptr<Journal>> journals_;
+  std::vector<Change> changes_;  // of each node, that waits
+  bool devices_ = false;
   std::atomic<std::uint32_t> alive_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<Tick> begun_{0};
+  std::atomic<std::uint32_t> asleep_{0}, called_{0};  // workers that sleep; a futex's word
 };
 
 }  // namespace carillon::dataflow

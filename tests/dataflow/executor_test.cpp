@@ -22,7 +22,8 @@ constexpr std::uint32_t kModulus = 4093;
 Ports ports_of(const Graph& graph, NodeId node) {
   Ports ports;
   for (const EdgeId id : graph.inputs(node))
-    ports.inputs.push_back({Items::Real, graph.edges()[id].threshold, graph.edges()[id].consume});
+    ports.inputs.push_back(
+        {Items::Real, graph.edges()[id].threshold, graph.edges()[id].consume, (3 * id + node) % 5});
   if (!graph.is_sink(node))
     ports.output = {Items::Real, graph.edges()[graph.outputs(node).front()].produce};
   return ports;
@@ -39,7 +40,7 @@ class Mixer final : public Block {
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     for (std::size_t n = 0; n < count; ++n) {
       for (std::size_t i = 0; i < edges_.size(); ++i)
-        for (std::size_t k = 0; k < edges_[i].threshold; ++k)
+        for (std::size_t k = 0; k < ports().inputs[i].history + edges_[i].threshold; ++k)
           mix(static_cast<std::uint32_t>(in[i][n * edges_[i].consume + k]));
       mix(1);
       for (std::size_t k = 0; k < produce_; ++k)
@@ -84,11 +85,17 @@ void run_serially(const Graph& graph, std::vector<std::unique_ptr<Mixer>>& block
           there < edge.threshold ? 0 : (there - edge.threshold) / edge.consume + 1;
       count = id == graph.inputs(node).front() ? possible : std::min(count, possible);
     }
+    std::vector<std::vector<float>> before;  // what it reads, behind zeros
+    for (std::size_t i = 0; i < graph.inputs(node).size(); ++i) {
+      const auto& from = written[graph.edges()[graph.inputs(node)[i]].from];
+      before.emplace_back(blocks[node]->ports().inputs[i].history);
+      before[i].insert(before[i].end(), from.begin(), from.end());
+    }
     written[node].resize(blocks[node]->writes(count));
     for (std::uint64_t n = 0; n < count; ++n) {
       std::vector<const float*> in;
-      for (const EdgeId id : graph.inputs(node))
-        in.push_back(written[graph.edges()[id].from].data() + n * graph.edges()[id].consume);
+      for (std::size_t i = 0; i < before.size(); ++i)
+        in.push_back(before[i].data() + n * blocks[node]->ports().inputs[i].consume);
       blocks[node]->execute(in.data(), written[node].data() + blocks[node]->writes(n), 1);
     }
   }
@@ -96,7 +103,7 @@ void run_serially(const Graph& graph, std::vector<std::unique_ptr<Mixer>>& block
 
 void work(Executor& executor, unsigned threads) {
   std::vector<std::thread> workers;
-  for (unsigned w = 0; w < threads; ++w) workers.emplace_back(&Executor::work, &executor);
+  for (unsigned w = 0; w < threads; ++w) workers.emplace_back(&Executor::work, &executor, w);
   for (auto& worker : workers) worker.join();
 }
 
@@ -143,7 +150,9 @@ TEST(Executor, NodesReadAndWriteWhatTheyDoSerially) {
     if (test::left_out(which)) continue;
     auto expected = mixers(graph), blocks = mixers(graph);
     run_serially(graph, expected, executions);
-    Executor executor(graph, batches, pointers(blocks), {.paced = false, .executions = executions});
+    ExecutorOptions options{.paced = false, .workers = 3};
+    options.executions.assign(graph.size(), executions);
+    Executor executor(graph, batches, pointers(blocks), options);
     work(executor, 1 + which % 3);
     for (NodeId node = 0; node < graph.size(); ++node) {
       EXPECT_EQ(blocks[node]->executions, expected[node]->executions) << which << ' ' << node;
@@ -161,7 +170,7 @@ Graph chain(std::uint64_t rate) {
 TEST(Executor, SaysWhatWasLeftAndInHowManyJobs) {
   const Graph graph = chain(1000);
   auto blocks = mixers(graph);
-  Executor executor(graph, {10, 4, 1}, pointers(blocks), {.paced = false, .executions = 1203});
+  Executor executor(graph, {10, 4, 1}, pointers(blocks), {.paced = false, .executions = {1203, 0, 0}, .workers = 2});
   work(executor, 2);
   EXPECT_EQ(executor.account(0).jobs, 121U);
   EXPECT_EQ(executor.account(1).executions, 240U);
@@ -175,7 +184,7 @@ TEST(Executor, SaysWhatWasLeftAndInHowManyJobs) {
 TEST(Executor, IsNoFasterThanItsSources) {
   const Graph graph = chain(1'000'000);
   auto blocks = mixers(graph);
-  Executor executor(graph, {100, 10, 1}, pointers(blocks), {.paced = true, .executions = 20'000});
+  Executor executor(graph, {100, 10, 1}, pointers(blocks), {.paced = true, .executions = {20'000, 0, 0}, .workers = 2});
   const Tick begun = now();
   work(executor, 2);
   EXPECT_GE(now() - begun, 20 * kMillisecond);

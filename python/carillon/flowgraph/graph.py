@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from carillon import core
 from carillon.config import ConfigError, Problem
 from carillon.config.fields import Path as Key
 from carillon.config.load import load_model
 from carillon.errors import InputError
-from carillon.flowgraph.model import Block, CostSection, DemandSection, GraphFile
+from carillon.flowgraph.blocks import Block
+from carillon.flowgraph.model import CostSection, DemandSection, GraphFile
+from carillon.flowgraph.wiring import Shapes, block_problems
 
 MOST_BYTES = 1 << 21  # of a file; larger graphs are built with the Python API
 _MOST_64 = (1 << 64) - 1
@@ -132,9 +135,23 @@ class Graph:
         return self
 
     def edge(
-        self, start: str, end: str, produce: int = 1, consume: int = 1, threshold: int | None = None
+        self,
+        start: str,
+        end: str,
+        produce: int | None = None,
+        consume: int | None = None,
+        threshold: int | None = None,
     ) -> Graph:
-        """Adds an edge; `threshold` is what is consumed if not given."""
+        """Adds an edge. What is not given is as the nodes' blocks have it; without blocks an
+        execution makes and takes one sample, and waits for what it takes."""
+        shapes: Shapes = self.__dict__.setdefault("_shapes", Shapes())
+        shapes.follow(self.nodes)
+        output, reads = shapes.output(start), shapes.next_input(end)
+        if produce is None:
+            produce = output[1] if output is not None else 1
+        if threshold is None and consume is None and reads is not None:
+            _, threshold, consume, _ = reads
+        consume = 1 if consume is None else consume
         threshold = consume if threshold is None else threshold
         self.edges.append(Edge(start, end, produce, threshold, consume))
         return self
@@ -164,7 +181,12 @@ class Graph:
 
     def check(self, *, with_costs: bool = True) -> None:
         """Raises GraphError, or of a file ConfigError, with everything that is wrong."""
-        found = list(self._own_problems(with_costs=with_costs)) or list(self._engine_problems())
+        self.refuse(
+            list(self._own_problems(with_costs=with_costs)) or list(self._engine_problems())
+        )
+
+    def refuse(self, found: list[tuple[Key, str]]) -> None:
+        """Raises GraphError, or of a file ConfigError with lines, if there is a problem."""
         if not found:
             return
         if self.file:
@@ -229,14 +251,7 @@ class Graph:
                         f"edge {edge}: {key_name} is {value!r}, but must be a whole number, "
                         "0 or more",
                     )
-            reader = self.nodes[known[edge.end]] if edge.end in known else None
-            block = reader.block if reader is not None else None
-            if block is not None and edge.consume != block.decimation:
-                yield (
-                    ("edges", place, "consume"),
-                    f"edge {edge}: consumes {edge.consume}, but the block of node {edge.end} "
-                    f"reads {block.decimation} for each sample that it makes",
-                )
+        yield from block_problems(self)
 
     def _engine_problems(self) -> Iterator[tuple[Key, str]]:
         """Where rates are wrong, as the engine says."""
@@ -330,7 +345,7 @@ def load(file: Path) -> Graph:
             _cost(node.cost),
             rate_hz=node.rate_hz,
             mean_cost=_cost(node.mean_cost),
-            block=node.block,
+            block=None if node.block is None else _block(node.block),
         )
     for edge in given.edges:
         graph.edge(edge.from_, edge.to, edge.produce, edge.consume, edge.threshold)
@@ -352,6 +367,11 @@ def _dear_means(graph: Graph) -> Iterator[Problem]:
             text = f"node {node.name}: a batch of {batch} takes {mean:.6g} ns by its mean_cost but "
             text += f"{quantile:.6g} ns by its cost; lower mean_cost, or raise cost"
             yield Problem(graph.file, line, "", text)
+
+
+def _block(given: dict[str, Any]) -> Block:
+    values = dict(given)
+    return Block(str(values.pop("type", "without a type")), **values)
 
 
 def _cost(section: CostSection | None) -> Cost | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 from pydantic import Field
 
 from carillon.config.units import Base, key
 
-BlockType = Literal["rotator", "fir", "multiply", "add", "quadrature-demodulator"]
-Samples = Literal["complex", "real"]
 _MOST = 1e12  # ns of a cost: a quarter of an hour
 
 
@@ -28,16 +26,6 @@ class CostSection(Base):
     pieces: list[Piece] = key([], "Where it changes with the batch.")
 
 
-class Block(Base):
-    """What a node computes, for `carillon flowgraph profile`."""
-
-    type: BlockType = key(..., "A kernel of engine/dsp.")
-    taps: int = key(64, "Of a filter.", ge=1, le=4096)
-    decimation: int = key(1, "Of a filter: samples that it reads for one.", ge=1, le=4096)
-    samples: Samples = key("complex", "What it reads.")
-    complex_taps: bool = key(False, "Of a filter of complex samples.")
-
-
 class NodeSection(Base):
     """A block that executes when enough samples are there."""
 
@@ -45,7 +33,9 @@ class NodeSection(Base):
     rate_hz: float | None = key(
         None, "Of a source: executions a second, one sample each.", "1/s", ge=1e-9, le=1e18
     )
-    block: Block | None = key(None, "What it computes.")
+    block: dict[str, Any] | None = key(
+        None, "What it computes: `type`, and its parameters; carillon flowgraph blocks lists them."
+    )
     cost: CostSection | None = key(
         None, "A high quantile of what it takes; needed for a plan, if no profile has it."
     )
@@ -57,9 +47,17 @@ class EdgeSection(Base):
 
     from_: str = Field(alias="from", min_length=1, description="The node that makes them.")
     to: str = Field(min_length=1, description="The node that reads them.")
-    produce: int = key(1, "An execution of the first puts so many on it.", ge=0)
-    threshold: int | None = key(None, "The second waits for so many; null: what it consumes.", ge=0)
-    consume: int = key(1, "An execution of the second takes so many away.", ge=0)
+    produce: int | None = key(
+        None, "An execution of the first puts so many on it; null: what its block makes, or 1.",
+        ge=0,
+    )
+    threshold: int | None = key(
+        None, "The second waits for so many; null: as its block does, or what it consumes.", ge=0
+    )
+    consume: int | None = key(
+        None, "An execution of the second takes so many away; null: as its block does, or 1.",
+        ge=0,
+    )
 
 
 class DemandSection(Base):

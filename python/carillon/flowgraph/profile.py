@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from carillon import core, runfolder
 from carillon.errors import InputError
 from carillon.flowgraph.costs import Costs, Measured, NodeCosts
-from carillon.flowgraph.graph import Graph, Node
+from carillon.flowgraph.graph import Graph
+from carillon.flowgraph.wiring import rate_of
 
 Setting = Literal["warm", "cold", "in-place"]
 SETTINGS: tuple[Setting, ...] = ("warm", "cold", "in-place")
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
+THEIRS = ("rotator", "fir", "multiply", "add", "quadrature-demodulator")  # in GNU Radio's terms
 _RESAMPLES = 200
 _SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's GNU Radio is a module of it
 
@@ -77,30 +79,37 @@ class Profile:
         }
 
 
-def measurable(graph: Graph) -> list[Node]:
-    """Nodes whose blocks exist; InputError if there are none."""
-    nodes = [node for node in graph.nodes if node.block is not None]
-    if not nodes:
-        raise InputError(f"{graph.name}: none of its nodes has a block; give them one, as in nbfm")
-    return nodes
+def measurable(graph: Graph) -> dict[str, core.Block]:
+    """Blocks by their nodes' names, but for those that wait for a file or a device; InputError if
+    there are none."""
+    graph.check(with_costs=False)
+    found = {}
+    for node, rate in zip(graph.nodes, graph.rates_hz, strict=True):
+        if node.block is not None and not (shape := node.block.shape).has_device:
+            found[node.name] = node.block.made(rate_of(shape, float(rate)))
+    if not found:
+        raise InputError(
+            f"{graph.name}: no node has a block that can be measured; give them one, as in nbfm"
+        )
+    return found
 
 
 def steps(graph: Graph, *, with_gnuradio: bool) -> int:
     """How many points there will be."""
-    each = len(measurable(graph)) * len(BATCHES)
-    return each * (len(SETTINGS) + (1 if with_gnuradio else 0))
+    own = len(measurable(graph)) * len(SETTINGS)
+    return (own + (len(_theirs(graph)) if with_gnuradio else 0)) * len(BATCHES)
 
 
 def measure(
     graph: Graph, seconds: float, step: Callable[[], None], *, with_gnuradio: bool
 ) -> Profile:
     """Each size for `seconds` in each setting; `step` after each, and it may raise."""
-    nodes = measurable(graph)
+    blocks = measurable(graph)
     raw: dict[tuple[str, Setting, int], Values] = {}
-    for node in nodes:
+    for name, block in blocks.items():
         for setting in SETTINGS:
             for batch in BATCHES:
-                raw[node.name, setting, batch] = _measure(node, setting, batch, seconds)
+                raw[name, setting, batch] = np.asarray(block.profile(batch, setting, seconds))
                 step()
     points = [
         Point(
@@ -116,37 +125,21 @@ def measure(
         for (name, setting, batch), values in raw.items()
     ]
     lines = [
-        _line(node.name, setting, {batch: raw[node.name, setting, batch] for batch in BATCHES})
-        for node in nodes
+        _line(name, setting, {batch: raw[name, setting, batch] for batch in BATCHES})
+        for name in blocks
         for setting in SETTINGS
     ]
     if with_gnuradio:
-        theirs = list(_gnuradio(nodes, seconds, step))
+        theirs = list(_gnuradio(graph, seconds, step))
         points += theirs
-        lines += [_their_line(node.name, theirs) for node in nodes]
+        lines += [_their_line(name, theirs) for name in dict.fromkeys(p.node for p in theirs)]
     machine = f"{runfolder.cpu_model()}, {core.active_isa()}"
     costs = Costs(
         machine=machine,
         quantile=shown(graph.quantile, points),
-        nodes={node.name: _costs(node.name, points) for node in nodes},
+        nodes={name: _costs(name, points) for name in blocks},
     )
     return Profile(graph.name, graph.quantile, machine, points, lines, costs)
-
-
-def _measure(node: Node, setting: Setting, batch: int, seconds: float) -> Values:
-    block = node.block
-    assert block is not None
-    found = core.profile_block(
-        block.type,
-        batch,
-        setting,
-        seconds,
-        taps=block.taps,
-        decimation=block.decimation,
-        complex_samples=block.samples == "complex",
-        complex_taps=block.complex_taps,
-    )
-    return np.asarray(found)
 
 
 def fit(batches: Sequence[int], ns: Values) -> tuple[float, float]:
@@ -247,12 +240,28 @@ def gnuradio_python() -> str | None:
     return python if done.returncode == 0 else None
 
 
-def _gnuradio(nodes: Sequence[Node], seconds: float, step: Callable[[], None]) -> Iterator[Point]:
+def _theirs(graph: Graph) -> dict[str, dict[str, Any]]:
+    """What gnuradio_blocks.py is to make, by nodes: blocks that it knows."""
+    found: dict[str, dict[str, Any]] = {}
+    for node in graph.nodes:
+        if node.block is None or node.block.type not in THEIRS:
+            continue
+        taps = node.block.values.get("taps", [])
+        found[node.name] = {
+            "type": node.block.type,
+            "samples": node.block.values.get("samples", "complex"),
+            "complex_taps": node.block.values.get("complex_taps", False),
+            "decimation": node.block.values.get("decimation", 1),
+            "taps": taps["count"] if isinstance(taps, dict) else len(taps),
+        }
+    return found
+
+
+def _gnuradio(graph: Graph, seconds: float, step: Callable[[], None]) -> Iterator[Point]:
     """The same blocks of GNU Radio: CPU time of the block's thread for each batch."""
     python = gnuradio_python()
     assert python is not None
-    blocks = {node.name: node.block.model_dump() for node in nodes if node.block is not None}
-    asked = {"blocks": blocks, "batches": BATCHES, "seconds": max(seconds, 0.2)}
+    asked = {"blocks": _theirs(graph), "batches": BATCHES, "seconds": max(seconds, 0.2)}
     script = Path(__file__).with_name("gnuradio_blocks.py")
     with subprocess.Popen(
         [python, str(script), json.dumps(asked)], stdout=subprocess.PIPE, text=True

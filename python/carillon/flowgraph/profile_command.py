@@ -57,9 +57,12 @@ def measure(
             f"{graph.quantile:g}: --seconds {longer:.2g} has enough",
             soft_wrap=True,
         )
-    left = [node.name for node in graph.nodes if node.block is None]
+    left = [node.name for node in graph.nodes if node.name not in found.costs.nodes]
     if left:
-        console.print(f"without a block, not measured: {', '.join(left)}", soft_wrap=True)
+        console.print(
+            f"not measured, since they have no block or wait for a device: {', '.join(left)}",
+            soft_wrap=True,
+        )
     console.print(
         f"costs: {target / 'costs.json'}; carillon flowgraph plan {name} --costs "
         f"{target / 'costs.json'}",

@@ -1,0 +1,134 @@
+#include "dataflow/node_state.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace carillon::dataflow {
+namespace {
+
+// Of what one thread at a time writes.
+template <typename T>
+void raise(std::atomic<T>& most, T value) {
+  if (value > most.load(std::memory_order_relaxed)) most.store(value, std::memory_order_relaxed);
+}
+template <typename T>
+void increase(std::atomic<T>& sum, T by) {
+  sum.store(sum.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Tick NodeState::arrival(Tick begun) const noexcept {
+  if (source()) {
+    const auto first = static_cast<double>(executed.load(std::memory_order_relaxed) + 1);
+    return device ? release - static_cast<Tick>(period * static_cast<double>(count - 1))
+                  : begun + static_cast<Tick>(period * first);
+  }
+  Tick oldest = std::numeric_limits<Tick>::max();
+  for (const Feed& feed : feeds) {
+    const std::uint64_t position = feed.from->out->read(feed.reader);
+    // The last mark that is not behind it; those that were overwritten are of what has been read.
+    std::uint64_t mark = feed.from->marked.load(std::memory_order_acquire);
+    const std::uint64_t mask = feed.from->marks.size() - 1;
+    do --mark;
+    while (feed.from->marks[mark & mask].position > position);
+    const Mark& found = feed.from->marks[mark & mask];
+    const auto behind = static_cast<double>((position - found.position) / feed.produce);
+    oldest = std::min(oldest, found.arrival + static_cast<Tick>(behind * feed.from->period));
+  }
+  return oldest;
+}
+
+void NodeState::execute(Tick arrived) noexcept {
+  if (out) {
+    const std::uint64_t at = marked.load(std::memory_order_relaxed);
+    marks[at & (marks.size() - 1)] = {out->written(), arrived};
+    marked.store(at + 1, std::memory_order_release);
+  }
+  const std::uint64_t before = executed.load(std::memory_order_relaxed);
+  std::uint64_t done = 0;
+  if (const Change* const next = change.load(std::memory_order_acquire);
+      next != nullptr && next->at < before + count) {
+    const std::uint64_t first = next->at > before ? next->at - before : 0;
+    if (first > 0) execute_part(0, first);
+    block->set(next->parameter, next->value);
+    changed_at.store(before + first, std::memory_order_relaxed);
+    change.store(nullptr, std::memory_order_release);
+    done = first;
+  }
+  execute_part(done, count - done);
+  if (out) out->write(count * produce);
+  for (const Feed& feed : feeds) feed.from->out->take(feed.reader, count * feed.consume);
+  executed.store(before + count, std::memory_order_release);
+}
+
+// Executions of the job from `first` on; its samples are taken away and given when all is done.
+void NodeState::execute_part(std::uint64_t first, std::uint64_t executions) noexcept {
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    const Input& input = block->ports().inputs[i];
+    windows[i] = reinterpret_cast<const float*>(
+                     feeds[i].from->out->items(feeds[i].reader, feeds[i].history)) +
+                 first * feeds[i].consume * floats_of(input.items);
+  }
+  gather_tags(first, executions);
+  block->tags_out.clear();
+  float* const place =
+      out ? reinterpret_cast<float*>(out->place()) + block->writes(first) : nullptr;
+  block->execute(windows.data(), place, executions);
+  if (!out) return;
+  for (Tag tag : block->tags_out.tags()) {
+    tag.position += out->written() + first * produce;
+    tags->put(tag);
+  }
+}
+
+// Tags of the samples that so many executions take away: to the block, and to what reads it.
+void NodeState::gather_tags(std::uint64_t first, std::uint64_t executions) noexcept {
+  tags_in.clear();
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    const Feed& feed = feeds[i];
+    const std::uint64_t begin = feed.from->out->read(feed.reader) + first * feed.consume;
+    while (const Tag* const tag =
+               feed.from->tags->next(feed.reader, begin + executions * feed.consume)) {
+      if (i == 0 && tags_in.size() < TagQueue::kMost) {
+        tags_in.push_back(*tag);
+        tags_in.back().position -= std::min(begin, tag->position);
+      }
+      if (out && !block->keeps_tags()) hand_on(*tag, feed);
+      feed.from->tags->take(feed.reader);
+    }
+  }
+  block->tags_in = tags_in;
+}
+
+// At the sample that is made of the tag's, with what is counted in samples as it is there.
+void NodeState::hand_on(const Tag& tag, const Feed& feed) noexcept {
+  const std::uint64_t read = feed.from->out->read(feed.reader);
+  const std::uint64_t behind = tag.position > read ? (tag.position - read) / feed.consume : 0;
+  Tag made = tag;
+  made.position = out->written() + behind * produce;
+  const double change_of_rate = static_cast<double>(produce) / static_cast<double>(feed.consume);
+  if (tag.kind == TagKind::Rate || tag.kind == TagKind::Overflow ||
+      tag.kind == TagKind::Annotation)
+    made.value *= change_of_rate;
+  tags->put(made);
+}
+
+void NodeState::account_for(Tick start, Tick end) noexcept {
+  increase<std::uint64_t>(jobs, 1);
+  increase(busy_for, end - start);
+  raise(longest_job, end - start);
+  raise(longest_response, end - release);
+}
+
+NodeAccount NodeState::account() const noexcept {
+  return {.jobs = jobs.load(std::memory_order_relaxed),
+          .executions = executed.load(std::memory_order_relaxed),
+          .busy = busy_for.load(std::memory_order_relaxed),
+          .longest_job = longest_job.load(std::memory_order_relaxed),
+          .longest_response = longest_response.load(std::memory_order_relaxed),
+          .longest_latency = longest_latency.load(std::memory_order_relaxed),
+          .lost_tags = tags ? tags->lost() : 0};
+}
+
+}  // namespace carillon::dataflow

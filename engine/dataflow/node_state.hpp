@@ -1,0 +1,105 @@
+// A node while its graph runs: what it reads and writes, and one job of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "base/tick.hpp"
+#include "dataflow/blocks/block.hpp"
+#include "dataflow/graph.hpp"
+#include "dataflow/journal.hpp"
+#include "dataflow/ring.hpp"
+#include "dataflow/tags.hpp"
+
+namespace carillon::dataflow {
+
+/// What became of a node's jobs.
+struct NodeAccount {
+  std::uint64_t jobs = 0, executions = 0;
+  Tick busy = 0;              ///< in its block
+  Tick longest_job = 0;       ///< in its block, of one job
+  Tick longest_response = 0;  ///< from a job's release to its end
+  /// Of a sink: the longest from a sample's arrival to the end of the job that was the last to read
+  /// something of it; where sources are paced.
+  Tick longest_latency = 0;
+  std::uint64_t lost_tags = 0;
+};
+
+/// A parameter that is to change before the execution `at`, or the next one if that is over.
+struct Change {
+  std::string parameter;
+  double value = 0;
+  std::uint64_t at = 0;
+};
+
+/// All that is not atomic belongs to whoever has set `busy`.
+struct NodeState {
+  // An input: where its samples come from.
+  struct Feed {
+    EdgeId edge = 0;
+    NodeState* from = nullptr;
+    std::size_t reader = 0;  // of the ring and the tags behind `from`
+    std::uint64_t produce = 1, threshold = 1, consume = 1, history = 0;
+
+    std::uint64_t available() const { return from->out->available(reader); }
+  };
+
+  // As the graph has it.
+  Block* block = nullptr;
+  std::uint64_t batch = 1;
+  double period = 0;    // ns of an execution
+  Tick budget = 0;      // ns that a batch is planned to take; 0: none
+  bool device = false;  // its block is to be asked
+  std::vector<Feed> feeds;
+  std::vector<EdgeId> outputs;
+  std::uint64_t produce = 1;
+  std::unique_ptr<Ring> out;       // none: a sink
+  std::unique_ptr<TagQueue> tags;  // beside it
+
+  /// When the first of the samples behind a position of the ring arrived at a source.
+  struct Mark {
+    std::uint64_t position = 0;
+    Tick arrival = 0;
+  };
+  std::vector<Mark> marks;  // of `out`'s last jobs, as a ring
+
+  // As it runs, apart from what all look at.
+  alignas(kCacheLine) std::atomic<bool> busy{false};  // a job is offered or runs
+  std::atomic<Tick> point{0};                         // what gives that job its priority
+  std::atomic<bool> ended{false};
+  std::atomic<std::uint64_t> executed{0}, marked{0};
+  std::atomic<Change*> change{nullptr};     // that waits
+  std::atomic<std::uint64_t> changed_at{0};  // the execution before which the last one was made
+
+  std::uint64_t count = 0;  // executions of the job
+  Tick release = 0;
+  std::vector<const float*> windows;
+  std::vector<Tag> tags_in;
+  Histogram latencies;  // of a sink
+  // Written by whoever is at it, and read by whoever looks on.
+  std::atomic<std::uint64_t> jobs{0};
+  std::atomic<Tick> busy_for{0}, longest_job{0}, longest_response{0}, longest_latency{0};
+
+  bool source() const { return feeds.empty(); }
+  bool sink() const { return out == nullptr; }
+  bool has_room(std::uint64_t executions) const {
+    return sink() || out->room() >= executions * produce;
+  }
+
+  /// Reads, executes and writes the job. `arrived`: the oldest of its samples.
+  void execute(Tick arrived) noexcept;
+  /// Of the oldest sample that its next job takes away. `begun`: when sources began.
+  Tick arrival(Tick begun) const noexcept;
+  void account_for(Tick start, Tick end) noexcept;
+  NodeAccount account() const noexcept;
+
+ private:
+  void execute_part(std::uint64_t first, std::uint64_t executions) noexcept;
+  void gather_tags(std::uint64_t first, std::uint64_t executions) noexcept;
+  void hand_on(const Tag& tag, const Feed& feed) noexcept;
+};
+
+}  // namespace carillon::dataflow

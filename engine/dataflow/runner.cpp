@@ -1,0 +1,102 @@
+#include "dataflow/runner.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "base/thread.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+std::vector<Block*> pointers(const std::vector<std::shared_ptr<Block>>& blocks) {
+  std::vector<Block*> found;
+  for (const auto& block : blocks) found.push_back(block.get());
+  return found;
+}
+
+ExecutorOptions with_workers(ExecutorOptions options, std::size_t cores) {
+  options.workers = std::max<std::size_t>(cores, 1);
+  return options;
+}
+
+}  // namespace
+
+Runner::Runner(const Graph& graph, const Batches& batches,
+               std::vector<std::shared_ptr<Block>> blocks, ExecutorOptions execution,
+               RunnerOptions options)
+    : graph_(graph),
+      blocks_(std::move(blocks)),
+      options_(std::move(options)),
+      executor_(graph, batches, pointers(blocks_),
+                with_workers(std::move(execution), options_.cores.size())),
+      complaints_(std::max<std::size_t>(options_.cores.size(), 1)) {}
+
+Runner::~Runner() {
+  stop();
+  finish();
+}
+
+void Runner::start() {
+  for (NodeId node = 0; node < graph_.size(); ++node) {
+    try {
+      blocks_[node]->start();
+    } catch (const std::exception& error) {
+      const std::string why = graph_.nodes()[node].name + ": " + error.what();
+      finish();
+      throw std::runtime_error(why);
+    }
+    ++started_;
+  }
+  for (std::size_t worker = 0; worker < complaints_.size(); ++worker)
+    workers_.emplace_back(&Runner::work, this, worker);
+}
+
+void Runner::work(std::size_t worker) {
+  name_thread("flow " + std::to_string(worker));
+  prctl(PR_SET_TIMERSLACK, 1UL);  // ns, so that a sleep ends when it is to
+  const auto attempt = [&](const Attempt& made) {
+    if (made.done) return;
+    std::string& complaint = complaints_[worker];
+    complaint += (complaint.empty() ? "" : "; ") + made.reason;
+  };
+  if (!options_.cores.empty()) attempt(pin_thread(options_.cores[worker]));
+  if (options_.priority > 0) attempt(make_realtime(options_.priority));
+  executor_.work(worker);
+}
+
+bool Runner::ended() {
+  for (NodeId node = 0; node < graph_.size() && failures_.empty(); ++node)
+    if (const std::string why = blocks_[node]->failure(); !why.empty()) {
+      failures_.push_back(graph_.nodes()[node].name + ": " + why);
+      stop();
+    }
+  return executor_.ended();
+}
+
+std::vector<std::string> Runner::finish() {
+  for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
+  for (NodeId node = 0; node < started_; ++node) {
+    try {
+      blocks_[node]->finish();
+    } catch (const std::exception& error) {
+      const std::string why = graph_.nodes()[node].name + ": " + error.what();
+      if (std::ranges::count(failures_, why) == 0) failures_.push_back(why);
+    }
+  }
+  started_ = 0;
+  return failures_;
+}
+
+std::vector<std::string> Runner::complaints() const {
+  std::vector<std::string> found;
+  for (std::size_t worker = 0; worker < complaints_.size(); ++worker)
+    if (!complaints_[worker].empty())
+      found.push_back("worker " + std::to_string(worker) + ": " + complaints_[worker]);
+  return found;
+}
+
+}  // namespace carillon::dataflow

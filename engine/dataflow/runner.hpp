@@ -1,0 +1,55 @@
+// A graph with its threads: starts the blocks' devices and a worker on each core, watches over
+// them, and closes what was opened.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dataflow/executor.hpp"
+
+namespace carillon::dataflow {
+
+struct RunnerOptions {
+  std::vector<std::uint32_t> cores = {};  ///< a worker on each; empty: one, where the system wants
+  int priority = 0;                       ///< SCHED_FIFO's, 1 to 99; 0: an ordinary thread
+};
+
+class Runner {
+ public:
+  /// As the Executor's, which is given a worker for each core.
+  Runner(const Graph& graph, const Batches& batches, std::vector<std::shared_ptr<Block>> blocks,
+         ExecutorOptions execution, RunnerOptions options);
+  /// Stops, and waits for the workers.
+  ~Runner();
+
+  /// Starts all devices, then the workers. Throws std::runtime_error of the first device that does
+  /// not start, with "node: " before it; what had started is closed.
+  void start();
+  void stop() noexcept { executor_.stop(); }
+  /// That all has been read which the sources gave, or that a device has failed: then it stops.
+  bool ended();
+  /// Waits for the workers and closes all devices. What went wrong with devices: "node: why".
+  std::vector<std::string> finish();
+
+  Executor& executor() { return executor_; }
+  const Block& block(NodeId node) const { return *blocks_[node]; }
+  /// What workers were not granted: "worker 0: …".
+  std::vector<std::string> complaints() const;
+
+ private:
+  void work(std::size_t worker);
+
+  const Graph& graph_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  const RunnerOptions options_;
+  Executor executor_;
+  std::vector<std::string> complaints_;  // of each worker
+  std::vector<std::string> failures_;
+  std::vector<std::thread> workers_;
+  std::size_t started_ = 0;  // devices
+};
+
+}  // namespace carillon::dataflow

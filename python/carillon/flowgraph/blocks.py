@@ -1,0 +1,120 @@
+"""Blocks of a graph: what the engine declares of them, and how a graph's file asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from carillon import core
+from carillon.flowgraph.filters import design
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Of a block: what a file may say of it."""
+
+    name: str
+    text: str
+    kind: str  # flag, whole, number, text or numbers
+    standard: Any  # nothing: it must be given
+    unit: str
+    least: float
+    most: float
+    choices: list[str]
+    changes: bool  # while it runs
+
+
+@dataclass(frozen=True)
+class BlockType:
+    """A block that the engine has."""
+
+    name: str
+    group: str
+    text: str
+    parameters: dict[str, Parameter]
+
+
+@cache
+def block_types() -> dict[str, BlockType]:
+    """All there are, by names."""
+    found = {}
+    for row in core.block_types():
+        parameters = {each["name"]: Parameter(**each) for each in row["parameters"]}
+        found[row["name"]] = BlockType(row["name"], row["group"], row["text"], parameters)
+    return found
+
+
+class Block:
+    """What a node computes: a block of the engine by its name, with its parameters.
+
+    `taps` may be a filter's bands (carillon.flowgraph.filters.design) in place of numbers. What is
+    wrong is said where it is made, or checked with its graph.
+    """
+
+    def __init__(self, type: str, /, **values: Any) -> None:
+        self.type = type
+        self.values: Mapping[str, Any] = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Block) and (self.type, self.values) == (other.type, other.values)
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __repr__(self) -> str:
+        return f"Block({self.type!r}, **{dict(self.values)!r})"
+
+    @property
+    def needs_rate(self) -> bool:
+        """That the graph has to say how many samples a second it reads."""
+        own = block_types().get(self.type)
+        asks = own is not None and "rate_hz" in own.parameters and "rate_hz" not in self.values
+        return asks or "rate_hz" not in self.values and self._bands() is not None
+
+    def made(self, rate_hz: float | None = None) -> core.Block:
+        """The block itself; `rate_hz`: of its input, or of what a source makes.
+
+        ValueError names the parameter that is wrong, RuntimeError the file.
+        """
+        values = dict(self.values)
+        own = block_types().get(self.type)
+        if own is None:
+            raise ValueError(
+                f"there is no block {self.type}; carillon flowgraph blocks lists those there are"
+            )
+        if rate_hz is not None and "rate_hz" in own.parameters:
+            values.setdefault("rate_hz", rate_hz)
+        if (bands := self._bands()) is not None:
+            values["taps"] = design(bands, values.get("rate_hz", rate_hz))
+        if "rate_hz" not in own.parameters and self._bands() is not None:
+            values.pop("rate_hz", None)
+        return core.Block(self.type, {name: _plain(name, each) for name, each in values.items()})
+
+    @property
+    def shape(self) -> core.Block:
+        """The block with what no rate has to be known for: its inputs and its output."""
+        return self.made(1.0) if self._bands() is None else self._with_silent_taps()
+
+    def _with_silent_taps(self) -> core.Block:
+        bands = self._bands()
+        assert bands is not None
+        return Block(self.type, **(dict(self.values) | {"taps": [0.0] * bands.get("count", 1)})).made(1.0)
+
+    def _bands(self) -> Mapping[str, Any] | None:
+        taps = self.values.get("taps")
+        return taps if isinstance(taps, Mapping) else None
+
+
+def _plain(name: str, value: Any) -> Any:
+    """As the engine takes it: lists of numbers as floats."""
+    if isinstance(value, list | tuple):
+        if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in value):
+            raise ValueError(f"{name}: must be a list of numbers")
+        return [float(each) for each in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 63:
+        raise ValueError(f"{name}: has more than 64 bits")
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(f"{name}: must be a number, a text, true, false or a list of numbers")
+    return value

@@ -1,0 +1,318 @@
+"""Runs a graph in the batches of a plan."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from carillon import core
+from carillon.errors import InputError
+from carillon.flowgraph.graph import Graph
+from carillon.flowgraph.plan import MOST_CORES, Plan
+from carillon.flowgraph.wiring import built
+
+PRIORITY = 50  # of SCHED_FIFO, above ordinary threads and below the kernel's own
+_POLL_SECONDS = 0.02
+_MOST_EXECUTIONS = 1 << 62
+
+
+@dataclass(frozen=True)
+class Change:
+    """A parameter of a node's block that is to change before its sample `at` (what the node reads,
+    or a source makes), or before the next one if that is over."""
+
+    node: str
+    parameter: str
+    value: float
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """What became of a node. Times in ns."""
+
+    name: str
+    type: str
+    batch: int
+    jobs: int
+    executions: int
+    busy_ns: int
+    longest_job_ns: int
+    planned_job_ns: float | None
+    longest_response_ns: int
+    response_bound_ns: float | None
+    tardiness_ns: float  # the longest response beyond a period
+    left: int  # samples that were too few for an execution at the end
+    lost_tags: int
+    figures: dict[str, float]  # what its block counted or found
+
+
+@dataclass(frozen=True)
+class SinkRun:
+    """When samples came out of a sink: from arrival to the end of the last job. Times in ns."""
+
+    name: str
+    jobs: int
+    p50_ns: int
+    p99_ns: int
+    p999_ns: int
+    longest_ns: int
+    bins: list[tuple[int, int]] = field(repr=False)  # up to so many ns, and how many
+
+
+@dataclass(frozen=True)
+class Late:
+    """Jobs of sinks that ended later than the bound allows, each in one class."""
+
+    jobs: int
+    by_standstill: int  # a worker did not run meanwhile, although it was to
+    by_overrun: int  # else a batch took longer than its planned cost
+    unexplained: int  # else: the bound was broken
+    unlisted: int  # events beyond those kept
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run. Times in ns."""
+
+    graph: str
+    paced: bool
+    cores: list[int]
+    seconds: float
+    bound_ns: float | None
+    nodes: list[NodeRun]
+    sinks: list[SinkRun]
+    late: Late
+    worker_load: list[float]  # of a core, in jobs
+    standstills_ns: list[tuple[int, int]]  # when, for how long
+    complaints: list[str]  # what the system did not grant
+    failures: list[str]  # of devices
+    stopped: bool
+
+    @property
+    def holds(self) -> bool:
+        """That no sample was later than the bound but for what no plan can know."""
+        return self.late.unexplained == 0 and self.late.by_overrun == 0
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+class Running:
+    """A graph at work; a context manager that ends it.
+
+    >>> with Running(graph, batches=[1] * len(graph.nodes)) as running:
+    ...     running.wait(seconds=1)
+    >>> result = running.result()
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Plan | None = None,
+        *,
+        batches: Sequence[int] | None = None,
+        cores: Sequence[int] | None = None,
+        seconds: float | None = None,
+        paced: bool = True,
+        realtime: bool = False,
+    ) -> None:
+        """Opens nothing yet. `plan` or `batches`; `cores`: CPUs that get a worker each, of those
+        this process may use; `seconds`: of samples of each source that has no device.
+
+        GraphError or ConfigError of blocks that do not fit.
+        """
+        self.graph, self.plan, self.paced = graph, plan, paced
+        self.batches = list(plan.batches if plan is not None else batches or [])
+        if len(self.batches) != len(graph.nodes):
+            raise InputError(f"{graph.name}: has {len(graph.nodes)} nodes, so many batches it needs")
+        self.cores = list(cores) if cores is not None else own_cores(1 if plan is None else plan.machine.cores)
+        self._blocks = built(graph)
+        self._stopped = False
+        self._failures: list[str] = []
+        self._account: dict[str, Any] | None = None
+        try:
+            self._run = core.FlowgraphRun(
+                graph.core,
+                self.batches,
+                self._blocks,
+                paced,
+                self._executions(seconds),
+                [] if plan is None else [node.cost_ns for node in plan.nodes],
+                0 if plan is None else math.ceil(plan.bound_ns),
+                self.cores,
+                PRIORITY if realtime else 0,
+            )
+        except ValueError as error:
+            raise InputError(f"{graph.name}: {error}") from None
+
+    def _executions(self, seconds: float | None) -> list[int]:
+        if seconds is None:
+            return [0] * len(self.graph.nodes)
+        return [
+            0
+            if node.rate_hz is None
+            else min(max(1, round(seconds * float(node.rate_hz))), _MOST_EXECUTIONS)
+            for node in self.graph.nodes
+        ]
+
+    def __enter__(self) -> Self:
+        try:
+            self._run.start()
+        except RuntimeError as error:
+            raise InputError(f"{self.graph.name}: {error}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._finish()
+
+    def stop(self) -> None:
+        """Sources give nothing more; what they gave is worked off."""
+        self._stopped = self._stopped or not self._run.ended()
+        self._run.stop()
+
+    def ended(self) -> bool:
+        """That all is worked off."""
+        return self._run.ended()
+
+    def change(self, change: Change) -> bool:
+        """False: the node's last change still waits for its sample. InputError of a parameter that
+        there is not, or that does not change."""
+        place = self._place(change.node)
+        self.check(change)
+        inputs = self._blocks[place].inputs
+        output = self._blocks[place].output
+        each = inputs[0][2] if inputs else output[1] if output is not None else 1
+        return self._run.change(place, change.parameter, change.value, -(-change.at // each))
+
+    def check(self, change: Change) -> None:
+        """InputError of a change that cannot be made."""
+        from carillon.flowgraph.blocks import block_types
+
+        block = self.graph.nodes[self._place(change.node)].block
+        assert block is not None
+        declared = block_types()[block.type].parameters
+        may = [name for name, each in declared.items() if each.changes]
+        if change.parameter not in may:
+            raise InputError(
+                f"{change.node}: {change.parameter} of {block.type} does not change while it runs; "
+                + (f"what does: {', '.join(may)}" if may else "nothing of it does")
+            )
+        own = declared[change.parameter]
+        if not own.least <= change.value <= own.most:
+            raise InputError(
+                f"{change.node}: {change.parameter} must be between {own.least:g} and {own.most:g}"
+            )
+
+    def _place(self, name: str) -> int:
+        for place, node in enumerate(self.graph.nodes):
+            if node.name == name:
+                return place
+        raise InputError(f"{self.graph.name}: there is no node {name}")
+
+    def state(self) -> dict[str, Any]:
+        """Counts so far, as the engine has them."""
+        return self._run.state()
+
+    def wait(self, seconds: float | None = None, step: Callable[[], bool] | None = None) -> None:
+        """Until all is worked off, or so long, or `step`, called several times a second, is false;
+        then it is stopped."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while not self._run.ended():
+            if (step is not None and not step()) or (
+                until is not None and time.monotonic() >= until
+            ):
+                self.stop()
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _finish(self) -> None:
+        if self._account is None:
+            self._failures = self._run.finish()
+            self._account = self._run.account()
+
+    def jobs(self) -> list[list[tuple[int, int, int, int, int]]]:
+        """Of each worker's last jobs: node, executions, release, start and end in ns."""
+        self._finish()
+        return [[tuple(job) for job in worker] for worker in self._run.jobs()]
+
+    def result(self) -> RunResult:
+        """What became of it, when it has ended."""
+        self._finish()
+        found = self._account
+        assert found is not None
+        seconds = found["elapsed_ns"] / 1e9
+        return RunResult(
+            graph=self.graph.name,
+            paced=self.paced,
+            cores=self.cores,
+            seconds=seconds,
+            bound_ns=None if self.plan is None else self.plan.bound_ns,
+            nodes=[self._node(place, row) for place, row in enumerate(found["nodes"])],
+            sinks=[
+                SinkRun(
+                    self.graph.nodes[row["node"]].name, row["jobs"], row["p50_ns"], row["p99_ns"],
+                    row["p999_ns"], row["longest_ns"], row["bins"],
+                )
+                for row in found["latencies"]
+            ],
+            late=Late(
+                found["late"], found["late_by_standstill"], found["late_by_overrun"],
+                found["late_unexplained"], found["unlisted_events"],
+            ),
+            worker_load=[
+                max(0.0, 1 - idle / found["elapsed_ns"]) if found["elapsed_ns"] else 0.0
+                for idle in found["idle_ns"]
+            ],
+            standstills_ns=[
+                (start, end - start)
+                for what, _, start, end in found["events"]
+                if what == "standstill"
+            ],
+            complaints=found["complaints"],
+            failures=self._failures,
+            stopped=self._stopped,
+        )  # fmt: skip
+
+    def _node(self, place: int, row: dict[str, Any]) -> NodeRun:
+        node = self.graph.nodes[place]
+        planned = None if self.plan is None else self.plan.nodes[place]
+        period = self.batches[place] / float(self.graph.rates_hz[place]) * 1e9
+        assert self._account is not None
+        return NodeRun(
+            name=node.name,
+            type="" if node.block is None else node.block.type,
+            batch=self.batches[place],
+            jobs=row["jobs"],
+            executions=row["executions"],
+            busy_ns=row["busy_ns"],
+            longest_job_ns=row["longest_job_ns"],
+            planned_job_ns=None if planned is None else planned.cost_ns,
+            longest_response_ns=row["longest_response_ns"],
+            response_bound_ns=None if planned is None else planned.response_ns,
+            tardiness_ns=max(0.0, row["longest_response_ns"] - period) if self.paced else 0.0,
+            left=sum(
+                left
+                for edge, left in zip(self.graph.edges, self._account["left"], strict=True)
+                if edge.end == node.name
+            ),
+            lost_tags=row["lost_tags"],
+            figures={name: value for name, value, _ in row["figures"]},
+        )
+
+
+def own_cores(count: int) -> list[int]:
+    """So many of the CPUs that this process may use; InputError if there are fewer."""
+    own = sorted(os.sched_getaffinity(0))
+    if not 1 <= count <= min(len(own), MOST_CORES):
+        raise InputError(
+            f"the plan has {count} cores, and this process may use {len(own)}; plan with --cores "
+            f"{len(own)}"
+        )
+    return own[:count]

@@ -1,0 +1,167 @@
+// What is said about samples arrives where they do; parameters change at the sample that is named;
+// devices are waited for.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "dataflow/executor.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+// Counts, and tags what its `tags` say.
+class Counting final : public Block {
+ public:
+  explicit Counting(std::vector<Tag> tags) : Block({{}, Output{Items::Real}}), tags_(tags) {}
+  void execute(const float* const*, float* out, std::size_t count) noexcept override {
+    for (Tag tag : tags_)
+      if (tag.position >= made_ && tag.position < made_ + count) {
+        tag.position -= made_;
+        tags_out.add(tag);
+      }
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(made_++);
+  }
+
+ private:
+  std::vector<Tag> tags_;
+  std::uint64_t made_ = 0;
+};
+
+// Keeps each fifth sample times a factor that changes.
+class Fifth final : public Block {
+ public:
+  Fifth() : Block({{{Items::Real, 5, 5}}, Output{Items::Real}}) {}
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    for (std::size_t i = 0; i < count; ++i) out[i] = factor_ * in[0][5 * i];
+  }
+  void set(std::string_view, double value) noexcept override {
+    factor_ = static_cast<float>(value);
+  }
+
+ private:
+  float factor_ = 1;
+};
+
+class Keeping final : public Block {
+ public:
+  Keeping() : Block({{{Items::Real}}, {}}) {}
+  void execute(const float* const* in, float*, std::size_t count) noexcept override {
+    for (Tag tag : tags_in) {
+      tag.position += samples.size();
+      tags.push_back(tag);
+    }
+    samples.insert(samples.end(), in[0], in[0] + count);
+  }
+
+  std::vector<float> samples;
+  std::vector<Tag> tags;
+};
+
+Graph chain() {
+  return Graph({{{"source", {}, {1'000'000, 1}}, {"fifth", {}, {}}, {"sink", {}, {}}},
+                {{0, 1, 1, 5, 5}, {1, 2, 1, 1, 1}}});
+}
+
+constexpr std::uint64_t kSamples = 1000;
+
+ExecutorOptions saturated() {
+  return {.paced = false, .executions = {kSamples, 0, 0}, .workers = 2};
+}
+
+TEST(Tags, TravelThroughChangesOfRate) {
+  std::vector<Tag> tags{{0, TagKind::Rate, 1e6, {}},
+                        {12, TagKind::Overflow, 30, {}},
+                        annotation(499, 100, "a burst"),
+                        {999, TagKind::Frequency, 4.5e8, {}}};
+  const Graph graph = chain();
+  for (const std::uint64_t batch : {1U, 7U, 64U}) {
+    Counting source(tags);
+    Fifth fifth;
+    Keeping sink;
+    Executor executor(graph, {batch, batch, 3}, {&source, &fifth, &sink}, saturated());
+    std::thread second(&Executor::work, &executor, 1);
+    executor.work();
+    second.join();
+    ASSERT_EQ(sink.samples.size(), kSamples / 5);
+    ASSERT_EQ(sink.tags.size(), 4U) << batch;
+    const std::vector<std::uint64_t> places{0, 2, 99, 199};
+    const std::vector<double> values{2e5, 6, 20, 4.5e8};
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(sink.tags[i].position, places[i]) << batch;
+      EXPECT_EQ(sink.tags[i].kind, tags[i].kind);
+      EXPECT_EQ(sink.tags[i].value, values[i]);
+    }
+    EXPECT_EQ(sink.tags[2].said(), "a burst");
+    for (NodeId node = 0; node < 3; ++node) EXPECT_EQ(executor.account(node).lost_tags, 0U);
+  }
+}
+
+TEST(Tags, ThoseForWhichThereIsNoRoomAreCounted) {
+  TagQueue queue(2);
+  for (std::uint64_t i = 0; i < TagQueue::kMost + 3; ++i) queue.put(annotation(i, 1, "x"));
+  EXPECT_EQ(queue.lost(), 3U);
+  EXPECT_EQ(queue.next(0, 0), nullptr);
+  ASSERT_NE(queue.next(0, 1), nullptr);
+  queue.take(0);
+  queue.put(annotation(TagQueue::kMost + 3, 1, "x"));  // the other reader has not taken it
+  EXPECT_EQ(queue.lost(), 4U);
+}
+
+TEST(Parameters, ChangeAtTheExecutionThatIsNamed) {
+  const Graph graph = chain();
+  for (const std::uint64_t at : {0U, 1U, 63U, 64U, 130U}) {
+    Counting source({});
+    Fifth fifth;
+    Keeping sink;
+    Executor executor(graph, {64, 64, 64}, {&source, &fifth, &sink}, saturated());
+    ASSERT_TRUE(executor.change(1, {"factor", -2, at}));
+    EXPECT_FALSE(executor.change(1, {"factor", 9, at}));  // one waits
+    executor.work();
+    EXPECT_EQ(executor.changed_at(1), at);
+    for (std::size_t i = 0; i < sink.samples.size(); ++i)
+      ASSERT_EQ(sink.samples[i], (i < at ? 1.0F : -2.0F) * static_cast<float>(5 * i)) << at;
+  }
+}
+
+// Gives what it is told to have, and is over when told.
+class Device final : public Block {
+ public:
+  Device() : Block({{}, Output{Items::Real}}) {}
+  void execute(const float* const*, float* out, std::size_t count) noexcept override {
+    for (std::size_t i = 0; i < count; ++i) out[i] = 1;
+    given += count;
+  }
+  bool has_device() const noexcept override { return true; }
+  std::uint64_t ready() noexcept override { return there.load() - given; }
+  bool over() noexcept override { return ended.load(); }
+
+  std::atomic<std::uint64_t> there{0}, given{0};
+  std::atomic<bool> ended{false};
+};
+
+TEST(Devices, AreWaitedForAndGiveTheirLastSamples) {
+  const Graph graph = chain();
+  for (const bool paced : {true, false}) {
+    Device source;
+    Fifth fifth;
+    Keeping sink;
+    Executor executor(graph, {50, 10, 10}, {&source, &fifth, &sink}, {.paced = paced, .workers = 2});
+    std::thread first(&Executor::work, &executor, 0), second(&Executor::work, &executor, 1);
+    for (const std::uint64_t more : {49U, 1U, 100U}) {
+      source.there += more;
+      while (source.given.load() < source.there.load() / 50 * 50) std::this_thread::yield();
+    }
+    source.there += 37;
+    source.ended = true;
+    first.join();
+    second.join();
+    EXPECT_EQ(source.given, 187U);
+    EXPECT_EQ(sink.samples.size(), 37U);
+    EXPECT_EQ(executor.left(0), 2U);
+  }
+}
+
+}  // namespace
+}  // namespace carillon::dataflow
