@@ -112,6 +112,82 @@ def plan(
 
 @flowgraph_app.command(
     epilog=examples(
+        "carillon flowgraph run nbfm --seconds 10",
+        "carillon flowgraph run nbfm --plan runs/flowgraph-nbfm/plan.json --seconds 60 --json",
+        "carillon flowgraph run nbfm --fast --seconds 60",
+    )
+)
+def run(
+    graph: GraphArgument,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1e-6, max=1e9, help="Of samples; until the sources end if not given."),
+    ] = None,
+    latency: Annotated[
+        str | None, typer.Option(help="End to end, as 5ms; what the graph's file says if not given.")
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, max=4096, help="Instead of what the file says.")
+    ] = None,
+    method: Annotated[How, typer.Option(help="How batches are chosen.")] = How.optimum,
+    costs: CostsOption = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan.json of carillon flowgraph plan, as it is.")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, max=1 << 24, help="The same batch everywhere; nothing is promised."),
+    ] = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="As fast as it goes, not at the sources' rates.")
+    ] = False,
+    realtime: Annotated[
+        bool, typer.Option("--realtime/--ordinary", help="Whether workers ask for SCHED_FIFO.")
+    ] = True,
+    changes: Annotated[
+        Path | None,
+        typer.Option(help="Parameters to change: a CSV file of node, parameter, value, at."),
+    ] = None,
+    prompt: Annotated[
+        bool,
+        typer.Option("--prompt", help="Read changes while it runs: NODE PARAMETER VALUE [at SAMPLE]."),
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a graph in the batches of its plan, and say whether the bound held.
+
+    Ctrl-C ends it: what the sources gave is worked off. Exit status 3: the bound did not hold.
+    """
+    from carillon.flowgraph.run_command import RunChoice
+    from carillon.flowgraph.run_command import run as start
+    from carillon.flowgraph.units import duration_ns
+
+    try:
+        latency_ns = None if latency is None else duration_ns(latency)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--latency") from None
+    choice = RunChoice(
+        seconds, latency_ns, cores, method.value, costs, plan, batch, fast, realtime, changes, prompt
+    )
+    start(graph, choice, folder, as_json=json)
+
+
+@flowgraph_app.command(epilog=examples("carillon flowgraph blocks", "carillon flowgraph blocks fir"))
+def blocks(
+    name: Annotated[str | None, typer.Argument(help="One of them; all if not given.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the blocks that there are, with their parameters."""
+    from carillon.flowgraph.block_list import tell
+
+    tell(name, as_json=json)
+
+
+@flowgraph_app.command(
+    epilog=examples(
         "carillon flowgraph profile nbfm", "carillon flowgraph profile nbfm --seconds 0.05 --json"
     )
 )

@@ -11,10 +11,12 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from carillon.errors import TooSlowError
+from carillon.errors import InputError, TooSlowError
 from carillon.flowgraph.graph import Graph, GraphError
+from carillon.inputs import read_json
 
 Method = Literal["optimum", "rate-exploiting", "uniform"]
 METHODS: tuple[Method, ...] = ("optimum", "rate-exploiting", "uniform")
@@ -132,6 +134,25 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
         first_output=graph.core.first_output(list(batches)),
         mean_bound_ns=mean_bound,
     )
+
+
+def read_plan(file: Path, graph: Graph) -> Plan:
+    """The plan of a file that `carillon flowgraph plan` wrote; InputError if it is of another
+    graph, or none."""
+    try:
+        found = read_json(file)
+        names = [node["name"] for node in found["nodes"]]
+        machine = Machine(found["cores"], bool(found["preemptive"]))
+        batches, method = list(found["batches"]), found["method"]
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
+    except (KeyError, TypeError, ValueError, GraphError):
+        raise InputError(
+            f"{file}: is no plan; carillon flowgraph plan writes plan.json"
+        ) from None
+    if names != [node.name for node in graph.nodes]:
+        raise InputError(f"{file}: is a plan of another graph than {graph.name}: plan again")
+    return evaluate(graph, batches, machine, method if method in METHODS else "optimum")
 
 
 def plan(

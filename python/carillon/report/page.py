@@ -26,10 +26,11 @@ def page(folder: RunFolder, telemetry: Telemetry, result: Result, drawn: dict[st
         about=html.escape(_about(folder, result)),
         verdict=tiles.verdict_banner(result),
         tiles=tiles.tiles(folder, result),
-        plots="\n".join(_plot(name, file) for name, file in drawn.items()),
+        plots="\n".join(figure(name, file, PLOTS[name][1]) for name, file in drawn.items()),
         tables="\n".join(tables.sections(folder, result)),
         configuration=html.escape(_yaml(folder)),
         log=_log(folder),
+        files="result.json, frames.csv",
         version=html.escape(result.version),
     )
 
@@ -52,14 +53,15 @@ def _about(folder: RunFolder, result: Result) -> str:
 _COLOUR = re.compile(r"(?<=: )#([0-9a-f]{6})(?=[;\"])")
 
 
-def _plot(name: str, file: Path) -> str:
+def figure(name: str, file: Path, about: str) -> str:
+    """A drawing within the page."""
     svg = file.read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
     svg = _COLOUR.sub(r"var(--\1,#\1)", svg)  # the page may replace it
     # Ids of one drawing must not meet those of another on the page.
     for attribute in ('id="', 'href="#', "url(#"):
         svg = svg.replace(attribute, f"{attribute}{name}-")
-    caption = html.escape(PLOTS[name][1])
+    caption = html.escape(about)
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
     return (
         f'<figure class="{name}"><div class="scroll" tabindex="0">{svg}</div>'

@@ -1,0 +1,226 @@
+"""`carillon flowgraph run`: a graph in the batches of its plan, and what became of its promise."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from carillon import examples, files, runfolder
+from carillon.commands.tables import new_table, print_table
+from carillon.daemon import Interrupts
+from carillon.errors import CarillonError, InputError, TooSlowError
+from carillon.flowgraph.changes import Changes, read_changes, read_prompt
+from carillon.flowgraph.costs import read_costs
+from carillon.flowgraph.graph import Graph, load
+from carillon.flowgraph.live import Live
+from carillon.flowgraph.plan import Machine, Method, Plan, plan, read_plan, time_text
+from carillon.flowgraph.running import Running, RunResult
+
+_FREQUENT = 10  # listed standstills
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """What is asked of a run; nothing: what the graph's file says."""
+
+    seconds: float | None = None
+    latency_ns: float | None = None
+    cores: int | None = None
+    method: Method = "optimum"
+    costs: Path | None = None
+    plan: Path | None = None
+    batch: int | None = None
+    fast: bool = False
+    realtime: bool = True
+    changes: Path | None = None
+    prompt: bool = False
+
+
+def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> None:
+    """Writes result.json, report.html, latency.svg, graph.svg and trace.json.
+
+    TooSlowError of a bound that did not hold, CarillonError of a device that failed,
+    KeyboardInterrupt if it was stopped; results are written before.
+    """
+    graph = load(examples.resolve("flowgraphs", name))
+    if choice.costs is not None:
+        graph = read_costs(choice.costs, graph)
+    own = _plan(graph, choice)
+    target = runfolder.made(folder or Path("runs") / f"flowgraph-{runfolder.file_name(graph.name)}")
+    console = Console(stderr=as_json, highlight=False, markup=False)
+    cores = None
+    if own is None:
+        from carillon.flowgraph.running import own_cores
+
+        cores = own_cores(choice.cores or graph.demand.cores)
+    running = Running(
+        graph,
+        own,
+        batches=[choice.batch or 1] * len(graph.nodes),
+        cores=cores,
+        seconds=choice.seconds,
+        paced=not choice.fast,
+        realtime=choice.realtime,
+    )
+    changes = Changes(running, read_changes(choice.changes) if choice.changes else [])
+    _watch(running, changes, choice, console)
+    result = running.result()
+    _write(target, running, result)
+    if as_json:
+        print((target / "result.json").read_text(encoding="utf-8"), end="")
+    _tell(console, result)
+    for text in changes.told():
+        console.print(text, soft_wrap=True)
+    console.print(f"report: {target / 'report.html'}", soft_wrap=True)
+    _end(result)
+
+
+def _plan(graph: Graph, choice: RunChoice) -> Plan | None:
+    if choice.plan is not None:
+        return read_plan(choice.plan, graph)
+    if choice.batch is not None or choice.fast and not _has_costs(graph):
+        return None
+    if not _has_costs(graph):
+        raise InputError(
+            f"{graph.name}: not all nodes have costs, so that nothing can be promised; measure them "
+            "with carillon flowgraph profile and name the file by --costs, or run without a "
+            "promise: --batch 256"
+        )
+    latency = choice.latency_ns
+    if latency is None and graph.demand.latency_ms is not None:
+        latency = graph.demand.latency_ms * 1e6
+    # Jobs run to their end.
+    return plan(graph, Machine(choice.cores or graph.demand.cores, False), latency, choice.method)
+
+
+def _has_costs(graph: Graph) -> bool:
+    return all(node.cost is not None for node in graph.nodes)
+
+
+def _watch(running: Running, changes: Changes, choice: RunChoice, console: Console) -> None:
+    until = choice.seconds if _endless(running.graph, choice) else None
+    with Interrupts() as interrupts, running, _prompt(changes, choice):
+        with Live(running, choice.seconds, console, quiet=choice.prompt) as live:
+
+            def step() -> bool:
+                changes.step()
+                live.step()
+                return not interrupts.count and not changes.ended
+
+            running.wait(until, step)
+
+
+def _endless(graph: Graph, choice: RunChoice) -> bool:
+    """That somebody else has to stop it: of sources with a device their samples are not counted."""
+    return choice.seconds is not None and any(
+        node.rate_hz is not None and node.block is not None and node.block.shape.has_device
+        for node in graph.nodes
+    )
+
+
+@contextmanager
+def _prompt(changes: Changes, choice: RunChoice) -> Iterator[None]:
+    if choice.prompt:
+        read_prompt(changes, sys.stdin)
+    yield
+
+
+def _write(target: Path, running: Running, result: RunResult) -> None:
+    text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)
+    files.write_text(target / "result.json", text + "\n")
+    from carillon.flowgraph.report import write_report  # with matplotlib, which takes its time
+    from carillon.flowgraph.trace import write_trace
+
+    write_report(target, running, result)
+    write_trace(target / "trace.json", running, result)
+
+
+def _tell(console: Console, result: RunResult) -> None:
+    table = new_table(
+        ["node"], ["batch", "jobs", "of a core", "longest job", "planned", "response", "bound"]
+    )
+    for node in result.nodes[:40]:
+        table.add_row(
+            node.name,
+            str(node.batch),
+            str(node.jobs),
+            f"{100 * node.busy_ns / max(result.seconds * 1e9, 1):.3g} %",
+            time_text(node.longest_job_ns),
+            "–" if node.planned_job_ns is None else time_text(node.planned_job_ns),
+            time_text(node.longest_response_ns) if result.paced else "–",
+            "–" if node.response_bound_ns is None else time_text(node.response_bound_ns),
+        )
+    print_table(console, table)
+    for line in about(result):
+        console.print(line, soft_wrap=True)
+
+
+def about(result: RunResult) -> list[str]:
+    """A run in sentences, the verdict first."""
+    lines = [verdict(result)]
+    for sink in result.sinks:
+        lines.append(
+            f"{sink.name}: latency p50 {time_text(sink.p50_ns)}, p99 {time_text(sink.p99_ns)}, "
+            f"p99.9 {time_text(sink.p999_ns)}, longest {time_text(sink.longest_ns)}, "
+            f"of {sink.jobs} jobs"
+        )
+    load = ", ".join(f"{100 * each:.3g} %" for each in result.worker_load)
+    lines.append(f"workers at work: {load}; {result.seconds:.4g} s")
+    lines += [
+        f"{node.name}: {', '.join(f'{name} {value:.6g}' for name, value in node.figures.items())}"
+        for node in result.nodes
+        if node.figures
+    ]
+    lines += [
+        f"{node.name}: {node.left} samples at the end were too few for an execution"
+        for node in result.nodes
+        if node.left
+    ]
+    lines += [
+        f"{node.name}: {node.lost_tags} tags had no room and are lost"
+        for node in result.nodes
+        if node.lost_tags
+    ]
+    if result.standstills_ns and result.paced:
+        longest = max(length for _, length in result.standstills_ns)
+        lines.append(
+            f"workers stood still {len(result.standstills_ns)} times, at most {time_text(longest)}"
+        )
+    return lines + result.complaints
+
+
+def verdict(result: RunResult) -> str:
+    """Whether the promise held, in a sentence."""
+    jobs = sum(sink.jobs for sink in result.sinks)
+    if not result.paced:
+        return "as fast as it goes: no sample has a time at which it is due"
+    if result.bound_ns is None:
+        return "without a plan: nothing was promised"
+    bound = time_text(result.bound_ns)
+    late = result.late
+    if late.jobs + late.unlisted == 0:
+        return f"the bound held: all {jobs} jobs of sinks ended within {bound}"
+    words = [
+        f"{late.by_standstill} while a worker stood still",
+        f"{late.by_overrun} while a batch took longer than its planned cost",
+        f"{late.unexplained} for no reason that is known",
+    ]
+    if late.unlisted:
+        words.append(f"and up to {late.unlisted} more that were not listed")
+    held = "the bound held but for standstills" if result.holds else "the bound did not hold"
+    return f"{held}: {late.jobs} of {jobs} jobs of sinks ended later than {bound}: {', '.join(words)}"
+
+
+def _end(result: RunResult) -> None:
+    if result.failures:
+        raise CarillonError("; ".join(result.failures))
+    if result.stopped and not result.holds:
+        raise TooSlowError(verdict(result))
+    if not result.holds:
+        raise TooSlowError(verdict(result))
