@@ -111,11 +111,11 @@ const std::vector<double>& numbers(const Values& values, std::string_view name) 
   return of<std::vector<double>>(values, name);
 }
 
-Parameter samples_parameter() {
+Parameter samples_parameter(std::string text, std::string standard) {
   return {.name = "samples",
-          .text = "What it reads.",
+          .text = std::move(text),
           .kind = ParameterKind::Text,
-          .standard = "complex",
+          .standard = std::move(standard),
           .choices = {"complex", "real"}};
 }
 Items items(const Values& values) {
@@ -131,10 +131,17 @@ Parameter rate_parameter() {
 }
 
 const std::vector<BlockType>& block_types() {
+  // clang-format off
   static const std::vector<BlockType> all{
-      null_source_type(), null_sink_type(), fir_type(),         rotator_type(),
-      add_type(),         multiply_type(),  demodulator_type(),
+      null_source_type(),
+      null_sink_type(),
+      fir_type(),
+      rotator_type(),
+      add_type(),
+      multiply_type(),
+      demodulator_type(),
   };
+  // clang-format on
   return all;
 }
 

@@ -61,7 +61,7 @@ const std::string& text(const Values& values, std::string_view name);
 const std::vector<double>& numbers(const Values& values, std::string_view name);
 
 /// `samples`: real or complex, of blocks that do either.
-Parameter samples_parameter();
+Parameter samples_parameter(std::string text = "What it reads.", std::string standard = "complex");
 Items items(const Values& values);
 /// `rate_hz`: samples a second of its first input, or that a source makes. A graph knows it: from
 /// there it comes where a file does not say it.

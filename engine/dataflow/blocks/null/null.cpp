@@ -23,11 +23,11 @@ class NullSink final : public Block {
 }  // namespace
 
 BlockType null_source_type() {
-  Parameter samples = samples_parameter();
-  samples.text = "What it makes.";
-  return {"null-source", "sources", "Makes zeros.", {samples}, [](const Values& values) {
-            return std::make_unique<NullSource>(items(values));
-          }};
+  return {"null-source",
+          "sources",
+          "Makes zeros.",
+          {samples_parameter("What it makes.")},
+          [](const Values& values) { return std::make_unique<NullSource>(items(values)); }};
 }
 
 BlockType null_sink_type() {
