@@ -9,6 +9,10 @@ BlockType null_source_type();
 BlockType null_sink_type();
 
 BlockType fir_type();
+BlockType deemphasis_type();
+BlockType dc_blocker_type();
+BlockType squelch_type();
+BlockType agc_type();
 BlockType rotator_type();
 
 BlockType add_type();
