@@ -134,6 +134,8 @@ const std::vector<BlockType>& block_types() {
   // clang-format off
   static const std::vector<BlockType> all{
       null_source_type(),
+      signal_source_type(),
+      noise_source_type(),
       null_sink_type(),
       fir_type(),
       deemphasis_type(),
@@ -144,6 +146,7 @@ const std::vector<BlockType>& block_types() {
       add_type(),
       multiply_type(),
       demodulator_type(),
+      fm_modulator_type(),
   };
   // clang-format on
   return all;

@@ -6,6 +6,8 @@
 namespace carillon::dataflow {
 
 BlockType null_source_type();
+BlockType signal_source_type();
+BlockType noise_source_type();
 BlockType null_sink_type();
 
 BlockType fir_type();
@@ -19,5 +21,6 @@ BlockType add_type();
 BlockType multiply_type();
 
 BlockType demodulator_type();
+BlockType fm_modulator_type();
 
 }  // namespace carillon::dataflow
