@@ -138,6 +138,8 @@ const std::vector<BlockType>& block_types() {
       noise_source_type(),
       null_sink_type(),
       fir_type(),
+      translating_fir_type(),
+      resampler_type(),
       deemphasis_type(),
       dc_blocker_type(),
       squelch_type(),

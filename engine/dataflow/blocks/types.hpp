@@ -11,6 +11,8 @@ BlockType noise_source_type();
 BlockType null_sink_type();
 
 BlockType fir_type();
+BlockType translating_fir_type();
+BlockType resampler_type();
 BlockType deemphasis_type();
 BlockType dc_blocker_type();
 BlockType squelch_type();

@@ -24,6 +24,8 @@ class Fir {
  public:
   /// `taps`: K of them, complex ones as two floats each. K, D ≥ 1.
   Fir(FirKind kind, std::span<const float> taps, std::size_t decimation);
+  /// Other taps, as many as before.
+  void set_taps(std::span<const float> taps) noexcept;
 
   FirKind kind() const { return kind_; }
   std::size_t length() const { return length_; }

@@ -4,12 +4,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "dataflow/blocks/fir/taps.hpp"
 #include "dataflow/blocks/types.hpp"
 
 namespace carillon::dataflow {
 namespace {
-
-constexpr std::size_t kMostTaps = 8192;
 
 dsp::FirKind kind_of(const Values& values) {
   const bool complex_taps = flag(values, "complex_taps");
@@ -20,13 +19,10 @@ dsp::FirKind kind_of(const Values& values) {
 }
 
 dsp::Fir fir_of(const Values& values) {
-  const std::vector<double>& given = numbers(values, "taps");
+  const std::vector<float> taps = taps_of(values);
   const dsp::FirKind kind = kind_of(values);
-  if (kind == dsp::FirKind::ComplexTaps && given.size() % 2 != 0)
+  if (kind == dsp::FirKind::ComplexTaps && taps.size() % 2 != 0)
     throw std::invalid_argument("taps: complex ones are two numbers each");
-  if (given.size() > kMostTaps) throw std::invalid_argument("taps: at most 8192 numbers");
-  std::vector<float> taps;
-  for (const double tap : given) taps.push_back(static_cast<float>(tap));
   return {kind, taps, static_cast<std::size_t>(whole(values, "decimation"))};
 }
 
@@ -50,15 +46,8 @@ BlockType fir_type() {
           "filters",
           "Filters, and makes one sample of the first of each `decimation`, as if zeros were "
           "before the first.",
-          {{.name = "taps",
-            .text = "The impulse response; complex taps are two numbers each.",
-            .kind = ParameterKind::Numbers},
-           {.name = "decimation",
-            .text = "Samples that it takes for one that it makes.",
-            .kind = ParameterKind::Whole,
-            .standard = 1,
-            .least = 1,
-            .most = 4096},
+          {taps_parameter("The impulse response; complex taps are two numbers each."),
+           decimation_parameter(),
            samples_parameter(),
            {.name = "complex_taps",
             .text = "That taps are complex.",
