@@ -147,6 +147,9 @@ const std::vector<BlockType>& block_types() {
       rotator_type(),
       add_type(),
       multiply_type(),
+      add_two_type(),
+      multiply_two_type(),
+      convert_type(),
       demodulator_type(),
       fm_modulator_type(),
   };

@@ -21,6 +21,9 @@ BlockType rotator_type();
 
 BlockType add_type();
 BlockType multiply_type();
+BlockType add_two_type();
+BlockType multiply_two_type();
+BlockType convert_type();
 
 BlockType demodulator_type();
 BlockType fm_modulator_type();

@@ -22,6 +22,19 @@ template <typename F>
   return pick(v, [](std::uint32_t i) { return i ^ 1U; });
 }
 
+/// Of kLanes samples in two vectors, their parts apart.
+struct Parts {
+  Vf re, im;
+};
+[[gnu::always_inline]] inline Parts parts(Vf low, Vf high) {
+  Vi even{}, odd{};
+  for (std::uint32_t i = 0; i < kLanes; ++i) {
+    even[i] = static_cast<std::int32_t>(2 * i);
+    odd[i] = static_cast<std::int32_t>(2 * i + 1);
+  }
+  return {__builtin_shuffle(low, high, even), __builtin_shuffle(low, high, odd)};
+}
+
 /// -1, 1 in turn.
 [[gnu::always_inline]] inline Vf alternating() {
   Vf signs{};
