@@ -27,10 +27,13 @@ constexpr Tick kPoll = 100 * kMicrosecond;
 constexpr Tick kStagger = 40 * kMicrosecond;
 constexpr Tick kLongest = 100 * kMillisecond;
 
-// Until the word is no longer `seen`, or so late.
+// Until the word is no longer `seen`, or so late. By what is left, since now() is not the kernel's
+// clock.
 void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t seen, Tick until) noexcept {
-  const timespec at{until / kSecond, until % kSecond};
-  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, seen, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+  const Tick left = until - now();
+  if (left <= 0) return;
+  const timespec time{left / kSecond, left % kSecond};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
 }
 
 }  // namespace

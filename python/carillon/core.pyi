@@ -501,18 +501,109 @@ def quadrature_demodulate(
     gain·arg(x[n + 1]·conj(x[n])). x: [samples] complex64; one output less.
     """
 
-def profile_block(
-    type: str,
-    batch: int,
-    setting: str,
-    seconds: float,
-    taps: int = 64,
-    decimation: int = 1,
-    complex_samples: bool = True,
-    complex_taps: bool = False,
-    period_us: float = 200.0,
-) -> list[float]:
-    """
-    ns of each batch of a block on this machine (engine/dataflow/profile.hpp); setting: warm,
-    cold or in-place.
-    """
+def block_types() -> list[dict[str, Any]]:
+    """All blocks, with their parameters (engine/dataflow/blocks/type.hpp)."""
+
+class Block:
+    """A block of a flowgraph, alone (engine/dataflow/blocks)."""
+
+    def __init__(
+        self, type: str, values: Mapping[str, bool | int | float | str | Sequence[float]] = {}
+    ) -> None:
+        """ValueError names the parameter that is wrong, RuntimeError the file."""
+
+    @property
+    def inputs(self) -> list[tuple[str, int, int, int]]:
+        """
+        Of each: real or complex, and the samples that an execution waits for, that it takes
+        away, and that it reads before them.
+        """
+
+    @property
+    def output(self) -> tuple[str, int] | None:
+        """
+        real or complex, and the samples that an execution makes; None: it is a sink.
+        """
+
+    @property
+    def has_device(self) -> bool: ...
+    def run(self, inputs: Sequence[numpy.typing.NDArray[Any]]) -> Any:
+        """
+        Executes as often as the inputs allow, and returns what it makes. Samples that are too
+        few for an execution are kept for the next call. TypeError of other dtypes than
+        float32 and complex64.
+        """
+
+    def make(self, count: int) -> object:
+        """What so many executions of a source make."""
+
+    def start(self) -> None:
+        """Opens its file or device."""
+
+    def finish(self) -> None:
+        """Closes it."""
+
+    def ready(self) -> int:
+        """Executions for which its device has samples, or room."""
+
+    def over(self) -> bool: ...
+    def failure(self) -> str: ...
+    def set(self, parameter: str, value: float) -> None: ...
+    def figures(self) -> list[tuple[str, float, str]]:
+        """What it counted or found: name, value, unit."""
+
+    def profile(
+        self, batch: int, setting: str, seconds: float, period_us: float = 200.0
+    ) -> list[float]:
+        """
+        ns of each batch on this machine (engine/dataflow/profile.hpp); setting: warm, cold or
+        in-place.
+        """
+
+class FlowgraphRun:
+    """A flowgraph that runs in its batches (engine/dataflow/runner.hpp)."""
+
+    def __init__(
+        self,
+        graph: Flowgraph,
+        batches: Sequence[int],
+        blocks: Sequence[Block],
+        paced: bool,
+        executions: Sequence[int],
+        budgets_ns: Sequence[float],
+        bound_ns: int,
+        cores: Sequence[int],
+        priority: int,
+    ) -> None:
+        """
+        executions: of each source, 0: without end. budgets_ns: what a batch of each node is
+        planned to take; empty: nothing is. cores: a worker on each. ValueError where blocks do
+        not fit the graph.
+        """
+
+    def start(self) -> None:
+        """RuntimeError of a device that does not start."""
+
+    def stop(self) -> None:
+        """Sources give nothing more; what they gave is worked off."""
+
+    def ended(self) -> bool: ...
+    def finish(self) -> list[str]:
+        """Waits, and closes devices; what went wrong with them."""
+
+    def change(self, node: int, parameter: str, value: float, at: int = 0) -> bool:
+        """
+        Before the node's execution `at`, or its next. False: another change still waits.
+        """
+
+    def state(self) -> dict[str, Any]:
+        """While it runs."""
+
+    def account(self) -> dict[str, Any]:
+        """When it has ended and is finished."""
+
+    def jobs(self) -> list[list[tuple]]:
+        """
+        Of each worker's last jobs: node, executions, release, start, end in ns; when it has
+        ended.
+        """

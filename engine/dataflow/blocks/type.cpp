@@ -136,6 +136,7 @@ const std::vector<BlockType>& block_types() {
       null_source_type(),
       signal_source_type(),
       noise_source_type(),
+      fm_test_signal_type(),
       null_sink_type(),
       fir_type(),
       translating_fir_type(),

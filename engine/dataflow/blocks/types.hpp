@@ -8,6 +8,7 @@ namespace carillon::dataflow {
 BlockType null_source_type();
 BlockType signal_source_type();
 BlockType noise_source_type();
+BlockType fm_test_signal_type();
 BlockType null_sink_type();
 
 BlockType fir_type();

@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 from carillon import core
-from carillon.flowgraph.filters import design
+from carillon.flowgraph.filters import MOST_TAPS, design
+
+_ANY_RATES = (1.0, 1e6, 1e9)
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,6 @@ class Block:
     def __repr__(self) -> str:
         return f"Block({self.type!r}, **{dict(self.values)!r})"
 
-    @property
-    def needs_rate(self) -> bool:
-        """That the graph has to say how many samples a second it reads."""
-        own = block_types().get(self.type)
-        asks = own is not None and "rate_hz" in own.parameters and "rate_hz" not in self.values
-        return asks or "rate_hz" not in self.values and self._bands() is not None
-
     def made(self, rate_hz: float | None = None) -> core.Block:
         """The block itself; `rate_hz`: of its input, or of what a source makes.
 
@@ -87,20 +82,24 @@ class Block:
         if rate_hz is not None and "rate_hz" in own.parameters:
             values.setdefault("rate_hz", rate_hz)
         if (bands := self._bands()) is not None:
-            values["taps"] = design(bands, values.get("rate_hz", rate_hz))
-        if "rate_hz" not in own.parameters and self._bands() is not None:
-            values.pop("rate_hz", None)
+            values["taps"] = design(bands, rate_hz)
         return core.Block(self.type, {name: _plain(name, each) for name, each in values.items()})
 
     @property
     def shape(self) -> core.Block:
-        """The block with what no rate has to be known for: its inputs and its output."""
-        return self.made(1.0) if self._bands() is None else self._with_silent_taps()
-
-    def _with_silent_taps(self) -> core.Block:
-        bands = self._bands()
-        assert bands is not None
-        return Block(self.type, **(dict(self.values) | {"taps": [0.0] * bands.get("count", 1)})).made(1.0)
+        """A block with the same inputs and output, made before its rate is known: they do not
+        depend on it, but what else a file says may not fit every rate. Raises as made() does."""
+        own = self
+        if (bands := self._bands()) is not None:
+            count = bands.get("count")
+            taps = [0.0] * count if isinstance(count, int) and 0 < count <= MOST_TAPS else [0.0]
+            own = Block(self.type, **(dict(self.values) | {"taps": taps}))
+        for rate_hz in _ANY_RATES[:-1]:
+            try:
+                return own.made(rate_hz)
+            except ValueError:
+                continue
+        return own.made(_ANY_RATES[-1])
 
     def _bands(self) -> Mapping[str, Any] | None:
         taps = self.values.get("taps")

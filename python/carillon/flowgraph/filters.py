@@ -19,7 +19,7 @@ def design(bands: Mapping[str, Any], rate_hz: float | None) -> list[float]:
     from scipy import signal
 
     if rate_hz is None:
-        raise ValueError("taps: bands in Hz need rate_hz")
+        raise ValueError("taps: bands in Hz need the rate of a graph")
     for name in bands:
         if name not in _KEYS:
             raise ValueError(f"taps.{name}: no such key; there are {', '.join(_KEYS)}")
