@@ -79,8 +79,6 @@ std::vector<double> profile(const Lone& lone, std::size_t batch, const std::stri
   return dataflow::profile(block, options);
 }
 
-using InputRow = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
-using OutputRow = std::tuple<std::string, std::uint64_t>;
 using FigureRow = std::tuple<std::string, double, std::string>;
 
 std::vector<InputRow> inputs_of(const Block& block) {
@@ -112,6 +110,16 @@ void bind_blocks(nb::module_& core) {
       .def(nb::init<const std::string&, const dataflow::Values&>(), "type"_a,
            "values"_a = dataflow::Values{},
            "ValueError names the parameter that is wrong, RuntimeError the file.")
+      .def_static(
+          "of_function",
+          [](nb::object function, const std::vector<InputRow>& inputs,
+             const std::optional<OutputRow>& output) {
+            return Lone(python_block(std::move(function), inputs, output));
+          },
+          "function"_a, "inputs"_a, "output"_a.none(),
+          "A block whose executions are calls of a function: of an array for each input (its\n"
+          "history, then what is new), returning an array of what they make, or None of a sink.\n"
+          "inputs, output: as the properties of these names. ValueError of what they cannot be.")
       .def_prop_ro(
           "inputs", [](const Lone& lone) { return inputs_of(lone.block()); },
           "Of each: real or complex, and the samples that an execution waits for, that it takes\n"
@@ -127,7 +135,8 @@ void bind_blocks(nb::module_& core) {
           "float32 and complex64.",
           nb::sig("def run(self, inputs: collections.abc.Sequence[numpy.typing.NDArray[typing.Any]"
                   "]) -> typing.Any"))
-      .def("make", &Lone::make, "count"_a, "What so many executions of a source make.")
+      .def("make", &Lone::make, "count"_a, "What so many executions of a source make.",
+           nb::sig("def make(self, count: int) -> typing.Any"))
       .def(
           "start", [](const Lone& lone) { lone.block().start(); }, "Opens its file or device.")
       .def(

@@ -2,10 +2,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,7 @@ using dataflow::EventRecord;
 using dataflow::Executor;
 using dataflow::Graph;
 using dataflow::NodeId;
+using JobRow = std::tuple<NodeId, std::uint32_t, Tick, Tick, Tick>;
 using Result = nb::typed<nb::dict, nb::str, nb::any>;
 
 constexpr const char* kHappenings[] = {"standstill", "overrun", "late"};
@@ -41,6 +44,15 @@ class Run {
                  .budgets = std::move(budgets),
                  .bound = bound_ns},
                 {.cores = std::move(cores), .priority = priority}) {}
+
+  // Workers may need the interpreter to end.
+  ~Run() {
+    const nb::gil_scoped_release released;
+    runner_.stop();
+    runner_.finish();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   void start() {
     const nb::gil_scoped_release released;
@@ -91,22 +103,23 @@ class Run {
     result["complaints"] = runner_.complaints();
     std::vector<nb::tuple> rows;
     for (const EventRecord& event : events)
-      rows.push_back(nb::make_tuple(kHappenings[static_cast<std::size_t>(event.what)],
-                                    event.node == dataflow::kNone ? -1 : static_cast<int>(event.node),
-                                    event.start - executor.begun(), event.end - executor.begun()));
+      rows.push_back(
+          nb::make_tuple(kHappenings[static_cast<std::size_t>(event.what)],
+                         event.node == dataflow::kNone ? -1 : static_cast<int>(event.node),
+                         event.start - executor.begun(), event.end - executor.begun()));
     result["events"] = rows;
     return result;
   }
 
   // Of each worker's last jobs: node, executions, release, start and end in ns since it began.
-  std::vector<std::vector<nb::tuple>> jobs() {
-    std::vector<std::vector<nb::tuple>> all;
+  std::vector<std::vector<JobRow>> jobs() {
+    std::vector<std::vector<JobRow>> all;
     const Tick begun = runner_.executor().begun();
     for (const auto& journal : runner_.executor().journals()) {
       all.emplace_back();
       for (const dataflow::JobRecord& job : journal->jobs())
-        all.back().push_back(nb::make_tuple(job.node, job.executions, job.release - begun,
-                                            job.start - begun, job.end - begun));
+        all.back().emplace_back(job.node, job.executions, job.release - begun, job.start - begun,
+                                job.end - begun);
     }
     return all;
   }
@@ -187,7 +200,8 @@ void bind_flowgraph_run(nb::module_& core) {
                    "collections.abc.Sequence[float], bound_ns: int, cores: "
                    "collections.abc.Sequence[int], priority: int) -> None"),
            "executions: of each source, 0: without end. budgets_ns: what a batch of each node is\n"
-           "planned to take; empty: nothing is. cores: a worker on each. ValueError where blocks do\n"
+           "planned to take; empty: nothing is. cores: a worker on each. ValueError where blocks "
+           "do\n"
            "not fit the graph.")
       .def("start", &Run::start, "RuntimeError of a device that does not start.")
       .def("stop", &Run::stop, "Sources give nothing more; what they gave is worked off.")

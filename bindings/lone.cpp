@@ -35,7 +35,9 @@ nb::object array_of(std::vector<float> out, Items items) {
 }  // namespace
 
 Lone::Lone(const std::string& type, const dataflow::Values& values)
-    : block_(dataflow::make_block(type, values)) {
+    : Lone(std::shared_ptr(dataflow::make_block(type, values))) {}
+
+Lone::Lone(std::shared_ptr<dataflow::Block> block) : block_(std::move(block)) {
   for (const auto& input : block_->ports().inputs)
     kept_.emplace_back(dataflow::floats_of(input.items) * input.history);
 }

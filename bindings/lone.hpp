@@ -5,7 +5,9 @@
 #include <nanobind/ndarray.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bindings.hpp"
@@ -20,6 +22,7 @@ using Samples = nanobind::ndarray<nanobind::ro, nanobind::device::cpu>;
 class Lone {
  public:
   Lone(const std::string& type, const dataflow::Values& values);
+  explicit Lone(std::shared_ptr<dataflow::Block> block);
 
   dataflow::Block& block() const { return *block_; }
   std::shared_ptr<dataflow::Block> shared() const { return block_; }
@@ -32,5 +35,16 @@ class Lone {
   std::shared_ptr<dataflow::Block> block_;
   std::vector<std::vector<float>> kept_;
 };
+
+/// Threshold, consume and history of each input, and what an execution makes.
+using InputRow = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
+using OutputRow = std::tuple<std::string, std::uint64_t>;
+
+/// A block whose executions are calls of a Python function: of an array for each input, which has
+/// all that they read; it returns an array of what they make, or None of a sink. What it raises is
+/// the block's failure.
+std::shared_ptr<dataflow::Block> python_block(nanobind::object function,
+                                              const std::vector<InputRow>& inputs,
+                                              const std::optional<OutputRow>& output);
 
 }  // namespace carillon::bindings

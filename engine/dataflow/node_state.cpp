@@ -108,8 +108,7 @@ void NodeState::hand_on(const Tag& tag, const Feed& feed) noexcept {
   Tag made = tag;
   made.position = out->written() + behind * produce;
   const double change_of_rate = static_cast<double>(produce) / static_cast<double>(feed.consume);
-  if (tag.kind == TagKind::Rate || tag.kind == TagKind::Overflow ||
-      tag.kind == TagKind::Annotation)
+  if (tag.kind == TagKind::Rate || tag.kind == TagKind::Overflow || tag.kind == TagKind::Annotation)
     made.value *= change_of_rate;
   tags->put(made);
 }

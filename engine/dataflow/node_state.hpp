@@ -71,7 +71,7 @@ struct NodeState {
   std::atomic<Tick> point{0};                         // what gives that job its priority
   std::atomic<bool> ended{false};
   std::atomic<std::uint64_t> executed{0}, marked{0};
-  std::atomic<Change*> change{nullptr};     // that waits
+  std::atomic<Change*> change{nullptr};      // that waits
   std::atomic<std::uint64_t> changed_at{0};  // the execution before which the last one was made
 
   std::uint64_t count = 0;  // executions of the job

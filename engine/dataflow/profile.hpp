@@ -23,7 +23,8 @@ struct ProfileOptions {
 };
 
 /// ns of a batch, as often as there is time: one value for each batch; warm ones are means of as
-/// many as take 2 µs. Runs on the calling thread, in place on its own. At least one value. Of a block that has no device.
+/// many as take 2 µs. Runs on the calling thread, in place on its own. At least one value. Of a
+/// block that has no device.
 std::vector<double> profile(Block& block, const ProfileOptions& options);
 
 }  // namespace carillon::dataflow

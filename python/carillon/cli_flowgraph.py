@@ -124,7 +124,8 @@ def run(
         typer.Option(min=1e-6, max=1e9, help="Of samples; until the sources end if not given."),
     ] = None,
     latency: Annotated[
-        str | None, typer.Option(help="End to end, as 5ms; what the graph's file says if not given.")
+        str | None,
+        typer.Option(help="End to end, as 5ms; what the graph's file says if not given."),
     ] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, max=4096, help="Instead of what the file says.")
@@ -150,7 +151,9 @@ def run(
     ] = None,
     prompt: Annotated[
         bool,
-        typer.Option("--prompt", help="Read changes while it runs: NODE PARAMETER VALUE [at SAMPLE]."),
+        typer.Option(
+            "--prompt", help="Read changes while it runs: NODE PARAMETER VALUE [at SAMPLE]."
+        ),
     ] = False,
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
@@ -170,12 +173,24 @@ def run(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--latency") from None
     choice = RunChoice(
-        seconds, latency_ns, cores, method.value, costs, plan, batch, fast, realtime, changes, prompt
+        seconds,
+        latency_ns,
+        cores,
+        method.value,
+        costs,
+        plan,
+        batch,
+        fast,
+        realtime,
+        changes,
+        prompt,
     )
     start(graph, choice, folder, as_json=json)
 
 
-@flowgraph_app.command(epilog=examples("carillon flowgraph blocks", "carillon flowgraph blocks fir"))
+@flowgraph_app.command(
+    epilog=examples("carillon flowgraph blocks", "carillon flowgraph blocks fir")
+)
 def blocks(
     name: Annotated[str | None, typer.Argument(help="One of them; all if not given.")] = None,
     json: JsonOption = False,

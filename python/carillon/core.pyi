@@ -534,7 +534,7 @@ class Block:
         float32 and complex64.
         """
 
-    def make(self, count: int) -> object:
+    def make(self, count: int) -> Any:
         """What so many executions of a source make."""
 
     def start(self) -> None:
@@ -602,7 +602,7 @@ class FlowgraphRun:
     def account(self) -> dict[str, Any]:
         """When it has ended and is finished."""
 
-    def jobs(self) -> list[list[tuple]]:
+    def jobs(self) -> list[list[tuple[int, int, int, int, int]]]:
         """
         Of each worker's last jobs: node, executions, release, start, end in ns; when it has
         ended.

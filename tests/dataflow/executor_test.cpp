@@ -170,7 +170,8 @@ Graph chain(std::uint64_t rate) {
 TEST(Executor, SaysWhatWasLeftAndInHowManyJobs) {
   const Graph graph = chain(1000);
   auto blocks = mixers(graph);
-  Executor executor(graph, {10, 4, 1}, pointers(blocks), {.paced = false, .executions = {1203, 0, 0}, .workers = 2});
+  Executor executor(graph, {10, 4, 1}, pointers(blocks),
+                    {.paced = false, .executions = {1203, 0, 0}, .workers = 2});
   work(executor, 2);
   EXPECT_EQ(executor.account(0).jobs, 121U);
   EXPECT_EQ(executor.account(1).executions, 240U);
@@ -184,7 +185,8 @@ TEST(Executor, SaysWhatWasLeftAndInHowManyJobs) {
 TEST(Executor, IsNoFasterThanItsSources) {
   const Graph graph = chain(1'000'000);
   auto blocks = mixers(graph);
-  Executor executor(graph, {100, 10, 1}, pointers(blocks), {.paced = true, .executions = {20'000, 0, 0}, .workers = 2});
+  Executor executor(graph, {100, 10, 1}, pointers(blocks),
+                    {.paced = true, .executions = {20'000, 0, 0}, .workers = 2});
   const Tick begun = now();
   work(executor, 2);
   EXPECT_GE(now() - begun, 20 * kMillisecond);

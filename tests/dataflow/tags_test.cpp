@@ -147,7 +147,8 @@ TEST(Devices, AreWaitedForAndGiveTheirLastSamples) {
     Device source;
     Fifth fifth;
     Keeping sink;
-    Executor executor(graph, {50, 10, 10}, {&source, &fifth, &sink}, {.paced = paced, .workers = 2});
+    Executor executor(graph, {50, 10, 10}, {&source, &fifth, &sink},
+                      {.paced = paced, .workers = 2});
     std::thread first(&Executor::work, &executor, 0), second(&Executor::work, &executor, 1);
     for (const std::uint64_t more : {49U, 1U, 100U}) {
       source.there += more;

@@ -83,7 +83,12 @@ def test_an_agc_follows_its_recursion(samples: str) -> None:
     for i, each in enumerate(x.astype(complex)):
         expected[i] = (gain * each).astype(x.dtype) if samples == "complex" else (gain * each).real
         gain = min(max(gain + 0.1 * (2 - abs(gain * each)), 0.0), 50.0)
-    values = {"rate": 0.1, "reference": 2, "most_gain": 50, "samples": samples}
+    values: dict[str, float | str] = {
+        "rate": 0.1,
+        "reference": 2,
+        "most_gain": 50,
+        "samples": samples,
+    }
     same("agc", values, expected, x, within=1e-4)
     block = core.Block("agc", values)
     block.run([x[:2000]])

@@ -103,6 +103,6 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="one dimension"):
         core.rotate(samples(10).reshape(2, 5), 0.1)
     with pytest.raises(ValueError, match="there is no block"):
-        core.profile_block("none", 1, "warm", 0.001)
+        core.Block("none")
     with pytest.raises(ValueError, match="setting must be"):
-        core.profile_block("fir", 1, "hot", 0.001)
+        core.Block("fir", {"taps": [1.0]}).profile(1, "hot", 0.001)

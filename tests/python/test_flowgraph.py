@@ -20,7 +20,7 @@ from carillon.flowgraph.plan import Method, evaluate, published, reliefs, with_p
 from carillon.flowgraph.units import duration_ns
 from typer.testing import CliRunner
 
-NBFM = examples.resolve("flowgraphs", "nbfm")
+NBFM = examples.resolve("flowgraphs", "nbfm-published")
 GOOD = """nodes:
   - {name: a, rate_hz: 1000, cost: {initial_us: 1, each_ns: 10}}
   - {name: b, cost: {initial_us: 1, each_ns: 10}}
@@ -129,7 +129,9 @@ def test_more_cores_or_time_never_cost_utilization() -> None:
 
 
 def test_what_cannot_be_kept_is_told_with_the_least_bound() -> None:
-    with pytest.raises(TooSlowError, match=r"nbfm: no batches keep 100 µs on 1 core; .* 297.8 µs"):
+    with pytest.raises(
+        TooSlowError, match=r"nbfm-published: no batches keep 100 µs on 1 core; .* 297.8 µs"
+    ):
         plan(load(NBFM), Machine(1), 1e5)
     heavy = Graph("heavy").node("a", Cost(0, 3e6), rate_hz=1000)
     with pytest.raises(TooSlowError, match=r"node a needs 3.00 cores in batches of any size"):
@@ -284,8 +286,8 @@ def test_a_rate_that_is_none_is_refused(rate: object) -> None:
             "graph.yaml:5: edge a -> b: a number has more than 64 bits",
         ),
         (
-            GOOD.replace("name: b,", "name: b, block: {type: fir, decimation: 5},"),
-            "graph.yaml:5: edge a -> b: consumes 2, but the block of node b reads 5",
+            GOOD.replace("name: b,", "name: b, block: {type: fir, taps: [1], decimation: 5},"),
+            "graph.yaml:5: edge a -> b: consumes 2, but the block of node b takes 5",
         ),
         (
             GOOD.replace("each_ns: 10}}", "each_ns: 10, pieces: [{from_execution: 9, each_ns: 1},"
@@ -345,7 +347,7 @@ def test_a_graph_of_too_many_nodes_is_refused_and_one_of_many_is_planned(tmp_pat
 
 def test_a_plan_is_written_for_people_and_machines(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    words = ["flowgraph", "plan", "nbfm", "--front", "--folder", str(folder), "--json"]
+    words = ["flowgraph", "plan", "nbfm-published", "--front", "--folder", str(folder), "--json"]
     result = CliRunner().invoke(cli.app, words)
     assert result.exit_code == 0, result.output
     told = json.loads((folder / "plan.json").read_text())
@@ -364,26 +366,34 @@ def test_a_plan_is_written_for_people_and_machines(tmp_path: Path) -> None:
 def test_show_and_check_tell_rates(tmp_path: Path) -> None:
     drawn = tmp_path / "nbfm.svg"
     result = CliRunner().invoke(
-        cli.app, ["flowgraph", "show", "nbfm", "--draw", str(drawn), "--json"]
+        cli.app, ["flowgraph", "show", "nbfm-published", "--draw", str(drawn), "--json"]
     )
     assert result.exit_code == 0, result.output
     nodes = json.loads(result.stdout)["nodes"]
     assert nodes[1] == {"node": "channel", "rate_hz": 48000.0, "x": 1, "y": 5}
     assert drawn.read_text().startswith("<?xml")
-    result = CliRunner().invoke(cli.app, ["flowgraph", "check", "nbfm"])
+    result = CliRunner().invoke(cli.app, ["flowgraph", "check", "nbfm-published"])
     assert "7 nodes, 6 edges" in result.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said", "status"),
     [
-        ("plan nbfm --latency 5", "'5' is no time", Status.WRONG_INPUT),
-        ("plan nbfm --latency 0ms", "must be above 0", Status.WRONG_INPUT),
-        ("plan nbfm --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
-        ("plan nbfm --costs none.json", "none.json: cannot be read", Status.WRONG_INPUT),
+        ("plan nbfm-published --latency 5", "'5' is no time", Status.WRONG_INPUT),
+        ("plan nbfm-published --latency 0ms", "must be above 0", Status.WRONG_INPUT),
+        ("plan nbfm-published --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
+        ("plan nbfm-published --costs none.json", "none.json: cannot be read", Status.WRONG_INPUT),
         ("plan nonesuch", "nonesuch: no such file, nor an example", Status.WRONG_INPUT),
-        ("show nbfm --draw none/a.svg", "none/a.svg: there is no folder none", Status.WRONG_INPUT),
-        ("show nbfm --draw a.txt", "a.txt: a picture's name must end in", Status.WRONG_INPUT),
+        (
+            "show nbfm-published --draw none/a.svg",
+            "none/a.svg: there is no folder none",
+            Status.WRONG_INPUT,
+        ),
+        (
+            "show nbfm-published --draw a.txt",
+            "a.txt: a picture's name must end in",
+            Status.WRONG_INPUT,
+        ),
     ],
 )
 def test_wrong_words_are_told(

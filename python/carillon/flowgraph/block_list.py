@@ -17,7 +17,9 @@ def tell(name: str | None, *, as_json: bool) -> None:
     """All blocks in a table, or one with its parameters; InputError if there is none."""
     all_types = block_types()
     if name is not None and name not in all_types:
-        raise InputError(f"there is no block {name}; carillon flowgraph blocks lists those there are")
+        raise InputError(
+            f"there is no block {name}; carillon flowgraph blocks lists those there are"
+        )
     chosen = list(all_types.values()) if name is None else [all_types[name]]
     if as_json:
         print(json.dumps([as_tree(each) for each in chosen], indent=2, ensure_ascii=False))

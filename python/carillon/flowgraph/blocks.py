@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -104,6 +104,54 @@ class Block:
     def _bands(self) -> Mapping[str, Any] | None:
         taps = self.values.get("taps")
         return taps if isinstance(taps, Mapping) else None
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a function reads: an execution waits for `threshold` samples (as many as it takes away,
+    if not given), and is given the `history` samples before them, too."""
+
+    samples: str = "complex"  # or real
+    consume: int = 1
+    threshold: int | None = None
+    history: int = 0
+
+
+class FunctionBlock(Block):
+    """A block of your own: a function of an array for each input that returns what they make.
+
+    It is given all that several executions read: the history, then what is new, as read-only
+    float32 or complex64. Of a source it is given how many executions are wanted. Arrays are valid
+    during the call only. What it raises ends the run.
+
+    >>> half = FunctionBlock(lambda x: 0.5 * x, inputs=[Input("real")], output=("real", 1))
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        inputs: Sequence[Input] = (),
+        output: tuple[str, int] | None = None,
+    ) -> None:
+        """`output`: its samples, and how many an execution makes; None of a sink. What is wrong is
+        said when the graph is checked."""
+        super().__init__(getattr(function, "__name__", "function"))
+        self._function, self._inputs, self._output = function, tuple(inputs), output
+
+    def made(self, rate_hz: float | None = None) -> core.Block:
+        """The block itself; ValueError of what it cannot be."""
+        rows = [
+            (each.samples, each.consume if each.threshold is None else each.threshold,
+             each.consume, each.history)
+            for each in self._inputs
+        ]  # fmt: skip
+        return core.Block.of_function(self._function, rows, self._output)
+
+    @property
+    def shape(self) -> core.Block:
+        """The block itself: no rate changes it."""
+        return self.made()
 
 
 def _plain(name: str, value: Any) -> Any:

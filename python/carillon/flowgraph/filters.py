@@ -61,7 +61,7 @@ def _number(bands: Mapping[str, Any], name: str, standard: float) -> float:
 
 def _edges(bands: Mapping[str, Any], name: str) -> list[float]:
     value = bands.get(name)
-    found = value if isinstance(value, list | tuple) else [value]
+    found: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
     if len(found) not in (1, 2) or any(
         isinstance(each, bool) or not isinstance(each, int | float) for each in found
     ):

@@ -33,7 +33,9 @@ class Live:
         )
         self._task = self._bar.add_task("running", total=seconds)
         shown = console.is_terminal and not quiet
-        self._live = RichLive(console=console, transient=True, auto_refresh=False) if shown else None
+        self._live = (
+            RichLive(console=console, transient=True, auto_refresh=False) if shown else None
+        )
 
     def __enter__(self) -> Self:
         if self._live is not None:

@@ -48,14 +48,16 @@ class EdgeSection(Base):
     from_: str = Field(alias="from", min_length=1, description="The node that makes them.")
     to: str = Field(min_length=1, description="The node that reads them.")
     produce: int | None = key(
-        None, "An execution of the first puts so many on it; null: what its block makes, or 1.",
+        None,
+        "An execution of the first puts so many on it; null: what its block makes, or 1.",
         ge=0,
     )
     threshold: int | None = key(
         None, "The second waits for so many; null: as its block does, or what it consumes.", ge=0
     )
     consume: int | None = key(
-        None, "An execution of the second takes so many away; null: as its block does, or 1.",
+        None,
+        "An execution of the second takes so many away; null: as its block does, or 1.",
         ge=0,
     )
 

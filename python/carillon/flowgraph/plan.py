@@ -147,9 +147,7 @@ def read_plan(file: Path, graph: Graph) -> Plan:
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
     except (KeyError, TypeError, ValueError, GraphError):
-        raise InputError(
-            f"{file}: is no plan; carillon flowgraph plan writes plan.json"
-        ) from None
+        raise InputError(f"{file}: is no plan; carillon flowgraph plan writes plan.json") from None
     if names != [node.name for node in graph.nodes]:
         raise InputError(f"{file}: is a plan of another graph than {graph.name}: plan again")
     return evaluate(graph, batches, machine, method if method in METHODS else "optimum")

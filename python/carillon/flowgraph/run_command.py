@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +18,7 @@ from carillon.flowgraph.costs import read_costs
 from carillon.flowgraph.graph import Graph, load
 from carillon.flowgraph.live import Live
 from carillon.flowgraph.plan import Machine, Method, Plan, plan, read_plan, time_text
-from carillon.flowgraph.running import Running, RunResult
-
-_FREQUENT = 10  # listed standstills
+from carillon.flowgraph.running import Running, RunResult, own_cores
 
 
 @dataclass(frozen=True)
@@ -54,11 +50,7 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
     own = _plan(graph, choice)
     target = runfolder.made(folder or Path("runs") / f"flowgraph-{runfolder.file_name(graph.name)}")
     console = Console(stderr=as_json, highlight=False, markup=False)
-    cores = None
-    if own is None:
-        from carillon.flowgraph.running import own_cores
-
-        cores = own_cores(choice.cores or graph.demand.cores)
+    cores = own_cores(choice.cores or graph.demand.cores) if own is None else None
     running = Running(
         graph,
         own,
@@ -84,12 +76,12 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
 def _plan(graph: Graph, choice: RunChoice) -> Plan | None:
     if choice.plan is not None:
         return read_plan(choice.plan, graph)
-    if choice.batch is not None or choice.fast and not _has_costs(graph):
+    if choice.batch is not None or (choice.fast and not _has_costs(graph)):
         return None
     if not _has_costs(graph):
         raise InputError(
-            f"{graph.name}: not all nodes have costs, so that nothing can be promised; measure them "
-            "with carillon flowgraph profile and name the file by --costs, or run without a "
+            f"{graph.name}: not all nodes have costs, so that nothing can be promised; measure "
+            "them with carillon flowgraph profile and name the file by --costs, or run without a "
             "promise: --batch 256"
         )
     latency = choice.latency_ns
@@ -105,15 +97,17 @@ def _has_costs(graph: Graph) -> bool:
 
 def _watch(running: Running, changes: Changes, choice: RunChoice, console: Console) -> None:
     until = choice.seconds if _endless(running.graph, choice) else None
-    with Interrupts() as interrupts, running, _prompt(changes, choice):
-        with Live(running, choice.seconds, console, quiet=choice.prompt) as live:
+    live = Live(running, choice.seconds, console, quiet=choice.prompt)
+    with Interrupts() as interrupts, running, live:
+        if choice.prompt:
+            read_prompt(changes, sys.stdin)
 
-            def step() -> bool:
-                changes.step()
-                live.step()
-                return not interrupts.count and not changes.ended
+        def step() -> bool:
+            changes.step()
+            live.step()
+            return not interrupts.count and not changes.ended
 
-            running.wait(until, step)
+        running.wait(until, step)
 
 
 def _endless(graph: Graph, choice: RunChoice) -> bool:
@@ -122,13 +116,6 @@ def _endless(graph: Graph, choice: RunChoice) -> bool:
         node.rate_hz is not None and node.block is not None and node.block.shape.has_device
         for node in graph.nodes
     )
-
-
-@contextmanager
-def _prompt(changes: Changes, choice: RunChoice) -> Iterator[None]:
-    if choice.prompt:
-        read_prompt(changes, sys.stdin)
-    yield
 
 
 def _write(target: Path, running: Running, result: RunResult) -> None:
@@ -214,13 +201,13 @@ def verdict(result: RunResult) -> str:
     if late.unlisted:
         words.append(f"and up to {late.unlisted} more that were not listed")
     held = "the bound held but for standstills" if result.holds else "the bound did not hold"
-    return f"{held}: {late.jobs} of {jobs} jobs of sinks ended later than {bound}: {', '.join(words)}"
+    return (
+        f"{held}: {late.jobs} of {jobs} jobs of sinks ended later than {bound}: {', '.join(words)}"
+    )
 
 
 def _end(result: RunResult) -> None:
     if result.failures:
         raise CarillonError("; ".join(result.failures))
-    if result.stopped and not result.holds:
-        raise TooSlowError(verdict(result))
     if not result.holds:
         raise TooSlowError(verdict(result))

@@ -130,8 +130,11 @@ class Running:
         self.graph, self.plan, self.paced = graph, plan, paced
         self.batches = list(plan.batches if plan is not None else batches or [])
         if len(self.batches) != len(graph.nodes):
-            raise InputError(f"{graph.name}: has {len(graph.nodes)} nodes, so many batches it needs")
-        self.cores = list(cores) if cores is not None else own_cores(1 if plan is None else plan.machine.cores)
+            count = len(graph.nodes)
+            raise InputError(f"{graph.name}: has {count} nodes, and needs as many batches")
+        if cores is None:
+            cores = own_cores(1 if plan is None else plan.machine.cores)
+        self.cores = list(cores)
         self._blocks = built(graph)
         self._stopped = False
         self._failures: list[str] = []
@@ -197,7 +200,8 @@ class Running:
 
         block = self.graph.nodes[self._place(change.node)].block
         assert block is not None
-        declared = block_types()[block.type].parameters
+        own_type = block_types().get(block.type)
+        declared = {} if own_type is None else own_type.parameters
         may = [name for name, each in declared.items() if each.changes]
         if change.parameter not in may:
             raise InputError(
@@ -240,7 +244,7 @@ class Running:
     def jobs(self) -> list[list[tuple[int, int, int, int, int]]]:
         """Of each worker's last jobs: node, executions, release, start and end in ns."""
         self._finish()
-        return [[tuple(job) for job in worker] for worker in self._run.jobs()]
+        return self._run.jobs()
 
     def result(self) -> RunResult:
         """What became of it, when it has ended."""
