@@ -153,6 +153,10 @@ const std::vector<BlockType>& block_types() {
       convert_type(),
       demodulator_type(),
       fm_modulator_type(),
+      probe_type(),
+      head_type(),
+      skip_type(),
+      pick_type(),
   };
   // clang-format on
   return all;

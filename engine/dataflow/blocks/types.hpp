@@ -29,4 +29,10 @@ BlockType convert_type();
 BlockType demodulator_type();
 BlockType fm_modulator_type();
 
+BlockType probe_type();
+
+BlockType head_type();
+BlockType skip_type();
+BlockType pick_type();
+
 }  // namespace carillon::dataflow

@@ -96,7 +96,8 @@ std::unique_ptr<Block> made(const Values& values) {
 BlockType signal_source_type() {
   return {"signal-source",
           "sources",
-          "Makes a signal whose phase is exact, however long it runs.",
+          "Makes a signal whose phase is exact, however long it runs. It keeps its rate by itself: "
+          "a graph needs no throttle.",
           {{.name = "waveform",
             .text = "A complex exponential, a sine, a square wave that begins high, or a constant.",
             .kind = ParameterKind::Text,

@@ -1,0 +1,54 @@
+// The first samples of a stream.
+#include <algorithm>
+#include <atomic>
+
+#include "dataflow/blocks/types.hpp"
+
+namespace carillon::dataflow {
+namespace {
+
+/// Like a device that takes so many samples and no more: ready() and over() tell the runtime, which
+/// then ends what comes after it. Executions beyond make zeros.
+class Head final : public Block {
+ public:
+  Head(Items items, std::uint64_t count) : Block({{{items}}, Output{items}}), left_(count) {}
+
+  void execute(const float* const* in, float* out, std::size_t count) noexcept override {
+    const std::uint64_t left = left_.load(std::memory_order_relaxed);
+    const std::uint64_t now = std::min<std::uint64_t>(left, count);
+    const std::size_t passed = now == 0 ? 0 : writes(now);
+    std::copy_n(*in, passed, out);
+    std::fill(out + passed, out + writes(count), 0.0F);
+    left_.store(left - now, std::memory_order_relaxed);
+  }
+  bool has_device() const noexcept override { return true; }
+  std::uint64_t ready() noexcept override { return left_.load(std::memory_order_relaxed); }
+  bool over() noexcept override { return ready() == 0; }
+  std::vector<Figure> figures() const override {
+    return {{"left", "samples", static_cast<double>(left_.load(std::memory_order_relaxed))}};
+  }
+
+ private:
+  std::atomic<std::uint64_t> left_;
+};
+
+}  // namespace
+
+BlockType head_type() {
+  return {"head",
+          "flow",
+          "Hands on the first samples and is over then.",
+          {{.name = "count",
+            .text = "How many.",
+            .kind = ParameterKind::Whole,
+            .unit = "samples",
+            .least = 1,
+            .most = 1e15},
+           samples_parameter()},
+          [](const Values& values) {
+            return std::make_unique<Head>(items(values),
+                                          static_cast<std::uint64_t>(whole(values, "count")));
+          }};
+}
+
+}  // namespace carillon::dataflow
