@@ -43,27 +43,19 @@ void phase(const Complex* x, float* y, std::size_t count) noexcept {
       x, y, count, [](Vf re, Vf im) __attribute__((always_inline)) { return angle(re, im); });
 }
 
-// Each number of a half vector, and 0.
-[[gnu::always_inline]] inline Vf spread(Vf v, std::uint32_t first) {
-  Vi from{};
-  for (std::uint32_t i = 0; i < kLanes; ++i)
-    from[i] = static_cast<std::int32_t>(i % 2 == 0 ? first + i / 2 : kLanes);
-  return __builtin_shuffle(v, Vf{}, from);
-}
-
 void complex(const float* x, Complex* y, std::size_t count) noexcept {
   float* to = floats_of(y);
   std::size_t n = 0;
   for (; n + kLanes <= count; n += kLanes) {
-    const Vf v = load(x + n);
-    store(to + 2 * n, spread(v, 0));
-    store(to + 2 * n + kLanes, spread(v, kLanes / 2));
+    const Parts both{load(x + n), Vf{}};
+    store(to + 2 * n, interleaved(both, 0));
+    store(to + 2 * n + kLanes, interleaved(both, kLanes / 2));
   }
   if (n == count) return;
   float rest[kLanes] = {}, made[2 * kLanes];
   std::memcpy(rest, x + n, (count - n) * sizeof(float));
-  store(made, spread(load(rest), 0));
-  store(made + kLanes, spread(load(rest), kLanes / 2));
+  store(made, interleaved({load(rest), Vf{}}, 0));
+  store(made + kLanes, interleaved({load(rest), Vf{}}, kLanes / 2));
   std::memcpy(to + 2 * n, made, 2 * (count - n) * sizeof(float));
 }
 

@@ -35,6 +35,14 @@ struct Parts {
   return {__builtin_shuffle(low, high, even), __builtin_shuffle(low, high, odd)};
 }
 
+/// The samples of half the lanes, from the first of these on.
+[[gnu::always_inline]] inline Vf interleaved(Parts both, std::uint32_t first) {
+  Vi from{};
+  for (std::uint32_t i = 0; i < kLanes; ++i)
+    from[i] = static_cast<std::int32_t>(first + i / 2 + (i % 2) * kLanes);
+  return __builtin_shuffle(both.re, both.im, from);
+}
+
 /// -1, 1 in turn.
 [[gnu::always_inline]] inline Vf alternating() {
   Vf signs{};

@@ -12,7 +12,8 @@ struct Control {
   double rate, reference, most_gain;
 };
 
-/// y[n] = g·x[n], then g ← g + rate·(reference - |y[n]|), between 0 and most_gain.
+/// y[n] = g·x[n], then g ← g + rate·(reference - |y[n]|), between 0 and most_gain. |y| is g·|x|: no
+/// root waits for the gain.
 class Agc final : public Block {
  public:
   Agc(Items items, Control control) : Block({{{items}}, Output{items}}), control_(control) {}
@@ -36,11 +37,11 @@ class Agc final : public Block {
     for (std::size_t i = 0; i < count; ++i) {
       double square = 0;
       for (std::size_t part = 0; part < kParts; ++part) {
-        const double now = gain * finite_(x[kParts * i + part]);
+        const double now = finite_(x[kParts * i + part]);
         square += now * now;
-        y[kParts * i + part] = static_cast<float>(now);
+        y[kParts * i + part] = static_cast<float>(gain * now);
       }
-      const double error = control_.reference - std::sqrt(square);
+      const double error = control_.reference - gain * std::sqrt(square);
       gain = std::clamp(gain + control_.rate * error, 0.0, control_.most_gain);
     }
     gain_.store(gain, std::memory_order_relaxed);

@@ -1,4 +1,6 @@
 // Frequency modulation.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "dataflow/blocks/finite.hpp"
@@ -8,6 +10,13 @@
 namespace carillon::dataflow {
 namespace {
 
+// Turns of 2^-64, modulo one turn, to 2^-62. Beyond 2^52 turns there are whole ones only.
+std::uint64_t units(double turns) {
+  if (std::abs(turns) >= 0x1p52) return 0;
+  const double part = turns - static_cast<double>(static_cast<std::int64_t>(turns));
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(part * 0x1p62)) << 2;
+}
+
 /// The phase is a sum of turns of 2^-64: it wraps exactly and never drifts.
 class FmModulator final : public Block {
  public:
@@ -16,12 +25,14 @@ class FmModulator final : public Block {
 
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     auto* const y = reinterpret_cast<dsp::Complex*>(out);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double step = turns_ * finite_((*in)[i]);
-      // Modulo one turn, rounded to 2^-62, as dsp::Rotation does.
-      const double part = step - std::nearbyint(step);
-      phase_ += static_cast<std::uint64_t>(static_cast<std::int64_t>(part * 0x1p62)) << 2;
-      y[i] = dsp::turned_fast(phase_);
+    std::array<std::uint32_t, 256> phases;
+    for (std::size_t done = 0; done < count; done += phases.size()) {
+      const std::size_t now = std::min(phases.size(), count - done);
+      for (std::size_t i = 0; i < now; ++i) {
+        phase_ += units(turns_ * finite_((*in)[done + i]));
+        phases[i] = static_cast<std::uint32_t>(phase_ >> 32);
+      }
+      dsp::turn_kernels().turn(phases.data(), y + done, now);
     }
   }
   std::vector<Figure> figures() const override { return {finite_.figure()}; }

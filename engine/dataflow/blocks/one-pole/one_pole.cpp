@@ -40,6 +40,7 @@ class OnePole final : public Block {
   void filter(const float* x, float* y, std::size_t count) noexcept {
     std::array<double, 2> last = last_, sum = sum_;
     for (std::size_t i = 0; i < count; ++i)
+#pragma GCC unroll 2
       for (std::size_t part = 0; part < kParts; ++part) {
         const double now = finite_(x[kParts * i + part]);
         sum[part] = c_.back * sum[part] + (c_.now * now + c_.before * last[part]);
