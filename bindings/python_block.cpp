@@ -42,6 +42,9 @@ class PythonBlock final : public dataflow::Block {
       for (std::size_t i = 0; i < ports().inputs.size(); ++i)
         arrays.append(view(in[i], reads(i, count), ports().inputs[i].items));
       take(call(arrays, count), out, count);
+    } catch (const nb::python_error& error) {
+      const std::string type = nb::cast<std::string>(error.type().attr("__name__"));
+      fail(type + ": " + nb::str(error.value()).c_str());
     } catch (const std::exception& error) {
       fail(error.what());
     }
@@ -72,9 +75,9 @@ class PythonBlock final : public dataflow::Block {
     std::memcpy(out, array.data(), writes(count) * sizeof(float));
   }
 
-  void fail(const char* why) {
+  void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
-    why_ = std::string(why).substr(0, std::string(why).find('\n'));
+    why_ = why.substr(0, why.find('\n'));
     failed_ = true;
   }
 

@@ -512,6 +512,18 @@ class Block:
     ) -> None:
         """ValueError names the parameter that is wrong, RuntimeError the file."""
 
+    @staticmethod
+    def of_function(
+        function: object,
+        inputs: Sequence[tuple[str, int, int, int]],
+        output: tuple[str, int] | None,
+    ) -> Block:
+        """
+        A block whose executions are calls of a function: of an array for each input (its
+        history, then what is new), returning an array of what they make, or None of a sink.
+        inputs, output: as the properties of these names. ValueError of what they cannot be.
+        """
+
     @property
     def inputs(self) -> list[tuple[str, int, int, int]]:
         """

@@ -1,0 +1,324 @@
+"""Graphs that run: that samples are right, none is lost, and what is said of them adds up."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from carillon import cli, examples
+from carillon.config import ConfigError
+from carillon.errors import InputError, Status
+from carillon.flowgraph import (
+    Block, Change, Cost, FunctionBlock, Graph, GraphError, Input, Machine, Running, load, plan,
+)  # fmt: skip
+from carillon.flowgraph.changes import parse, read_changes
+from carillon.flowgraph.filters import design
+from carillon.flowgraph.run_command import verdict
+from carillon.flowgraph.running import Late, RunResult
+from carillon.flowgraph.wiring import built
+from numpy.typing import NDArray
+from scipy import signal
+from typer.testing import CliRunner
+
+NBFM = examples.resolve("flowgraphs", "nbfm")
+RATE = 240_000
+
+
+class Collected:
+    """A sink that keeps what it is given."""
+
+    def __init__(self, samples: str) -> None:
+        self._parts: list[NDArray[np.complex64 | np.float32]] = []
+        self.block = FunctionBlock(self._take, inputs=[Input(samples)])
+
+    def _take(self, x: NDArray[np.complex64 | np.float32]) -> None:
+        self._parts.append(x.copy())
+
+    @property
+    def samples(self) -> NDArray[np.complex64 | np.float32]:
+        return np.concatenate(self._parts)
+
+
+def receiver(source: Block, sink: Block, taps: dict[str, object]) -> Graph:
+    graph = Graph("receiver").node("source", rate_hz=RATE, block=source)
+    graph.node("shift", block=Block("rotator", frequency_hz=-12_500))
+    graph.node("channel", block=Block("fir", taps=taps, decimation=5))
+    graph.node("demodulator", block=Block("quadrature-demodulator", deviation_hz=5000))
+    graph.node("deemphasis", block=Block("deemphasis", time_s=75e-6))
+    graph.node("sink", block=sink)
+    names = [node.name for node in graph.nodes]
+    for start, end in zip(names, names[1:], strict=False):
+        graph.edge(start, end)
+    return graph
+
+
+def test_a_receiver_makes_what_scipy_does() -> None:
+    bands = {"count": 115, "pass_hz": 5000, "stop_hz": 9000}
+    given, made = Collected("complex"), Collected("real")
+    source = Block("fm-test-signal", frequency_hz=12_500)
+    graph = receiver(source, made.block, bands)
+    graph.node("given", block=given.block).edge("source", "given")
+    with Running(graph, batches=[100, 70, 13, 5, 9, 31, 64], paced=False, seconds=0.5) as running:
+        running.wait()
+    result = running.result()
+    assert not result.failures and not result.stopped
+    x = given.samples.astype(complex)
+    assert len(x) == RATE // 2
+    x *= np.exp(-2j * np.pi * 12_500 / RATE * np.arange(len(x)))
+    y = signal.lfilter(design(bands, RATE), 1, x)[::5]
+    phase = np.concatenate([[0], np.angle(y[1:] * np.conj(y[:-1]))])
+    audio = phase * 48_000 / (2 * np.pi * 5000)
+    corner = 2 * 48_000 * np.tan(1 / (75e-6 * 2 * 48_000))
+    expected = signal.lfilter(*signal.bilinear([corner], [1, corner], 48_000), audio)
+    assert len(made.samples) == len(expected) == RATE // 10
+    np.testing.assert_allclose(made.samples, expected, atol=2e-5)
+    by_name = {node.name: node for node in result.nodes}
+    assert by_name["source"].executions == RATE // 2
+    assert by_name["sink"].executions == RATE // 10
+    assert all(node.left == 0 and node.jobs > 0 for node in result.nodes)
+
+
+def test_a_parameter_changes_at_its_sample() -> None:
+    made = Collected("real")
+    graph = Graph("g").node("ones", rate_hz=1000, block=Block("null-source", samples="real"))
+    graph.node("one", block=Block("add", value=1, samples="real"))
+    graph.node("sink", block=made.block).edge("ones", "one").edge("one", "sink")
+    with pytest.raises(InputError, match="samples of add does not change while it runs; what does"):
+        Running(graph, batches=[8] * 3).check(Change("one", "samples", 1))
+    with pytest.raises(InputError, match="g: there is no node two"):
+        Running(graph, batches=[8] * 3).check(Change("two", "value", 1))
+    running = Running(graph, batches=[8] * 3, paced=False, seconds=1)
+    assert running.change(Change("one", "value", 5, at=100))
+    with running:
+        running.wait()
+    assert made.samples.tolist() == [1.0] * 100 + [5.0] * 900
+
+
+def test_a_paced_run_is_judged_against_its_plan() -> None:
+    graph = load(NBFM)
+    own = plan(graph, Machine(1, preemptive=False), 100e6)
+    with Running(graph, own, seconds=0.3) as running:
+        running.wait()
+    result = running.result()
+    (sink,) = result.sinks
+    assert result.bound_ns == own.bound_ns
+    assert sum(count for _, count in sink.bins) == sink.jobs == result.nodes[-1].jobs
+    assert sink.p50_ns <= sink.p99_ns <= sink.p999_ns <= sink.longest_ns * 1.04
+    late = result.late
+    assert late.jobs == late.by_standstill + late.by_overrun + late.unexplained
+    assert late.jobs == sum(1 for upper, n in sink.bins for _ in range(n) if upper > own.bound_ns)
+
+
+def test_what_a_function_does_wrong_ends_the_run() -> None:
+    def wrong(kind: str) -> str:
+        def function(x: NDArray[np.float32]) -> object:
+            if kind == "raises":
+                raise ZeroDivisionError("by zero\nand more")
+            return {"dtype": x.astype(np.float64), "short": x[:-1], "none": None}[kind]
+
+        graph = Graph("g").node("source", rate_hz=1e6, block=Block("null-source", samples="real"))
+        block = FunctionBlock(function, inputs=[Input("real")], output=("real", 1))
+        graph.node("own", block=block).node("sink", block=Block("null-sink", samples="real"))
+        graph.edge("source", "own").edge("own", "sink")
+        with Running(graph, batches=[10] * 3, paced=False) as running:
+            running.wait()
+        (failure,) = running.result().failures
+        return failure
+
+    assert wrong("raises") == "own: ZeroDivisionError: by zero"
+    assert wrong("dtype") == "own: returned another dtype than float32"
+    assert re.fullmatch(r"own: returned \d+ samples, not \d+ in one row", wrong("short"))
+    assert wrong("none") == "own: returned no array"
+
+
+def test_a_graph_that_cannot_run_is_told_with_its_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "graph.yaml"
+    file.write_text(
+        "nodes:\n"
+        "  - {name: a, rate_hz: 10, block: {type: rotator, frequency_hz: 1}}\n"
+        "  - {name: b, block: {type: multiply, value: 1}}\n"
+        "  - {name: c}\n"
+        "edges: [{from: a, to: b}, {from: a, to: c}]\n"
+    )
+    with pytest.raises(ConfigError) as told:
+        built(load(file))
+    assert [str(problem) for problem in told.value.problems] == [
+        f"{file}:2: node a: rotator reads 1 inputs, and no edges bring any",
+        f"{file}:3: node b: nothing reads what multiply makes; end with a sink, such as null-sink",
+        f"{file}:4: node c: has no block, so that it cannot run",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "edge", "said"),
+    [
+        ("{type: oscillator}", "", "node b: oscillator: there is no block oscillator"),
+        ("{taps: [1]}", "", "node b: without a type: there is no block without a type"),
+        ("{type: fir}", "", "node b: fir: taps: must be given"),
+        ("{type: fir, taps: [x]}", "", "taps: must be a list of numbers"),
+        ("{type: fir, taps: [1], size: 2}", "", "size: fir has no such parameter"),
+        ("{type: fir, taps: [1], decimation: .inf}", "", "decimation: must be a whole number"),
+        ("{type: fir, taps: [1]}", ", consume: 2", "consumes 2, but the block of node b takes 1"),
+        ("{type: fir, taps: [1]}", ", produce: 2", "produces 2, but the block of node a makes 1"),
+        ("{type: fir, taps: [1], samples: real}", "", "a makes complex samples, and b reads real"),
+        ("{type: null-source}", "", "the block of node b has no input"),
+    ],
+)
+def test_wrong_blocks_are_told_with_line_node_and_edge(
+    block: str, edge: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "graph.yaml"
+    file.write_text(
+        "nodes:\n  - {name: a, rate_hz: 10, block: {type: null-source}}\n"
+        f"  - {{name: b, block: {block}}}\nedges: [{{from: a, to: b{edge}}}]\n"
+    )
+    with pytest.raises(ConfigError) as told:
+        load(file)
+    assert said in str(told.value)
+    assert re.match(rf"{file}:[34]: (node b|edge a -> b): ", str(told.value))
+
+
+def test_bands_in_hertz_become_filters() -> None:
+    taps = np.array(design({"count": 115, "pass_hz": 5000, "stop_hz": 9000, "gain": 2}, RATE))
+    _, response = signal.freqz(taps, worN=[0, 4900, 9100, 50_000], fs=RATE)
+    assert abs(response[:2]) == pytest.approx([2, 2], rel=0.02)
+    assert (abs(response[2:]) < 0.02).all()
+    band = {"count": 201, "pass_hz": [10_000, 20_000], "stop_hz": [8000, 22_000]}
+    _, response = signal.freqz(design(band, RATE), worN=[0, 15_000, 50_000], fs=RATE)
+    assert abs(response) == pytest.approx([0, 1, 0], abs=0.03)
+    high = {"count": 101, "pass_hz": 20_000, "stop_hz": 10_000}
+    assert abs(sum(design(high, RATE))) < 0.02
+    for wrong, said in [
+        ({"count": 100, "pass_hz": 20_000, "stop_hz": 10_000}, "must be odd"),
+        ({"count": 2, "pass_hz": 1, "stop_hz": 2}, "taps.count: must be a whole number from 3"),
+        ({"count": 9, "pass_hz": 1, "stop_hz": 120_000}, "edges must rise"),
+        ({"count": 9, "pass_hz": [1, 2], "stop_hz": 3}, "as many edges"),
+        ({"count": 9, "pass_hz": "x", "stop_hz": 3}, "taps.pass_hz: must be an edge"),
+        ({"count": 9, "pass_hz": 1}, "taps.stop_hz: must be an edge"),
+        ({"count": 9, "pass_hz": 1, "stop_hz": 3, "what": 1}, "taps.what: no such key"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(said)):
+            design(wrong, RATE)
+
+
+def test_the_command_writes_everything_and_ends_by_its_verdict(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    words = ["flowgraph", "run", "nbfm", "--fast", "--seconds", "0.2", "--json", "--folder"]
+    done = CliRunner().invoke(cli.app, [*words, str(folder)])
+    assert done.exit_code == 0, done.output
+    told = json.loads((folder / "result.json").read_text())
+    assert json.loads(done.stdout) == told
+    assert told["nodes"][0]["executions"] == RATE // 5
+    assert told["nodes"][-1]["executions"] == RATE // 25
+    page = (folder / "report.html").read_text()
+    assert "as fast as it goes" in page and "fm-test-signal" in page
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    assert {event["name"] for event in events} >= {node["name"] for node in told["nodes"]}
+    plan_file = folder / "plan.json"
+    CliRunner().invoke(cli.app, ["flowgraph", "plan", "nbfm", "--folder", str(folder)])
+    again = [*words[:3], "--plan", str(plan_file), *words[3:6], "--folder", str(folder)]
+    assert CliRunner().invoke(cli.app, again).exit_code == 0
+    other = Graph("other").node("a", Cost(1, 1), rate_hz=1)
+    from carillon.flowgraph.plan import read_plan
+
+    with pytest.raises(InputError, match=r"plan\.json: is a plan of another graph than other"):
+        read_plan(plan_file, other)
+    plan_file.write_text("[]")
+    with pytest.raises(InputError, match=r"plan\.json: is no plan"):
+        read_plan(plan_file, other)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "status"),
+    [
+        ("run nbfm --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
+        ("run nbfm --plan none.json", "none.json: cannot be read", Status.WRONG_INPUT),
+        ("run nbfm --changes none.csv", "none.csv: cannot be read", Status.WRONG_INPUT),
+        ("run nbfm --cores 4096", "the plan has 4096 cores, and this process", Status.WRONG_INPUT),
+        ("run nbfm-published", "has no block, so that it cannot run", Status.WRONG_INPUT),
+        ("blocks oscillator", "there is no block oscillator", Status.WRONG_INPUT),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_a_line(
+    words: str, said: str, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli.app, ["flowgraph", *words.split()])
+    assert done.exception is not None
+    assert said in str(done.exception), done.output
+    assert getattr(done.exception, "status", None) == status
+
+
+def test_changes_are_read_from_files_and_lines(tmp_path: Path) -> None:
+    file = tmp_path / "changes.csv"
+    file.write_text("node,parameter,value,at\nvolume,value,0.5,4800\nvolume,value,2,9600\n")
+    assert read_changes(file) == [
+        Change("volume", "value", 0.5, 4800),
+        Change("volume", "value", 2, 9600),
+    ]
+    for text, said in [
+        ("a,b\n", ":1: the first line must be node,parameter,value,at"),
+        ("node,parameter,value,at\nv,value,x,0\n", ":2: needs a node"),
+        ("node,parameter,value,at\nv,value\n", ":2: needs a node"),
+        ("node,parameter,value,at\nv,value,1,-1\n", ":2: needs a node"),
+        ("\xff", ": is not UTF-8 text"),
+    ]:
+        file.write_bytes(text.encode("latin-1"))
+        with pytest.raises(InputError, match=re.escape(said)):
+            read_changes(file)
+    assert parse("volume value 3 at 5") == Change("volume", "value", 3, 5)
+    assert parse("volume value 3") == Change("volume", "value", 3, 0)
+    for line in ("volume", "volume value x", "volume value 1 at", "a b 1 in 5"):
+        with pytest.raises(ValueError, match="NODE PARAMETER VALUE"):
+            parse(line)
+
+
+def test_changes_come_from_the_prompt_too(tmp_path: Path) -> None:
+    words = ["flowgraph", "run", "nbfm", "--batch", "240", "--prompt", "--folder", str(tmp_path)]
+    lines = "volume value 0.25\nvolume size 1\nnonsense\nquit\n"
+    done = CliRunner().invoke(cli.app, words, input=lines)
+    assert done.exit_code == 0, done.output
+    assert "ok\n" in done.output and "size of multiply does not change" in done.output
+    assert "NODE PARAMETER VALUE" in done.output and "stopping" in done.output
+    assert json.loads((tmp_path / "result.json").read_text())["stopped"]
+
+
+def test_blocks_are_listed_from_their_declarations() -> None:
+    table = CliRunner().invoke(cli.app, ["flowgraph", "blocks"]).output
+    assert re.search(r"^fir +filters +Filters", table, re.M)
+    own = CliRunner().invoke(cli.app, ["flowgraph", "blocks", "deemphasis"]).output
+    assert re.search(r"^time_s .* s ", own, re.M) and "the graph's" in own
+    listed = json.loads(CliRunner().invoke(cli.app, ["flowgraph", "blocks", "--json"]).output)
+    assert {"fir", "squelch", "null-sink"} <= {each["name"] for each in listed}
+
+
+def test_a_verdict_names_every_late_job() -> None:
+    def said(late: Late, bound: float | None = 5e6, *, paced: bool = True) -> str:
+        from carillon.flowgraph.running import SinkRun
+
+        sink = SinkRun("s", 1000, 1, 2, 3, 4, [])
+        return verdict(
+            RunResult("g", paced, [0], 1, bound, [], [sink], late, [0], [], [], [], False)
+        )
+
+    assert said(Late(0, 0, 0, 0, 0)) == "the bound held: all 1000 jobs of sinks ended within 5 ms"
+    assert said(Late(3, 3, 0, 0, 0)) == (
+        "the bound held but for standstills: 3 of 1000 jobs of sinks ended later than 5 ms: 3 while "
+        "a worker stood still, 0 while a batch took longer than its planned cost, 0 for no reason "
+        "that is known"
+    )
+    assert said(Late(3, 1, 1, 1, 7)).startswith("the bound did not hold: 3 of 1000")
+    assert said(Late(3, 1, 1, 1, 7)).endswith("and up to 7 more that were not listed")
+    assert said(Late(0, 0, 0, 0, 0), None) == "without a plan: nothing was promised"
+    assert said(Late(0, 0, 0, 0, 0), paced=False).startswith("as fast as it goes")
+
+
+def test_batches_that_do_not_fit_are_refused() -> None:
+    graph = load(NBFM)
+    with pytest.raises(InputError, match="nbfm: has 9 nodes, and needs as many batches"):
+        Running(graph, batches=[1])
+    with pytest.raises(GraphError, match="no block, so that it cannot run"):
+        Running(Graph("g").node("a", rate_hz=1), batches=[1])
