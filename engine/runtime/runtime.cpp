@@ -369,7 +369,7 @@ std::uint16_t Runtime::Cell::number() const noexcept { return state_->number; }
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
   CpuExecutor::Worker& own = self.executor.worker(worker);
-  own.claim.count = 0;
+  own.expected = 0;
   // Only timers need looking at: whoever asks for something tries the token itself, if it may.
   // Between chunks, the end of the last one is time enough.
   const bool owner = self.options.pin_token && worker == 0;
@@ -403,11 +403,7 @@ WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
 }
 
 Tick Runtime::expected(std::uint32_t worker) const noexcept {
-  const auto& claim = implementation_->executor.worker(worker).claim;
-  if (claim.count == 0) return 0;
-  const auto& board = cell(claim.cell).board();
-  return static_cast<Tick>(board.mean(claim.opcode) * claim.count *
-                           board.graph()[claim.instruction].longest);
+  return implementation_->executor.worker(worker).expected;
 }
 
 telemetry::TraceRing& Runtime::trace(std::uint32_t worker) const noexcept {

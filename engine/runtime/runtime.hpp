@@ -152,7 +152,8 @@ class Runtime {
   Tick quiet_until() const noexcept;
 
   WorkerTimes times(std::uint32_t worker) const noexcept;
-  /// How long the worker's last work() should have taken in kernels, at most. Its thread.
+  /// How long the worker's last work() should have taken in kernels, at most, by what was known
+  /// before; a millisecond where that was nothing. Its thread.
   Tick expected(std::uint32_t worker) const noexcept;
   /// Written by work(worker); its thread may add events of its own.
   telemetry::TraceRing& trace(std::uint32_t worker) const noexcept;

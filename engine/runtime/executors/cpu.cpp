@@ -27,6 +27,13 @@ int rank_in(std::uint64_t low, std::uint64_t high, std::uint32_t worker) {
   return std::popcount(word & (bit - 1)) + (worker < 64 ? 0 : std::popcount(low));
 }
 
+// At most, as far as is known: a first claim may be of whatever size.
+Tick time_of(const CellBoard& board, const Instruction& instruction, std::uint32_t chunks) {
+  constexpr Tick kUnmeasured = kMillisecond;
+  const double mean = board.mean(instruction.opcode);
+  return mean > 0 ? static_cast<Tick>(mean * chunks * instruction.longest) : kUnmeasured;
+}
+
 }  // namespace
 
 CpuExecutor::CpuExecutor(const Scoreboard& board, std::span<const Kernels> kernels,
@@ -241,12 +248,12 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
       place.device.store(task.worker, kRelaxed);
     }
   }
+  self.expected = time_of(cell.board, instruction, task.count);
   cell.opcodes[task.opcode].kernel(cell.context, task);
   // A negative time, from a worker that was moved to a core with another clock, would be borrowed
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
   self.last = end;
-  self.claim = {task.cell, task.opcode, task.instruction, task.count};
 
   self.trace.write({.start = start,
                     .duration = telemetry::saturate<std::uint32_t>(end - start),

@@ -53,11 +53,8 @@ class CpuExecutor final : public Executor {
   struct alignas(kCacheLine) Worker {
     std::atomic<Tick> kernel{0}, schedule{0};
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
-    Tick last = 0;  // time, as the worker last knew it
-    struct {
-      std::uint16_t cell = 0, opcode = 0, instruction = 0;
-      std::uint32_t count = 0;  // chunks; 0: none
-    } claim;                    // of its last work()
+    Tick last = 0;      // time, as the worker last knew it
+    Tick expected = 0;  // of the kernel in its last work(), before it ran
     telemetry::TraceRing trace;
     explicit Worker(std::size_t events) : trace(events) {}
   };
