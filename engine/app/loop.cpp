@@ -18,7 +18,7 @@ Loop::Loop(Options options, std::vector<Duty*> duties)
   for (const Duty* duty : duties_) roles_ |= static_cast<std::uint64_t>(duty->kind());
 }
 
-void Loop::set_up() {
+void Loop::set_up(Tick due) {
   name_thread(options_.name);
   const Attempt pinned = pin_thread(options_.core);
   if (!pinned.done) complaint_ = pinned.reason;
@@ -28,14 +28,16 @@ void Loop::set_up() {
     if (!fifo.done) complaint_ += (complaint_.empty() ? "" : "; ") + fifo.reason;
   }
   run_delay_.emplace();
-  waited_ = run_delay_->read();
   charged_ = now();
+  // A new thread has waited for nothing but to be here.
+  if (const Tick late = charged_ - due; late >= kStall) note_stall(due, late);
+  waited_ = run_delay_->read();
   last_.store(charged_, std::memory_order_release);
   started_.store(true, std::memory_order_release);
 }
 
-void Loop::run() noexcept {
-  set_up();
+void Loop::run(Tick due) noexcept {
+  set_up(due);
   while (!stopping_.load(std::memory_order_acquire)) {
     if (turn())
       wake(backoff_.pay(last_seen()));

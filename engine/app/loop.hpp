@@ -52,8 +52,9 @@ class Loop {
 
   Loop(Options options, std::vector<Duty*> duties);
 
-  /// Runs on the calling thread until stop() and every duty is idle no longer matters.
-  void run() noexcept;
+  /// Runs on the calling thread until stop() and every duty is idle no longer matters. A thread
+  /// that is there only after `due` has stood still since.
+  void run(Tick due = runtime::kNever) noexcept;
   void stop() noexcept { stopping_.store(true, std::memory_order_release); }
 
   const Options& options() const { return options_; }
@@ -74,7 +75,7 @@ class Loop {
   bool started() const { return started_.load(std::memory_order_acquire); }
 
  private:
-  void set_up();
+  void set_up(Tick due);
   Tick look() noexcept;
   bool turn() noexcept;
   void rest() noexcept;

@@ -275,8 +275,8 @@ bool Station::prepare(const std::atomic<bool>& stop) {
   return !stop.load();
 }
 
-void Station::launch() {
-  for (auto& loop : loops_) threads_.emplace_back([&loop] { loop->run(); });
+void Station::launch(Tick begun) {
+  for (auto& loop : loops_) threads_.emplace_back([&loop, begun] { loop->run(begun); });
   for (auto& loop : loops_) {
     while (!loop->started()) sleep_until(now() + kMillisecond);
     if (!loop->complaint().empty()) say(loop->options().name + ": " + loop->complaint());
@@ -344,7 +344,7 @@ void Station::run(const std::atomic<bool>& stop) {
     if (has_radio(first_)) cell->start(begun);
     cell->store().counters().started = begun;
   }
-  launch();
+  launch(begun);
   set_phase(1);
   if (!has_radio(first_)) say("waiting for the radio");
   Silence silence(begun);

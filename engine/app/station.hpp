@@ -37,7 +37,7 @@ class Station {
   void join(const Gpus& gpus);
   void accelerate(const Gpus& gpus, const std::vector<Accelerator::Served>& served);
   void make_loops();
-  void launch();
+  void launch(Tick begun);
   bool prepare(const std::atomic<bool>& stop);
   void check_groups() const;
   bool over(Tick begun, const std::atomic<bool>& stop) const;

@@ -152,6 +152,20 @@ TEST(Loop, NotesAStallOfAnyDutyThatIsNotItsKnownNeed) {
   }
 }
 
+TEST(Loop, StoodStillFromWhenItWasDueUntilItsThreadIsThere) {
+  for (const Tick late : {5 * kMillisecond, -kSecond}) {
+    Scripted worker(RoleKind::Worker);
+    Loop loop(options(), {&worker});
+    worker.work = [&] { return loop.stop(), true; };
+    const Tick due = now() - late;
+    loop.run(due);
+    bool noted = false;
+    for (const auto& event : stalls(loop))
+      noted |= event.start == due && event.duration >= 5 * kMillisecond;
+    EXPECT_EQ(noted, late > 0);
+  }
+}
+
 // The longest stall that a duty of 5 ms leaves on a real-time thread; nullopt where none is
 // allowed. With a rival, all of it goes by while a thread of higher priority has the core.
 std::optional<telemetry::LateCause> blamed(bool rivalled) {

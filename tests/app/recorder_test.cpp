@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 #include "emulator/uplink_generator.hpp"
 #include "fronthaul/link.hpp"
@@ -393,6 +394,29 @@ TEST(Recorder, ARefusedFrameIsLateAndNacked) {
   const auto& record = cell.store.frames()[1];
   EXPECT_EQ(record.nack, telemetry::kRefused);
   EXPECT_EQ(record.frame, 1U);
+}
+
+// The first frame was on air when the only thread came.
+TEST(Recorder, AFrameThatTheOnlyThreadCameTooLateForIsNoFaultOfTheWork) {
+  struct Nothing final : app::Duty {
+    app::RoleKind kind() const override { return app::RoleKind::Worker; }
+    bool step() noexcept override { return loop->stop(), true; }
+    Tick next_event() noexcept override { return runtime::kNever; }
+    app::Loop* loop = nullptr;
+  } nothing;
+  app::Loop loop({.name = "only"}, {&nothing});
+  nothing.loop = &loop;
+  Cell cell;
+  app::Loop* const loops[] = {&loop};
+  cell.recorder.watch(cell.runtime, 0, {}, loops);
+  const Tick begun = now() - kSecond;
+  std::thread([&] { loop.run(begun); }).join();  // it pins itself
+  cell.recorder.refused(0, begun);
+  cell.recorder.close();
+  const auto& c = cell.store.counters();
+  EXPECT_EQ(c.lates_processing, 0U);
+  EXPECT_EQ(c.lates_operating_system, 1U);  // without real-time priority
+  EXPECT_EQ(cell.store.frames()[0].gap, 1U);
 }
 
 // Its packets came a second before their time by a clock that delayed ones had set.
