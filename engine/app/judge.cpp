@@ -83,6 +83,16 @@ Verdict Judge::cause(const LateFrame& frame) {
   return explained ? by(behind) : Verdict{LateCause::Processing};
 }
 
+LateFrame Judge::replaced(const LateFrame& frame, Tick left, Tick due) const {
+  LateFrame late = frame;
+  late.begun = left;
+  late.ended = std::min(frame.ended, due);
+  late.due = due;
+  late.packet_delay = std::max(frame.packet_delay, patience_ + 1);
+  late.work = 0;
+  return late;
+}
+
 void Judge::in_time(Tick work) {
   usual_work_ += usual_work_ == 0 ? work : (work - usual_work_) / kUsual;
 }

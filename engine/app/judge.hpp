@@ -45,6 +45,10 @@ class Judge {
   /// Every gap of the run; those of a thread in order.
   void note(const telemetry::GapRecord& gap);
   Verdict cause(const LateFrame& frame);
+  /// A frame in time, as late because its downlink, which had left by `left`, was not there when it
+  /// went on air, until `due`. What happened here before it left is not why; what kept this machine
+  /// from running after that may be, and else the way was too long.
+  LateFrame replaced(const LateFrame& frame, Tick left, Tick due) const;
   /// LateFrame::work of a frame in time, of which nothing was missing.
   void in_time(Tick work);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in

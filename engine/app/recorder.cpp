@@ -181,8 +181,7 @@ bool Recorder::may_be_reported(const Pending& pending) const {
   return heard_.newest < frame + (on_air_.any() ? fronthaul::kReportedFrames : 2);
 }
 
-// A frame that left in time, and yet was too late for the air: what happened here before it left is
-// not why.
+// A frame that left in time, and yet was too late for the air.
 void Recorder::hear_what_went_on_air(Pending& pending) {
   if (!pending.sent_all) return;
   auto& counters = store_.counters();
@@ -192,11 +191,9 @@ void Recorder::hear_what_went_on_air(Pending& pending) {
   ++counters.frames_substituted;
   pending.record.substituted = 1;
   pending.is_late = true;
-  pending.late.begun = pending.record.air_start + pending.record.downlink_first;
-  pending.late.due = pending.record.air_start + downlink_due_;
-  pending.late.ended = std::min(pending.late.ended, pending.late.due);
-  pending.late.packet_delay = std::max(pending.late.packet_delay, kPatience + 1);
-  pending.late.work = 0;
+  const Tick air_start = pending.record.air_start;
+  pending.late = judge_.replaced(pending.late, air_start + pending.record.downlink_first,
+                                 air_start + downlink_due_);
 }
 
 // While the run lasts a silent frame may still turn out to have been sent.

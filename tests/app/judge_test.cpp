@@ -1,5 +1,7 @@
 #include "app/judge.hpp"
 
+#include <vector>
+
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -224,4 +226,31 @@ TEST(Judge, RemembersTheLastSixtyFourStalls) {
   EXPECT_TRUE(court.late(frame(10 * 35), true) == LateCause::Processing);
   EXPECT_TRUE(court.late(frame(10 * 36), true) == LateCause::MachineStall);
   EXPECT_TRUE(court.late(frame(10 * 99), true) == LateCause::MachineStall);
+}
+
+// It was in time here, left at its second millisecond, and was due on air at its third.
+TEST(Judge, PutsAReplacedDownlinkDownToItsWayUnlessAGapCameAfterItLeft) {
+  const auto cause = [](const std::vector<GapRecord>& gaps, Tick work = 0) {
+    Court court;
+    court.judge.in_time(300 * kMicrosecond);
+    for (const GapRecord& gap : gaps) court.judge.note(gap);
+    LateFrame f = frame(1);
+    f.work = work;
+    return court.late(court.judge.replaced(f, ms(2), ms(3)));
+  };
+  const Tick length = 400 * kMicrosecond;
+  EXPECT_TRUE(cause({}) == LateCause::Fronthaul);
+  EXPECT_TRUE(cause({}, ms(2)) == LateCause::Fronthaul);  // that had been done when it left
+  EXPECT_TRUE(cause({{ms(2) - length, length, 0, kStall}}) == LateCause::Fronthaul);
+  EXPECT_TRUE(cause({{ms(3), length, 0, kStall}}) == LateCause::Fronthaul);
+  EXPECT_TRUE(cause({{ms(2), length, 0, kStall}}) == LateCause::MachineStall);
+  EXPECT_TRUE(cause({{ms(3) - 1, length, 0, kSystem}}) == LateCause::OperatingSystem);
+}
+
+TEST(Judge, LetsAReplacedDownlinkInheritNothing) {
+  Court court;
+  court.judge.note({ms(1), ms(1), 0, kStall});
+  EXPECT_TRUE(court.late(frame(1)) == LateCause::MachineStall);
+  EXPECT_TRUE(court.late(court.judge.replaced(frame(4), ms(5), ms(6))) == LateCause::Fronthaul);
+  EXPECT_TRUE(court.late(frame(4)) == LateCause::MachineStall);  // this one stands in the queue
 }

@@ -486,9 +486,29 @@ TEST(Recorder, AFrameThatTheRadioUnitReplacedIsLate) {
   EXPECT_EQ(c.frames_unreported, 1U);
   EXPECT_EQ(c.lates_fronthaul, 1U);
   for (std::size_t n = 0; n < 4; ++n) {
-    EXPECT_EQ(cell.store.frames()[n].substituted, n == 1 ? 1U : 0U);
-    EXPECT_EQ(cell.store.frames()[n].completed, n == 1 ? 0U : 1U);
+    const telemetry::FrameRecord& record = cell.store.frames()[n];
+    EXPECT_EQ(record.substituted, n == 1 ? 1U : 0U);
+    EXPECT_EQ(record.completed, n == 1 ? 0U : 1U);
+    EXPECT_EQ(record.late_cause,
+              static_cast<std::uint32_t>(n == 1 ? LateCause::Fronthaul : LateCause::None));
+    EXPECT_EQ(record.gap, 0U);
   }
+}
+
+// What came too late was its downlink: blocks of its uplink fail by what they lack themselves.
+TEST(Recorder, BlocksOfAFrameThatTheRadioUnitReplacedKeepTheirOwnCause) {
+  Cell cell(-30);  // so that every block fails
+  cell.downlink = {2, 0, 1, 2};
+  cell.run(0, [](std::uint32_t symbol, std::uint32_t) { return symbol >= 4; });  // the second slot
+  cell.recorder.reported(0, 0b1);
+  cell.recorder.close();
+  EXPECT_EQ(cell.store.counters().lates_fronthaul, 1U);
+  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  ASSERT_EQ(cell.store.nacks().count(), blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(
+        cell.store.nacks()[i].cause,
+        static_cast<std::uint32_t>(blocks[i].last_symbol < 4 ? LateCause::None : LateCause::Lost));
 }
 
 TEST(Recorder, ARadioUnitThatReportsNothingIsNotWaitedForLong) {
