@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "bindings.hpp"
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
+#include "fronthaul/key_file.hpp"
 #include "fronthaul/packet.hpp"
 #include "milestones.hpp"
 
@@ -43,6 +45,15 @@ std::vector<std::pair<std::string, std::string>> validate(const std::string& tex
   return pairs;
 }
 
+std::string key_problem(const std::string& file) {
+  try {
+    fronthaul::SipHash(fronthaul::read_key(file));
+    return {};
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
 using Clash = std::tuple<std::size_t, std::string, std::string>;
 
 std::vector<Clash> validate_together(const std::vector<std::string>& texts,
@@ -65,13 +76,13 @@ struct Traffic {
   double packets_per_second = 0, gigabits_per_second = 0;
 };
 
-Traffic traffic(const Frame& frame, Direction direction) {
+Traffic traffic(const Frame& frame, Direction direction, std::uint32_t code_bytes) {
   double packets = 0, bytes = 0;
   for (const auto& symbol : frame.symbols()) {
     if (!travels(symbol.kind, direction)) continue;
     packets += frame.format().antennas;
     bytes += static_cast<double>(frame.format().antennas) *
-             static_cast<double>(sizeof(fronthaul::PacketHeader) +
+             static_cast<double>(sizeof(fronthaul::PacketHeader) + code_bytes +
                                  2 * sizeof(std::int16_t) * symbol.samples);
   }
   const double seconds = milliseconds(frame.duration()) * 1e-3;
@@ -152,7 +163,9 @@ nb::object describe_direction(const Frame& frame, Direction direction) {
 nb::dict describe(const std::string& text) {
   const auto plan = checked_plan(text);
   const Frame frame(plan.cell);
-  const Traffic up = traffic(frame, Direction::Uplink), down = traffic(frame, Direction::Downlink);
+  const std::uint32_t code_bytes = plan.fronthaul.code_bytes();
+  const Traffic up = traffic(frame, Direction::Uplink, code_bytes);
+  const Traffic down = traffic(frame, Direction::Downlink, code_bytes);
   nb::dict figures;
   figures["frame_ms"] = milliseconds(frame.duration());
   figures["sample_rate_mhz"] = frame::sample_rate_hz(plan.cell.numerology) * 1e-6;
@@ -179,10 +192,14 @@ void bind_plan(nb::module_& core) {
       "What is wrong with plans as cells of one process, though each is right by itself: (which "
       "plan, key, message) each. Messages call plans by their names. Raises ValueError on a "
       "plan that cannot be.");
+  core.def(
+      "key_problem", &key_problem, nb::arg("file"),
+      "What is wrong with a file as fronthaul.key_file on this machine; empty when packets can "
+      "be authenticated with the key in it.");
   core.def("describe", &describe, nb::arg("plan_text"),
            nb::sig("def describe(plan_text: str) -> dict[str, typing.Any]"),
            "Every figure that follows from a valid plan's cell. IQ rates and packets include the "
-           "packets' headers.");
+           "packets' headers and codes.");
 }
 
 }  // namespace carillon::bindings

@@ -1,11 +1,15 @@
 // What a packet costs, sent and received, on one core over both transports: all of it, and the part
-// inside the system calls. 16 antennas, 2048 samples: datagrams of 8256 bytes; bits are theirs.
+// inside the system calls. 16 antennas, 2048 samples: datagrams of 8256 bytes; bits are theirs. And
+// what its code costs where packets are authenticated, once at each end.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 
 #include "fronthaul/downlink.hpp"
 #include "fronthaul/ingest.hpp"
 #include "fronthaul/link.hpp"
+#include "fronthaul/siphash.hpp"
 #include "support/bench.hpp"
 
 namespace {
@@ -102,9 +106,33 @@ void measure(const bench::Bench& bench, LinkKind kind, const std::string& name) 
       bench.report(rows[i], bench::summary(*measured[i]));
 }
 
+std::optional<SipHash> hash_of_this_machine() {
+  try {
+    return SipHash(Key{});
+  } catch (const std::runtime_error&) {
+    return std::nullopt;  // libsodium is not installed
+  }
+}
+
+// Packets of an FFT of 512 and of 2048, without their prefix.
+void measure_codes(const bench::Bench& bench) {
+  const auto hash = hash_of_this_machine();
+  if (!hash) return;
+  for (const std::size_t bytes : {kHeaderBytes + 4 * 512, kHeaderBytes + 4 * 2048}) {
+    const std::vector<std::byte> packet(bytes);
+    volatile std::uint64_t sink = 0;
+    bench.time({.kernel = "authenticate",
+                .shape = std::to_string(bytes) + " B",
+                .per = "packet",
+                .work = {.bits = 8.0 * static_cast<double>(bytes)}},
+               [&] { sink = (*hash)(packet); });
+  }
+}
+
 void run(bench::Bench& bench) {
   measure(bench, LinkKind::Shm, "shm");
   measure(bench, LinkKind::Udp, "udp");
+  measure_codes(bench);
 }
 
 const bench::Group group("fronthaul", run);

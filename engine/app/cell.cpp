@@ -47,6 +47,9 @@ std::string into_gpu(const RunPlan& plan, const fronthaul::Layout& layout,
   if (options.kind != fronthaul::LinkKind::Udp)
     return "fronthaul.kind is shm, and cards receive what comes by udp; set it to udp";
   if (plan.runtime.gpus == 0) return "runtime.gpus is 0, and cores read host memory; set it to 1";
+  if (!options.key_file.empty())
+    return "fronthaul.key_file is given, and cores, which check each packet with its key, must not "
+           "read what a card wrote there";
   cuda::use_all_queues();  // before anything is asked of a device
   return receive_into_gpu(
       link,
@@ -167,10 +170,14 @@ void Cell::report() {
     to.rejected_duplicate = from[Reject::Duplicate];
     to.rejected_differing = from[Reject::Differing];
   }
-  std::uint64_t foreign = 0;
-  for (const auto* end : {link_.baseband.get(), link_.radio.get()})
-    if (end != nullptr) foreign += end->foreign();
+  std::uint64_t foreign = 0, unauthentic = 0;
+  for (const auto* end : {link_.baseband.get(), link_.radio.get()}) {
+    if (end == nullptr) continue;
+    foreign += end->foreign();
+    unauthentic += end->unauthentic();
+  }
   store_.counters().rejected_foreign = foreign;
+  store_.counters().rejected_unauthentic = unauthentic;
   if (radio_ != nullptr) radio_->report();
   store_.counters().ended = now();
 }

@@ -125,6 +125,11 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   check_address("fronthaul.radio_address", link.radio_address, plan.run.role == Role::Bbu,
                 problems);
   check_ports(link, problems);
+  if (!link.key_file.empty() && link.receive == fronthaul::ReceiveInto::Gpu)
+    problems.push_back({"fronthaul.key_file",
+                        "is '" + link.key_file +
+                            "' but cannot be with fronthaul.receive gpu: cores, which check each "
+                            "packet with its key, must not read what a card wrote into a GPU"});
 }
 
 std::uint64_t replay_bytes(const RunPlan& plan, const frame::Frame& frame) {

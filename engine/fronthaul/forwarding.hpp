@@ -28,6 +28,7 @@ class ForwardingTransport : public Transport {
   std::byte* memory(std::uint32_t buffer) noexcept override { return inner_.memory(buffer); }
   std::size_t send(std::span<Outgoing> packets) noexcept override { return inner_.send(packets); }
   std::uint64_t foreign() const noexcept override { return inner_.foreign(); }
+  std::uint64_t unauthentic() const noexcept override { return inner_.unauthentic(); }
   NetworkTime receive_time(std::uint32_t receiver) const noexcept override {
     return inner_.receive_time(receiver);
   }

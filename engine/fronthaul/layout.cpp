@@ -53,8 +53,8 @@ std::uint32_t Layout::most_packet_bytes() const {
 }
 
 // A header is one cache line.
-std::uint32_t Layout::buffer_bytes() const {
-  return (most_packet_bytes() / kHeaderBytes + 1) * kHeaderBytes;
+std::uint32_t Layout::buffer_bytes(std::uint32_t behind) const {
+  return ((most_packet_bytes() + behind) / kHeaderBytes + 1) * kHeaderBytes;
 }
 
 }  // namespace carillon::fronthaul

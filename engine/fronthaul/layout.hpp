@@ -39,9 +39,9 @@ class Layout {
   /// One packet's bytes: 64 + 4·samples.
   std::uint32_t packet_bytes(std::uint32_t symbol) const;
   std::uint32_t most_packet_bytes() const;
-  /// Room for any packet of this cell and one byte more, so that a longer datagram shows, in whole
-  /// cache lines.
-  std::uint32_t buffer_bytes() const;
+  /// Room for any packet of this cell, `behind` bytes more and another one, so that a longer
+  /// datagram shows, in whole cache lines.
+  std::uint32_t buffer_bytes(std::uint32_t behind = 0) const;
   /// Packets of one frame.
   std::uint32_t packets(Carries way) const {
     return static_cast<std::uint32_t>(symbols(way).size()) * antennas_;

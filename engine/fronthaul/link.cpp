@@ -1,8 +1,11 @@
 #include "fronthaul/link.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "fronthaul/authenticated.hpp"
+#include "fronthaul/key_file.hpp"
 #include "fronthaul/udp.hpp"
 
 namespace carillon::fronthaul {
@@ -27,8 +30,8 @@ UdpOptions udp_options(Side side, const LinkOptions& options, const Layout& layo
   const std::uint32_t up = layout.packets(Carries::Uplink);
   const std::uint32_t down = layout.packets(Carries::Downlink);
   UdpOptions result;
-  result.buffer_bytes = layout.buffer_bytes();
-  result.packet_bytes = layout.most_packet_bytes();
+  result.buffer_bytes = layout.buffer_bytes(options.code_bytes());
+  result.packet_bytes = layout.most_packet_bytes() + options.code_bytes();
   if (side == Side::Baseband) {
     result.address = options.bbu_address;
     result.ports = consecutive_ports(options.bbu_port, options.receivers);
@@ -47,7 +50,23 @@ UdpOptions udp_options(Side side, const LinkOptions& options, const Layout& layo
   return result;
 }
 
+// An end of UDP as its users see it.
+std::unique_ptr<Transport> with_key(std::unique_ptr<Transport> end, const LinkOptions& options,
+                                    Side side) {
+  if (options.key_file.empty()) return end;
+  try {
+    const SipHash hash(read_key(options.key_file));
+    return std::make_unique<AuthenticatedTransport>(std::move(end), hash, side);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(std::string("fronthaul.key_file ") + error.what());
+  }
+}
+
 }  // namespace
+
+std::uint32_t LinkOptions::code_bytes() const {
+  return kind == LinkKind::Udp && !key_file.empty() ? kCodeBytes : 0;
+}
 
 std::uint32_t uplink_buffers(const LinkOptions& options, const Layout& layout,
                              const LinkDepth& depth) {
@@ -63,14 +82,15 @@ Link open_both(const LinkOptions& options, const Layout& layout, const LinkDepth
   auto radio = UdpTransport::open(udp_options(Side::Radio, options, layout, depth));
   baseband->set_peer_ports(radio->ports());
   radio->set_peer_ports(baseband->ports());
-  return {std::move(baseband), std::move(radio)};
+  return {with_key(std::move(baseband), options, Side::Baseband),
+          with_key(std::move(radio), options, Side::Radio)};
 }
 
 std::unique_ptr<Transport> open_end(Side side, const LinkOptions& options, const Layout& layout,
                                     const LinkDepth& depth) {
   if (options.kind == LinkKind::Shm)
     return open_shm(options.shm_name, side, shm_options(options, layout, depth));
-  return UdpTransport::open(udp_options(side, options, layout, depth));
+  return with_key(UdpTransport::open(udp_options(side, options, layout, depth)), options, side);
 }
 
 }  // namespace carillon::fronthaul

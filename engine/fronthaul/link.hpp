@@ -29,7 +29,10 @@ struct LinkOptions {
   std::uint32_t receivers = 1;  // of the baseband unit: UDP ports from bbu_port on
   std::string shm_name = "carillon";
   ReceiveInto receive = ReceiveInto::Host;
+  std::string key_file;  // of UDP packets, authenticated with the key in it; empty: none are
 
+  /// What each packet is longer by.
+  std::uint32_t code_bytes() const;
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
@@ -40,6 +43,7 @@ struct LinkOptions {
     visit("receivers", self.receivers);
     visit("shm_name", self.shm_name);
     visit("receive", self.receive);
+    visit("key_file", self.key_file);
   }
 };
 

@@ -94,6 +94,8 @@ class Transport {
 
   /// Datagrams so far that were not heard, because they did not come from the other end.
   virtual std::uint64_t foreign() const noexcept { return 0; }
+  /// And because they were not made with this end's key.
+  virtual std::uint64_t unauthentic() const noexcept { return 0; }
   virtual NetworkTime receive_time(std::uint32_t receiver) const noexcept = 0;
   virtual NetworkTime send_time() const noexcept = 0;
   /// Buffers that nobody holds, apart from those that wait in a receiver for the next datagram;

@@ -36,9 +36,10 @@ struct Counters {
   std::uint64_t packets_received = 0, packets_sent = 0;  // the radio's when it runs alone
   std::uint64_t rejected_length = 0, rejected_cell = 0, rejected_antenna = 0, rejected_symbol = 0;
   std::uint64_t rejected_old = 0, rejected_early = 0, rejected_duplicate = 0;
-  std::uint64_t rejected_differing = 0;  // duplicates with other samples
-  std::uint64_t rejected_foreign = 0;    // from elsewhere than the other side; not in _received
-  std::uint64_t packets_missing = 0;     // had not come when their frame ended
+  std::uint64_t rejected_differing = 0;    // duplicates with other samples
+  std::uint64_t rejected_foreign = 0;      // from elsewhere than the other side; not in _received
+  std::uint64_t rejected_unauthentic = 0;  // not made with this side's key; not in _received
+  std::uint64_t packets_missing = 0;       // had not come when their frame ended
   std::uint64_t saturated_samples = 0;
   Tick pacing_error_sum = 0;  // of the emulated radio's frame starts, and of its square in ns²
   std::uint64_t pacing_error_square = 0, pacing_frames = 0;
@@ -83,6 +84,7 @@ struct Counters {
     visit("rejected_duplicate", self.rejected_duplicate);
     visit("rejected_differing", self.rejected_differing);
     visit("rejected_foreign", self.rejected_foreign);
+    visit("rejected_unauthentic", self.rejected_unauthentic);
     visit("packets_missing", self.packets_missing);
     visit("saturated_samples", self.saturated_samples);
     visit("pacing_error_sum", self.pacing_error_sum);

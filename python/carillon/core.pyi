@@ -36,9 +36,14 @@ def validate_together(
     What is wrong with plans as cells of one process, though each is right by itself: (which plan, key, message) each. Messages call plans by their names. Raises ValueError on a plan that cannot be.
     """
 
+def key_problem(file: str) -> str:
+    """
+    What is wrong with a file as fronthaul.key_file on this machine; empty when packets can be authenticated with the key in it.
+    """
+
 def describe(plan_text: str) -> dict[str, Any]:
     """
-    Every figure that follows from a valid plan's cell. IQ rates and packets include the packets' headers.
+    Every figure that follows from a valid plan's cell. IQ rates and packets include the packets' headers and codes.
     """
 
 class Link:

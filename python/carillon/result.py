@@ -227,8 +227,9 @@ class Result(_Model):
     threads: list[Thread]
     packets: dict[str, int] = Field(
         description="received, whatever became of them; sent; missing: not there when their frame "
-        "ended; rejected by kind, of which differing are duplicates with other samples, and "
-        "foreign did not come from the other side and are not among the received"
+        "ended; rejected by kind, of which differing are duplicates with other samples, foreign "
+        "did not come from the other side, and unauthentic were not made with this side's key; "
+        "the last two are not among the received"
     )
     nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
     saturated_samples: int

@@ -46,6 +46,7 @@ TEST(RunPlan, ReadsBackWhatItWrites) {
   plan.radio.channel = emulator::ChannelKind::Awgn;
   plan.fronthaul.kind = fronthaul::LinkKind::Udp;
   plan.fronthaul.bbu_address = "192.0.2.1";
+  plan.fronthaul.key_file = "cells/a key.txt";
   plan.runtime.cores = {0, 1};
   plan.runtime.realtime = false;
   plan.run.role = app::Role::Bbu;

@@ -31,8 +31,8 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             "uplink_failed downlink_blocks downlink_failed downlink_unverified "
             "downlink_symbols_sent downlink_symbols_substituted packets_received packets_sent "
             "rejected_length rejected_cell rejected_antenna rejected_symbol rejected_old "
-            "rejected_early rejected_duplicate rejected_differing rejected_foreign packets_missing "
-            "saturated_samples",
+            "rejected_early rejected_duplicate rejected_differing rejected_foreign "
+            "rejected_unauthentic packets_missing saturated_samples",
         ),
         ("pacing_error_sum", I8),
         *_fields(

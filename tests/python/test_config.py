@@ -250,6 +250,56 @@ def test_cores_that_this_machine_lacks_are_told_when_a_run_starts_not_before() -
     parse_cell(f"runtime: {{cores: [{min(here)}]}}").check_cores()
 
 
+def test_a_file_of_a_key_is_found_from_the_cells_own_and_looked_at_when_a_run_starts(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cells").mkdir()
+    cell, key = tmp_path / "cells" / "my.yaml", tmp_path / "cells" / "my.key"
+    cell.write_text("fronthaul:\n  kind: udp\n  key_file: my.key\n")
+    loaded = load_cell(cell)  # which may be meant for another machine
+    assert loaded.cell.fronthaul.key_file == str(key)
+
+    def told() -> str:
+        with pytest.raises(ConfigError) as caught:
+            loaded.check_key()
+        return str(caught.value)
+
+    assert told().startswith(f"{cell}:3: fronthaul.key_file is '{key}' but that cannot be read: No")
+    key.write_text(32 * "0")
+    key.chmod(0o644)
+    assert told().endswith(f"its owner alone may have access to it; chmod 600 {key}")
+    key.chmod(0o600)
+    if "apt install libsodium23" not in core.key_problem(str(key)):
+        loaded.check_key()
+    parse_cell("fronthaul: {kind: udp}").check_key()
+    loaded = load_cell((tmp_path / "cells").rename(tmp_path / "#1") / cell.name)
+    assert told().endswith("is not one line of plain text without #")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "fronthaul: {key_file: my.key}",
+            "my.yaml:1: fronthaul.key_file is 'my.key' but counts only with fronthaul.kind: udp, "
+            "and that is 'shm'; delete it, or change fronthaul.kind",
+        ),
+        (
+            "fronthaul:\n  kind: udp\n  receive: gpu\n  key_file: my.key\nruntime: {gpus: 1}",
+            "my.yaml:4: fronthaul.key_file is 'my.key' but cannot be with fronthaul.receive gpu: "
+            "cores, which check each packet with its key, must not read what a card wrote into a "
+            "GPU",
+        ),
+        (
+            'fronthaul: {kind: udp, key_file: "a\\nb"}',
+            "my.yaml:1: fronthaul.key_file is 'a\\nb' but must be a file's name, without `#`",
+        ),
+    ],
+)
+def test_a_key_is_for_packets_that_cores_receive(text: str, message: str) -> None:
+    assert problems(text, check=True) == [message]
+
+
 @pytest.mark.parametrize(
     ("numbers", "text"), [([], ""), ([3], "3"), ([2, 0, 1, 7], "0 to 2, 7"), ([4, 6], "4, 6")]
 )

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -184,12 +185,20 @@ def _running_with(argument: bytes) -> bool:
     return False
 
 
+def made_key(file: Path) -> bool:
+    """Makes a key; whether this machine has what it takes to use one."""
+    file.touch(mode=0o600)
+    file.write_text(secrets.token_hex(16))
+    return not core.key_problem(str(file))
+
+
 def test_run_and_radio_are_two_processes_of_one_cell(tmp_path: Path) -> None:
     cell = tmp_path / "pair.yaml"
     port = 20000 + os.getpid() % 10000
+    key = ", key_file: a.key" * made_key(tmp_path / "a.key")
     cell.write_text(
         f"users: 2\nschedule: PPUUUUUUGDDDDD\ndeadlines: {{downlink_lead_ms: 0.25}}\n"
-        f"fronthaul: {{kind: udp, bbu_port: {port}, radio_port: {port + 20}}}\n"
+        f"fronthaul: {{kind: udp, bbu_port: {port}, radio_port: {port + 20}{key}}}\n"
     )
     bbu = start("run", cell, "--folder", tmp_path / "bbu")
     time.sleep(3)
@@ -206,6 +215,32 @@ def test_run_and_radio_are_two_processes_of_one_cell(tmp_path: Path) -> None:
     assert received["uplink"]["blocks"] > received["uplink"]["blocks_failed"]
     assert sent["frames"]["sent"] > 0
     assert sent["downlink"]["blocks"] > 0
+    assert received["packets"]["rejected_unauthentic"] == 0
+    assert sent["packets"]["rejected_unauthentic"] == 0
+
+
+def test_sides_with_different_keys_hear_nothing_of_each_other(tmp_path: Path) -> None:
+    port = 20000 + os.getpid() % 10000
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text(
+            f"users: 2\nfronthaul: {{kind: udp, bbu_port: {port}, radio_port: {port + 20}, "
+            f"key_file: {name}.key}}\n"
+        )
+        if not made_key(tmp_path / f"{name}.key"):
+            pytest.skip("no libsodium; apt install libsodium23")
+    bbu = start("run", tmp_path / "a.yaml", "--folder", tmp_path / "bbu")
+    log = tmp_path / "bbu" / "carillond.log"
+    while bbu.poll() is None and not (log.exists() and "waiting for the" in log.read_text()):
+        time.sleep(0.05)
+    radio = start("radio", tmp_path / "b.yaml", "--frames", "50", "--folder", tmp_path / "radio")
+    end(radio)
+    bbu.send_signal(signal.SIGINT)
+    _, err = end(bbu)
+    packets = json.loads((tmp_path / "bbu" / "result.json").read_text(encoding="utf-8"))["packets"]
+    sent = json.loads((tmp_path / "radio" / "result.json").read_text(encoding="utf-8"))["packets"]
+    assert packets["received"] == 0
+    assert 0 < packets["rejected_unauthentic"] <= sent["sent"]
+    assert "not made with this side's fronthaul.key_file" in " ".join(err.split())
 
 
 def test_a_radio_that_nobody_answers_fails_with_its_report_written(tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def start_cells(
 def _prepare(loaded: Loaded, run: Run, folder: Path) -> runfolder.RunFolder:
     loaded.check(run)
     loaded.check_cores()
+    loaded.check_key()
     run = replace(run, record_frames=_expected_records(loaded, run))
     daemon.binary()
     _require_gpus(loaded.cell, run)

@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell
 from carillon.config.plan import Run, plan_text
+from carillon.config.sections import plannable
 from carillon.config.yaml_text import parse
 from carillon.inputs import read_input
 
@@ -93,6 +94,29 @@ class Loaded:
         if missing:
             raise ConfigError(missing)
 
+    def check_key(self) -> None:
+        """Whether packets can be authenticated here as the file asks; raises ConfigError.
+
+        Apart from check(), since a cell may be meant for another machine.
+        """
+        file = self.cell.fronthaul.key_file
+        if not file:
+            return
+        try:
+            why = core.key_problem(plannable(file))
+        except ValueError as error:  # the folder that it lies in
+            why = f"is {shown(file)}, which is {error}"
+        if why:
+            raise ConfigError([self.problem("fronthaul.key_file", why)])
+
+    def found_from(self, folder: FilePath) -> "Loaded":
+        """The cell with the files that it names from a folder."""
+        link = self.cell.fronthaul
+        if not link.key_file:
+            return self
+        link = link.model_copy(update={"key_file": str((folder / link.key_file).absolute())})
+        return replace(self, cell=self.cell.model_copy(update={"fronthaul": link}))
+
     def problem(self, key: str, message: str) -> Problem:
         """A mistake of a key, where the file says it; those of the run are options."""
         if key.startswith("run."):
@@ -105,7 +129,7 @@ class Loaded:
 
 def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
     """Reads a cell's YAML file."""
-    return parse_cell(_read(file), str(file), check=check)
+    return parse_cell(_read(file), str(file), check=check).found_from(file.parent)
 
 
 def load_model(

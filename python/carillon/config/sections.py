@@ -19,9 +19,17 @@ def _shm_name(text: str) -> str:
     return text
 
 
+def plannable(text: str) -> str:
+    """A file's name; raises ValueError where a run plan cannot hold it."""
+    if not text.isprintable() or "#" in text or text != text.strip():
+        raise ValueError("not one line of plain text without #")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_ipv4)]
 Snr = Annotated[float, Field(ge=-60, le=80)]
 ShmName = Annotated[str, AfterValidator(_shm_name)]
+FileName = Annotated[str, AfterValidator(plannable)]
 _SHM_NAME = "a name of at most 64 letters, digits, dots, dashes and underscores"
 _ADDRESS = "an IPv4 address such as 192.168.1.2"
 
@@ -94,6 +102,14 @@ class Fronthaul(Base):
         "writes them into the memory of the only GPU; with `kind: udp` and `runtime.gpus: 1`, and "
         "frames that GPUs refuse are lost. `auto`: so where it can be had. Receiving into GPU "
         "memory has been tested with stand-ins only, not with a card and a GPU.",
+    )
+    key_file: FileName = key(
+        "",
+        "File of 32 hexadecimal digits that its owner alone may read, as seen from this one's "
+        "folder: the key with which both sides authenticate each packet, for networks that are "
+        "shared. It needs libsodium. Empty: packets are not authenticated.",
+        allowed="a file's name, without `#`",
+        only_with="kind: udp",
     )
 
 
