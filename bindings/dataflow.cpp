@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -82,12 +83,19 @@ std::vector<double> responses(const std::vector<dataflow::Task>& tasks, Machine 
                               const std::string& formula) {
   if (formula == "least") return response_bounds(tasks, machine);
   if (formula == "devi-anderson") return devi_anderson(tasks, machine);
+  if (formula == "any") {
+    std::vector<double> bounds = response_bounds(tasks, machine);
+    const std::vector<double> light = light_load(tasks, machine);
+    for (std::size_t i = 0; i < light.size(); ++i) bounds[i] = std::min(bounds[i], light[i]);
+    return bounds;
+  }
   if (!machine.preemptive)
-    throw nb::value_error("without preemption the formulas are least and devi-anderson");
+    throw nb::value_error("without preemption the formulas are any, least and devi-anderson");
   if (formula == "compliant-vector") return compliant_vector(tasks, machine.cores);
   if (formula == "fair-lateness")
     return compliant_vector(tasks, machine.cores, dataflow::PriorityPoint::Fair);
-  throw nb::value_error("formula must be least, devi-anderson, compliant-vector or fair-lateness");
+  throw nb::value_error(
+      "formula must be any, least, devi-anderson, compliant-vector or fair-lateness");
 }
 
 Result latency(const Graph& graph, const Batches& batches, std::uint32_t cores, bool preemptive,
@@ -266,7 +274,7 @@ void bind_dataflow(nb::module_& core) {
       .def("latency", &latency, "batches"_a, "cores"_a, "preemptive"_a = true,
            "formula"_a = "least",
            "The end-to-end bound and its parts (engine/dataflow/latency.hpp). formula: least,\n"
-           "devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if\n"
+           "any (of these and of a light load), devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if\n"
            "there is no bound.")
       .def(
           "least_utilization",

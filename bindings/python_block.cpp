@@ -43,8 +43,8 @@ class PythonBlock final : public dataflow::Block {
         arrays.append(view(in[i], reads(i, count), ports().inputs[i].items));
       take(call(arrays, count), out, count);
     } catch (const nb::python_error& error) {
-      const std::string type = nb::cast<std::string>(error.type().attr("__name__"));
-      fail(type + ": " + nb::str(error.value()).c_str());
+      const nb::str type(error.type().attr("__name__")), said(error.value());
+      fail(std::string(type.c_str()) + ": " + said.c_str());
     } catch (const std::exception& error) {
       fail(error.what());
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <utility>
 
 namespace carillon::dataflow {
 namespace {
@@ -101,6 +103,27 @@ std::vector<double> compliant_vector(std::span<const Task> tasks, std::uint32_t 
   std::vector<double> bounds;
   for (const Task& task : tasks)
     bounds.push_back(priority(task) - earliest + s + task.cost * (1 - 1 / m));
+  return bounds;
+}
+
+std::vector<double> light_load(std::span<const Task> tasks, Machine machine) {
+  double shortest = std::numeric_limits<double>::infinity(), all = 0;
+  for (const Task& task : tasks) {
+    shortest = std::min(shortest, task.period);
+    all += task.cost;
+  }
+  std::vector<std::pair<double, double>> sorted;  // periods, and the costs of those below
+  for (const Task& task : tasks) sorted.emplace_back(task.period, task.cost);
+  std::ranges::sort(sorted);
+  double below = 0;
+  for (auto& [period, cost] : sorted) below += std::exchange(cost, below);
+  std::vector<double> bounds;
+  for (const Task& task : tasks) {
+    const auto first = std::ranges::lower_bound(sorted, task.period, {},
+                                                [](const auto& each) { return each.first; });
+    bounds.push_back(task.cost + (all - task.cost + first->second) / machine.cores);
+    if (bounds.back() > shortest) return {};
+  }
   return bounds;
 }
 

@@ -429,7 +429,7 @@ class Flowgraph:
     ) -> dict[str, Any]:
         """
         The end-to-end bound and its parts (engine/dataflow/latency.hpp). formula: least,
-        devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if
+        any (of these and of a light load), devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if
         there is no bound.
         """
 

@@ -107,6 +107,41 @@ TEST(Simulation, TenThousandTaskSetsKeepTheirBounds) {
   EXPECT_GT(jobs, 1'000'000U);
 }
 
+// Shares that leave cores idle most of the time, so that no response need be longer than a period.
+TEST(Simulation, LightLoadsKeepTheirBounds) {
+  Random random(4);
+  int held = 0;
+  double tightest = 0;
+  for (int round = 0; held < 4000; ++round) {
+    DrawnSet set;
+    set.cores = 1 + static_cast<std::uint32_t>(random.next() % 4);
+    for (std::uint64_t i = 2 + random.next() % 8; i > 0; --i) {
+      const auto period = static_cast<std::int64_t>(100 + random.next() % 900);
+      const auto cost = static_cast<std::int64_t>(1 + random.next() % 40);
+      set.workload.tasks.push_back({period, cost, period});
+      set.tasks.push_back({static_cast<double>(period), static_cast<double>(cost)});
+    }
+    const Machine machine{set.cores, round % 2 != 0};
+    const std::vector<double> bounds = light_load(set.tasks, machine);
+    if (bounds.empty()) continue;
+    ++held;
+    const Simulated found = simulate(set.workload, draw_options(random, machine, 5000));
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      const auto response = static_cast<double>(found.response[i]);
+      ASSERT_LE(response, bounds[i] + 1e-6) << "set " << round << " task " << i;
+      tightest = std::max(tightest, response / bounds[i]);
+    }
+  }
+  EXPECT_GT(tightest, 0.95);
+}
+
+TEST(Bounds, OfALightLoadByHand) {
+  // The second waits for one job of the third and two of the first: 2 + (3 + 1 + 1)/2.
+  const std::vector<Task> tasks{{10, 1}, {20, 2}, {30, 3}};
+  EXPECT_EQ(light_load(tasks, {2, false}), (std::vector<double>{3.5, 4.5, 6.0}));
+  EXPECT_TRUE(light_load(std::vector<Task>{{5, 1}, {20, 2}, {30, 3}}, {2, true}).empty());
+}
+
 Batches draw_batches(Random& random, const Graph& graph) {
   Batches batches;
   const std::uint64_t all = 1 + random.next() % 6;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ class Collected:
         return np.concatenate(self._parts)
 
 
-def receiver(source: Block, sink: Block, taps: dict[str, object]) -> Graph:
+def receiver(source: Block, sink: Block, taps: Mapping[str, object]) -> Graph:
     graph = Graph("receiver").node("source", rate_hz=RATE, block=source)
     graph.node("shift", block=Block("rotator", frequency_hz=-12_500))
     graph.node("channel", block=Block("fir", taps=taps, decimation=5))
@@ -191,7 +192,7 @@ def test_bands_in_hertz_become_filters() -> None:
     assert abs(response) == pytest.approx([0, 1, 0], abs=0.03)
     high = {"count": 101, "pass_hz": 20_000, "stop_hz": 10_000}
     assert abs(sum(design(high, RATE))) < 0.02
-    for wrong, said in [
+    wrongs: list[tuple[dict[str, object], str]] = [
         ({"count": 100, "pass_hz": 20_000, "stop_hz": 10_000}, "must be odd"),
         ({"count": 2, "pass_hz": 1, "stop_hz": 2}, "taps.count: must be a whole number from 3"),
         ({"count": 9, "pass_hz": 1, "stop_hz": 120_000}, "edges must rise"),
@@ -199,7 +200,8 @@ def test_bands_in_hertz_become_filters() -> None:
         ({"count": 9, "pass_hz": "x", "stop_hz": 3}, "taps.pass_hz: must be an edge"),
         ({"count": 9, "pass_hz": 1}, "taps.stop_hz: must be an edge"),
         ({"count": 9, "pass_hz": 1, "stop_hz": 3, "what": 1}, "taps.what: no such key"),
-    ]:
+    ]
+    for wrong, said in wrongs:
         with pytest.raises(ValueError, match=re.escape(said)):
             design(wrong, RATE)
 
@@ -234,7 +236,7 @@ def test_the_command_writes_everything_and_ends_by_its_verdict(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "said", "status"),
     [
-        ("run nbfm --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
+        ("run nbfm --latency 1us", "no batches are known that keep 1 µs", Status.TOO_SLOW),
         ("run nbfm --plan none.json", "none.json: cannot be read", Status.WRONG_INPUT),
         ("run nbfm --changes none.csv", "none.csv: cannot be read", Status.WRONG_INPUT),
         ("run nbfm --cores 4096", "the plan has 4096 cores, and this process", Status.WRONG_INPUT),

@@ -24,6 +24,7 @@ METHODS: tuple[Method, ...] = ("optimum", "rate-exploiting", "uniform")
 MOST_CORES = 4096
 _MOST_BATCH = 10**12  # executions, which the engine takes
 _EXACT = 12  # nodes up to which the optimum is proven
+_LEAST_SHARE = 0.05  # of a latency, for which batches are tried
 _MOST_BOUND = 1e15  # ns that are looked at when no latency is asked for
 _TABLE = 1_200_000  # entries of all edges' tables of batch sizes
 
@@ -38,6 +39,12 @@ class Machine:
     def __post_init__(self) -> None:
         if not isinstance(self.cores, int) or not 1 <= self.cores <= MOST_CORES:
             raise GraphError(f"cores must be a whole number from 1 to {MOST_CORES}")
+
+    @property
+    def formula(self) -> str:
+        """That bounds responses: the optimum is searched by the first, and a light load's is of use
+        for whole jobs only."""
+        return "least" if self.preemptive else "any"
 
     def __str__(self) -> str:
         return f"{self.cores} core{'s' if self.cores > 1 else ''}"
@@ -103,7 +110,9 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
     if not all(isinstance(each, int) and 1 <= each <= _MOST_BATCH for each in batches):
         raise GraphError("a batch must be a whole number of executions, from 1 to 1e12")
     try:
-        found = graph.core.latency(list(batches), machine.cores, machine.preemptive)
+        found = graph.core.latency(
+            list(batches), machine.cores, machine.preemptive, machine.formula
+        )
     except ValueError as error:
         raise TooSlowError(f"{graph.name}: {error}") from None
     rows = zip(
@@ -117,7 +126,8 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
     mean = graph.with_mean_costs()
     mean_bound = None
     if mean is not None and not mean.core.unbounded(list(batches), machine.cores):
-        mean_bound = mean.core.latency(list(batches), machine.cores, machine.preemptive)["bound_ns"]
+        mean_found = mean.core.latency(list(batches), machine.cores, machine.preemptive, "any")
+        mean_bound = mean_found["bound_ns"]
     return Plan(
         graph,
         machine,
@@ -169,6 +179,8 @@ def plan(
         raise GraphError("a latency must be above 0 and at most 11 days")
     if method != "optimum":
         return _scaled(graph, machine, latency_ns, method)
+    if not machine.preemptive:
+        return _of_whole_jobs(graph, machine, latency_ns)
     if latency_ns is None:
         return _of_the_least_bound(graph, machine)
     found = _search(graph, machine, graph.core.least_utilization, latency_ns)
@@ -178,6 +190,56 @@ def plan(
             f"found is {time_text(_of_the_least_bound(graph, machine).bound_ns)}"
         )
     return _chosen(graph, machine, found)
+
+
+def _of_whole_jobs(graph: Graph, machine: Machine, latency_ns: float | None) -> Plan:
+    """Without preemption: the batches that would be best with it, for as much less latency as it
+    takes to keep this one. Nothing is proven of what others need."""
+    assumed = replace(machine, preemptive=True)
+
+    def at(within_ns: float) -> Plan | None:  # what is searched for, and keeps it
+        found = _search(graph, assumed, graph.core.least_utilization, within_ns)
+        if not found["batches"]:
+            return None
+        own = evaluate(graph, found["batches"], machine, "optimum")
+        return own if latency_ns is None or own.bound_ns <= latency_ns else None
+
+    if latency_ns is None:
+        return min(_published(graph, machine, None), key=lambda own: own.bound_ns)
+    kept = at(latency_ns)
+    low, high = 1.0, 1.0
+    while kept is None and low > _LEAST_SHARE:
+        low, high = low * 0.7, low
+        kept = at(latency_ns * low)
+    if kept is None:
+        if found := _published(graph, machine, latency_ns):
+            return min(found, key=lambda own: own.utilization)
+        least = min(own.bound_ns for own in _published(graph, machine, None))
+        raise TooSlowError(
+            f"{graph.name}: no batches are known that keep {time_text(latency_ns)} on {machine} "
+            f"without preemption; the least bound found is {time_text(least)}"
+        )
+    for _ in range(5 if high > low else 0):
+        middle = (low + high) / 2
+        more = at(latency_ns * middle)
+        low, high = (low, middle) if more is None else (middle, high)
+        kept = kept if more is None or more.utilization > kept.utilization else more
+    return kept
+
+
+def _published(graph: Graph, machine: Machine, latency_ns: float | None) -> list[Plan]:
+    """Of the published methods, those that keep it; TooSlowError if none is, and none of them has a
+    bound."""
+    found: list[Plan] = []
+    errors: list[TooSlowError] = []
+    for method in METHODS[1:]:
+        try:
+            found.append(_scaled(graph, machine, latency_ns, method))
+        except TooSlowError as error:
+            errors.append(error)
+    if not found and latency_ns is None:
+        raise errors[0]
+    return found
 
 
 def _of_the_least_bound(graph: Graph, machine: Machine) -> Plan:
@@ -212,9 +274,9 @@ def _batches_to_begin_with(graph: Graph, machine: Machine) -> tuple[list[int], f
     while batch < 1 << 40:
         batches = graph.core.rate_exploiting(batch)
         if not graph.core.unbounded(batches, machine.cores):
-            found: float = graph.core.latency(batches, machine.cores, machine.preemptive)[
-                "bound_ns"
-            ]
+            found: float = graph.core.latency(
+                batches, machine.cores, machine.preemptive, machine.formula
+            )["bound_ns"]
             if found > _MOST_BOUND:
                 raise TooSlowError(
                     f"{graph.name}: the least bound found is {time_text(found)}, more than the "
@@ -251,7 +313,7 @@ def _scaled(graph: Graph, machine: Machine, latency_ns: float | None, method: Me
         batches = published(graph, method, batch)
         if max(batches) > _MOST_BATCH or graph.core.unbounded(batches, machine.cores):
             return math.inf
-        found = graph.core.latency(batches, machine.cores, machine.preemptive)
+        found = graph.core.latency(batches, machine.cores, machine.preemptive, machine.formula)
         return float(found["bound_ns"])
 
     def falls(batch: int) -> bool:
