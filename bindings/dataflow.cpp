@@ -274,7 +274,8 @@ void bind_dataflow(nb::module_& core) {
       .def("latency", &latency, "batches"_a, "cores"_a, "preemptive"_a = true,
            "formula"_a = "least",
            "The end-to-end bound and its parts (engine/dataflow/latency.hpp). formula: least,\n"
-           "any (of these and of a light load), devi-anderson, and with preemption compliant-vector or fair-lateness. ValueError if\n"
+           "any (of these and of a light load), devi-anderson, and with preemption "
+           "compliant-vector or fair-lateness. ValueError if\n"
            "there is no bound.")
       .def(
           "least_utilization",

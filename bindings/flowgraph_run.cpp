@@ -5,7 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -161,11 +161,12 @@ class Run {
       Result row;
       row["node"] = node;
       row["jobs"] = histogram.count();
-      row["p50_ns"] = histogram.quantile(0.5);
-      row["p99_ns"] = histogram.quantile(0.99);
-      row["p999_ns"] = histogram.quantile(0.999);
+      const Tick longest = runner_.executor().account(node).longest_latency;
+      row["p50_ns"] = std::min(histogram.quantile(0.5), longest);
+      row["p99_ns"] = std::min(histogram.quantile(0.99), longest);
+      row["p999_ns"] = std::min(histogram.quantile(0.999), longest);
       row["bins"] = histogram.bins();
-      row["longest_ns"] = runner_.executor().account(node).longest_latency;
+      row["longest_ns"] = longest;
       rows.push_back(row);
     }
     return rows;

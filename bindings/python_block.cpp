@@ -20,12 +20,13 @@ namespace {
 // A view of samples, for the time of a call.
 nb::object view(const float* samples, std::size_t floats, Items items) {
   if (items == Items::Real)
-    return nb::cast(nb::ndarray<nb::numpy, const float, nb::ndim<1>>(samples, {floats}, nb::handle()),
-                    nb::rv_policy::reference);
-  return nb::cast(nb::ndarray<nb::numpy, const std::complex<float>, nb::ndim<1>>(
-                      reinterpret_cast<const std::complex<float>*>(samples), {floats / 2},
-                      nb::handle()),
-                  nb::rv_policy::reference);
+    return nb::cast(
+        nb::ndarray<nb::numpy, const float, nb::ndim<1>>(samples, {floats}, nb::handle()),
+        nb::rv_policy::reference);
+  return nb::cast(
+      nb::ndarray<nb::numpy, const std::complex<float>, nb::ndim<1>>(
+          reinterpret_cast<const std::complex<float>*>(samples), {floats / 2}, nb::handle()),
+      nb::rv_policy::reference);
 }
 
 class PythonBlock final : public dataflow::Block {

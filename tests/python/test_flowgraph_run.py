@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,18 @@ from carillon import cli, examples
 from carillon.config import ConfigError
 from carillon.errors import InputError, Status
 from carillon.flowgraph import (
-    Block, Change, Cost, FunctionBlock, Graph, GraphError, Input, Machine, Running, load, plan,
-)  # fmt: skip
+    Block,
+    Change,
+    Cost,
+    FunctionBlock,
+    Graph,
+    GraphError,
+    Input,
+    Machine,
+    Running,
+    load,
+    plan,
+)
 from carillon.flowgraph.changes import parse, read_changes
 from carillon.flowgraph.filters import design
 from carillon.flowgraph.run_command import verdict
@@ -51,7 +62,7 @@ def receiver(source: Block, sink: Block, taps: Mapping[str, object]) -> Graph:
     graph.node("deemphasis", block=Block("deemphasis", time_s=75e-6))
     graph.node("sink", block=sink)
     names = [node.name for node in graph.nodes]
-    for start, end in zip(names, names[1:], strict=False):
+    for start, end in pairwise(names):
         graph.edge(start, end)
     return graph
 
@@ -308,9 +319,9 @@ def test_a_verdict_names_every_late_job() -> None:
 
     assert said(Late(0, 0, 0, 0, 0)) == "the bound held: all 1000 jobs of sinks ended within 5 ms"
     assert said(Late(3, 3, 0, 0, 0)) == (
-        "the bound held but for standstills: 3 of 1000 jobs of sinks ended later than 5 ms: 3 while "
-        "a worker stood still, 0 while a batch took longer than its planned cost, 0 for no reason "
-        "that is known"
+        "the bound held but for standstills: 3 of 1000 jobs of sinks ended later than 5 ms: "
+        "3 while a worker stood still, 0 while a batch took longer than its planned cost, 0 for "
+        "no reason that is known"
     )
     assert said(Late(3, 1, 1, 1, 7)).startswith("the bound did not hold: 3 of 1000")
     assert said(Late(3, 1, 1, 1, 7)).endswith("and up to 7 more that were not listed")
