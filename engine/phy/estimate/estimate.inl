@@ -1,6 +1,6 @@
 // Interpolation between a comb's pilots and means over groups, a tile at a time.
 
-#include "phy/simd/transpose.inl"
+#include "base/simd/transpose.inl"
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/aligned.hpp"
+#include "base/fft.hpp"
 #include "base/isa.hpp"
 #include "phy/tile.hpp"
 
@@ -18,18 +19,6 @@ struct OfdmShape {
   std::uint32_t fft_size;     ///< a power of two, 128…4096
   std::uint32_t subcarriers;  ///< 1…fft_size, one fewer with a hole
   bool dc_hole;
-};
-
-/// What a transform in vectors of `lanes` numbers needs to know (ofdm/fft.inl says how it is used).
-struct FftTables {
-  std::uint32_t lanes = 0;
-  std::uint32_t rows = 0;                 ///< fft_size / lanes
-  std::uint32_t rotation = 0;             ///< lowest used bin's distance below 0, modulo lanes
-  std::array<std::uint8_t, 4> radices{};  ///< of the transform over rows; 0 ends the list
-  AlignedArray<float> lane_twiddles;      ///< [rows / lanes][lane][re, im][row in block]
-  std::array<AlignedArray<float>, 4> twiddles;  ///< per radix: [butterfly][1…radix-1]{re, im}
-  std::vector<std::uint16_t> frequency_at;      ///< place in the row buffer → frequency
-  std::vector<std::uint16_t> place_of;          ///< the inverse
 };
 
 /// Tables of one shape: immutable, shared by all threads.

@@ -1,6 +1,6 @@
 // Samples to tiles and back around the transform: conversion fused into its first loads,
 // selection of used subcarriers into its last stores, and the other way round for the inverse.
-#include "phy/ofdm/fft.inl"
+#include "base/simd/fft.inl"
 #include "phy/simd/half.inl"
 
 namespace {
@@ -62,39 +62,16 @@ class RowsToCome {
   std::uint32_t left_;  // tiles
 };
 
-/// Loads little, so that it is here that what the last pass will store is fetched.
-template <std::uint32_t L, typename T>
-inline void samples_to_rows(const FftTables& tables, const std::int16_t* iq, float* work,
-                            RowsToCome<L, T> to_come) {
-  alignas(64) float block[L][2][L];
-  const float* w = tables.lane_twiddles.data();
-  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
-    Cx<L> x[L];
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a)
-      x[a] = load_samples<L>(iq + 2 * (std::size_t{tables.rows} * a + r));
-    to_come.fetch(L * L / kTileLanes);
-    dft(x);
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a) {
-      const std::uint32_t lane = (a + tables.rotation) % L;
-      const float* twiddle = w + std::size_t{lane} * 2 * L;
-      const Cx<L> y = times(x[a], Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
-      Simd<L>::store(block[lane][0], y.re);
-      Simd<L>::store(block[lane][1], y.im);
-    }
-    for (std::uint32_t part = 0; part < 2; ++part)
-      transpose<L>(
-          [&](int i) { return block[i][part]; },
-          [&](int i) { return work + (r + static_cast<std::uint32_t>(i)) * 2 * L + part * L; });
-  }
-}
-
 template <std::uint32_t L, typename T>
 void samples_to_tiles(const FftTables& tables, const std::int16_t* iq, TileRows<L, T> out,
                       OfdmScratch& scratch) {
   float* work = scratch.work.data();
-  samples_to_rows(tables, iq, work, RowsToCome<L, T>(out));
+  RowsToCome<L, T> to_come(out);
+  // Loads little, so that it is here that what the last pass will store is fetched.
+  samples_to_rows<L>(
+      tables, work,
+      [=](std::size_t n) __attribute__((always_inline)) { return load_samples<L>(iq + 2 * n); },
+      [&]() __attribute__((always_inline)) { to_come.fetch(L * L / kTileLanes); });
   const std::uint16_t* frequency = tables.frequency_at.data();
   // The first pass loads every row once: as many as there are pieces of L samples to fetch.
   const std::int16_t* next = scratch.next != nullptr ? scratch.next : iq;
@@ -171,47 +148,27 @@ struct Sampled {
   bool at_the_limit;
 };
 
-/// Rows to samples: the passes of samples_to_rows() from the other end. re and im come exchanged,
-/// which makes the transform an inverse one. Without kClamp right only if no sample is at the
-/// limit.
+/// Rows to samples. re and im come exchanged, which makes the transform an inverse one. Without
+/// kClamp right only if no sample is at the limit.
 template <std::uint32_t L, bool kClamp>
-inline Sampled rows_to_samples(const FftTables& tables, const float* work, float gain,
-                               std::int16_t* iq, RowsToCome<L, Tile> to_come) {
+inline Sampled rows_to_iq(const FftTables& tables, const float* work, float gain, std::int16_t* iq,
+                          RowsToCome<L, Tile> to_come) {
   using F = typename Simd<L>::F;
-  alignas(64) float block[L][2][L];
-  const std::uint16_t* place = tables.place_of.data();
-  const float* w = tables.lane_twiddles.data();
   typename Simd<L>::I outside{};
   decltype(to_samples(F{}, F{})) most{};
-  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
-    for (std::uint32_t part = 0; part < 2; ++part)
-      transpose<L>(
-          [&](int i) {
-            return work + std::size_t{place[r + static_cast<std::uint32_t>(i)]} * 2 * L + part * L;
-          },
-          [&](int i) { return block[i][part]; });
-    Cx<L> x[L];
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a) {
-      const std::uint32_t lane = (a + tables.rotation) % L;
-      const float* twiddle = w + std::size_t{lane} * 2 * L;
-      x[a] = times(Cx<L>{Simd<L>::load(block[lane][0]), Simd<L>::load(block[lane][1])},
-                   Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
+  const auto store = [&](std::size_t n, Cx<L> x) __attribute__((always_inline)) {
+    F i = x.im * gain, q = x.re * gain;
+    if constexpr (kClamp) {
+      clamp<L>(i, outside);
+      clamp<L>(q, outside);
     }
-    to_come.fetch(L * L / kTileLanes);
-    dft(x);
-#pragma GCC unroll 16
-    for (std::uint32_t a = 0; a < L; ++a) {
-      F i = x[a].im * gain, q = x[a].re * gain;
-      if constexpr (kClamp) {
-        clamp<L>(i, outside);
-        clamp<L>(q, outside);
-      }
-      const auto samples = to_samples(i, q);
-      most = largest(most, samples);
-      std::memcpy(iq + 2 * (std::size_t{tables.rows} * a + r), &samples, sizeof samples);
-    }
-  }
+    const auto samples = to_samples(i, q);
+    most = largest(most, samples);
+    std::memcpy(iq + 2 * n, &samples, sizeof samples);
+  };
+  rows_to_samples<L>(
+      tables, work,
+      store, [&]() __attribute__((always_inline)) { to_come.fetch(L * L / kTileLanes); });
   std::uint32_t saturated = 0;
   for (std::uint32_t i = 0; i < L; ++i) saturated += static_cast<std::uint32_t>(outside[i]);
   return {saturated, at_the_limit(most)};
@@ -230,9 +187,9 @@ std::uint32_t tiles_to_samples(const FftTables& tables, TileRows<L> in, float ga
   gain *= 0x1p46F;
   // The next antenna's tiles lie beside this one's.
   const RowsToCome<L, Tile> to_come({in.base + 1, in.stride, in.tiles});
-  if (!rows_to_samples<L, false>(tables, work, gain, iq, to_come).at_the_limit) [[likely]]
+  if (!rows_to_iq<L, false>(tables, work, gain, iq, to_come).at_the_limit) [[likely]]
     return 0;
-  return rows_to_samples<L, true>(tables, work, gain, iq, to_come).saturated;
+  return rows_to_iq<L, true>(tables, work, gain, iq, to_come).saturated;
 }
 
 // ---- the hole at DC, tail lanes, pilots and noise

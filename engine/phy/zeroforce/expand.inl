@@ -1,5 +1,5 @@
 // From lanes that are groups of subcarriers back to subcarriers.
-#include "phy/simd/transpose.inl"
+#include "base/simd/transpose.inl"
 
 namespace {
 

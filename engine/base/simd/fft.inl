@@ -1,7 +1,8 @@
-// The transform behind OFDM, in vectors of L numbers (L = 8 or 16). Included by ofdm.inl.
+// Fourier transforms in vectors of L numbers (L = 8 or 16), by the tables of base/fft.hpp. Included
+// inside an instruction set's namespace.
 //
-// Used subcarriers count from the lowest, u = 0, which is bin -s (s = subcarriers/2), so that they
-// fall on tiles wherever the band begins. With N = L·M samples n = M·a + r and u = L·t + i,
+// Frequencies count from the first, u = 0, which is bin -s, so that subcarriers fall on tiles
+// wherever their band begins. With N = L·M samples n = M·a + r and u = L·t + i,
 //
 //   X(u) = Σ_n x(n) W_N^(n(u-s)) = Σ_r W_M^(rt) · W_N^(r(i-s)) · Σ_a W_L^(a(i-s)) x(M·a + r):
 //
@@ -12,7 +13,7 @@
 //    and in place; the last one stores row t where the caller wants it.
 //
 // The inverse runs the same passes from the other end with re and im exchanged.
-#include "phy/simd/transpose.inl"
+#include "base/simd/transpose.inl"
 
 namespace {
 
@@ -148,12 +149,72 @@ inline void transform_rows(const FftTables& tables, float* work, Load load, Stor
       row_pass<L, 4, kLast>(tables, pass, length, from, to);
   };
   std::uint32_t length = tables.rows;
+  if (tables.radices[1] == 0) return run.template operator()<true>(0, length, load, store);
   run.template operator()<false>(0, length, load, rows);
   length /= tables.radices[0];
   std::size_t pass = 1;
   for (; length > tables.radices[pass]; length /= tables.radices[pass++])
     run.template operator()<false>(pass, length, rows, rows);
   run.template operator()<true>(pass, length, rows, store);
+}
+
+/// The lane pass: load(n) gives samples n … n + L - 1, rows come out. meanwhile(): for each block
+/// of L rows, after its loads.
+template <std::uint32_t L, typename Load, typename Meanwhile>
+[[gnu::always_inline]] inline void samples_to_rows(const FftTables& tables, float* work, Load load,
+                                                   Meanwhile meanwhile) {
+  alignas(64) float block[L][2][L];
+  const float* w = tables.lane_twiddles.data();
+  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
+    Cx<L> x[L];
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) x[a] = load(std::size_t{tables.rows} * a + r);
+    meanwhile();
+    dft(x);
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      const std::uint32_t lane = (a + tables.rotation) % L;
+      const float* twiddle = w + std::size_t{lane} * 2 * L;
+      const Cx<L> y = times(x[a], Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
+      Simd<L>::store(block[lane][0], y.re);
+      Simd<L>::store(block[lane][1], y.im);
+    }
+    for (std::uint32_t part = 0; part < 2; ++part)
+      transpose<L>(
+          [&](int i) { return block[i][part]; },
+          [&](int i) { return work + (r + static_cast<std::uint32_t>(i)) * 2 * L + part * L; });
+  }
+}
+
+/// The same from the other end: rows in the order in which transform_rows() leaves them in the work
+/// buffer become samples, for store(n, samples). With re and im exchanged before and after, the
+/// transform is an inverse one.
+template <std::uint32_t L, typename Store, typename Meanwhile>
+[[gnu::always_inline]] inline void rows_to_samples(const FftTables& tables, const float* work,
+                                                   Store store, Meanwhile meanwhile) {
+  alignas(64) float block[L][2][L];
+  const std::uint16_t* place = tables.place_of.data();
+  const float* w = tables.lane_twiddles.data();
+  for (std::uint32_t r = 0; r < tables.rows; r += L, w += 2 * L * L) {
+    for (std::uint32_t part = 0; part < 2; ++part)
+      transpose<L>(
+          [&](int i) {
+            return work + std::size_t{place[r + static_cast<std::uint32_t>(i)]} * 2 * L + part * L;
+          },
+          [&](int i) { return block[i][part]; });
+    Cx<L> x[L];
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) {
+      const std::uint32_t lane = (a + tables.rotation) % L;
+      const float* twiddle = w + std::size_t{lane} * 2 * L;
+      x[a] = times(Cx<L>{Simd<L>::load(block[lane][0]), Simd<L>::load(block[lane][1])},
+                   Simd<L>::load(twiddle), Simd<L>::load(twiddle + L));
+    }
+    meanwhile();
+    dft(x);
+#pragma GCC unroll 16
+    for (std::uint32_t a = 0; a < L; ++a) store(std::size_t{tables.rows} * a + r, x[a]);
+  }
 }
 
 }  // namespace
