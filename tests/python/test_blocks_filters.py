@@ -78,3 +78,18 @@ def test_a_resampler_reduces_its_ratio() -> None:
 def test_taps_are_limited() -> None:
     with pytest.raises(ValueError, match="taps: at most 65536 numbers"):
         core.Block("resampler", {"taps": [0.0] * 65537})
+
+
+@pytest.mark.parametrize("kind", ["real", "real taps", "complex taps"])
+@pytest.mark.parametrize("count", [40, 41, 64, 300, 1024, 1025])
+def test_long_filters_are_scipys_however_they_are_done(count: int, kind: str) -> None:
+    x = reals(9000) if kind == "real" else complexes(9000)
+    taps = (complexes if kind == "complex taps" else reals)(count, seed=4)
+    wide = np.complex128 if kind == "complex taps" else np.float64
+    expected = signal.lfilter(taps.astype(wide), 1, x.astype(complex if kind != "real" else float))
+    values = {
+        "taps": taps.view(np.float32).tolist(),
+        "samples": "real" if kind == "real" else "complex",
+        "complex_taps": kind == "complex taps",
+    }
+    same("fir", values, expected, x, within=1e-6 * float(np.sum(np.abs(taps))))
