@@ -13,7 +13,7 @@ RATE = 1e6
 
 def translated(x: Any, taps: Any, centre: float, decimation: int) -> Any:
     turned = x * np.exp(-2j * np.pi * centre / RATE * np.arange(len(x)))
-    return signal.lfilter(taps, 1, turned)[::decimation]
+    return signal.upfirdn(taps, turned, 1, decimation)[: len(x) // decimation]
 
 
 @pytest.mark.parametrize("decimation", [1, 5, 64])
@@ -93,3 +93,31 @@ def test_long_filters_are_scipys_however_they_are_done(count: int, kind: str) ->
         "complex_taps": kind == "complex taps",
     }
     same("fir", values, expected, x, within=1e-6 * float(np.sum(np.abs(taps))))
+
+
+@pytest.mark.parametrize(("channels", "count"), [(4, 33), (8, 8), (16, 200), (64, 63), (256, 2048)])
+def test_a_channelizer_is_as_many_translating_filters(channels: int, count: int) -> None:
+    x = complexes(channels * 150)
+    taps = signal.firwin(count, 1 / channels) * channels / 4
+    expected = [translated(x, taps, k * RATE / channels, channels) for k in range(channels)]
+    values = {"channels": channels, "taps": taps.tolist()}
+    same("channelizer", values, np.stack(expected, axis=1).ravel(), x, within=1e-5)
+
+
+def test_a_picked_channel_has_what_was_in_it() -> None:
+    turns = np.arange(16 * 400) * (3 / 16 + 0.001)
+    x = np.exp(2j * np.pi * turns).astype(np.complex64)
+    taps = signal.firwin(256, 1 / 16).tolist()
+    made = core.Block("channelizer", {"channels": 16, "taps": taps}).run([x])
+    levels = [
+        np.max(np.abs(core.Block("pick", {"channels": 16, "channel": k}).run([made])[20:]))
+        for k in range(16)
+    ]
+    assert np.argmax(levels) == 3 and levels[3] == pytest.approx(1, abs=0.01)
+    assert max(levels[:2] + levels[5:]) < 1e-3
+
+
+@pytest.mark.parametrize("channels", [6, 100])
+def test_channels_are_a_power_of_two(channels: int) -> None:
+    with pytest.raises(ValueError, match="channels: must be a power of two"):
+        core.Block("channelizer", {"channels": channels, "taps": [1.0]})

@@ -141,6 +141,7 @@ const std::vector<BlockType>& block_types() {
       fir_type(),
       translating_fir_type(),
       resampler_type(),
+      channelizer_type(),
       deemphasis_type(),
       dc_blocker_type(),
       squelch_type(),

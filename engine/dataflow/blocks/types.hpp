@@ -14,6 +14,7 @@ BlockType null_sink_type();
 BlockType fir_type();
 BlockType translating_fir_type();
 BlockType resampler_type();
+BlockType channelizer_type();
 BlockType deemphasis_type();
 BlockType dc_blocker_type();
 BlockType squelch_type();
