@@ -81,6 +81,8 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"quadrature-demodulator", {{"complex", {{"deviation_hz", 5e3}, {"rate_hz", rate}}}}},
       {"fm-modulator", {{"real", {{"deviation_hz", 5e3}, {"rate_hz", rate}}}}},
       {"probe", {{"complex", {}}}},
+      {"correlator", {{"64 samples", {{"sequence", low_pass(128, 0.1)}}}}},
+      {"fft-power", {{"1024", {}}}},
       {"head", {}},
       {"skip", {{"100", {{"count", std::int64_t{100}}}}}},
       {"pick", {{"1 of 8", {{"channels", std::int64_t{8}}, {"channel", std::int64_t{3}}}}}},

@@ -155,6 +155,8 @@ const std::vector<BlockType>& block_types() {
       demodulator_type(),
       fm_modulator_type(),
       probe_type(),
+      correlator_type(),
+      fft_power_type(),
       head_type(),
       skip_type(),
       pick_type(),

@@ -31,6 +31,8 @@ BlockType demodulator_type();
 BlockType fm_modulator_type();
 
 BlockType probe_type();
+BlockType correlator_type();
+BlockType fft_power_type();
 
 BlockType head_type();
 BlockType skip_type();
