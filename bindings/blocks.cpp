@@ -79,6 +79,22 @@ std::vector<double> profile(const Lone& lone, std::size_t batch, const std::stri
   return dataflow::profile(block, options);
 }
 
+// For Python's collector: a function often refers to what holds its block.
+int visit_lone(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(function_of(nb::inst_ptr<Lone>(self)->block()));
+  return 0;
+}
+
+int clear_lone(PyObject* self) {
+  forget_function(nb::inst_ptr<Lone>(self)->block());
+  return 0;
+}
+
+PyType_Slot kLoneSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(visit_lone)},
+                            {Py_tp_clear, reinterpret_cast<void*>(clear_lone)},
+                            {0, nullptr}};
+
 using FigureRow = std::tuple<std::string, double, std::string>;
 
 std::vector<InputRow> inputs_of(const Block& block) {
@@ -106,7 +122,8 @@ void bind_blocks(nb::module_& core) {
   using namespace nb::literals;
   core.def("block_types", &types,
            "All blocks, with their parameters (engine/dataflow/blocks/type.hpp).");
-  nb::class_<Lone>(core, "Block", "A block of a flowgraph, alone (engine/dataflow/blocks).")
+  nb::class_<Lone>(core, "Block", "A block of a flowgraph, alone (engine/dataflow/blocks).",
+                   nb::type_slots(kLoneSlots))
       .def(nb::init<const std::string&, const dataflow::Values&>(), "type"_a,
            "values"_a = dataflow::Values{},
            "ValueError names the parameter that is wrong, RuntimeError the file.")

@@ -46,5 +46,8 @@ using OutputRow = std::tuple<std::string, std::uint64_t>;
 std::shared_ptr<dataflow::Block> python_block(nanobind::object function,
                                               const std::vector<InputRow>& inputs,
                                               const std::optional<OutputRow>& output);
+/// For Python's collector of cycles: the function of such a block, or null; and to let go of it.
+PyObject* function_of(const dataflow::Block& block);
+void forget_function(dataflow::Block& block);
 
 }  // namespace carillon::bindings

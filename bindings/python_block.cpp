@@ -38,6 +38,7 @@ class PythonBlock final : public dataflow::Block {
     std::fill_n(out, writes(count), 0.0F);  // after a failure, too
     if (failed_.load(std::memory_order_relaxed)) return;
     const nb::gil_scoped_acquire held;
+    if (!function_.is_valid()) return fail("has ended; make another one");
     try {
       nb::list arrays;
       for (std::size_t i = 0; i < ports().inputs.size(); ++i)
@@ -50,6 +51,12 @@ class PythonBlock final : public dataflow::Block {
       fail(error.what());
     }
   }
+  // A run that has ended keeps nothing of the user's alive.
+  void finish() override {
+    const nb::gil_scoped_acquire held;
+    function_.reset();
+  }
+  PyObject* function() const { return function_.ptr(); }
   std::string failure() const override {
     const std::lock_guard lock(mutex_);
     return why_;
@@ -94,6 +101,15 @@ Items items_of(const std::string& name) {
 }
 
 }  // namespace
+
+PyObject* function_of(const dataflow::Block& block) {
+  const auto* const own = dynamic_cast<const PythonBlock*>(&block);
+  return own == nullptr ? nullptr : own->function();
+}
+
+void forget_function(dataflow::Block& block) {
+  if (auto* const own = dynamic_cast<PythonBlock*>(&block)) own->finish();
+}
 
 std::shared_ptr<dataflow::Block> python_block(nb::object function,
                                               const std::vector<InputRow>& inputs,

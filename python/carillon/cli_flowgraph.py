@@ -193,12 +193,15 @@ def run(
 )
 def blocks(
     name: Annotated[str | None, typer.Argument(help="One of them; all if not given.")] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="All of them in Markdown, as in the documentation.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """List the blocks that there are, with their parameters."""
     from carillon.flowgraph.block_list import tell
 
-    tell(name, as_json=json)
+    tell(name, as_json=json, as_page=page)
 
 
 @flowgraph_app.command(

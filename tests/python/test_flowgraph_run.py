@@ -26,6 +26,7 @@ from carillon.flowgraph import (
     load,
     plan,
 )
+from carillon.flowgraph import block_list
 from carillon.flowgraph.changes import parse, read_changes
 from carillon.flowgraph.filters import design
 from carillon.flowgraph.run_command import verdict
@@ -306,6 +307,21 @@ def test_blocks_are_listed_from_their_declarations() -> None:
     assert re.search(r"^time_s .* s ", own, re.M) and "the graph's" in own
     listed = json.loads(CliRunner().invoke(cli.app, ["flowgraph", "blocks", "--json"]).output)
     assert {"fir", "squelch", "null-sink"} <= {each["name"] for each in listed}
+
+
+def test_the_page_of_blocks_is_what_they_declare() -> None:
+    page = Path(__file__).parents[2] / "docs" / "blocks.md"
+    told = "carillon flowgraph blocks --page > docs/blocks.md writes it anew"
+    assert page.read_text(encoding="utf-8") == block_list.page(), told
+
+
+@pytest.mark.parametrize("page", ["flowgraph-runs"])
+def test_the_python_of_a_page_works(page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, f"{page}.md", "exec"), {})
 
 
 def test_a_verdict_names_every_late_job() -> None:

@@ -278,6 +278,7 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
         scheduling.NAME,
         "rack",
         "batching-synthetic",
+        "batching-nbfm",
     ]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == every
     which = subprocess.run(carillon(), capture_output=True, text=True)

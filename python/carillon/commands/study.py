@@ -15,6 +15,7 @@ from carillon.commands.bars import steps_bar
 from carillon.commands.tables import print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
+from carillon.flowgraph import nbfm_study
 from carillon.flowgraph import study as batching
 from carillon.studies import (
     STUDIES,
@@ -59,6 +60,7 @@ def names(*, as_json: bool) -> None:
     every[scheduling.NAME] = scheduling.TITLE
     every[rack.NAME] = rack.TITLE
     every[batching.NAME] = batching.TITLE
+    every[nbfm_study.NAME] = nbfm_study.TITLE
     if as_json:
         print(json.dumps(every, indent=2, ensure_ascii=False))
         return
@@ -96,6 +98,9 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         return
     if name == batching.NAME:
         batching.study(batching.Drawn(), folder, as_json=as_json)
+        return
+    if name == nbfm_study.NAME:
+        nbfm_study.study(folder, as_json=as_json)
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
@@ -146,6 +151,7 @@ def _check(name: str, choice: Choice) -> None:
         scheduling.NAME,
         rack.NAME,
         batching.NAME,
+        nbfm_study.NAME,
     )
     if name not in every:
         raise InputError(f"there is no study '{name}'; the studies are {', '.join(every)}")
@@ -156,7 +162,7 @@ def _check(name: str, choice: Choice) -> None:
         has = {option.name for option in fields(choice)} - {"measured"}
     elif name in GPU_STUDIES:
         has = {"measured"}
-    elif name == batching.NAME:
+    elif name in (batching.NAME, nbfm_study.NAME):
         has = set()
     for option in fields(choice):
         if option.name not in has and getattr(choice, option.name) != option.default:

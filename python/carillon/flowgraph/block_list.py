@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from rich.console import Console
@@ -13,8 +13,11 @@ from carillon.errors import InputError
 from carillon.flowgraph.blocks import BlockType, Parameter, block_types
 
 
-def tell(name: str | None, *, as_json: bool) -> None:
+def tell(name: str | None, *, as_json: bool, as_page: bool = False) -> None:
     """All blocks in a table, or one with its parameters; InputError if there is none."""
+    if as_page:
+        print(page(), end="")
+        return
     all_types = block_types()
     if name is not None and name not in all_types:
         raise InputError(
@@ -41,6 +44,37 @@ def as_tree(block: BlockType) -> dict[str, object]:
     for each in parameters:
         del each["least"], each["most"]
     return asdict(block) | {"parameters": parameters}
+
+
+def page() -> str:
+    """The reference in Markdown: docs/blocks.md."""
+    lines = [
+        "# Blocks",
+        "",
+        "What nodes of a [flowgraph](flowgraphs.md) may compute. Written from the blocks' declarations by",
+        "`carillon flowgraph blocks --page`; `carillon flowgraph blocks NAME` shows one in the terminal.",
+        "Parameters in *italics* [change while a graph runs](flowgraph-runs.md#change-parameters).",
+        "`taps` may be a filter's bands instead of numbers: `{count: 115, pass_hz: 5000, stop_hz: 9000}`, a",
+        "low pass; a high pass passes above what it stops; a band pass has two edges of each. SciPy's",
+        "`remez` designs it for the rate that the graph has there.",
+    ]
+    for group in dict.fromkeys(each.group for each in block_types().values()):
+        lines += ["", f"## {group.capitalize()}"]
+        for block in block_types().values():
+            if block.group == group:
+                lines += ["", f"### {block.name}", "", block.text]
+                lines += _parameter_table(block)
+    return "\n".join(lines) + "\n"
+
+
+def _parameter_table(block: BlockType) -> Iterator[str]:
+    if not block.parameters:
+        return
+    yield from ("", "| parameter | value | if not given | |", "|---|---|---|---|")
+    for each in block.parameters.values():
+        name = f"*`{each.name}`*" if each.changes else f"`{each.name}`"
+        value = f"{spell_range(each)} {each.unit}".strip()
+        yield f"| {name} | {value} | {spell_standard(each)} | {each.text} |"
 
 
 def _tell_parameters(console: Console, parameters: Iterable[Parameter]) -> None:

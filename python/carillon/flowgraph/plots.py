@@ -9,6 +9,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from carillon.flowgraph import nbfm_study
 from carillon.flowgraph.plan import METHODS, Plan
 from carillon.flowgraph.profile import SETTINGS, Profile
 from carillon.flowgraph.study import BATCHES, PUBLISHED, Point
@@ -102,6 +103,45 @@ def study_picture(points: Sequence[Point]) -> Figure:
     left.set_title("What a longer bound saves")
     right.set_title("By batch; the optimum: same bound")
     handles, labels = style.legend_of((left, right))
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_nbfm(points: Sequence[nbfm_study.Point], target: Path) -> None:
+    """study.png and study.svg in a folder."""
+    _draw_both(lambda: nbfm_picture(points), target / "study")
+
+
+def nbfm_picture(points: Sequence[nbfm_study.Point]) -> Figure:
+    """Cores used and latency over N, measured here and in virtual time, with bounds."""
+    figure = Figure(figsize=(8.4, 6.4))
+    rows = figure.subplots(2, 2, sharex=True)
+    titles = {"here": "Measured here", "published": "Published machine, virtual time"}
+    for column, (machine, title) in enumerate(titles.items()):
+        used, latency = rows[0][column], rows[1][column]
+        for method in nbfm_study.METHODS:
+            own = [p for p in points if (p.machine, p.method) == (machine, method)]
+            colour, sizes = _METHODS[method], [point.batch for point in own]
+            used.plot(sizes, [p.cores_used for p in own], "o-", color=colour, markersize=4)
+            latency.plot(
+                sizes, [p.latency_ms for p in own], "o-", color=colour, markersize=4, label=method
+            )
+            known = [p for p in own if p.bound_ms is not None]
+            latency.plot(
+                [p.batch for p in known], [p.bound_ms or 0.0 for p in known], "--", color=colour,
+                label=f"{method}, bound",
+            )  # fmt: skip
+        used.set_title(title)
+        latency.set_xlabel("N")
+        for axes in (used, latency):
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            _in_plain_numbers(axes.yaxis)
+        latency.set_xticks(nbfm_study.SIZES, [str(size) for size in nbfm_study.SIZES])
+        latency.minorticks_off()
+    rows[0][0].set_ylabel("cores used")
+    rows[1][0].set_ylabel("longest latency, ms")
+    handles, labels = style.legend_of(rows.flat)
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
 

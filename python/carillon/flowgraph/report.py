@@ -40,7 +40,9 @@ def write_report(target: Path, running: Running, result: RunResult) -> None:
         ),
         tables=_nodes(result),
         configuration=html.escape(_configuration(running)),
-        log="".join(f"<p>{html.escape(line)}</p>" for line in about(result)[1:]),
+        log="<section><h2>In words</h2>"
+        + "".join(f"<p>{html.escape(line)}</p>" for line in about(result)[1:])
+        + "</section>",
         files="result.json",
         version=html.escape(core.version),
     )
@@ -79,7 +81,7 @@ def _tiles(result: RunResult) -> Iterator[str]:
     first = [node for node in result.nodes if node.executions][:1]
     if first:
         rate = first[0].executions / max(result.seconds, 1e-9)
-        yield tile("executions of the source", f"{rate:.4g}", "a second")
+        yield tile("executions of the source", f"{rate:,.0f}".replace(",", " "), "a second")
 
 
 def _draw(target: Path, running: Running, result: RunResult) -> Iterator[tuple[str, str]]:
