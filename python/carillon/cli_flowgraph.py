@@ -32,6 +32,14 @@ class How(StrEnum):
     uniform = "uniform"
 
 
+class Scheduling(StrEnum):
+    """Of threads by the kernel."""
+
+    other = "other"
+    fifo = "fifo"
+    deadline = "deadline"
+
+
 @flowgraph_app.callback()
 def flowgraph() -> None:
     """Flowgraphs that can promise a latency."""
@@ -65,10 +73,14 @@ def show(
         "carillon flowgraph plan nbfm --latency 5ms --cores 2",
         "carillon flowgraph plan nbfm --latency 1ms --front",
         "carillon flowgraph plan nbfm --method uniform --json",
+        "carillon flowgraph plan --grc receiver.grc --latency 20ms --cores 2",
     )
 )
 def plan(
-    graph: GraphArgument,
+    graph: Annotated[
+        str | None,
+        typer.Argument(help="A graph's YAML file, or the name of an example.", metavar="[GRAPH]"),
+    ] = None,
     latency: Annotated[
         str | None,
         typer.Option(
@@ -93,6 +105,24 @@ def plan(
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
     ] = None,
+    grc: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a graph: a flowgraph of GNU Radio, as .grc or as a Python program. It "
+            "is run, measured, planned and run again.",
+            metavar="FLOW",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, max=600, help="With --grc: of each measurement.")
+    ] = 3.0,
+    scheduling: Annotated[
+        Scheduling, typer.Option(help="With --grc: of its threads by the kernel.")
+    ] = Scheduling.other,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(help="With --grc: samples a second of a source.", metavar="BLOCK=HZ"),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Choose batches that keep a latency with the least CPU, and prove it.
@@ -106,8 +136,17 @@ def plan(
         latency_ns = None if latency is None else duration_ns(latency)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--latency") from None
-    choice = Choice(latency_ns, cores, preemptive, method.value, costs, front)
-    make_plan(graph, choice, folder, as_json=json)
+    if (graph is None) == (grc is None):
+        raise typer.BadParameter("name a graph, or a flowgraph by --grc", param_hint="GRAPH")
+    if grc is not None:
+        from carillon.flowgraph.grc.command import Choice as GrcChoice
+        from carillon.flowgraph.grc.command import plan_grc
+
+        own = GrcChoice(latency_ns, cores, seconds, scheduling.value, rate or [])
+        plan_grc(grc, own, folder, as_json=json)
+    elif graph is not None:
+        choice = Choice(latency_ns, cores, preemptive, method.value, costs, front)
+        make_plan(graph, choice, folder, as_json=json)
 
 
 @flowgraph_app.command(

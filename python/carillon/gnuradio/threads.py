@@ -15,6 +15,7 @@ from carillon.gnuradio.flow import FlowError
 
 _COMM = 15  # bytes of a thread's name that the kernel keeps
 _APPEAR_SECONDS = 5.0
+_ENDED = "a block ended while it was measured: it failed, or its samples came to an end"
 _WATCHING = 90  # a priority
 _SCHED_DEADLINE = 6
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
@@ -37,13 +38,22 @@ class _Attributes(ctypes.Structure):
 
 
 def cpu_ns(thread: int) -> int:
-    """CPU time of a thread of this process, to the nanosecond, while it runs too."""
-    return time.clock_gettime_ns((~thread << 3) | 6)  # CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED
+    """CPU time of a thread of this process, to the nanosecond, while it runs too.
+
+    Raises FlowError if it has ended.
+    """
+    try:
+        return time.clock_gettime_ns((~thread << 3) | 6)  # CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED
+    except OSError:
+        raise FlowError(_ENDED) from None
 
 
 def wake_ups(thread: int) -> int:
-    """How often it has begun to wait, and so been woken."""
-    status = Path(f"/proc/self/task/{thread}/status").read_text(encoding="ascii")
+    """How often it has begun to wait, and so been woken; FlowError if it has ended."""
+    try:
+        status = Path(f"/proc/self/task/{thread}/status").read_text(encoding="ascii")
+    except OSError:
+        raise FlowError(_ENDED) from None
     return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
