@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -105,6 +106,7 @@ def _used(flow: Flow, found: Mapping[str, int], request: Request) -> dict[str, A
                 "wake_ups": after.wake_ups[name] - before.wake_ups[name],
                 "items": after.items[name] - before.items[name],
                 "windows_ns": windows.get(name, []),
+                "policy": os.sched_getscheduler(found[name]),
                 **_counted(block),
             }
             for name, block in flow.blocks.items()

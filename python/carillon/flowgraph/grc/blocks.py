@@ -102,29 +102,29 @@ class Flow:
         came = {name: (name, 0) for name in self.rates_hz}
         return came | {sink: taken[sink] for sink in self.sinks if sink in taken}
 
-    def keeps_up(self, found: Mapping[str, Any]) -> bool:
-        """That all that paces did, in a measurement."""
-        shares = self._shares(found)
-        return all(shares[name] > 1 - _STEADY for name in self.rates_hz)
+    def keeps_up(self, settings: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+        """That all that paces did, in a measurement with settings."""
+        return not any(name in self.rates_hz for name in self._unsteady(settings, found))
 
-    def require_steady(self, found: Mapping[str, Any]) -> None:
+    def require_steady(self, settings: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """InputError if in a measurement a block did not handle as many items as it declares."""
-        rates = self.item_rates_hz()
-        for name, share in self._shares(found).items():
-            if abs(share - 1) > _STEADY:
-                declared = float(rates[name])
-                raise InputError(
-                    f"{self.name}: block {name} handles {share * declared:.5g} items a second, "
-                    f"where by the rates that blocks declare it would be {declared:.5g}: its rate "
-                    "is not fixed, so there is no plan"
-                )
+        for name, (handled, declared) in self._unsteady(settings, found).items():
+            raise InputError(
+                f"{self.name}: block {name} handles {handled:.5g} items a second, where by the "
+                f"rates that blocks declare it would be {declared:.5g}: its rate is not fixed, so "
+                "there is no plan"
+            )
 
-    def _shares(self, found: Mapping[str, Any]) -> dict[str, float]:
-        """Items that were handled, of those that are due."""
+    def _unsteady(
+        self, settings: Mapping[str, Any], found: Mapping[str, Any]
+    ) -> dict[str, tuple[float, float]]:
+        """Items a second, and those declared, where they differ by more than a batch and a bit."""
         seconds = (found["to_ns"] - found["from_ns"]) / 1e9
         return {
-            name: found["used"][name]["items"] / (seconds * float(rate))
+            name: (found["used"][name]["items"] / seconds, float(rate))
             for name, rate in self.item_rates_hz().items()
+            if abs(found["used"][name]["items"] - float(rate) * seconds)
+            > _STEADY * float(rate) * seconds + settings["blocks"][name]["batch"]
         }
 
 

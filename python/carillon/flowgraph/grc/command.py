@@ -86,9 +86,7 @@ def _rate(text: str) -> tuple[str, Fraction]:
     except (ValueError, ZeroDivisionError):
         rate = Fraction(0)
     if not equals or not name or not 0 < rate < 10**12:
-        raise InputError(
-            f"--rate {text}: must be a block's name and samples a second, as usrp=240000"
-        )
+        raise InputError(f"--rate {text}: must be a block and samples a second, as usrp=240000")
     return name, rate
 
 

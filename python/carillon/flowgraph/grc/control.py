@@ -82,12 +82,14 @@ def planned(
 ) -> Plan:
     """From what batches of each size cost; those with which the flowgraph kept up."""
     kept = [
-        (size, found) for size, found in zip(sizes, measured, strict=True) if flow.keeps_up(found)
+        (size, found)
+        for size, found in zip(sizes, measured, strict=True)
+        if flow.keeps_up(size, found)
     ]
     if not kept:
         raise InputError(
             f"{flow.name}: does not keep up with its source on this machine, in whatever batches"
         )
-    flow.require_steady(kept[0][1])
+    flow.require_steady(*kept[0])
     graph = with_costs(flow, [size for size, _ in kept], [found for _, found in kept], QUANTILE)
     return plan(graph, asked.machine, asked.latency_ns)

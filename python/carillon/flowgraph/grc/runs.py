@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class GnuRadioError(CarillonError):
     """A flowgraph did not run."""
 
 
+@cache
 def python() -> str:
     """The Python that has GNU Radio; InputError if there is none."""
     found = gnuradio_python()
