@@ -107,7 +107,7 @@ def _answering(block: Any, threads: list[int]) -> int:
     if len(threads) == 1:
         return threads[0]
     before = {thread: os.sched_getaffinity(thread) for thread in threads}
-    core = min(before[threads[0]])
+    core = _core_other_than(before[threads[0]])
     block.set_processor_affinity([core])
     moved = [
         thread for thread in threads if os.sched_getaffinity(thread) == {core} != before[thread]
@@ -117,10 +117,16 @@ def _answering(block: Any, threads: list[int]) -> int:
         os.sched_setaffinity(thread, cores)
     if len(moved) != 1:
         raise FlowError(
-            f"the thread of block {block.symbol_name()} cannot be told from others of that name "
-            "on a single core"
+            f"the thread of block {block.symbol_name()} cannot be told from others of that name: "
+            "there is a single core"
         )
     return moved[0]
+
+
+def _core_other_than(cores: set[int]) -> int:
+    """One of several, or another than the only one."""
+    there = range(os.cpu_count() or 1)
+    return min(cores) if len(cores) > 1 else next((each for each in there if each not in cores), 0)
 
 
 def set_fifo(name: str, thread: int, priority: int) -> None:
