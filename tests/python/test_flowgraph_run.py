@@ -23,10 +23,10 @@ from carillon.flowgraph import (
     Input,
     Machine,
     Running,
+    block_list,
     load,
     plan,
 )
-from carillon.flowgraph import block_list
 from carillon.flowgraph.changes import parse, read_changes
 from carillon.flowgraph.filters import design
 from carillon.flowgraph.run_command import verdict

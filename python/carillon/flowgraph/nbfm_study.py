@@ -1,7 +1,7 @@
 """The published case study: a receiver of narrowband FM in batches of N, measured and bounded.
 
-Source: job-level batching (slides), whose machine was three isolated cores of a Raspberry Pi 4. That
-one is computed here in virtual time, from the costs of GNU Radio; this machine's runs are measured.
+Source: job-level batching (slides), whose machine was three isolated cores of a Raspberry Pi. That
+one is computed here in virtual time, from GNU Radio's costs; this machine's runs are measured.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Point:
 
 
 def study(folder: Path | None, *, as_json: bool) -> None:
-    """study.csv, study.json, study.png and study.svg; of what is known, and KeyboardInterrupt, when it
-    is stopped."""
+    """study.csv, study.json, study.png and study.svg; when it is stopped, of what is known by then,
+    and KeyboardInterrupt."""
     target = runfolder.made(folder or Path("runs") / f"study-{NAME}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     points: list[Point] = []
@@ -123,8 +123,8 @@ def _write(target: Path, points: list[Point]) -> None:
     about = {
         "study": NAME,
         "title": TITLE,
-        "here": f"measured on {runfolder.cpu_model()}, {SECONDS} s each; bounds by the example's costs",
-        "published": f"in virtual time on {_PUBLISHED_CORES} cores, by GNU Radio's costs; nothing ran",
+        "here": f"measured on {runfolder.cpu_model()}, {SECONDS} s each; bounds by nbfm's costs",
+        "published": f"computed for {_PUBLISHED_CORES} cores by GNU Radio's costs; nothing ran",
         "version": core.version,
         "points": [asdict(point) for point in points],
     }
