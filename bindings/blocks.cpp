@@ -146,18 +146,23 @@ void bind_blocks(nb::module_& core) {
           "real or complex, and the samples that an execution makes; None: it is a sink.")
       .def_prop_ro("has_device", [](const Lone& lone) { return lone.block().has_device(); })
       .def(
-          "run", &Lone::run, "inputs"_a,
+          "run", &Lone::run, "inputs"_a, "tags"_a = "",
           "Executes as often as the inputs allow, and returns what it makes. Samples that are too\n"
-          "few for an execution are kept for the next call. TypeError of other dtypes than\n"
-          "float32 and complex64.",
+          "few for an execution are kept for the next call. `tags`: of the first input, one a\n"
+          "line (engine/dataflow/io/tag_lines.hpp). TypeError of other dtypes than float32 and\n"
+          "complex64.",
           nb::sig("def run(self, inputs: collections.abc.Sequence[numpy.typing.NDArray[typing.Any]"
-                  "]) -> typing.Any"))
+                  "], tags: str = '') -> typing.Any"))
+      .def_prop_ro("tags", &Lone::tags, "Lines of those that it put out by the last call.")
       .def("make", &Lone::make, "count"_a, "What so many executions of a source make.",
            nb::sig("def make(self, count: int) -> typing.Any"))
       .def(
-          "start", [](const Lone& lone) { lone.block().start(); }, "Opens its file or device.")
+          "start", [](const Lone& lone) { lone.block().start(); }, "Opens its file or device.",
+          nb::call_guard<nb::gil_scoped_release>())
       .def(
-          "finish", [](const Lone& lone) { lone.block().finish(); }, "Closes it.")
+          "finish", [](const Lone& lone) { lone.block().finish(); },
+          "Writes what is left and closes it. RuntimeError of what was not written.",
+          nb::call_guard<nb::gil_scoped_release>())
       .def(
           "ready", [](const Lone& lone) { return lone.block().ready(); },
           "Executions for which its device has samples, or room.")

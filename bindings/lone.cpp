@@ -4,6 +4,8 @@
 #include <complex>
 #include <utility>
 
+#include "dataflow/io/tag_lines.hpp"
+
 namespace carillon::bindings {
 
 namespace nb = nanobind;
@@ -42,7 +44,7 @@ Lone::Lone(std::shared_ptr<dataflow::Block> block) : block_(std::move(block)) {
     kept_.emplace_back(dataflow::floats_of(input.items) * input.history);
 }
 
-nb::object Lone::run(const std::vector<Samples>& given) {
+nb::object Lone::run(const std::vector<Samples>& given, const std::string& tags) {
   const auto& inputs = block_->ports().inputs;
   if (given.size() != inputs.size())
     throw nb::value_error(("it has " + std::to_string(inputs.size()) + " inputs").c_str());
@@ -57,7 +59,7 @@ nb::object Lone::run(const std::vector<Samples>& given) {
                                 ? 0
                                 : (there - inputs[i].threshold) / inputs[i].consume + 1);
   }
-  nb::object made = executed(count);
+  nb::object made = executed(count, tags);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::size_t taken = dataflow::floats_of(inputs[i].items) * count * inputs[i].consume;
     kept_[i].erase(kept_[i].begin(), kept_[i].begin() + static_cast<std::ptrdiff_t>(taken));
@@ -68,19 +70,27 @@ nb::object Lone::run(const std::vector<Samples>& given) {
 nb::object Lone::make(std::size_t count) {
   require(block_->ports().inputs.empty(), "it has inputs: run(...)");
   require(count <= 1U << 30, "at most 2^30 executions");
-  return executed(count);
+  return executed(count, {});
 }
 
-nb::object Lone::executed(std::size_t count) {
+std::vector<std::string> Lone::tags() const {
+  std::vector<std::string> lines;
+  for (const dataflow::Tag& tag : block_->tags_out.tags()) lines.push_back(dataflow::tag_line(tag));
+  return lines;
+}
+
+nb::object Lone::executed(std::size_t count, const std::string& tags) {
+  const std::vector<dataflow::Tag> tags_in = dataflow::parse_tags(tags);
   std::vector<const float*> in;
   for (const auto& kept : kept_) in.push_back(kept.data());
   std::vector<float> out(block_->writes(count));
-  block_->tags_in = {};
+  block_->tags_in = tags_in;
   block_->tags_out.clear();
   if (count > 0) {
     const nb::gil_scoped_release released;
     block_->execute(in.data(), out.data(), count);
   }
+  block_->tags_in = {};
   const auto& output = block_->ports().output;
   return output ? array_of(std::move(out), output->items) : nb::none();
 }

@@ -26,11 +26,14 @@ class Lone {
 
   dataflow::Block& block() const { return *block_; }
   std::shared_ptr<dataflow::Block> shared() const { return block_; }
-  nanobind::object run(const std::vector<Samples>& given);
+  /// `tags`: of the first input (dataflow/io/tag_lines.hpp).
+  nanobind::object run(const std::vector<Samples>& given, const std::string& tags);
   nanobind::object make(std::size_t count);
+  /// Those that it put out by the last call.
+  std::vector<std::string> tags() const;
 
  private:
-  nanobind::object executed(std::size_t count);
+  nanobind::object executed(std::size_t count, const std::string& tags);
 
   std::shared_ptr<dataflow::Block> block_;
   std::vector<std::vector<float>> kept_;

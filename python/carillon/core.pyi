@@ -544,12 +544,17 @@ class Block:
 
     @property
     def has_device(self) -> bool: ...
-    def run(self, inputs: Sequence[numpy.typing.NDArray[Any]]) -> Any:
+    def run(self, inputs: Sequence[numpy.typing.NDArray[Any]], tags: str = "") -> Any:
         """
         Executes as often as the inputs allow, and returns what it makes. Samples that are too
-        few for an execution are kept for the next call. TypeError of other dtypes than
-        float32 and complex64.
+        few for an execution are kept for the next call. `tags`: of the first input, one a
+        line (engine/dataflow/io/tag_lines.hpp). TypeError of other dtypes than float32 and
+        complex64.
         """
+
+    @property
+    def tags(self) -> list[str]:
+        """Lines of those that it put out by the last call."""
 
     def make(self, count: int) -> Any:
         """What so many executions of a source make."""
@@ -558,7 +563,9 @@ class Block:
         """Opens its file or device."""
 
     def finish(self) -> None:
-        """Closes it."""
+        """
+        Writes what is left and closes it. RuntimeError of what was not written.
+        """
 
     def ready(self) -> int:
         """Executions for which its device has samples, or room."""
