@@ -87,7 +87,9 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"skip", {{"100", {{"count", std::int64_t{100}}}}}},
       {"pick", {{"1 of 8", {{"channels", std::int64_t{8}}, {"channel", std::int64_t{3}}}}}},
       {"raw-source", {}},
+      {"wav-source", {}},
       {"raw-sink", {}},
+      {"wav-sink", {}},
   };
   return all;
 }

@@ -10,8 +10,10 @@ BlockType signal_source_type();
 BlockType noise_source_type();
 BlockType fm_test_signal_type();
 BlockType raw_source_type();
+BlockType wav_source_type();
 BlockType null_sink_type();
 BlockType raw_sink_type();
+BlockType wav_sink_type();
 
 BlockType fir_type();
 BlockType translating_fir_type();
