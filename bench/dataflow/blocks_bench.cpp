@@ -88,8 +88,10 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"pick", {{"1 of 8", {{"channels", std::int64_t{8}}, {"channel", std::int64_t{3}}}}}},
       {"raw-source", {}},
       {"wav-source", {}},
+      {"udp-source", {}},
       {"raw-sink", {}},
       {"wav-sink", {}},
+      {"udp-sink", {}},
   };
   return all;
 }
