@@ -89,9 +89,11 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"raw-source", {}},
       {"wav-source", {}},
       {"udp-source", {}},
+      {"zmq-source", {}},
       {"raw-sink", {}},
       {"wav-sink", {}},
       {"udp-sink", {}},
+      {"zmq-sink", {}},
   };
   return all;
 }

@@ -12,10 +12,12 @@ BlockType fm_test_signal_type();
 BlockType raw_source_type();
 BlockType wav_source_type();
 BlockType udp_source_type();
+BlockType zmq_source_type();
 BlockType null_sink_type();
 BlockType raw_sink_type();
 BlockType wav_sink_type();
 BlockType udp_sink_type();
+BlockType zmq_sink_type();
 
 BlockType fir_type();
 BlockType translating_fir_type();
