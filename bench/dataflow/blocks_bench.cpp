@@ -90,6 +90,7 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"wav-source", {}},
       {"udp-source", {}},
       {"zmq-source", {}},
+      {"soapy-source", {}},
       {"raw-sink", {}},
       {"wav-sink", {}},
       {"udp-sink", {}},

@@ -12,7 +12,7 @@ enum class TagKind : std::uint8_t {
   Time,        ///< value: of this sample, s since 1970 (UTC)
   Rate,        ///< value: samples a second from here on
   Frequency,   ///< value: Hz at the centre from here on
-  Overflow,    ///< value: samples that are missing before this one
+  Overflow,    ///< value: samples that are missing before this one; 0: nobody knows how many
   Annotation,  ///< value: how many samples it is about; text: what it says
 };
 

@@ -141,6 +141,7 @@ const std::vector<BlockType>& block_types() {
       wav_source_type(),
       udp_source_type(),
       zmq_source_type(),
+      soapy_source_type(),
       null_sink_type(),
       raw_sink_type(),
       wav_sink_type(),

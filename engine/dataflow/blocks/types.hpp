@@ -13,6 +13,7 @@ BlockType raw_source_type();
 BlockType wav_source_type();
 BlockType udp_source_type();
 BlockType zmq_source_type();
+BlockType soapy_source_type();
 BlockType null_sink_type();
 BlockType raw_sink_type();
 BlockType wav_sink_type();
