@@ -14,19 +14,21 @@ template <std::size_t N>
   return sum;
 }
 
+using Vu [[gnu::vector_size(kLanes * 4)]] = std::uint32_t;  // wraps
+
 // The nearest quarter of a turn, and what is left: at most an eighth.
-[[gnu::always_inline]] inline Parts point(Vi phase) {
-  const Vi quarter = (phase + (1 << 29)) >> 30;
-  const Vf x = __builtin_convertvector(phase - (quarter << 30), Vf) * kRadians;
+[[gnu::always_inline]] inline Parts point(Vu phase) {
+  const Vu quarter = (phase + (1U << 29)) >> 30;
+  const Vf x = __builtin_convertvector((Vi)(phase - (quarter << 30)), Vf) * kRadians;
   const Vf square = x * x;
   const Vf sine = polynomial(kSine, square) * x, cosine = polynomial(kCosine, square);
   const auto odd = (quarter & 1) != 0;
-  const Vi of_re = ((quarter + 1) & 2) << 30, of_im = (quarter & 2) << 30;  // signs
-  return {(Vf)((Vi)(odd ? sine : cosine) ^ of_re), (Vf)((Vi)(odd ? cosine : sine) ^ of_im)};
+  const Vu of_re = ((quarter + 1) & 2) << 30, of_im = (quarter & 2) << 30;  // signs
+  return {(Vf)((Vu)(odd ? sine : cosine) ^ of_re), (Vf)((Vu)(odd ? cosine : sine) ^ of_im)};
 }
 
 [[gnu::always_inline]] inline void turn_vector(const std::uint32_t* phases, float* y) {
-  Vi phase;
+  Vu phase;
   std::memcpy(&phase, phases, sizeof phase);
   const Parts both = point(phase);
   store(y, interleaved(both, 0));
