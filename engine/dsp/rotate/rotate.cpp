@@ -4,14 +4,11 @@
 #include <numbers>
 
 namespace carillon::dsp {
-namespace {
 
-std::uint64_t in_units(double turns) {
+std::uint64_t phase_of(double turns) noexcept {
   const double part = turns - std::round(turns);  // exact, where 1 - |turns| would not be
   return static_cast<std::uint64_t>(std::llround(part * 0x1p62)) << 2;
 }
-
-}  // namespace
 
 Complex turned(std::uint64_t phase) noexcept {
   const double angle =
@@ -20,7 +17,7 @@ Complex turned(std::uint64_t phase) noexcept {
 }
 
 Rotation::Rotation(double turns_per_sample, double turns)
-    : phase(in_units(turns)), step(in_units(turns_per_sample)) {
+    : phase(phase_of(turns)), step(phase_of(turns_per_sample)) {
   for (std::size_t i = 0; i < kBlock; ++i) factors[i] = turned(step * i);
 }
 

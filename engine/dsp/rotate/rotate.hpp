@@ -12,6 +12,9 @@ namespace carillon::dsp {
 /// exp(2πj·phase), by a sine and a cosine of double precision. phase: in turns of 2^-64.
 Complex turned(std::uint64_t phase) noexcept;
 
+/// Finite turns, modulo one, rounded to 2^-62: in turns of 2^-64.
+std::uint64_t phase_of(double turns) noexcept;
+
 /// A phase and how it moves on, in turns of 2^-64, so that it wraps exactly and never drifts.
 struct Rotation {
   static constexpr std::size_t kBlock = 256;
@@ -20,7 +23,6 @@ struct Rotation {
   std::uint64_t step = 0;   ///< from one sample to the next
   Complex factors[kBlock];  ///< exp(2πj·i·step)
 
-  /// Of finite turns a sample, modulo one, rounded to 2^-62.
   explicit Rotation(double turns_per_sample, double turns = 0);
 };
 

@@ -34,9 +34,9 @@ class TranslatingFir final : public Block {
   // The phase goes on from where it is.
   void set(std::string_view, double centre_hz) noexcept override {
     const double turns = centre_hz / rate_hz_;
-    const dsp::Rotation forth(turns);
+    const std::uint64_t step = dsp::phase_of(turns);
     for (std::size_t k = 0; k < low_pass_.size(); ++k) {
-      const dsp::Complex factor = dsp::turned(forth.step * k);
+      const dsp::Complex factor = dsp::turned(step * k);
       band_pass_[2 * k] = low_pass_[k] * factor.re;
       band_pass_[2 * k + 1] = low_pass_[k] * factor.im;
     }
