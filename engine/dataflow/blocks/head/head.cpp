@@ -7,8 +7,7 @@
 namespace carillon::dataflow {
 namespace {
 
-/// Like a device that takes so many samples and no more: ready() and over() tell the runtime, which
-/// then ends what comes after it. Executions beyond make zeros.
+/// Rates are fixed: something has to come after the first samples.
 class Head final : public Block {
  public:
   Head(Items items, std::uint64_t count) : Block({{{items}}, Output{items}}), left_(count) {}
@@ -21,9 +20,6 @@ class Head final : public Block {
     std::fill(out + passed, out + writes(count), 0.0F);
     left_.store(left - now, std::memory_order_relaxed);
   }
-  bool has_device() const noexcept override { return true; }
-  std::uint64_t ready() noexcept override { return left_.load(std::memory_order_relaxed); }
-  bool over() noexcept override { return ready() == 0; }
   std::vector<Figure> figures() const override {
     return {{"left", "samples", static_cast<double>(left_.load(std::memory_order_relaxed))}};
   }
@@ -37,7 +33,7 @@ class Head final : public Block {
 BlockType head_type() {
   return {"head",
           "flow",
-          "Hands on the first samples and is over then.",
+          "Hands on the first samples, and zeros after them.",
           {{.name = "count",
             .text = "How many.",
             .kind = ParameterKind::Whole,
