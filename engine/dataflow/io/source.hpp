@@ -122,8 +122,8 @@ class DeviceSource final : public Block {
 Parameter buffer_parameter();
 std::uint64_t buffer_samples(const Values& values);
 
-/// How long an I/O thread sleeps where there is little to do, so that it does much at a time: nobody
-/// wakes it, because that would be a system call of a worker.
+/// How long an I/O thread sleeps where there is little to do, so that it does much at a time:
+/// nobody wakes it, because that would be a system call of a worker.
 inline constexpr int kNap_ms = 1;
 
 }  // namespace carillon::dataflow
