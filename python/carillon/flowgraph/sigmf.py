@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carillon import core, files
 from carillon.errors import InputError, of_system
+from carillon.flowgraph.blocks import Block
 
 MOST_BYTES = 1 << 26  # of metadata; more is something else
 _MOST_TEXT = 63  # bytes that a tag carries (engine/dataflow/blocks/tag.hpp)
@@ -105,6 +106,39 @@ class Recording:
         """Raises InputError if the samples are not those that the metadata was written for."""
         if self.sha512 is not None and _sha512(self.data) != self.sha512.lower():
             raise InputError(f"{self.data}: has another SHA-512 than its metadata says")
+
+
+class SigmfSource(Block):
+    """A block of a graph that reads a recording."""
+
+    def __init__(self, path: Path, *, repeat: bool = False) -> None:
+        super().__init__("sigmf-source", path=str(path), repeat=repeat)
+        self._path, self._repeat = path, repeat
+
+    def made(self, rate_hz: float | None = None) -> core.Block:
+        """RuntimeError of wrong metadata, ValueError of another rate than the recording's."""
+        try:
+            recording = read(self._path)
+        except InputError as error:
+            raise RuntimeError(str(error)) from None
+        if rate_hz is not None and recording.rate_hz not in (None, rate_hz):
+            raise ValueError(
+                f"{self._path}: has {recording.rate_hz:.10g} samples a second, and the graph says "
+                f"{rate_hz:.10g}"
+            )
+        return core.Block("raw-source", recording.source_values(repeat=self._repeat))
+
+    @property
+    def shape(self) -> core.Block:
+        """The block itself: no rate changes it."""
+        return self.made()
+
+
+class SigmfSink(Block):
+    """A block of a graph that writes a recording; write_metadata() completes it after the run."""
+
+    def __init__(self, path: Path, datatype: str = "cf32_le") -> None:
+        super().__init__("raw-sink", **sink_values(path, datatype))
 
 
 def base_of(path: Path) -> Path:
