@@ -10,7 +10,7 @@ import pytest
 from block_streams import read_all
 from carillon import core
 from carillon.errors import InputError
-from carillon.flowgraph import sigmf
+from carillon.flowgraph import Block, sigmf
 from carillon.flowgraph.graph import Graph, GraphError
 from carillon.flowgraph.running import Running
 from hang import wait_until
@@ -123,19 +123,18 @@ def test_a_stretch_between_headers_is_read(tmp_path: Path) -> None:
 
 def test_graphs_read_and_write_recordings(tmp_path: Path) -> None:
     meta = save(tmp_path, metadata())
-    copy = Graph("copy").node("in", rate_hz=48000, block=sigmf.SigmfSource(meta))
-    copy.node("out", block=sigmf.SigmfSink(tmp_path / "y")).edge("in", "out")
+    copy = Graph("copy").node("in", rate_hz=48000, block=Block("sigmf-source", path=str(meta)))
+    copy.node("out", block=Block("sigmf-sink", path=str(tmp_path / "y"))).edge("in", "out")
     with Running(copy, batches=[10, 10], paced=False) as running:
         running.wait()
     assert running.result().failures == []
-    sigmf.write_metadata(tmp_path / "y", "cf32_le", 48000.0)
     again = sigmf.read(tmp_path / "y")
     assert again.samples == 200
     assert [tag for tag in again.tags if tag.kind != "time"] == [
         tag for tag in sigmf.read(meta).tags if tag.kind != "time"
     ]
-    wrong = Graph("wrong").node("in", rate_hz=1000, block=sigmf.SigmfSource(meta))
-    wrong.node("out", block=sigmf.SigmfSink(tmp_path / "z")).edge("in", "out")
+    wrong = Graph("wrong").node("in", rate_hz=1000, block=Block("sigmf-source", path=str(meta)))
+    wrong.node("out", block=Block("sigmf-sink", path=str(tmp_path / "z"))).edge("in", "out")
     with pytest.raises(GraphError, match=r"has 48000 samples a second, and the graph says 1000"):
         Running(wrong, batches=[1, 1])
 

@@ -43,7 +43,7 @@ def as_tree(block: BlockType) -> dict[str, object]:
     parameters = [asdict(each) | {"range": spell_range(each)} for each in block.parameters.values()]
     for each in parameters:
         del each["least"], each["most"]
-    return asdict(block) | {"parameters": parameters}
+    return {"name": block.name, "group": block.group, "text": block.text, "parameters": parameters}
 
 
 def page() -> str:

@@ -28,14 +28,19 @@ class Parameter:
     changes: bool  # while it runs
 
 
+Values = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class BlockType:
-    """A block that the engine has."""
+    """A block of the engine, or one of its blocks whose files Python reads and writes beside it."""
 
     name: str
     group: str
     text: str
     parameters: dict[str, Parameter]
+    make: Callable[[Values, float | None], core.Block] | None = None  # None: by its name
+    finish: Callable[[Values, float], None] | None = None  # when a run has ended
 
 
 @cache
@@ -45,7 +50,9 @@ def block_types() -> dict[str, BlockType]:
     for row in core.block_types():
         parameters = {each["name"]: Parameter(**each) for each in row["parameters"]}
         found[row["name"]] = BlockType(row["name"], row["group"], row["text"], parameters)
-    return found
+    from carillon.flowgraph.sigmf import TYPES  # which needs these classes
+
+    return found | {each.name: each for each in TYPES}
 
 
 class Block:
@@ -57,7 +64,7 @@ class Block:
 
     def __init__(self, type: str, /, **values: Any) -> None:
         self.type = type
-        self.values: Mapping[str, Any] = values
+        self.values: Values = values
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Block) and (self.type, self.values) == (other.type, other.values)
@@ -79,11 +86,19 @@ class Block:
             raise ValueError(
                 f"there is no block {self.type}; carillon flowgraph blocks lists those there are"
             )
+        if own.make is not None:
+            return own.make(_checked(own, values), rate_hz)
         if rate_hz is not None and "rate_hz" in own.parameters:
             values.setdefault("rate_hz", rate_hz)
         if (bands := self._bands()) is not None:
             values["taps"] = design(bands, rate_hz)
         return core.Block(self.type, {name: _plain(name, each) for name, each in values.items()})
+
+    def finish(self, rate_hz: float) -> None:
+        """Completes what a run has written. Raises InputError and OSError."""
+        own = block_types().get(self.type)
+        if own is not None and own.finish is not None:
+            own.finish(_checked(own, self.values), rate_hz)
 
     @property
     def shape(self) -> core.Block:
@@ -94,6 +109,8 @@ class Block:
             count = bands.get("count")
             taps = [0.0] * count if isinstance(count, int) and 0 < count <= MOST_TAPS else [0.0]
             own = Block(self.type, **(dict(self.values) | {"taps": taps}))
+        if self.type in block_types() and block_types()[self.type].make is not None:
+            return own.made()
         for rate_hz in _ANY_RATES[:-1]:
             try:
                 return own.made(rate_hz)
@@ -152,6 +169,26 @@ class FunctionBlock(Block):
     def shape(self) -> core.Block:
         """The block itself: no rate changes it."""
         return self.made()
+
+
+def _checked(own: BlockType, values: Values) -> Values:
+    """With what is not given; ValueError names the parameter, as the engine's does."""
+    for name in values:
+        if name not in own.parameters:
+            raise ValueError(f"{name}: {own.name} has no such parameter")
+    found: dict[str, Any] = {}
+    for name, each in own.parameters.items():
+        value = values.get(name, each.standard)
+        if value is None:
+            raise ValueError(f"{name}: must be given")
+        if each.kind == "flag" and not isinstance(value, bool):
+            raise ValueError(f"{name}: must be true or false")
+        if each.kind == "text" and not isinstance(value, str):
+            raise ValueError(f"{name}: must be a text")
+        if each.choices and value not in each.choices:
+            raise ValueError(f"{name}: must be one of {', '.join(each.choices)}")
+        found[name] = value
+    return found
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from carillon import core
-from carillon.errors import InputError
+from carillon.errors import InputError, of_system
 from carillon.flowgraph.graph import Graph
 from carillon.flowgraph.plan import MOST_CORES, Plan
-from carillon.flowgraph.wiring import built
+from carillon.flowgraph.wiring import built, rate_of
 
 PRIORITY = 50  # of SCHED_FIFO, above ordinary threads and below the kernel's own
 _POLL_SECONDS = 0.02
@@ -238,8 +238,20 @@ class Running:
 
     def _finish(self) -> None:
         if self._account is None:
-            self._failures = self._run.finish()
+            self._failures = self._run.finish() + list(self._complete())
             self._account = self._run.account()
+
+    def _complete(self) -> Iterator[str]:
+        """Has what Python writes of blocks written; what went wrong."""
+        for node, shape, rate in zip(
+            self.graph.nodes, self._blocks, self.graph.rates_hz, strict=True
+        ):
+            assert node.block is not None
+            try:
+                node.block.finish(rate_of(shape, float(rate)))
+            except (InputError, OSError) as error:
+                why = of_system(error) if isinstance(error, OSError) else str(error)
+                yield f"{node.name}: {why}"
 
     def jobs(self) -> list[list[tuple[int, int, int, int, int]]]:
         """Of each worker's last jobs: node, executions, release, start and end in ns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from carillon import core, files
 from carillon.errors import InputError, of_system
-from carillon.flowgraph.blocks import Block
+from carillon.flowgraph.blocks import BlockType, Parameter
 
 MOST_BYTES = 1 << 26  # of metadata; more is something else
 _MOST_TEXT = 63  # bytes that a tag carries (engine/dataflow/blocks/tag.hpp)
@@ -108,37 +108,28 @@ class Recording:
             raise InputError(f"{self.data}: has another SHA-512 than its metadata says")
 
 
-class SigmfSource(Block):
-    """A block of a graph that reads a recording."""
-
-    def __init__(self, path: Path, *, repeat: bool = False) -> None:
-        super().__init__("sigmf-source", path=str(path), repeat=repeat)
-        self._path, self._repeat = path, repeat
-
-    def made(self, rate_hz: float | None = None) -> core.Block:
-        """RuntimeError of wrong metadata, ValueError of another rate than the recording's."""
-        try:
-            recording = read(self._path)
-        except InputError as error:
-            raise RuntimeError(str(error)) from None
-        if rate_hz is not None and recording.rate_hz not in (None, rate_hz):
-            raise ValueError(
-                f"{self._path}: has {recording.rate_hz:.10g} samples a second, and the graph says "
-                f"{rate_hz:.10g}"
-            )
-        return core.Block("raw-source", recording.source_values(repeat=self._repeat))
-
-    @property
-    def shape(self) -> core.Block:
-        """The block itself: no rate changes it."""
-        return self.made()
+def _source(values: Mapping[str, Any], rate_hz: float | None) -> core.Block:
+    """RuntimeError of wrong metadata, ValueError of another rate than the recording's."""
+    try:
+        recording = read(Path(values["path"]))
+        if values["check_hash"]:
+            recording.check_hash()
+    except InputError as error:
+        raise RuntimeError(str(error)) from None
+    if rate_hz is not None and recording.rate_hz not in (None, rate_hz):
+        raise ValueError(
+            f"{values['path']}: has {recording.rate_hz:.10g} samples a second, and the graph says "
+            f"{rate_hz:.10g}"
+        )
+    return core.Block("raw-source", recording.source_values(repeat=values["repeat"]))
 
 
-class SigmfSink(Block):
-    """A block of a graph that writes a recording; write_metadata() completes it after the run."""
+def _sink(values: Mapping[str, Any], rate_hz: float | None) -> core.Block:
+    return core.Block("raw-sink", sink_values(Path(values["path"]), values["datatype"]))
 
-    def __init__(self, path: Path, datatype: str = "cf32_le") -> None:
-        super().__init__("raw-sink", **sink_values(path, datatype))
+
+def _finish(values: Mapping[str, Any], rate_hz: float) -> None:
+    write_metadata(Path(values["path"]), values["datatype"], rate_hz)
 
 
 def base_of(path: Path) -> Path:
@@ -394,3 +385,43 @@ def _annotations(tags: Sequence[Tag], rate_hz: float, samples: int) -> list[dict
             section["core:label"] = label
         found.append(section)
     return found
+
+
+def _parameter(
+    name: str, text: str, kind: str, standard: Any = None, choices: Sequence[str] = ()
+) -> Parameter:
+    return Parameter(
+        name, text, kind, standard, unit="", least=-1e308, most=1e308, choices=list(choices),
+        changes=False,
+    )  # fmt: skip
+
+
+_PATH = _parameter("path", "The recording's .sigmf-meta, or its name without an ending.", "text")
+TYPES = (
+    BlockType(
+        "sigmf-source",
+        "sources",
+        "Reads a SigMF recording: captures become tags of time and frequency, annotations tags.",
+        {
+            "path": _PATH,
+            "repeat": _parameter("repeat", "Whether it begins anew at its end.", "flag", False),
+            "check_hash": _parameter(
+                "check_hash", "Whether its SHA-512 must be right.", "flag", False
+            ),
+        },
+        make=_source,
+    ),
+    BlockType(
+        "sigmf-sink",
+        "sinks",
+        "Writes a SigMF recording; tags become captures and annotations.",
+        {
+            "path": _PATH,
+            "datatype": _parameter(
+                "datatype", "Of its samples.", "text", "cf32_le", choices=sorted(_datatypes())
+            ),
+        },
+        make=_sink,
+        finish=_finish,
+    ),
+)
