@@ -28,6 +28,13 @@ using dataflow::NodeId;
 using JobRow = std::tuple<NodeId, std::uint32_t, Tick, Tick, Tick>;
 using Result = nb::typed<nb::dict, nb::str, nb::any>;
 
+dataflow::Threads threads_of(const std::string& name) {
+  if (name == "workers") return dataflow::Threads::Workers;
+  if (name == "blocks") return dataflow::Threads::Blocks;
+  require(name == "deadline", "threads must be workers, blocks or deadline");
+  return dataflow::Threads::Deadline;
+}
+
 constexpr const char* kHappenings[] = {"standstill", "overrun", "late"};
 
 // Keeps the graph, which the runner refers to.
@@ -35,7 +42,7 @@ class Run {
  public:
   Run(nb::object graph, const dataflow::Batches& batches, const std::vector<const Lone*>& blocks,
       bool paced, std::vector<std::uint64_t> executions, std::vector<double> budgets, Tick bound_ns,
-      std::vector<std::uint32_t> cores, int priority)
+      std::vector<std::uint32_t> cores, int priority, const std::string& threads)
       : kept_(std::move(graph)),
         graph_(nb::cast<const Graph&>(kept_)),
         runner_(graph_, batches, shared(blocks),
@@ -43,7 +50,8 @@ class Run {
                  .executions = std::move(executions),
                  .budgets = std::move(budgets),
                  .bound = bound_ns},
-                {.cores = std::move(cores), .priority = priority}) {}
+                {.threads = threads_of(threads), .cores = std::move(cores), .priority = priority}) {
+  }
 
   // Workers may need the interpreter to end.
   ~Run() {
@@ -192,14 +200,14 @@ void bind_flowgraph_run(nb::module_& core) {
                   "A flowgraph that runs in its batches (engine/dataflow/runner.hpp).")
       .def(nb::init<nb::object, const dataflow::Batches&, const std::vector<const Lone*>&, bool,
                     std::vector<std::uint64_t>, std::vector<double>, Tick,
-                    std::vector<std::uint32_t>, int>(),
+                    std::vector<std::uint32_t>, int, const std::string&>(),
            "graph"_a, "batches"_a, "blocks"_a, "paced"_a, "executions"_a, "budgets_ns"_a,
-           "bound_ns"_a, "cores"_a, "priority"_a,
+           "bound_ns"_a, "cores"_a, "priority"_a, "threads"_a,
            nb::sig("def __init__(self, graph: Flowgraph, batches: "
                    "collections.abc.Sequence[int], blocks: collections.abc.Sequence[Block], "
                    "paced: bool, executions: collections.abc.Sequence[int], budgets_ns: "
                    "collections.abc.Sequence[float], bound_ns: int, cores: "
-                   "collections.abc.Sequence[int], priority: int) -> None"),
+                   "collections.abc.Sequence[int], priority: int, threads: str) -> None"),
            "executions: of each source, 0: without end. budgets_ns: what a batch of each node is\n"
            "planned to take; empty: nothing is. cores: a worker on each. ValueError where blocks "
            "do\n"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -43,6 +44,39 @@ Attempt make_realtime(int priority) {
   return set_policy(SCHED_FIFO, priority, "cannot use SCHED_FIFO",
                     "run as root, or allow it with setcap cap_sys_nice+ep or an rtprio limit in "
                     "/etc/security/limits.conf");
+}
+
+Attempt make_deadline(Tick runtime, Tick period) {
+  // As the kernel has it (linux/sched/types.h), which glibc does not declare.
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } asked{};
+  constexpr std::uint32_t kDeadline = 6;
+  asked.size = sizeof asked;
+  asked.policy = kDeadline;
+  asked.runtime = static_cast<std::uint64_t>(runtime);
+  asked.deadline = asked.period = static_cast<std::uint64_t>(period);
+  const std::string what = "cannot use SCHED_DEADLINE with " + std::to_string(runtime / 1000) +
+                           " of " + std::to_string(period / 1000) + " µs";
+  if (syscall(SYS_sched_setattr, 0, &asked, 0U) == 0) return {true, {}};
+  if (errno == EBUSY)
+    return {false, what +
+                       ": with what others were granted it is more than the system admits, 95 % "
+                       "of its cores unless kernel.sched_rt_runtime_us says otherwise; plan less "
+                       "utilization"};
+  if (errno == EPERM)
+    return {false, what +
+                       ": run as root, and let it use all CPUs of its root domain (no taskset, no "
+                       "cpuset of a container)"};
+  if (errno == EINVAL)
+    return {false, what +
+                       ": the kernel takes periods from 100 µs to 4.19 s, and at least 1.024 µs "
+                       "that fit in them; choose other batches"};
+  return outcome(false, what, "");
 }
 
 Attempt make_ordinary(bool background) {

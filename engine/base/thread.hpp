@@ -18,6 +18,9 @@ struct Attempt {
 Attempt pin_thread(std::uint32_t cpu);
 /// SCHED_FIFO for the calling thread; priority 1 (lowest) to 99.
 Attempt make_realtime(int priority);
+/// SCHED_DEADLINE for the calling thread: so much time on a core within each period. Its CPUs must
+/// be all of its root domain.
+Attempt make_deadline(Tick runtime, Tick period);
 /// Back to the ordinary scheduler, at nice 19 when `background`.
 Attempt make_ordinary(bool background = false);
 /// Locks all present and future memory of the process.

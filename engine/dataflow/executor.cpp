@@ -59,8 +59,9 @@ Executor::Executor(const Graph& graph, const Batches& batches, const std::vector
     states_.push_back(std::move(state));
   }
   connect(blocks);
-  for (std::size_t worker = 0; worker < options_.workers; ++worker)
-    journals_.push_back(std::make_unique<Journal>());
+  const std::size_t workers = options_.worker_for_each ? graph.size() : options_.workers;
+  for (std::size_t worker = 0; worker < workers; ++worker)
+    journals_.push_back(std::make_unique<Journal>(workers));
 }
 
 Executor::~Executor() = default;
@@ -131,6 +132,7 @@ void Executor::check(NodeId node) const {
 void Executor::stop() noexcept {
   stopping_.store(true);
   wake(INT_MAX);
+  for (const auto& state : states_) wake_own(*state);
 }
 
 bool Executor::change(NodeId node, const Change& change) {
@@ -224,10 +226,12 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
   state.release = at;
   state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
   ready_[node / 64].fetch_or(std::uint64_t{1} << node % 64);
+  wake_own(state);
 }
 
 void Executor::end(NodeId node) noexcept {
   states_[node]->ended.store(true);
+  wake_own(*states_[node]);
   if (alive_.fetch_sub(1) == 1) wake(INT_MAX);
 }
 
@@ -286,23 +290,24 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
     journal.event({Happening::Late, node, arrived, end});
 }
 
+// When a source that is paced has its next job.
+Tick Executor::due_of(const NodeState& state) const noexcept {
+  if (!options_.paced || !state.source() || state.device || state.ended.load()) return kNever;
+  const auto next =
+      static_cast<double>(state.executed.load(std::memory_order_relaxed) + state.batch);
+  return begun_.load() + static_cast<Tick>(state.period * next);
+}
+
 Tick Executor::next_due() const noexcept {
   Tick due = kNever;
-  for (const NodeId node : polled_) {
-    const NodeState& state = *states_[node];
-    if (!state.source() || state.device || state.ended.load()) continue;
-    const auto next =
-        static_cast<double>(state.executed.load(std::memory_order_relaxed) + state.batch);
-    due = std::min(due, begun_.load() + static_cast<Tick>(state.period * next));
-  }
+  for (const NodeId node : polled_) due = std::min(due, due_of(*states_[node]));
   return due;
 }
 
 // Sleeps until a source's next, or until it is called; returns when that was to be. Without a pace
 // there is a job again soon, if there is one at all.
 Tick Executor::idle(std::size_t worker, Tick at, Tick last_job) noexcept {
-  Tick until = at + kLongest;
-  if (options_.paced) until = std::min(until, next_due());
+  Tick until = std::min(at + kLongest, next_due());
   if (devices_) until = std::min(until, at + kPoll);
   if (until <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
     spin_pause();
@@ -323,10 +328,18 @@ void Executor::wake(int sleepers) noexcept {
 }
 
 void Executor::work(std::size_t worker) noexcept {
-  Journal& journal = *journals_[worker];
-  journal.begin();
+  journals_[worker]->begin();
   Tick nobody = 0;
   begun_.compare_exchange_strong(nobody, now());
+  if (options_.worker_for_each)
+    serve(static_cast<NodeId>(worker));
+  else
+    share(worker);
+}
+
+// Whatever job is the most urgent.
+void Executor::share(std::size_t worker) noexcept {
+  Journal& journal = *journals_[worker];
   Tick last_job = 0;
   for (Tick at = now(); alive_.load() > 0;) {
     for (const NodeId node : polled_) offer(node, at);
@@ -341,6 +354,37 @@ void Executor::work(std::size_t worker) noexcept {
     journal.slept(woken - at);
     at = woken;
   }
+}
+
+// The jobs of one node.
+void Executor::serve(NodeId node) noexcept {
+  NodeState& state = *states_[node];
+  Journal& journal = *journals_[node];
+  const std::uint64_t bit = std::uint64_t{1} << node % 64;
+  for (Tick at = now(); !state.ended.load();) {
+    offer(node, at);
+    if ((ready_[node / 64].fetch_and(~bit) & bit) != 0) {
+      at = run(node, at, journal);
+      continue;
+    }
+    const Tick until = std::min(at + (state.device ? kPoll : kLongest), due_of(state));
+    const std::uint32_t called = state.called.load();
+    state.asleep.store(true);
+    // Who makes its job ready after this look sees that it sleeps.
+    if ((ready_[node / 64].load() & bit) == 0 && !state.ended.load())
+      wait_for(state.called, called, until);
+    state.asleep.store(false);
+    const Tick woken = now();
+    if (woken - until > Journal::kStandstill) journal.event({Happening::Gap, node, until, woken});
+    journal.slept(woken - at);
+    at = woken;
+  }
+}
+
+void Executor::wake_own(NodeState& state) const noexcept {
+  if (!options_.worker_for_each || !state.asleep.load()) return;
+  state.called.fetch_add(1);
+  syscall(SYS_futex, &state.called, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 std::uint64_t Executor::filled(NodeId node) const {

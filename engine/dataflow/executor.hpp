@@ -24,6 +24,9 @@ struct ExecutorOptions {
   bool paced = true;
   std::vector<std::uint64_t> executions = {};  ///< of each source; none, or 0: until stop()
   std::size_t workers = 1;                     ///< at most
+  /// Worker n runs node n alone, as many of them as there are nodes: the system decides whose turn
+  /// it is.
+  bool worker_for_each = false;
   /// ns that a batch of each node is planned to take; none: nothing is planned.
   std::vector<double> budgets = {};
   Tick bound = 0;  ///< of a sample's latency; 0: none
@@ -90,6 +93,10 @@ class Executor {
   Tick next_due() const noexcept;
   Tick idle(std::size_t worker, Tick at, Tick last_job) noexcept;
   void wake(int sleepers) noexcept;
+  void share(std::size_t worker) noexcept;
+  void serve(NodeId node) noexcept;
+  void wake_own(NodeState& state) const noexcept;
+  Tick due_of(const NodeState& state) const noexcept;
 
   const Graph& graph_;
   const ExecutorOptions options_;

@@ -46,7 +46,7 @@ std::vector<std::pair<Tick, std::uint64_t>> Histogram::bins() const {
 }
 
 void Journal::event(const EventRecord& event) noexcept {
-  if (events_.size() < kEvents)
+  if (events_.size() < most_events_)
     events_.push_back(event);
   else
     ++unlisted_;
@@ -61,8 +61,8 @@ bool Journal::was_kept_waiting(Tick excess) noexcept {
 
 std::vector<JobRecord> Journal::jobs() const {
   std::vector<JobRecord> found;
-  const std::uint64_t kept = std::min<std::uint64_t>(count_, kJobs);
-  for (std::uint64_t i = count_ - kept; i < count_; ++i) found.push_back(jobs_[i % kJobs]);
+  const std::uint64_t kept = std::min<std::uint64_t>(count_, jobs_.size());
+  for (std::uint64_t i = count_ - kept; i < count_; ++i) found.push_back(jobs_[i % jobs_.size()]);
   return found;
 }
 

@@ -2,6 +2,7 @@
 // should have, batches that took longer than planned, and samples that came out late.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -56,13 +57,18 @@ class Histogram {
 /// ended.
 class Journal {
  public:
-  static constexpr std::size_t kJobs = 1 << 16, kEvents = 1 << 14;
+  static constexpr std::size_t kJobs = 1 << 16, kEvents = 1 << 14;  // of all workers, at most
   // A worker that wakes or looks so much too late stood still.
   static constexpr Tick kStandstill = 60 * kMicrosecond;
 
-  Journal() : jobs_(kJobs) { events_.reserve(kEvents); }
+  /// One of so many.
+  explicit Journal(std::size_t workers = 1)
+      : jobs_(std::max<std::size_t>(kJobs / workers, 256)),
+        most_events_(std::max<std::size_t>(kEvents / workers, 64)) {
+    events_.reserve(most_events_);
+  }
 
-  void job(const JobRecord& job) noexcept { jobs_[count_++ % kJobs] = job; }
+  void job(const JobRecord& job) noexcept { jobs_[count_++ % jobs_.size()] = job; }
   void event(const EventRecord& event) noexcept;
   /// The thread that calls this is the worker.
   void begin() { delay_.emplace(); }
@@ -81,6 +87,7 @@ class Journal {
 
  private:
   std::vector<JobRecord> jobs_;
+  std::size_t most_events_;
   std::vector<EventRecord> events_;
   std::uint64_t count_ = 0, unlisted_ = 0;
   std::optional<RunDelay> delay_;

@@ -17,9 +17,15 @@ std::vector<Block*> pointers(const std::vector<std::shared_ptr<Block>>& blocks) 
   return found;
 }
 
-ExecutorOptions with_workers(ExecutorOptions options, std::size_t cores) {
-  options.workers = std::max<std::size_t>(cores, 1);
+ExecutorOptions with_workers(ExecutorOptions options, const RunnerOptions& of) {
+  options.workers = std::max<std::size_t>(of.cores.size(), 1);
+  options.worker_for_each = of.threads != Threads::Workers;
   return options;
+}
+
+std::size_t workers_of(const Graph& graph, const RunnerOptions& options) {
+  return options.threads == Threads::Workers ? std::max<std::size_t>(options.cores.size(), 1)
+                                             : graph.size();
 }
 
 }  // namespace
@@ -28,11 +34,12 @@ Runner::Runner(const Graph& graph, const Batches& batches,
                std::vector<std::shared_ptr<Block>> blocks, ExecutorOptions execution,
                RunnerOptions options)
     : graph_(graph),
+      batches_(batches),
+      budgets_(execution.budgets),
       blocks_(std::move(blocks)),
       options_(std::move(options)),
-      executor_(graph, batches, pointers(blocks_),
-                with_workers(std::move(execution), options_.cores.size())),
-      complaints_(std::max<std::size_t>(options_.cores.size(), 1)) {}
+      executor_(graph, batches, pointers(blocks_), with_workers(std::move(execution), options_)),
+      complaints_(workers_of(graph, options_)) {}
 
 Runner::~Runner() {
   stop();
@@ -55,16 +62,29 @@ void Runner::start() {
 }
 
 void Runner::work(std::size_t worker) {
-  name_thread("flow " + std::to_string(worker));
+  const bool shared = options_.threads == Threads::Workers;
+  name_thread(shared ? "flow " + std::to_string(worker) : graph_.nodes()[worker].name);
   prctl(PR_SET_TIMERSLACK, 1UL);  // ns, so that a sleep ends when it is to
   const auto attempt = [&](const Attempt& made) {
     if (made.done) return;
     std::string& complaint = complaints_[worker];
     complaint += (complaint.empty() ? "" : "; ") + made.reason;
   };
-  if (!options_.cores.empty()) attempt(pin_thread(options_.cores[worker]));
-  if (options_.priority > 0) attempt(make_realtime(options_.priority));
+  if (shared && !options_.cores.empty()) attempt(pin_thread(options_.cores[worker]));
+  if (options_.threads == Threads::Deadline)
+    attempt(be_granted(worker));
+  else if (options_.priority > 0)
+    attempt(make_realtime(options_.priority));
   executor_.work(worker);
+}
+
+Attempt Runner::be_granted(std::size_t worker) const {
+  const auto node = static_cast<NodeId>(worker);
+  if (budgets_.empty())
+    return {false, "SCHED_DEADLINE needs a plan, which says how long jobs take"};
+  return make_deadline(
+      static_cast<Tick>(budgets_[node]),
+      static_cast<Tick>(static_cast<double>(batches_[node]) * graph_.period(node)));
 }
 
 bool Runner::ended() {

@@ -8,11 +8,20 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread.hpp"
 #include "dataflow/executor.hpp"
 
 namespace carillon::dataflow {
 
+/// Who runs what.
+enum class Threads : std::uint8_t {
+  Workers,  ///< one on each core, by earliest deadline first
+  Blocks,   ///< one for each node, as the system wants
+  Deadline  ///< one for each node under SCHED_DEADLINE, with its budget in each of its periods
+};
+
 struct RunnerOptions {
+  Threads threads = Threads::Workers;
   std::vector<std::uint32_t> cores = {};  ///< a worker on each; empty: one, where the system wants
   int priority = 0;                       ///< SCHED_FIFO's, 1 to 99; 0: an ordinary thread
 };
@@ -36,13 +45,16 @@ class Runner {
 
   Executor& executor() { return executor_; }
   const Block& block(NodeId node) const { return *blocks_[node]; }
-  /// What workers were not granted: "worker 0: …".
+  /// What workers were not granted: "worker 0: …"; when they have ended.
   std::vector<std::string> complaints() const;
 
  private:
   void work(std::size_t worker);
+  Attempt be_granted(std::size_t worker) const;
 
   const Graph& graph_;
+  const Batches batches_;
+  const std::vector<double> budgets_;
   std::vector<std::shared_ptr<Block>> blocks_;
   const RunnerOptions options_;
   Executor executor_;

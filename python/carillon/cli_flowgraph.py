@@ -40,6 +40,14 @@ class Scheduling(StrEnum):
     deadline = "deadline"
 
 
+class Who(StrEnum):
+    """What runs a graph's nodes."""
+
+    workers = "workers"
+    blocks = "blocks"
+    deadline = "deadline"
+
+
 @flowgraph_app.callback()
 def flowgraph() -> None:
     """Flowgraphs that can promise a latency."""
@@ -184,6 +192,13 @@ def run(
     realtime: Annotated[
         bool, typer.Option("--realtime/--ordinary", help="Whether workers ask for SCHED_FIFO.")
     ] = True,
+    threads: Annotated[
+        Who,
+        typer.Option(
+            help="A worker for each core, by earliest deadline first; or a thread for each "
+            "block, ordinary or under SCHED_DEADLINE."
+        ),
+    ] = Who.workers,
     changes: Annotated[
         Path | None,
         typer.Option(help="Parameters to change: a CSV file of node, parameter, value, at."),
@@ -212,18 +227,9 @@ def run(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--latency") from None
     choice = RunChoice(
-        seconds,
-        latency_ns,
-        cores,
-        method.value,
-        costs,
-        plan,
-        batch,
-        fast,
-        realtime,
-        changes,
-        prompt,
-    )
+        seconds, latency_ns, cores, method.value, costs, plan, batch, fast, realtime, threads.value,
+        changes, prompt,
+    )  # fmt: skip
     start(graph, choice, folder, as_json=json)
 
 

@@ -598,6 +598,7 @@ class FlowgraphRun:
         bound_ns: int,
         cores: Sequence[int],
         priority: int,
+        threads: str,
     ) -> None:
         """
         executions: of each source, 0: without end. budgets_ns: what a batch of each node is

@@ -150,10 +150,10 @@ TEST(Executor, NodesReadAndWriteWhatTheyDoSerially) {
     if (test::left_out(which)) continue;
     auto expected = mixers(graph), blocks = mixers(graph);
     run_serially(graph, expected, executions);
-    ExecutorOptions options{.paced = false, .workers = 3};
+    ExecutorOptions options{.paced = false, .workers = 3, .worker_for_each = which % 4 == 3};
     options.executions.assign(graph.size(), executions);
     Executor executor(graph, batches, pointers(blocks), options);
-    work(executor, 1 + which % 3);
+    work(executor, options.worker_for_each ? graph.size() : 1 + which % 3);
     for (NodeId node = 0; node < graph.size(); ++node) {
       EXPECT_EQ(blocks[node]->executions, expected[node]->executions) << which << ' ' << node;
       EXPECT_EQ(blocks[node]->state, expected[node]->state) << which << ' ' << node;

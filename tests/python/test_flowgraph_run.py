@@ -30,7 +30,7 @@ from carillon.flowgraph import (
 from carillon.flowgraph.changes import parse, read_changes
 from carillon.flowgraph.filters import design
 from carillon.flowgraph.run_command import verdict
-from carillon.flowgraph.running import Late, RunResult
+from carillon.flowgraph.running import Late, RunResult, Threads
 from carillon.flowgraph.wiring import built
 from numpy.typing import NDArray
 from scipy import signal
@@ -123,6 +123,23 @@ def test_a_paced_run_is_judged_against_its_plan() -> None:
     late = result.late
     assert late.jobs == late.by_standstill + late.by_overrun + late.unexplained
     assert late.jobs == sum(1 for upper, n in sink.bins for _ in range(n) if upper > own.bound_ns)
+
+
+@pytest.mark.parametrize("threads", ["blocks", "deadline"])
+def test_a_thread_for_each_block_gives_the_same(threads: Threads) -> None:
+    made = []
+    both: tuple[Threads, ...] = ("workers", threads)
+    for who in both:
+        kept = Collected("real")
+        graph = receiver(Block("fm-test-signal"), kept.block, {"count": 31, "pass_hz": 5e3,
+                                                               "stop_hz": 2e4})  # fmt: skip
+        graph = graph.with_costs({node.name: Cost(50_000, 10) for node in graph.nodes})
+        own = plan(graph, Machine(1, preemptive=False), 100e6)
+        with Running(graph, own, paced=False, seconds=0.2, threads=who) as running:
+            running.wait()
+        assert running.result().nodes[-1].executions == RATE // 25
+        made.append(kept.samples)
+    np.testing.assert_allclose(made[0], made[1], atol=1e-6)
 
 
 def test_what_a_function_does_wrong_ends_the_run() -> None:
@@ -325,12 +342,14 @@ def test_the_python_of_a_page_works(page: str) -> None:
 
 
 def test_a_verdict_names_every_late_job() -> None:
-    def said(late: Late, bound: float | None = 5e6, *, paced: bool = True) -> str:
+    def said(
+        late: Late, bound: float | None = 5e6, *, paced: bool = True, threads: Threads = "workers"
+    ) -> str:
         from carillon.flowgraph.running import SinkRun
 
         sink = SinkRun("s", 1000, 1, 2, 3, 4, [])
         return verdict(
-            RunResult("g", paced, [0], 1, bound, [], [sink], late, [0], [], [], [], False)
+            RunResult("g", paced, threads, [0], 1, bound, [], [sink], late, [0], [], [], [], False)
         )
 
     assert said(Late(0, 0, 0, 0, 0)) == "the bound held: all 1000 jobs of sinks ended within 5 ms"
@@ -341,6 +360,9 @@ def test_a_verdict_names_every_late_job() -> None:
     )
     assert said(Late(3, 1, 1, 1, 7)).startswith("the bound did not hold: 3 of 1000")
     assert said(Late(3, 1, 1, 1, 7)).endswith("and up to 7 more that were not listed")
+    assert said(Late(3, 1, 1, 1, 0), threads="blocks") == (
+        "3 of 1000 jobs of sinks ended later than 5 ms, which is proven for workers alone"
+    )
     assert said(Late(0, 0, 0, 0, 0), None) == "without a plan: nothing was promised"
     assert said(Late(0, 0, 0, 0, 0), paced=False).startswith("as fast as it goes")
 
