@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A receiver of narrowband FM that keeps 20 ms, by itself.
+"""A receiver of narrowband FM that keeps a latency by itself.
 
-Run by the Python that has GNU Radio, with Carillon's modules in reach:
+Run by the Python that has GNU Radio, with Carillon's modules in reach; for ten seconds, in 20 ms:
 
-    PYTHONPATH=python examples/gnuradio/keep_latency.py
+    PYTHONPATH=python examples/gnuradio/keep_latency.py 10 20
 """
 
 import math
@@ -35,10 +35,10 @@ class Receiver(gr.top_block):
 
 
 def main() -> None:
-    """Measures, plans, and runs for so many seconds as the first argument says."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    """Measures, plans, and runs for so many seconds."""
+    seconds, latency_ms = map(float, [*sys.argv[1:], *("10", "20")[len(sys.argv) - 1 :]])
     top = Receiver()
-    settings = control.keep_latency(top, latency_s=0.02, cores=2, seconds=min(2.0, seconds))
+    settings = control.keep_latency(top, latency_ms / 1e3, cores=2, seconds=min(2.0, seconds))
     for name, own in settings["blocks"].items():
         print(f"{name:24} {own['batch']:6} items a batch, {own['buffer']:6} in its buffer")
     print(f"no sample is later than {settings['bound_ns'] / 1e6:.3f} ms, if costs hold")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from carillon.daemon import RunError, binary
+from carillon.flowgraph.profile import gnuradio_python
 from carillon.result import Frames
 from hang import HANG_S
 
@@ -64,6 +65,9 @@ QUICK = {
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",
     "profile nbfm\n": "profile nbfm --seconds 0.002 --no-gnuradio\n",
+    "--latency 20ms --cores 2 --scheduling deadline\n": "--latency 200ms --seconds 0.1\n",
+    "PYTHONPATH=python examples/": "PYTHONPATH=$SOURCE/python $SOURCE/examples/",
+    "keep_latency.py 10\n": "keep_latency.py 0.1 200\n",
     "> docs/configuration.md": "> configuration.md",
 }
 
@@ -95,6 +99,10 @@ def _needs_daemon(script: str) -> bool:
     return re.search(r"carillon (demo|run|radio)", script) is not None
 
 
+def _needs_gnuradio(script: str) -> bool:
+    return re.search(r"--grc|gnuradio/", script) is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
@@ -106,6 +114,8 @@ def _needs_daemon(script: str) -> bool:
 def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
     if _needs_daemon(quick(script)) and not _has_daemon():
         pytest.skip("carillond is not built")
+    if _needs_gnuradio(script) and gnuradio_python() is None:
+        pytest.skip("GNU Radio is not installed")
     program = tmp_path / "bin" / "carillon"
     program.parent.mkdir()
     lines = ("from carillon.__main__ import main", "if __name__ == '__main__':", "    main()")

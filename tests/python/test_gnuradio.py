@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from carillon.flowgraph import profile
 from carillon.flowgraph.grc import batches, runs
 from carillon.flowgraph.grc.blocks import Flow, flow_of
 from carillon.flowgraph.grc.command import Choice, example, plan_grc
-from hang import HANG_S
+from hang import HANG_S, children_of, wait_until
 
 ROOT = Path(__file__).parents[2]
 FLOWS = Path(__file__).parent / "flows"
@@ -60,7 +58,7 @@ def test_an_unmodified_flowgraph_becomes_a_graph(receiver: Path) -> None:
 
 def test_blocks_do_exactly_their_batches(receiver: Path) -> None:
     flow, _ = described(receiver)
-    settings = batches.to_measure(flow, 20e6, "other")[0]
+    settings = batches.to_measure(flow, 20e6, 2, "other")[0]
     found = run(receiver, seconds=0.2, warm_up=0.3, settings=settings)
     for name, own in settings["blocks"].items():
         used = found["used"][name]
@@ -74,14 +72,8 @@ def test_samples_are_the_same_in_batches(tmp_path: Path) -> None:
         name: {"batch": batch, "buffer": 3 * batch + 1300, "outputs": 1}
         for name, batch in multiples.items()
     }
-    settings = json.dumps({"scheduling": "other", "blocks": own})
-    assert SYSTEM is not None
-    subprocess.run(
-        [SYSTEM, str(FLOWS / "samples.py"), str(tmp_path), settings],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
-        check=True,
-        timeout=HANG_S,
-    )
+    settings = json.dumps({"cores": 1, "scheduling": "other", "blocks": own})
+    assert python("samples.py", str(tmp_path), settings).returncode == 0
     before, after = (
         np.fromfile(tmp_path / name, np.float32) for name in ("as-it-is", "in-batches")
     )
@@ -105,7 +97,7 @@ def test_threads_of_one_name_are_told_apart() -> None:
 @pytest.mark.parametrize("scheduling, policy", [("fifo", os.SCHED_FIFO), ("deadline", 6)])
 def test_the_kernel_schedules_threads_as_told(scheduling: str, policy: int, receiver: Path) -> None:
     flow, _ = described(receiver)
-    settings = batches.to_measure(flow, 20e6, "other")[0] | {"scheduling": scheduling}
+    settings = batches.to_measure(flow, 20e6, 2, "other")[0] | {"scheduling": scheduling}
     for own in settings["blocks"].values():
         own |= {"priority": 20, "runtime_ns": 100_000, "period_ns": 20_000_000}
     try:
@@ -137,9 +129,22 @@ def test_a_flowgraph_that_ends_is_told() -> None:
 
 
 def test_settings_of_another_flowgraph_are_told() -> None:
-    settings = {"scheduling": "other", "blocks": {"rotator": {}}}
+    settings = {"cores": 1, "scheduling": "other", "blocks": {"rotator": {}}}
     with pytest.raises(runs.GnuRadioError, match="another flowgraph: it has no block rotator"):
         run(FLOWS / "gated.py", settings=settings)
+
+
+def python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """One of our flowgraphs as a program."""
+    assert SYSTEM is not None
+    return subprocess.run(
+        [SYSTEM, str(FLOWS / program), *words],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "CARILLON_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
 
 
 def command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -201,7 +206,7 @@ def test_a_plan_is_of_a_graph_or_of_a_flowgraph(tmp_path: Path) -> None:
 
 def test_a_rate_that_is_not_fixed_has_no_plan() -> None:
     flow, _ = described(FLOWS / "gated.py")
-    settings = batches.to_measure(flow, 10e6, "other")[0]
+    settings = batches.to_measure(flow, 10e6, 2, "other")[0]
     with pytest.raises(InputError, match="block squelch handles 0 items a second"):
         flow.require_steady(settings, run(FLOWS / "gated.py", seconds=0.2, settings=settings))
 
@@ -213,18 +218,7 @@ def test_a_file_that_grcc_does_not_compile_is_told(tmp_path: Path) -> None:
             runs.compiled(tmp_path / name, tmp_path / "made")
 
 
-def workers() -> Iterator[int]:
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = process.read_bytes()
-        except OSError:
-            continue
-        if b"carillon.gnuradio.worker" in words:
-            yield int(process.parent.name)
-
-
 def test_ctrl_c_ends_the_command_and_its_flowgraph(receiver: Path, tmp_path: Path) -> None:
-    others = set(workers())
     words = "flowgraph plan --latency 20ms --seconds 600 --grc".split()
     process = subprocess.Popen(
         [sys.executable, "-m", "carillon", *words, str(receiver)],
@@ -232,34 +226,47 @@ def test_ctrl_c_ends_the_command_and_its_flowgraph(receiver: Path, tmp_path: Pat
         stderr=subprocess.PIPE,
         text=True,
     )
-    end = time.monotonic() + HANG_S
-    while not (mine := set(workers()) - others) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert mine
+    (worker,) = children_of(process.pid, b"carillon.gnuradio.worker")
     process.send_signal(signal.SIGINT)
-    _, words_of = process.communicate(timeout=HANG_S)
-    assert process.returncode == 130, words_of
-    while mine & set(workers()) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not mine & set(workers())
+    _, said = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130, said
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
     assert not (tmp_path / "runs/gnuradio-nbfm/settings.json").exists()
 
 
 @pytest.mark.slow
 def test_a_program_keeps_its_own_latency() -> None:
-    assert SYSTEM is not None
-    done = subprocess.run(
-        [SYSTEM, str(ROOT / "examples/gnuradio/keep_latency.py"), "0.2"],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "CARILLON_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-        check=False,
-    )
-    if "no batches keep" in done.stderr:
-        pytest.skip("this machine was too busy for 20 ms")
+    done = python(str(ROOT / "examples/gnuradio/keep_latency.py"), "0.2", "200")
     assert done.returncode == 0, done.stderr
     assert "items a batch" in done.stdout and "no sample is later than" in done.stdout
+
+
+def test_a_program_starts_with_settings(tmp_path: Path) -> None:
+    own = {"clock": {"batch": 7000, "buffer": 30_000, "outputs": 1}}
+    settings = {"cores": 1, "scheduling": "other", "blocks": own}
+    for text, said in (
+        (json.dumps(settings), ""),
+        (json.dumps(settings | {"blocks": {"rotator": {}}}), "has no block rotator"),
+        ("[]", "is no settings.json"),
+        ("", "line 1"),
+    ):
+        (tmp_path / "settings.json").write_text(text)
+        done = python("settings.py", str(tmp_path / "settings.json"))
+        if said:
+            assert done.returncode == 1 and said in done.stderr and "Trace" not in done.stderr
+            continue
+        multiple, items = json.loads(done.stdout.splitlines()[-1])  # GNU Radio logs there too
+        assert multiple == 7000 and items > 0 and items % 7000 == 0
+
+
+def test_the_benchmark_counts_samples_and_cpu_time() -> None:
+    done = python(
+        str(ROOT / "bench/gnuradio/speed.py"), "chain", "--cores", "1", "--seconds", "0.1"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    # On one core all threads together have as much CPU time as passes, or less.
+    assert found["msps"] > 0 and 0 < found["cpu_ns_per_sample"] * found["msps"] / 1e3 < 1.5
 
 
 def test_without_gnu_radio_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,15 @@
 """Batches of blocks, with buffers and priorities, as a plan's settings have them.
 
-Settings are JSON: {"scheduling": "other", "fifo" or "deadline", "blocks": {NAME: {"batch": items,
-"buffer": items, "outputs": ports}}}. With "fifo" a block has a `priority` as well, with "deadline"
-`runtime_ns` and `period_ns`.
+Settings are JSON: {"cores": how many, "scheduling": "other", "fifo" or "deadline", "blocks": {NAME:
+{"batch": items, "buffer": items, "outputs": ports}}}. With "fifo" a block has a `priority` as well,
+with "deadline" `runtime_ns` and `period_ns`.
 """
 
 from __future__ import annotations
 
 import math
 import mmap
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,8 +50,12 @@ def _set_buffer(block: Any, port: int, items: int) -> None:
 
 
 def schedule(settings: Settings, flow: Flow, found: Mapping[str, int]) -> None:
-    """Gives threads their priorities or deadlines; after the start, when there are threads."""
+    """Gives threads their cores, and priorities or deadlines; after the start, when there are
+    threads. Those with deadlines keep all cores, as the kernel wants it."""
+    cores = sorted(os.sched_getaffinity(0))[-settings["cores"] :]
     for name, own in settings["blocks"].items():
+        if settings["scheduling"] != "deadline":
+            os.sched_setaffinity(found[name], cores)
         if settings["scheduling"] == "fifo":
             threads.set_fifo(name, found[name], own["priority"])
         elif settings["scheduling"] == "deadline":

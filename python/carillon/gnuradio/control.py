@@ -16,6 +16,8 @@ from carillon.gnuradio import batches, threads
 from carillon.gnuradio.flow import Flow, FlowError, record_connections
 from carillon.gnuradio.measure import Request, measure
 
+__all__ = ["FlowError", "keep_latency", "start"]
+
 _PLAN_SECONDS = 300.0
 
 record_connections()
@@ -26,7 +28,13 @@ def start(top: Any, settings: Path | str) -> None:
 
     Raises FlowError if they are of another flowgraph, or the kernel refuses its priorities.
     """
-    _start(Flow(top), json.loads(Path(settings).read_text(encoding="utf-8")))
+    try:
+        found = json.loads(Path(settings).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FlowError(f"{settings}: {error}") from None
+    if not isinstance(found, dict) or not found.keys() >= {"blocks", "cores", "scheduling"}:
+        raise FlowError(f"{settings}: is no settings.json of carillon flowgraph plan --grc")
+    _start(Flow(top), found)
 
 
 def keep_latency(

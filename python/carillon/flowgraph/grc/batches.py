@@ -21,7 +21,9 @@ _OF_A_PERIOD = 0.9
 _PERIODS_NS = (100_000, 4_000_000_000)  # that the kernel takes
 
 
-def to_measure(flow: Flow, latency_ns: float, scheduling: Scheduling) -> list[dict[str, Any]]:
+def to_measure(
+    flow: Flow, latency_ns: float, cores: int, scheduling: Scheduling
+) -> list[dict[str, Any]]:
     """Settings from batches that fill the latency down to 1/16 of it.
 
     Where threads will have deadlines they have priorities here: a deadline needs a cost, and other
@@ -30,7 +32,7 @@ def to_measure(flow: Flow, latency_ns: float, scheduling: Scheduling) -> list[di
     rates = flow.graph().rates_hz
     times = [max(_LEAST_S, latency_ns / 1e9 / 2**each) for each in range(SIZES)]
     batches = {tuple(_lasting(Fraction(time), rates)): None for time in times}
-    found = [_of(flow, each) for each in batches]
+    found = [_of(flow, cores, each) for each in batches]
     if scheduling != "other":
         periods = dict.fromkeys(flow.stages, 0.0)  # alike: each execution's samples come together
         for settings in found:
@@ -51,7 +53,7 @@ def _lasting(seconds: Fraction, rates_hz: Sequence[Fraction]) -> list[int]:
 
 def of_plan(flow: Flow, own: Plan, scheduling: Scheduling) -> dict[str, Any]:
     """Settings that keep a plan."""
-    settings = _of(flow, own.batches, own.buffers)
+    settings = _of(flow, own.machine.cores, own.batches, own.buffers)
     if scheduling == "fifo":
         periods = {node.name: node.period_ns for node in own.nodes}
         _add(settings, scheduling, _priorities(flow, periods))
@@ -60,11 +62,12 @@ def of_plan(flow: Flow, own: Plan, scheduling: Scheduling) -> dict[str, Any]:
     return settings | {
         "flowgraph": flow.name,
         "bound_ns": own.bound_ns,
-        "cores": own.machine.cores,
     }
 
 
-def _of(flow: Flow, batches: Sequence[int], buffers: Sequence[int] | None = None) -> dict[str, Any]:
+def _of(
+    flow: Flow, cores: int, batches: Sequence[int], buffers: Sequence[int] | None = None
+) -> dict[str, Any]:
     """Items of each block's batch, and of the buffer behind it.
 
     A buffer holds what the plan's edges do, and twice the larger of the writer's batch and what a
@@ -84,6 +87,7 @@ def _of(flow: Flow, batches: Sequence[int], buffers: Sequence[int] | None = None
         at_once = items[link.reader] // reader.items * reader.takes + reader.block.history
         seen[link.writer] = max(seen[link.writer], at_once)
     return {
+        "cores": cores,
         "scheduling": "other",
         "blocks": {
             name: {

@@ -59,7 +59,7 @@ def control(
     flow = flow_of(name, run(0.0, warm_up=0.0), asked.rates_hz)
     watched = {"probes": flow.probes()}
     before = run(asked.seconds, **watched)
-    sizes = batches.to_measure(flow, asked.latency_ns, asked.scheduling)
+    sizes = batches.to_measure(flow, asked.latency_ns, asked.machine.cores, asked.scheduling)
     measured = [run(asked.seconds, settings=each, **windows(flow, each)) for each in sizes]
     own = planned(flow, sizes, measured, asked)
     settings = batches.of_plan(flow, own, asked.scheduling)

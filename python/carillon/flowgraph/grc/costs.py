@@ -53,13 +53,14 @@ def _of_a_batch(period_ns: float, run: Run, name: str) -> Values:
 def through(sizes: Sequence[int], ns: Sequence[float]) -> Cost:
     """Lines from size to size, never falling, and on from the last one as between the last two.
 
-    Below the smallest size the first line goes on, but not below nothing.
+    Below the smallest size the first line goes on, or if that led below nothing, a batch costs the
+    same. Of a single size, larger batches cost in proportion.
     """
     rising = np.maximum.accumulate(ns)
-    if len(sizes) == 1:
-        return Cost(0.0, float(rising[0]) / sizes[0])
-    slopes = np.diff(rising) / np.diff(sizes)
-    first = float(rising[0] - slopes[0] * sizes[0])
-    initial, each = (first, float(slopes[0])) if first >= 0 else (0.0, float(rising[0] / sizes[0]))
+    slopes = np.diff(rising) / np.diff(sizes) if len(sizes) > 1 else rising / sizes[0]
+    each = float(slopes[0])
+    initial = float(rising[0] - each * sizes[0])
+    if len(sizes) == 1 or initial < 0:
+        initial, each = float(rising[0]), 0.0
     pieces = [(size + 1, float(slope)) for size, slope in zip(sizes, slopes, strict=False)]
     return Cost(initial, each, tuple(pieces))

@@ -24,7 +24,7 @@ def answer(asked: dict[str, Any]) -> Any:
     flow = flow_of(asked["name"], asked["described"], rates)
     own = Asked(asked["latency_ns"], Machine(asked["cores"]), 0.0, asked["scheduling"], rates)
     if "measured" not in asked:
-        sizes = batches.to_measure(flow, own.latency_ns, own.scheduling)
+        sizes = batches.to_measure(flow, own.latency_ns, own.machine.cores, own.scheduling)
         return [{"settings": each, **windows(flow, each)} for each in sizes]
     sizes = [each["settings"] for each in asked["sizes"]]
     return batches.of_plan(flow, planned(flow, sizes, asked["measured"], own), own.scheduling)

@@ -56,6 +56,7 @@ def compiled(file: Path, folder: Path) -> Path:
         errors="replace",
         timeout=_PATIENCE_S,
         check=False,
+        process_group=0,  # a terminal's Ctrl-C reaches us alone
     )
     made = sorted(folder.glob("*.py"))
     if done.returncode != 0 or not made:
