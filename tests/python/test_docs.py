@@ -65,9 +65,11 @@ QUICK = {
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",
     "profile nbfm\n": "profile nbfm --seconds 0.002 --no-gnuradio\n",
-    "--latency 20ms --cores 2 --scheduling deadline\n": "--latency 200ms --seconds 0.1\n",
+    "--latency 20ms --cores 1 --scheduling fifo\n": "--latency 200ms --seconds 0.1\n",
+    ".venv/bin/python bench/gnuradio/beside.py --seconds 5 --turns 3\n": "$SOURCE/.venv/bin/python "
+    "$SOURCE/bench/gnuradio/beside.py --seconds 0.1 --turns 1 --carillon ''\n",
     "PYTHONPATH=python examples/": "PYTHONPATH=$SOURCE/python $SOURCE/examples/",
-    "keep_latency.py 10\n": "keep_latency.py 0.1 200\n",
+    "keep_latency.py 10 20\n": "keep_latency.py 0.1 200\n",
     "> docs/configuration.md": "> configuration.md",
 }
 

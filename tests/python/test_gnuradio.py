@@ -106,7 +106,7 @@ def test_the_kernel_schedules_threads_as_told(scheduling: str, policy: int, rece
         assert "the kernel refuses block clock" in str(error)
         pytest.skip("not allowed here")
     assert {found["used"][name]["policy"] for name in settings["blocks"]} == {policy}
-    assert {found["used"][name]["policy"] for name in ("voice", "station")} == {os.SCHED_OTHER}
+    assert {found["used"][name]["policy"] for name in ("voice", "station")} == {os.SCHED_FIFO}
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from carillon.gnuradio.flow import Flow, FlowError
 
 Settings = Mapping[str, Any]
 
+_AHEAD = 5  # a priority, below those of plans
 _BUFFER_BYTES = 1 << 15  # GNU Radio's own, which it makes twice as large
 
 
@@ -51,8 +52,12 @@ def _set_buffer(block: Any, port: int, items: int) -> None:
 
 def schedule(settings: Settings, flow: Flow, found: Mapping[str, int]) -> None:
     """Gives threads their cores, and priorities or deadlines; after the start, when there are
-    threads. Those with deadlines keep all cores, as the kernel wants it."""
+    threads. Those with deadlines keep all cores, as the kernel wants it. What works ahead comes
+    after all that has a pace, but before other programs: nothing has a pace without it."""
     cores = sorted(os.sched_getaffinity(0))[-settings["cores"] :]
+    if settings["scheduling"] != "other":
+        for name in found.keys() - settings["blocks"].keys():
+            threads.set_fifo(name, found[name], _AHEAD)
     for name, own in settings["blocks"].items():
         if settings["scheduling"] != "deadline":
             os.sched_setaffinity(found[name], cores)

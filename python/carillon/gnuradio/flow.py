@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,6 @@ from gnuradio import gr
 
 _RECORD = "_carillon_connected"  # attributes of hierarchical blocks, and of top ones
 _ABOUT = "_carillon_about"
-_START_SECONDS = 5.0
 
 
 class FlowError(Exception):
@@ -98,13 +96,9 @@ class Flow:
         return about
 
     def start(self) -> None:
-        """Returns when each block has its thread."""
+        """Starts it; blocks that are connected have threads then."""
         self.top.start()
-        end = time.monotonic() + _START_SECONDS
-        while any(block.detail() is None for block in self.blocks.values()):
-            if time.monotonic() > end:
-                raise FlowError("the flowgraph does not start")
-            time.sleep(0.01)
+        self.blocks = {n: block for n, block in self.blocks.items() if block.detail() is not None}
 
     def stop(self) -> None:
         """Returns when all threads have ended."""

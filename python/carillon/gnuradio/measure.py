@@ -15,6 +15,7 @@ from carillon.gnuradio.probe import Probe
 
 _WARM_UP_S = 0.5
 _BATCH_S = 10.0
+_LEAST_WINDOWS = 2
 _LOOK_S = 50e-6
 _Probes = dict[str, Probe]
 
@@ -123,7 +124,7 @@ def _windows(flow: Flow, found: Mapping[str, int], request: Request) -> dict[str
     sights: list[list[int]] = []
     with threads.watching():
         due = _next_batch(flow.blocks[request.pace]) + request.window_ns // 2
-        end = due + max(1, int(request.seconds * 1e9))
+        end = due + max(int(request.seconds * 1e9), _LEAST_WINDOWS * request.window_ns)
         while due <= end:
             time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
             now = time.monotonic_ns()

@@ -33,6 +33,7 @@ class Alike(gr.top_block):  # type: ignore[misc]
         self.negate = Negate()
         self.sink = blocks.null_sink(16 * gr.sizeof_float)
         self.end = blocks.null_sink(gr.sizeof_gr_complex)
+        self.unused = blocks.null_sink(1)
         source = analog.noise_source_c(analog.GR_GAUSSIAN, 1.0, 1)
         self.connect(source, self.clock, self.heavy, self.end)
         self.connect(self.clock, self.light, self.real, self.vectors, self.negate, self.sink)

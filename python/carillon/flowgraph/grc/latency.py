@@ -67,7 +67,8 @@ def seen(flow: Flow, run: Mapping[str, Any], bound_ns: float | None = None) -> S
     ]
     latencies = np.concatenate(found) if found else np.empty(0)
     seconds = (run["to_ns"] - run["from_ns"]) / 1e9
-    used = run["used"]
+    ahead = {name: own for name, own in run["used"].items() if name not in flow.stages}
+    used = ahead | {name: run["used"][name] for name in flow.stages}
     return Seen(
         latencies,
         {name: own["cpu_ns"] / 1e9 / seconds for name, own in used.items()},
