@@ -27,6 +27,10 @@ def make(block: dict[str, Any]) -> tuple[Any, int, int]:
     kind = block["type"]
     if kind == "rotator":
         return blocks.rotator_cc(0.1), 8, 8
+    if kind == "squelch":
+        return analog.pwr_squelch_cc(-50, 1e-3), 8, 8
+    if kind == "deemphasis":  # within analog.fm_deemph; times are the same of all coefficients
+        return filter.iir_filter_ffd([0.1, 0.1], [1.0, 0.8], False), 4, 4
     if kind == "quadrature-demodulator":
         return analog.quadrature_demod_cf(1.0), 8, 4
     if kind == "multiply":

@@ -22,7 +22,10 @@ from carillon.flowgraph.wiring import rate_of
 Setting = Literal["warm", "cold", "in-place"]
 SETTINGS: tuple[Setting, ...] = ("warm", "cold", "in-place")
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096)
-THEIRS = ("rotator", "fir", "multiply", "add", "quadrature-demodulator")  # in GNU Radio's terms
+# Blocks that gnuradio_blocks.py knows.
+THEIRS = (
+    "rotator", "fir", "multiply", "add", "quadrature-demodulator", "squelch", "deemphasis",
+)  # fmt: skip
 _RESAMPLES = 200
 _SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's GNU Radio is a module of it
 
