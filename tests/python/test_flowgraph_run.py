@@ -32,6 +32,7 @@ from carillon.flowgraph.filters import design
 from carillon.flowgraph.run_command import verdict
 from carillon.flowgraph.running import Late, RunResult, Threads
 from carillon.flowgraph.wiring import built
+from hang import wait_until
 from numpy.typing import NDArray
 from scipy import signal
 from typer.testing import CliRunner
@@ -92,6 +93,20 @@ def test_a_receiver_makes_what_scipy_does() -> None:
     assert by_name["source"].executions == RATE // 2
     assert by_name["sink"].executions == RATE // 10
     assert all(node.left == 0 and node.jobs > 0 for node in result.nodes)
+
+
+@pytest.mark.parametrize("batch", [1, 1000, 4096])
+def test_a_file_is_read_to_its_last_sample(batch: int, tmp_path: Path) -> None:
+    x = np.random.default_rng(1).standard_normal(9999).astype(np.float32)
+    (tmp_path / "x").write_bytes(x.tobytes())
+    source = Block("raw-source", path=str(tmp_path / "x"), datatype="rf32_le")
+    made = Collected("real")
+    graph = Graph("g").node("source", rate_hz=RATE, block=source).node("sink", block=made.block)
+    graph.edge("source", "sink")
+    with Running(graph, batches=[batch] * 2, paced=False) as running:
+        wait_until(running.ended)
+    np.testing.assert_array_equal(made.samples, x)
+    assert not running.result().stopped
 
 
 def test_a_parameter_changes_at_its_sample() -> None:

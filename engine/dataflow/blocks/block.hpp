@@ -69,8 +69,8 @@ class Block {
   virtual bool has_device() const noexcept { return false; }
   /// Opens the device. Throws std::runtime_error that names it and says what to do.
   virtual void start() {}
-  /// Executions for which the device has samples, or room. A source whose device gives no more is
-  /// over() once ready() is 0.
+  /// Executions for which the device has samples, or room. Of a source that is over(), its device
+  /// gives no more than what is ready() after that.
   virtual std::uint64_t ready() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
   virtual bool over() noexcept { return false; }
   /// Writes what is left and closes the device. Throws std::runtime_error.

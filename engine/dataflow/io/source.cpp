@@ -82,8 +82,8 @@ void DeviceSource::move(const Stop& stop) {
 
 std::uint64_t DeviceSource::ready() noexcept { return feed_ ? feed_->samples_.available(0) : 0; }
 
-// In this order: what the thread wrote before its end is seen.
-bool DeviceSource::over() noexcept { return thread_.has_ended() && ready() == 0; }
+// What the thread wrote before its end is seen by a ready() after this.
+bool DeviceSource::over() noexcept { return thread_.has_ended(); }
 
 void DeviceSource::finish() {
   thread_.stop(0);
