@@ -91,7 +91,7 @@ class Block:
         if rate_hz is not None and "rate_hz" in own.parameters:
             values.setdefault("rate_hz", rate_hz)
         if (bands := self._bands()) is not None:
-            values["taps"] = design(bands, rate_hz)
+            values["taps"] = design(bands, self._filter_hz(rate_hz))
         return core.Block(self.type, {name: _plain(name, each) for name, each in values.items()})
 
     def finish(self, rate_hz: float) -> None:
@@ -117,6 +117,11 @@ class Block:
             except ValueError:
                 continue
         return own.made(_ANY_RATES[-1])
+
+    def _filter_hz(self, rate_hz: float | None) -> float | None:
+        """A resampler filters at `interpolation` times its rate."""
+        times = self.values.get("interpolation")
+        return rate_hz * times if rate_hz is not None and isinstance(times, int) else rate_hz
 
     def _bands(self) -> Mapping[str, Any] | None:
         taps = self.values.get("taps")
