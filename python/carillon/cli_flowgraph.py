@@ -162,6 +162,7 @@ def plan(
         "carillon flowgraph run nbfm --seconds 10",
         "carillon flowgraph run nbfm --plan runs/flowgraph-nbfm/plan.json --seconds 60 --json",
         "carillon flowgraph run nbfm --fast --seconds 60",
+        "carillon flowgraph run nbfm --seconds 1 --set antenna.tone_hz=1000",
     )
 )
 def run(
@@ -209,6 +210,14 @@ def run(
             "--prompt", help="Read changes while it runs: NODE PARAMETER VALUE [at SAMPLE]."
         ),
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A block's parameter in place of what the graph's file says; may be repeated.",
+            metavar="NODE.PARAMETER=VALUE",
+        ),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
     ] = None,
@@ -228,7 +237,7 @@ def run(
         raise typer.BadParameter(str(error), param_hint="--latency") from None
     choice = RunChoice(
         seconds, latency_ns, cores, method.value, costs, plan, batch, fast, realtime, threads.value,
-        changes, prompt,
+        changes, prompt, settings or [],
     )  # fmt: skip
     start(graph, choice, folder, as_json=json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -16,6 +16,7 @@ from carillon.config.load import load_model
 from carillon.errors import InputError
 from carillon.flowgraph.blocks import Block
 from carillon.flowgraph.model import CostSection, DemandSection, GraphFile
+from carillon.flowgraph.settings import put
 from carillon.flowgraph.wiring import Shapes, block_problems
 
 MOST_BYTES = 1 << 21  # of a file; larger graphs are built with the Python API
@@ -329,9 +330,14 @@ def _wrong_costs(node: Node) -> Iterator[str]:
             yield f"node {node.name}: the pieces of its cost must begin at ascending executions"
 
 
-def load(file: Path) -> Graph:
-    """Reads a graph's YAML file; raises ConfigError with lines. Costs may be missing."""
+def load(file: Path, settings: Iterable[str] = ()) -> Graph:
+    """Reads a graph's YAML file; `settings`: NODE.PARAMETER=VALUE in place of what it says.
+
+    ConfigError with lines, InputError of a setting. Costs may be missing.
+    """
     given, lines = load_model(GraphFile, file, MOST_BYTES)
+    for setting in settings:
+        put(given, setting)
     graph = Graph(
         given.name or file.stem,
         quantile=given.quantile,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class RunChoice:
     threads: Threads = "workers"
     changes: Path | None = None
     prompt: bool = False
+    settings: Sequence[str] = ()  # NODE.PARAMETER=VALUE
 
 
 def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> None:
@@ -45,7 +47,7 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
     TooSlowError of a bound that did not hold, CarillonError of a device that failed,
     KeyboardInterrupt if it was stopped; results are written before.
     """
-    graph = load(examples.resolve("flowgraphs", name))
+    graph = load(examples.resolve("flowgraphs", name), choice.settings)
     if choice.costs is not None:
         graph = read_costs(choice.costs, graph)
     own = _plan(graph, choice)
