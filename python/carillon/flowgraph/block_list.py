@@ -58,7 +58,7 @@ def page() -> str:
         "`taps` may be a filter's bands instead of numbers:",
         "`{count: 115, pass_hz: 5000, stop_hz: 9000}`, a low pass; a high pass passes above what",
         "it stops; a band pass has two edges of each. SciPy's `remez` designs it for the rate that",
-        "the graph has there.",
+        "the graph has there; a resampler's for `interpolation` times that.",
     ]
     for group in dict.fromkeys(each.group for each in block_types().values()):
         lines += ["", f"## {group.capitalize()}"]
