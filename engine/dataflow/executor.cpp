@@ -54,6 +54,8 @@ Executor::Executor(const Graph& graph, const Batches& batches, const std::vector
     state->device = state->block->has_device();
     state->outputs.assign(graph.outputs(node).begin(), graph.outputs(node).end());
     state->tags_in.reserve(TagQueue::kMost);
+    state->readers = state->outputs.size();
+    state->remaining = state->block->remaining();
     if (graph.is_source(node) || state->device) polled_.push_back(node);
     devices_ |= state->device;
     states_.push_back(std::move(state));
@@ -147,8 +149,8 @@ Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
   const NodeState& state = *states_[node];
   const std::uint64_t done = state.executed.load(std::memory_order_acquire);
   const std::uint64_t all = options_.executions.empty() ? 0 : options_.executions[node];
-  if (stopping_.load() || (all != 0 && done >= all)) return {Step::End, 0};
-  std::uint64_t count = state.batch;
+  std::uint64_t count = state.most();
+  if (stopping_.load() || count == 0 || (all != 0 && done >= all)) return {Step::End, 0};
   if (all != 0) count = std::min(count, all - done);
   const double due = state.period * static_cast<double>(done + count);
   const bool waits = options_.paced && !state.device;
@@ -156,25 +158,25 @@ Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
   return {Step::Run, count};
 }
 
+// Waits for a whole job, or for all that is still to come: no more than what there is of an input
+// that is over.
+Executor::Chance Executor::look_at_feeds(const NodeState& state) noexcept {
+  std::uint64_t wanted = state.most(), count = wanted;
+  for (const NodeState::Feed& feed : state.feeds) {
+    const bool over = feed.from->ended.load();  // before what is there is looked at
+    const std::uint64_t executions = feed.executions();
+    if (over) wanted = std::min(wanted, executions);
+    count = std::min(count, executions);
+  }
+  if (wanted == 0) return {Step::End, 0};
+  return count < wanted ? Chance{} : Chance{Step::Run, count};
+}
+
 // `asks`: its device, too, which only who has set `busy` may do.
 Executor::Chance Executor::look(NodeId node, Tick at, bool asks) const noexcept {
   const NodeState& state = *states_[node];
   if (state.ended.load()) return {};
-  Chance chance{Step::Run, state.batch};
-  if (state.source()) {
-    chance = look_at_source(node, at);
-  } else {
-    bool over = true;  // before what is there is looked at
-    for (const NodeState::Feed& feed : state.feeds) over &= feed.from->ended.load();
-    for (const NodeState::Feed& feed : state.feeds) {
-      const std::uint64_t there = feed.available();
-      const std::uint64_t executions =
-          there < feed.threshold ? 0 : (there - feed.threshold) / feed.consume + 1;
-      chance.count = std::min(chance.count, executions);
-    }
-    if (chance.count < state.batch && !over) return {};
-    if (chance.count == 0) chance.step = Step::End;
-  }
+  Chance chance = state.source() ? look_at_source(node, at) : look_at_feeds(state);
   if (asks && state.device) ask_device(state, chance);
   if (chance.step == Step::Run && !state.has_room(chance.count)) return {};
   return chance;
@@ -206,10 +208,15 @@ void Executor::offer(NodeId node, Tick at) noexcept {
     if (chance.step == Step::Run) return publish(node, chance.count, at);
     if (chance.step == Step::End) end(node);
     state.busy.exchange(false);
-    if (chance.step == Step::End)
-      for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, at);
+    if (chance.step == Step::End) offer_neighbours(node, at);
     if (state.device) return;
   }
+}
+
+void Executor::offer_neighbours(NodeId node, Tick at) noexcept {
+  const NodeState& state = *states_[node];
+  for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, at);
+  for (const NodeState::Feed& feed : state.feeds) offer(graph_.edges()[feed.edge].from, at);
 }
 
 void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
@@ -231,6 +238,7 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
 
 void Executor::end(NodeId node) noexcept {
   states_[node]->ended.store(true);
+  states_[node]->leave();
   wake_own(*states_[node]);
   if (alive_.fetch_sub(1) == 1) wake(INT_MAX);
 }
@@ -268,8 +276,7 @@ Tick Executor::run(NodeId node, Tick start, Journal& journal) noexcept {
   journal.job({state.release, start, ended, node, static_cast<std::uint32_t>(state.count)});
   state.busy.exchange(false);
   offer(node, ended);
-  for (const EdgeId id : state.outputs) offer(graph_.edges()[id].to, ended);
-  for (const NodeState::Feed& feed : state.feeds) offer(graph_.edges()[feed.edge].from, ended);
+  offer_neighbours(node, ended);
   return ended;
 }
 
@@ -400,7 +407,7 @@ std::uint64_t Executor::capacity(NodeId node) const {
 std::uint64_t Executor::left(EdgeId edge) const {
   for (const auto& state : states_)
     for (const NodeState::Feed& feed : state->feeds)
-      if (feed.edge == edge) return feed.available();
+      if (feed.edge == edge) return feed.left;
   return 0;
 }
 

@@ -43,7 +43,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Works on the calling thread until all has been read that the sources have given. A worker that
+  /// Works on the calling thread until all has been read that the sources have given; a source
+  /// whose readers have all ended gives nothing more. A worker that
   /// finds nothing to do sleeps until a source's next, or until another worker has more than it can
   /// run at once.
   void work(std::size_t worker = 0) noexcept;
@@ -81,8 +82,10 @@ class Executor {
   void check(NodeId node) const;
   Chance look(NodeId node, Tick at, bool asks) const noexcept;
   Chance look_at_source(NodeId node, Tick at) const noexcept;
+  static Chance look_at_feeds(const NodeState& state) noexcept;
   void ask_device(const NodeState& state, Chance& chance) const noexcept;
   void offer(NodeId node, Tick at) noexcept;
+  void offer_neighbours(NodeId node, Tick at) noexcept;
   void publish(NodeId node, std::uint64_t count, Tick at) noexcept;
   void end(NodeId node) noexcept;
   bool any_ready() const noexcept;

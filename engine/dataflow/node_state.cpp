@@ -59,7 +59,18 @@ void NodeState::execute(Tick arrived) noexcept {
   execute_part(done, count - done);
   if (out) out->write(count * produce);
   for (const Feed& feed : feeds) feed.from->out->take(feed.reader, count * feed.consume);
+  remaining.store(block->remaining());
   executed.store(before + count, std::memory_order_release);
+}
+
+void NodeState::leave() noexcept {
+  const bool wants_more = most() > 0;
+  for (Feed& feed : feeds) {
+    if (wants_more) feed.left = feed.available();
+    feed.from->out->leave(feed.reader);
+    feed.from->tags->leave(feed.reader);
+    feed.from->readers.fetch_sub(1);
+  }
 }
 
 // Executions of the job from `first` on; its samples are taken away and given when all is done.

@@ -1,6 +1,7 @@
 // A node while its graph runs: what it reads and writes, and one job of it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -43,8 +44,13 @@ struct NodeState {
     NodeState* from = nullptr;
     std::size_t reader = 0;  // of the ring and the tags behind `from`
     std::uint64_t produce = 1, threshold = 1, consume = 1, history = 0;
+    std::uint64_t left = 0;  // samples that were too few for an execution at the end
 
     std::uint64_t available() const { return from->out->available(reader); }
+    std::uint64_t executions() const {
+      const std::uint64_t there = available();
+      return there < threshold ? 0 : (there - threshold) / consume + 1;
+    }
   };
 
   // As the graph has it.
@@ -70,9 +76,11 @@ struct NodeState {
   alignas(kCacheLine) std::atomic<bool> busy{false};  // a job is offered or runs
   std::atomic<Tick> point{0};                         // what gives that job its priority
   std::atomic<bool> ended{false};
+  std::atomic<std::size_t> readers{0};  // that have not ended
   std::atomic<std::uint64_t> executed{0}, marked{0};
   std::atomic<bool> asleep{false};           // its own thread, where each node has one
   std::atomic<std::uint32_t> called{0};      // a futex's word, for that thread
+  std::atomic<std::uint64_t> remaining{0};  // executions that its block wants
   std::atomic<Change*> change{nullptr};      // that waits
   std::atomic<std::uint64_t> changed_at{0};  // the execution before which the last one was made
 
@@ -87,12 +95,19 @@ struct NodeState {
 
   bool source() const { return feeds.empty(); }
   bool sink() const { return out == nullptr; }
+  /// Executions of its next job; 0: it has nothing more to do.
+  std::uint64_t most() const {
+    const bool unread = !sink() && readers.load() == 0;
+    return unread ? 0 : std::min(batch, remaining.load());
+  }
   bool has_room(std::uint64_t executions) const {
     return sink() || out->room() >= executions * produce;
   }
 
   /// Reads, executes and writes the job. `arrived`: the oldest of its samples.
   void execute(Tick arrived) noexcept;
+  /// It has ended, and reads nothing more.
+  void leave() noexcept;
   /// Of the oldest sample that its next job takes away. `begun`: when sources began.
   Tick arrival(Tick begun) const noexcept;
   void account_for(Tick start, Tick end) noexcept;

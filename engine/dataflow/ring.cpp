@@ -61,7 +61,8 @@ std::uint64_t Ring::room() const {
   const std::uint64_t written = written_.load(std::memory_order_relaxed);
   std::uint64_t held = 0;
   for (std::size_t reader = 0; reader < readers_.size(); ++reader)
-    held = std::max(held, written - read(reader));
+    if (const std::uint64_t position = read(reader); position != kGone)
+      held = std::max(held, written - position);
   return capacity_ - held;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/aligned.hpp"
@@ -55,8 +56,13 @@ class Ring {
     return at(readers_[reader].position.load(std::memory_order_relaxed) - history);
   }
   void take(std::size_t reader, std::uint64_t items) { advance(readers_[reader].position, items); }
+  /// It reads no more: no room is kept for it.
+  void leave(std::size_t reader) {
+    readers_[reader].position.store(kGone, std::memory_order_release);
+  }
 
  private:
+  static constexpr std::uint64_t kGone = std::numeric_limits<std::uint64_t>::max();
   struct alignas(kCacheLine) Reader {
     std::atomic<std::uint64_t> position{0};
   };

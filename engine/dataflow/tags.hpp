@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/aligned.hpp"
@@ -30,6 +31,11 @@ class TagQueue {
   void take(std::size_t reader) noexcept {
     auto& taken = readers_[reader].taken;
     taken.store(taken.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  /// The reader takes no more: none waits for it.
+  void leave(std::size_t reader) noexcept {
+    readers_[reader].taken.store(std::numeric_limits<std::uint64_t>::max(),
+                                 std::memory_order_release);
   }
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 

@@ -1,11 +1,12 @@
 // What is said about samples arrives where they do; parameters change at the sample that is named;
-// devices are waited for.
+// devices are waited for; a block that wants no more ends.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "dataflow/blocks/type.hpp"
 #include "dataflow/executor.hpp"
 
 namespace carillon::dataflow {
@@ -161,6 +162,76 @@ TEST(Devices, AreWaitedForAndGiveTheirLastSamples) {
     EXPECT_EQ(source.given, 187U);
     EXPECT_EQ(sink.samples.size(), 37U);
     EXPECT_EQ(executor.left(0), 2U);
+  }
+}
+
+std::unique_ptr<Block> head(std::int64_t count) {
+  return make_block("head", {{"count", count}, {"samples", "real"}});
+}
+
+// Of two threads, until all has ended.
+void work(Executor& executor) {
+  std::thread second(&Executor::work, &executor, 1);
+  executor.work();
+  second.join();
+}
+
+TEST(Ends, AHeadEndsWhatComesBeforeAndAfterIt) {
+  const Graph graph(
+      {{{"source", {}, {1'000'000, 1}}, {"head", {}, {}}, {"sink", {}, {}}}, {{0, 1}, {1, 2}}});
+  for (const bool paced : {true, false})
+    for (const std::uint64_t batch : {1U, 7U, 64U}) {
+      Counting source({annotation(1002, 1, "last"), annotation(1003, 1, "too late")});
+      const auto first = head(1003);
+      Keeping sink;
+      Executor executor(graph, {7, batch, 5}, {&source, first.get(), &sink},
+                        {.paced = paced, .workers = 2});
+      work(executor);
+      ASSERT_EQ(sink.samples.size(), 1003U) << batch;
+      EXPECT_EQ(sink.samples.back(), 1002);
+      EXPECT_EQ(executor.account(1).executions, 1003U);
+      ASSERT_EQ(sink.tags.size(), 1U);
+      EXPECT_EQ(sink.tags[0].said(), "last");
+      EXPECT_EQ(executor.left(0), 0U);
+    }
+}
+
+// The others' samples do not wait for a reader that has gone.
+TEST(Ends, WhatIsReadElsewhereGoesOnBehindAHead) {
+  const Graph graph(
+      {{{"source", {}, {1'000'000, 1}}, {"head", {}, {}}, {"sink", {}, {}}, {"all", {}, {}}},
+       {{0, 1}, {1, 2}, {0, 3}}});
+  std::vector<Tag> tags;
+  for (std::uint64_t i = 0; i < 1000; ++i) tags.push_back(annotation(100 * i, 1, "mark"));
+  Counting source(tags);
+  const auto first = head(10);
+  Keeping sink, all;
+  Executor executor(graph, {64, 8, 8, 64}, {&source, first.get(), &sink, &all},
+                    {.paced = false, .executions = {100'000, 0, 0, 0}, .workers = 2});
+  work(executor);
+  EXPECT_EQ(sink.samples.size(), 10U);
+  EXPECT_EQ(all.samples.size(), 100'000U);
+  EXPECT_EQ(all.tags.size(), 1000U);
+  EXPECT_EQ(executor.account(0).lost_tags, 0U);
+}
+
+TEST(Ends, ABlockOfTwoInputsEndsWithTheShorterOne) {
+  const Graph graph({{{"one", {}, {1'000'000, 1}},
+                      {"head", {}, {}},
+                      {"other", {}, {1'000'000, 1}},
+                      {"sum", {}, {}},
+                      {"sink", {}, {}}},
+                     {{0, 1}, {1, 3}, {2, 3}, {3, 4}}});
+  for (const std::uint64_t batch : {1U, 7U, 64U}) {
+    Counting one({}), other({});
+    const auto first = head(1003), sum = make_block("add-two", {{"samples", "real"}});
+    Keeping sink;
+    Executor executor(graph, {64, batch, 5, batch, 3},
+                      {&one, first.get(), &other, sum.get(), &sink},
+                      {.paced = false, .workers = 2});
+    work(executor);
+    ASSERT_EQ(sink.samples.size(), 1003U) << batch;
+    EXPECT_EQ(sink.samples.back(), 2004);
   }
 }
 

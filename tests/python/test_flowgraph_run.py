@@ -332,6 +332,18 @@ def test_changes_come_from_the_prompt_too(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "result.json").read_text())["stopped"]
 
 
+@pytest.mark.parametrize("paced", [True, False])
+def test_a_run_ends_with_its_head(paced: bool) -> None:
+    kept = Collected("complex")
+    graph = Graph("first").node("tone", rate_hz=RATE, block=Block("signal-source"))
+    graph.node("head", block=Block("head", count=1000)).node("sink", block=kept.block)
+    graph.edge("tone", "head").edge("head", "sink")
+    with Running(graph, batches=[64, 7, 33], paced=paced) as running:
+        running.wait()
+    assert len(kept.samples) == 1000 and np.all(kept.samples != 0)
+    assert running.result().nodes[1].left == 0 and not running.result().stopped
+
+
 def test_blocks_are_listed_from_their_declarations() -> None:
     table = CliRunner().invoke(cli.app, ["flowgraph", "blocks"]).output
     assert re.search(r"^fir +filters +Filters", table, re.M)

@@ -41,7 +41,8 @@ struct Figure {
   double value = 0;
 };
 
-/// Threads: one at a time calls execute(), ready(), over() and set(), not always the same one;
+/// Threads: one at a time calls execute(), remaining(), ready(), over() and set(), not always the
+/// same one;
 /// start() comes before and finish() after all of these; failure() and figures() may be called
 /// meanwhile.
 class Block {
@@ -64,6 +65,11 @@ class Block {
   /// `count` executions: reads(i, count) floats of each in[i], the history first, and writes(count)
   /// of `out`, which overlaps no input. No allocation, lock or system call.
   virtual void execute(const float* const* in, float* out, std::size_t count) noexcept = 0;
+  /// Executions that it still has to do, asked at first and after each job. With the last one its
+  /// node ends, and then those that nothing else reads.
+  virtual std::uint64_t remaining() const noexcept {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
 
   /// Whether ready() and over() are to be asked: of blocks with a file or a device.
   virtual bool has_device() const noexcept { return false; }

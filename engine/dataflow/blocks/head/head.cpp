@@ -7,7 +7,7 @@
 namespace carillon::dataflow {
 namespace {
 
-/// Rates are fixed: something has to come after the first samples.
+/// Executions beyond the last make zeros, of a block that is used alone.
 class Head final : public Block {
  public:
   Head(Items items, std::uint64_t count) : Block({{{items}}, Output{items}}), left_(count) {}
@@ -19,6 +19,9 @@ class Head final : public Block {
     std::copy_n(*in, passed, out);
     std::fill(out + passed, out + writes(count), 0.0F);
     left_.store(left - now, std::memory_order_relaxed);
+  }
+  std::uint64_t remaining() const noexcept override {
+    return left_.load(std::memory_order_relaxed);
   }
   std::vector<Figure> figures() const override {
     return {{"left", "samples", static_cast<double>(left_.load(std::memory_order_relaxed))}};
@@ -33,7 +36,7 @@ class Head final : public Block {
 BlockType head_type() {
   return {"head",
           "flow",
-          "Hands on the first samples, and zeros after them.",
+          "Hands on the first samples and ends. What nothing else reads ends with it.",
           {{.name = "count",
             .text = "How many.",
             .kind = ParameterKind::Whole,
