@@ -82,10 +82,11 @@ void Executor::connect(const std::vector<Block*>& blocks) {
       NodeState& state = *states_[node];
       const std::vector<Input>& inputs = blocks[node]->ports().inputs;
       const std::size_t place = state.feeds.size();
+      const Input own = place < inputs.size() ? inputs[place] : Input{};
       state.feeds.push_back(
           {id, states_[edge.from].get(),
            static_cast<std::size_t>(std::ranges::find(outputs, id) - outputs.begin()), edge.produce,
-           edge.threshold, edge.consume, place < inputs.size() ? inputs[place].history : 0});
+           edge.threshold, edge.consume, own.history, own.ahead});
       state.windows.push_back(nullptr);
     }
   for (NodeId node = 0; node < graph_.size(); ++node) {

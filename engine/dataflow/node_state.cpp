@@ -16,6 +16,19 @@ void increase(std::atomic<T>& sum, T by) {
   sum.store(sum.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 
+// A tag of a sample before the first that is handed on, so many samples later: what it says from
+// there on. False: nothing.
+bool move_behind(Tag& tag, double samples, double period_s) {
+  switch (tag.kind) {
+    case TagKind::Time: tag.value += samples * period_s; return true;
+    case TagKind::Rate:
+    case TagKind::Frequency: return true;
+    case TagKind::Overflow: return false;
+    case TagKind::Annotation: tag.value -= samples; return tag.value > 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 Tick NodeState::arrival(Tick begun) const noexcept {
@@ -93,14 +106,15 @@ void NodeState::execute_part(std::uint64_t first, std::uint64_t executions) noex
   }
 }
 
-// Tags of the samples that so many executions take away: to the block, and to what reads it.
+// Tags of the samples that so many executions take away, and of those ahead of them: to the block,
+// and to what reads it.
 void NodeState::gather_tags(std::uint64_t first, std::uint64_t executions) noexcept {
   tags_in.clear();
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Feed& feed = feeds[i];
     const std::uint64_t begin = feed.from->out->read(feed.reader) + first * feed.consume;
     while (const Tag* const tag =
-               feed.from->tags->next(feed.reader, begin + executions * feed.consume)) {
+               feed.from->tags->next(feed.reader, begin + feed.ahead + executions * feed.consume)) {
       if (i == 0 && tags_in.size() < TagQueue::kMost) {
         tags_in.push_back(*tag);
         tags_in.back().position -= std::min(begin, tag->position);
@@ -114,9 +128,13 @@ void NodeState::gather_tags(std::uint64_t first, std::uint64_t executions) noexc
 
 // At the sample that is made of the tag's, with what is counted in samples as it is there.
 void NodeState::hand_on(const Tag& tag, const Feed& feed) noexcept {
-  const std::uint64_t read = feed.from->out->read(feed.reader);
-  const std::uint64_t behind = tag.position > read ? (tag.position - read) / feed.consume : 0;
+  const std::uint64_t first = feed.from->out->read(feed.reader) + feed.ahead;
+  const std::uint64_t behind = tag.position > first ? (tag.position - first) / feed.consume : 0;
   Tag made = tag;
+  if (tag.position < first) {
+    const double period_s = period / static_cast<double>(feed.consume) * 1e-9;
+    if (!move_behind(made, static_cast<double>(first - tag.position), period_s)) return;
+  }
   made.position = out->written() + behind * produce;
   const double change_of_rate = static_cast<double>(produce) / static_cast<double>(feed.consume);
   if (tag.kind == TagKind::Rate || tag.kind == TagKind::Overflow || tag.kind == TagKind::Annotation)

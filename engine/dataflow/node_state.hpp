@@ -43,7 +43,7 @@ struct NodeState {
     EdgeId edge = 0;
     NodeState* from = nullptr;
     std::size_t reader = 0;  // of the ring and the tags behind `from`
-    std::uint64_t produce = 1, threshold = 1, consume = 1, history = 0;
+    std::uint64_t produce = 1, threshold = 1, consume = 1, history = 0, ahead = 0;
     std::uint64_t left = 0;  // samples that were too few for an execution at the end
 
     std::uint64_t available() const { return from->out->available(reader); }

@@ -99,6 +99,35 @@ TEST(Tags, TravelThroughChangesOfRate) {
   }
 }
 
+// Each on its sample; what was said before the first that is left holds from there on.
+TEST(Tags, StayWithTheirSamplesWhereTheFirstAreLeftOut) {
+  const Graph graph({{{"source", {}, {1'000'000, 1}}, {"skip", {}, {}}, {"sink", {}, {}}},
+                     {{0, 1, 1, 11, 1}, {1, 2, 1, 1, 1}}});
+  for (const std::uint64_t batch : {1U, 7U, 64U}) {
+    Counting source({{0, TagKind::Time, 1000, {}},
+                     {0, TagKind::Rate, 1e6, {}},
+                     {3, TagKind::Overflow, 7, {}},
+                     annotation(4, 5, "over before"),
+                     annotation(5, 20, "goes on"),
+                     {10, TagKind::Frequency, 1e8, {}},
+                     annotation(11, 2, "second"),
+                     annotation(500, 2, "later")});
+    const auto skip = make_block("skip", {{"count", std::int64_t{10}}, {"samples", "real"}});
+    Keeping sink;
+    Executor executor(graph, {batch, batch, 3}, {&source, skip.get(), &sink}, saturated());
+    executor.work();
+    ASSERT_EQ(sink.samples.size(), kSamples - 10);
+    ASSERT_EQ(sink.tags.size(), 6U) << batch;
+    EXPECT_DOUBLE_EQ(sink.tags[0].value, 1000 + 10e-6);
+    EXPECT_EQ(sink.tags[1].value, 1e6);
+    EXPECT_EQ(sink.tags[2].value, 15);
+    EXPECT_EQ(sink.tags[3].value, 1e8);
+    const std::vector<std::uint64_t> places{0, 0, 0, 0, 1, 490};
+    for (std::size_t i = 0; i < places.size(); ++i)
+      EXPECT_EQ(sink.tags[i].position, places[i]) << batch;
+  }
+}
+
 TEST(Tags, ThoseForWhichThereIsNoRoomAreCounted) {
   TagQueue queue(2);
   for (std::uint64_t i = 0; i < TagQueue::kMost + 3; ++i) queue.put(annotation(i, 1, "x"));

@@ -20,10 +20,11 @@ constexpr std::size_t floats_of(Items items) { return items == Items::Complex ? 
 
 /// An execution waits for `threshold` new samples and takes `consume` of them away. It also reads
 /// the `history` samples before them: zeros before the first, so that a filter waits for no more
-/// than it consumes.
+/// than it consumes. What it makes first is of the sample that comes `ahead` of the first new one:
+/// tags go out there.
 struct Input {
   Items items = Items::Complex;
-  std::uint64_t threshold = 1, consume = 1, history = 0;
+  std::uint64_t threshold = 1, consume = 1, history = 0, ahead = 0;
 };
 /// An execution makes `produce` samples.
 struct Output {
