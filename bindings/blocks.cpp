@@ -16,6 +16,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "dataflow/blocks/load.hpp"
 #include "dataflow/profile.hpp"
 #include "lone.hpp"
 
@@ -122,6 +123,10 @@ void bind_blocks(nb::module_& core) {
   using namespace nb::literals;
   core.def("block_types", &types,
            "All blocks, with their parameters (engine/dataflow/blocks/type.hpp).");
+  core.def(
+      "load_blocks", &dataflow::load_blocks, "path"_a,
+      "Adds the blocks of a shared library (engine/dataflow/blocks/load.hpp) and returns their\n"
+      "names; none of one that is loaded already. RuntimeError names the file.");
   nb::class_<Lone>(core, "Block", "A block of a flowgraph, alone (engine/dataflow/blocks).",
                    nb::type_slots(kLoneSlots))
       .def(nb::init<const std::string&, const dataflow::Values&>(), "type"_a,

@@ -24,6 +24,24 @@ CostsOption = Annotated[
 ]
 
 
+def _load_plugins(files: list[Path] | None) -> list[Path] | None:
+    if files:
+        from carillon.flowgraph.blocks import load_plugin
+
+        for file in files:
+            load_plugin(file)
+    return files
+
+
+PluginOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        callback=_load_plugins,
+        help="A shared library with blocks of your own; once for each.",
+    ),
+]
+
+
 class How(StrEnum):
     """Ways to choose batches."""
 
@@ -54,7 +72,7 @@ def flowgraph() -> None:
 
 
 @flowgraph_app.command(epilog=examples("carillon flowgraph check nbfm"))
-def check(graph: GraphArgument) -> None:
+def check(graph: GraphArgument, plugin: PluginOption = None) -> None:
     """Say what is wrong with a graph, with the line, the node and the edge."""
     from carillon.flowgraph.commands import check as run
 
@@ -68,6 +86,7 @@ def show(
     draw: Annotated[
         Path | None, typer.Option(help="Draw it into this file: .svg, .png or .pdf.")
     ] = None,
+    plugin: PluginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show how often each node of a graph executes."""
@@ -131,6 +150,7 @@ def plan(
         list[str] | None,
         typer.Option(help="With --grc: samples a second of a source.", metavar="BLOCK=HZ"),
     ] = None,
+    plugin: PluginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Choose batches that keep a latency with the least CPU, and prove it.
@@ -221,6 +241,7 @@ def run(
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/flowgraph-NAME if not given.")
     ] = None,
+    plugin: PluginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a graph in the batches of its plan, and say whether the bound held.
@@ -250,6 +271,7 @@ def blocks(
     page: Annotated[
         bool, typer.Option("--page", help="All of them in Markdown, as in the documentation.")
     ] = False,
+    plugin: PluginOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the blocks that there are, with their parameters."""
@@ -277,6 +299,7 @@ def profile(
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/flowgraph-profile-NAME if not given.")
     ] = None,
+    plugin: PluginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure what the blocks of a graph cost here: in the kernel, and in a job with its wake-up.

@@ -509,6 +509,12 @@ def quadrature_demodulate(
 def block_types() -> list[dict[str, Any]]:
     """All blocks, with their parameters (engine/dataflow/blocks/type.hpp)."""
 
+def load_blocks(path: str) -> list[str]:
+    """
+    Adds the blocks of a shared library (engine/dataflow/blocks/load.hpp) and returns their
+    names; none of one that is loaded already. RuntimeError names the file.
+    """
+
 class Block:
     """A block of a flowgraph, alone (engine/dataflow/blocks)."""
 

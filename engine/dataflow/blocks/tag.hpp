@@ -1,6 +1,7 @@
 // What is said about a sample: when it was taken, at which rate and frequency, what it belongs to.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -28,7 +29,12 @@ struct Tag {
   std::string_view said() const { return text.data(); }
 };
 
-Tag annotation(std::uint64_t position, std::uint64_t samples, std::string_view text) noexcept;
+inline Tag annotation(std::uint64_t position, std::uint64_t samples,
+                      std::string_view text) noexcept {
+  Tag tag{position, TagKind::Annotation, static_cast<double>(samples), {}};
+  std::ranges::copy(text.substr(0, Tag::kMostText), tag.text.begin());
+  return tag;
+}
 
 /// Room for the tags of a job; those beyond it are counted.
 class TagList {

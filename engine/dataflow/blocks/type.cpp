@@ -67,72 +67,9 @@ Value checked(const Parameter& parameter, const Value& value) {
   return value;
 }
 
-template <typename T>
-const T& of(const Values& values, std::string_view name) {
-  return std::get<T>(values.find(name)->second);
-}
-
-}  // namespace
-
-const BlockType* block_type(std::string_view name) {
-  const auto& all = block_types();
-  const auto found = std::ranges::find(all, name, &BlockType::name);
-  return found == all.end() ? nullptr : &*found;
-}
-
-std::unique_ptr<Block> make_block(std::string_view type, const Values& values) {
-  const BlockType* const found = block_type(type);
-  if (found == nullptr) throw std::invalid_argument("there is no block " + std::string(type));
-  for (const auto& [name, value] : values)
-    if (std::ranges::find(found->parameters, name, &Parameter::name) == found->parameters.end())
-      throw std::invalid_argument(name + ": " + found->name + " has no such parameter");
-  Values all;
-  for (const Parameter& parameter : found->parameters) {
-    const auto given = values.find(parameter.name);
-    if (given != values.end())
-      all[parameter.name] = checked(parameter, given->second);
-    else if (parameter.standard)
-      all[parameter.name] = checked(parameter, *parameter.standard);
-    else
-      refuse(parameter, "must be given");
-  }
-  return found->make(all);
-}
-
-bool flag(const Values& values, std::string_view name) { return of<bool>(values, name); }
-std::int64_t whole(const Values& values, std::string_view name) {
-  return of<std::int64_t>(values, name);
-}
-double number(const Values& values, std::string_view name) { return of<double>(values, name); }
-const std::string& text(const Values& values, std::string_view name) {
-  return of<std::string>(values, name);
-}
-const std::vector<double>& numbers(const Values& values, std::string_view name) {
-  return of<std::vector<double>>(values, name);
-}
-
-Parameter samples_parameter(std::string text, std::string standard) {
-  return {.name = "samples",
-          .text = std::move(text),
-          .kind = ParameterKind::Text,
-          .standard = std::move(standard),
-          .choices = {"complex", "real"}};
-}
-Items items(const Values& values) {
-  return text(values, "samples") == "complex" ? Items::Complex : Items::Real;
-}
-
-Parameter rate_parameter() {
-  return {.name = "rate_hz",
-          .text = "Samples a second; the graph's if not given.",
-          .unit = "Hz",
-          .least = 1e-9,
-          .most = 1e18};
-}
-
-const std::vector<BlockType>& block_types() {
+std::vector<BlockType>& all_types() {
   // clang-format off
-  static const std::vector<BlockType> all{
+  static std::vector<BlockType> all{
       null_source_type(),
       signal_source_type(),
       noise_source_type(),
@@ -172,6 +109,49 @@ const std::vector<BlockType>& block_types() {
   };
   // clang-format on
   return all;
+}
+
+}  // namespace
+
+const std::vector<BlockType>& block_types() { return all_types(); }
+
+void add_block_types(const std::vector<BlockType>& types) {
+  std::vector<BlockType> all = all_types();
+  for (const BlockType& type : types) {
+    if (type.name.empty() || !type.make)
+      throw std::invalid_argument("a block has no name, or cannot be made");
+    if (std::ranges::find(all, type.name, &BlockType::name) != all.end())
+      throw std::invalid_argument("there is a block " + type.name + " already");
+    all.push_back(type);
+  }
+  all_types() = std::move(all);
+}
+
+const BlockType* block_type(std::string_view name) {
+  const auto& all = block_types();
+  const auto found = std::ranges::find(all, name, &BlockType::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<Block> make_block(std::string_view type, const Values& values) {
+  const BlockType* const found = block_type(type);
+  if (found == nullptr) throw std::invalid_argument("there is no block " + std::string(type));
+  for (const auto& [name, value] : values)
+    if (std::ranges::find(found->parameters, name, &Parameter::name) == found->parameters.end())
+      throw std::invalid_argument(name + ": " + found->name + " has no such parameter");
+  Values all;
+  for (const Parameter& parameter : found->parameters) {
+    const auto given = values.find(parameter.name);
+    if (given != values.end())
+      all[parameter.name] = checked(parameter, given->second);
+    else if (parameter.standard)
+      all[parameter.name] = checked(parameter, *parameter.standard);
+    else
+      refuse(parameter, "must be given");
+  }
+  std::unique_ptr<Block> made = found->make(all);
+  if (made == nullptr) throw std::invalid_argument(found->name + " makes no block");
+  return made;
 }
 
 }  // namespace carillon::dataflow

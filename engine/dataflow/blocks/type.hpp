@@ -1,5 +1,6 @@
 // What a block is called, what its parameters are, and how it is made: declared once, read by the
-// command line, by Python and by the pages.
+// command line, by Python and by the pages. All that blocks need of it is in this header, so that
+// libraries of blocks bring nothing of the engine with them.
 #pragma once
 
 #include <functional>
@@ -44,8 +45,11 @@ struct BlockType {
   std::function<std::unique_ptr<Block>(const Values&)> make;
 };
 
-/// All there are, by groups.
+/// All there are, by groups, and then those of libraries.
 const std::vector<BlockType>& block_types();
+/// None where one has no name, no make() or a name that there is: throws std::invalid_argument.
+/// Not while others look at block_types().
+void add_block_types(const std::vector<BlockType>& types);
 /// Nothing if there is none of that name.
 const BlockType* block_type(std::string_view name);
 
@@ -54,17 +58,46 @@ const BlockType* block_type(std::string_view name);
 std::unique_ptr<Block> make_block(std::string_view type, const Values& values);
 
 /// Of values that have been checked.
-bool flag(const Values& values, std::string_view name);
-std::int64_t whole(const Values& values, std::string_view name);
-double number(const Values& values, std::string_view name);
-const std::string& text(const Values& values, std::string_view name);
-const std::vector<double>& numbers(const Values& values, std::string_view name);
+template <typename T>
+const T& value_of(const Values& values, std::string_view name) {
+  return std::get<T>(values.find(name)->second);
+}
+inline bool flag(const Values& values, std::string_view name) {
+  return value_of<bool>(values, name);
+}
+inline std::int64_t whole(const Values& values, std::string_view name) {
+  return value_of<std::int64_t>(values, name);
+}
+inline double number(const Values& values, std::string_view name) {
+  return value_of<double>(values, name);
+}
+inline const std::string& text(const Values& values, std::string_view name) {
+  return value_of<std::string>(values, name);
+}
+inline const std::vector<double>& numbers(const Values& values, std::string_view name) {
+  return value_of<std::vector<double>>(values, name);
+}
 
 /// `samples`: real or complex, of blocks that do either.
-Parameter samples_parameter(std::string text = "What it reads.", std::string standard = "complex");
-Items items(const Values& values);
+inline Parameter samples_parameter(std::string text = "What it reads.",
+                                   std::string standard = "complex") {
+  return {.name = "samples",
+          .text = std::move(text),
+          .kind = ParameterKind::Text,
+          .standard = std::move(standard),
+          .choices = {"complex", "real"}};
+}
+inline Items items(const Values& values) {
+  return text(values, "samples") == "complex" ? Items::Complex : Items::Real;
+}
 /// `rate_hz`: samples a second of its first input, or that a source makes. A graph knows it: from
 /// there it comes where a file does not say it.
-Parameter rate_parameter();
+inline Parameter rate_parameter() {
+  return {.name = "rate_hz",
+          .text = "Samples a second; the graph's if not given.",
+          .unit = "Hz",
+          .least = 1e-9,
+          .most = 1e18};
+}
 
 }  // namespace carillon::dataflow

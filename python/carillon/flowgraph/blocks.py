@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from carillon import core
+from carillon.errors import InputError
 from carillon.flowgraph.filters import MOST_TAPS, design
 
 _ANY_RATES = (1.0, 1e6, 1e9)
@@ -53,6 +55,21 @@ def block_types() -> dict[str, BlockType]:
     from carillon.flowgraph.sigmf import TYPES  # which needs these classes
 
     return found | {each.name: each for each in TYPES}
+
+
+def load_plugin(file: str | Path) -> list[str]:
+    """Adds the blocks of a shared library (docs/own-blocks.md), and returns their names; none of
+    one that is loaded already.
+
+    InputError of what is no such library, was built for another Carillon, or has a block of a name
+    that there is. Not while a graph runs.
+    """
+    try:
+        names = core.load_blocks(str(file))
+    except RuntimeError as error:
+        raise InputError(str(error)) from None
+    block_types.cache_clear()
+    return names
 
 
 class Block:
