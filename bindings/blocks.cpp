@@ -117,6 +117,14 @@ std::vector<FigureRow> figures_of(const Block& block) {
   return rows;
 }
 
+nb::object rows_of(const Block& block) {
+  std::optional<dataflow::Rows> rows = block.rows();
+  if (!rows) return nb::none();
+  const std::size_t count = rows->values.size() / rows->width;
+  return nb::make_tuple(array(std::move(rows->values), {count, rows->width}), rows->first_hz,
+                        rows->step_hz, rows->came, rows->merged);
+}
+
 }  // namespace
 
 void bind_blocks(nb::module_& core) {
@@ -182,6 +190,13 @@ void bind_blocks(nb::module_& core) {
       .def(
           "figures", [](const Lone& lone) { return figures_of(lone.block()); },
           "What it counted or found: name, value, unit.")
+      .def(
+          "rows", [](const Lone& lone) { return rows_of(lone.block()); },
+          "What it keeps for a picture, after finish(): rows of powers, float32; their first\n"
+          "frequency and the step to the next, in Hz; how many rows came, and of how many of them\n"
+          "each is the mean. None of most blocks.",
+          nb::sig("def rows(self) -> tuple[numpy.typing.NDArray[numpy.float32], float, float, int, "
+                  "int] | None"))
       .def(
           "profile", &profile, "batch"_a, "setting"_a, "seconds"_a, "period_us"_a = 200.0,
           "ns of each batch on this machine (engine/dataflow/profile.hpp); setting: warm, cold or\n"

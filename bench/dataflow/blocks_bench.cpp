@@ -84,6 +84,7 @@ const std::map<std::string, std::vector<Trial>>& trials() {
       {"probe", {{"complex", {}}}},
       {"correlator", {{"64 samples", {{"sequence", low_pass(128, 0.1)}}}}},
       {"fft-power", {{"1024", {}}}},
+      {"waterfall-sink", {{"1024", {{"span_hz", 1e6}}}}},
       {"head", {{"endless", {{"count", std::int64_t{1'000'000'000'000'000}}}}}},
       {"skip", {{"100", {{"count", std::int64_t{100}}}}}},
       {"pick", {{"1 of 8", {{"channels", std::int64_t{8}}, {"channel", std::int64_t{3}}}}}},

@@ -582,6 +582,13 @@ class Block:
     def figures(self) -> list[tuple[str, float, str]]:
         """What it counted or found: name, value, unit."""
 
+    def rows(self) -> tuple[numpy.typing.NDArray[numpy.float32], float, float, int, int] | None:
+        """
+        What it keeps for a picture, after finish(): rows of powers, float32; their first
+        frequency and the step to the next, in Hz; how many rows came, and of how many of them
+        each is the mean. None of most blocks.
+        """
+
     def profile(
         self, batch: int, setting: str, seconds: float, period_us: float = 200.0
     ) -> list[float]:

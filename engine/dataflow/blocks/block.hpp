@@ -42,6 +42,15 @@ struct Figure {
   double value = 0;
 };
 
+/// What a sink keeps for a picture: powers at `width` frequencies, row after row.
+struct Rows {
+  std::size_t width = 0;
+  double first_hz = 0, step_hz = 0;  ///< the first frequency, and from one to the next
+  std::vector<float> values;
+  std::uint64_t came = 0;    ///< rows in all
+  std::uint64_t merged = 1;  ///< each is the mean of so many of those, the last of what was left
+};
+
 /// Threads: one at a time calls execute(), remaining(), ready(), over() and set(), not always the
 /// same one;
 /// start() comes before and finish() after all of these; failure() and figures() may be called
@@ -91,6 +100,8 @@ class Block {
     static_cast<void>(value);
   }
   virtual std::vector<Figure> figures() const { return {}; }
+  /// After finish().
+  virtual std::optional<Rows> rows() const { return std::nullopt; }
 
   /// What is said about the samples of an execution: the runtime sets `tags_in` before execute(),
   /// with positions relative to the first new sample of the first input; a block may put tags of

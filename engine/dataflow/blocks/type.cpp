@@ -103,6 +103,7 @@ std::vector<BlockType>& all_types() {
       probe_type(),
       correlator_type(),
       fft_power_type(),
+      waterfall_sink_type(),
       head_type(),
       skip_type(),
       pick_type(),

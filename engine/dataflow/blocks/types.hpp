@@ -42,6 +42,7 @@ BlockType fm_modulator_type();
 BlockType probe_type();
 BlockType correlator_type();
 BlockType fft_power_type();
+BlockType waterfall_sink_type();
 
 BlockType head_type();
 BlockType skip_type();

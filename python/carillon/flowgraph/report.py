@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from carillon.flowgraph.drawing import draw
 from carillon.flowgraph.plan import time_text
 from carillon.flowgraph.run_command import about, verdict
 from carillon.flowgraph.running import Running, RunResult
+from carillon.flowgraph.waterfall import draw_waterfalls
 from carillon.plots import style
 from carillon.report.page import figure
 
@@ -23,7 +25,7 @@ _MOST_DRAWN = 200  # nodes of a picture that somebody can read
 
 
 def write_report(target: Path, running: Running, result: RunResult) -> None:
-    """latency.svg, jobs.svg, graph.svg and the page that holds them."""
+    """latency.svg, jobs.svg, graph.svg, waterfall-NODE.png, and the page that holds them."""
     drawn = dict(_draw(target, running, result))
     page = files("carillon.report").joinpath("page.html").read_text(encoding="utf-8")
     text = Template(page).substitute(
@@ -35,9 +37,7 @@ def write_report(target: Path, running: Running, result: RunResult) -> None:
         ),
         verdict=_banner(result),
         tiles="\n".join(_tiles(result)),
-        plots="\n".join(
-            figure(name, target / f"{name}.svg", words) for name, words in drawn.items()
-        ),
+        plots="\n".join(_picture(target, name, words) for name, words in drawn.items()),
         tables=_nodes(result),
         configuration=html.escape(_configuration(running)),
         log="<section><h2>In words</h2>"
@@ -47,6 +47,18 @@ def write_report(target: Path, running: Running, result: RunResult) -> None:
         version=html.escape(core.version),
     )
     write_text(target / "report.html", text)
+
+
+def _picture(target: Path, name: str, words: str) -> str:
+    file = target / f"{name}.svg"
+    if file.exists():
+        return figure(name, file, words)
+    pixels = b64encode(file.with_suffix(".png").read_bytes()).decode()
+    caption = html.escape(words)
+    return (
+        f'<figure><img src="data:image/png;base64,{pixels}" alt="{caption}" '
+        f'style="max-width:100%"><figcaption>{caption}</figcaption></figure>'
+    )
 
 
 def _banner(result: RunResult) -> str:
@@ -91,6 +103,8 @@ def _draw(target: Path, running: Running, result: RunResult) -> Iterator[tuple[s
             yield "latency", "How long samples took, from their arrival to the end of the last job."
         style.save(jobs_picture(result), target / "jobs.svg")
         yield "jobs", "The longest job of each node, and what it was planned to take."
+    for waterfall, file in draw_waterfalls(running, target):
+        yield file.stem, f"Frequencies over time at {waterfall.node}."
     if len(running.graph.nodes) <= _MOST_DRAWN:
         draw(running.graph, running.plan, target / "graph.svg")
         yield "graph", "The graph, with batches and utilization as planned."

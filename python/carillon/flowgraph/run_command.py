@@ -42,7 +42,7 @@ class RunChoice:
 
 
 def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> None:
-    """Writes result.json, report.html, latency.svg, graph.svg and trace.json.
+    """Writes result.json, report.html with its pictures, and trace.json.
 
     TooSlowError of a bound that did not hold, CarillonError of a device that failed,
     KeyboardInterrupt if it was stopped; results are written before.

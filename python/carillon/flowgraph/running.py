@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from carillon import core
 from carillon.errors import InputError, of_system
 from carillon.flowgraph.graph import Graph
@@ -16,6 +19,8 @@ from carillon.flowgraph.plan import MOST_CORES, Plan
 from carillon.flowgraph.wiring import built, rate_of
 
 Threads = Literal["workers", "blocks", "deadline"]
+Rows = tuple[NDArray[np.float32], float, float, int, int]
+
 PRIORITY = 50  # of SCHED_FIFO, above ordinary threads and below the kernel's own
 _POLL_SECONDS = 0.02
 _MOST_EXECUTIONS = 1 << 62
@@ -265,6 +270,16 @@ class Running:
         """Of each worker's last jobs: node, executions, release, start and end in ns."""
         self._finish()
         return self._run.jobs()
+
+    def rows(self) -> Iterator[tuple[str, float, Rows]]:
+        """What sinks keep for pictures, when it has ended: the node, rows a second, and as
+        core.Block.rows() has them (carillon.flowgraph.waterfall draws them)."""
+        self._finish()
+        for node, block, rate in zip(
+            self.graph.nodes, self._blocks, self.graph.rates_hz, strict=True
+        ):
+            if (rows := block.rows()) is not None:
+                yield node.name, float(rate), rows
 
     def result(self) -> RunResult:
         """What became of it, when it has ended."""
