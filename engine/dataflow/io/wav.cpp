@@ -166,9 +166,10 @@ std::vector<std::byte> wav_header(const Format& format, std::uint32_t rate_hz,
   const bool is_long = riff >= kUnknown;
   Header header;
   header.name(is_long ? "RF64" : "RIFF").number32(riff).name("WAVE");
-  header.name(is_long ? "ds64" : "JUNK").number32(kLongLengths);
-  header.number(is_long ? riff : 0).number(is_long ? data_bytes : 0);
-  header.number(is_long ? data_bytes / item : 0).number32(0);
+  if (is_long) {
+    header.name("ds64").number32(kLongLengths).number(riff).number(data_bytes);
+    header.number(data_bytes / item).number32(0);
+  }
   header.name("fmt ").number(format_bytes).number(is_float ? kFloat : kPcm);
   header.number(static_cast<std::uint16_t>(floats_of(format.items)));
   header.number(rate_hz).number32(rate_hz * item);
@@ -176,6 +177,11 @@ std::vector<std::byte> wav_header(const Format& format, std::uint32_t rate_hz,
   header.number(static_cast<std::uint16_t>(8 * format.number_bytes));
   if (is_float) header.number(std::uint16_t{0}).name("fact").number32(4);
   if (is_float) header.number32(is_long ? kUnknown : data_bytes / item);
+  // The place of ds64, where readers that expect the format first do not meet it.
+  if (!is_long) {
+    header.name("JUNK").number32(kLongLengths).number(std::uint64_t{0}).number(std::uint64_t{0});
+    header.number(std::uint64_t{0}).number32(0);
+  }
   header.name("data").number32(is_long ? kUnknown : data_bytes);
   return std::move(header.bytes());
 }

@@ -24,6 +24,8 @@ METHODS: tuple[Method, ...] = ("optimum", "rate-exploiting", "uniform")
 MOST_CORES = 4096
 _MOST_BATCH = 10**12  # executions, which the engine takes
 _EXACT = 12  # nodes up to which the optimum is proven
+_STEPS = 500_000_000  # options that a search looks at
+_STEPS_TO_TELL = 10_000_000  # for a message that says what could be asked for instead
 _LEAST_SHARE = 0.05  # of a latency, for which batches are tried
 _MOST_BOUND = 1e15  # ns that are looked at when no latency is asked for
 _TABLE = 1_200_000  # entries of all edges' tables of batch sizes
@@ -185,9 +187,10 @@ def plan(
         return _of_the_least_bound(graph, machine)
     found = _search(graph, machine, graph.core.least_utilization, latency_ns)
     if not found["batches"]:
+        least = _of_the_least_bound(graph, machine, _STEPS_TO_TELL).bound_ns
         raise TooSlowError(
             f"{graph.name}: no batches keep {time_text(latency_ns)} on {machine}; the least bound "
-            f"found is {time_text(_of_the_least_bound(graph, machine).bound_ns)}"
+            f"found is {time_text(least)}"
         )
     return _chosen(graph, machine, found)
 
@@ -242,25 +245,29 @@ def _published(graph: Graph, machine: Machine, latency_ns: float | None) -> list
     return found
 
 
-def _of_the_least_bound(graph: Graph, machine: Machine) -> Plan:
+def _of_the_least_bound(graph: Graph, machine: Machine, steps: int = _STEPS) -> Plan:
     """Where the search finds none in its time, the batches that it began with."""
     batches, bound = _batches_to_begin_with(graph, machine)
     if bound == 0:  # nothing costs anything
         return evaluate(graph, batches, machine, "optimum")
-    found = _search(graph, machine, graph.core.least_bound, bound)
+    found = _search(graph, machine, graph.core.least_bound, bound, steps)
     if not found["batches"]:
         return evaluate(graph, batches, machine, "optimum")
     return _chosen(graph, machine, found)
 
 
 def _search(
-    graph: Graph, machine: Machine, how: Callable[..., dict[str, Any]], bound_ns: float
+    graph: Graph,
+    machine: Machine,
+    how: Callable[..., dict[str, Any]],
+    bound_ns: float,
+    steps: int = _STEPS,
 ) -> dict[str, Any]:
     count = len(graph.nodes)
     exact = count <= _EXACT
     most = 256 if exact else max(4, min(64, math.isqrt(_TABLE // count)))
     gap, ranges = (1e-6, 4000) if exact else (0.02, 150 if count <= 1000 else 20)
-    return how(bound_ns, machine.cores, machine.preemptive, most, gap, ranges)
+    return how(bound_ns, machine.cores, machine.preemptive, most, gap, ranges, steps)
 
 
 def _chosen(graph: Graph, machine: Machine, found: dict[str, Any]) -> Plan:
