@@ -80,7 +80,7 @@ struct NodeState {
   std::atomic<std::uint64_t> executed{0}, marked{0};
   std::atomic<bool> asleep{false};           // its own thread, where each node has one
   std::atomic<std::uint32_t> called{0};      // a futex's word, for that thread
-  std::atomic<std::uint64_t> remaining{0};  // executions that its block wants
+  std::atomic<std::uint64_t> remaining{0};   // executions that its block wants
   std::atomic<Change*> change{nullptr};      // that waits
   std::atomic<std::uint64_t> changed_at{0};  // the execution before which the last one was made
 

@@ -15,10 +15,10 @@
 #endif
 
 /// The library's blocks, as a list of BlockType.
-#define CARILLON_BLOCKS(...)                                                                   \
-  extern "C" __attribute__((visibility("default"))) const char carillon_block_interface[] =    \
-      CARILLON_BLOCK_INTERFACE;                                                                \
-  extern "C" __attribute__((visibility("default"))) void carillon_block_types(                 \
-      std::vector<carillon::dataflow::BlockType>& types) {                                     \
-    types = {__VA_ARGS__};                                                                     \
+#define CARILLON_BLOCKS(...)                                                                \
+  extern "C" __attribute__((visibility("default"))) const char carillon_block_interface[] = \
+      CARILLON_BLOCK_INTERFACE;                                                             \
+  extern "C" __attribute__((visibility("default"))) void carillon_block_types(              \
+      std::vector<carillon::dataflow::BlockType>& types) {                                  \
+    types = {__VA_ARGS__};                                                                  \
   }

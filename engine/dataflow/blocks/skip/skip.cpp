@@ -10,7 +10,8 @@ namespace {
 class Skip final : public Block {
  public:
   Skip(Items items, std::uint64_t ahead)
-      : Block({{{.items = items, .threshold = ahead + 1, .ahead = ahead}}, Output{items}}), offset_(floats_of(items) * ahead) {}
+      : Block({{{.items = items, .threshold = ahead + 1, .ahead = ahead}}, Output{items}}),
+        offset_(floats_of(items) * ahead) {}
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     std::copy_n(*in + offset_, writes(count), out);
   }

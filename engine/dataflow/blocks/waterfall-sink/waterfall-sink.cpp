@@ -64,8 +64,7 @@ class WaterfallSink final : public Block {
 
   void halve() noexcept {
     for (std::size_t n = 0; n < most_ / 2; ++n)
-      for (std::size_t i = 0; i < size_; ++i)
-        row(n)[i] = (row(2 * n)[i] + row(2 * n + 1)[i]) / 2;
+      for (std::size_t i = 0; i < size_; ++i) row(n)[i] = (row(2 * n)[i] + row(2 * n + 1)[i]) / 2;
     full_ = most_ / 2;
     merged_ *= 2;
   }
@@ -92,33 +91,31 @@ std::unique_ptr<Block> made(const Values& values) {
 }  // namespace
 
 BlockType waterfall_sink_type() {
-  return {"waterfall-sink",
-          "measurement",
-          "Keeps rows of powers, as fft-power makes them, for a picture of frequencies over time "
-          "that is drawn when the run has ended. Rows that are too many become means of two: the "
-          "execution that finds no room goes through all that is kept.",
-          {{.name = "size",
-            .text = "Frequencies in a row, the lowest first.",
-            .kind = ParameterKind::Whole,
-            .standard = 1024,
-            .least = 2,
-            .most = 65536},
-           {.name = "span_hz",
-            .text = "What a row covers: samples a second of what fft-power reads.",
-            .unit = "Hz",
-            .least = 1e-9,
-            .most = 1e18},
-           {.name = "center_hz",
-            .text = "The frequency in the middle.",
-            .standard = 0.0,
-            .unit = "Hz"},
-           {.name = "most_rows",
-            .text = "Rows that are kept: an even number.",
-            .kind = ParameterKind::Whole,
-            .standard = 512,
-            .least = 2,
-            .most = 65536}},
-          made};
+  return {
+      "waterfall-sink",
+      "measurement",
+      "Keeps rows of powers, as fft-power makes them, for a picture of frequencies over time "
+      "that is drawn when the run has ended. Rows that are too many become means of two: the "
+      "execution that finds no room goes through all that is kept.",
+      {{.name = "size",
+        .text = "Frequencies in a row, the lowest first.",
+        .kind = ParameterKind::Whole,
+        .standard = 1024,
+        .least = 2,
+        .most = 65536},
+       {.name = "span_hz",
+        .text = "What a row covers: samples a second of what fft-power reads.",
+        .unit = "Hz",
+        .least = 1e-9,
+        .most = 1e18},
+       {.name = "center_hz", .text = "The frequency in the middle.", .standard = 0.0, .unit = "Hz"},
+       {.name = "most_rows",
+        .text = "Rows that are kept: an even number.",
+        .kind = ParameterKind::Whole,
+        .standard = 512,
+        .least = 2,
+        .most = 65536}},
+      made};
 }
 
 }  // namespace carillon::dataflow
