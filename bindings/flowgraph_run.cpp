@@ -108,6 +108,7 @@ class Run {
     result["late_by_overrun"] = lateness.overrun;
     result["late_unexplained"] = lateness.unexplained;
     result["unlisted_events"] = unlisted;
+    result["cpu_ns"] = runner_.cpu_times();
     result["complaints"] = runner_.complaints();
     std::vector<nb::tuple> rows;
     for (const EventRecord& event : events)

@@ -71,16 +71,16 @@ def gnuradio_pace(program: Path, seconds: float) -> Pace:
 def carillon_throughput(result: Mapping[str, Any], cores: int) -> Throughput:
     """Of `carillon flowgraph run --fast --json`, of a chain that makes one sample of one."""
     samples = result["nodes"][-1]["executions"]
-    busy_ns = sum(node["busy_ns"] for node in result["nodes"])
+    cpu_ns = sum(result["worker_cpu"]) * result["seconds"] * 1e9
     msps = samples / result["seconds"] / 1e6
-    return Throughput("Carillon", cores, msps, busy_ns / samples)
+    return Throughput("Carillon", cores, msps, cpu_ns / samples)
 
 
 def carillon_pace(result: Mapping[str, Any]) -> Pace:
     """Of `carillon flowgraph run --json`; of its sinks the one that is latest."""
     sink = max(result["sinks"], key=lambda each: float(each["longest_ns"]))
     times = (float(sink[name]) for name in ("p50_ns", "p99_ns", "longest_ns"))
-    return _pace("Carillon", sum(result["worker_load"]), times)
+    return _pace("Carillon", sum(result["worker_cpu"]), times)
 
 
 def _pace(of: str, cores: float, times_ns: Iterator[float]) -> Pace:

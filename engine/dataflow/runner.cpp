@@ -1,6 +1,7 @@
 #include "dataflow/runner.hpp"
 
 #include <sys/prctl.h>
+#include <time.h>
 
 #include <algorithm>
 #include <exception>
@@ -39,7 +40,8 @@ Runner::Runner(const Graph& graph, const Batches& batches,
       blocks_(std::move(blocks)),
       options_(std::move(options)),
       executor_(graph, batches, pointers(blocks_), with_workers(std::move(execution), options_)),
-      complaints_(workers_of(graph, options_)) {}
+      complaints_(workers_of(graph, options_)),
+      cpu_times_(complaints_.size()) {}
 
 Runner::~Runner() {
   stop();
@@ -76,6 +78,9 @@ void Runner::work(std::size_t worker) {
   else if (options_.priority > 0)
     attempt(make_realtime(options_.priority));
   executor_.work(worker);
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  cpu_times_[worker] = used.tv_sec * kSecond + used.tv_nsec;
 }
 
 Attempt Runner::be_granted(std::size_t worker) const {

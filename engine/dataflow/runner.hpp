@@ -45,6 +45,8 @@ class Runner {
 
   Executor& executor() { return executor_; }
   const Block& block(NodeId node) const { return *blocks_[node]; }
+  /// CPU time of each worker, by the kernel's account; when they have ended.
+  const std::vector<Tick>& cpu_times() const { return cpu_times_; }
   /// What workers were not granted: "worker 0: …"; when they have ended.
   std::vector<std::string> complaints() const;
 
@@ -59,6 +61,7 @@ class Runner {
   const RunnerOptions options_;
   Executor executor_;
   std::vector<std::string> complaints_;  // of each worker
+  std::vector<Tick> cpu_times_;
   std::vector<std::string> failures_;
   std::vector<std::thread> workers_;
   std::size_t started_ = 0;  // devices

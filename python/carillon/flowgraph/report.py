@@ -89,7 +89,7 @@ def _tiles(result: RunResult) -> Iterator[str]:
         f"{result.late.unexplained} unexplained",
     )  # fmt: skip
     busy = sum(node.busy_ns for node in result.nodes) / max(result.seconds * 1e9, 1)
-    yield tile("cores in blocks", f"{busy:.3g}", f"{len(result.worker_load)} workers")
+    yield tile("cores used", f"{sum(result.worker_cpu):.3g}", f"{busy:.3g} of it in blocks")
     first = [node for node in result.nodes if node.executions][:1]
     if first:
         rate = first[0].executions / max(result.seconds, 1e-9)

@@ -164,7 +164,10 @@ def about(result: RunResult) -> list[str]:
             f"of {sink.jobs} jobs"
         )
     load = ", ".join(f"{100 * each:.3g} %" for each in result.worker_load)
-    lines.append(f"workers at work: {load}; {result.seconds:.4g} s")
+    cpu = 100 * sum(result.worker_cpu)
+    lines.append(
+        f"workers at work: {load}; CPU time: {cpu:.3g} % of a core; {result.seconds:.4g} s"
+    )
     lines += [
         f"{node.name}: {', '.join(f'{name} {value:.6g}' for name, value in node.figures.items())}"
         for node in result.nodes

@@ -94,7 +94,8 @@ class RunResult:
     nodes: list[NodeRun]
     sinks: list[SinkRun]
     late: Late
-    worker_load: list[float]  # of a core, in jobs
+    worker_load: list[float]  # of a core, not idle
+    worker_cpu: list[float]  # of a core, by the kernel's account
     standstills_ns: list[tuple[int, int]]  # when, for how long
     complaints: list[str]  # what the system did not grant
     failures: list[str]  # of devices
@@ -309,6 +310,10 @@ class Running:
             worker_load=[
                 max(0.0, 1 - idle / found["elapsed_ns"]) if found["elapsed_ns"] else 0.0
                 for idle in found["idle_ns"]
+            ],
+            worker_cpu=[
+                used / found["elapsed_ns"] if found["elapsed_ns"] else 0.0
+                for used in found["cpu_ns"]
             ],
             standstills_ns=[
                 (start, end - start)
