@@ -155,9 +155,12 @@ TEST(Executor, NodesReadAndWriteWhatTheyDoSerially) {
     Executor executor(graph, batches, pointers(blocks), options);
     work(executor, options.worker_for_each ? graph.size() : 1 + which % 3);
     for (NodeId node = 0; node < graph.size(); ++node) {
+      EXPECT_EQ(executor.account(node).executions, blocks[node]->executions);
+      // What nobody reads any more ends early: behind a join whose other input is over.
+      EXPECT_LE(blocks[node]->executions, expected[node]->executions) << which << ' ' << node;
+      if (!graph.is_sink(node)) continue;
       EXPECT_EQ(blocks[node]->executions, expected[node]->executions) << which << ' ' << node;
       EXPECT_EQ(blocks[node]->state, expected[node]->state) << which << ' ' << node;
-      EXPECT_EQ(executor.account(node).executions, expected[node]->executions);
     }
   }
 }

@@ -109,15 +109,15 @@ def test_a_source_takes_the_rate_that_is_given() -> None:
 
 def test_blocks_that_do_not_do_what_they_declare_have_no_plan() -> None:
     flow = receiver()
-    used = {"clock": {"items": 1000}, "filter": {"items": 200}, "sink": {"items": 100}}
-    found = {"from_ns": 0, "to_ns": 1_000_000_000, "used": used}
+    used = {"clock": {"items": 500_000}, "filter": {"items": 100_000}, "sink": {"items": 50_000}}
+    found = {"from_ns": 0, "to_ns": 500_000_000_000, "used": used}
     settings = {"blocks": {name: {"batch": 10} for name in flow.stages}}
     assert flow.keeps_up(settings, found)
     with pytest.raises(InputError, match="block sink handles 100 items a second"):
         flow.require_steady(settings, found)
-    used["sink"]["items"] = 200 - 2 * 10  # a batch less than 95 %
+    used["sink"]["items"] = 95_000 - 10 - 8192  # a batch and a full buffer less than 95 %
     flow.require_steady(settings, found)
-    used["clock"]["items"] = 900
+    used["clock"]["items"] = 450_000
     assert not flow.keeps_up(settings, found)
 
 

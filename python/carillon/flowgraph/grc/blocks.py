@@ -12,6 +12,7 @@ from carillon.errors import InputError
 from carillon.flowgraph.graph import Graph
 
 _THROTTLE = "throttle"
+_ON_THE_WAY = 8192  # items that a buffer of GNU Radio may hold at one end of a measurement
 _STEADY = 0.05  # of a rate: what blocks write may differ by so much from what they declare
 
 
@@ -118,14 +119,22 @@ class Flow:
     def _unsteady(
         self, settings: Mapping[str, Any], found: Mapping[str, Any]
     ) -> dict[str, tuple[float, float]]:
-        """Items a second, and those declared, where they differ by more than a batch and a bit."""
+        """Items a second, and those declared, where they differ by more than a batch and a bit.
+
+        Of what is paced, by what paced it in that time: a machine that stood still has it catch up.
+        """
         seconds = (found["to_ns"] - found["from_ns"]) / 1e9
-        return {
-            name: (found["used"][name]["items"] / seconds, float(rate))
-            for name, rate in self.item_rates_hz().items()
-            if abs(found["used"][name]["items"] - float(rate) * seconds)
-            > _STEADY * float(rate) * seconds + settings["blocks"][name]["batch"]
-        }
+        rates = {name: float(rate) for name, rate in self.item_rates_hz().items()}
+        handled = {name: float(found["used"][name]["items"]) for name in rates}
+        unsteady = {}
+        for name, rate in rates.items():
+            pace = self.pace_of(name)
+            due = rate * (seconds if name == pace else handled[pace] / rates[pace])
+            slack = 0 if name == pace else _ON_THE_WAY
+            batch = settings["blocks"][name]["batch"]
+            if abs(handled[name] - due) > _STEADY * due + batch + slack:
+                unsteady[name] = (handled[name] / seconds, due / seconds)
+        return unsteady
 
 
 def flow_of(
