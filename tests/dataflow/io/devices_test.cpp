@@ -1,4 +1,5 @@
 // Files and sockets in graphs that run with threads of their own: what is written is read again.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "dataflow/blocks/load.hpp"
 #include "dataflow/blocks/type.hpp"
 #include "dataflow/runner.hpp"
 
@@ -112,6 +114,48 @@ TEST(Devices, DatagramsAreReceivedAsTheyWereSent) {
     const Values at{{"address", "127.0.0.1"s}, {"port", free_port()}, {"header", header}};
     EXPECT_EQ(received("udp-source", at, "udp-sink", at), 1000U) << header;
   }
+}
+
+TEST(Devices, MessagesAreReceivedAsTheyWereSent) {
+  if (dlopen("libzmq.so.5", RTLD_NOW) == nullptr) GTEST_SKIP() << "there is no libzmq";
+  const Folder folder;
+  Values at{{"address", "ipc://" + folder.file("socket")}, {"pattern", "push-pull"s}};
+  Values bound = at;
+  at["bind"] = false;
+  bound["bind"] = true;
+  const Graph graph = pair_of();
+  Runner receiver(graph, {10, 1},
+                  Blocks{make_block("zmq-source", bound), make_block("null-sink", {})},
+                  {.paced = false}, {});
+  receiver.start();
+  EXPECT_TRUE(run(kTone, "signal-source", at, "zmq-sink", 1000).empty());
+  while (receiver.executor().account(1).executions < 1000) std::this_thread::yield();
+  receiver.stop();  // such a stream has no end
+  while (!receiver.ended()) std::this_thread::yield();
+  EXPECT_TRUE(receiver.finish().empty());
+}
+
+TEST(Devices, TagsAreReadAsTheyWereWritten) {
+  const Folder folder;
+  const std::string data = folder.file("a"), first = folder.file("a.tags"),
+                    again = folder.file("b");
+  EXPECT_TRUE(run(kTone, "signal-source", {{"path", data}}, "raw-sink", 500).empty());
+  const std::string said =
+      "0 time 1769860800.5\n0 frequency 433920000\n7 overflow 30\n120 annotation 40 a burst\n";
+  const Values from{{"path", data}, {"tags", said}};
+  EXPECT_TRUE(
+      run(from, "raw-source", {{"path", again}, {"tags_path", first}}, "raw-sink", 0).empty());
+  const std::string written = contents(first);
+  for (const std::string part : {"433920000", "120 annotation 40", "a burst", "7 overflow 30"})
+    EXPECT_NE(written.find(part), std::string::npos) << written;
+  for (const std::string wrong : {"x time 1\n", "5 colour 1\n", "5 time\n", "9 time 1\n3 time 1\n"})
+    EXPECT_THROW(make_block("raw-source", {{"path", data}, {"tags", wrong}}), std::exception)
+        << wrong;
+}
+
+TEST(Devices, ALibraryThatIsNoneIsRefused) {
+  const Folder folder;
+  EXPECT_THROW(load_blocks(folder.file("none.so")), std::exception);
 }
 
 TEST(Devices, WhatCannotBeOpenedIsNamedWithItsNode) {
