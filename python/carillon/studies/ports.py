@@ -63,7 +63,8 @@ class Loop:
 # The loops in which the calls of figure 5.9 spend their time, by a part of the function's name.
 LOOPS = (
     ("fft", "first pass", "void [^<]*samples_to_tiles<.*Tile>"),
-    ("fft", "further passes", "transform_rows<.*samples_to_tiles<.*Tile>"),
+    # The inverse's, where they are functions of their own: the same passes.
+    ("fft", "further passes", "transform_rows<.*tiles_to_samples<.*Tile"),
     ("pinv", "Gram matrix", "GramBlock::run<2u, 2u>"),
     ("pinv", "inverse times channel", "SquareBlock::run<2u, 2u>"),
     ("pinv", "Cholesky factor", "CholeskyRun::run<"),
