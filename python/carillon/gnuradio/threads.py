@@ -103,7 +103,7 @@ def _named(wanted: Mapping[str, list[str]]) -> dict[str, list[int]]:
 
 
 def _answering(block: Any, threads: list[int]) -> int:
-    """The one that moves when its block is told to."""
+    """The one that moves when its block is asked to."""
     if len(threads) == 1:
         return threads[0]
     before = {thread: os.sched_getaffinity(thread) for thread in threads}

@@ -1,4 +1,4 @@
-// What filters are told.
+// The taps of filters, as parameters of blocks.
 #pragma once
 
 #include <stdexcept>
