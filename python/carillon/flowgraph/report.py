@@ -15,7 +15,7 @@ from carillon import core, runfolder
 from carillon.files import write_text
 from carillon.flowgraph.drawing import draw
 from carillon.flowgraph.plan import time_text
-from carillon.flowgraph.run_command import about, verdict
+from carillon.flowgraph.run_command import about, times_of, verdict
 from carillon.flowgraph.running import Running, RunResult
 from carillon.flowgraph.waterfall import draw_waterfalls
 from carillon.plots import style
@@ -173,11 +173,7 @@ def _nodes(result: RunResult) -> str:
             str(node.batch),
             str(node.jobs),
             str(node.executions),
-            f"{100 * node.busy_ns / max(result.seconds * 1e9, 1):.3g} %",
-            time_text(node.longest_job_ns),
-            "–" if node.planned_job_ns is None else time_text(node.planned_job_ns),
-            time_text(node.longest_response_ns) if result.paced else "–",
-            "–" if node.response_bound_ns is None else time_text(node.response_bound_ns),
+            *times_of(node, result),
             time_text(node.tardiness_ns) if result.paced else "–",
         )
         rows.append(f"<tr><th>{html.escape(node.name)}</th>{cells(values)}</tr>")

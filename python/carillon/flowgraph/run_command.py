@@ -19,7 +19,9 @@ from carillon.flowgraph.costs import read_costs
 from carillon.flowgraph.graph import Graph, load
 from carillon.flowgraph.live import Live
 from carillon.flowgraph.plan import Machine, Method, Plan, plan, read_plan, time_text
-from carillon.flowgraph.running import Running, RunResult, Threads, own_cores
+from carillon.flowgraph.running import NodeRun, Running, RunResult, Threads, own_cores
+
+_MOST_TOLD = 40  # nodes in a table
 
 
 @dataclass(frozen=True)
@@ -138,20 +140,24 @@ def _tell(console: Console, result: RunResult) -> None:
     table = new_table(
         ["node"], ["batch", "jobs", "of a core", "longest job", "planned", "response", "bound"]
     )
-    for node in result.nodes[:40]:
-        table.add_row(
-            node.name,
-            str(node.batch),
-            str(node.jobs),
-            f"{100 * node.busy_ns / max(result.seconds * 1e9, 1):.3g} %",
-            time_text(node.longest_job_ns),
-            "–" if node.planned_job_ns is None else time_text(node.planned_job_ns),
-            time_text(node.longest_response_ns) if result.paced else "–",
-            "–" if node.response_bound_ns is None else time_text(node.response_bound_ns),
-        )
+    for node in result.nodes[:_MOST_TOLD]:
+        table.add_row(node.name, str(node.batch), str(node.jobs), *times_of(node, result))
+    if len(result.nodes) > _MOST_TOLD:
+        table.add_row(f"and {len(result.nodes) - _MOST_TOLD} more, in result.json")
     print_table(console, table)
     for line in about(result):
         console.print(line, soft_wrap=True)
+
+
+def times_of(node: NodeRun, result: RunResult) -> list[str]:
+    """Share of a core, longest job and what was planned, longest response and its bound."""
+    return [
+        f"{100 * node.busy_ns / max(result.seconds * 1e9, 1):.3g} %",
+        time_text(node.longest_job_ns),
+        "–" if node.planned_job_ns is None else time_text(node.planned_job_ns),
+        time_text(node.longest_response_ns) if result.paced else "–",
+        "–" if node.response_bound_ns is None else time_text(node.response_bound_ns),
+    ]
 
 
 def about(result: RunResult) -> list[str]:
