@@ -1,5 +1,19 @@
-"""What a shell starts in the background ignores Ctrl-C; what tests start must not inherit that."""
+"""What all tests share."""
 
 import signal
+from collections.abc import Iterator
 
+import pytest
+from other_programs import GnuRadio, has_module
+
+# What a shell starts in the background ignores Ctrl-C; what tests start must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def gnu_radio() -> Iterator[GnuRadio]:
+    if not has_module("gnuradio.zeromq"):
+        pytest.skip("GNU Radio is not installed")
+    made = GnuRadio()
+    yield made
+    made.stop()

@@ -10,7 +10,7 @@ import pytest
 from block_streams import Values, figures, read_on, write_all, write_on
 from carillon import core
 from hang import wait_until
-from other_programs import GnuRadio, has_module, written
+from other_programs import GnuRadio, written
 
 RAMP = np.arange(10_000, dtype=np.float32) / 16384
 COMPLEX = (RAMP + 1j * RAMP[::-1]).astype(np.complex64)
@@ -113,15 +113,6 @@ def test_a_port_in_use_is_named(port: int) -> None:
             core.Block("udp-source", udp(port)).start()
     with pytest.raises(RuntimeError, match=r"^udp 256\.1\.1\.1 port 7: "):
         core.Block("udp-sink", {**udp(7), "address": "256.1.1.1"}).start()
-
-
-@pytest.fixture
-def gnu_radio() -> Iterator[GnuRadio]:
-    if not has_module("gnuradio.zeromq"):
-        pytest.skip("GNU Radio is not installed")
-    made = GnuRadio()
-    yield made
-    made.stop()
 
 
 def test_gnu_radio_sends_and_receives_datagrams(

@@ -1,7 +1,6 @@
 """Samples in ZeroMQ messages, against pyzmq and GNU Radio."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -94,15 +93,6 @@ def test_messages_that_are_no_items_are_counted_and_dropped(address: str) -> Non
     )
     source.finish()
     wide.finish()
-
-
-@pytest.fixture
-def gnu_radio() -> Iterator[GnuRadio]:
-    if not has_module("gnuradio.zeromq"):
-        pytest.skip("GNU Radio is not installed")
-    made = GnuRadio()
-    yield made
-    made.stop()
 
 
 def test_gnu_radio_pulls_and_pushes(address: str, tmp_path: Path, gnu_radio: GnuRadio) -> None:

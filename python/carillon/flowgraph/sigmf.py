@@ -328,7 +328,8 @@ def _written_tags(lines: Path) -> Iterator[Tag]:
 
 
 def _captures(tags: Sequence[Tag], rate_hz: float) -> list[dict[str, Any]]:
-    """One at the first sample, and one wherever a time or a frequency is stated or samples are missing.
+    """One at the first sample, and one wherever a time or a frequency is stated, or samples are
+    missing.
 
     Time and frequency go on from one to the next.
     """
