@@ -1,23 +1,19 @@
 #include "fronthaul/siphash.hpp"
 
-#include <dlfcn.h>
-
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+
+#include "base/loaded.hpp"
 
 namespace carillon::fronthaul {
 
 static_assert(std::endian::native == std::endian::little, "the reference's values are");
 
 SipHash::SipHash(const Key& key, const std::string& library) : key_(key), function_(nullptr) {
-  void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr)
-    throw std::runtime_error("needs " + library +
-                             ", which is not installed; apt install libsodium23");
-  function_ = reinterpret_cast<Function>(::dlsym(handle, "crypto_shorthash_siphash24"));
-  if (function_ == nullptr)
-    throw std::runtime_error(library + " has no crypto_shorthash_siphash24");
+  Loaded loaded(library, "apt install libsodium23");
+  loaded.find(function_, "crypto_shorthash_siphash24");
+  if (!loaded.why().empty()) throw std::runtime_error(loaded.why());
 }
 
 std::uint64_t SipHash::operator()(std::span<const std::byte> message) const noexcept {

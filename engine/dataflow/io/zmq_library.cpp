@@ -1,6 +1,6 @@
 #include "dataflow/io/zmq_library.hpp"
 
-#include "dataflow/io/loaded.hpp"
+#include "base/loaded.hpp"
 
 namespace carillon::dataflow::zmq {
 

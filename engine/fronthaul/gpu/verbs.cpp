@@ -1,44 +1,31 @@
 #include "fronthaul/gpu/verbs.hpp"
 
-#include <dlfcn.h>
+#include "base/loaded.hpp"
 
 namespace carillon::fronthaul::gpu {
 
-// libibverbs loads drivers that stay; taken out from under them it could not come again.
-VerbsLibrary::VerbsLibrary(const std::string& file)
-    : handle_(::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), file_(file) {
-  if (handle_ == nullptr)
-    why_ = "no " + file + "; apt install libibverbs1 ibverbs-providers";
-  else
-    find_all();
-}
-
-template <typename Function>
-void VerbsLibrary::find(Function& function, const char* symbol) {
-  function = reinterpret_cast<Function>(::dlsym(handle_, symbol));
-  if (function == nullptr && why_.empty()) why_ = file_ + " has no " + symbol;
-}
-
-void VerbsLibrary::find_all() {
-  find(list, "ibv_get_device_list");
-  find(free_list, "ibv_free_device_list");
-  find(name, "ibv_get_device_name");
-  find(open, "ibv_open_device");
-  find(close, "ibv_close_device");
-  find(query_device, "ibv_query_device");
-  find(query_port, "ibv_query_port");
-  find(query_gid, "ibv_query_gid");
-  find(protect, "ibv_alloc_pd");
-  find(unprotect, "ibv_dealloc_pd");
-  find(by_address, "ibv_reg_mr");
-  find(unregister, "ibv_dereg_mr");
-  find(make_queue, "ibv_create_cq");
-  find(destroy_queue, "ibv_destroy_cq");
-  find(make_pair, "ibv_create_qp");
-  find(modify_pair, "ibv_modify_qp");
-  find(destroy_pair, "ibv_destroy_qp");
-  find(status_text, "ibv_wc_status_str");
-  by_dma_buf = reinterpret_cast<decltype(by_dma_buf)>(::dlsym(handle_, "ibv_reg_dmabuf_mr"));
+VerbsLibrary::VerbsLibrary(const std::string& file) {
+  Loaded loaded(file, "apt install libibverbs1 ibverbs-providers");
+  loaded.find(list, "ibv_get_device_list");
+  loaded.find(free_list, "ibv_free_device_list");
+  loaded.find(name, "ibv_get_device_name");
+  loaded.find(open, "ibv_open_device");
+  loaded.find(close, "ibv_close_device");
+  loaded.find(query_device, "ibv_query_device");
+  loaded.find(query_port, "ibv_query_port");
+  loaded.find(query_gid, "ibv_query_gid");
+  loaded.find(protect, "ibv_alloc_pd");
+  loaded.find(unprotect, "ibv_dealloc_pd");
+  loaded.find(by_address, "ibv_reg_mr");
+  loaded.find(unregister, "ibv_dereg_mr");
+  loaded.find(make_queue, "ibv_create_cq");
+  loaded.find(destroy_queue, "ibv_destroy_cq");
+  loaded.find(make_pair, "ibv_create_qp");
+  loaded.find(modify_pair, "ibv_modify_qp");
+  loaded.find(destroy_pair, "ibv_destroy_qp");
+  loaded.find(status_text, "ibv_wc_status_str");
+  loaded.find_if_there(by_dma_buf, "ibv_reg_dmabuf_mr");
+  why_ = loaded.why();
 }
 
 Verbs look_for_verbs(const std::string& library) {

@@ -49,12 +49,7 @@ class VerbsLibrary {
   const char* (*status_text)(int) = nullptr;
 
  private:
-  template <typename Function>
-  void find(Function& function, const char* symbol);
-  void find_all();
-
-  void* handle_;
-  std::string file_, why_;
+  std::string why_;
 };
 
 struct Verbs {

@@ -1,8 +1,8 @@
-#include "dataflow/io/loaded.hpp"
+#include "base/loaded.hpp"
 
 #include <dlfcn.h>
 
-namespace carillon::dataflow {
+namespace carillon {
 
 // Taken out from under what it has loaded itself, a library could not come again.
 Loaded::Loaded(std::string file, const std::string& hint)
@@ -11,10 +11,8 @@ Loaded::Loaded(std::string file, const std::string& hint)
   if (handle_ == nullptr) why_ = "no " + file_ + "; " + hint;
 }
 
-void* Loaded::look_up(const char* symbol) {
-  void* const found = handle_ == nullptr ? nullptr : dlsym(handle_, symbol);
-  if (found == nullptr && why_.empty()) why_ = file_ + " has no " + symbol;
-  return found;
+void* Loaded::look_up(const char* symbol) const {
+  return handle_ == nullptr ? nullptr : dlsym(handle_, symbol);
 }
 
-}  // namespace carillon::dataflow
+}  // namespace carillon

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace carillon::dataflow {
+namespace carillon {
 
 class Loaded {
  public:
@@ -14,14 +14,20 @@ class Loaded {
 
   template <typename Function>
   void find(Function& function, const char* symbol) {
+    find_if_there(function, symbol);
+    if (function == nullptr && why_.empty()) why_ = file_ + " has no " + symbol;
+  }
+  /// Null where the library is one without it.
+  template <typename Function>
+  void find_if_there(Function& function, const char* symbol) {
     function = reinterpret_cast<Function>(look_up(symbol));
   }
 
  private:
-  void* look_up(const char* symbol);
+  void* look_up(const char* symbol) const;
 
   std::string file_, why_;
   void* handle_;
 };
 
-}  // namespace carillon::dataflow
+}  // namespace carillon
