@@ -84,7 +84,7 @@ class Run {
     for (NodeId node = 0; node < graph_.size(); ++node) nodes.push_back(node_row(node));
     std::vector<Tick> idle;
     for (const auto& journal : executor.journals()) idle.push_back(journal->idle());
-    result["elapsed_ns"] = executor.begun() == 0 ? Tick{0} : now() - executor.begun();
+    result["elapsed_ns"] = executor.elapsed();
     result["nodes"] = nodes;
     result["idle_ns"] = idle;
     return result;

@@ -112,6 +112,12 @@ Tick RunDelay::read() const noexcept {
   return static_cast<Tick>(std::strtoull(ran, nullptr, 10));
 }
 
+Tick own_cpu_time() noexcept {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * kSecond + used.tv_nsec;
+}
+
 void sleep_until(Tick until) noexcept {
   const Tick left = until - now();
   if (left <= 0) return;

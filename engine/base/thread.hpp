@@ -43,6 +43,9 @@ class RunDelay {
   int file_;
 };
 
+/// How long the calling thread has been on a core.
+Tick own_cpu_time() noexcept;
+
 /// Sleeps until `until`, on the clock of now(); returns at once when it has passed.
 void sleep_until(Tick until) noexcept;
 /// Tells the core that this is a spin loop.

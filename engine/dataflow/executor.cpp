@@ -241,7 +241,13 @@ void Executor::end(NodeId node) noexcept {
   states_[node]->ended.store(true);
   states_[node]->leave();
   wake_own(*states_[node]);
+  last_end_.store(now());
   if (alive_.fetch_sub(1) == 1) wake(INT_MAX);
+}
+
+Tick Executor::elapsed() const noexcept {
+  if (begun_.load() == 0) return 0;
+  return (ended() ? last_end_.load() : now()) - begun_.load();
 }
 
 bool Executor::any_ready() const noexcept {

@@ -62,6 +62,8 @@ class Executor {
   bool ended() const noexcept { return alive_.load() == 0; }
   /// When the sources began; 0: not yet.
   Tick begun() const noexcept { return begun_.load(); }
+  /// Since then, up to the end of the last node.
+  Tick elapsed() const noexcept;
   std::uint64_t changed_at(NodeId node) const { return states_[node]->changed_at.load(); }
 
   /// While no worker is at work.
@@ -111,7 +113,7 @@ class Executor {
   bool devices_ = false;
   std::atomic<std::uint32_t> alive_{0};
   std::atomic<bool> stopping_{false};
-  std::atomic<Tick> begun_{0};
+  std::atomic<Tick> begun_{0}, last_end_{0};
   std::atomic<std::uint32_t> asleep_{0}, called_{0};  // workers that sleep; a futex's word
 };
 

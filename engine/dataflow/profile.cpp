@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/aligned.hpp"
+#include "base/thread.hpp"
 #include "base/tick.hpp"
 
 namespace carillon::dataflow {
@@ -73,12 +74,6 @@ std::vector<double> cold(Window& window, Tick end) {
   return found;
 }
 
-std::int64_t own_cpu_time() {
-  timespec at;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
-  return at.tv_sec * kSecond + at.tv_nsec;
-}
-
 std::vector<double> in_place(Window& window, double seconds, double period_us) {
   const Tick start = now();
   window.execute();
@@ -91,12 +86,12 @@ std::vector<double> in_place(Window& window, double seconds, double period_us) {
   sem_t there;
   sem_init(&there, 0, 0);
   std::thread worker([&] {
-    std::int64_t before = own_cpu_time();
+    Tick before = own_cpu_time();
     for (std::size_t i = 0; i < wake_ups; ++i) {
       while (sem_wait(&there) != 0) {
       }
       window.execute();
-      const std::int64_t after = own_cpu_time();
+      const Tick after = own_cpu_time();
       found.push_back(static_cast<double>(after - before));
       before = after;
     }

@@ -1,7 +1,6 @@
 #include "dataflow/runner.hpp"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <exception>
@@ -77,10 +76,9 @@ void Runner::work(std::size_t worker) {
     attempt(be_granted(worker));
   else if (options_.priority > 0)
     attempt(make_realtime(options_.priority));
+  const Tick before = own_cpu_time();
   executor_.work(worker);
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  cpu_times_[worker] = used.tv_sec * kSecond + used.tv_nsec;
+  cpu_times_[worker] = own_cpu_time() - before;
 }
 
 Attempt Runner::be_granted(std::size_t worker) const {
