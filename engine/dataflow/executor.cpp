@@ -245,6 +245,16 @@ void Executor::end(NodeId node) noexcept {
   if (alive_.fetch_sub(1) == 1) wake(INT_MAX);
 }
 
+std::uint64_t Executor::executed() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& state : states_) all += state->executed.load(std::memory_order_relaxed);
+  return all;
+}
+
+bool Executor::at_work() const noexcept {
+  return std::ranges::any_of(states_, [](const auto& state) { return state->busy.load(); });
+}
+
 Tick Executor::elapsed() const noexcept {
   if (begun_.load() == 0) return 0;
   return (ended() ? last_end_.load() : now()) - begun_.load();

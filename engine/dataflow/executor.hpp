@@ -60,6 +60,9 @@ class Executor {
   std::uint64_t filled(NodeId node) const;
   std::uint64_t capacity(NodeId node) const;
   bool ended() const noexcept { return alive_.load() == 0; }
+  /// Executions of all nodes, and whether a job is ready or runs.
+  std::uint64_t executed() const noexcept;
+  bool at_work() const noexcept;
   /// When the sources began; 0: not yet.
   Tick begun() const noexcept { return begun_.load(); }
   /// Since then, up to the end of the last node.

@@ -11,6 +11,8 @@
 namespace carillon::dataflow {
 namespace {
 
+constexpr Tick kPatience = kSecond, kLook = 5 * kMillisecond;
+
 std::vector<Block*> pointers(const std::vector<std::shared_ptr<Block>>& blocks) {
   std::vector<Block*> found;
   for (const auto& block : blocks) found.push_back(block.get());
@@ -99,9 +101,25 @@ bool Runner::ended() {
   return executor_.ended();
 }
 
-std::vector<std::string> Runner::finish() {
+// While a job runs, or others have been executed meanwhile, the end is still on its way.
+void Runner::wait_for_workers() {
+  std::uint64_t before = 0;
+  for (Tick since = now(); !workers_.empty() && !executor_.ended();) {
+    const std::uint64_t done = executor_.executed();
+    if (done != before || executor_.at_work()) since = now();
+    before = done;
+    if (now() - since > kPatience) {
+      for (NodeId node = 0; node < started_; ++node) blocks_[node]->abandon();
+      break;
+    }
+    sleep_until(now() + kLook);
+  }
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
+}
+
+std::vector<std::string> Runner::finish() {
+  wait_for_workers();
   for (NodeId node = 0; node < started_; ++node) {
     try {
       blocks_[node]->finish();

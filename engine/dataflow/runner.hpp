@@ -40,7 +40,8 @@ class Runner {
   void stop() noexcept { executor_.stop(); }
   /// That all has been read which the sources gave, or that a device has failed: then it stops.
   bool ended();
-  /// Waits for the workers and closes all devices. What went wrong with devices: "node: why".
+  /// Waits for the workers and closes all devices; what holds up the end for a second without
+  /// taking anything is abandoned. What went wrong with devices: "node: why".
   std::vector<std::string> finish();
 
   Executor& executor() { return executor_; }
@@ -52,6 +53,7 @@ class Runner {
 
  private:
   void work(std::size_t worker);
+  void wait_for_workers();
   Attempt be_granted(std::size_t worker) const;
 
   const Graph& graph_;

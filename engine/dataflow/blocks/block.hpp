@@ -89,6 +89,9 @@ class Block {
   /// gives no more than what is ready() after that.
   virtual std::uint64_t ready() noexcept { return std::numeric_limits<std::uint64_t>::max(); }
   virtual bool over() noexcept { return false; }
+  /// Waits for the device no longer: it has taken nothing for a while, and the run is to end. From
+  /// the thread that calls start() and finish().
+  virtual void abandon() noexcept {}
   /// Writes what is left and closes the device. Throws std::runtime_error.
   virtual void finish() {}
   /// Why the device does no more; empty while it does. The run then ends.

@@ -20,9 +20,9 @@ DeviceSink::DeviceSink(Items items, std::unique_ptr<Writer> writer, std::uint64_
       writer_(std::move(writer)),
       buffer_samples_(buffer_samples) {}
 
-// More than ready() are lost, and counted: no graph gives them.
+// What finds no room is lost, and counted: no graph gives it but for a device that takes no more.
 void DeviceSink::execute(const float* const* in, float*, std::size_t count) noexcept {
-  const std::size_t fits = std::min<std::size_t>(count, ready());
+  const std::size_t fits = std::min<std::size_t>(count, samples_ ? samples_->room() : 0);
   lost_.add(count - fits);
   for (Tag tag : tags_in) {
     tag.position += position_;
@@ -76,7 +76,11 @@ void DeviceSink::hand_tags() {
   while (const auto tag = tags_.next(std::numeric_limits<std::uint64_t>::max())) writer_->tag(*tag);
 }
 
-std::uint64_t DeviceSink::ready() noexcept { return samples_ ? samples_->room() : 0; }
+// A device that takes no more holds up no graph.
+std::uint64_t DeviceSink::ready() noexcept {
+  if (thread_.has_ended()) return std::numeric_limits<std::uint64_t>::max();
+  return samples_ ? samples_->room() : 0;
+}
 
 void DeviceSink::finish() {
   thread_.stop(kPatience_ms);

@@ -36,6 +36,7 @@ class DeviceSink final : public Block {
   bool has_device() const noexcept override { return true; }
   void start() override;
   std::uint64_t ready() noexcept override;
+  void abandon() noexcept override { thread_.stop(0); }
   /// Throws the failure, also one that was there before.
   void finish() override;
   std::string failure() const override { return thread_.failure(); }

@@ -1,8 +1,10 @@
 // Files and sockets in graphs that run with threads of their own: what is written is read again.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -175,10 +177,34 @@ TEST(Devices, WhatCannotBeOpenedIsNamedWithItsNode) {
 
 TEST(Devices, AFullDiskEndsTheRunAndSaysSo) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
-  const auto failures =
-      run(kTone, "signal-source", {{"path", "/dev/full"s}}, "raw-sink", 5'000'000);
-  ASSERT_FALSE(failures.empty());
-  EXPECT_NE(failures[0].find("sink: "), std::string::npos) << failures[0];
+  for (const std::int64_t room : {std::int64_t{100}, std::int64_t{1} << 20}) {
+    const Values full{{"path", "/dev/full"s}, {"buffer_samples", room}};
+    const auto failures = run(kTone, "signal-source", full, "raw-sink", 5'000'000);
+    ASSERT_FALSE(failures.empty());
+    EXPECT_NE(failures[0].find("sink: /dev/full"), std::string::npos) << failures[0];
+  }
+}
+
+TEST(Devices, APipeThatNobodyReadsIsAbandonedWhenTheRunIsToEnd) {
+  const Folder folder;
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // that never reads
+  const auto held = static_cast<std::uint64_t>(fcntl(reader, F_SETPIPE_SZ, 4096)) / 8;
+  const Graph graph = pair_of();
+  const Values into{{"path", pipe}, {"buffer_samples", std::int64_t{1000}}};
+  Runner runner(graph, {100, 64},
+                Blocks{make_block("signal-source", kTone), make_block("raw-sink", into)},
+                {.paced = false}, {});
+  runner.start();
+  // More than the pipe holds.
+  while (runner.executor().account(1).executions < held + 500) std::this_thread::yield();
+  runner.stop();
+  const std::vector<std::string> failures = runner.finish();
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_NE(failures[0].find(pipe), std::string::npos) << failures[0];
+  EXPECT_NE(failures[0].find("were not"), std::string::npos) << failures[0];
+  close(reader);
 }
 
 }  // namespace
