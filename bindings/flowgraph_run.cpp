@@ -42,14 +42,16 @@ class Run {
  public:
   Run(nb::object graph, const dataflow::Batches& batches, const std::vector<const Lone*>& blocks,
       bool paced, std::vector<std::uint64_t> executions, std::vector<double> budgets, Tick bound_ns,
-      std::vector<std::uint32_t> cores, int priority, const std::string& threads)
+      std::vector<std::uint32_t> cores, int priority, const std::string& threads,
+      std::size_t changes)
       : kept_(std::move(graph)),
         graph_(nb::cast<const Graph&>(kept_)),
         runner_(graph_, batches, shared(blocks),
                 {.paced = paced,
                  .executions = std::move(executions),
                  .budgets = std::move(budgets),
-                 .bound = bound_ns},
+                 .bound = bound_ns,
+                 .changes = changes},
                 {.threads = threads_of(threads), .cores = std::move(cores), .priority = priority}) {
   }
 
@@ -94,20 +96,22 @@ class Run {
   Result account() {
     Executor& executor = runner_.executor();
     std::vector<EventRecord> events;
-    std::uint64_t unlisted = 0;
-    for (const auto& journal : executor.journals()) {
-      events.insert(events.end(), journal->events().begin(), journal->events().end());
-      unlisted += journal->unlisted();
-    }
+    for (const auto& journal : executor.journals())
+      for (std::size_t what = 0; what < std::size(kHappenings); ++what) {
+        const auto own = journal->events(static_cast<dataflow::Happening>(what));
+        events.insert(events.end(), own.begin(), own.end());
+      }
     Result result = state();
     result["latencies"] = latencies();
     result["left"] = left();
-    const dataflow::Lateness lateness = explain(events);
-    result["late"] = lateness.late;
+    const dataflow::Lateness lateness = explain(events, executor.bound());
+    std::uint64_t late = 0;
+    for (NodeId node = 0; node < graph_.size(); ++node) late += executor.account(node).late;
+    result["late"] = late;
     result["late_by_standstill"] = lateness.standstill;
     result["late_by_overrun"] = lateness.overrun;
     result["late_unexplained"] = lateness.unexplained;
-    result["unlisted_events"] = unlisted;
+    result["late_unlisted"] = late - lateness.late;
     result["cpu_ns"] = runner_.cpu_times();
     result["complaints"] = runner_.complaints();
     std::vector<nb::tuple> rows;
@@ -153,7 +157,8 @@ class Run {
     row["lost_tags"] = account.lost_tags;
     row["filled"] = executor.filled(node);
     row["capacity"] = executor.capacity(node);
-    row["changed_at"] = executor.changed_at(node);
+    row["changes"] = account.changes;
+    row["late_changes"] = account.late_changes;
     std::vector<nb::tuple> figures;
     for (const auto& figure : runner_.block(node).figures())
       figures.push_back(nb::make_tuple(figure.name, figure.value, figure.unit));
@@ -201,14 +206,15 @@ void bind_flowgraph_run(nb::module_& core) {
                   "A flowgraph that runs in its batches (engine/dataflow/runner.hpp).")
       .def(nb::init<nb::object, const dataflow::Batches&, const std::vector<const Lone*>&, bool,
                     std::vector<std::uint64_t>, std::vector<double>, Tick,
-                    std::vector<std::uint32_t>, int, const std::string&>(),
+                    std::vector<std::uint32_t>, int, const std::string&, std::size_t>(),
            "graph"_a, "batches"_a, "blocks"_a, "paced"_a, "executions"_a, "budgets_ns"_a,
-           "bound_ns"_a, "cores"_a, "priority"_a, "threads"_a,
+           "bound_ns"_a, "cores"_a, "priority"_a, "threads"_a, "changes"_a,
            nb::sig("def __init__(self, graph: Flowgraph, batches: "
                    "collections.abc.Sequence[int], blocks: collections.abc.Sequence[Block], "
                    "paced: bool, executions: collections.abc.Sequence[int], budgets_ns: "
                    "collections.abc.Sequence[float], bound_ns: int, cores: "
-                   "collections.abc.Sequence[int], priority: int, threads: str) -> None"),
+                   "collections.abc.Sequence[int], priority: int, threads: str, changes: "
+                   "int) -> None"),
            "executions: of each source, 0: without end. budgets_ns: what a batch of each node is\n"
            "planned to take; empty: nothing is. cores: a worker on each. ValueError where blocks "
            "do\n"

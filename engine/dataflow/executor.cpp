@@ -40,20 +40,17 @@ void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t seen, Tick until) 
 
 Executor::Executor(const Graph& graph, const Batches& batches, const std::vector<Block*>& blocks,
                    const ExecutorOptions& options)
-    : graph_(graph),
-      options_(options),
-      ready_((graph.size() + 63) / 64),
-      changes_(graph.size()),
-      alive_(graph.size()) {
+    : graph_(graph), options_(options), ready_((graph.size() + 63) / 64), alive_(graph.size()) {
   for (NodeId node = 0; node < graph.size(); ++node) {
-    auto state = std::make_unique<NodeState>();
+    auto state = std::make_unique<NodeState>(options_.changes);
     state->block = blocks.at(node);
     state->batch = batches.at(node);
     state->period = graph.period(node);
     if (!options_.budgets.empty()) state->budget = static_cast<Tick>(options_.budgets.at(node));
     state->device = state->block->has_device();
+    state->live = state->device && state->block->is_live();
     state->outputs.assign(graph.outputs(node).begin(), graph.outputs(node).end());
-    state->tags_in.reserve(TagQueue::kMost);
+    state->tags_in.reserve(kMostTags);
     state->readers = state->outputs.size();
     state->remaining = state->block->remaining();
     if (graph.is_source(node) || state->device) polled_.push_back(node);
@@ -138,14 +135,6 @@ void Executor::stop() noexcept {
   for (const auto& state : states_) wake_own(*state);
 }
 
-bool Executor::change(NodeId node, const Change& change) {
-  NodeState& state = *states_.at(node);
-  if (state.change.load(std::memory_order_acquire) != nullptr) return false;
-  changes_[node] = change;
-  state.change.store(&changes_[node], std::memory_order_release);
-  return true;
-}
-
 Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
   const NodeState& state = *states_[node];
   const std::uint64_t done = state.executed.load(std::memory_order_acquire);
@@ -154,8 +143,7 @@ Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
   if (stopping_.load() || count == 0 || (all != 0 && done >= all)) return {Step::End, 0};
   if (all != 0) count = std::min(count, all - done);
   const double due = state.period * static_cast<double>(done + count);
-  const bool waits = options_.paced && !state.device;
-  if (waits && static_cast<double>(at - begun_.load()) < due) return {};
+  if (options_.paced && !state.live && static_cast<double>(at - begun_.load()) < due) return {};
   return {Step::Run, count};
 }
 
@@ -224,14 +212,18 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
   NodeState& state = *states_[node];
   state.count = count;
   const double own = state.period * static_cast<double>(state.batch);
-  if (state.source() && options_.paced && !state.device)
+  if (state.source() && options_.paced && !state.live)
     at = begun_.load() +
          static_cast<Tick>(
              state.period *
              static_cast<double>(state.executed.load(std::memory_order_relaxed) + count));
-  else if (options_.paced && state.jobs.load(std::memory_order_relaxed) > 0)
-    at = std::max(at, state.release + static_cast<Tick>(own));
+  else if (options_.paced && !state.source() && state.jobs.load(std::memory_order_relaxed) > 0)
+    // A period after the one before; where samples come faster than they should, no more than that
+    // ahead of time.
+    at =
+        std::min(std::max(at, state.release + static_cast<Tick>(own)), at + static_cast<Tick>(own));
   state.release = at;
+  state.released.store(at, std::memory_order_relaxed);
   state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
   ready_[node / 64].fetch_or(std::uint64_t{1} << node % 64);
   wake_own(state);
@@ -264,17 +256,21 @@ bool Executor::any_ready() const noexcept {
   return std::ranges::any_of(ready_, [](const auto& word) { return word.load() != 0; });
 }
 
-std::optional<NodeId> Executor::take() noexcept {
+// Jobs that have been released come first, whatever their points: one that is early keeps nobody
+// waiting but while it runs, as the bounds assume.
+std::optional<NodeId> Executor::take(Tick at) noexcept {
   for (;;) {
     NodeId earliest = kNone;
-    Tick point = kNever;
+    std::pair before{true, kNever};
     for (std::size_t word = 0; word < ready_.size(); ++word)
       for (std::uint64_t bits = ready_[word].load(); bits != 0; bits &= bits - 1) {
         const auto node =
             static_cast<NodeId>(64 * word + static_cast<std::size_t>(std::countr_zero(bits)));
-        const Tick own = states_[node]->point.load(std::memory_order_relaxed);
-        if (own >= point) continue;
-        point = own;
+        const NodeState& state = *states_[node];
+        const bool early = options_.paced && state.released.load(std::memory_order_relaxed) > at;
+        const std::pair own{early, state.point.load(std::memory_order_relaxed)};
+        if (own >= before) continue;
+        before = own;
         earliest = node;
       }
     if (earliest == kNone) return std::nullopt;
@@ -302,21 +298,24 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
                      Journal& journal) const noexcept {
   if (!options_.paced) return;
   if (state.budget > 0 && end - start > state.budget) {
-    const bool waited = journal.was_kept_waiting(end - start - state.budget);
-    journal.event({waited ? Happening::Gap : Happening::Overrun, node, start, end});
+    const Tick excess = end - start - state.budget;
+    const bool waited = journal.was_kept_waiting(end, excess);
+    journal.event({waited ? Happening::Gap : Happening::Overrun, node, end - excess, end});
   }
   if (!state.sink()) return;
   const Tick latency = end - arrived;
   state.latencies.add(latency);
   if (latency > state.longest_latency.load(std::memory_order_relaxed))
     state.longest_latency.store(latency, std::memory_order_relaxed);
-  if (options_.bound > 0 && latency > options_.bound)
-    journal.event({Happening::Late, node, arrived, end});
+  if (options_.bound == 0 || latency <= options_.bound) return;
+  state.late.store(state.late.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  journal.event({Happening::Late, node, arrived, end});
 }
 
-// When a source that is paced has its next job.
+// When a source that is paced has its next job; one without room is called when there is some.
 Tick Executor::due_of(const NodeState& state) const noexcept {
-  if (!options_.paced || !state.source() || state.device || state.ended.load()) return kNever;
+  const bool paced = options_.paced && state.source() && !state.live && !state.ended.load();
+  if (!paced || !state.has_room(state.batch)) return kNever;
   const auto next =
       static_cast<double>(state.executed.load(std::memory_order_relaxed) + state.batch);
   return begun_.load() + static_cast<Tick>(state.period * next);
@@ -328,33 +327,42 @@ Tick Executor::next_due() const noexcept {
   return due;
 }
 
-// Sleeps until a source's next, or until it is called; returns when that was to be. Without a pace
-// there is a job again soon, if there is one at all.
-Tick Executor::idle(std::size_t worker, Tick at, Tick last_job) noexcept {
-  Tick until = std::min(at + kLongest, next_due());
-  if (devices_) until = std::min(until, at + kPoll);
-  if (until <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
+// Sleeps until a source's next job is due, or until it is called. Without a pace there is a job
+// again soon, if there is one at all.
+void Executor::idle(std::size_t worker, Tick at, Tick last_job, Journal& journal) noexcept {
+  const Tick due = next_due();
+  const Tick soonest = devices_ ? at + kPoll : at + kLongest;
+  if (std::min(due, soonest) <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
     spin_pause();
-    return at;
+    if (const Tick looked = now(); looked - at > Journal::kStandstill) journal.woke(at, looked);
+    return;
   }
-  until += static_cast<Tick>(worker) * kStagger;
+  const Tick stagger = static_cast<Tick>(worker) * kStagger;
   asleep_.fetch_add(1);
   const std::uint32_t called = called_.load();
   // Who makes a job ready after this look sees that somebody is asleep.
-  if (!any_ready() && alive_.load() > 0) wait_for(called_, called, until);
+  if (!any_ready() && alive_.load() > 0)
+    wait_for(called_, called, std::min(due, soonest) + stagger);
   asleep_.fetch_sub(1);
-  return until;
+  const Tick woken = now();
+  // It was to be there when a source was due, or when it was called.
+  const Tick wanted = called_.load() != called ? call_.load()
+                      : due == kNever          ? woken
+                                               : due + stagger;
+  journal.woke(std::max(wanted, at), woken);
 }
 
 void Executor::wake(int sleepers) noexcept {
+  call_.store(now());
   called_.fetch_add(1);
   syscall(SYS_futex, &called_, FUTEX_WAKE_PRIVATE, sleepers, nullptr, nullptr, 0);
 }
 
 void Executor::work(std::size_t worker) noexcept {
-  journals_[worker]->begin();
+  const Tick at = now();
   Tick nobody = 0;
-  begun_.compare_exchange_strong(nobody, now());
+  begun_.compare_exchange_strong(nobody, at);
+  journals_[worker]->woke(at, at);
   if (options_.worker_for_each)
     serve(static_cast<NodeId>(worker));
   else
@@ -367,16 +375,15 @@ void Executor::share(std::size_t worker) noexcept {
   Tick last_job = 0;
   for (Tick at = now(); alive_.load() > 0;) {
     for (const NodeId node : polled_) offer(node, at);
-    if (const auto node = take()) {
+    if (const auto node = take(at)) {
       if (asleep_.load() > 0 && any_ready()) wake(1);
       at = last_job = run(*node, at, journal);
       continue;
     }
-    const Tick until = idle(worker, at, last_job);
-    const Tick woken = now();
-    if (woken - until > Journal::kStandstill) journal.event({Happening::Gap, kNone, until, woken});
-    journal.slept(woken - at);
-    at = woken;
+    idle(worker, at, last_job, journal);
+    const Tick looked = now();
+    journal.slept(looked - at);
+    at = looked;
   }
 }
 
@@ -391,15 +398,15 @@ void Executor::serve(NodeId node) noexcept {
       at = run(node, at, journal);
       continue;
     }
-    const Tick until = std::min(at + (state.device ? kPoll : kLongest), due_of(state));
+    const Tick due = due_of(state);
     const std::uint32_t called = state.called.load();
     state.asleep.store(true);
     // Who makes its job ready after this look sees that it sleeps.
     if ((ready_[node / 64].load() & bit) == 0 && !state.ended.load())
-      wait_for(state.called, called, until);
+      wait_for(state.called, called, std::min(due, at + (state.device ? kPoll : kLongest)));
     state.asleep.store(false);
     const Tick woken = now();
-    if (woken - until > Journal::kStandstill) journal.event({Happening::Gap, node, until, woken});
+    journal.woke(due == kNever ? woken : std::max(due, at), woken);
     journal.slept(woken - at);
     at = woken;
   }
@@ -413,7 +420,9 @@ void Executor::wake_own(NodeState& state) const noexcept {
 
 std::uint64_t Executor::filled(NodeId node) const {
   const NodeState& state = *states_[node];
-  return state.sink() ? 0 : state.out->capacity() - state.out->room();
+  // Positions move on meanwhile, so that the two may not fit each other.
+  const std::uint64_t most = capacity(node);
+  return state.sink() ? 0 : most - std::min(most, state.out->room());
 }
 
 std::uint64_t Executor::capacity(NodeId node) const {

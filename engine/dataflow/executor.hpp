@@ -19,8 +19,8 @@
 namespace carillon::dataflow {
 
 struct ExecutorOptions {
-  /// Sources deliver at their rates; else as fast as there is room. One with a device delivers when
-  /// that has something.
+  /// Sources deliver at their rates, live ones when they have something; else all as fast as there
+  /// is room.
   bool paced = true;
   std::vector<std::uint64_t> executions = {};  ///< of each source; none, or 0: until stop()
   std::size_t workers = 1;                     ///< at most
@@ -29,7 +29,8 @@ struct ExecutorOptions {
   bool worker_for_each = false;
   /// ns that a batch of each node is planned to take; none: nothing is planned.
   std::vector<double> budgets = {};
-  Tick bound = 0;  ///< of a sample's latency; 0: none
+  Tick bound = 0;            ///< of a sample's latency; 0: none
+  std::size_t changes = 64;  ///< that can wait at each node
 };
 
 class Executor {
@@ -44,15 +45,14 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Works on the calling thread until all has been read that the sources have given; a source
-  /// whose readers have all ended gives nothing more. A worker that
-  /// finds nothing to do sleeps until a source's next, or until another worker has more than it can
-  /// run at once.
+  /// whose readers have all ended gives nothing more. A worker that finds nothing to do sleeps
+  /// until a source's next job is due, or until another worker has more than it can run at once.
   void work(std::size_t worker = 0) noexcept;
   /// Sources give nothing more. Any thread.
   void stop() noexcept;
-  /// Has a parameter of a node changed before its execution `at`, or before its next one if that is
-  /// over. False: the last change of the node still waits. Any thread, one at a time.
-  bool change(NodeId node, const Change& change);
+  /// Has a parameter of a node changed. False: so many changes of it wait that there is no room.
+  /// Any thread, one at a time.
+  bool change(NodeId node, const Change& change) { return states_.at(node)->changes.add(change); }
 
   /// At any time.
   NodeAccount account(NodeId node) const { return states_[node]->account(); }
@@ -67,7 +67,7 @@ class Executor {
   Tick begun() const noexcept { return begun_.load(); }
   /// Since then, up to the end of the last node.
   Tick elapsed() const noexcept;
-  std::uint64_t changed_at(NodeId node) const { return states_[node]->changed_at.load(); }
+  Tick bound() const noexcept { return options_.bound; }
 
   /// While no worker is at work.
   const Histogram& latencies(NodeId sink) const { return states_[sink]->latencies; }
@@ -94,12 +94,12 @@ class Executor {
   void publish(NodeId node, std::uint64_t count, Tick at) noexcept;
   void end(NodeId node) noexcept;
   bool any_ready() const noexcept;
-  std::optional<NodeId> take() noexcept;
+  std::optional<NodeId> take(Tick at) noexcept;
   Tick run(NodeId node, Tick start, Journal& journal) noexcept;
   void judge(NodeState& state, NodeId node, Tick start, Tick end, Tick arrived,
              Journal& journal) const noexcept;
   Tick next_due() const noexcept;
-  Tick idle(std::size_t worker, Tick at, Tick last_job) noexcept;
+  void idle(std::size_t worker, Tick at, Tick last_job, Journal& journal) noexcept;
   void wake(int sleepers) noexcept;
   void share(std::size_t worker) noexcept;
   void serve(NodeId node) noexcept;
@@ -112,12 +112,12 @@ class Executor {
   std::vector<NodeId> polled_;                     // sources, and sinks with a device
   std::vector<std::atomic<std::uint64_t>> ready_;  // a bit for each node
   std::vector<std::unique_ptr<Journal>> journals_;
-  std::vector<Change> changes_;  // of each node, that waits
   bool devices_ = false;
   std::atomic<std::uint32_t> alive_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<Tick> begun_{0}, last_end_{0};
   std::atomic<std::uint32_t> asleep_{0}, called_{0};  // workers that sleep; a futex's word
+  std::atomic<Tick> call_{0};                         // when it was last changed
 };
 
 }  // namespace carillon::dataflow

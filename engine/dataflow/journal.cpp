@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/thread.hpp"
+
 namespace carillon::dataflow {
 
 std::size_t Histogram::bin(Tick ns) noexcept {
@@ -46,17 +48,22 @@ std::vector<std::pair<Tick, std::uint64_t>> Histogram::bins() const {
 }
 
 void Journal::event(const EventRecord& event) noexcept {
-  if (events_.size() < most_events_)
-    events_.push_back(event);
-  else
-    ++unlisted_;
+  auto& own = events_[static_cast<std::size_t>(event.what)];
+  if (own.size() < most_) own.push_back(event);
 }
 
-bool Journal::was_kept_waiting(Tick excess) noexcept {
-  const Tick waited = delay_ ? delay_->read() : -1;
-  const Tick since = waited - waited_;
-  waited_ = waited;
-  return waited >= 0 && since >= excess / 2;
+void Journal::woke(Tick wanted, Tick woken) noexcept {
+  if (woken - wanted > kStandstill) event({Happening::Gap, kNone, wanted, woken});
+  since_ = woken;
+  on_core_ = own_cpu_time();
+}
+
+bool Journal::was_kept_waiting(Tick at, Tick excess) noexcept {
+  const Tick on_core = own_cpu_time();
+  const Tick waited = at - since_ - (on_core - on_core_);
+  since_ = at;
+  on_core_ = on_core;
+  return waited >= excess / 2;
 }
 
 std::vector<JobRecord> Journal::jobs() const {
@@ -68,30 +75,43 @@ std::vector<JobRecord> Journal::jobs() const {
 
 namespace {
 
-// Events of a kind, for the question whether one overlaps a time.
+// How long events of a kind were, in all, within a time.
 class Evidence {
  public:
   Evidence(std::span<const EventRecord> events, Happening what) {
     for (const EventRecord& event : events)
-      if (event.what == what) events_.push_back(event);
-    std::ranges::sort(events_, {}, &EventRecord::start);
-    Tick last = 0;
-    for (const EventRecord& event : events_) last_.push_back(last = std::max(last, event.end));
+      if (event.what == what) {
+        starts_.add(event.start);
+        ends_.add(event.end);
+      }
+    starts_.sort();
+    ends_.sort();
   }
-  bool overlaps(Tick start, Tick end) const {
-    const auto behind = std::ranges::lower_bound(events_, end, {}, &EventRecord::start);
-    return behind != events_.begin() &&
-           last_[static_cast<std::size_t>(behind - events_.begin()) - 1] > start;
-  }
+  Tick within(Tick start, Tick end) const { return until(end) - until(start); }
 
  private:
-  std::vector<EventRecord> events_;
-  std::vector<Tick> last_;  // the latest end of each and those before it
+  // Instants, and the time from each of those before one up to that.
+  struct Instants {
+    std::vector<Tick> at, sums{0};
+
+    void add(Tick instant) { at.push_back(instant); }
+    void sort() {
+      std::ranges::sort(at);
+      for (const Tick instant : at) sums.push_back(sums.back() + (instant - at.front()));
+    }
+    Tick since(Tick then) const {
+      const auto before = static_cast<std::size_t>(std::ranges::lower_bound(at, then) - at.begin());
+      return before == 0 ? 0 : static_cast<Tick>(before) * (then - at.front()) - sums[before];
+    }
+  };
+  Tick until(Tick then) const { return starts_.since(then) - ends_.since(then); }
+
+  Instants starts_, ends_;
 };
 
 }  // namespace
 
-Lateness explain(std::span<const EventRecord> events) {
+Lateness explain(std::span<const EventRecord> events, Tick bound) {
   std::vector<EventRecord> lates;
   for (const EventRecord& event : events)
     if (event.what == Happening::Late) lates.push_back(event);
@@ -104,10 +124,12 @@ Lateness explain(std::span<const EventRecord> events) {
     since = goes_on ? std::min(since, late.start) : late.start;
     before = late.end;
     ++found.late;
-    if (gaps.overlaps(since, late.end))
-      ++found.standstill;
+    const Tick by = late.end - late.start - bound;
+    const Tick gap = gaps.within(since, late.end), overrun = overruns.within(since, late.end);
+    if (gap + overrun < by / 2 || gap + overrun == 0)
+      ++found.unexplained;
     else
-      ++(overruns.overlaps(since, late.end) ? found.overrun : found.unexplained);
+      ++(gap >= overrun ? found.standstill : found.overrun);
   }
   return found;
 }

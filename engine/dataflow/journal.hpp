@@ -6,12 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/thread.hpp"
 #include "base/tick.hpp"
 #include "dataflow/graph.hpp"
 
@@ -24,9 +22,9 @@ struct JobRecord {
 };
 
 enum class Happening : std::uint8_t {
-  Gap,      ///< the worker stood still: it was to wake, or was ready to run
-  Overrun,  ///< a job took longer than its planned cost, by its own time on the core
-  Late,     ///< a sink's job ended later after a sample's arrival than the bound allows
+  Gap,      ///< the worker stood still: it was to wake, or another thread had its core
+  Overrun,  ///< what a job took beyond its planned cost, on the core
+  Late,     ///< a sink's job, from a sample's arrival on, that ended later than the bound allows
 };
 struct EventRecord {
   Happening what = Happening::Gap;
@@ -64,21 +62,24 @@ class Journal {
   /// One of so many.
   explicit Journal(std::size_t workers = 1)
       : jobs_(std::max<std::size_t>(kJobs / workers, 256)),
-        most_events_(std::max<std::size_t>(kEvents / workers, 64)) {
-    events_.reserve(most_events_);
+        most_(std::max<std::size_t>(kEvents / workers, 64)) {
+    for (auto& own : events_) own.reserve(most_);
   }
 
   void job(const JobRecord& job) noexcept { jobs_[count_++ % jobs_.size()] = job; }
+  /// Each kind has room of its own.
   void event(const EventRecord& event) noexcept;
-  /// The thread that calls this is the worker.
-  void begin() { delay_.emplace(); }
-  /// After a job that took `excess` longer than planned: whether another thread had the core.
-  bool was_kept_waiting(Tick excess) noexcept;
+  /// By the worker, which was to be awake at `wanted`.
+  void woke(Tick wanted, Tick woken) noexcept;
+  /// By the worker, after a job that took `excess` longer than planned: whether the core was
+  /// another thread's for most of that, since it last woke or was asked.
+  bool was_kept_waiting(Tick at, Tick excess) noexcept;
 
   /// The last ones, the oldest first.
   std::vector<JobRecord> jobs() const;
-  std::span<const EventRecord> events() const { return events_; }
-  std::uint64_t unlisted() const { return unlisted_; }
+  std::span<const EventRecord> events(Happening what) const {
+    return events_[static_cast<std::size_t>(what)];
+  }
   /// ns that it found nothing to do, so far. Any thread.
   Tick idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
   void slept(Tick ns) noexcept {
@@ -87,22 +88,23 @@ class Journal {
 
  private:
   std::vector<JobRecord> jobs_;
-  std::size_t most_events_;
-  std::vector<EventRecord> events_;
-  std::uint64_t count_ = 0, unlisted_ = 0;
-  std::optional<RunDelay> delay_;
-  Tick waited_ = 0;
+  std::size_t most_;
+  std::array<std::vector<EventRecord>, 3> events_;
+  std::uint64_t count_ = 0;
+  Tick since_ = 0, on_core_ = 0;  // the worker's CPU time at an instant
   std::atomic<Tick> idle_{0};
 };
 
-/// Late sinks' jobs by what explains them: an event that overlaps the time from the sample's
-/// arrival on, or that of a late job right before it, for its backlog is still there.
+/// Late sinks' jobs by what explains them. What counts is the time from the sample's arrival on, or
+/// from that of a late job right before it, for its backlog is still there: how long workers stood
+/// still in it, and how long batches took beyond their costs. Together these must be half of what
+/// the job was late by, since what they delay delays others; the longer of the two names the cause.
 struct Lateness {
   std::uint64_t late = 0;         ///< that are listed
-  std::uint64_t standstill = 0;   ///< explained by a gap of a worker
-  std::uint64_t overrun = 0;      ///< else by a batch that took longer than planned
+  std::uint64_t standstill = 0;   ///< workers stood still
+  std::uint64_t overrun = 0;      ///< batches took longer than planned
   std::uint64_t unexplained = 0;  ///< the bound was broken
 };
-Lateness explain(std::span<const EventRecord> events);
+Lateness explain(std::span<const EventRecord> events, Tick bound);
 
 }  // namespace carillon::dataflow

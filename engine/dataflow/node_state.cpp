@@ -34,8 +34,8 @@ bool move_behind(Tag& tag, double samples, double period_s) {
 Tick NodeState::arrival(Tick begun) const noexcept {
   if (source()) {
     const auto first = static_cast<double>(executed.load(std::memory_order_relaxed) + 1);
-    return device ? release - static_cast<Tick>(period * static_cast<double>(count - 1))
-                  : begun + static_cast<Tick>(period * first);
+    return live ? release - static_cast<Tick>(period * static_cast<double>(count - 1))
+                : begun + static_cast<Tick>(period * first);
   }
   Tick oldest = std::numeric_limits<Tick>::max();
   for (const Feed& feed : feeds) {
@@ -60,13 +60,11 @@ void NodeState::execute(Tick arrived) noexcept {
   }
   const std::uint64_t before = executed.load(std::memory_order_relaxed);
   std::uint64_t done = 0;
-  if (const Change* const next = change.load(std::memory_order_acquire);
-      next != nullptr && next->at < before + count) {
-    const std::uint64_t first = next->at > before ? next->at - before : 0;
-    if (first > 0) execute_part(0, first);
+  while (const Change* const next = changes.next(before + count)) {
+    const std::uint64_t first = std::max(next->at, before + done) - before;
+    if (first > done) execute_part(done, first - done);
     block->set(next->parameter, next->value);
-    changed_at.store(before + first, std::memory_order_relaxed);
-    change.store(nullptr, std::memory_order_release);
+    changes.made(before + first);
     done = first;
   }
   execute_part(done, count - done);
@@ -99,6 +97,7 @@ void NodeState::execute_part(std::uint64_t first, std::uint64_t executions) noex
   float* const place =
       out ? reinterpret_cast<float*>(out->place()) + block->writes(first) : nullptr;
   block->execute(windows.data(), place, executions);
+  increase(lost_tags, block->tags_out.lost());
   if (!out) return;
   for (Tag tag : block->tags_out.tags()) {
     tag.position += out->written() + first * produce;
@@ -115,15 +114,19 @@ void NodeState::gather_tags(std::uint64_t first, std::uint64_t executions) noexc
     const std::uint64_t begin = feed.from->out->read(feed.reader) + first * feed.consume;
     while (const Tag* const tag =
                feed.from->tags->next(feed.reader, begin + feed.ahead + executions * feed.consume)) {
-      if (i == 0 && tags_in.size() < TagQueue::kMost) {
-        tags_in.push_back(*tag);
-        tags_in.back().position -= std::min(begin, tag->position);
-      }
+      if (i == 0) give(*tag, begin);
       if (out && !block->keeps_tags()) hand_on(*tag, feed);
       feed.from->tags->take(feed.reader);
     }
   }
   block->tags_in = tags_in;
+}
+
+// To the block, by its place behind `begin`.
+void NodeState::give(Tag tag, std::uint64_t begin) noexcept {
+  if (tags_in.size() == kMostTags) return increase<std::uint64_t>(lost_tags, 1);
+  tag.position -= std::min(begin, tag.position);
+  tags_in.push_back(tag);
 }
 
 // At the sample that is made of the tag's, with what is counted in samples as it is there.
@@ -156,7 +159,10 @@ NodeAccount NodeState::account() const noexcept {
           .longest_job = longest_job.load(std::memory_order_relaxed),
           .longest_response = longest_response.load(std::memory_order_relaxed),
           .longest_latency = longest_latency.load(std::memory_order_relaxed),
-          .lost_tags = tags ? tags->lost() : 0};
+          .late = late.load(std::memory_order_relaxed),
+          .lost_tags = lost_tags.load(std::memory_order_relaxed) + (tags ? tags->lost() : 0),
+          .changes = changes.all_made(),
+          .late_changes = changes.late()};
 }
 
 }  // namespace carillon::dataflow

@@ -10,6 +10,7 @@
 #include "base/aligned.hpp"
 #include "base/tick.hpp"
 #include "dataflow/blocks/block.hpp"
+#include "dataflow/changes.hpp"
 #include "dataflow/graph.hpp"
 #include "dataflow/journal.hpp"
 #include "dataflow/ring.hpp"
@@ -20,24 +21,21 @@ namespace carillon::dataflow {
 /// What became of a node's jobs.
 struct NodeAccount {
   std::uint64_t jobs = 0, executions = 0;
-  Tick busy = 0;              ///< in its block
-  Tick longest_job = 0;       ///< in its block, of one job
+  Tick busy = 0;              ///< from when a worker turned to its jobs to their ends
+  Tick longest_job = 0;       ///< of one job
   Tick longest_response = 0;  ///< from a job's release to its end
   /// Of a sink: the longest from a sample's arrival to the end of the job that was the last to read
   /// something of it; where sources are paced.
   Tick longest_latency = 0;
+  std::uint64_t late = 0;  ///< of a sink: jobs that ended later than the bound allows
   std::uint64_t lost_tags = 0;
-};
-
-/// A parameter that is to change before the execution `at`, or the next one if that is over.
-struct Change {
-  std::string parameter;
-  double value = 0;
-  std::uint64_t at = 0;
+  std::uint64_t changes = 0, late_changes = 0;  ///< made, and how many of them after their samples
 };
 
 /// All that is not atomic belongs to whoever has set `busy`.
 struct NodeState {
+  explicit NodeState(std::size_t room_for_changes) : changes(room_for_changes) {}
+
   // An input: where its samples come from.
   struct Feed {
     EdgeId edge = 0;
@@ -59,6 +57,7 @@ struct NodeState {
   double period = 0;    // ns of an execution
   Tick budget = 0;      // ns that a batch is planned to take; 0: none
   bool device = false;  // its block is to be asked
+  bool live = false;    // a source whose samples come when they come
   std::vector<Feed> feeds;
   std::vector<EdgeId> outputs;
   std::uint64_t produce = 1;
@@ -74,23 +73,22 @@ struct NodeState {
 
   // As it runs, apart from what all look at.
   alignas(kCacheLine) std::atomic<bool> busy{false};  // a job is offered or runs
-  std::atomic<Tick> point{0};                         // what gives that job its priority
+  std::atomic<Tick> released{0}, point{0};            // of that job, and what gives it priority
   std::atomic<bool> ended{false};
   std::atomic<std::size_t> readers{0};  // that have not ended
   std::atomic<std::uint64_t> executed{0}, marked{0};
-  std::atomic<bool> asleep{false};           // its own thread, where each node has one
-  std::atomic<std::uint32_t> called{0};      // a futex's word, for that thread
-  std::atomic<std::uint64_t> remaining{0};   // executions that its block wants
-  std::atomic<Change*> change{nullptr};      // that waits
-  std::atomic<std::uint64_t> changed_at{0};  // the execution before which the last one was made
+  std::atomic<bool> asleep{false};          // its own thread, where each node has one
+  std::atomic<std::uint32_t> called{0};     // a futex's word, for that thread
+  std::atomic<std::uint64_t> remaining{0};  // executions that its block wants
 
   std::uint64_t count = 0;  // executions of the job
   Tick release = 0;
   std::vector<const float*> windows;
   std::vector<Tag> tags_in;
+  Changes changes;      // add() is anybody's
   Histogram latencies;  // of a sink
   // Written by whoever is at it, and read by whoever looks on.
-  std::atomic<std::uint64_t> jobs{0};
+  std::atomic<std::uint64_t> jobs{0}, late{0}, lost_tags{0};
   std::atomic<Tick> busy_for{0}, longest_job{0}, longest_response{0}, longest_latency{0};
 
   bool source() const { return feeds.empty(); }
@@ -116,6 +114,7 @@ struct NodeState {
  private:
   void execute_part(std::uint64_t first, std::uint64_t executions) noexcept;
   void gather_tags(std::uint64_t first, std::uint64_t executions) noexcept;
+  void give(Tag tag, std::uint64_t begin) noexcept;
   void hand_on(const Tag& tag, const Feed& feed) noexcept;
 };
 

@@ -9,11 +9,11 @@ void TagQueue::put(const Tag& tag) noexcept {
   std::uint64_t slowest = put;
   for (const Reader& reader : readers_)
     slowest = std::min(slowest, reader.taken.load(std::memory_order_acquire));
-  if (put - slowest == kMost) {
+  if (put - slowest == kMostTags) {
     lost_.store(lost_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return;
   }
-  tags_[put % kMost] = tag;
+  tags_[put % kMostTags] = tag;
   put_.store(put + 1, std::memory_order_release);
 }
 

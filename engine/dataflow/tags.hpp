@@ -15,9 +15,7 @@ namespace carillon::dataflow {
 /// falling.
 class TagQueue {
  public:
-  static constexpr std::size_t kMost = 256;
-
-  explicit TagQueue(std::size_t readers) : tags_(kMost), readers_(readers) {}
+  explicit TagQueue(std::size_t readers) : tags_(kMostTags), readers_(readers) {}
 
   /// Those for which there is no room are lost, and counted.
   void put(const Tag& tag) noexcept;
@@ -25,7 +23,7 @@ class TagQueue {
   const Tag* next(std::size_t reader, std::uint64_t end) const noexcept {
     const std::uint64_t taken = readers_[reader].taken.load(std::memory_order_relaxed);
     if (taken == put_.load(std::memory_order_acquire)) return nullptr;
-    const Tag& tag = tags_[taken % kMost];
+    const Tag& tag = tags_[taken % kMostTags];
     return tag.position < end ? &tag : nullptr;
   }
   void take(std::size_t reader) noexcept {

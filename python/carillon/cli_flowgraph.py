@@ -246,7 +246,8 @@ def run(
 ) -> None:
     """Run a graph in the batches of its plan, and say whether the bound held.
 
-    Ctrl-C ends it: what the sources gave is worked off. Exit status 3: the bound did not hold.
+    Ctrl-C ends it: what the sources gave is worked off. Exit status 3: the bound did not hold; 130:
+    it was stopped.
     """
     from carillon.flowgraph.run_command import RunChoice
     from carillon.flowgraph.run_command import run as start
@@ -256,6 +257,11 @@ def run(
         latency_ns = None if latency is None else duration_ns(latency)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--latency") from None
+    if plan is not None and (cores, latency, batch) != (None, None, None):
+        raise typer.BadParameter(
+            "has its own cores, latency and batches; leave out --cores, --latency and --batch",
+            param_hint="--plan",
+        )
     choice = RunChoice(
         seconds, latency_ns, cores, method.value, costs, plan, batch, fast, realtime, threads.value,
         changes, prompt, settings or [],

@@ -612,6 +612,7 @@ class FlowgraphRun:
         cores: Sequence[int],
         priority: int,
         threads: str,
+        changes: int,
     ) -> None:
         """
         executions: of each source, 0: without end. budgets_ns: what a batch of each node is

@@ -7,36 +7,59 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/thread.hpp"
 
 namespace carillon::dataflow {
 namespace {
 
 constexpr auto kGap = Happening::Gap, kOverrun = Happening::Overrun, kLate = Happening::Late;
 
-TEST(Lateness, NeedsAnEventThatOverlaps) {
+constexpr Tick kBound = 100;
+
+TEST(Lateness, NeedsEventsThatCanHaveMadeIt) {
   const auto check = [](const std::vector<EventRecord>& events, std::uint64_t standstill,
                         std::uint64_t overrun, std::uint64_t unexplained) {
-    const Lateness found = explain(events);
+    const Lateness found = explain(events, kBound);
     EXPECT_EQ(found.standstill, standstill);
     EXPECT_EQ(found.overrun, overrun);
     EXPECT_EQ(found.unexplained, unexplained);
     EXPECT_EQ(found.late, standstill + overrun + unexplained);
   };
+  const EventRecord late{kLate, 0, 1000, 1140};  // by 40
   check({}, 0, 0, 0);
-  check({{kLate, 0, 100, 200}}, 0, 0, 1);
-  check({{kLate, 0, 100, 200}, {kGap, kNone, 50, 101}}, 1, 0, 0);
-  check({{kLate, 0, 100, 200}, {kGap, kNone, 50, 100}}, 0, 0, 1);
-  check({{kLate, 0, 100, 200}, {kGap, kNone, 200, 300}}, 0, 0, 1);
-  check({{kLate, 0, 100, 200}, {kOverrun, 3, 150, 160}}, 0, 1, 0);
-  check({{kLate, 0, 100, 200}, {kOverrun, 3, 150, 160}, {kGap, 3, 10, 500}}, 1, 0, 0);
+  check({late}, 0, 0, 1);
+  check({late, {kGap, kNone, 1050, 1070}}, 1, 0, 0);
+  check({late, {kGap, kNone, 1050, 1069}}, 0, 0, 1);  // less than half of it
+  check({late, {kGap, kNone, 900, 1000}}, 0, 0, 1);   // before it
+  check({late, {kGap, kNone, 900, 1020}}, 1, 0, 0);
+  check({late, {kGap, kNone, 1140, 1240}}, 0, 0, 1);  // after it
+  check({late, {kOverrun, 3, 1050, 1080}}, 0, 1, 0);
+  check({late, {kOverrun, 3, 1050, 1060}, {kGap, 3, 1100, 1111}}, 1, 0, 0);  // together
+  check({late, {kOverrun, 3, 1050, 1062}, {kGap, 3, 1100, 1111}}, 0, 1, 0);
   // The backlog of the first is what makes the second late, and not the third, long after.
-  check({{kGap, kNone, 90, 110}, {kLate, 0, 100, 200}, {kLate, 0, 150, 260}, {kLate, 0, 300, 400}},
+  check({{kGap, kNone, 1000, 1100},
+         {kLate, 0, 1000, 1150},
+         {kLate, 0, 1140, 1260},
+         {kLate, 0, 1300, 1440}},
         2, 0, 1);
 }
 
-TEST(Lateness, IsTheSameByLookingAtEachEvent) {
+// One short standstill excuses no batches that all take too long.
+TEST(Lateness, OfAnOverloadIsNoStandstill) {
+  std::vector<EventRecord> events{{kGap, kNone, 0, 61}};
+  for (Tick job = 0; job < 300; ++job) {
+    const Tick start = 100 * job, end = start + 150 + 25 * job;
+    events.push_back({kOverrun, 0, end - 25, end});
+    events.push_back({kLate, 0, start, end});
+  }
+  const Lateness found = explain(events, kBound);
+  EXPECT_LE(found.standstill, 4U);
+  EXPECT_EQ(found.overrun + found.standstill, 300U);
+}
+
+TEST(Lateness, IsTheSameByAddingUpEachEvent) {
   Random random(5, 0);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 300; ++round) {
     std::vector<EventRecord> events;
     for (std::uint64_t i = random.next() % 20; i > 0; --i) {
       const auto start = static_cast<Tick>(random.next() % 1000);
@@ -44,18 +67,44 @@ TEST(Lateness, IsTheSameByLookingAtEachEvent) {
                         start + static_cast<Tick>(random.next() % 50)});
     }
     const auto start = static_cast<Tick>(random.next() % 1000);
-    const EventRecord late{kLate, 0, start, start + 1 + static_cast<Tick>(random.next() % 200)};
-    const auto any = [&](Happening what) {
-      return std::ranges::any_of(events, [&](const EventRecord& event) {
-        return event.what == what && event.start < late.end && event.end > late.start;
-      });
+    const EventRecord late{kLate, 0, start, start + 101 + static_cast<Tick>(random.next() % 200)};
+    const auto all = [&](Happening what) {
+      Tick sum = 0;
+      for (const EventRecord& event : events)
+        if (event.what == what)
+          sum +=
+              std::max<Tick>(0, std::min(event.end, late.end) - std::max(event.start, late.start));
+      return sum;
     };
-    const bool gap = any(kGap), overrun = any(kOverrun);
+    const Tick gap = all(kGap), overrun = all(kOverrun), by = late.end - late.start - kBound;
+    const bool explained = gap + overrun > 0 && gap + overrun >= by / 2;
     events.push_back(late);
-    const Lateness found = explain(events);
-    EXPECT_EQ(found.standstill, gap ? 1U : 0U);
-    EXPECT_EQ(found.overrun, !gap && overrun ? 1U : 0U);
+    const Lateness found = explain(events, kBound);
+    EXPECT_EQ(found.unexplained, explained ? 0U : 1U);
+    EXPECT_EQ(found.standstill, explained && gap >= overrun ? 1U : 0U);
   }
+}
+
+TEST(Journal, HasRoomForEachKind) {
+  Journal journal(1 << 20);
+  for (Tick i = 0; i < 1000; ++i) journal.event({kGap, kNone, i, i + 1});
+  journal.event({kLate, 0, 5, 6});
+  EXPECT_EQ(journal.events(kLate).size(), 1U);
+  EXPECT_LT(journal.events(kGap).size(), 1000U);
+}
+
+// A job in which nobody else had the core was not kept waiting, whatever came before.
+TEST(Journal, AJobIsKeptWaitingByWhatHappensInIt) {
+  Journal journal;
+  const Tick begun = now();
+  journal.woke(begun, begun);
+  sleep_until(now() + 5 * kMillisecond);
+  EXPECT_TRUE(journal.was_kept_waiting(now(), 5 * kMillisecond));
+  const Tick since = now(), before = own_cpu_time();
+  while (own_cpu_time() - before < 3 * kMillisecond) {
+  }
+  const Tick ended = now(), off_core = ended - since - (own_cpu_time() - before);
+  EXPECT_EQ(journal.was_kept_waiting(ended, 3 * kMillisecond), off_core >= 1'500'000);
 }
 
 TEST(Histogram, QuantilesAreWithinThreePerCent) {

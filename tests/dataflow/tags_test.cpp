@@ -130,13 +130,31 @@ TEST(Tags, StayWithTheirSamplesWhereTheFirstAreLeftOut) {
 
 TEST(Tags, ThoseForWhichThereIsNoRoomAreCounted) {
   TagQueue queue(2);
-  for (std::uint64_t i = 0; i < TagQueue::kMost + 3; ++i) queue.put(annotation(i, 1, "x"));
+  for (std::uint64_t i = 0; i < kMostTags + 3; ++i) queue.put(annotation(i, 1, "x"));
   EXPECT_EQ(queue.lost(), 3U);
   EXPECT_EQ(queue.next(0, 0), nullptr);
   ASSERT_NE(queue.next(0, 1), nullptr);
   queue.take(0);
-  queue.put(annotation(TagQueue::kMost + 3, 1, "x"));  // the other reader has not taken it
+  queue.put(annotation(kMostTags + 3, 1, "x"));  // the other reader has not taken it
   EXPECT_EQ(queue.lost(), 4U);
+}
+
+// Of a job that has more of them than there is room for, too.
+TEST(Tags, NoneIsLostUncounted) {
+  std::vector<Tag> tags;
+  for (std::uint64_t i = 0; i < kMostTags + 40; ++i) tags.push_back(annotation(i, 1, "mark"));
+  const Graph graph = chain();
+  for (const std::uint64_t batch : {4U, 500U}) {
+    Counting source(tags);
+    Fifth fifth;
+    Keeping sink;
+    Executor executor(graph, {batch, 1, 1}, {&source, &fifth, &sink}, saturated());
+    executor.work();
+    std::uint64_t lost = 0;
+    for (NodeId node = 0; node < 3; ++node) lost += executor.account(node).lost_tags;
+    EXPECT_EQ(sink.tags.size() + lost, tags.size()) << batch;
+    EXPECT_EQ(lost > 0, batch == 500) << batch;
+  }
 }
 
 TEST(Parameters, ChangeAtTheExecutionThatIsNamed) {
@@ -147,12 +165,56 @@ TEST(Parameters, ChangeAtTheExecutionThatIsNamed) {
     Keeping sink;
     Executor executor(graph, {64, 64, 64}, {&source, &fifth, &sink}, saturated());
     ASSERT_TRUE(executor.change(1, {"factor", -2, at}));
-    EXPECT_FALSE(executor.change(1, {"factor", 9, at}));  // one waits
     executor.work();
-    EXPECT_EQ(executor.changed_at(1), at);
+    EXPECT_EQ(executor.account(1).changes, 1U);
+    EXPECT_EQ(executor.account(1).late_changes, 0U);
     for (std::size_t i = 0; i < sink.samples.size(); ++i)
       ASSERT_EQ(sink.samples[i], (i < at ? 1.0F : -2.0F) * static_cast<float>(5 * i)) << at;
   }
+}
+
+// Whatever the order in which they are asked for, and however many are in a job.
+TEST(Parameters, ChangeOneAfterTheOther) {
+  constexpr std::uint64_t kRoom = ExecutorOptions{}.changes;
+  const Graph graph = chain();
+  for (const std::uint64_t batch : {1U, 10U, 200U}) {
+    Counting source({});
+    Fifth fifth;
+    Keeping sink;
+    Executor executor(graph, {batch, batch, batch}, {&source, &fifth, &sink}, saturated());
+    std::uint64_t asked = 0;
+    for (std::uint64_t i = 0; i < kRoom; ++i, ++asked) {
+      const std::uint64_t at = (i * 37) % kRoom;  // each once
+      ASSERT_TRUE(executor.change(1, {"factor", static_cast<double>(at + 1), at}));
+    }
+    EXPECT_FALSE(executor.change(1, {"factor", 0, 5}));  // there is no room
+    executor.work();
+    EXPECT_EQ(executor.account(1).changes, asked);
+    EXPECT_EQ(executor.account(1).late_changes, 0U);
+    for (std::size_t i = 0; i < sink.samples.size(); ++i) {
+      const auto factor = static_cast<float>(std::min<std::size_t>(i + 1, kRoom));
+      ASSERT_EQ(sink.samples[i], factor * static_cast<float>(5 * i)) << batch;
+    }
+  }
+}
+
+TEST(Parameters, ChangesAreMadeInOrderAndCounted) {
+  Changes changes(3);
+  EXPECT_EQ(changes.next(100), nullptr);
+  for (const double value : {1.0, 2.0}) EXPECT_TRUE(changes.add({"x", value, 50}));
+  EXPECT_TRUE(changes.add({"x", 3, 0}));
+  const auto make = [&](std::uint64_t at) {
+    const double value = changes.next(at + 1)->value;
+    changes.made(at);
+    return value;
+  };
+  EXPECT_EQ(make(7), 3);  // whenever that is: not late
+  EXPECT_EQ(changes.next(50), nullptr);
+  EXPECT_EQ(make(50), 1);
+  EXPECT_EQ(changes.late(), 0U);
+  EXPECT_EQ(make(51), 2);
+  EXPECT_EQ(changes.late(), 1U);
+  EXPECT_EQ(changes.all_made(), 3U);
 }
 
 // Gives what it is told to have, and is over when told.

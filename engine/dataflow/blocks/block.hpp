@@ -52,9 +52,8 @@ struct Rows {
 };
 
 /// Threads: one at a time calls execute(), remaining(), ready(), over() and set(), not always the
-/// same one;
-/// start() comes before and finish() after all of these; failure() and figures() may be called
-/// meanwhile.
+/// same one; start() comes before and finish() after all of these; failure() and figures() may be
+/// called meanwhile.
 class Block {
  public:
   explicit Block(Ports ports) : ports_(std::move(ports)) {}
@@ -83,6 +82,9 @@ class Block {
 
   /// Whether ready() and over() are to be asked: of blocks with a file or a device.
   virtual bool has_device() const noexcept { return false; }
+  /// Of a source: whether its samples come when they come, as a radio's do. Others, files among
+  /// them, are asked at the graph's rate.
+  virtual bool is_live() const noexcept { return false; }
   /// Opens the device. Throws std::runtime_error that names it and says what to do.
   virtual void start() {}
   /// Executions for which the device has samples, or room. Of a source that is over(), its device

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace carillon::dataflow {
 
@@ -36,24 +37,29 @@ inline Tag annotation(std::uint64_t position, std::uint64_t samples,
   return tag;
 }
 
-/// Room for the tags of a job; those beyond it are counted.
+/// Of a job, and on their way between two nodes; those beyond it are counted.
+inline constexpr std::size_t kMostTags = 256;
+
+/// The tags of a job.
 class TagList {
  public:
-  static constexpr std::size_t kMost = 16;
+  TagList() { tags_.reserve(kMostTags); }
 
   void add(const Tag& tag) noexcept {
-    if (count_ == kMost)
+    if (tags_.size() == kMostTags)
       ++lost_;
     else
-      tags_[count_++] = tag;
+      tags_.push_back(tag);
   }
-  void clear() noexcept { count_ = 0; }
-  std::span<const Tag> tags() const { return {tags_.data(), count_}; }
-  std::uint64_t lost() const { return lost_; }
+  void clear() noexcept {
+    tags_.clear();
+    lost_ = 0;
+  }
+  std::span<const Tag> tags() const { return tags_; }
+  std::uint64_t lost() const { return lost_; }  ///< since clear()
 
  private:
-  std::array<Tag, kMost> tags_;
-  std::size_t count_ = 0;
+  std::vector<Tag> tags_;
   std::uint64_t lost_ = 0;
 };
 

@@ -98,6 +98,7 @@ class DeviceSource final : public Block {
 
   void execute(const float* const*, float* out, std::size_t count) noexcept override;
   bool has_device() const noexcept override { return true; }
+  bool is_live() const noexcept override { return reader_->is_live(); }
   void start() override;
   std::uint64_t ready() noexcept override;
   bool over() noexcept override;

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import threading
-from collections import deque
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -65,52 +63,33 @@ def _change(node: str, parameter: str, value: str, at: str) -> Change:
     return Change(node, parameter, float(value), sample)
 
 
-class Changes:
-    """Those that wait for their samples, in order; made by `step`, one of each node at a time."""
+class Prompt:
+    """Lines that change a graph at work, from another thread, until their stream ends."""
 
-    def __init__(self, running: Running, changes: Iterable[Change]) -> None:
-        """InputError of one that cannot be made."""
+    def __init__(self, running: Running) -> None:
         self._running = running
-        self._waiting = deque(changes)
-        self._made = 0
         self.ended = False  # somebody asked for the end
-        for change in self._waiting:
-            running.check(change)
 
-    def add(self, line: str) -> str:
-        """A line of the prompt; what to answer."""
+    def answer(self, line: str) -> str:
+        """Does what a line says; whether it did, or why not."""
         if line.strip() in ("quit", "exit"):
             self.ended = True
             return "stopping"
         try:
             change = parse(line)
-            self._running.check(change)
+            made = self._running.change(change)
         except (ValueError, InputError) as error:
             return str(error)
-        self._waiting.append(change)
-        return "ok"
+        return "ok" if made else f"{change.node}: so many changes wait that there is no room"
 
-    def step(self) -> None:
-        """Hands the engine the next ones, as far as their nodes are free."""
-        while self._waiting and self._running.change(self._waiting[0]):
-            self._waiting.popleft()
-            self._made += 1
+    def read(self, stream: TextIO) -> None:
+        """Answers each line on standard output."""
 
-    def told(self) -> list[str]:
-        """What became of them, at the end."""
-        if not self._waiting:
-            return []
-        return [f"{len(self._waiting)} changes were not made: it ended before their turn"]
+        def answer_all() -> None:
+            for line in stream:
+                if line.strip():
+                    print(self.answer(line), flush=True)
+                if self.ended:
+                    return
 
-
-def read_prompt(changes: Changes, stream: TextIO) -> None:
-    """Reads lines from another thread until the stream ends; answers each on standard output."""
-
-    def read() -> None:
-        for line in stream:
-            if line.strip():
-                print(changes.add(line), flush=True)
-            if changes.ended:
-                return
-
-    threading.Thread(target=read, daemon=True).start()
+        threading.Thread(target=answer_all, daemon=True).start()

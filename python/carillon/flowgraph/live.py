@@ -63,7 +63,8 @@ class Live:
 
     def picture(self, state: dict[str, Any]) -> RenderableType:
         """Of a state, with rates since the one before."""
-        before = self._before or {"elapsed_ns": 0, "nodes": None, "idle_ns": [0] * 999}
+        nothing = [0] * len(state["idle_ns"])
+        before = self._before or {"elapsed_ns": 0, "nodes": None, "idle_ns": nothing}
         elapsed = max(1, state["elapsed_ns"] - before["elapsed_ns"])
         table = new_table(["node"], ["per s", "of a core", "response", "bound", "latency", "ring"])
         plan = self._running.plan
@@ -80,7 +81,7 @@ class Live:
             )
         loads = ", ".join(
             f"{100 * max(0.0, 1 - (now - then) / elapsed):.3g} %"
-            for now, then in zip(state["idle_ns"], before["idle_ns"], strict=False)
+            for now, then in zip(state["idle_ns"], before["idle_ns"], strict=True)
         )
         bound = "" if plan is None else f"; end to end at most {time_text(plan.bound_ns)}"
         return Group(table, f"workers at work: {loads}{bound}", self._bar)

@@ -99,7 +99,7 @@ def _measured(graph: Graph, method: Method, batch: int, cores: list[int]) -> Poi
         sum(result.worker_cpu),
         max(sink.longest_ns for sink in result.sinks) / 1e6,
         None if plan is None else plan.bound_ns / 1e6,
-        None if late is None else late.jobs + late.unlisted,
+        None if late is None else late.jobs,
         None if late is None else late.by_standstill,
     )
 

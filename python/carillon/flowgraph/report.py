@@ -15,7 +15,7 @@ from carillon import core, runfolder
 from carillon.files import write_text
 from carillon.flowgraph.drawing import draw
 from carillon.flowgraph.plan import time_text
-from carillon.flowgraph.run_command import about, times_of, verdict
+from carillon.flowgraph.run_command import MOST_TOLD, about, times_of, verdict
 from carillon.flowgraph.running import Running, RunResult
 from carillon.flowgraph.waterfall import draw_waterfalls
 from carillon.plots import style
@@ -65,7 +65,7 @@ def _banner(result: RunResult) -> str:
     promised = result.paced and result.bound_ns is not None
     mood = "fair"
     if promised:
-        mood = "good" if result.late.jobs + result.late.unlisted == 0 else "fair"
+        mood = "good" if result.late.jobs == 0 else "fair"
         mood = mood if result.holds else "bad"
     return f'<p class="verdict {mood}">{html.escape(verdict(result))}</p>'
 
@@ -84,9 +84,9 @@ def _tiles(result: RunResult) -> Iterator[str]:
         p99 = max(sink.p99_ns for sink in result.sinks)
         yield tile("p99 latency", time_text(p99), "of the slowest sink")
     yield tile(
-        "late", str(result.late.jobs + result.late.unlisted),
+        "late", str(result.late.jobs),
         f"{result.late.by_standstill} by standstills, {result.late.by_overrun} by costs, "
-        f"{result.late.unexplained} unexplained",
+        f"{result.late.unexplained + result.late.unlisted} unexplained",
     )  # fmt: skip
     busy = sum(node.busy_ns for node in result.nodes) / max(result.seconds * 1e9, 1)
     yield tile("cores used", f"{sum(result.worker_cpu):.3g}", f"{busy:.3g} of it in blocks")
@@ -102,7 +102,9 @@ def _draw(target: Path, running: Running, result: RunResult) -> Iterator[tuple[s
             style.save(latency_picture(result), target / "latency.svg")
             yield "latency", "How long samples took, from their arrival to the end of the last job."
         style.save(jobs_picture(result), target / "jobs.svg")
-        yield "jobs", "The longest job of each node, and what it was planned to take."
+        hidden = len(result.nodes) - MOST_TOLD
+        rest = f" {hidden} nodes more are in the table." if hidden > 0 else ""
+        yield "jobs", f"The longest job of each node, and what it was planned to take.{rest}"
     for waterfall, file in draw_waterfalls(running, target):
         yield file.stem, f"Frequencies over time at {waterfall.node}."
     if len(running.graph.nodes) <= _MOST_DRAWN:
@@ -134,7 +136,7 @@ def latency_picture(result: RunResult) -> Figure:
 def jobs_picture(result: RunResult) -> Figure:
     """Bars, node by node."""
     figure_, axes = style.figure()
-    shown = result.nodes[:40]
+    shown = result.nodes[:MOST_TOLD]
     places = range(len(shown))
     axes.barh(
         places, [node.longest_job_ns / 1e3 for node in shown], color=style.ACCENT, label="longest"

@@ -14,14 +14,22 @@ from carillon import examples, files, runfolder
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.errors import CarillonError, InputError, TooSlowError
-from carillon.flowgraph.changes import Changes, read_changes, read_prompt
+from carillon.flowgraph.changes import Prompt, read_changes
 from carillon.flowgraph.costs import read_costs
 from carillon.flowgraph.graph import Graph, load
 from carillon.flowgraph.live import Live
-from carillon.flowgraph.plan import Machine, Method, Plan, plan, read_plan, time_text
+from carillon.flowgraph.plan import (
+    Machine,
+    Method,
+    Plan,
+    evaluate,
+    plan,
+    read_plan,
+    time_text,
+)
 from carillon.flowgraph.running import NodeRun, Running, RunResult, Threads, own_cores
 
-_MOST_TOLD = 40  # nodes in a table
+MOST_TOLD = 40  # nodes in a table or a picture
 
 
 @dataclass(frozen=True)
@@ -67,23 +75,24 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
         paced=not choice.fast,
         realtime=choice.realtime,
         threads=choice.threads,
+        changes=read_changes(choice.changes) if choice.changes else [],
     )
-    changes = Changes(running, read_changes(choice.changes) if choice.changes else [])
-    _watch(running, changes, choice, console)
+    interrupted = _watch(running, choice, console)
     result = running.result()
     _write(target, running, result)
     if as_json:
         print((target / "result.json").read_text(encoding="utf-8"), end="")
     _tell(console, result)
-    for text in changes.told():
-        console.print(text, soft_wrap=True)
     console.print(f"report: {target / 'report.html'}", soft_wrap=True)
     _end(result)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _plan(graph: Graph, choice: RunChoice) -> Plan | None:
     if choice.plan is not None:
-        return read_plan(choice.plan, graph)
+        own = read_plan(choice.plan, graph)
+        return evaluate(graph, own.batches, Machine(own.machine.cores, False), own.method)
     if choice.batch is not None or (choice.fast and not _has_costs(graph)):
         return None
     if not _has_costs(graph):
@@ -103,19 +112,21 @@ def _has_costs(graph: Graph) -> bool:
     return all(node.cost is not None for node in graph.nodes)
 
 
-def _watch(running: Running, changes: Changes, choice: RunChoice, console: Console) -> None:
+def _watch(running: Running, choice: RunChoice, console: Console) -> bool:
+    """Runs it; whether it was interrupted."""
     until = choice.seconds if _endless(running.graph, choice) else None
     live = Live(running, choice.seconds, console, quiet=choice.prompt)
     with Interrupts() as interrupts, running, live:
+        prompt = Prompt(running)
         if choice.prompt:
-            read_prompt(changes, sys.stdin)
+            prompt.read(sys.stdin)
 
         def step() -> bool:
-            changes.step()
             live.step()
-            return not interrupts.count and not changes.ended
+            return not interrupts.count and not prompt.ended
 
         running.wait(until, step)
+        return interrupts.count > 0
 
 
 def _endless(graph: Graph, choice: RunChoice) -> bool:
@@ -140,10 +151,10 @@ def _tell(console: Console, result: RunResult) -> None:
     table = new_table(
         ["node"], ["batch", "jobs", "of a core", "longest job", "planned", "response", "bound"]
     )
-    for node in result.nodes[:_MOST_TOLD]:
+    for node in result.nodes[:MOST_TOLD]:
         table.add_row(node.name, str(node.batch), str(node.jobs), *times_of(node, result))
-    if len(result.nodes) > _MOST_TOLD:
-        table.add_row(f"and {len(result.nodes) - _MOST_TOLD} more, in result.json")
+    if len(result.nodes) > MOST_TOLD:
+        table.add_row(f"and {len(result.nodes) - MOST_TOLD} more, in result.json")
     print_table(console, table)
     for line in about(result):
         console.print(line, soft_wrap=True)
@@ -189,6 +200,17 @@ def about(result: RunResult) -> list[str]:
         for node in result.nodes
         if node.lost_tags
     ]
+    lines += [
+        f"{node.name}: {node.late_changes} of {node.changes} changes were made after their samples"
+        for node in result.nodes
+        if node.late_changes
+    ]
+    lines += [
+        f"{node.name}: {node.unmade_changes} of {node.unmade_changes + node.changes} changes were "
+        "not made: it ended before their samples"
+        for node in result.nodes
+        if node.unmade_changes
+    ]
     if result.standstills_ns and result.paced:
         longest = max(length for _, length in result.standstills_ns)
         lines.append(
@@ -208,10 +230,10 @@ def verdict(result: RunResult) -> str:
     late = result.late
     if result.threads != "workers":
         return (
-            f"{late.jobs + late.unlisted} of {jobs} jobs of sinks ended later than {bound}, which "
-            "is proven for workers alone"
+            f"{late.jobs} of {jobs} jobs of sinks ended later than {bound}, which is proven for "
+            "workers alone"
         )
-    if late.jobs + late.unlisted == 0:
+    if late.jobs == 0:
         return f"the bound held: all {jobs} jobs of sinks ended within {bound}"
     words = [
         f"{late.by_standstill} while a worker stood still",
@@ -219,7 +241,7 @@ def verdict(result: RunResult) -> str:
         f"{late.unexplained} for no reason that is known",
     ]
     if late.unlisted:
-        words.append(f"and up to {late.unlisted} more that were not listed")
+        words.append(f"{late.unlisted} more, of which no times were kept")
     held = "the bound held but for standstills" if result.holds else "the bound did not hold"
     return (
         f"{held}: {late.jobs} of {jobs} jobs of sinks ended later than {bound}: {', '.join(words)}"
