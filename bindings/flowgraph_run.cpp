@@ -24,6 +24,7 @@ namespace {
 using dataflow::EventRecord;
 using dataflow::Executor;
 using dataflow::Graph;
+using dataflow::Happening;
 using dataflow::NodeId;
 using JobRow = std::tuple<NodeId, std::uint32_t, Tick, Tick, Tick>;
 using Result = nb::typed<nb::dict, nb::str, nb::any>;
@@ -34,8 +35,6 @@ dataflow::Threads threads_of(const std::string& name) {
   require(name == "deadline", "threads must be workers, blocks or deadline");
   return dataflow::Threads::Deadline;
 }
-
-constexpr const char* kHappenings[] = {"standstill", "overrun", "late"};
 
 // Keeps the graph, which the runner refers to.
 class Run {
@@ -95,32 +94,31 @@ class Run {
   // When all workers have ended.
   Result account() {
     Executor& executor = runner_.executor();
-    std::vector<EventRecord> events;
-    for (const auto& journal : executor.journals())
-      for (std::size_t what = 0; what < std::size(kHappenings); ++what) {
-        const auto own = journal->events(static_cast<dataflow::Happening>(what));
-        events.insert(events.end(), own.begin(), own.end());
-      }
     Result result = state();
     result["latencies"] = latencies();
     result["left"] = left();
-    const dataflow::Lateness lateness = explain(events, executor.bound());
-    std::uint64_t late = 0;
-    for (NodeId node = 0; node < graph_.size(); ++node) late += executor.account(node).late;
-    result["late"] = late;
+    const dataflow::Lateness lateness = executor.lateness();
+    result["late"] = lateness.late;
     result["late_by_standstill"] = lateness.standstill;
     result["late_by_overrun"] = lateness.overrun;
     result["late_unexplained"] = lateness.unexplained;
-    result["late_unlisted"] = late - lateness.late;
+    result["late_unlisted"] = lateness.unlisted;
     result["cpu_ns"] = runner_.cpu_times();
     result["complaints"] = runner_.complaints();
-    std::vector<nb::tuple> rows;
-    for (const EventRecord& event : events)
-      rows.push_back(
-          nb::make_tuple(kHappenings[static_cast<std::size_t>(event.what)],
-                         event.node == dataflow::kNone ? -1 : static_cast<int>(event.node),
-                         event.start - executor.begun(), event.end - executor.begun()));
-    result["events"] = rows;
+    std::uint64_t standstills = 0;
+    Tick longest = 0;
+    std::vector<std::pair<Tick, Tick>> listed;
+    for (const auto& journal : executor.journals()) {
+      standstills += journal->standstills();
+      longest = std::max(longest, journal->longest_standstill());
+      for (const EventRecord& event : journal->events())
+        if (event.what == Happening::Gap || event.what == Happening::Interruption)
+          listed.emplace_back(event.start - executor.begun(), event.end - event.start);
+    }
+    std::ranges::sort(listed);
+    result["standstills"] = standstills;
+    result["longest_standstill_ns"] = longest;
+    result["standstills_ns"] = listed;
     return result;
   }
 

@@ -26,6 +26,10 @@ constexpr Tick kPoll = 100 * kMicrosecond;
 // has a long job.
 constexpr Tick kStagger = 40 * kMicrosecond;
 constexpr Tick kLongest = 100 * kMillisecond;
+// A job that takes so much longer than planned, and so many times as long, was interrupted beneath
+// the system, which counts that as the job's time: by the host of a virtual machine, say.
+constexpr Tick kInterruption = 200 * kMicrosecond;
+constexpr Tick kManifold = 8;
 
 // Until the word is no longer `seen`, or so late. By what is left, since now() is not the kernel's
 // clock.
@@ -61,6 +65,7 @@ Executor::Executor(const Graph& graph, const Batches& batches, const std::vector
   const std::size_t workers = options_.worker_for_each ? graph.size() : options_.workers;
   for (std::size_t worker = 0; worker < workers; ++worker)
     journals_.push_back(std::make_unique<Journal>(workers));
+  for (const auto& journal : journals_) journal->join(journals_);
 }
 
 Executor::~Executor() = default;
@@ -299,8 +304,15 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
   if (!options_.paced) return;
   if (state.budget > 0 && end - start > state.budget) {
     const Tick excess = end - start - state.budget;
-    const bool waited = journal.was_kept_waiting(end, excess);
-    journal.event({waited ? Happening::Gap : Happening::Overrun, node, end - excess, end});
+    Happening what = Happening::Overrun;
+    if (journal.was_kept_waiting(end, excess)) {
+      what = Happening::Gap;
+    } else if (excess >= std::max(kInterruption, kManifold * state.budget)) {
+      what = Happening::Interruption;
+      state.interrupted.store(state.interrupted.load(std::memory_order_relaxed) + 1,
+                              std::memory_order_relaxed);
+    }
+    journal.event({what, node, end - excess, end});
   }
   if (!state.sink()) return;
   const Tick latency = end - arrived;
@@ -310,6 +322,32 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
   if (options_.bound == 0 || latency <= options_.bound) return;
   state.late.store(state.late.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   journal.event({Happening::Late, node, arrived, end});
+}
+
+// Where more than one in a thousand jobs of a node are so much longer than planned, that is its own
+// doing.
+Lateness Executor::lateness() const {
+  std::vector<EventRecord> events;
+  Tick complete_until = kNever;
+  for (const auto& journal : journals_) {
+    complete_until = std::min(complete_until, journal->complete_until());
+    for (EventRecord event : journal->events()) {
+      if (event.what == Happening::Interruption) {
+        const NodeAccount own = account(event.node);
+        if (own.interrupted > 1 + own.jobs / 1000) event.what = Happening::Overrun;
+      }
+      events.push_back(event);
+    }
+  }
+  std::erase_if(events, [&](const EventRecord& event) {
+    return event.what == Happening::Late && event.end > complete_until;
+  });
+  Lateness found = explain(events, options_.bound);
+  std::uint64_t all = 0;
+  for (NodeId node = 0; node < graph_.size(); ++node) all += account(node).late;
+  found.unlisted = all - found.late;
+  found.late = all;
+  return found;
 }
 
 // When a source that is paced has its next job; one without room is called when there is some.

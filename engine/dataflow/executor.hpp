@@ -67,9 +67,8 @@ class Executor {
   Tick begun() const noexcept { return begun_.load(); }
   /// Since then, up to the end of the last node.
   Tick elapsed() const noexcept;
-  Tick bound() const noexcept { return options_.bound; }
-
   /// While no worker is at work.
+  Lateness lateness() const;
   const Histogram& latencies(NodeId sink) const { return states_[sink]->latencies; }
   std::span<const std::unique_ptr<Journal>> journals() const { return journals_; }
   /// Samples of an edge that were too few for an execution when all had ended.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "base/thread.hpp"
 
@@ -47,9 +48,46 @@ std::vector<std::pair<Tick, std::uint64_t>> Histogram::bins() const {
   return found;
 }
 
+Journal::Journal(std::size_t workers)
+    : jobs_(std::max<std::size_t>(kJobs / workers, 256)),
+      lates_(std::max<std::size_t>(kLates / workers, 64)),
+      recent_(std::max<std::size_t>(kRecent / workers, 64)) {
+  kept_.reserve(std::max<std::size_t>(kKept / workers, 64));
+}
+
 void Journal::event(const EventRecord& event) noexcept {
-  auto& own = events_[static_cast<std::size_t>(event.what)];
-  if (own.size() < most_) own.push_back(event);
+  if (event.what == Happening::Late) {
+    const std::size_t late = late_.load(std::memory_order_relaxed);
+    if (late == lates_.size()) return;
+    lates_[late] = event;
+    late_.store(late + 1, std::memory_order_release);
+    return;
+  }
+  if (event.what != Happening::Overrun) {
+    ++standstills_;
+    longest_ = std::max(longest_, event.end - event.start);
+  }
+  EventRecord& place = recent_[seen_ % recent_.size()];
+  if (seen_++ >= recent_.size() && met_a_late_one(place)) keep(place);
+  place = event;
+}
+
+void Journal::keep(const EventRecord& event) noexcept {
+  if (kept_.size() < kept_.capacity())
+    kept_.push_back(event);
+  else
+    complete_until_ = std::min(complete_until_, event.start);
+}
+
+bool Journal::met_a_late_one(const EventRecord& event) const noexcept {
+  return std::ranges::any_of(all_, [&](const auto& journal) {
+    const auto& lates = journal->lates_;
+    for (std::size_t i = journal->late_.load(std::memory_order_acquire); i > 0; --i) {
+      if (lates[i - 1].end <= event.start) return false;
+      if (lates[i - 1].start < event.end) return true;
+    }
+    return false;
+  });
 }
 
 void Journal::woke(Tick wanted, Tick woken) noexcept {
@@ -73,40 +111,44 @@ std::vector<JobRecord> Journal::jobs() const {
   return found;
 }
 
+std::vector<EventRecord> Journal::events() const {
+  std::vector<EventRecord> found = kept_;
+  for (std::uint64_t at = seen_ - std::min<std::uint64_t>(seen_, recent_.size()); at < seen_; ++at)
+    found.push_back(recent_[at % recent_.size()]);
+  found.insert(found.end(), lates_.begin(),
+               lates_.begin() + static_cast<std::ptrdiff_t>(late_.load()));
+  return found;
+}
+
 namespace {
 
-// How long events of a kind were, in all, within a time.
+// How much of a time events of some kinds took; what several workers' have in common counts once.
 class Evidence {
  public:
-  Evidence(std::span<const EventRecord> events, Happening what) {
-    for (const EventRecord& event : events)
-      if (event.what == what) {
-        starts_.add(event.start);
-        ends_.add(event.end);
-      }
-    starts_.sort();
-    ends_.sort();
+  Evidence(std::span<const EventRecord> events, std::initializer_list<Happening> kinds) {
+    std::vector<EventRecord> own;
+    std::ranges::copy_if(events, std::back_inserter(own), [&](const EventRecord& event) {
+      return std::ranges::count(kinds, event.what) > 0;
+    });
+    std::ranges::sort(own, {}, &EventRecord::start);
+    for (const EventRecord& event : own) {
+      const Tick start = ends_.empty() ? event.start : std::max(event.start, ends_.back());
+      if (event.end <= start) continue;
+      starts_.push_back(start);
+      ends_.push_back(event.end);
+      sums_.push_back(sums_.back() + event.end - start);
+    }
   }
   Tick within(Tick start, Tick end) const { return until(end) - until(start); }
 
  private:
-  // Instants, and the time from each of those before one up to that.
-  struct Instants {
-    std::vector<Tick> at, sums{0};
+  Tick until(Tick then) const {
+    const auto begun =
+        static_cast<std::size_t>(std::ranges::lower_bound(starts_, then) - starts_.begin());
+    return begun == 0 ? 0 : sums_[begun] - std::max<Tick>(ends_[begun - 1] - then, 0);
+  }
 
-    void add(Tick instant) { at.push_back(instant); }
-    void sort() {
-      std::ranges::sort(at);
-      for (const Tick instant : at) sums.push_back(sums.back() + (instant - at.front()));
-    }
-    Tick since(Tick then) const {
-      const auto before = static_cast<std::size_t>(std::ranges::lower_bound(at, then) - at.begin());
-      return before == 0 ? 0 : static_cast<Tick>(before) * (then - at.front()) - sums[before];
-    }
-  };
-  Tick until(Tick then) const { return starts_.since(then) - ends_.since(then); }
-
-  Instants starts_, ends_;
+  std::vector<Tick> starts_, ends_, sums_{0};  // apart from each other, in order
 };
 
 }  // namespace
@@ -116,7 +158,8 @@ Lateness explain(std::span<const EventRecord> events, Tick bound) {
   for (const EventRecord& event : events)
     if (event.what == Happening::Late) lates.push_back(event);
   std::ranges::sort(lates, {}, &EventRecord::end);
-  const Evidence gaps(events, Happening::Gap), overruns(events, Happening::Overrun);
+  const Evidence gaps(events, {Happening::Gap, Happening::Interruption});
+  const Evidence overruns(events, {Happening::Overrun});
   Lateness found;
   Tick since = 0, before = 0;
   for (const EventRecord& late : lates) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,9 +24,10 @@ struct JobRecord {
 };
 
 enum class Happening : std::uint8_t {
-  Gap,      ///< the worker stood still: it was to wake, or another thread had its core
-  Overrun,  ///< what a job took beyond its planned cost, on the core
-  Late,     ///< a sink's job, from a sample's arrival on, that ended later than the bound allows
+  Gap,           ///< the worker stood still: it was to wake, or another thread had its core
+  Interruption,  ///< what a job took so far beyond its planned cost that no block varies by as much
+  Overrun,       ///< what else a job took beyond its planned cost, on the core
+  Late,  ///< a sink's job, from a sample's arrival on, that ended later than the bound allows
 };
 struct EventRecord {
   Happening what = Happening::Gap;
@@ -51,23 +54,22 @@ class Histogram {
   std::array<std::uint32_t, kSteps * 60> counts_{};
 };
 
-/// Of one worker; nothing is allocated after it has been made. To be read when the worker has
-/// ended.
+/// Of one worker; nothing is allocated after it has been made. Read by others when all workers have
+/// ended. Of what may delay a sample the last ones are kept, and those that a late one has met.
 class Journal {
  public:
-  static constexpr std::size_t kJobs = 1 << 16, kEvents = 1 << 14;  // of all workers, at most
+  // Of all workers, at most.
+  static constexpr std::size_t kJobs = 1 << 16, kLates = 1 << 14, kRecent = 1 << 14,
+                               kKept = 1 << 16;
   // A worker that wakes or looks so much too late stood still.
   static constexpr Tick kStandstill = 60 * kMicrosecond;
 
   /// One of so many.
-  explicit Journal(std::size_t workers = 1)
-      : jobs_(std::max<std::size_t>(kJobs / workers, 256)),
-        most_(std::max<std::size_t>(kEvents / workers, 64)) {
-    for (auto& own : events_) own.reserve(most_);
-  }
+  explicit Journal(std::size_t workers = 1);
+  /// To know of the late jobs of all workers; these outlive it.
+  void join(std::span<const std::unique_ptr<Journal>> all) { all_ = all; }
 
   void job(const JobRecord& job) noexcept { jobs_[count_++ % jobs_.size()] = job; }
-  /// Each kind has room of its own.
   void event(const EventRecord& event) noexcept;
   /// By the worker, which was to be awake at `wanted`.
   void woke(Tick wanted, Tick woken) noexcept;
@@ -77,20 +79,30 @@ class Journal {
 
   /// The last ones, the oldest first.
   std::vector<JobRecord> jobs() const;
-  std::span<const EventRecord> events(Happening what) const {
-    return events_[static_cast<std::size_t>(what)];
-  }
+  /// What is kept, each kind in the order of time.
+  std::vector<EventRecord> events() const;
+  /// Of what happened after this, something that may have delayed a late job is not kept.
+  Tick complete_until() const { return complete_until_; }
+  /// How often it stood still, and for how long at most.
+  std::uint64_t standstills() const { return standstills_; }
+  Tick longest_standstill() const { return longest_; }
   /// ns that it found nothing to do, so far. Any thread.
   Tick idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
   void slept(Tick ns) noexcept {
-    idle_.store(idle_.load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
+    idle_.store(idle() + ns, std::memory_order_relaxed);  // one writes
   }
 
  private:
+  void keep(const EventRecord& event) noexcept;
+  bool met_a_late_one(const EventRecord& event) const noexcept;
+
+  std::span<const std::unique_ptr<Journal>> all_;
   std::vector<JobRecord> jobs_;
-  std::size_t most_;
-  std::array<std::vector<EventRecord>, 3> events_;
-  std::uint64_t count_ = 0;
+  std::vector<EventRecord> lates_;  // others look at those that are counted
+  std::atomic<std::size_t> late_{0};
+  std::vector<EventRecord> recent_, kept_;  // the former as a ring
+  std::uint64_t count_ = 0, seen_ = 0, standstills_ = 0;
+  Tick longest_ = 0, complete_until_ = std::numeric_limits<Tick>::max();
   Tick since_ = 0, on_core_ = 0;  // the worker's CPU time at an instant
   std::atomic<Tick> idle_{0};
 };
@@ -99,11 +111,13 @@ class Journal {
 /// from that of a late job right before it, for its backlog is still there: how long workers stood
 /// still in it, and how long batches took beyond their costs. Together these must be half of what
 /// the job was late by, since what they delay delays others; the longer of the two names the cause.
+/// An interruption is a standstill: no block varies by as much.
 struct Lateness {
-  std::uint64_t late = 0;         ///< that are listed
+  std::uint64_t late = 0;
   std::uint64_t standstill = 0;   ///< workers stood still
   std::uint64_t overrun = 0;      ///< batches took longer than planned
   std::uint64_t unexplained = 0;  ///< the bound was broken
+  std::uint64_t unlisted = 0;     ///< nobody knows, since too much happened to be kept
 };
 Lateness explain(std::span<const EventRecord> events, Tick bound);
 

@@ -160,6 +160,7 @@ NodeAccount NodeState::account() const noexcept {
           .longest_response = longest_response.load(std::memory_order_relaxed),
           .longest_latency = longest_latency.load(std::memory_order_relaxed),
           .late = late.load(std::memory_order_relaxed),
+          .interrupted = interrupted.load(std::memory_order_relaxed),
           .lost_tags = lost_tags.load(std::memory_order_relaxed) + (tags ? tags->lost() : 0),
           .changes = changes.all_made(),
           .late_changes = changes.late()};

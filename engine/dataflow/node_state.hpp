@@ -27,7 +27,8 @@ struct NodeAccount {
   /// Of a sink: the longest from a sample's arrival to the end of the job that was the last to read
   /// something of it; where sources are paced.
   Tick longest_latency = 0;
-  std::uint64_t late = 0;  ///< of a sink: jobs that ended later than the bound allows
+  std::uint64_t late = 0;         ///< of a sink: jobs that ended later than the bound allows
+  std::uint64_t interrupted = 0;  ///< jobs that took many times what was planned
   std::uint64_t lost_tags = 0;
   std::uint64_t changes = 0, late_changes = 0;  ///< made, and how many of them after their samples
 };
@@ -88,7 +89,7 @@ struct NodeState {
   Changes changes;      // add() is anybody's
   Histogram latencies;  // of a sink
   // Written by whoever is at it, and read by whoever looks on.
-  std::atomic<std::uint64_t> jobs{0}, late{0}, lost_tags{0};
+  std::atomic<std::uint64_t> jobs{0}, late{0}, interrupted{0}, lost_tags{0};
   std::atomic<Tick> busy_for{0}, longest_job{0}, longest_response{0}, longest_latency{0};
 
   bool source() const { return feeds.empty(); }

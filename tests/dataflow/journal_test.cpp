@@ -57,7 +57,7 @@ TEST(Lateness, OfAnOverloadIsNoStandstill) {
   EXPECT_EQ(found.overrun + found.standstill, 300U);
 }
 
-TEST(Lateness, IsTheSameByAddingUpEachEvent) {
+TEST(Lateness, IsTheSameByLookingAtEachInstant) {
   Random random(5, 0);
   for (int round = 0; round < 300; ++round) {
     std::vector<EventRecord> events;
@@ -70,10 +70,10 @@ TEST(Lateness, IsTheSameByAddingUpEachEvent) {
     const EventRecord late{kLate, 0, start, start + 101 + static_cast<Tick>(random.next() % 200)};
     const auto all = [&](Happening what) {
       Tick sum = 0;
-      for (const EventRecord& event : events)
-        if (event.what == what)
-          sum +=
-              std::max<Tick>(0, std::min(event.end, late.end) - std::max(event.start, late.start));
+      for (Tick at = late.start; at < late.end; ++at)
+        sum += std::ranges::any_of(events, [&](const EventRecord& event) {
+          return event.what == what && event.start <= at && event.end > at;
+        });
       return sum;
     };
     const Tick gap = all(kGap), overrun = all(kOverrun), by = late.end - late.start - kBound;
@@ -85,12 +85,32 @@ TEST(Lateness, IsTheSameByAddingUpEachEvent) {
   }
 }
 
-TEST(Journal, HasRoomForEachKind) {
-  Journal journal(1 << 20);
-  for (Tick i = 0; i < 1000; ++i) journal.event({kGap, kNone, i, i + 1});
-  journal.event({kLate, 0, 5, 6});
-  EXPECT_EQ(journal.events(kLate).size(), 1U);
-  EXPECT_LT(journal.events(kGap).size(), 1000U);
+// However many others there are.
+TEST(Journal, KeepsWhatALateJobHasMet) {
+  std::vector<std::unique_ptr<Journal>> journals;
+  for (int i = 0; i < 2; ++i) journals.push_back(std::make_unique<Journal>(1 << 20));
+  for (const auto& each : journals) each->join(journals);
+  const auto gap_at = [](Tick at) { return EventRecord{kGap, kNone, at, at + 2}; };
+  const auto fill = [&](Tick from) {
+    for (Tick i = 0; i < 1000; ++i) journals[1]->event(gap_at(from + 10 * i));
+  };
+  fill(0);
+  journals[1]->event(gap_at(10'000));
+  journals[0]->event({kLate, 0, 9'000, 10'001});
+  fill(20'000);
+  const std::vector<EventRecord> found = journals[1]->events();
+  EXPECT_EQ(std::ranges::count(found, 10'000, &EventRecord::start), 1);
+  EXPECT_EQ(std::ranges::count(found, 5'000, &EventRecord::start), 0);
+  EXPECT_EQ(journals[1]->complete_until(), std::numeric_limits<Tick>::max());
+  EXPECT_EQ(journals[1]->standstills(), 2001U);
+  EXPECT_EQ(journals[1]->longest_standstill(), 2);
+  EXPECT_EQ(journals[0]->events().size(), 1U);
+  // More than there is room for: from when on is known.
+  journals[0]->event({kLate, 0, 30'000, 60'000});
+  fill(30'000);
+  const Tick until = journals[1]->complete_until();
+  EXPECT_GE(until, 30'000);
+  EXPECT_LT(until, 40'000);
 }
 
 // A job in which nobody else had the core was not kept waiting, whatever came before.

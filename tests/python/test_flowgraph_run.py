@@ -433,9 +433,10 @@ def test_a_verdict_names_every_late_job() -> None:
         sink = SinkRun("s", 1000, 1, 2, 3, 4, [])
         return verdict(
             RunResult(
-                "g", paced, threads, [0], 1, bound, [], [sink], late, [0], [0], [], [], [], False
+                "g", paced, threads, [0], 1, bound, [], [sink], late, [0], [0], 0, 0, [], [], [],
+                False,
             )
-        )
+        )  # fmt: skip
 
     assert said(Late(0, 0, 0, 0, 0)) == "the bound held: all 1000 jobs of sinks ended within 5 ms"
     assert said(Late(3, 3, 0, 0, 0)) == (

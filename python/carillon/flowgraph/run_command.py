@@ -211,10 +211,10 @@ def about(result: RunResult) -> list[str]:
         for node in result.nodes
         if node.unmade_changes
     ]
-    if result.standstills_ns and result.paced:
-        longest = max(length for _, length in result.standstills_ns)
+    if result.standstills and result.paced:
+        longest = time_text(result.longest_standstill_ns)
         lines.append(
-            f"workers stood still {len(result.standstills_ns)} times, at most {time_text(longest)}"
+            f"workers woke or went on over 60 µs late {result.standstills} times, at most {longest}"
         )
     return lines + result.complaints
 

@@ -80,10 +80,10 @@ class Late:
     """Jobs of sinks that ended later than the bound allows, each in one class."""
 
     jobs: int
-    by_standstill: int  # a worker did not run meanwhile, although it was to
-    by_overrun: int  # else a batch took longer than its planned cost
-    unexplained: int  # else: the bound was broken
-    unlisted: int  # beyond those whose times were kept, so that nobody knows why
+    by_standstill: int  # workers did not run meanwhile, although they were to
+    by_overrun: int  # batches took longer than planned
+    unexplained: int  # the bound was broken
+    unlisted: int  # nobody knows, since too much happened to be kept
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ class RunResult:
     late: Late
     worker_load: list[float]  # of a core, not idle
     worker_cpu: list[float]  # of a core, by the kernel's account
-    standstills_ns: list[tuple[int, int]]  # when, for how long
+    standstills: int  # that a worker woke or went on more than 60 µs later than it should have
+    longest_standstill_ns: int
+    standstills_ns: list[tuple[int, int]]  # when, for how long: the last, and those of late samples
     complaints: list[str]  # what the system did not grant
     failures: list[str]  # of devices
     stopped: bool
@@ -331,11 +333,9 @@ class Running:
                 used / found["elapsed_ns"] if found["elapsed_ns"] else 0.0
                 for used in found["cpu_ns"]
             ],
-            standstills_ns=[
-                (start, end - start)
-                for what, _, start, end in found["events"]
-                if what == "standstill"
-            ],
+            standstills=found["standstills"],
+            longest_standstill_ns=found["longest_standstill_ns"],
+            standstills_ns=found["standstills_ns"],
             complaints=found["complaints"],
             failures=self._failures,
             stopped=self._stopped,
