@@ -3,9 +3,9 @@
     python bench/gnuradio/beside.py --seconds 5 --turns 3
 
 Six filters of 64 taps in series, as fast as they go, on one core and on all; and the receiver of
-narrowband FM at 240 000 samples a second, as each runs it by itself. GNU Radio's latencies are of
-all samples, Carillon's of the oldest sample of each job. Writes JSON to standard output and a table
-to standard error.
+narrowband FM at 240 000 samples a second, as each runs it by itself, and in batches of 1 ms. GNU
+Radio's latencies are of all samples, Carillon's of the oldest sample of each job. Writes JSON to
+standard output and a table to standard error.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ FILTERS = ("fir_filter_ccf", "fft_filter_ccf")
 IN_SERIES = 6
 TAPS = [(place + 1) / 4096 for place in range(64)]  # as in speed.py
 BATCH = 4096  # samples of a job, where nothing is due
+OF_A_MS = 240  # samples of the receiver
+IN_A_MS = "batches of 1 ms"
+PLAN_OF_A_MS = ("--method", "rate-exploiting", "--latency", "1.99ms")  # 220
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,13 @@ def gnuradio_throughput(kind: str, cores: int, seconds: float) -> Throughput:
     return Throughput(f"GNU Radio {kind}", cores, found["msps"], found["cpu_ns_per_sample"])
 
 
-def gnuradio_pace(program: Path, seconds: float) -> Pace:
-    """Of the receiver with GNU Radio's own settings."""
-    found = _speed("receiver", str(program), "--seconds", str(seconds))
+def gnuradio_pace(program: Path, seconds: float, most: int | None = None) -> Pace:
+    """Of the receiver with GNU Radio's own settings, or at most so many samples at a time."""
+    words = ["--most", str(most)] if most else []
+    found = _speed("receiver", str(program), "--seconds", str(seconds), *words)
     own = seen(flow_of("nbfm", found), found)
-    return _pace("GNU Radio", own.all_cores, (own.quantile_ns(q) for q in (0.5, 0.99, 1.0)))
+    of = f"GNU Radio, {IN_A_MS}" if most else "GNU Radio"
+    return _pace(of, own.all_cores, (own.quantile_ns(q) for q in (0.5, 0.99, 1.0)))
 
 
 def carillon_throughput(result: Mapping[str, Any], cores: int) -> Throughput:
@@ -76,11 +81,11 @@ def carillon_throughput(result: Mapping[str, Any], cores: int) -> Throughput:
     return Throughput("Carillon", cores, msps, cpu_ns / samples)
 
 
-def carillon_pace(result: Mapping[str, Any]) -> Pace:
+def carillon_pace(result: Mapping[str, Any], of: str = "Carillon") -> Pace:
     """Of `carillon flowgraph run --json`; of its sinks the one that is latest."""
     sink = max(result["sinks"], key=lambda each: float(each["longest_ns"]))
     times = (float(sink[name]) for name in ("p50_ns", "p99_ns", "longest_ns"))
-    return _pace("Carillon", sum(result["worker_cpu"]), times)
+    return _pace(of, sum(result["worker_cpu"]), times)
 
 
 def _pace(of: str, cores: float, times_ns: Iterator[float]) -> Pace:
@@ -123,10 +128,13 @@ def _turn(asked: argparse.Namespace, folder: Path) -> Iterator[Throughput | Pace
             words = ["--fast", "--ordinary", "--batch", str(BATCH), "--cores", str(cores)]
             samples = f"--seconds={asked.seconds * 20}"  # of 1 Msps: some seconds' work
             yield carillon_throughput(_json([*ours, str(graph), *words, samples]), cores)
-    yield gnuradio_pace(runs.compiled(example("nbfm"), folder), asked.seconds)
+    program = runs.compiled(example("nbfm"), folder)
+    yield gnuradio_pace(program, asked.seconds)
+    yield gnuradio_pace(program, asked.seconds, OF_A_MS)
     if asked.carillon:
-        words = ["nbfm", "--latency", asked.latency, "--seconds", str(asked.seconds)]
-        yield carillon_pace(_json([*ours, *words]))
+        words = ["nbfm", "--seconds", str(asked.seconds)]
+        yield carillon_pace(_json([*ours, *words, "--latency", asked.latency]))
+        yield carillon_pace(_json([*ours, *words, *PLAN_OF_A_MS]), f"Carillon, {IN_A_MS}")
 
 
 def best(found: Sequence[Throughput | Pace]) -> list[Throughput | Pace]:

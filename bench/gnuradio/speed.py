@@ -3,10 +3,10 @@
 
 Two flowgraphs: six filters of 64 real taps in series on complex samples, as fast as they go; and
 the paced receiver of examples/flowgraphs/nbfm.grc (a program that grcc made of it) as GNU Radio
-runs it by itself. bench/gnuradio/beside.py makes figures of both, and holds Carillon beside them.
+runs it by itself, or with no more than so many samples at a time. bench/gnuradio/beside.py makes figures of both, and holds Carillon beside them.
 
     bench/gnuradio/speed.py chain --filter fir_filter_ccf --cores 1 --seconds 5
-    bench/gnuradio/speed.py receiver nbfm.py --seconds 10
+    bench/gnuradio/speed.py receiver nbfm.py --seconds 10 --most 240
 """
 
 from __future__ import annotations
@@ -58,10 +58,13 @@ def chain(kind: str, cores: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def receiver(program: Path, seconds: float) -> dict[str, Any]:
+def receiver(program: Path, seconds: float, most: int | None) -> dict[str, Any]:
     """What probes and threads noted; carillon.flowgraph.grc makes latencies of it."""
     probes = {"clock": ("clock", 0), "speaker": ("volume", 0)}
-    return measure(Flow(load(program)), Request(seconds, warm_up=_WARM_UP_S, probes=probes))
+    flow = Flow(load(program))
+    for block in flow.blocks.values() if most else ():
+        block.set_max_noutput_items(most)
+    return measure(flow, Request(seconds, warm_up=_WARM_UP_S, probes=probes))
 
 
 def main() -> None:
@@ -73,6 +76,7 @@ def main() -> None:
     of_chain.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     of_receiver = what.add_parser("receiver")
     of_receiver.add_argument("program", type=Path)
+    of_receiver.add_argument("--most", type=int, help="samples that a block makes at a time")
     for each in (of_chain, of_receiver):
         each.add_argument("--seconds", type=float, default=5.0)
     asked = parser.parse_args()
@@ -82,7 +86,7 @@ def main() -> None:
     if asked.what == "chain":
         found = chain(asked.filter, asked.cores, asked.seconds)
     else:
-        found = receiver(asked.program, asked.seconds)
+        found = receiver(asked.program, asked.seconds, asked.most)
     json.dump({"gnuradio": gr.version(), **found}, answers)
     answers.close()
     os._exit(0)  # without the destructors of blocks that were never meant to end

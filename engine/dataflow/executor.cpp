@@ -194,17 +194,25 @@ void Executor::ask_device(const NodeState& state, Chance& chance) const noexcept
 // change of some `busy`, which is a fence, and looks at this node's after it; who ends a job of
 // this node changes its `busy` and then looks at what is there: one of the two sees the other. A
 // device brings nothing of itself: it is asked again and again.
-void Executor::offer(NodeId node, Tick at) noexcept {
+bool Executor::find_job(NodeId node, Tick at) noexcept {
   NodeState& state = *states_[node];
   while (!state.busy.load() && look(node, at, false).step != Step::Wait) {
-    if (state.busy.exchange(true)) return;
+    if (state.busy.exchange(true)) return false;
     const Chance chance = look(node, at, true);
-    if (chance.step == Step::Run) return publish(node, chance.count, at);
+    if (chance.step == Step::Run) {
+      release(node, chance.count, at);
+      return true;
+    }
     if (chance.step == Step::End) end(node);
     state.busy.exchange(false);
     if (chance.step == Step::End) offer_neighbours(node, at);
-    if (state.device) return;
+    if (state.device) return false;
   }
+  return false;
+}
+
+void Executor::offer(NodeId node, Tick at) noexcept {
+  if (find_job(node, at)) publish(node);
 }
 
 void Executor::offer_neighbours(NodeId node, Tick at) noexcept {
@@ -213,7 +221,7 @@ void Executor::offer_neighbours(NodeId node, Tick at) noexcept {
   for (const NodeState::Feed& feed : state.feeds) offer(graph_.edges()[feed.edge].from, at);
 }
 
-void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
+void Executor::release(NodeId node, std::uint64_t count, Tick at) noexcept {
   NodeState& state = *states_[node];
   state.count = count;
   const double own = state.period * static_cast<double>(state.batch);
@@ -230,8 +238,11 @@ void Executor::publish(NodeId node, std::uint64_t count, Tick at) noexcept {
   state.release = at;
   state.released.store(at, std::memory_order_relaxed);
   state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
+}
+
+void Executor::publish(NodeId node) noexcept {
   ready_[node / 64].fetch_or(std::uint64_t{1} << node % 64);
-  wake_own(state);
+  wake_own(*states_[node]);
 }
 
 void Executor::end(NodeId node) noexcept {
@@ -263,7 +274,7 @@ bool Executor::any_ready() const noexcept {
 
 // Jobs that have been released come first, whatever their points: one that is early keeps nobody
 // waiting but while it runs, as the bounds assume.
-std::optional<NodeId> Executor::take(Tick at) noexcept {
+NodeId Executor::take(Tick at) noexcept {
   for (;;) {
     NodeId earliest = kNone;
     std::pair before{true, kNever};
@@ -278,7 +289,7 @@ std::optional<NodeId> Executor::take(Tick at) noexcept {
         before = own;
         earliest = node;
       }
-    if (earliest == kNone) return std::nullopt;
+    if (earliest == kNone) return kNone;
     const std::uint64_t bit = std::uint64_t{1} << earliest % 64;
     if ((ready_[earliest / 64].fetch_and(~bit) & bit) != 0) return earliest;
   }
@@ -293,9 +304,17 @@ Tick Executor::run(NodeId node, Tick start, Journal& journal) noexcept {
   judge(state, node, start, ended, arrived, journal);
   journal.job({state.release, start, ended, node, static_cast<std::uint32_t>(state.count)});
   state.busy.exchange(false);
-  offer(node, ended);
-  offer_neighbours(node, ended);
   return ended;
+}
+
+// After a job: the node's next one, and what others can do now. Where nothing is due the worker
+// keeps the former, for the node's state is in its core's cache, and nobody else has to look at it.
+NodeId Executor::follow(NodeId node, Tick at) noexcept {
+  const bool keeps = !options_.paced && !options_.worker_for_each;
+  const bool found = find_job(node, at);
+  if (found && !keeps) publish(node);
+  offer_neighbours(node, at);
+  return found && keeps ? node : kNone;
 }
 
 // What the plan did not foresee: a job beyond its cost, a sample beyond the bound.
@@ -411,11 +430,16 @@ void Executor::work(std::size_t worker) noexcept {
 void Executor::share(std::size_t worker) noexcept {
   Journal& journal = *journals_[worker];
   Tick last_job = 0;
+  NodeId next = kNone;
   for (Tick at = now(); alive_.load() > 0;) {
-    for (const NodeId node : polled_) offer(node, at);
-    if (const auto node = take(at)) {
+    if (next == kNone) {
+      for (const NodeId node : polled_) offer(node, at);
+      next = take(at);
+    }
+    if (next != kNone) {
       if (asleep_.load() > 0 && any_ready()) wake(1);
-      at = last_job = run(*node, at, journal);
+      at = last_job = run(next, at, journal);
+      next = follow(next, at);
       continue;
     }
     idle(worker, at, last_job, journal);
@@ -434,6 +458,7 @@ void Executor::serve(NodeId node) noexcept {
     offer(node, at);
     if ((ready_[node / 64].fetch_and(~bit) & bit) != 0) {
       at = run(node, at, journal);
+      follow(node, at);
       continue;
     }
     const Tick due = due_of(state);

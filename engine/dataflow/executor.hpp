@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -88,13 +87,16 @@ class Executor {
   Chance look_at_source(NodeId node, Tick at) const noexcept;
   static Chance look_at_feeds(const NodeState& state) noexcept;
   void ask_device(const NodeState& state, Chance& chance) const noexcept;
+  bool find_job(NodeId node, Tick at) noexcept;
   void offer(NodeId node, Tick at) noexcept;
   void offer_neighbours(NodeId node, Tick at) noexcept;
-  void publish(NodeId node, std::uint64_t count, Tick at) noexcept;
+  void release(NodeId node, std::uint64_t count, Tick at) noexcept;
+  void publish(NodeId node) noexcept;
   void end(NodeId node) noexcept;
   bool any_ready() const noexcept;
-  std::optional<NodeId> take(Tick at) noexcept;
+  NodeId take(Tick at) noexcept;
   Tick run(NodeId node, Tick start, Journal& journal) noexcept;
+  NodeId follow(NodeId node, Tick at) noexcept;
   void judge(NodeState& state, NodeId node, Tick start, Tick end, Tick arrived,
              Journal& journal) const noexcept;
   Tick next_due() const noexcept;
