@@ -53,7 +53,8 @@ std::vector<double> compliant_vector(std::span<const Task> tasks, std::uint32_t 
 /// empty. While a job of i waits all cores work on others. As long as no response has been longer
 /// than R, each other task has one job at most that was there when it was released, and released
 /// one more at most meanwhile, whose deadline is earlier only where its period is shorter; one that
-/// was being run is among the first. So the first response longer than R cannot come to be.
+/// was being run is among the first, also if it ran before its release because no released one
+/// waited. So the first response longer than R cannot come to be.
 std::vector<double> light_load(std::span<const Task> tasks, Machine machine);
 
 /// The least that is proven for each task under EDF by Devi and Anderson and by compliant vectors:

@@ -25,11 +25,6 @@ ExecutorOptions with_workers(ExecutorOptions options, const RunnerOptions& of) {
   return options;
 }
 
-std::size_t workers_of(const Graph& graph, const RunnerOptions& options) {
-  return options.threads == Threads::Workers ? std::max<std::size_t>(options.cores.size(), 1)
-                                             : graph.size();
-}
-
 }  // namespace
 
 Runner::Runner(const Graph& graph, const Batches& batches,
@@ -41,7 +36,7 @@ Runner::Runner(const Graph& graph, const Batches& batches,
       blocks_(std::move(blocks)),
       options_(std::move(options)),
       executor_(graph, batches, pointers(blocks_), with_workers(std::move(execution), options_)),
-      complaints_(workers_of(graph, options_)),
+      complaints_(executor_.journals().size()),
       cpu_times_(complaints_.size()) {}
 
 Runner::~Runner() {

@@ -38,7 +38,8 @@ class Runner {
   /// not start, with "node: " before it; what had started is closed.
   void start();
   void stop() noexcept { executor_.stop(); }
-  /// That all has been read which the sources gave, or that a device has failed: then it stops.
+  /// Whether all that the sources gave has been worked off. To be asked now and then: it looks for
+  /// devices that have failed, and stops the run then.
   bool ended();
   /// Waits for the workers and closes all devices; what holds up the end for a second without
   /// taking anything is abandoned. What went wrong with devices: "node: why".

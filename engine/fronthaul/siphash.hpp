@@ -14,8 +14,9 @@ inline constexpr char kSodiumLibrary[] = "libsodium.so.23";
 
 using Key = std::array<std::byte, 16>;
 
-/// SipHash-2-4 under one key (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012). Who
-/// lacks the key can but guess among 2⁶⁴ values. Being a pseudorandom function, it needs no nonce.
+/// SipHash-2-4 under one key (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012).
+/// Without the key one can only guess among 2⁶⁴ values. As a pseudorandom function it needs no
+/// nonce; it does not keep anybody from sending the same packet again.
 class SipHash {
  public:
   /// Throws std::runtime_error that says what to install. The library is another one in tests only.

@@ -167,8 +167,25 @@ TEST(Simulation, FairPriorityPointsKeepTheirBounds) {
   }
 }
 
-TEST(Simulation, TwoThousandGraphsKeepTheirBoundsAndBuffers) {
-  Random random(2);
+void expect_kept(const Graph& graph, const Batches& batches, const Latency& bound,
+                 SimulationOptions options, std::uint64_t seed) {
+  const Timeline timeline = timeline_of(graph, batches);
+  options.most_delay = 0;  // sources keep their rates
+  options.until = static_cast<std::int64_t>(4e5 / timeline.unit_ns);
+  const Simulated found = simulate(timeline.workload, options);
+  for (NodeId v = 0; v < graph.size(); ++v)
+    ASSERT_LE(static_cast<double>(found.response[v]) * timeline.unit_ns,
+              bound.responses[v] * (1 + 1e-9) + timeline.unit_ns)
+        << "seed " << seed << " node " << v;
+  for (EdgeId e = 0; e < graph.edges().size(); ++e)
+    ASSERT_LE(found.most[e], bound.buffers[e]) << "seed " << seed << " edge " << e;
+  ASSERT_LE(
+      static_cast<double>(longest_latency(graph, batches, timeline, found)) * timeline.unit_ns,
+      bound.bound * (1 + 1e-9) + timeline.unit_ns)
+      << "seed " << seed;
+}
+
+SyntheticRanges small_graphs() {
   SyntheticRanges ranges;
   ranges.least_nodes = 2;
   ranges.most_nodes = 12;
@@ -177,33 +194,40 @@ TEST(Simulation, TwoThousandGraphsKeepTheirBoundsAndBuffers) {
   ranges.least_initial_ns = 500;
   ranges.interpolates = 0.15;
   ranges.peeks = 0.2;
+  return ranges;
+}
+
+TEST(Simulation, TwoThousandGraphsKeepTheirBoundsAndBuffers) {
+  Random random(2);
   int held = 0;
   for (std::uint64_t seed = 0; held < 2000; ++seed) {
-    GraphSpec spec = synthetic_graph(seed, ranges);
+    GraphSpec spec = synthetic_graph(seed, small_graphs());
     for (Node& node : spec.nodes) node.cost.initial = 200 + 1500 * random.uniform();
     const Graph graph(spec);
     const Batches batches = draw_batches(random, graph);
-    const auto tasks = tasks_of(graph, batches);
-    const double needed = utilization(tasks);
+    const double needed = utilization(tasks_of(graph, batches));
     const Machine machine{static_cast<std::uint32_t>(std::ceil(needed)), seed % 4 != 0};
     if (!unbounded(graph, batches, machine).empty()) continue;
     ++held;
-    const Latency bound = latency_of(graph, batches, machine);
-    const Timeline timeline = timeline_of(graph, batches);
-    SimulationOptions options = draw_options(random, machine, 0);
-    options.most_delay = 0;  // sources keep their rates
-    options.until = static_cast<std::int64_t>(4e5 / timeline.unit_ns);
-    const Simulated found = simulate(timeline.workload, options);
-    for (NodeId v = 0; v < graph.size(); ++v)
-      ASSERT_LE(static_cast<double>(found.response[v]) * timeline.unit_ns,
-                bound.responses[v] * (1 + 1e-9) + timeline.unit_ns)
-          << "seed " << seed << " node " << v;
-    for (EdgeId e = 0; e < graph.edges().size(); ++e)
-      ASSERT_LE(found.most[e], bound.buffers[e]) << "seed " << seed << " edge " << e;
-    ASSERT_LE(
-        static_cast<double>(longest_latency(graph, batches, timeline, found)) * timeline.unit_ns,
-        bound.bound * (1 + 1e-9) + timeline.unit_ns)
-        << "seed " << seed;
+    expect_kept(graph, batches, latency_of(graph, batches, machine),
+                draw_options(random, machine, 0), seed);
+  }
+}
+
+TEST(Simulation, LightlyLoadedGraphsKeepTheirBoundsAndBuffers) {
+  Random random(6);
+  int held = 0;
+  for (std::uint64_t seed = 0; held < 500; ++seed) {
+    GraphSpec spec = synthetic_graph(seed, small_graphs());
+    for (Node& node : spec.nodes) node.cost = {5 + 200 * random.uniform(), {}};
+    const Graph graph(spec);
+    const Batches batches = draw_batches(random, graph);
+    const Machine machine{1 + static_cast<std::uint32_t>(random.next() % 3), seed % 4 == 0};
+    const std::vector<double> responses = light_load(tasks_of(graph, batches), machine);
+    if (responses.empty()) continue;
+    ++held;
+    expect_kept(graph, batches, latency_of(graph, batches, responses),
+                draw_options(random, machine, 0), seed);
   }
 }
 

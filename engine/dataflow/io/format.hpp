@@ -32,8 +32,8 @@ Parameter datatype_parameter();
 
 /// `numbers`: two of a complex sample.
 void decode(const Format& format, const std::byte* from, float* to, std::size_t numbers) noexcept;
-/// Returns how many numbers were beyond what the format holds, or were none: they become the
-/// nearest, and 0.
+/// Returns how many numbers the format cannot hold: they become the nearest that it can, and NaN
+/// becomes 0.
 std::uint64_t encode(const Format& format, const float* from, std::byte* to,
                      std::size_t numbers) noexcept;
 

@@ -37,7 +37,7 @@ std::string parse_line(std::string_view line, Tag& tag) {
   if (tag.kind != TagKind::Annotation && !line.empty()) return "says more than a number";
   if (line.size() > Tag::kMostText) return "says more than 63 bytes";
   if (std::ranges::any_of(line, [](char c) { return static_cast<unsigned char>(c) < ' '; }))
-    return "has signs in it that are no text";
+    return "has control characters in it";
   std::ranges::copy(line, tag.text.begin());
   return {};
 }

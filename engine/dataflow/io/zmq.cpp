@@ -97,7 +97,7 @@ class ZmqReader final : public Reader {
     message_.reset();
     socket_.close();
   }
-  // Who pushes waits, who publishes does not.
+  // A PUSH socket waits for its peer, a PUB socket does not.
   bool is_live() const noexcept override { return !plan_.is_pushed; }
 
   bool read(Feed& feed, const Stop& stop) override {
