@@ -133,7 +133,7 @@ def test_tags_are_written_with_their_positions(tmp_path: Path) -> None:
         ("0 rate 1 2", "line 1 says more than a number"),
         ("5 rate 1\n4 rate 1", "line 2 is before the one above it"),
         ("0 annotation 1 " + "x" * 64, "line 1 says more than 63 bytes"),
-        ("0 annotation 1 a\tb", "line 1 has signs in it that are no text"),
+        ("0 annotation 1 a\tb", "line 1 has control characters in it"),
     ],
 )
 def test_wrong_tags_are_refused_by_their_line(tags: str, why: str) -> None:
