@@ -105,18 +105,17 @@ class Run {
     result["late_unlisted"] = lateness.unlisted;
     result["cpu_ns"] = runner_.cpu_times();
     result["complaints"] = runner_.complaints();
-    std::uint64_t standstills = 0;
     Tick longest = 0;
-    std::vector<std::pair<Tick, Tick>> listed;
-    for (const auto& journal : executor.journals()) {
-      standstills += journal->standstills();
+    for (const auto& journal : executor.journals())
       longest = std::max(longest, journal->longest_standstill());
-      for (const EventRecord& event : journal->events())
-        if (event.what == Happening::Gap || event.what == Happening::Interruption)
-          listed.emplace_back(event.start - executor.begun(), event.end - event.start);
-    }
+    std::vector<std::pair<Tick, Tick>> listed;
+    for (const EventRecord& event : executor.events())
+      if (event.what == Happening::Gap || event.what == Happening::Interruption) {
+        listed.emplace_back(event.start - executor.begun(), event.end - event.start);
+        longest = std::max(longest, listed.back().second);
+      }
     std::ranges::sort(listed);
-    result["standstills"] = standstills;
+    result["standstills"] = executor.standstills();
     result["longest_standstill_ns"] = longest;
     result["standstills_ns"] = listed;
     return result;

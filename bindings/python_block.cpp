@@ -33,6 +33,7 @@ class PythonBlock final : public dataflow::Block {
  public:
   PythonBlock(nb::object function, dataflow::Ports ports)
       : Block(std::move(ports)), function_(std::move(function)) {}
+  bool varies() const noexcept override { return true; }
 
   void execute(const float* const* in, float* out, std::size_t count) noexcept override {
     std::fill_n(out, writes(count), 0.0F);  // after a failure, too

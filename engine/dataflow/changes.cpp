@@ -1,6 +1,7 @@
 #include "dataflow/changes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace carillon::dataflow {
 
@@ -12,21 +13,31 @@ bool Changes::add(const Change& change) {
   return true;
 }
 
+namespace {
+
+constexpr auto kLater = [](const auto& one, const auto& other) {
+  return std::pair{one.change.at, one.number} > std::pair{other.change.at, other.number};
+};
+
+}  // namespace
+
 // Swaps them to where they wait, so that no string is freed here.
 const Change* Changes::next(std::uint64_t end) noexcept {
   for (; taken_ != all_added_.load(std::memory_order_acquire); ++taken_) {
-    const auto own = waiting_.begin() + static_cast<std::ptrdiff_t>(count_++);
-    std::swap(*own, added_[taken_ % added_.size()]);
-    const auto place = std::find_if(waiting_.begin(), own,
-                                    [&](const Change& other) { return other.at <= own->at; });
-    std::rotate(place, own, own + 1);
+    Waiting& own = waiting_[count_++];
+    std::swap(own.change, added_[taken_ % added_.size()]);
+    own.number = taken_;
+    std::push_heap(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count_),
+                   kLater);
   }
-  return count_ > 0 && waiting_[count_ - 1].at < end ? &waiting_[count_ - 1] : nullptr;
+  return count_ > 0 && waiting_[0].change.at < end ? &waiting_[0].change : nullptr;
 }
 
 void Changes::made(std::uint64_t at) noexcept {
-  const Change& change = waiting_[--count_];
-  if (change.at != 0 && change.at < at)
+  const std::uint64_t wanted = waiting_[0].change.at;
+  std::pop_heap(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count_), kLater);
+  --count_;
+  if (wanted != 0 && wanted < at)
     late_.store(late_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   made_.store(made_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }

@@ -25,7 +25,8 @@ class Changes {
 
   /// False: so many wait that there is no room.
   bool add(const Change& change);
-  /// The first one that is to be made before the execution `end`; none: nullptr.
+  /// The first one that is to be made before the execution `end`; none: nullptr. Also sorts what
+  /// has been added, which is done once before the run.
   const Change* next(std::uint64_t end) noexcept;
   /// It was, right before the execution `at`.
   void made(std::uint64_t at) noexcept;
@@ -35,9 +36,13 @@ class Changes {
   std::uint64_t late() const noexcept { return late_.load(std::memory_order_relaxed); }
 
  private:
-  std::vector<Change> added_;    // as a ring
-  std::vector<Change> waiting_;  // the first one last
-  std::size_t count_ = 0;        // of these
+  struct Waiting {
+    Change change;
+    std::uint64_t number = 0;  // in the order in which they were added
+  };
+  std::vector<Change> added_;     // as a ring
+  std::vector<Waiting> waiting_;  // as a heap, the next one first
+  std::size_t count_ = 0;         // of these
   std::uint64_t taken_ = 0;
   std::atomic<std::uint64_t> all_added_{0}, made_{0}, late_{0};
 };

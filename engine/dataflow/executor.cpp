@@ -1,13 +1,7 @@
 #include "dataflow/executor.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <climits>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -17,28 +11,10 @@
 namespace carillon::dataflow {
 namespace {
 
-constexpr Tick kNever = std::numeric_limits<Tick>::max();
-// A sleep and the call that ends it are not worth less.
-constexpr Tick kShort = 10 * kMicrosecond;
-// While devices are asked.
-constexpr Tick kPoll = 100 * kMicrosecond;
-// A worker that sleeps looks after sources so much later than the one before it, in case that one
-// has a long job.
-constexpr Tick kStagger = 40 * kMicrosecond;
-constexpr Tick kLongest = 100 * kMillisecond;
 // A job that takes so much longer than planned, and so many times as long, was interrupted beneath
 // the system, which counts that as the job's time: by the host of a virtual machine, say.
 constexpr Tick kInterruption = 200 * kMicrosecond;
 constexpr Tick kManifold = 8;
-
-// Until the word is no longer `seen`, or so late. By what is left, since now() is not the kernel's
-// clock.
-void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t seen, Tick until) noexcept {
-  const Tick left = until - now();
-  if (left <= 0) return;
-  const timespec time{left / kSecond, left % kSecond};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, &time, nullptr, 0);
-}
 
 }  // namespace
 
@@ -55,6 +31,7 @@ Executor::Executor(const Graph& graph, const Batches& batches, const std::vector
     state->live = state->device && state->block->is_live();
     state->outputs.assign(graph.outputs(node).begin(), graph.outputs(node).end());
     state->tags_in.reserve(kMostTags);
+    state->tags_made.reserve(kMostTags);
     state->readers = state->outputs.size();
     state->remaining = state->block->remaining();
     if (graph.is_source(node) || state->device) polled_.push_back(node);
@@ -134,22 +111,27 @@ void Executor::check(NodeId node) const {
   }
 }
 
-void Executor::stop() noexcept {
-  stopping_.store(true);
-  wake(INT_MAX);
-  for (const auto& state : states_) wake_own(*state);
+// Of a source; 0: it has nothing more to do.
+std::uint64_t Executor::next_count(NodeId node) const noexcept {
+  const NodeState& state = *states_[node];
+  const std::uint64_t done = state.executed.load(std::memory_order_acquire);
+  const std::uint64_t all = options_.executions.empty() ? 0 : options_.executions[node];
+  const std::uint64_t count = state.most();
+  return all == 0 ? count : std::min(count, all - std::min(all, done));
+}
+
+// When so many executions more are due. The source is paced.
+Tick Executor::due(const NodeState& state, std::uint64_t count) const noexcept {
+  const auto next = static_cast<double>(state.executed.load(std::memory_order_acquire) + count);
+  return begun_.load() + static_cast<Tick>(state.period * next);
 }
 
 Executor::Chance Executor::look_at_source(NodeId node, Tick at) const noexcept {
   const NodeState& state = *states_[node];
-  const std::uint64_t done = state.executed.load(std::memory_order_acquire);
-  const std::uint64_t all = options_.executions.empty() ? 0 : options_.executions[node];
-  std::uint64_t count = state.most();
-  if (stopping_.load() || count == 0 || (all != 0 && done >= all)) return {Step::End, 0};
-  if (all != 0) count = std::min(count, all - done);
-  const double due = state.period * static_cast<double>(done + count);
-  if (options_.paced && !state.live && static_cast<double>(at - begun_.load()) < due) return {};
-  return {Step::Run, count};
+  const std::uint64_t count = next_count(node);
+  if (stopping_.load() || count == 0) return {Step::End, 0, 0};
+  if (options_.paced && !state.live && at < due(state, count)) return {};
+  return {Step::Run, count, 0};
 }
 
 // Waits for a whole job, or for all that is still to come: no more than what there is of an input
@@ -162,8 +144,8 @@ Executor::Chance Executor::look_at_feeds(const NodeState& state) noexcept {
     if (over) wanted = std::min(wanted, executions);
     count = std::min(count, executions);
   }
-  if (wanted == 0) return {Step::End, 0};
-  return count < wanted ? Chance{} : Chance{Step::Run, count};
+  if (wanted == 0) return {Step::End, 0, 0};
+  return count < wanted ? Chance{} : Chance{Step::Run, count, 0};
 }
 
 // `asks`: its device, too, which only who has set `busy` may do.
@@ -180,14 +162,14 @@ Executor::Chance Executor::look(NodeId node, Tick at, bool asks) const noexcept 
 void Executor::ask_device(const NodeState& state, Chance& chance) const noexcept {
   if (chance.step != Step::Run) return;
   const bool over = state.source() && state.block->over();  // before it is asked for the rest
-  const std::uint64_t ready = state.block->ready();
-  if (ready >= chance.count) return;
+  chance.there = state.block->ready();
+  if (chance.there >= chance.count) return;
   if (!over)
     chance = {};
-  else if (ready == 0)
-    chance = {Step::End, 0};
+  else if (chance.there == 0)
+    chance = {Step::End, 0, 0};
   else
-    chance.count = ready;
+    chance.count = chance.there;
 }
 
 // What a node lacks may come while it is looked at or runs. Whoever brings it does so before a
@@ -200,7 +182,7 @@ bool Executor::find_job(NodeId node, Tick at) noexcept {
     if (state.busy.exchange(true)) return false;
     const Chance chance = look(node, at, true);
     if (chance.step == Step::Run) {
-      release(node, chance.count, at);
+      release(node, chance, at);
       return true;
     }
     if (chance.step == Step::End) end(node);
@@ -221,23 +203,21 @@ void Executor::offer_neighbours(NodeId node, Tick at) noexcept {
   for (const NodeState::Feed& feed : state.feeds) offer(graph_.edges()[feed.edge].from, at);
 }
 
-void Executor::release(NodeId node, std::uint64_t count, Tick at) noexcept {
+// A period after the one before; where samples come faster than they should, no more than that
+// ahead of time. A source's is when its last sample is due.
+void Executor::release(NodeId node, const Chance& chance, Tick at) noexcept {
   NodeState& state = *states_[node];
-  state.count = count;
-  const double own = state.period * static_cast<double>(state.batch);
-  if (state.source() && options_.paced && !state.live)
-    at = begun_.load() +
-         static_cast<Tick>(
-             state.period *
-             static_cast<double>(state.executed.load(std::memory_order_relaxed) + count));
-  else if (options_.paced && !state.source() && state.jobs.load(std::memory_order_relaxed) > 0)
-    // A period after the one before; where samples come faster than they should, no more than that
-    // ahead of time.
-    at =
-        std::min(std::max(at, state.release + static_cast<Tick>(own)), at + static_cast<Tick>(own));
+  state.count = chance.count;
+  state.looked = at;
+  state.there = chance.there;
+  const auto own = static_cast<Tick>(state.period * static_cast<double>(state.batch));
+  if (options_.paced && state.source() && !state.live)
+    at = due(state, chance.count);
+  else if (options_.paced && state.jobs.load(std::memory_order_relaxed) > 0)
+    at = std::clamp(state.release + own, at, at + own);
   state.release = at;
   state.released.store(at, std::memory_order_relaxed);
-  state.point.store(at + static_cast<Tick>(own), std::memory_order_relaxed);
+  state.point.store(at + own, std::memory_order_relaxed);
 }
 
 void Executor::publish(NodeId node) noexcept {
@@ -277,7 +257,7 @@ bool Executor::any_ready() const noexcept {
 NodeId Executor::take(Tick at) noexcept {
   for (;;) {
     NodeId earliest = kNone;
-    std::pair before{true, kNever};
+    std::pair before{true, std::numeric_limits<Tick>::max()};
     for (std::size_t word = 0; word < ready_.size(); ++word)
       for (std::uint64_t bits = ready_[word].load(); bits != 0; bits &= bits - 1) {
         const auto node =
@@ -297,6 +277,7 @@ NodeId Executor::take(Tick at) noexcept {
 
 Tick Executor::run(NodeId node, Tick start, Journal& journal) noexcept {
   NodeState& state = *states_[node];
+  if (options_.paced) journal.starts(start);
   const Tick arrived = options_.paced ? state.arrival(begun_.load()) : 0;
   state.execute(arrived);
   const Tick ended = now();
@@ -324,9 +305,10 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
   if (state.budget > 0 && end - start > state.budget) {
     const Tick excess = end - start - state.budget;
     Happening what = Happening::Overrun;
-    if (journal.was_kept_waiting(end, excess)) {
+    if (journal.was_kept_waiting(start, end, excess)) {
       what = Happening::Gap;
-    } else if (excess >= std::max(kInterruption, kManifold * state.budget)) {
+    } else if (excess >= std::max(kInterruption, kManifold * state.budget) &&
+               !state.block->varies()) {
       what = Happening::Interruption;
       state.interrupted.store(state.interrupted.load(std::memory_order_relaxed) + 1,
                               std::memory_order_relaxed);
@@ -345,140 +327,44 @@ void Executor::judge(NodeState& state, NodeId node, Tick start, Tick end, Tick a
 
 // Where more than one in a thousand jobs of a node are so much longer than planned, that is its own
 // doing.
-Lateness Executor::lateness() const {
-  std::vector<EventRecord> events;
-  Tick complete_until = kNever;
-  for (const auto& journal : journals_) {
-    complete_until = std::min(complete_until, journal->complete_until());
+bool Executor::is_own_doing(NodeId node) const noexcept {
+  const NodeAccount own = account(node);
+  return own.interrupted > 1 + own.jobs / 1000;
+}
+
+std::vector<EventRecord> Executor::events() const {
+  std::vector<EventRecord> all;
+  for (const auto& journal : journals_)
     for (EventRecord event : journal->events()) {
-      if (event.what == Happening::Interruption) {
-        const NodeAccount own = account(event.node);
-        if (own.interrupted > 1 + own.jobs / 1000) event.what = Happening::Overrun;
-      }
-      events.push_back(event);
+      if (event.what == Happening::Interruption && is_own_doing(event.node))
+        event.what = Happening::Overrun;
+      all.push_back(event);
     }
-  }
-  std::erase_if(events, [&](const EventRecord& event) {
+  return all;
+}
+
+std::uint64_t Executor::standstills() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& journal : journals_) all += journal->standstills();
+  for (NodeId node = 0; node < graph_.size(); ++node)
+    if (!is_own_doing(node)) all += account(node).interrupted;
+  return all;
+}
+
+Lateness Executor::lateness() const {
+  Tick complete_until = std::numeric_limits<Tick>::max();
+  for (const auto& journal : journals_)
+    complete_until = std::min(complete_until, journal->complete_until());
+  std::vector<EventRecord> listed = events();
+  std::erase_if(listed, [&](const EventRecord& event) {
     return event.what == Happening::Late && event.end > complete_until;
   });
-  Lateness found = explain(events, options_.bound);
+  Lateness found = explain(listed, options_.bound);
   std::uint64_t all = 0;
   for (NodeId node = 0; node < graph_.size(); ++node) all += account(node).late;
   found.unlisted = all - found.late;
   found.late = all;
   return found;
-}
-
-// When a source that is paced has its next job; one without room is called when there is some.
-Tick Executor::due_of(const NodeState& state) const noexcept {
-  const bool paced = options_.paced && state.source() && !state.live && !state.ended.load();
-  if (!paced || !state.has_room(state.batch)) return kNever;
-  const auto next =
-      static_cast<double>(state.executed.load(std::memory_order_relaxed) + state.batch);
-  return begun_.load() + static_cast<Tick>(state.period * next);
-}
-
-Tick Executor::next_due() const noexcept {
-  Tick due = kNever;
-  for (const NodeId node : polled_) due = std::min(due, due_of(*states_[node]));
-  return due;
-}
-
-// Sleeps until a source's next job is due, or until it is called. Without a pace there is a job
-// again soon, if there is one at all.
-void Executor::idle(std::size_t worker, Tick at, Tick last_job, Journal& journal) noexcept {
-  const Tick due = next_due();
-  const Tick soonest = devices_ ? at + kPoll : at + kLongest;
-  if (std::min(due, soonest) <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
-    spin_pause();
-    if (const Tick looked = now(); looked - at > Journal::kStandstill) journal.woke(at, looked);
-    return;
-  }
-  const Tick stagger = static_cast<Tick>(worker) * kStagger;
-  asleep_.fetch_add(1);
-  const std::uint32_t called = called_.load();
-  // Who makes a job ready after this look sees that somebody is asleep.
-  if (!any_ready() && alive_.load() > 0)
-    wait_for(called_, called, std::min(due, soonest) + stagger);
-  asleep_.fetch_sub(1);
-  const Tick woken = now();
-  // It was to be there when a source was due, or when it was called.
-  const Tick wanted = called_.load() != called ? call_.load()
-                      : due == kNever          ? woken
-                                               : due + stagger;
-  journal.woke(std::max(wanted, at), woken);
-}
-
-void Executor::wake(int sleepers) noexcept {
-  call_.store(now());
-  called_.fetch_add(1);
-  syscall(SYS_futex, &called_, FUTEX_WAKE_PRIVATE, sleepers, nullptr, nullptr, 0);
-}
-
-void Executor::work(std::size_t worker) noexcept {
-  const Tick at = now();
-  Tick nobody = 0;
-  begun_.compare_exchange_strong(nobody, at);
-  journals_[worker]->woke(at, at);
-  if (options_.worker_for_each)
-    serve(static_cast<NodeId>(worker));
-  else
-    share(worker);
-}
-
-// Whatever job is the most urgent.
-void Executor::share(std::size_t worker) noexcept {
-  Journal& journal = *journals_[worker];
-  Tick last_job = 0;
-  NodeId next = kNone;
-  for (Tick at = now(); alive_.load() > 0;) {
-    if (next == kNone) {
-      for (const NodeId node : polled_) offer(node, at);
-      next = take(at);
-    }
-    if (next != kNone) {
-      if (asleep_.load() > 0 && any_ready()) wake(1);
-      at = last_job = run(next, at, journal);
-      next = follow(next, at);
-      continue;
-    }
-    idle(worker, at, last_job, journal);
-    const Tick looked = now();
-    journal.slept(looked - at);
-    at = looked;
-  }
-}
-
-// The jobs of one node.
-void Executor::serve(NodeId node) noexcept {
-  NodeState& state = *states_[node];
-  Journal& journal = *journals_[node];
-  const std::uint64_t bit = std::uint64_t{1} << node % 64;
-  for (Tick at = now(); !state.ended.load();) {
-    offer(node, at);
-    if ((ready_[node / 64].fetch_and(~bit) & bit) != 0) {
-      at = run(node, at, journal);
-      follow(node, at);
-      continue;
-    }
-    const Tick due = due_of(state);
-    const std::uint32_t called = state.called.load();
-    state.asleep.store(true);
-    // Who makes its job ready after this look sees that it sleeps.
-    if ((ready_[node / 64].load() & bit) == 0 && !state.ended.load())
-      wait_for(state.called, called, std::min(due, at + (state.device ? kPoll : kLongest)));
-    state.asleep.store(false);
-    const Tick woken = now();
-    journal.woke(due == kNever ? woken : std::max(due, at), woken);
-    journal.slept(woken - at);
-    at = woken;
-  }
-}
-
-void Executor::wake_own(NodeState& state) const noexcept {
-  if (!options_.worker_for_each || !state.asleep.load()) return;
-  state.called.fetch_add(1);
-  syscall(SYS_futex, &state.called, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 std::uint64_t Executor::filled(NodeId node) const {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -53,6 +54,11 @@ class Executor {
   /// Any thread, one at a time.
   bool change(NodeId node, const Change& change) { return states_.at(node)->changes.add(change); }
 
+  /// Sorts the changes that wait, before a worker does. Before any begins.
+  void prepare() noexcept {
+    for (const auto& state : states_) state->changes.next(0);
+  }
+
   /// At any time.
   NodeAccount account(NodeId node) const { return states_[node]->account(); }
   /// Samples in a ring, of so many.
@@ -68,6 +74,9 @@ class Executor {
   Tick elapsed() const noexcept;
   /// While no worker is at work.
   Lateness lateness() const;
+  /// What is known of standstills, overruns and late jobs; and how many standstills there were.
+  std::vector<EventRecord> events() const;
+  std::uint64_t standstills() const noexcept;
   const Histogram& latencies(NodeId sink) const { return states_[sink]->latencies; }
   std::span<const std::unique_ptr<Journal>> journals() const { return journals_; }
   /// Samples of an edge that were too few for an execution when all had ended.
@@ -79,18 +88,22 @@ class Executor {
   struct Chance {
     Step step = Step::Wait;
     std::uint64_t count = 0;
+    std::uint64_t there = 0;  // executions for which its device has samples, or room
   };
+  static constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
   void connect(const std::vector<Block*>& blocks);
   void check(NodeId node) const;
   Chance look(NodeId node, Tick at, bool asks) const noexcept;
+  std::uint64_t next_count(NodeId node) const noexcept;
+  Tick due(const NodeState& state, std::uint64_t count) const noexcept;
   Chance look_at_source(NodeId node, Tick at) const noexcept;
   static Chance look_at_feeds(const NodeState& state) noexcept;
   void ask_device(const NodeState& state, Chance& chance) const noexcept;
   bool find_job(NodeId node, Tick at) noexcept;
   void offer(NodeId node, Tick at) noexcept;
   void offer_neighbours(NodeId node, Tick at) noexcept;
-  void release(NodeId node, std::uint64_t count, Tick at) noexcept;
+  void release(NodeId node, const Chance& chance, Tick at) noexcept;
   void publish(NodeId node) noexcept;
   void end(NodeId node) noexcept;
   bool any_ready() const noexcept;
@@ -99,13 +112,15 @@ class Executor {
   NodeId follow(NodeId node, Tick at) noexcept;
   void judge(NodeState& state, NodeId node, Tick start, Tick end, Tick arrived,
              Journal& journal) const noexcept;
-  Tick next_due() const noexcept;
-  void idle(std::size_t worker, Tick at, Tick last_job, Journal& journal) noexcept;
+  bool is_own_doing(NodeId node) const noexcept;
+  Tick next_due(NodeId node, Tick at) const noexcept;
+  Tick next_due(Tick at) const noexcept;
+  void idle(Tick at, Tick last_job, Journal& journal) noexcept;
+  bool needs_another(NodeId node, Tick at) const noexcept;
   void wake(int sleepers) noexcept;
-  void share(std::size_t worker) noexcept;
+  void share(Journal& journal) noexcept;
   void serve(NodeId node) noexcept;
   void wake_own(NodeState& state) const noexcept;
-  Tick due_of(const NodeState& state) const noexcept;
 
   const Graph& graph_;
   const ExecutorOptions options_;
@@ -119,6 +134,7 @@ class Executor {
   std::atomic<Tick> begun_{0}, last_end_{0};
   std::atomic<std::uint32_t> asleep_{0}, called_{0};  // workers that sleep; a futex's word
   std::atomic<Tick> call_{0};                         // when it was last changed
+  std::atomic<Tick> watched_{kNever};                 // a sleeper is up by then
 };
 
 }  // namespace carillon::dataflow

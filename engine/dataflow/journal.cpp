@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-
-#include "base/thread.hpp"
+#include <map>
 
 namespace carillon::dataflow {
 
@@ -63,7 +62,7 @@ void Journal::event(const EventRecord& event) noexcept {
     late_.store(late + 1, std::memory_order_release);
     return;
   }
-  if (event.what != Happening::Overrun) {
+  if (event.what == Happening::Gap) {
     ++standstills_;
     longest_ = std::max(longest_, event.end - event.start);
   }
@@ -90,18 +89,36 @@ bool Journal::met_a_late_one(const EventRecord& event) const noexcept {
   });
 }
 
-void Journal::woke(Tick wanted, Tick woken) noexcept {
-  if (woken - wanted > kStandstill) event({Happening::Gap, kNone, wanted, woken});
-  since_ = woken;
-  on_core_ = own_cpu_time();
+void Journal::begin(Tick at) {
+  delay_.emplace();
+  ask(at);
 }
 
-bool Journal::was_kept_waiting(Tick at, Tick excess) noexcept {
-  const Tick on_core = own_cpu_time();
-  const Tick waited = at - since_ - (on_core - on_core_);
+// Reading takes 1 or 2 us.
+void Journal::ask(Tick at) noexcept {
   since_ = at;
-  on_core_ = on_core;
-  return waited >= excess / 2;
+  waited_ = delay_->read();
+}
+
+void Journal::woke(Tick wanted, Tick woken) noexcept {
+  wanted_ = wanted;
+  woken_ = woken;
+  ask(woken);
+}
+
+void Journal::starts(Tick at) noexcept {
+  if (woken_ - wanted_ > kStandstill) event({Happening::Gap, kNone, wanted_, woken_});
+  wanted_ = woken_ = 0;
+  if (at - since_ > kMillisecond) ask(at);
+}
+
+// Of what it waited since it was last asked, all may have been before this job, but no longer than
+// that took.
+bool Journal::was_kept_waiting(Tick start, Tick end, Tick excess) noexcept {
+  const Tick before = waited_, since = since_;
+  ask(end);
+  const Tick waited = waited_ - before - std::max<Tick>(start - since, 0);
+  return before >= 0 && waited_ >= 0 && waited > 0 && waited >= excess / 2;
 }
 
 std::vector<JobRecord> Journal::jobs() const {
@@ -121,6 +138,9 @@ std::vector<EventRecord> Journal::events() const {
 }
 
 namespace {
+
+// A backlog takes up to so many times as long to work off as what made it.
+constexpr Tick kRecovery = 10;
 
 // How much of a time events of some kinds took; what several workers' have in common counts once.
 class Evidence {
@@ -160,15 +180,25 @@ Lateness explain(std::span<const EventRecord> events, Tick bound) {
   std::ranges::sort(lates, {}, &EventRecord::end);
   const Evidence gaps(events, {Happening::Gap, Happening::Interruption});
   const Evidence overruns(events, {Happening::Overrun});
+  struct Backlog {
+    Tick since = 0, until = 0;
+  };
+  std::map<NodeId, Backlog> backlogs;
   Lateness found;
-  Tick since = 0, before = 0;
   for (const EventRecord& late : lates) {
-    const bool goes_on = found.late > 0 && before >= late.start;
-    since = goes_on ? std::min(since, late.start) : late.start;
-    before = late.end;
+    const auto [own, first] = backlogs.try_emplace(late.node);
+    Backlog& backlog = own->second;
+    const bool goes_on = !first && backlog.until >= late.start;
+    backlog.since = goes_on ? std::min(backlog.since, late.start) : late.start;
+    backlog.until = late.end;
+    const auto all = [&](Tick since) {
+      return std::pair{gaps.within(since, late.end), overruns.within(since, late.end)};
+    };
+    const auto [most_gap, most_overrun] = all(backlog.since);
+    const Tick worked_off = late.start - kRecovery * (most_gap + most_overrun);
+    const auto [gap, overrun] = all(std::max(backlog.since, worked_off));
     ++found.late;
     const Tick by = late.end - late.start - bound;
-    const Tick gap = gaps.within(since, late.end), overrun = overruns.within(since, late.end);
     if (gap + overrun < by / 2 || gap + overrun == 0)
       ++found.unexplained;
     else

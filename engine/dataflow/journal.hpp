@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/thread.hpp"
 #include "base/tick.hpp"
 #include "dataflow/graph.hpp"
 
@@ -25,7 +27,7 @@ struct JobRecord {
 
 enum class Happening : std::uint8_t {
   Gap,           ///< the worker stood still: it was to wake, or another thread had its core
-  Interruption,  ///< what a job took so far beyond its planned cost that no block varies by as much
+  Interruption,  ///< what a job took beyond its planned cost, by far more than its block varies
   Overrun,       ///< what else a job took beyond its planned cost, on the core
   Late,  ///< a sink's job, from a sample's arrival on, that ended later than the bound allows
 };
@@ -71,11 +73,14 @@ class Journal {
 
   void job(const JobRecord& job) noexcept { jobs_[count_++ % jobs_.size()] = job; }
   void event(const EventRecord& event) noexcept;
-  /// By the worker, which was to be awake at `wanted`.
+  /// By the worker: it begins; it woke, and was to be awake at `wanted`, which matters if it then
+  /// has a job; and that begins.
+  void begin(Tick at);
   void woke(Tick wanted, Tick woken) noexcept;
-  /// By the worker, after a job that took `excess` longer than planned: whether the core was
-  /// another thread's for most of that, since it last woke or was asked.
-  bool was_kept_waiting(Tick at, Tick excess) noexcept;
+  void starts(Tick at) noexcept;
+  /// By the worker, after a job from `start` on that took `excess` longer than planned: whether it
+  /// had to wait for its core, by the kernel's account, for half of that at least.
+  bool was_kept_waiting(Tick start, Tick end, Tick excess) noexcept;
 
   /// The last ones, the oldest first.
   std::vector<JobRecord> jobs() const;
@@ -83,7 +88,7 @@ class Journal {
   std::vector<EventRecord> events() const;
   /// Of what happened after this, something that may have delayed a late job is not kept.
   Tick complete_until() const { return complete_until_; }
-  /// How often it stood still, and for how long at most.
+  /// How often it stood still, apart from interruptions, and for how long at most.
   std::uint64_t standstills() const { return standstills_; }
   Tick longest_standstill() const { return longest_; }
   /// ns that it found nothing to do, so far. Any thread.
@@ -93,6 +98,7 @@ class Journal {
   }
 
  private:
+  void ask(Tick at) noexcept;
   void keep(const EventRecord& event) noexcept;
   bool met_a_late_one(const EventRecord& event) const noexcept;
 
@@ -103,15 +109,18 @@ class Journal {
   std::vector<EventRecord> recent_, kept_;  // the former as a ring
   std::uint64_t count_ = 0, seen_ = 0, standstills_ = 0;
   Tick longest_ = 0, complete_until_ = std::numeric_limits<Tick>::max();
-  Tick since_ = 0, on_core_ = 0;  // the worker's CPU time at an instant
+  std::optional<RunDelay> delay_;
+  Tick since_ = 0, waited_ = 0;  // what that said at an instant
+  Tick wanted_ = 0, woken_ = 0;  // when it woke too late, if it did
   std::atomic<Tick> idle_{0};
 };
 
 /// Late sinks' jobs by what explains them. What counts is the time from the sample's arrival on, or
-/// from that of a late job right before it, for its backlog is still there: how long workers stood
-/// still in it, and how long batches took beyond their costs. Together these must be half of what
-/// the job was late by, since what they delay delays others; the longer of the two names the cause.
-/// An interruption is a standstill: no block varies by as much.
+/// from that of late jobs of the sink right before it, for their backlog may still be there, which
+/// takes up to ten times as long to work off as what made it: how long workers stood still in it,
+/// and how long batches took beyond their costs. Together these must be half of what the job was
+/// late by, since what they delay delays others; the longer of the two names the cause. An
+/// interruption is a standstill.
 struct Lateness {
   std::uint64_t late = 0;
   std::uint64_t standstill = 0;   ///< workers stood still

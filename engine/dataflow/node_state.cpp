@@ -34,7 +34,7 @@ bool move_behind(Tag& tag, double samples, double period_s) {
 Tick NodeState::arrival(Tick begun) const noexcept {
   if (source()) {
     const auto first = static_cast<double>(executed.load(std::memory_order_relaxed) + 1);
-    return live ? release - static_cast<Tick>(period * static_cast<double>(count - 1))
+    return live ? looked - static_cast<Tick>(period * static_cast<double>(there - 1))
                 : begun + static_cast<Tick>(period * first);
   }
   Tick oldest = std::numeric_limits<Tick>::max();
@@ -101,8 +101,16 @@ void NodeState::execute_part(std::uint64_t first, std::uint64_t executions) noex
   if (!out) return;
   for (Tag tag : block->tags_out.tags()) {
     tag.position += out->written() + first * produce;
-    tags->put(tag);
+    make(tag);
   }
+  for (const Tag& tag : tags_made) tags->put(tag);
+  tags_made.clear();
+}
+
+// In the order of samples, as readers look for them, whichever input they come from.
+void NodeState::make(const Tag& tag) noexcept {
+  if (tags_made.size() == kMostTags) return increase<std::uint64_t>(lost_tags, 1);
+  tags_made.insert(std::ranges::upper_bound(tags_made, tag.position, {}, &Tag::position), tag);
 }
 
 // Tags of the samples that so many executions take away, and of those ahead of them: to the block,
@@ -142,7 +150,7 @@ void NodeState::hand_on(const Tag& tag, const Feed& feed) noexcept {
   const double change_of_rate = static_cast<double>(produce) / static_cast<double>(feed.consume);
   if (tag.kind == TagKind::Rate || tag.kind == TagKind::Overflow || tag.kind == TagKind::Annotation)
     made.value *= change_of_rate;
-  tags->put(made);
+  make(made);
 }
 
 void NodeState::account_for(Tick start, Tick end) noexcept {

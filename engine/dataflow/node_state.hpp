@@ -84,8 +84,10 @@ struct NodeState {
 
   std::uint64_t count = 0;  // executions of the job
   Tick release = 0;
+  Tick looked = 0;          // when the job was found, and of how many executions
+  std::uint64_t there = 0;  // its device had samples then
   std::vector<const float*> windows;
-  std::vector<Tag> tags_in;
+  std::vector<Tag> tags_in, tags_made;
   Changes changes;      // add() is anybody's
   Histogram latencies;  // of a sink
   // Written by whoever is at it, and read by whoever looks on.
@@ -117,6 +119,7 @@ struct NodeState {
   void gather_tags(std::uint64_t first, std::uint64_t executions) noexcept;
   void give(Tag tag, std::uint64_t begin) noexcept;
   void hand_on(const Tag& tag, const Feed& feed) noexcept;
+  void make(const Tag& tag) noexcept;
 };
 
 }  // namespace carillon::dataflow

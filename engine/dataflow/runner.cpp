@@ -55,6 +55,7 @@ void Runner::start() {
     }
     ++started_;
   }
+  executor_.prepare();
   for (std::size_t worker = 0; worker < complaints_.size(); ++worker)
     workers_.emplace_back(&Runner::work, this, worker);
 }
@@ -96,11 +97,13 @@ bool Runner::ended() {
   return executor_.ended();
 }
 
-// While a job runs, or others have been executed meanwhile, the end is still on its way.
+// While a job runs, others have been executed meanwhile, or a device has taken something, the end
+// is still on its way.
 void Runner::wait_for_workers() {
   std::uint64_t before = 0;
   for (Tick since = now(); !workers_.empty() && !executor_.ended();) {
-    const std::uint64_t done = executor_.executed();
+    std::uint64_t done = executor_.executed();
+    for (const auto& block : blocks_) done += block->moved();
     if (done != before || executor_.at_work()) since = now();
     before = done;
     if (now() - since > kPatience) {

@@ -139,6 +139,27 @@ TEST(Tags, ThoseForWhichThereIsNoRoomAreCounted) {
   EXPECT_EQ(queue.lost(), 4U);
 }
 
+// Those of both inputs, at their samples.
+TEST(Tags, OfSeveralInputsComeInOrder) {
+  const Graph graph({{{"one", {}, {1'000'000, 1}},
+                      {"other", {}, {1'000'000, 1}},
+                      {"sum", {}, {}},
+                      {"sink", {}, {}}},
+                     {{0, 2}, {1, 2}, {2, 3}}});
+  for (const std::uint64_t batch : {1U, 7U, 500U}) {
+    Counting one({annotation(3, 1, "a"), annotation(250, 1, "c")});
+    Counting other({annotation(5, 1, "b"), {400, TagKind::Overflow, 7, {}}});
+    const auto sum = make_block("add-two", {{"samples", "real"}});
+    Keeping sink;
+    Executor executor(graph, {batch, batch, batch, 1}, {&one, &other, sum.get(), &sink},
+                      {.paced = false, .executions = {kSamples, kSamples, 0, 0}});
+    executor.work();
+    std::vector<std::uint64_t> places;
+    for (const Tag& tag : sink.tags) places.push_back(tag.position);
+    EXPECT_EQ(places, (std::vector<std::uint64_t>{3, 5, 250, 400})) << batch;
+  }
+}
+
 // Also of a job that has more of them than there is room for.
 TEST(Tags, NoneIsLostUncounted) {
   const Graph graph = chain();

@@ -85,6 +85,11 @@ class Block {
   /// Of a source: whether its samples come when they come, as a radio's do. Others, files among
   /// them, are asked at the graph's rate.
   virtual bool is_live() const noexcept { return false; }
+  /// Samples that its device has taken so far. Any thread.
+  virtual std::uint64_t moved() const noexcept { return 0; }
+  /// Whether some executions take many times as long as others: of blocks that decode bursts, or
+  /// call out. If not, a job that does was interrupted.
+  virtual bool varies() const noexcept { return false; }
   /// Opens the device. Throws std::runtime_error that names it and says what to do.
   virtual void start() {}
   /// Executions for which the device has samples, or room. Of a source that is over(), its device

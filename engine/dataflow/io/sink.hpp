@@ -36,6 +36,9 @@ class DeviceSink final : public Block {
   bool has_device() const noexcept override { return true; }
   void start() override;
   std::uint64_t ready() noexcept override;
+  std::uint64_t moved() const noexcept override {
+    return static_cast<std::uint64_t>(written_.value());
+  }
   void abandon() noexcept override { thread_.stop(0); }
   /// Throws the failure, also one that was there before.
   void finish() override;
