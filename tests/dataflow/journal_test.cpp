@@ -165,6 +165,7 @@ TEST(Journal, AJobIsKeptWaitingForItsCore) {
     while (!done) spin_pause();
   });
   start = now();
+  journal.woke(start, start);
   waited = delay.read();
   while (delay.read() - waited < 3 * kMillisecond) spin_pause();
   EXPECT_TRUE(journal.was_kept_waiting(start, now(), 5 * kMillisecond));
