@@ -79,6 +79,24 @@ def test_a_profile_is_written_and_planned_with(tmp_path: Path) -> None:
     assert plan(graph, Machine(2), 50e6).bound_ns <= 50e6
     for name in ("profile.png", "profile.csv"):
         assert (folder / name).stat().st_size > 1000
+    # A path, and what changes while it runs, cost nothing.
+    read_costs(folder / "costs.json", load(NBFM, ["volume.value=3", "rotator.frequency_hz=1"]))
+    with pytest.raises(InputError, match=r"channel was measured with another block .*\(decimation"):
+        read_costs(folder / "costs.json", load(NBFM, ["channel.decimation=10"]))
+
+
+def test_a_profile_that_is_stopped_has_what_is_whole() -> None:
+    steps = iter(range(2 * len(SETTINGS) * len(BATCHES) - 1))
+
+    def step() -> None:
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+
+    found = profile.measure(load(NBFM), 1e-5, step, with_gnuradio=False)
+    assert not found.whole
+    assert list(found.costs.nodes) == [load(NBFM).nodes[0].name]
+    with pytest.raises(KeyboardInterrupt):
+        profile.measure(load(NBFM), 1e-5, step, with_gnuradio=False)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,15 @@ def test_a_node_without_a_block_has_nothing_to_set() -> None:
         load(published, ["audio.value=1"])
 
 
+def test_another_type_keeps_only_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "in.iq").write_bytes(bytes(8000))
+    given = {"path": str(tmp_path / "in.iq"), "datatype": "cf32_le"}
+    settings = [f"antenna.{name}={value}" for name, value in given.items()]
+    block = load(NBFM, ["antenna.type=raw-source", *settings]).nodes[0].block
+    assert block is not None
+    assert (block.type, dict(block.values)) == ("raw-source", given)
+
+
 def test_the_command_takes_settings(tmp_path: Path) -> None:
     words = ["flowgraph", "run", "nbfm", "--fast", "--seconds", "0.1", "--folder", str(tmp_path)]
     given = ["--set", "channel.decimation=10", "--set", "antenna.tone_hz=500"]

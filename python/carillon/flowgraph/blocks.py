@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -110,6 +111,21 @@ class Block:
         if (bands := self._bands()) is not None:
             values["taps"] = design(bands, self._filter_hz(rate_hz))
         return core.Block(self.type, {name: _plain(name, each) for name, each in values.items()})
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """What its cost depends on, as JSON has it: its type and parameters, but no texts, such as
+        paths, and none that change while it runs."""
+        own = block_types().get(self.type)
+        if own is None:
+            return {"type": self.type}
+        given = {
+            name: self.values.get(name, each.standard)
+            for name, each in own.parameters.items()
+            if not each.changes and each.kind != "text"
+        }
+        words: dict[str, Any] = json.loads(json.dumps({"type": self.type, **given}, default=list))
+        return words
 
     def finish(self, rate_hz: float) -> None:
         """Completes what a run has written. Raises InputError and OSError."""

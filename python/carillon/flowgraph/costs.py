@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
 from carillon.config.units import Base, key
 from carillon.errors import InputError
-from carillon.flowgraph.graph import Cost, Graph, GraphError
+from carillon.flowgraph.graph import Cost, Graph, GraphError, Node
 from carillon.inputs import read_json
 
 _Start = Annotated[int, Field(ge=2, le=1_000_000_000)]
@@ -35,6 +35,7 @@ class NodeCosts(Base):
 
     cost: Measured = key(..., "Of the quantile.")
     mean_cost: Measured = key(..., "On an average.")
+    block: dict[str, Any] | None = key(None, "What was measured: its type and parameters.")
 
 
 class Costs(Base):
@@ -61,6 +62,8 @@ def read_costs(file: Path, graph: Graph) -> Graph:
         ) from None
     if not any(node.name in costs.nodes for node in graph.nodes):
         raise InputError(f"{file}: has costs of none of the nodes of {graph.name}")
+    for node in graph.nodes:
+        _check_block(file, node, costs.nodes.get(node.name))
     nodes = [
         replace(
             node,
@@ -77,3 +80,16 @@ def read_costs(file: Path, graph: Graph) -> Graph:
     except GraphError as error:
         raise InputError(f"{file}: {error}") from None
     return replace(own, file=graph.file, lines=graph.lines)
+
+
+def _check_block(file: Path, node: Node, costs: NodeCosts | None) -> None:
+    """InputError of costs of another block than the node's."""
+    if costs is None or costs.block is None or node.block is None:
+        return
+    own, measured = node.block.work, costs.block
+    for name in {**own, **measured}:
+        if own.get(name) != measured.get(name):
+            raise InputError(
+                f"{file}: {node.name} was measured with another block or other parameters "
+                f"({name}); measure this graph with carillon flowgraph profile"
+            )

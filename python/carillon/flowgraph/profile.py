@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from carillon import core, runfolder
 from carillon.errors import InputError
+from carillon.flowgraph.blocks import Block
 from carillon.flowgraph.costs import Costs, Measured, NodeCosts
 from carillon.flowgraph.graph import Graph
 from carillon.flowgraph.wiring import rate_of
@@ -30,6 +32,7 @@ _RESAMPLES = 200
 _SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's GNU Radio is a module of it
 
 Values = NDArray[np.float64]
+Raw = dict[tuple[str, Setting, int], Values]  # ns of jobs, by node, setting and batch
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Profile:
     points: list[Point]
     lines: list[Line]
     costs: Costs
+    whole: bool = True  # not interrupted
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -106,14 +110,12 @@ def steps(graph: Graph, *, with_gnuradio: bool) -> int:
 def measure(
     graph: Graph, seconds: float, step: Callable[[], None], *, with_gnuradio: bool
 ) -> Profile:
-    """Each size for `seconds` in each setting; `step` after each, and it may raise."""
-    blocks = measurable(graph)
-    raw: dict[tuple[str, Setting, int], Values] = {}
-    for name, block in blocks.items():
-        for setting in SETTINGS:
-            for batch in BATCHES:
-                raw[name, setting, batch] = np.asarray(block.profile(batch, setting, seconds))
-                step()
+    """Each size for `seconds` in each setting; `step` after each. When that raises
+    KeyboardInterrupt it ends, with the blocks that it has measured; if there are none, it raises,
+    too."""
+    raw, whole = _measured_blocks(measurable(graph), seconds, step)
+    measured = {name for name, _, _ in raw}
+    blocks = {node.name: node.block for node in graph.nodes if node.name in measured}
     points = [
         Point(
             name,
@@ -132,17 +134,50 @@ def measure(
         for name in blocks
         for setting in SETTINGS
     ]
-    if with_gnuradio:
-        theirs = list(_gnuradio(graph, seconds, step))
+    if with_gnuradio and whole:
+        theirs, whole = _their_points(graph, seconds, step)
         points += theirs
         lines += [_their_line(name, theirs) for name in dict.fromkeys(p.node for p in theirs)]
     machine = f"{runfolder.cpu_model()}, {core.active_isa()}"
     costs = Costs(
         machine=machine,
         quantile=shown(graph.quantile, points),
-        nodes={name: _costs(name, points) for name in blocks},
+        nodes={name: _costs(name, block, points) for name, block in blocks.items()},
     )
-    return Profile(graph.name, graph.quantile, machine, points, lines, costs)
+    return Profile(graph.name, graph.quantile, machine, points, lines, costs, whole)
+
+
+def _measured_blocks(
+    blocks: Mapping[str, core.Block], seconds: float, step: Callable[[], None]
+) -> tuple[Raw, bool]:
+    """What was measured of whole blocks, and whether that is all."""
+    raw: Raw = {}
+    for name, block in blocks.items():
+        own: Raw = {}
+        try:
+            for setting in SETTINGS:
+                for batch in BATCHES:
+                    own[name, setting, batch] = np.asarray(block.profile(batch, setting, seconds))
+                    step()
+        except KeyboardInterrupt:
+            if not raw:
+                raise
+            return raw, False
+        raw |= own
+    return raw, True
+
+
+def _their_points(
+    graph: Graph, seconds: float, step: Callable[[], None]
+) -> tuple[list[Point], bool]:
+    """Of GNU Radio's blocks, as far as they are whole, and whether these are all."""
+    found: list[Point] = []
+    try:
+        found.extend(_gnuradio(graph, seconds, step))
+    except KeyboardInterrupt:
+        counts = Counter(point.node for point in found)
+        return [point for point in found if counts[point.node] == len(BATCHES)], False
+    return found, True
 
 
 def fit(batches: Sequence[int], ns: Values) -> tuple[float, float]:
@@ -200,12 +235,13 @@ def _their_line(name: str, points: Sequence[Point]) -> Line:
     return Line(name, "gnuradio", "in-place", initial, each, None, None, error)
 
 
-def _costs(name: str, points: Sequence[Point]) -> NodeCosts:
+def _costs(name: str, block: Block | None, points: Sequence[Point]) -> NodeCosts:
     own = [p for p in points if (p.node, p.of, p.setting) == (name, "carillon", "in-place")]
     batches = [point.batch for point in own]
     return NodeCosts(
         cost=_measured(batches, [point.quantile_ns for point in own]),
         mean_cost=_measured(batches, [min(point.mean_ns, point.quantile_ns) for point in own]),
+        block=None if block is None else block.work,
     )
 
 

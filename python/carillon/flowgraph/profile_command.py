@@ -23,7 +23,7 @@ def measure(
 ) -> None:
     """Writes costs.json, profile.json, profile.csv, profile.png and profile.svg.
 
-    KeyboardInterrupt, with no results written, when stopped.
+    KeyboardInterrupt when stopped; what is known of whole blocks is written before.
     """
     graph = load(examples.resolve("flowgraphs", name))
     profile.measurable(graph)
@@ -60,7 +60,9 @@ def measure(
     left = [node.name for node in graph.nodes if node.name not in found.costs.nodes]
     if left:
         console.print(
-            f"not measured, since they have no block or wait for a device: {', '.join(left)}",
+            "not measured, since "
+            + ("they have no block or wait for a device" if found.whole else "it was stopped")
+            + f": {', '.join(left)}",
             soft_wrap=True,
         )
     console.print(
@@ -68,6 +70,8 @@ def measure(
         f"{target / 'costs.json'}",
         soft_wrap=True,
     )
+    if not found.whole:
+        raise KeyboardInterrupt
 
 
 def _write(target: Path, found: Profile) -> None:

@@ -19,7 +19,8 @@ FORM = "NODE.PARAMETER=VALUE"
 def put(given: GraphFile, setting: str) -> None:
     """`setting`: NODE.PARAMETER=VALUE, with a value as YAML writes it, but a text as it is;
     `rate_hz` is the node's own. InputError says what is wrong with it; whether the block takes the
-    value is said where the graph is checked."""
+    value is said where the graph is checked. Another `type` leaves out what that has no parameter
+    for."""
     key, equals, value = setting.partition("=")
     name, _, parameter = key.rpartition(".")
     if not equals or not name or not parameter:
@@ -35,6 +36,8 @@ def put(given: GraphFile, setting: str) -> None:
         if parameter == "rate_hz":
             keys = node.model_dump(exclude_unset=True) | {parameter: yaml_text.parse(value)[0]}
             given.nodes[place] = NodeSection.model_validate(keys)
+        elif parameter == "type":
+            _become(node.block, value)
         else:
             node.block[parameter] = _value(node.block, parameter, value)
     except ValidationError as error:
@@ -44,10 +47,18 @@ def put(given: GraphFile, setting: str) -> None:
         raise InputError(f"--set {setting}: the value is not valid YAML") from None
 
 
+def _become(block: dict[str, Any], name: str) -> None:
+    """Another type, with what it has a parameter for."""
+    own = block_types().get(name)
+    for key in [key for key in block if own is not None and key not in own.parameters]:
+        del block[key]
+    block["type"] = name
+
+
 def _value(block: dict[str, Any], parameter: str, value: str) -> Any:
     """A text is not read as YAML: paths may have any characters."""
     own = block_types().get(str(block.get("type")))
     declared = None if own is None else own.parameters.get(parameter)
-    if parameter == "type" or (declared is not None and declared.kind == "text"):
+    if declared is not None and declared.kind == "text":
         return value
     return yaml_text.parse(value)[0]
