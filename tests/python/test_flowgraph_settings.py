@@ -1,6 +1,7 @@
 """Parameters that the command line gives in place of a graph's file."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,12 @@ def test_a_resampler_is_designed_for_the_rate_at_which_it_filters() -> None:
     taps = Block("resampler", taps=design(bands, 240_000), interpolation=5, samples="real").made()
     impulse = np.eye(1, 50, dtype=np.float32)[0]
     np.testing.assert_array_equal(five.run([impulse]), taps.run([impulse]))
+
+
+def test_a_filter_that_cannot_be_designed_is_named_before_it_is_planned(tmp_path: Path) -> None:
+    file = tmp_path / "nbfm.yaml"
+    text = NBFM.read_text(encoding="utf-8")
+    file.write_text(re.sub(r"count: 115\b", "count: 4001", text), encoding="utf-8")
+    done = CliRunner().invoke(cli.app, ["flowgraph", "plan", str(file)])
+    assert isinstance(done.exception, ConfigError)
+    assert "node channel: fir: taps: no filter was found; take fewer taps" in str(done.exception)

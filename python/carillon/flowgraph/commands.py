@@ -29,6 +29,7 @@ from carillon.flowgraph.plan import (
     time_text,
     with_plan,
 )
+from carillon.flowgraph.wiring import check_filters
 
 MOST_DRAWN = 200  # nodes of a picture that somebody can read
 _MOST_TOLD = 40  # nodes in a table
@@ -91,6 +92,8 @@ def show(name: str, costs: Path | None, file: Path | None, *, as_json: bool) -> 
 def make_plan(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> None:
     """Chooses batches; writes plan.json, plan.svg, and of a front front.csv and front.svg."""
     graph = _with_costs(load(examples.resolve("flowgraphs", name)), choice.costs)
+    graph.check()
+    check_filters(graph)
     asked = graph.demand
     cores = choice.cores if choice.cores is not None else asked.cores
     preemptive = choice.preemptive if choice.preemptive is not None else asked.preemptive

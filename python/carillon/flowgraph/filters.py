@@ -37,7 +37,13 @@ def design(bands: Mapping[str, Any], rate_hz: float | None) -> list[float]:
         )
     if count % 2 == 0 and wanted[-1]:
         raise ValueError("taps.count: must be odd where half the rate is passed")
-    taps = signal.remez(count, edges, [gain * each for each in wanted], fs=rate_hz, maxiter=200)
+    try:
+        taps = signal.remez(count, edges, [gain * each for each in wanted], fs=rate_hz, maxiter=200)
+    except ValueError:  # it does not converge
+        raise ValueError(
+            "taps: no filter was found; take fewer taps (count), or put pass_hz and stop_hz "
+            "further apart"
+        ) from None
     return [float(tap) for tap in taps]
 
 

@@ -29,6 +29,7 @@ from carillon.flowgraph.plan import (
 )
 from carillon.flowgraph.running import NodeRun, Running, RunResult, Threads, own_cores
 
+_SHORT_S = 0.01  # in which shares of time say nothing
 MOST_TOLD = 40  # nodes in a table or a picture
 
 
@@ -182,9 +183,8 @@ def about(result: RunResult) -> list[str]:
         )
     load = ", ".join(f"{100 * each:.3g} %" for each in result.worker_load)
     cpu = 100 * sum(result.worker_cpu)
-    lines.append(
-        f"workers at work: {load}; CPU time: {cpu:.3g} % of a core; {result.seconds:.4g} s"
-    )
+    known = f"workers at work: {load}; CPU time: {cpu:.3g} % of a core; "
+    lines.append((known if result.seconds > _SHORT_S else "") + f"{result.seconds:.4g} s")
     lines += [
         f"{node.name}: {', '.join(f'{name} {value:.6g}' for name, value in node.figures.items())}"
         for node in result.nodes

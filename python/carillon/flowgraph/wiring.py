@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from carillon import core
@@ -100,6 +100,19 @@ def rate_of(shape: core.Block, executions_hz: float) -> float:
     """Samples a second that a block reads, or that a source makes."""
     inputs, output = shape.inputs, shape.output
     return executions_hz * (inputs[0][2] if inputs else output[1] if output else 1)
+
+
+def check_filters(graph: Graph) -> None:
+    """That filters of bands can be designed; raises as Graph.check() does."""
+    found: list[tuple[Key, str]] = []
+    for place, (node, rate) in enumerate(zip(graph.nodes, graph.rates_hz, strict=True)):
+        if node.block is None or not isinstance(node.block.values.get("taps"), Mapping):
+            continue
+        try:
+            node.block.made(rate_of(node.block.shape, float(rate)))
+        except (ValueError, RuntimeError) as error:
+            found.append((("nodes", place), f"node {node.name}: {node.block.type}: {error}"))
+    graph.refuse(found)
 
 
 def built(graph: Graph) -> list[core.Block]:
