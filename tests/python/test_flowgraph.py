@@ -258,6 +258,11 @@ def test_a_rate_that_is_none_is_refused(rate: object) -> None:
     [
         ("- a\n- b\n", "graph.yaml"),
         ("nodes: []\n", "graph.yaml:1: nodes is [] but must not be empty: it is a list"),
+        (
+            GOOD.replace("{from: a, to: b, consume: 2}", "[]"),
+            "graph.yaml:5: edges[0] is [] but must be a section with the keys from, to, produce,",
+        ),
+        (GOOD.replace("from: a", "frm: a"), "edges[0].from is missing; it must be text"),
         (GOOD.replace("rate_hz: 1000", "rate_hz: 0"), "graph.yaml:2: nodes[0].rate_hz is 0"),
         (GOOD.replace("rate_hz: 1000", "rate_hz: .inf"), "graph.yaml:2: nodes[0].rate_hz is inf"),
         (GOOD.replace("rate_hz: 1000, ", ""), "graph.yaml:2: node a: nothing reaches it"),

@@ -32,9 +32,14 @@ def section_model(annotation: Any) -> type[BaseModel] | None:
     return None
 
 
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """A section's keys as a file writes them: `from` is `from_` in Python."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
 def walk(model: type[BaseModel], prefix: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
     """Every key of the tree, sections before what they hold."""
-    for name, field in model.model_fields.items():
+    for name, field in keys_of(model).items():
         path = (*prefix, name)
         yield path, field
         inner = section_model(field.annotation)
@@ -53,8 +58,8 @@ def find(model: type[BaseModel], loc: Path) -> tuple[Path, FieldInfo | None]:
     for part in loc:
         if isinstance(part, int):
             path.append(part)
-        elif current is not None and part in current.model_fields:
-            field = current.model_fields[part]
+        elif current is not None and part in keys_of(current):
+            field = keys_of(current)[part]
             current = section_model(field.annotation)
             path.append(part)
     return tuple(path), field
@@ -105,7 +110,7 @@ def _allowed(annotation: Any, metadata: list[Any]) -> str:
     if section_model(annotation) is not None:
         model = section_model(annotation)
         assert model is not None
-        keys = ", ".join(model.model_fields)
+        keys = ", ".join(keys_of(model))
         return (
             f"a list of sections with the keys {keys}"
             if origin is list
