@@ -305,25 +305,39 @@ def test_what_cannot_be_run_is_told_in_a_line(
     assert getattr(done.exception, "status", None) == status
 
 
+WRONG_ROWS = [
+    ("volume,value", "has 2 cells, but must have node,parameter,value,at"),
+    ("volume,value,0.5,1,9", "has 5 cells, but must have node,parameter,value,at"),
+    ("volume,value,x,0", "value is 'x', but must be a number"),
+    ("volume,value,1,-1", "at is '-1', but must be a sample: a whole number, 0 or more"),
+    ("volume,value,1,1.5", "at is '1.5', but must be a sample"),
+    ("horn,value,1,0", "nbfm: there is no node horn"),
+    ("volume,size,1,0", "volume: size of multiply does not change while it runs; what does: value"),
+    ("rotator,frequency_hz,1e300,0", "rotator: frequency_hz must be between"),
+    ("v" * 200_000, "field larger than field limit"),
+]
+
+
 def test_changes_are_read_from_files_and_lines(tmp_path: Path) -> None:
     file = tmp_path / "changes.csv"
     file.write_text("node,parameter,value,at\nvolume,value,0.5,4800\nvolume,value,2,9600\n")
-    assert read_changes(file) == [
+    graph = load(NBFM)
+    assert read_changes(file, graph) == [
         Change("volume", "value", 0.5, 4800),
         Change("volume", "value", 2, 9600),
     ]
     for text, said in [
         ("a,b\n", ":1: the first line must be node,parameter,value,at"),
-        ("node,parameter,value,at\nv,value,x,0\n", ":2: needs a node"),
-        ("node,parameter,value,at\nv,value\n", ":2: needs a node"),
-        ("node,parameter,value,at\nv,value,1,-1\n", ":2: needs a node"),
         ("\xff", ": is not UTF-8 text"),
+        *((f"node,parameter,value,at\n\n{row}\n", f".csv:3: {why}") for row, why in WRONG_ROWS),
     ]:
         file.write_bytes(text.encode("latin-1"))
         with pytest.raises(InputError, match=re.escape(said)):
-            read_changes(file)
+            read_changes(file, graph)
     assert parse("volume value 3 at 5") == Change("volume", "value", 3, 5)
     assert parse("volume value 3") == Change("volume", "value", 3, 0)
+    with pytest.raises(ValueError, match="value is 'x', but must be a number; write NODE PARAM"):
+        parse("volume value x")
     for line in ("volume", "volume value x", "volume value 1 at", "a b 1 in 5"):
         with pytest.raises(ValueError, match="NODE PARAMETER VALUE"):
             parse(line)

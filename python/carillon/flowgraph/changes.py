@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import TextIO
 
 from carillon.errors import InputError
-from carillon.flowgraph.running import Change, Running
+from carillon.flowgraph.graph import Graph
+from carillon.flowgraph.running import Change, Running, check_change
 from carillon.inputs import read_input
 
 _COLUMNS = ["node", "parameter", "value", "at"]
 _MOST_BYTES = 1 << 20
+_MOST_SAMPLES = 1 << 62
 HELP = "NODE PARAMETER VALUE [at SAMPLE], or quit"
 
 
-def read_changes(file: Path) -> list[Change]:
+def read_changes(file: Path, graph: Graph) -> list[Change]:
     """A CSV file with the columns node, parameter, value and at (a sample of the node's input).
 
-    InputError names the line.
+    InputError names the line, also of a change that the graph cannot make.
     """
     try:
         text = read_input(file, _MOST_BYTES).decode("utf-8")
@@ -27,18 +29,13 @@ def read_changes(file: Path) -> list[Change]:
         raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
     except UnicodeDecodeError:
         raise InputError(f"{file}: is not UTF-8 text") from None
-    rows = csv.DictReader(text.splitlines())
-    if rows.fieldnames != _COLUMNS:
+    rows = csv.reader(text.splitlines())
+    if next(rows, None) != _COLUMNS:
         raise InputError(f"{file}:1: the first line must be {','.join(_COLUMNS)}")
-    found = []
-    for row in rows:
-        try:
-            found.append(_change(row["node"], row["parameter"], row["value"], row["at"]))
-        except (TypeError, ValueError, AttributeError):
-            raise InputError(
-                f"{file}:{rows.line_num}: needs a node, a parameter, a number, and a sample"
-            ) from None
-    return found
+    try:
+        return [_checked(row, graph) for row in rows if row]
+    except (ValueError, InputError, csv.Error) as error:
+        raise InputError(f"{file}:{rows.line_num}: {error}") from None
 
 
 def parse(line: str) -> Change:
@@ -52,15 +49,31 @@ def parse(line: str) -> Change:
         raise ValueError(HELP)
     try:
         return _change(*words)
-    except ValueError:
-        raise ValueError(HELP) from None
+    except ValueError as error:
+        raise ValueError(f"{error}; write {HELP}") from None
+
+
+def _checked(row: list[str], graph: Graph) -> Change:
+    if len(row) != len(_COLUMNS):
+        raise ValueError(f"has {len(row)} cells, but must have {','.join(_COLUMNS)}")
+    change = _change(*row)
+    check_change(graph, change)
+    return change
 
 
 def _change(node: str, parameter: str, value: str, at: str) -> Change:
-    sample = int(at)
-    if not 0 <= sample < 1 << 62:
-        raise ValueError(at)
-    return Change(node, parameter, float(value), sample)
+    """ValueError names the cell."""
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"value is {value!r}, but must be a number") from None
+    try:
+        sample = int(at)
+    except ValueError:
+        sample = -1
+    if not 0 <= sample < _MOST_SAMPLES:
+        raise ValueError(f"at is {at!r}, but must be a sample: a whole number, 0 or more")
+    return Change(node, parameter, number, sample)
 
 
 class Prompt:

@@ -76,7 +76,7 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
         paced=not choice.fast,
         realtime=choice.realtime,
         threads=choice.threads,
-        changes=read_changes(choice.changes) if choice.changes else [],
+        changes=read_changes(choice.changes, graph) if choice.changes else [],
     )
     interrupted = _watch(running, choice, console)
     result = running.result()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from carillon import core
 from carillon.errors import InputError, of_system
+from carillon.flowgraph.blocks import block_types
 from carillon.flowgraph.graph import Graph
 from carillon.flowgraph.plan import MOST_CORES, Plan
 from carillon.flowgraph.wiring import built, rate_of
@@ -217,8 +218,8 @@ class Running:
 
         InputError of a parameter that there is not, or that does not change.
         """
-        place = self._place(change.node)
         self.check(change)
+        place = _place(self.graph, change.node)
         inputs = self._blocks[place].inputs
         output = self._blocks[place].output
         each = inputs[0][2] if inputs else output[1] if output is not None else 1
@@ -228,29 +229,7 @@ class Running:
 
     def check(self, change: Change) -> None:
         """InputError of a change that cannot be made."""
-        from carillon.flowgraph.blocks import block_types
-
-        block = self.graph.nodes[self._place(change.node)].block
-        assert block is not None
-        own_type = block_types().get(block.type)
-        declared = {} if own_type is None else own_type.parameters
-        may = [name for name, each in declared.items() if each.changes]
-        if change.parameter not in may:
-            raise InputError(
-                f"{change.node}: {change.parameter} of {block.type} does not change while it runs; "
-                + (f"what does: {', '.join(may)}" if may else "nothing of it does")
-            )
-        own = declared[change.parameter]
-        if not own.least <= change.value <= own.most:
-            raise InputError(
-                f"{change.node}: {change.parameter} must be between {own.least:g} and {own.most:g}"
-            )
-
-    def _place(self, name: str) -> int:
-        for place, node in enumerate(self.graph.nodes):
-            if node.name == name:
-                return place
-        raise InputError(f"{self.graph.name}: there is no node {name}")
+        check_change(self.graph, change)
 
     def state(self) -> dict[str, Any]:
         """Counts so far, as the engine has them."""
@@ -369,6 +348,33 @@ class Running:
             unmade_changes=self._asked[node.name] - row["changes"],
             figures={name: value for name, value, _ in row["figures"]},
         )
+
+
+def check_change(graph: Graph, change: Change) -> None:
+    """InputError of a change that cannot be made."""
+    block = graph.nodes[_place(graph, change.node)].block
+    if block is None:
+        raise InputError(f"{change.node}: has no block, so that nothing of it changes")
+    own_type = block_types().get(block.type)
+    declared = {} if own_type is None else own_type.parameters
+    may = [name for name, each in declared.items() if each.changes]
+    if change.parameter not in may:
+        raise InputError(
+            f"{change.node}: {change.parameter} of {block.type} does not change while it runs; "
+            + (f"what does: {', '.join(may)}" if may else "nothing of it does")
+        )
+    own = declared[change.parameter]
+    if not own.least <= change.value <= own.most:
+        raise InputError(
+            f"{change.node}: {change.parameter} must be between {own.least:g} and {own.most:g}"
+        )
+
+
+def _place(graph: Graph, name: str) -> int:
+    for place, node in enumerate(graph.nodes):
+        if node.name == name:
+            return place
+    raise InputError(f"{graph.name}: there is no node {name}")
 
 
 def own_cores(count: int) -> list[int]:
