@@ -139,6 +139,17 @@ def test_graphs_read_and_write_recordings(tmp_path: Path) -> None:
         Running(wrong, batches=[1, 1])
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("", "is a folder, not a recording"), ("y.sigmf", "is an archive")]
+)
+def test_a_name_that_no_recording_can_have_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    graph = Graph("g").node("in", rate_hz=1000, block=Block("null-source"))
+    graph.node("out", block=Block("sigmf-sink", path=str(path))).edge("in", "out")
+    with pytest.raises(GraphError, match=f"node out: sigmf-sink: {path}: {said}"):
+        graph.check(with_costs=False)
+
+
 def changed(section: str, key: str, value: object, place: int = 1) -> dict[str, Any]:
     made = metadata()
     where = made[section] if section == "global" else made[section][place]

@@ -125,7 +125,11 @@ def _source(values: Mapping[str, Any], rate_hz: float | None) -> core.Block:
 
 
 def _sink(values: Mapping[str, Any], rate_hz: float | None) -> core.Block:
-    return core.Block("raw-sink", sink_values(Path(values["path"]), values["datatype"]))
+    """RuntimeError of a name that no recording can have."""
+    try:
+        return core.Block("raw-sink", sink_values(Path(values["path"]), values["datatype"]))
+    except InputError as error:
+        raise RuntimeError(str(error)) from None
 
 
 def _finish(values: Mapping[str, Any], rate_hz: float) -> None:
@@ -153,7 +157,9 @@ def read(path: Path) -> Recording:
 
 def sink_values(path: Path, datatype: str) -> Values:
     """Parameters of a raw-sink that writes a recording's samples; write_metadata() then writes the
-    rest."""
+    rest. InputError of a name that no recording can have."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, not a recording")
     base = base_of(path)
     return {
         "path": f"{base}.sigmf-data",
