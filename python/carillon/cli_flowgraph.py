@@ -104,6 +104,7 @@ def show(
     )
 )
 def plan(
+    context: typer.Context,
     graph: Annotated[
         str | None,
         typer.Argument(help="A graph's YAML file, or the name of an example.", metavar="[GRAPH]"),
@@ -167,6 +168,10 @@ def plan(
     if (graph is None) == (grc is None):
         raise typer.BadParameter("name a graph, or a flowgraph by --grc", param_hint="GRAPH")
     if grc is not None:
+        _refuse(context, ("preemptive", "method", "costs", "front", "plugin"), "without --grc")
+    else:
+        _refuse(context, ("seconds", "scheduling", "rate"), "with --grc")
+    if grc is not None:
         from carillon.flowgraph.grc.command import Choice as GrcChoice
         from carillon.flowgraph.grc.command import plan_grc
 
@@ -175,6 +180,14 @@ def plan(
     elif graph is not None:
         choice = Choice(latency_ns, cores, preemptive, method.value, costs, front)
         make_plan(graph, choice, folder, as_json=json)
+
+
+def _refuse(context: typer.Context, names: tuple[str, ...], where: str) -> None:
+    """Options that would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            raise typer.BadParameter(f"has a meaning only {where}", param_hint=f"--{name}")
 
 
 @flowgraph_app.command(

@@ -389,6 +389,11 @@ def test_show_and_check_tell_rates(tmp_path: Path) -> None:
         ("plan nbfm-published --latency 1us", "no batches keep 1 µs", Status.TOO_SLOW),
         ("plan nbfm-published --costs none.json", "none.json: cannot be read", Status.WRONG_INPUT),
         ("plan nonesuch", "nonesuch: no such file, nor an example", Status.WRONG_INPUT),
+        ("plan --grc nonesuch --latency 9ms", "the examples are nbfm", Status.WRONG_INPUT),
+        ("plan nbfm --scheduling fifo", "--scheduling: has a meaning only", Status.WRONG_INPUT),
+        ("plan nbfm --seconds 3", "--seconds: has a meaning only with", Status.WRONG_INPUT),
+        ("plan nbfm --rate a=1", "--rate: has a meaning only with --grc", Status.WRONG_INPUT),
+        ("plan --grc nbfm --front", "--front: has a meaning only without", Status.WRONG_INPUT),
         (
             "show nbfm-published --draw none/a.svg",
             "none/a.svg: there is no folder none",

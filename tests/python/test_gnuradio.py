@@ -183,8 +183,8 @@ def test_a_receiver_is_planned_and_runs_in_its_batches(receiver: Path, tmp_path:
     [
         (str(FLOWS / "no_pace.py"), 9e6, [], "as --rate source=240000"),
         (str(FLOWS / "no_pace.py"), None, [], "say what latency it is to keep"),
-        ("nowhere.grc", 9e6, [], "there is no such file"),
-        (__file__ + "x", 9e6, [], "there is no such file"),
+        ("nowhere.grc", 9e6, [], "no such file, nor an example of that name"),
+        (__file__ + "x", 9e6, [], "no such file, nor an example of that name"),
         ("x.py", 9e6, ["fast"], "must be a block and samples a second"),
         ("x.py", 9e6, ["a=-1"], "must be a block and samples a second"),
         ("x.py", 9e6, ["a=1/0"], "must be a block and samples a second"),

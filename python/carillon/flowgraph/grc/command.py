@@ -73,10 +73,16 @@ def plan_grc(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -
 
 
 def example(name: str) -> Path:
-    """A file, or an example's by its name."""
+    """A file, or an example's by its name; InputError if there is neither."""
     path = Path(name)
-    known = examples.folder("flowgraphs") / f"{name.removesuffix('.grc')}.grc"
-    return known if not path.exists() and len(path.parts) == 1 and known.is_file() else path
+    folder = examples.folder("flowgraphs")
+    known = folder / f"{name.removesuffix('.grc')}.grc"
+    if path.exists():
+        return path
+    if len(path.parts) == 1 and known.is_file():
+        return known
+    there = ", ".join(sorted(file.stem for file in folder.glob("*.grc")))
+    raise InputError(f"{name}: no such file, nor an example of that name; the examples are {there}")
 
 
 def _rate(text: str) -> tuple[str, Fraction]:
