@@ -103,9 +103,14 @@ def test_a_profile_that_is_stopped_has_what_is_whole() -> None:
     ("text", "said"),
     [
         ("{", "is no file of costs"),
+        ("[]", "is no file of costs: must be a JSON object; carillon flowgraph profile writes"),
+        ("{}", "is no file of costs: has no machine; carillon flowgraph profile writes one"),
         ('{"machine": "m", "quantile": 0.9, "nodes": {}}', "has costs of none of the nodes"),
         ('{"machine": "m", "quantile": 9, "nodes": {}}', "quantile: "),
-        ('{"machine": "m", "quantile": 0.9, "nodes": {"rotator": {}}}', "nodes.rotator.cost: "),
+        (
+            '{"machine": "m", "quantile": 0.9, "nodes": {"rotator": {}}}',
+            "has no nodes.rotator.cost;",
+        ),
     ],
 )
 def test_a_wrong_file_of_costs_is_told(text: str, said: str, tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ class Costs(Base):
     nodes: dict[str, NodeCosts] = key(..., "By nodes' names.")
 
 
+def _no_costs(why: str) -> str:
+    return f"is no file of costs: {why}; carillon flowgraph profile writes one"
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    if not place:
+        return _no_costs("must be a JSON object")
+    if first["type"] == "missing":
+        return _no_costs(f"has no {place}")
+    return f"{place}: {first['msg'].lower()}"
+
+
 def read_costs(file: Path, graph: Graph) -> Graph:
     """The graph with the costs of a file; InputError if it is none, or has no node of the graph."""
     try:
@@ -53,13 +67,9 @@ def read_costs(file: Path, graph: Graph) -> Graph:
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{file}: {place}: {first['msg'].lower()}") from None
+        raise InputError(f"{file}: {_told(error)}") from None
     except ValueError as error:
-        raise InputError(
-            f"{file}: is no file of costs: {error}; carillon flowgraph profile writes one"
-        ) from None
+        raise InputError(f"{file}: {_no_costs(str(error))}") from None
     if not any(node.name in costs.nodes for node in graph.nodes):
         raise InputError(f"{file}: has costs of none of the nodes of {graph.name}")
     for node in graph.nodes:

@@ -229,9 +229,17 @@ def _parse(meta: Path) -> _Metadata:
     try:
         return _Metadata.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "metadata"
-        _refuse(meta, f"{where}: {first['msg']}")
+        _refuse(meta, _told(error))
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"is no SigMF metadata: has no {where}"
+    if first["type"] == "model_type":
+        return f"is no SigMF metadata: {where + ' ' if where else ''}must be a JSON object"
+    return f"{where}: {first['msg']}"
 
 
 def _recording(found: _Metadata, meta: Path, data: Path, data_bytes: int) -> Recording:
