@@ -208,6 +208,8 @@ def test_a_graph_that_cannot_run_is_told_with_its_nodes(tmp_path: Path) -> None:
     ("block", "edge", "said"),
     [
         ("{type: oscillator}", "", "node b: oscillator: there is no block oscillator"),
+        ("{type: limiter}", "", "those there are, and --plugin adds a library's"),
+        ("{type: null-sink, sample: real}", "", "null-sink has no such parameter; it has samples"),
         ("{taps: [1]}", "", "node b: without a type: there is no block without a type"),
         ("{type: fir}", "", "node b: fir: taps: must be given"),
         ("{type: fir, taps: [x]}", "", "taps: must be a list of numbers"),
@@ -293,6 +295,7 @@ def test_the_command_writes_everything_and_ends_by_its_verdict(tmp_path: Path) -
         ("run nbfm --cores 4096", "the plan has 4096 cores, and this process", Status.WRONG_INPUT),
         ("run nbfm-published", "has no block, so that it cannot run", Status.WRONG_INPUT),
         ("blocks oscillator", "there is no block oscillator", Status.WRONG_INPUT),
+        ("blocks firr", "block firr; did you mean fir", Status.WRONG_INPUT),
     ],
 )
 def test_what_cannot_be_run_is_told_in_a_line(

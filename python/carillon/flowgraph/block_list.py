@@ -10,7 +10,7 @@ from rich.console import Console
 
 from carillon.commands.tables import new_table, print_table
 from carillon.errors import InputError
-from carillon.flowgraph.blocks import BlockType, Parameter, block_types
+from carillon.flowgraph.blocks import BlockType, Parameter, block_types, no_block
 
 
 def tell(name: str | None, *, as_json: bool, as_page: bool = False) -> None:
@@ -20,9 +20,7 @@ def tell(name: str | None, *, as_json: bool, as_page: bool = False) -> None:
         return
     all_types = block_types()
     if name is not None and name not in all_types:
-        raise InputError(
-            f"there is no block {name}; carillon flowgraph blocks lists those there are"
-        )
+        raise InputError(no_block(name))
     chosen = list(all_types.values()) if name is None else [all_types[name]]
     if as_json:
         print(json.dumps([as_tree(each) for each in chosen], indent=2, ensure_ascii=False))

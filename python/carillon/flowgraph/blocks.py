@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,9 +102,8 @@ class Block:
         values = dict(self.values)
         own = block_types().get(self.type)
         if own is None:
-            raise ValueError(
-                f"there is no block {self.type}; carillon flowgraph blocks lists those there are"
-            )
+            raise ValueError(no_block(self.type))
+        _check_names(own, values)
         if own.make is not None:
             return own.make(_checked(own, values), rate_hz)
         if rate_hz is not None and "rate_hz" in own.parameters:
@@ -209,11 +209,25 @@ class FunctionBlock(Block):
         return self.made()
 
 
-def _checked(own: BlockType, values: Values) -> Values:
-    """With what is not given; ValueError names the parameter, as the engine's does."""
+def no_block(name: str) -> str:
+    """What is said of a name that no block has."""
+    near = " or ".join(difflib.get_close_matches(name, block_types()))
+    return (
+        f"there is no block {name}; {f'did you mean {near}? ' if near else ''}"
+        "carillon flowgraph blocks lists those there are, and --plugin adds a library's"
+    )
+
+
+def _check_names(own: BlockType, values: Values) -> None:
     for name in values:
         if name not in own.parameters:
-            raise ValueError(f"{name}: {own.name} has no such parameter")
+            there = ", ".join(own.parameters) or "none"
+            raise ValueError(f"{name}: {own.name} has no such parameter; it has {there}")
+
+
+def _checked(own: BlockType, values: Values) -> Values:
+    """With what is not given; ValueError names the parameter, as the engine's does."""
+    _check_names(own, values)
     found: dict[str, Any] = {}
     for name, each in own.parameters.items():
         value = values.get(name, each.standard)
