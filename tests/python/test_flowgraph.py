@@ -309,6 +309,17 @@ def test_what_is_wrong_is_told_with_line_node_and_edge(
     assert said in str(told.value).replace(f"{tmp_path}/", "")
 
 
+def test_a_name_that_two_nodes_have_is_the_only_fault_told(tmp_path: Path) -> None:
+    text = (
+        "nodes:\n  - {name: a, rate_hz: 10, block: {type: null-source}}\n"
+        "  - {name: s, block: {type: fir, taps: [1]}}\n  - {name: s, block: {type: null-sink}}\n"
+        "edges: [{from: a, to: k}, {from: k, to: s}, {from: s, to: s}]\n"
+    )
+    with pytest.raises(ConfigError) as told:
+        load(file_of(tmp_path, text))
+    assert str(told.value) == f"{tmp_path}/graph.yaml:4: node s: another one has that name"
+
+
 @pytest.mark.parametrize(
     ("mean", "batch"),
     [

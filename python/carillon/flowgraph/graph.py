@@ -219,7 +219,21 @@ class Graph:
 
     def _own_problems(self, *, with_costs: bool) -> Iterator[tuple[Key, str]]:
         """Where names, costs and blocks are wrong."""
-        known: dict[str, int] = {}
+        yield from self._node_problems(with_costs=with_costs)
+        names = {node.name for node in self.nodes if isinstance(node.name, str)}
+        # Of two nodes with a name an edge may mean either, and one that it names may be misnamed.
+        certain = len(names) == len(self.nodes)
+        for place, edge in enumerate(self.edges):
+            for end, name in (("from", edge.start), ("to", edge.end)):
+                if certain and name not in names:
+                    yield ("edges", place, end), f"edge {edge}: there is no node {name}"
+            yield from (
+                (("edges", place, key_name), text) for key_name, text in _wrong_counts(edge)
+            )
+        yield from block_problems(self, with_edges=certain)
+
+    def _node_problems(self, *, with_costs: bool) -> Iterator[tuple[Key, str]]:
+        known: set[str] = set()
         for place, node in enumerate(self.nodes):
             key: Key = ("nodes", place)
             if not isinstance(node.name, str) or not node.name or not node.name.isprintable():
@@ -230,7 +244,7 @@ class Graph:
                 continue
             if node.name in known:
                 yield (*key, "name"), f"node {node.name}: another one has that name"
-            known.setdefault(node.name, place)
+            known.add(node.name)
             if with_costs and node.cost is None:
                 yield (
                     key,
@@ -240,19 +254,6 @@ class Graph:
             yield from ((key, text) for text in _wrong_costs(node))
             if node.rate_hz is not None and not _is_rate(node.rate_hz):
                 yield key, f"node {node.name}: its rate must be above 0 and a ratio of 64 bits"
-        for place, edge in enumerate(self.edges):
-            for end, name in (("from", edge.start), ("to", edge.end)):
-                if name not in known:
-                    yield ("edges", place, end), f"edge {edge}: there is no node {name}"
-            for key_name in ("produce", "threshold", "consume"):
-                value = getattr(edge, key_name)
-                if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                    yield (
-                        ("edges", place, key_name),
-                        f"edge {edge}: {key_name} is {value!r}, but must be a whole number, "
-                        "0 or more",
-                    )
-        yield from block_problems(self)
 
     def _engine_problems(self) -> Iterator[tuple[Key, str]]:
         """Where rates are wrong, as the engine says."""
@@ -313,6 +314,16 @@ def _is_rate(rate: object) -> bool:
     if not isinstance(rate, Fraction):
         return False
     return rate > 0 and max(rate.numerator, rate.denominator) <= _MOST_64
+
+
+def _wrong_counts(edge: Edge) -> Iterator[tuple[str, str]]:
+    for name in ("produce", "threshold", "consume"):
+        value = getattr(edge, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            yield (
+                name,
+                f"edge {edge}: {name} is {value!r}, but must be a whole number, 0 or more",
+            )
 
 
 def _wrong_costs(node: Node) -> Iterator[str]:

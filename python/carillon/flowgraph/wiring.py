@@ -55,7 +55,7 @@ def shape_of(block: Block) -> core.Block | None:
         return None
 
 
-def block_problems(graph: Graph) -> Iterator[tuple[Key, str]]:
+def block_problems(graph: Graph, *, with_edges: bool = True) -> Iterator[tuple[Key, str]]:
     """Blocks that cannot be, and edges that say otherwise than the blocks at their ends."""
     shapes: dict[str, core.Block] = {}
     for place, node in enumerate(graph.nodes):
@@ -65,7 +65,7 @@ def block_problems(graph: Graph) -> Iterator[tuple[Key, str]]:
             shapes[node.name] = node.block.shape
         except (ValueError, RuntimeError) as error:
             yield ("nodes", place, "block"), f"node {node.name}: {node.block.type}: {error}"
-    if not shapes:
+    if not shapes or not with_edges:
         return
     incoming: dict[str, int] = {}
     for place, edge in enumerate(graph.edges):
