@@ -276,7 +276,7 @@ def test_a_rate_that_is_none_is_refused(rate: object) -> None:
         ),
         (
             GOOD + "  - {from: b, to: a}\n",
-            "graph.yaml:2: node a: ",
+            "graph.yaml:2: node a: a rate is a source's, and it has an input",
         ),
         (
             GOOD + "  - {from: a, to: b, consume: 3}\n",
@@ -307,6 +307,23 @@ def test_what_is_wrong_is_told_with_line_node_and_edge(
     with pytest.raises(ConfigError) as told:
         load(file_of(tmp_path, text)).check()
     assert said in str(told.value).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cycle"),
+    [
+        (1, "n0 -> n0"),
+        (3, "n1 -> n2 -> n0 -> n1"),
+        (50, "n48 -> n49 -> n0 -> n1 -> n2 -> … -> n44 -> n45 -> n46 -> n47 -> n48"),
+    ],
+)
+def test_a_cycle_is_told_whole(nodes: int, cycle: str) -> None:
+    graph = Graph("round").node("source", Cost(1, 1), rate_hz=1000).edge("source", "n0")
+    for place in range(nodes):
+        graph.node(f"n{place}", Cost(1, 1)).edge(f"n{place}", f"n{(place + 1) % nodes}")
+    graph.node("behind", Cost(1, 1)).edge("n0", "behind")
+    with pytest.raises(GraphError, match=re.escape(f"a graph must have none: {cycle}")):
+        graph.check()
 
 
 def test_a_name_that_two_nodes_have_is_the_only_fault_told(tmp_path: Path) -> None:

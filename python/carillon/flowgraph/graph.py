@@ -22,6 +22,7 @@ from carillon.flowgraph.wiring import Shapes, block_problems
 MOST_BYTES = 1 << 21  # of a file; larger graphs are built with the Python API
 _MOST_64 = (1 << 64) - 1
 _MOST_BATCH = 1_000_000_000
+_MOST_OF_CYCLE = 12  # nodes that are named
 _ROUNDING = 1e-9
 _NodeRow = tuple[str, float, list[tuple[int, float]], int, int]
 _EdgeRow = tuple[int, int, int, int, int]
@@ -267,7 +268,28 @@ class Graph:
                 key = ("edges", edge_place)
             elif node is not None:
                 key = ("nodes", node)
+                if "lies on a cycle" in message:
+                    message += f": {self._cycle(self.nodes[node].name)}"
             yield key, message
+
+    def _cycle(self, name: str) -> str:
+        """A shortest one through a node that lies on one, as far as it can be read."""
+        after: dict[str, list[str]] = {}
+        for edge in self.edges:
+            after.setdefault(edge.start, []).append(edge.end)
+        before: dict[str, str] = {}
+        reached = [name]
+        for start in reached:
+            for end in after.get(start, []):
+                if end not in before:
+                    before[end] = start
+                    reached.append(end)
+        path = [name, before[name]]
+        while path[-1] != name:
+            path.append(before[path[-1]])
+        path.reverse()
+        shown = path if len(path) <= _MOST_OF_CYCLE else [*path[:5], "…", *path[-5:]]
+        return " -> ".join(shown)
 
     def _rows(self) -> tuple[list[_NodeRow], list[_EdgeRow]]:
         places = {node.name: place for place, node in enumerate(self.nodes)}
