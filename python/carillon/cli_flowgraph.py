@@ -240,7 +240,7 @@ def run(
     prompt: Annotated[
         bool,
         typer.Option(
-            "--prompt", help="Read changes while it runs: NODE PARAMETER VALUE [at SAMPLE]."
+            "--prompt", help=r"Read changes while it runs: NODE PARAMETER VALUE \[at SAMPLE]."
         ),
     ] = False,
     settings: Annotated[

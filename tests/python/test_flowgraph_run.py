@@ -354,6 +354,8 @@ def test_changes_come_from_the_prompt_too(tmp_path: Path) -> None:
     assert "ok\n" in done.output and "size of multiply does not change" in done.output
     assert "NODE PARAMETER VALUE" in done.output and "stopping" in done.output
     assert json.loads((tmp_path / "result.json").read_text())["stopped"]
+    shown = CliRunner().invoke(cli.app, [*words[:2], "--help"]).output
+    assert re.search(r"VALUE[\s│]+\[at[\s│]+SAMPLE\]", shown)
 
 
 def test_a_run_that_is_interrupted_writes_its_results_and_says_so(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def about(own: Plan, latency: float | None, more: list[Relief]) -> list[str]:
     lines = [
         f"\nno sample comes out later than {time_text(own.bound_ns)} on {own.machine}, as long as "
         f"no batch takes longer than its cost ({quantile})",
-        f"of that {time_text(own.filling_ns)} for samples to come together, "
+        f"of that, {time_text(own.filling_ns)} for samples to come together, "
         f"{time_text(own.responding_ns)} for jobs to wait and run"
         + (f", {time_text(own.spreading_ns)} for them to leave" if own.spreading_ns else "")
         + f"; on the path {' -> '.join(_short(own.critical))}",

@@ -164,7 +164,7 @@ def sentences(found: Controlled) -> list[str]:
     lines = [
         f"\nbound: {time_text(own.bound_ns)} on {own.machine}, {condition} "
         f"(costs: p{100 * own.graph.quantile:.4g})",
-        f"of that {time_text(own.filling_ns)} for samples to come together",
+        f"of that, {time_text(own.filling_ns)} for samples to come together",
     ]
     lines += [
         f"block {name} did {found.after.batches[name]:.1f} items at a time, not the "
