@@ -27,6 +27,7 @@ from carillon.cli_options import (
     TransportOption,
     examples,
 )
+from carillon.cli_power import power_app
 from carillon.command_line import carry_out
 from carillon.errors import InputError, Status
 from carillon.streams import failure, patient
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _GROUPS = ((config_app, "config"), (bench_app, "bench"), (flowgraph_app, "flowgraph"))
-for group, name in (*_GROUPS, (ingest_app, "ingest")):
+for group, name in (*_GROUPS, (ingest_app, "ingest"), (power_app, "power")):
     app.add_typer(group, name=name)
 
 

@@ -3,7 +3,7 @@ Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy
 import numpy.typing
@@ -646,3 +646,80 @@ class FlowgraphRun:
         Of each worker's last jobs: node, executions, release, start, end in ns; when it has
         ended.
         """
+
+def late_probability(
+    family: str,
+    coefficients: Sequence[float],
+    clocks: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    rates: Annotated[
+        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> NDArray[numpy.float64]:
+    """
+    Of a family (power or exponential) and its 18 coefficients, at points. NaN where it is
+    not real.
+    """
+
+def late_verdicts() -> list[str]:
+    """What LateSearch.found() says of fits, by their places."""
+
+class LateSearch:
+    """
+    All subsets of coefficients, those with few first (engine/power/late_search.hpp).
+    """
+
+    def __init__(
+        self,
+        family: str,
+        points: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        drawn: int,
+        seed: int,
+    ) -> None:
+        """
+        points: float64 rows of clock, rate and share of late ones. drawn: starts of chance for
+        each subset. ValueError of points that no model can be fitted to.
+        """
+
+    def work(self, seconds: float, threads: int) -> bool:
+        """Goes on for about so long; false: all is done."""
+
+    @property
+    def done(self) -> int:
+        """Subsets that have been fitted."""
+
+    @property
+    def whole(self) -> int:
+        """All subsets of so many coefficients have been."""
+
+    def found(self) -> dict[str, Any]:
+        """
+        coefficients, mse and verdict (a place in late_verdicts()) of each subset; bit n - 1 of its
+        place stands for c_n.
+        """
+
+    def put_back(
+        self,
+        coefficients: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        mse: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        verdicts: Annotated[
+            NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        whole: int,
+    ) -> None:
+        """
+        Goes on behind the subsets with `whole` coefficients. ValueError of other arrays than
+        found() gives.
+        """
+
+    all: Final[int] = ...
+    """How many subsets there are."""

@@ -1,0 +1,66 @@
+"""Pictures of models of late subframes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from carillon.plots import style
+from carillon.power.model import Found, Model
+from carillon.power.points import Points
+
+_CLOCKS = 400
+_WIDTH, _HEIGHT = 4.4, 3.6  # inches of a panel
+
+
+def draw_models(points: Points, found: list[Found], file: Path) -> None:
+    """Errors over the number of coefficients, and usable models beside the points."""
+    with style.applied():
+        style.save(models_picture(points, found), file)
+
+
+def models_picture(points: Points, found: list[Found]) -> Figure:
+    """One panel of errors, and one of each family's usable model."""
+    chosen = [own.usable or own.without_poles[-1] for own in found if own.without_poles]
+    figure = Figure(figsize=(_WIDTH * (1 + len(chosen)), _HEIGHT), layout="constrained")
+    panels = figure.subplots(1, 1 + len(chosen), squeeze=False)[0]
+    _errors(panels[0], found)
+    for axes, model in zip(panels[1:], chosen, strict=True):
+        _curves(axes, points, model)
+    return figure
+
+
+def _errors(axes: Axes, found: list[Found]) -> None:
+    for own, colour in zip(found, (style.ACCENT, style.SECOND), strict=False):
+        counts = [model.count for model in own.models]
+        axes.plot(counts, [model.mse for model in own.models], "o-", color=colour, label=own.family)
+        usable = own.without_poles
+        axes.plot(
+            [model.count for model in usable], [model.mse for model in usable], "o", color=colour,
+            markerfacecolor="none", markersize=9, label=f"{own.family}, without a pole",
+        )  # fmt: skip
+    axes.set_yscale("log")
+    axes.set_xlabel("coefficients")
+    axes.set_ylabel("mean squared error")
+    axes.set_title("the best of each number")
+    axes.legend(frameon=False)
+
+
+def _curves(axes: Axes, points: Points, model: Model) -> None:
+    clocks = np.linspace(points.clock_mhz.min(), points.clock_mhz.max(), _CLOCKS)
+    rates = np.unique(points.rate_msps)
+    for rate, shade in zip(rates, np.linspace(0.35, 1, len(rates)), strict=True):
+        own = points.rate_msps == rate
+        axes.plot(
+            points.clock_mhz[own], points.share[own], "o", color=style.ACCENT, alpha=shade,
+            markersize=3, label=f"{rate:g} Msps",
+        )  # fmt: skip
+        late = np.clip(model.late(clocks, np.full(_CLOCKS, rate)), 0, 1)
+        axes.plot(clocks, late, color=style.ACCENT, alpha=shade, linewidth=1)
+    axes.set_xlabel("clock, MHz")
+    axes.set_ylabel("share of late subframes")
+    axes.set_title(f"{model.family}, {model.count} coefficients, clipped to 0 … 1")
+    axes.legend(frameon=False)
