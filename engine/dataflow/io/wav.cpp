@@ -38,7 +38,7 @@ class Reading {
       : file_bytes_(file_bytes), read_at_(read_at) {}
 
   Wav read() {
-    std::array<std::byte, 12> head;
+    std::array<std::byte, 12> head{};
     const bool whole = bytes_at(0, head);
     const Chunk riff = {.name = name_at(head.data()), .begin = 0, .bytes = 0};
     if (!whole || !(riff.is("RIFF") || riff.is("RF64") || riff.is("BW64")) ||
@@ -65,13 +65,13 @@ class Reading {
   }
 
   Chunk chunk_at(std::uint64_t at) const {
-    std::array<std::byte, 8> head;
+    std::array<std::byte, 8> head{};
     if (!bytes_at(at, head)) refuse("ends before its samples begin");
     return {name_at(head.data()), at + head.size(), number_at<std::uint32_t>(head.data() + 4)};
   }
 
   void read_lengths(const Chunk& chunk) {
-    std::array<std::byte, 16> body;
+    std::array<std::byte, 16> body{};
     if (chunk.bytes < body.size() || !bytes_at(chunk.begin, body))
       refuse("has a ds64 chunk that is too short");
     long_data_bytes_ = number_at<std::uint64_t>(body.data() + 8);
