@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from carillon.errors import InputError
+
 
 def read_input(file: Path, most: int = -1) -> bytes:
     """The file, or so many bytes of it; raises OSError, for a named pipe too.
@@ -16,6 +18,19 @@ def read_input(file: Path, most: int = -1) -> bytes:
         raise OSError(errno.EINVAL, "Is a named pipe; write what it would say to a file", str(file))
     with file.open("rb") as stream:
         return stream.read(most)
+
+
+def read_text(file: Path, most: int) -> str:
+    """The file, of so many bytes at most; InputError names it and what is wrong."""
+    try:
+        data = read_input(file, most + 1)
+        if len(data) > most:
+            raise InputError(f"{file}: has more than {most} bytes; make several files of it")
+        return data.decode("utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: is not UTF-8 text") from None
 
 
 def parse_json(data: bytes) -> Any:

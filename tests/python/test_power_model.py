@@ -190,6 +190,7 @@ def test_the_commands_draw_and_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (",".join(COLUMNS) + "\n1000,10,9,x\n", ":2: clock_mhz and rate_msps are numbers"),
         (",".join(COLUMNS) + "\n1000,10,9,10\n", ":2: ttis must be 1 or more, and late from 0"),
         (",".join(COLUMNS) + "\n1000,10,0,0\n", ":2: ttis must be 1 or more"),
+        (",".join(COLUMNS) + "\n" + "1" * 200_000 + ",10,9,1\n", ":2: field larger than"),
         (",".join(COLUMNS) + "\nnan,10,9,1\n", ":2: clock_mhz and rate_msps must be above 0"),
         (",".join(COLUMNS) + "\n1000,10,9,1\n1000,20,9,2\n", "needs 3 to 256 points, not 2"),
     ],
@@ -203,6 +204,13 @@ def test_wrong_points_are_told_with_their_line(text: str, said: str, tmp_path: P
         cli.app, ["power", "model", str(file), "--folder", str(tmp_path / "out")]
     )
     assert getattr(done.exception, "status", None) == Status.WRONG_INPUT
+
+
+def test_a_file_that_is_too_long_is_not_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "late.csv"
+    file.write_text("\n".join([",".join(COLUMNS), *["1000,10,9,1"] * 100_000]))
+    with pytest.raises(InputError, match=r"late\.csv: has more than 1048576 bytes"):
+        read_points(file)
 
 
 def test_points_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TextIO
 from carillon.errors import InputError
 from carillon.flowgraph.graph import Graph
 from carillon.flowgraph.running import Change, Running, check_change
-from carillon.inputs import read_input
+from carillon.inputs import read_text
 
 _COLUMNS = ["node", "parameter", "value", "at"]
 _MOST_BYTES = 1 << 20
@@ -23,12 +23,7 @@ def read_changes(file: Path, graph: Graph) -> list[Change]:
 
     InputError names the line, also of a change that the graph cannot make.
     """
-    try:
-        text = read_input(file, _MOST_BYTES).decode("utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file}: is not UTF-8 text") from None
+    text = read_text(file, _MOST_BYTES)
     rows = csv.reader(text.splitlines())
     if next(rows, None) != _COLUMNS:
         raise InputError(f"{file}:1: the first line must be {','.join(_COLUMNS)}")

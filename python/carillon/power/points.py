@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from carillon import core, files
 from carillon.errors import InputError
-from carillon.inputs import read_input
+from carillon.inputs import read_text
 
 COLUMNS = ["clock_mhz", "rate_msps", "ttis", "late"]
 _MOST_BYTES = 1 << 20
@@ -47,21 +47,14 @@ class Points:
 
 def read_points(file: Path) -> Points:
     """InputError names the line and what is wrong with it."""
-    try:
-        text = read_input(file, _MOST_BYTES).decode("utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file}: is not UTF-8 text") from None
+    text = read_text(file, _MOST_BYTES)
     rows = csv.reader(text.splitlines())
     if next(rows, None) != COLUMNS:
         raise InputError(f"{file}:1: the first line must be {','.join(COLUMNS)}")
-    found = []
-    for row in rows:
-        try:
-            found.append(_point(row))
-        except ValueError as error:
-            raise InputError(f"{file}:{rows.line_num}: {error}") from None
+    try:
+        found = [_point(row) for row in rows if row]
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{file}:{rows.line_num}: {error}") from None
     if not found:
         raise InputError(f"{file}: has no points")
     clocks, rates, ttis, late = zip(*found, strict=True)
