@@ -206,6 +206,15 @@ def test_wrong_points_are_told_with_their_line(text: str, said: str, tmp_path: P
     assert getattr(done.exception, "status", None) == Status.WRONG_INPUT
 
 
+def test_points_that_say_too_little_have_no_model(tmp_path: Path) -> None:
+    file = tmp_path / "late.csv"
+    file.write_text("\n".join([",".join(COLUMNS), *[f"1000,10,10,{late}" for late in range(3)]]))
+    words = ["power", "model", str(file), "--most", "3", "--folder", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("no model is of use: count at more clocks and rates") == 2
+
+
 def test_a_file_that_is_too_long_is_not_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "late.csv"
     file.write_text("\n".join([",".join(COLUMNS), *["1000,10,9,1"] * 100_000]))

@@ -99,6 +99,8 @@ def _tell(console: Console, found: Found) -> None:
     print_table(console, table)
     rejected = ", ".join(f"{count} {why}" for why, count in found.rejected.items())
     console.print(f"{found.subsets} subsets were tried; of no use: {rejected}", soft_wrap=True)
+    if not found.models:
+        console.print("no model is of use: count at more clocks and rates", soft_wrap=True)
     for what, models, own in (
         ("by the paper's rule", found.models, found.chosen),
         ("and without a pole", found.without_poles, found.usable),
