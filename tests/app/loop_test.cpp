@@ -173,12 +173,13 @@ std::optional<telemetry::LateCause> blamed(bool rivalled) {
   Loop::Options realtime = options();
   realtime.realtime = true;
   Loop loop(realtime, {&worker});
-  std::atomic<bool> working{false}, left{!rivalled};
+  std::atomic<bool> ready{!rivalled}, working{false}, left{!rivalled};
   std::thread rival;
   if (rivalled)
     rival = std::thread([&] {
       pin_thread(realtime.core);
       make_realtime(90);
+      ready.store(true);
       while (!working.load()) sleep_until(now() + kMillisecond / 10);
       keep_busy(20 * kMillisecond);
       left.store(true);
@@ -190,6 +191,8 @@ std::optional<telemetry::LateCause> blamed(bool rivalled) {
     loop.stop();
     return true;
   };
+  // As an ordinary thread it would not get the core before real-time threads are throttled.
+  while (!ready.load()) sleep_until(now() + kMillisecond / 10);
   std::thread([&] { loop.run(); }).join();
   if (rivalled) rival.join();
   if (loop.account({}).realtime == 0) return std::nullopt;
