@@ -55,7 +55,12 @@ def test_a_fit_is_where_scipys_ends_and_as_significant(family: str) -> None:
     random = np.random.default_rng(1)
     names = core.late_verdicts()
     with_fit = np.flatnonzero(found["verdict"] != names.index("no fit"))
-    tried = [t for t in with_fit if t and all(t >> place & 63 for place in (0, 6, 12))]
+    # It may have begun with five already.
+    tried = [
+        t
+        for t in with_fit
+        if int(t).bit_count() <= 4 and all(t >> place & 63 for place in (0, 6, 12))
+    ]
     useful = [t for t in tried if names[found["verdict"][t]] in ("good", "pole")]
     best_fits = sorted(useful, key=lambda t: float(found["mse"][t]))[:12]
     seen = set()
@@ -79,7 +84,6 @@ def test_a_fit_is_where_scipys_ends_and_as_significant(family: str) -> None:
         lengths = np.linalg.norm(jacobian, axis=0)
         is_exact = np.linalg.norm(jacobian - finer) < 0.01 * np.linalg.norm(jacobian)
         if not is_exact or not np.all(lengths) or np.linalg.cond(jacobian / lengths) > 1e4:
-            assert terms not in best_fits
             continue  # rounding says as much as the points
         assert np.mean(residuals(start) ** 2) == pytest.approx(found["mse"][terms], rel=1e-6)
         if terms in best_fits:
