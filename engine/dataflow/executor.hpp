@@ -115,6 +115,7 @@ class Executor {
   bool is_own_doing(NodeId node) const noexcept;
   Tick next_due(NodeId node, Tick at) const noexcept;
   Tick next_due(Tick at) const noexcept;
+  Tick next_look(Tick due, Tick at) const noexcept;
   void idle(Tick at, Tick last_job, Journal& journal) noexcept;
   bool needs_another(NodeId node, Tick at) const noexcept;
   void wake(int sleepers) noexcept;

@@ -50,36 +50,40 @@ Tick Executor::next_due(NodeId node, Tick at) const noexcept {
   return state.device && own <= at ? kNever : own;
 }
 
-// When somebody has to look after sources and devices again.
 Tick Executor::next_due(Tick at) const noexcept {
-  Tick due = devices_ ? at + kPoll : kNever;
+  Tick due = kNever;
   for (const NodeId node : polled_) due = std::min(due, next_due(node, at));
   return due;
+}
+
+// When somebody has to look again: after a source that is due, or devices.
+Tick Executor::next_look(Tick due, Tick at) const noexcept {
+  return devices_ ? std::min(due, at + kPoll) : due;
 }
 
 // Sleeps until it is called, or, where no other worker does, until a source's next job is due.
 // Without a pace there is a job again soon, if there is one at all.
 void Executor::idle(Tick at, Tick last_job, Journal& journal) noexcept {
-  const Tick due = next_due(at);
-  if (due <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
+  const Tick due = next_due(at), until = next_look(due, at);
+  if (until <= at + kShort || (!options_.paced && at <= last_job + kShort)) {
     spin_pause();
     if (const Tick looked = now(); looked - at > Journal::kStandstill) journal.woke(at, looked);
     return;
   }
   // Who has watched and goes to work sees that this one sleeps, or this one that nobody watches.
   asleep_.fetch_add(1);
-  const bool watches = due < watched_.load();
-  if (watches) watched_.store(due);
+  const bool watches = until < watched_.load();
+  if (watches) watched_.store(until);
   const std::uint32_t called = called_.load();
   bool was_called = false;
   // Who makes a job ready after this look sees that somebody is asleep.
   if (!any_ready() && alive_.load() > 0)
-    was_called = wait_for(called_, called, std::min(watches ? due : kNever, at + kLongest));
+    was_called = wait_for(called_, called, std::min(watches ? until : kNever, at + kLongest));
   asleep_.fetch_sub(1);
   if (watches) watched_.store(kNever);
   const Tick woken = now();
-  const Tick wanted = was_called ? call_.load() : watches && !devices_ ? due : woken;
-  journal.woke(std::max(wanted, at), woken);
+  const Tick own = !watches ? woken : due <= woken ? due : until;
+  journal.woke(std::max(was_called ? call_.load() : own, at), woken);
 }
 
 // Before a job: whether another worker has to be up, for other jobs, or to watch meanwhile.
@@ -90,7 +94,7 @@ bool Executor::needs_another(NodeId node, Tick at) const noexcept {
   const NodeState& state = *states_[node];
   const Tick longest = state.longest_job.load(std::memory_order_relaxed);
   const Tick takes = std::max(state.budget, longest);
-  return takes == 0 || next_due(at) < at + takes;
+  return takes == 0 || next_look(next_due(at), at) < at + takes;
 }
 
 void Executor::wake(int sleepers) noexcept {
