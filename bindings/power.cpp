@@ -139,10 +139,7 @@ void bind_power(nb::module_& core) {
           "place stands for c_n.")
       .def("put_back", &Search::put_back, "coefficients"_a, "mse"_a, "verdicts"_a, "whole"_a,
            "Goes on behind the subsets with `whole` coefficients. ValueError of other arrays than\n"
-           "found() gives.")
-      .def_prop_ro_static(
-          "all", [](nb::handle) { return power::LateSearch::all(); },
-          "How many subsets there are.");
+           "found() gives.");
 }
 
 }  // namespace carillon::bindings

@@ -3,7 +3,7 @@ Carillon's engine: kernels, link simulation, plans. engine/ says what each does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy
 import numpy.typing
@@ -720,6 +720,3 @@ class LateSearch:
         Goes on behind the subsets with `whole` coefficients. ValueError of other arrays than
         found() gives.
         """
-
-    all: Final[int] = ...
-    """How many subsets there are."""

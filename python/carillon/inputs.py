@@ -25,7 +25,7 @@ def read_text(file: Path, most: int) -> str:
     try:
         data = read_input(file, most + 1)
         if len(data) > most:
-            raise InputError(f"{file}: has more than {most} bytes; make several files of it")
+            raise InputError(f"{file}: has more than {most} bytes; make it shorter")
         return data.decode("utf-8")
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None

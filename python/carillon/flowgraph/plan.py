@@ -149,12 +149,12 @@ def evaluate(graph: Graph, batches: Sequence[int], machine: Machine, method: Met
 
 
 def read_plan(file: Path, graph: Graph) -> Plan:
-    """The plan of a file that `carillon flowgraph plan` wrote; InputError if it is of another
-    graph, or none."""
+    """The batches of a file that `carillon flowgraph plan` wrote, with the bound of jobs that run
+    to their ends, whatever was planned; InputError if it is of another graph, or none."""
     try:
         found = read_json(file)
         names = [node["name"] for node in found["nodes"]]
-        machine = Machine(found["cores"], bool(found["preemptive"]))
+        machine = Machine(found["cores"], preemptive=False)
         batches, method = list(found["batches"]), found["method"]
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {(error.strerror or '').lower()}") from None

@@ -18,15 +18,7 @@ from carillon.flowgraph.changes import Prompt, read_changes
 from carillon.flowgraph.costs import read_costs
 from carillon.flowgraph.graph import Graph, load
 from carillon.flowgraph.live import Live
-from carillon.flowgraph.plan import (
-    Machine,
-    Method,
-    Plan,
-    evaluate,
-    plan,
-    read_plan,
-    time_text,
-)
+from carillon.flowgraph.plan import Machine, Method, Plan, plan, read_plan, time_text
 from carillon.flowgraph.running import NodeRun, Running, RunResult, Threads, own_cores
 
 _SHORT_S = 0.01  # in which shares of time say nothing
@@ -92,8 +84,7 @@ def run(name: str, choice: RunChoice, folder: Path | None, *, as_json: bool) -> 
 
 def _plan(graph: Graph, choice: RunChoice) -> Plan | None:
     if choice.plan is not None:
-        own = read_plan(choice.plan, graph)
-        return evaluate(graph, own.batches, Machine(own.machine.cores, False), own.method)
+        return read_plan(choice.plan, graph)
     if choice.batch is not None or (choice.fast and not _has_costs(graph)):
         return None
     if not _has_costs(graph):

@@ -76,9 +76,10 @@ def search(
     threads: int | None = None,
     step: Callable[[int], bool] = lambda done: True,
 ) -> Found:
-    """Tries all subsets of up to `most` coefficients. `step` is told how many are done, several
-    times a second; the search ends there when it says no. `state`: where it is kept after each
-    number of coefficients, and goes on if it is of the same search.
+    """Fits all subsets of up to `most` coefficients. `step` is called several times a second with
+    the number of subsets that are done; the search ends when it returns false. `state`: a file that
+    keeps the search after each number of coefficients; a search of the same points, family, starts
+    and seed continues from it.
 
     InputError of points that no model can be fitted to.
     """
