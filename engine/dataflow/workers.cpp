@@ -82,7 +82,8 @@ void Executor::idle(Tick at, Tick last_job, Journal& journal) noexcept {
   asleep_.fetch_sub(1);
   if (watches) watched_.store(kNever);
   const Tick woken = now();
-  const Tick own = !watches ? woken : due <= woken ? due : until;
+  // Who does not watch may wake before who does, and find what that should have taken.
+  const Tick own = !watches ? std::min(watched_.load(), woken) : due <= woken ? due : until;
   journal.woke(std::max(was_called ? call_.load() : own, at), woken);
 }
 
