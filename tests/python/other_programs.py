@@ -32,8 +32,9 @@ def other_program(text: str, *words: object) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+# A sink whose peer has gone waits in ZeroMQ for ever: a flowgraph with it cannot be stopped.
 GNU_RADIO = """
-import sys
+import os, sys
 from gnuradio import blocks, gr, network, zeromq
 kind, where, file = sys.argv[1:]
 size = gr.sizeof_gr_complex
@@ -55,8 +56,7 @@ else:
 top.start()
 print("ready", flush=True)
 sys.stdin.read()
-top.stop()
-top.wait()
+os._exit(0)
 """
 
 
@@ -75,6 +75,7 @@ class GnuRadio:
 
     def stop(self) -> None:
         for process in self.running:
+            assert process.poll() is None, "it has ended by itself"
             process.communicate(timeout=HANG_S)
             assert process.returncode == 0
 
