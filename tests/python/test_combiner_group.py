@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from carillon import cli, core
 from carillon.config import Cell, Run, parse_cell, plan_text
-from carillon.config.combiner_group import excess, group_of, loss_db, widest_group
+from carillon.config.combiner_group import excess, group_of, widest_group
+from carillon.config.selectivity import loss_db
 from carillon.statistics import decibels
 from typer.testing import CliRunner
 
@@ -19,9 +20,13 @@ symbols_per_slot: 10
 """
 
 
-def selective(snr_db: float, spread_ns: float = 300, group: int | str = "auto") -> Cell:
+def selective(
+    snr_db: float, spread_ns: float = 300, group: int | str = "auto", comb: int = 1
+) -> Cell:
     radio = f"radio: {{taps: 8, delay_spread_ns: {spread_ns}, snr_db: {snr_db}}}\n"
-    return parse_cell(f"{CELL}{radio}combiner: {{group: {group}}}\n", "cell.yaml").cell
+    pilots = f"pilots: {{kind: comb, comb: {comb}}}\n" if comb > 1 else ""
+    text = f"{CELL}{radio}{pilots}combiner: {{group: {group}}}\n"
+    return parse_cell(text.replace("PPPP", "P" * (4 // comb), 1), "cell.yaml").cell
 
 
 def snr_after_db(cell: Cell, snr_db: float) -> float:
@@ -32,12 +37,13 @@ def snr_after_db(cell: Cell, snr_db: float) -> float:
 
 
 @pytest.mark.parametrize("snr_db", [10, 20])
-def test_what_a_group_loses_is_what_the_engine_loses(snr_db: float) -> None:
+@pytest.mark.parametrize("comb", [1, 2, 4])
+def test_what_a_group_loses_is_what_the_engine_loses(snr_db: float, comb: int) -> None:
     # What would be left without any loss, by each group.
     whole = []
     for group in (1, 2, 4, 8, 16):
-        cell = selective(snr_db, group=group)
-        whole.append(snr_after_db(cell, snr_db) + loss_db(cell, group))
+        cell = selective(snr_db, group=group, comb=comb)
+        whole.append(snr_after_db(cell, snr_db) + loss_db(cell, comb, group))
     assert max(whole) - min(whole) < 0.6
 
 
@@ -51,9 +57,15 @@ def test_auto_takes_the_most_that_cost_less_than_a_tenth_of_a_db(
     cell = selective(snr_db, spread_ns)
     assert group_of(cell) == widest_group(cell) == group
     assert f"cell.combiner.group = {group}\n" in plan_text(cell, Run())
-    least = min(loss_db(cell, other) for other in range(1, 17))
-    assert loss_db(cell, group) < least + 0.1
-    assert all(loss_db(cell, wider) >= least + 0.1 for wider in range(group + 1, 17))
+    least = min(loss_db(cell, 1, other) for other in range(1, 17))
+    assert loss_db(cell, 1, group) < least + 0.1
+    assert all(loss_db(cell, 1, wider) >= least + 0.1 for wider in range(group + 1, 17))
+
+
+@pytest.mark.parametrize(("comb", "group"), [(1, 3), (2, 4), (4, 2)])
+def test_auto_weighs_what_interpolation_leaves(comb: int, group: int) -> None:
+    # Pilots four apart lose more by what lies between them than a group's mean gains.
+    assert widest_group(selective(20, comb=comb)) == group
 
 
 def test_in_a_flat_channel_auto_takes_sixteen() -> None:

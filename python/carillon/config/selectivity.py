@@ -1,4 +1,11 @@
-"""The emulated channel over subcarriers, and what errors of its estimates come to."""
+"""The emulated channel over subcarriers, and what errors of its estimates come to.
+
+A user's channel is known at its pilots, every `comb`-th subcarrier. Between them it is taken to
+change in a straight line, and a combiner for a group of subcarriers is made of the mean over the
+group. What a subcarrier has beside that is left in its equalized symbols: what is the same at all
+antennas, like the slope of a delay, comes with the user's own symbol, and the rest is combined
+like noise.
+"""
 
 import math
 
@@ -8,6 +15,8 @@ from numpy.typing import NDArray
 from carillon.config.models import Cell
 
 Reals = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+Integers = NDArray[np.int64]
 
 
 def at_snr(cell: Cell, snr_db: float | None) -> Cell:
@@ -26,12 +35,44 @@ def in_words(cell: Cell) -> str:
     )
 
 
-def over_noise(cell: Cell, spread: float, common: float) -> float:
-    """Over the noise after combining, what errors of channels come to: of their variance what
-    antennas do not share, and what they do."""
+def loss_db(cell: Cell, comb: int, group: int) -> float:
+    """What is lost of the SNR after zero-forcing, of the user with the best SNR, in dB.
+
+    For noise of the estimates, for interpolation and for sharing a combiner; in the mean over
+    Rayleigh channels with the profile of `radio.taps` and `radio.delay_spread_ns`.
+    """
+    errors = [_error(cell, comb, np.arange(first, first + group)) for first in range(comb)]
+    apart, common, noise = (float(part) for part in np.mean(errors, axis=0))
     snrs = [10 ** (level / 10) for level in _levels(cell)]
     gain = max(cell.antennas - cell.users + 1, 1)
-    return spread * sum(snrs) + common * max(snrs) * gain
+    left = apart * sum(snrs) + common * max(snrs) * gain + noise * cell.users
+    return 10 * math.log10(1 + left)
+
+
+def _error(cell: Cell, comb: int, group: Integers) -> tuple[float, float, float]:
+    """Of channels of unit power at these subcarriers from the mean of their estimates: the variance
+    that antennas do not share, that of the part along the mean, which they do, and the share of a
+    pilot's noise that the mean has. Pilots are at 0, comb, 2·comb, …"""
+    left = group // comb
+    share = group / comb - left
+    weights = np.zeros(int(left[-1]) + 2)
+    np.add.at(weights, left, (1 - share) / group.size)
+    np.add.at(weights, left + 1, share / group.size)
+    noise = float(weights @ weights)
+    if is_flat(cell):
+        return 0.0, 0.0, noise
+    pilots = comb * np.arange(weights.size)
+    mean = float((weights @ _correlation(cell, pilots, pilots) @ weights).real)
+    to_mean = _correlation(cell, group, pilots) @ weights
+    along = np.abs(to_mean / mean - 1) ** 2
+    whole = 1 + mean - 2 * to_mean.real
+    return float((whole - along * mean).mean()), float(along.mean()), noise
+
+
+def _correlation(cell: Cell, these: Integers, those: Integers) -> Complexes:
+    """[these, those] Of the channel at two subcarriers."""
+    powers, turns = taps_of(cell)
+    return np.exp(1j * np.subtract.outer(these, those)[..., None] * turns) @ powers
 
 
 def is_flat(cell: Cell) -> bool:
