@@ -72,7 +72,8 @@ def _error(cell: Cell, comb: int, group: Integers) -> tuple[float, float, float]
 def _correlation(cell: Cell, these: Integers, those: Integers) -> Complexes:
     """[these, those] Of the channel at two subcarriers."""
     powers, turns = taps_of(cell)
-    return np.exp(1j * np.subtract.outer(these, those)[..., None] * turns) @ powers
+    apart: Complexes = 1j * np.subtract.outer(these, those)
+    return np.exp(apart[..., None] * turns) @ powers.astype(np.complex128)
 
 
 def is_flat(cell: Cell) -> bool:
