@@ -61,8 +61,7 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
     const std::uint32_t comb = combs ? one_of({2, 4, 8}) : one_of({1, 2, 4});
     const std::uint32_t antennas = users * one_of({2, 4});
     RadioPlan plan{.seed = random(), .taps = one_of({2, 4, 8})};
-    // Lines between pilots follow no longer channel in a comb of 8: `config check` warns of it.
-    plan.delay_spread_ns = comb == 8 ? one_of({100, 300}) : one_of({100, 300, 600, 1000});
+    plan.delay_spread_ns = one_of({100, 300, 600, 1000});
     if (test::left_out(static_cast<unsigned>(i))) continue;
     const frame::Frame frame(cell(antennas, users, comb, group));
     std::vector<LinkCounts> uplink, downlink;
@@ -76,20 +75,21 @@ TEST(Selective, BlockErrorsNeverRiseWithTheSignal) {
                  << antennas << "x" << users << ", group " << group << ", comb " << comb << ", "
                  << plan.taps << " taps, " << plan.delay_spread_ns << " ns");
     expect_no_rise(uplink, 0.05);
-    expect_no_rise(downlink, 0.05);
+    // A user knows the mean variance of a tile, in which two combs of 8 differ by subcarrier.
+    expect_no_rise(downlink, comb == 8 && plan.delay_spread_ns > 600 ? 0.1 : 0.05);
   }
 }
 
 // The demapper's noise is the true error's variance, whatever of it is noise, sharing and
-// interpolation. Of the last it is known from pilots' bends: of a delay that turns a channel by the
-// angle t from pilot to pilot too little by 1/cos⁴(t/4) at most, which is 2 for 2.3. Combs here
-// keep 99 % of the power within.
+// interpolation. Of the last it is known from pilots' bends and steps, but for delays that turn a
+// channel by more than a half circle from pilot to pilot: the longest case here has 2 % of its
+// power beyond.
 TEST(Selective, DemapperKnowsTheErrorBetweenPilots) {
   struct Case {
     std::uint32_t comb;
     double delay_spread_ns;
   };
-  for (const Case& c : {Case{2, 300}, {2, 1000}, {4, 300}, {4, 1000}, {8, 300}})
+  for (const Case& c : {Case{2, 300}, {2, 1000}, {4, 300}, {4, 1000}, {8, 300}, {8, 1000}})
     for (const std::uint32_t group : {1U, 2U, 4U, 16U}) {
       const frame::Frame frame(cell(16, 4, c.comb, group));
       for (const double snr : {20.0, 30.0, 40.0, 50.0}) {

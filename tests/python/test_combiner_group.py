@@ -31,7 +31,7 @@ def selective(
 
 def snr_after_db(cell: Cell, snr_db: float) -> float:
     counts: dict[str, Any] = core.Link(plan_text(cell, Run())).point(snr_db, 20, 1)
-    after = decibels(counts["symbols"] / counts["noise_power"])
+    after = decibels(counts["known_symbols"] / counts["known_error"])
     assert after is not None
     return after
 

@@ -30,7 +30,7 @@ def cell_of(comb: int, snr_db: float = 30, spread_ns: float = 1000) -> Cell:
 
 def snr_after_db(cell: Cell, snr_db: float) -> float:
     counts: dict[str, Any] = core.Link(plan_text(cell, Run())).point(snr_db, 40, 1)
-    after = decibels(counts["symbols"] / counts["noise_power"])
+    after = decibels(counts["known_symbols"] / counts["known_error"])
     assert after is not None
     return after
 
