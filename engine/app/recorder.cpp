@@ -47,6 +47,13 @@ std::uint64_t& counter_of(telemetry::Counters& c, LateCause cause) {
   return c.lates_processing;
 }
 
+Tick last_uplink_end(const frame::Frame& frame) {
+  Tick end = 0;
+  for (const auto& symbol : frame.symbols())
+    if (symbol.kind == SymbolKind::Pilot || symbol.kind == SymbolKind::Uplink) end = symbol.end;
+  return end;
+}
+
 }  // namespace
 
 Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
@@ -54,6 +61,7 @@ Recorder::Recorder(telemetry::Store& store, const frame::Frame& frame)
       frame_(frame),
       due_(frame.last_deadline(true)),
       downlink_due_(frame.last_deadline(false)),
+      last_end_(last_uplink_end(frame)),
       judge_(kPatience),
       pending_(kPending),
       costs_(kPending) {
@@ -78,6 +86,7 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   record.frame = view.frame;
   record.air_start = view.air_start;
   record.ended = event.at - view.air_start;
+  record.clock_mhz = clock_mhz();
   if (dropped)
     record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
@@ -118,6 +127,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   pending.record.frame = frame;
   pending.record.air_start = air_start;
   pending.record.nack = telemetry::kRefused;
+  pending.record.clock_mhz = clock_mhz();
   pending.is_late = true;
   pending.silent = !heard;
   pending.nacks = store_.nacks().count();
@@ -212,6 +222,7 @@ void Recorder::commit(Pending& pending) {
     fail_blocks(record);
   }
   hear_what_went_on_air(pending);
+  record.stood_still = judge_.stood_still(record.air_start + last_end_, pending.late.ended);
   LateCause cause = LateCause::None;
   if (pending.is_late) {
     const Verdict verdict = judge_.cause(pending.late);
@@ -232,6 +243,7 @@ void Recorder::commit(Pending& pending) {
   counters.uplink_blocks += record.uplink_blocks;
   counters.uplink_failed += record.uplink_failed;
   store_.frames().append(record);
+  if (settled_) settled_(record);
 }
 
 // Those of a frame lie together, since a frame's records are written at once.
@@ -279,6 +291,7 @@ FrameRecord Recorder::measure(const FrameView& view) const {
   for (std::uint16_t id = 0; id < statuses.size(); ++id) {
     const InstructionStatus& status = statuses[id];
     const Op op = static_cast<Op>(graph[id].opcode);
+    record.kernels += status.busy;
     if (!is_uplink(frame_, graph[id]) || status.executed == 0) continue;
     started = started == 0 ? status.executed : std::min(started, status.executed);
     record.uplink_done = std::max(record.uplink_done, relative(status.committed));

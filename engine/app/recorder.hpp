@@ -64,6 +64,14 @@ class Recorder {
   using LeftOut = std::function<bool(std::uint64_t frame)>;
   void watch(LeftOut left_out) { left_out_ = std::move(left_out); }
 
+  /// Before the run: called with each frame that is settled, on the thread that collects, and the
+  /// clock that frames are to have in their records, in MHz.
+  using Settled = std::function<void(const telemetry::FrameRecord& record)>;
+  void govern(Settled settled, const std::atomic<std::uint32_t>& clock_mhz) {
+    settled_ = std::move(settled);
+    clock_mhz_ = &clock_mhz;
+  }
+
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began; `heard`: something of it came.
   void refused(std::uint64_t frame, Tick air_start, bool heard = true);
@@ -114,6 +122,9 @@ class Recorder {
     std::array<telemetry::StageRecord, frame::kOps> stages{};
   };
 
+  std::uint32_t clock_mhz() const {
+    return clock_mhz_ == nullptr ? 0 : clock_mhz_->load(std::memory_order_relaxed);
+  }
   void push(const Pending& pending);
   void settle(bool closing);
   bool can_settle(const Pending& pending) const;
@@ -146,9 +157,12 @@ class Recorder {
   telemetry::Store& store_;
   const frame::Frame& frame_;
   const Tick due_, downlink_due_;  // a frame's last deadlines, from its start
+  const Tick last_end_;            // of its last uplink symbol, likewise
   Judge judge_;
   OnAir on_air_;
   LeftOut left_out_;
+  Settled settled_;
+  const std::atomic<std::uint32_t>* clock_mhz_ = nullptr;
   std::uint16_t cell_ = 0;
   std::vector<Source> tasks_, stalls_;
   std::vector<Loop*> loops_;

@@ -161,6 +161,7 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   take(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
   check_gpus(plan, problems);
+  take(power::check(plan.power), "power", problems);
   check_run(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;

@@ -13,6 +13,7 @@
 #include "frame/format.hpp"
 #include "frame/stages.hpp"
 #include "fronthaul/link.hpp"
+#include "power/power_plan.hpp"
 
 namespace carillon::app {
 
@@ -67,6 +68,7 @@ struct RunPlan {
   emulator::RadioPlan radio;
   fronthaul::LinkOptions fronthaul;
   RuntimeOptions runtime;
+  power::PowerPlan power;
   RunOptions run;
 
   template <typename Self, typename Visit>
@@ -75,6 +77,7 @@ struct RunPlan {
     visit("radio", self.radio);
     visit("fronthaul", self.fronthaul);
     visit("runtime", self.runtime);
+    visit("power", self.power);
     visit("run", self.run);
   }
 };

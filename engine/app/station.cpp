@@ -194,6 +194,11 @@ void Station::join(const Gpus& gpus) {
     if (accelerator_) accelerator_->join(c, cell);
     cells_[c]->join(cell, accelerator_ ? &accelerator_->cell(c) : nullptr);
   }
+  if (!first_.power.emulated()) return;
+  clocks_.emplace(first_.power, pool_->runtime());
+  for (auto& cell : cells_)
+    cell->recorder().govern([this](const auto& record) { clocks_->settled(record); },
+                            clocks_->mhz());
 }
 
 void Station::accelerate(const Gpus& gpus, const std::vector<Accelerator::Served>& served) {
@@ -231,6 +236,7 @@ void Station::make_loops() {
   const auto sending = [](const Cell& cell) { return kDatagram * cell.plan().cell.antennas; };
   const Tick wakeup = measure_wakeup_p99();
   std::vector<std::uint32_t> worker_threads;
+  bool governs = false;  // the thread that does is found
   for (std::uint32_t t = 0; t < assignments_.size(); ++t) {
     const auto& a = assignments_[t];
     if (a.worker >= 0) worker_threads.push_back(t);
@@ -245,6 +251,8 @@ void Station::make_loops() {
       add(std::make_unique<ReceiverDuty>(pool_->runtime(), *cells_[cell]->baseband(), receiver));
     for (const auto c : a.conducted)
       add(std::make_unique<ConductorDuty>(*cells_[c]->baseband(), sending(*cells_[c])));
+    if (clocks_ && !a.conducted.empty() && !std::exchange(governs, true))
+      duties.push_back(&*clocks_);
     if (a.accelerator) add(std::make_unique<AcceleratorDuty>(*accelerator_, cells_));
     if (a.worker >= 0)
       add(std::make_unique<WorkerDuty>(pool_->runtime(), cells_,

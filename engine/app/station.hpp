@@ -11,6 +11,7 @@
 
 #include "app/accelerator.hpp"
 #include "app/cell.hpp"
+#include "app/clocks.hpp"
 #include "app/loop.hpp"
 #include "app/pool.hpp"
 #include "app/silence.hpp"
@@ -54,6 +55,7 @@ class Station {
   std::vector<std::unique_ptr<Cell>> cells_;
   std::optional<Accelerator> accelerator_;  // with basebands and GPUs
   std::optional<Pool> pool_;                // with basebands
+  std::optional<Clocks> clocks_;            // with basebands and emulated clocks
   std::vector<std::unique_ptr<Duty>> duties_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::thread> threads_;

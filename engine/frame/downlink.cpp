@@ -67,7 +67,8 @@ struct DownlinkKernels : KernelCall {
       saturated += p.ofdm_.transmit(
           frame.ofdm(), grid() + a, p.tile_stride(), slot.precoder->transmit_gain, symbol.prefix,
           slot.transmit[std::size_t{ordinal()} * p.antennas_ + a], worker.ofdm);
-    if (saturated > 0) slot.saturated.fetch_add(saturated, std::memory_order_relaxed);
+    if (saturated > 0 && !task.rehearsal)
+      slot.saturated.fetch_add(saturated, std::memory_order_relaxed);
   }
 };
 

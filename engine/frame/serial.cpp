@@ -20,7 +20,7 @@ std::vector<std::uint16_t> arrivals(Pipeline& pipeline, std::uint64_t frame, std
 }
 
 void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_t chunks,
-         const Observer& observer, std::uint32_t grain) {
+         const Claim& claim, std::uint32_t grain) {
   const auto& instruction = pipeline.graph().graph[id];
   std::vector<std::uint16_t> items;
   if (instruction.feed == runtime::Feed::Arrivals)
@@ -34,16 +34,14 @@ void run(Pipeline& pipeline, std::uint64_t frame, std::uint16_t id, std::uint32_
   task.arrived = items.data();
   while (task.first < chunks) {
     task.count = std::min(grain, chunks - task.first);
-    const Tick start = now();
-    pipeline.opcodes()[instruction.opcode].kernel(pipeline.context(), task);
-    if (observer) observer(id, task.count, start, now());
+    claim(task);
     task.first += task.count;
   }
 }
 
 }  // namespace
 
-void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer,
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Claim& claim,
                   std::uint32_t grain) {
   const auto& graph = pipeline.graph().graph;
   const auto chunks = pipeline.chunks(frame);
@@ -59,10 +57,20 @@ void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& obser
   while (!ready.empty()) {
     const std::uint16_t id = ready.top();
     ready.pop();
-    run(pipeline, frame, id, chunks[id], observer, grain);
+    run(pipeline, frame, id, chunks[id], claim, grain);
     for (const std::uint16_t next : graph[id].successors)
       if (--waiting[next] == 0) ready.push(next);
   }
+}
+
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer,
+                  std::uint32_t grain) {
+  const auto claim = [&](const runtime::Task& task) {
+    const Tick start = now();
+    pipeline.opcodes()[task.opcode].kernel(pipeline.context(), task);
+    if (observer) observer(task.instruction, task.count, start, now());
+  };
+  run_serially(pipeline, frame, Claim(claim), grain);
 }
 
 }  // namespace carillon::frame

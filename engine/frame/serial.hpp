@@ -10,6 +10,9 @@
 
 namespace carillon::frame {
 
+/// Executes a claim.
+using Claim = std::function<void(const runtime::Task& task)>;
+
 /// Told of each claim when it has run.
 using Observer =
     std::function<void(std::uint16_t instruction, std::uint32_t chunks, Tick start, Tick end)>;
@@ -20,6 +23,8 @@ inline constexpr std::uint32_t kWhole = std::numeric_limits<std::uint32_t>::max(
 /// memory: always the most urgent instruction that is ready, so that symbols follow one another as
 /// they do in real time. For link simulation, calibration and tests. Samples that are null count as
 /// missing packets. `grain`: chunks of a claim.
+void run_serially(Pipeline& pipeline, std::uint64_t frame, const Claim& claim, std::uint32_t grain);
+/// The same with the opcodes' kernels.
 void run_serially(Pipeline& pipeline, std::uint64_t frame, const Observer& observer = {},
                   std::uint32_t grain = kWhole);
 

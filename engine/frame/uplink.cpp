@@ -207,9 +207,11 @@ struct UplinkKernels : KernelCall {
       add_residual(post_noise, 1);
       // Lanes past the band's end have no channel and are flagged too.
       const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
-      if (flagged > empty) c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
+      if (flagged > empty && !task.rehearsal)
+        c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
       keep(g, w, c);
     }
+    if (task.rehearsal) return;
     const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
     if (done == p.csi_tiles_) complete(c);
   }

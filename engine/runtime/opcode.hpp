@@ -22,6 +22,7 @@ struct Task {
   std::uint32_t count;
   const std::uint16_t* arrived;  ///< Feed::Arrivals: chunk i is item arrived[i] & ~kMissing
   std::uint32_t worker;
+  bool rehearsal = false;  ///< will be done again: whatever is counted is not counted yet
 };
 
 using Kernel = void (*)(void* context, const Task&) noexcept;

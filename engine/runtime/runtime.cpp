@@ -395,6 +395,10 @@ Tick Runtime::quiet_until() const noexcept {
   return until;
 }
 
+void Runtime::emulate_clock(double share) noexcept {
+  implementation_->executor.emulate_clock(share);
+}
+
 WorkerTimes Runtime::times(std::uint32_t worker) const noexcept {
   const CpuExecutor::Worker& self = implementation_->executor.worker(worker);
   constexpr auto relaxed = std::memory_order_relaxed;

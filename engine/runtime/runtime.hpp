@@ -151,6 +151,9 @@ class Runtime {
   /// is. Not after now() when there is work already.
   Tick quiet_until() const noexcept;
 
+  /// Any thread: CpuExecutor::emulate_clock().
+  void emulate_clock(double share) noexcept;
+
   WorkerTimes times(std::uint32_t worker) const noexcept;
   /// How long the worker's last work() should have taken in kernels, at most, by what was known
   /// before; a millisecond where that was nothing. Its thread.

@@ -127,7 +127,9 @@ struct FrameRecord {
   std::uint32_t code_blocks = 0;
   std::uint32_t gap = 0;          // that made it late: its number in the run, from 1; 0: none
   std::uint32_t substituted = 0;  // 1: late for this alone, something else went on air
-  std::uint32_t padding = 0;
+  std::uint32_t clock_mhz = 0;    // that was emulated when it ended; 0: none was
+  Tick kernels = 0;               // time of its tasks on cores, in all
+  Tick stood_still = 0;           // threads, from the end of its last uplink symbol until it ended
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -153,7 +155,9 @@ struct FrameRecord {
     visit("code_blocks", self.code_blocks);
     visit("gap", self.gap);
     visit("substituted", self.substituted);
-    visit("padding", self.padding);
+    visit("clock_mhz", self.clock_mhz);
+    visit("kernels", self.kernels);
+    visit("stood_still", self.stood_still);
   }
 };
 

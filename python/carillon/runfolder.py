@@ -8,10 +8,12 @@ import math
 import platform
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from carillon import core, files, resources
 from carillon.config import Cell, Run, plan_text
@@ -133,7 +135,7 @@ def write_about(folder: RunFolder) -> None:
         "format": FORMAT,
         "version": folder.version,
         "started": folder.started,
-        "run": vars(folder.run),
+        "run": asdict(folder.run),
         "machine": folder.machine,
         "derived": folder.derived,
         "configuration": folder.cell.model_dump(mode="json"),
@@ -160,7 +162,7 @@ def open_folder(path: Path) -> RunFolder:
         folder = RunFolder(
             path,
             Cell.model_validate(about["configuration"]),
-            Run(**about["run"]),
+            TypeAdapter(Run).validate_python(about["run"]),
             about["derived"],
             about["machine"],
             about["started"],

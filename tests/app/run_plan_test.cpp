@@ -148,6 +148,23 @@ TEST(RunPlan, RefusesPortsThatBothSidesWouldReceiveOn) {
   EXPECT_TRUE(problems_of("fronthaul.bbu_port = 0\nfronthaul.radio_port = 0").empty());
 }
 
+TEST(RunPlan, EmulatesAndGovernsOnlyClocksThatMakeSense) {
+  EXPECT_TRUE(problems_of("power.clocks = 1000 2100\npower.fixed = 1000").empty());
+  EXPECT_TRUE(problems_of("power.clocks = 1000 2100\npower.late = 0.1 0").empty());
+  expect_problem("power.clocks = 2100 1000", "power.clocks.1", "more than the one before");
+  expect_problem("power.clocks = 0 1000", "power.clocks.0", "between 1 and 1000000 MHz");
+  expect_problem("power.clocks = 1 2100", "power.clocks.0", "less than a thousandth");
+  expect_problem("power.clocks = 1000 2100\npower.fixed = 1500", "power.fixed",
+                 "one of the clocks");
+  expect_problem("power.fixed = 1500", "power.fixed", "one of the clocks");
+  expect_problem("power.clocks = 1000 2100\npower.late = 0.1", "power.late",
+                 "1 ratios for 2 clocks");
+  expect_problem("power.clocks = 1000 2100\npower.late = 0.1 2", "power.late.0.1",
+                 "between 0 and 1");
+  expect_problem("power.clocks = 1000\npower.late = 0\npower.governor.margin = 0",
+                 "power.governor.margin", "at least 1");
+}
+
 TEST(RunPlan, RefusesWhatMemoryCannotHold) {
   const std::string large =
       "cell.antennas = 256\ncell.users = 128\ncell.numerology.fft_size = 4096\n"

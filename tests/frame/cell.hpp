@@ -76,6 +76,12 @@ struct Cell {
 
   /// Sends frame `index` through the air and the pipeline.
   void run(std::uint64_t index, const Lost& lost = {}, const Spoil& spoil = {}) {
+    fill(index, lost, spoil);
+    frame::run_serially(pipeline, index);
+  }
+
+  /// Sends it through the air: the frame has begun, and its samples are there.
+  void fill(std::uint64_t index, const Lost& lost = {}, const Spoil& spoil = {}) {
     const auto place = [&](std::uint32_t symbol, std::uint32_t antenna) {
       return &samples[2 *
                       (std::size_t{antenna} * frame.samples() + frame.symbol(symbol).first_sample)];
@@ -86,7 +92,6 @@ struct Cell {
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
       for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
         if (!lost || !lost(s, a)) pipeline.set_samples(index, s, a, place(s, a));
-    frame::run_serially(pipeline, index);
   }
 
   /// Uplink blocks of the frame last run that are called good.

@@ -45,9 +45,10 @@ CpuExecutor::CpuExecutor(const Scoreboard& board, std::span<const Kernels> kerne
     cells_.push_back({board[c], arrivals[c], {opcodes.begin(), opcodes.end()}, context});
   }
   for (Place& place : places_) place.range = std::make_unique<Range[]>(workers);
-  for (std::uint32_t i = 0; i < workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>(trace));
-  }
+  std::size_t opcodes = 0;
+  for (const Cell& cell : cells_) opcodes = std::max(opcodes, cell.opcodes.size());
+  for (std::uint32_t i = 0; i < workers; ++i)
+    workers_.push_back(std::make_unique<Worker>(opcodes, trace));
   for (auto& word : order_) word.store(~std::uint64_t{0}, kRelaxed);
 }
 
@@ -249,6 +250,11 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
     }
   }
   self.expected = time_of(cell.board, instruction, task.count);
+  if (const double extra = extra_.load(kRelaxed); extra > 0) {
+    double& owed = self.owed[task.opcode];
+    owed += extra * task.count;
+    rehearse(cell, task, owed);
+  }
   cell.opcodes[task.opcode].kernel(cell.context, task);
   // A negative time, from a worker that was moved to a core with another clock, would be borrowed
   // from the count of chunks beside it.
@@ -270,6 +276,17 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
   add(self.tasks, std::uint64_t{1});
   add(self.chunks, std::uint64_t{task.count});
   return subtract(place, index, task.count, end - start, end);
+}
+
+// Before the chunks are done in earnest, for then others may already read what they leave.
+void CpuExecutor::rehearse(const Cell& cell, const Task& task, double& owed) noexcept {
+  Task again = task;
+  again.rehearsal = true;
+  while (owed >= 1) {
+    again.count = std::min(task.count, static_cast<std::uint32_t>(owed));
+    owed -= again.count;
+    cell.opcodes[task.opcode].kernel(cell.context, again);
+  }
 }
 
 bool CpuExecutor::subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,

@@ -44,6 +44,12 @@ class CpuExecutor final : public Executor {
   enum class Ran : std::uint8_t { Nothing, Chunks, Last };  ///< Last: an issue is finished; poll it
   /// Claims and executes up to a grain of chunks of the most urgent issue that has any.
   Ran run(std::uint32_t worker) noexcept;
+  /// Any thread. Emulates cores with this share of the clock that they have, 0 < share <= 1: so
+  /// many chunks are done more than once that kernels take 1/share of their time. All else is as
+  /// fast as ever.
+  void emulate_clock(double share) noexcept {
+    extra_.store(1 / share - 1, std::memory_order_relaxed);
+  }
   /// poll() would return something.
   bool pending() const noexcept { return finished_.load() != 0; }
   /// No issue is live.
@@ -53,10 +59,11 @@ class CpuExecutor final : public Executor {
   struct alignas(kCacheLine) Worker {
     std::atomic<Tick> kernel{0}, schedule{0};
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
-    Tick last = 0;      // time, as the worker last knew it
-    Tick expected = 0;  // of the kernel in its last work(), before it ran
+    Tick last = 0;             // time, as the worker last knew it
+    Tick expected = 0;         // of the kernel in its last work(), before it ran
+    std::vector<double> owed;  // chunks that are to be done once more, by opcode
     telemetry::TraceRing trace;
-    explicit Worker(std::size_t events) : trace(events) {}
+    Worker(std::size_t opcodes, std::size_t events) : owed(opcodes), trace(events) {}
   };
   Worker& worker(std::uint32_t id) const noexcept { return *workers_[id]; }
 
@@ -91,6 +98,12 @@ class CpuExecutor final : public Executor {
     Priority priority;
     std::unique_ptr<Range[]> range;
   };
+  struct Cell {
+    const CellBoard& board;
+    const Arrivals& arrivals;
+    std::vector<Opcode> opcodes;
+    void* context;
+  };
   struct Claim {
     std::uint32_t first, count;
   };
@@ -99,18 +112,14 @@ class CpuExecutor final : public Executor {
   static bool take(Range& range, std::uint32_t generation, std::uint32_t grain,
                    const std::uint16_t* arrived, Claim& claim, bool& spent) noexcept;
   bool execute(Place& place, std::uint32_t index, Task& task) noexcept;
+  static void rehearse(const Cell& cell, const Task& task, double& owed) noexcept;
   bool subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,
                 Tick at) noexcept;
   void insert(std::uint8_t index) noexcept;
   void remove(std::uint8_t index) noexcept;
 
-  struct Cell {
-    const CellBoard& board;
-    const Arrivals& arrivals;
-    std::vector<Opcode> opcodes;
-    void* context;
-  };
   std::vector<Cell> cells_;
+  std::atomic<double> extra_{0};  // emulate_clock()
   std::vector<Place> places_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // The scheduler's own: free places, and live ones in order of priority.

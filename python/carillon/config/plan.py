@@ -1,7 +1,7 @@
 """The run plan: what carillond is told, as `key = value` lines (engine/base/fields.hpp)."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -15,6 +15,30 @@ _ZERO_IS_AUTO = ("base_graph", "lifting")
 
 
 @dataclass(frozen=True)
+class Governor:
+    """How a clock is chosen; frames are a cell's TTIs."""
+
+    outage: float = 1e-3  # P_out: of all frames, those that may be late
+    margin: float = 2.0  # so many times the predicted ratio has to meet it
+    hold: int = 100  # frames at the highest clock after one that was late
+    settle: int = 20  # frames between two steps down
+
+
+@dataclass(frozen=True)
+class Power:
+    """Clocks that a run emulates, in MHz, ascending; the last is the machine as it is.
+
+    fixed: one of them for the whole run. late: the ratio of late frames that a model predicts at
+    each, by which they are governed. With neither the run is at the last one.
+    """
+
+    clocks: tuple[float, ...] = ()
+    fixed: float = 0.0
+    late: tuple[float, ...] = ()
+    governor: Governor = field(default_factory=Governor)
+
+
+@dataclass(frozen=True)
 class Run:
     """What one run of a cell adds to it. 0 frames: until `seconds` or a signal."""
 
@@ -23,6 +47,7 @@ class Run:
     seconds: float = 0.0
     telemetry: str = "telemetry.bin"
     record_frames: int = 65536  # frame records kept: the newest
+    power: Power = field(default_factory=Power)
 
 
 def plan_text(cell: Cell, run: Run) -> str:
@@ -35,7 +60,11 @@ def plan_text(cell: Cell, run: Run) -> str:
             continue
         prefix = name if name in _BESIDE_THE_FRAME else f"cell.{name}"
         lines += _lines(prefix, getattr(cell, name))
-    lines += [f"run.{name} = {_text(value)}" for name, value in asdict(run).items()]
+    told = asdict(run)
+    power = told.pop("power")
+    lines += [f"power.governor.{name} = {_text(it)}" for name, it in power.pop("governor").items()]
+    lines += [f"power.{name} = {_text(value)}" for name, value in power.items()]
+    lines += [f"run.{name} = {_text(value)}" for name, value in told.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -54,7 +83,7 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, Grant):
         return " ".join(map(str, _seven(value)))
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return " ".join(map(_text, value))
     if isinstance(value, float):
         return f"{value:.17g}"

@@ -1,0 +1,41 @@
+// The clock that cores are emulated to have: one for the whole run, or as a governor decides by
+// what frames came to.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/loop.hpp"
+#include "power/governor.hpp"
+#include "power/power_plan.hpp"
+#include "runtime/runtime.hpp"
+#include "telemetry/records.hpp"
+
+namespace carillon::app {
+
+class Clocks final : public Duty {
+ public:
+  /// A plan that emulates clocks; the runtime outlives this.
+  Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime);
+
+  RoleKind kind() const override { return RoleKind::Conductor; }
+  /// Decides anew if frames were settled.
+  bool step() noexcept override;
+  Tick next_event() noexcept override { return runtime::kNever; }
+
+  /// Any thread.
+  void settled(const telemetry::FrameRecord& record) noexcept;
+  const std::atomic<std::uint32_t>& mhz() const { return mhz_; }
+
+ private:
+  void set(std::uint32_t clock) noexcept;
+
+  const std::vector<double> clocks_;
+  runtime::Runtime& runtime_;
+  std::optional<power::Governor> governor_;
+  std::atomic<std::uint32_t> ended_{0}, late_{0}, mhz_{0};
+};
+
+}  // namespace carillon::app

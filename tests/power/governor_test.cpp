@@ -1,0 +1,144 @@
+// Which clock a governor decides for, by what it has seen.
+#include "power/governor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace carillon::power {
+namespace {
+
+// Five clocks, two loads: the second needs two clocks more.
+const Predicted kLate{{0.3, 1e-4, 1e-5, 1e-6, 0}, {1, 0.5, 0.02, 4e-4, 1e-5}};
+constexpr GovernorOptions kQuick{.outage = 1e-3, .margin = 2, .hold = 10, .settle = 3};
+
+// So many TTIs in time, at the clock that it has in the end.
+std::uint32_t calm(Governor& governor, std::uint32_t ttis, std::uint32_t load = 0) {
+  for (std::uint32_t i = 0; i < ttis; ++i) governor.decide({1, 0, load});
+  return governor.clock();
+}
+
+TEST(Governor, BeginsAtTheHighestClockAndGoesDownSlowlyToTheKnee) {
+  Governor governor(kLate, kQuick);
+  EXPECT_EQ(governor.clock(), 4U);
+  std::vector<std::uint32_t> clocks;
+  for (int i = 0; i < 12; ++i) clocks.push_back(governor.decide({1, 0, 0}));
+  EXPECT_EQ(clocks, (std::vector<std::uint32_t>{4, 4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1}));
+  EXPECT_EQ(calm(governor, 1000), 1U);
+}
+
+TEST(Governor, KeepsTheMarginToTheTarget) {
+  // 4e-4 meets 1e-3 twice over, but not three times.
+  Governor two(kLate, kQuick);
+  EXPECT_EQ(calm(two, 100, 1), 3U);
+  Governor three(kLate, {.outage = 1e-3, .margin = 3, .hold = 10, .settle = 3});
+  EXPECT_EQ(calm(three, 100, 1), 4U);
+}
+
+TEST(Governor, GoesUpAtOnceForALoadThatComes) {
+  Governor governor(kLate, kQuick);
+  EXPECT_EQ(calm(governor, 100), 1U);
+  EXPECT_EQ(governor.decide({1, 0, 1}), 3U);
+  EXPECT_EQ(governor.decide({1, 0, 0}), 3U);  // and not down as fast
+  EXPECT_EQ(calm(governor, 100), 1U);
+}
+
+TEST(Governor, ALateTtiBringsTheHighestClockAtOnceAndForAWhile) {
+  Governor governor(kLate, kQuick);
+  calm(governor, 100);
+  EXPECT_EQ(governor.decide({1, 1, 0}), 4U);
+  for (std::uint32_t i = 1; i < kQuick.hold; ++i) EXPECT_EQ(governor.decide({1, 0, 0}), 4U);
+  EXPECT_EQ(calm(governor, 3), 3U);
+  EXPECT_EQ(calm(governor, 100), 1U);
+  EXPECT_EQ(governor.bias(), 0U);  // one late TTI is chance
+}
+
+TEST(Governor, WhatWouldNeverMeetTheTargetStaysAtTheHighestClock) {
+  Governor governor({{0.5, 0.4, 0.3}}, kQuick);
+  EXPECT_EQ(calm(governor, 10'000), 2U);
+}
+
+TEST(Governor, AnUnknownLoadCountsAsTheLast) {
+  Governor governor(kLate, kQuick);
+  EXPECT_EQ(calm(governor, 100, 7), 3U);
+}
+
+TEST(Governor, GovernsOnTheEnvelope) {
+  // The published model: a dip below a clock that does worse.
+  EXPECT_EQ(envelope({{0.2, 1e-5, 0.3, 1e-5}}), (Predicted{{0.3, 0.3, 0.3, 1e-5}}));
+  Governor governor({{0.2, 1e-5, 0.3, 1e-5}}, kQuick);
+  EXPECT_EQ(calm(governor, 100), 3U);
+}
+
+// The truth is one clock worse than the model says; counts are drawn.
+struct Played {
+  double late = 0, mean_clock = 0;
+  std::uint64_t changes = 0;
+  std::uint64_t lowest = 0;  // TTIs at the clock that the model wants
+};
+
+Played play(const Predicted& model, const std::vector<double>& truth, std::uint64_t ttis,
+            unsigned seed) {
+  Governor governor(model, {.outage = 1e-3, .margin = 2, .hold = 100, .settle = 20});
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  Played played;
+  std::uint32_t late = 0, before = governor.clock();
+  for (std::uint64_t i = 0; i < ttis; ++i) {
+    const std::uint32_t clock = governor.decide({1, late, 0});
+    late = uniform(random) < truth[clock] ? 1 : 0;
+    played.late += late;
+    played.mean_clock += clock;
+    played.changes += clock != before ? 1 : 0;
+    played.lowest += clock == 1 ? 1 : 0;
+    before = clock;
+  }
+  played.late /= static_cast<double>(ttis);
+  played.mean_clock /= static_cast<double>(ttis);
+  return played;
+}
+
+TEST(Governor, KeepsTheTargetUnderARightModelBelowTheHighestClock) {
+  for (unsigned seed = 1; seed < 6; ++seed) {
+    const Played played = play({kLate[0]}, kLate[0], 1'000'000, seed);
+    EXPECT_LT(played.late, 1e-3);
+    EXPECT_LT(played.mean_clock, 1.2);
+  }
+}
+
+TEST(Governor, LearnsThatAModelIsWrongAndKeepsTheTarget) {
+  const std::vector<double> truth{1, 0.05, 1e-4, 1e-5, 0};
+  for (unsigned seed = 1; seed < 6; ++seed) {
+    const Played played = play({kLate[0]}, truth, 2'000'000, seed);
+    EXPECT_LT(played.late, 1e-3);
+    EXPECT_LT(played.mean_clock, 2.5);
+    EXPECT_LT(played.lowest, 1000U);  // what does not do is hardly tried again
+  }
+}
+
+TEST(Governor, DoesNotOscillateAtAConstantLoad) {
+  // At its target a TTI in 1000 is late: each brings one way up and the steps down, nothing more.
+  const std::vector<double> truth{1, 5e-4, 0, 0, 0};
+  const Played played = play({kLate[0]}, truth, 1'000'000, 3);
+  EXPECT_LE(static_cast<double>(played.changes), 4 * (1'000'000 * 6e-4) + 4);
+  EXPECT_LT(played.mean_clock, 1.5);
+}
+
+TEST(Governor, SaysWhatMakesNoSense) {
+  EXPECT_TRUE(check(GovernorOptions{}).empty());
+  EXPECT_EQ(check(GovernorOptions{.outage = 0}).front().key, "outage");
+  EXPECT_EQ(check(GovernorOptions{.margin = 0.5}).front().key, "margin");
+  EXPECT_EQ(check(GovernorOptions{.settle = 0}).front().key, "settle");
+  EXPECT_TRUE(check(kLate).empty());
+  EXPECT_EQ(check(Predicted{}).front().key, "late");
+  EXPECT_EQ(check(Predicted{{}}).front().key, "late");
+  EXPECT_EQ(check(Predicted{{0.1, 0.2}, {0.1}}).front().key, "late.1");
+  EXPECT_EQ(check(Predicted{{0.1, 1.2}}).front().key, "late.0.1");
+  EXPECT_EQ(check(Predicted{{std::numeric_limits<double>::quiet_NaN()}}).front().key, "late.0.0");
+}
+
+}  // namespace
+}  // namespace carillon::power
