@@ -1,0 +1,80 @@
+#include "power/virtual_ttis.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace carillon::power {
+
+VirtualCore::VirtualCore(Delays delays, VirtualTtis options)
+    : delays_(std::move(delays)), options_(std::move(options)), random_(options_.seed) {
+  for (const double clock : options_.clocks) slower_.push_back(options_.clocks.back() / clock);
+}
+
+// One TTI of each cell, after its end on air. Returns how many are late for want of a faster clock.
+std::uint32_t VirtualCore::tti(std::uint32_t load, std::uint32_t clock, Outcome& out) {
+  const Tick due = now_ + options_.response;
+  std::uint32_t curable = 0;
+  for (std::uint32_t cell = 0; cell < options_.cells; ++cell) {
+    const Tick fronthaul = any_of(delays_.fronthaul), system = any_of(delays_.system);
+    const Tick work =
+        static_cast<Tick>(static_cast<double>(any_of(delays_.processing[load])) * slower_[clock]);
+    const Tick there = now_ + fronthaul;
+    const bool idle = there > free_;
+    const Tick wake = idle ? options_.wake : 0;
+    out.wakes += idle ? 1 : 0;
+    const Tick begun = std::max(there, free_) + wake, end = begun + system + work;
+    const bool late = end > due;
+    ++out.ttis;
+    out.late += late ? 1 : 0;
+    const bool but_for_system = late && end - system <= due;
+    const bool but_for_fronthaul = late && !but_for_system && end - fronthaul <= due;
+    out.by_system += but_for_system ? 1 : 0;
+    out.by_fronthaul += but_for_fronthaul ? 1 : 0;
+    curable += late && !but_for_system && !but_for_fronthaul ? 1 : 0;
+    const Tick over = std::min(end, due);  // given up at its deadline
+    out.busy_at[clock] += std::clamp<Tick>(over - begun - system, 0, work);
+    free_ = std::max(free_, over);
+  }
+  out.at_clock[clock] += options_.length;
+  now_ += options_.length;
+  return curable;
+}
+
+template <typename Decide>
+std::vector<Outcome> VirtualCore::run_all(const std::vector<Stretch>& stretches, Decide&& decide) {
+  std::vector<Outcome> all;
+  // A late TTI shows at its deadline.
+  std::vector<std::uint32_t> late(1 +
+                                  static_cast<std::size_t>(options_.response / options_.length));
+  std::size_t place = 0;
+  std::uint32_t clock = static_cast<std::uint32_t>(slower_.size() - 1);
+  for (std::size_t s = 0; s < stretches.size(); ++s) {
+    Outcome& out = all.emplace_back();
+    out.at_clock.resize(slower_.size());
+    out.busy_at.resize(slower_.size());
+    for (std::uint64_t i = 0; i < stretches[s].ttis; ++i) {
+      const std::uint32_t next = decide(s, i, late[place]);
+      out.changes += next != clock ? 1 : 0;
+      clock = next;
+      late[place] = tti(stretches[s].load, clock, out);
+      place = (place + 1) % late.size();
+    }
+  }
+  return all;
+}
+
+std::vector<Outcome> VirtualCore::run(const std::vector<Stretch>& stretches, std::uint32_t fixed) {
+  return run_all(stretches, [&](std::size_t, std::uint64_t, std::uint32_t) { return fixed; });
+}
+
+std::vector<Outcome> VirtualCore::run(const std::vector<Stretch>& stretches, Governor& governor,
+                                      std::uint32_t ahead) {
+  return run_all(stretches, [&](std::size_t s, std::uint64_t i, std::uint32_t late) {
+    std::uint32_t load = stretches[s].load;  // loads ascend
+    const bool close = i + ahead >= stretches[s].ttis;
+    if (close && s + 1 < stretches.size()) load = std::max(load, stretches[s + 1].load);
+    return governor.decide({options_.cells, late, load});
+  });
+}
+
+}  // namespace carillon::power
