@@ -1,0 +1,299 @@
+// Clocks that are set, put back, and put back after the process was killed.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "power/control.hpp"
+#include "power/idle.hpp"
+#include "power/journal.hpp"
+#include "support/sysfs_tree.hpp"
+#include "support/test.hpp"
+
+namespace carillon::power {
+namespace {
+
+using test::EmulatedKernel;
+using test::SysfsTree;
+namespace fs = std::filesystem;
+
+const char* const kTrees[] = {"intel_pstate-active", "intel_pstate-passive", "acpi-cpufreq",
+                              "amd-pstate"};
+
+std::string file(int policy, const std::string& name) {
+  return std::string(kPolicies) + "/policy" + std::to_string(policy) + "/" + name;
+}
+
+std::string refusal(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const Refused& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A machine under control.
+struct Controlled {
+  explicit Controlled(const std::string& kind) : tree(kind) { journal.take(); }
+  Domain domain(std::size_t n = 0) { return read_clocks(kernel).domains.at(n); }
+  std::string line(const std::string& path) { return line_of(kernel, path); }
+
+  SysfsTree tree;
+  EmulatedKernel kernel{tree};
+  Journal journal{kernel, tree.journal(), tree.root()};
+  ClockControl control{kernel, journal};
+};
+
+// All that can be changed.
+void change_everything(Controlled& at) {
+  at.control.set_turbo(false);
+  for (const Domain& domain : read_clocks(at.kernel).domains) {
+    at.control.set_clock(domain, 2000000);
+    if (!domain.preference.empty()) at.control.set_preference(domain, "power");
+    for (const std::uint32_t core : domain.cores) at.control.set_resume_latency(core, 20);
+  }
+}
+
+TEST(ClockControl, SetsAClockByTheGovernorUserspaceWhereThereIsOne) {
+  for (const char* kind : {"acpi-cpufreq", "intel_pstate-passive"}) {
+    Controlled at(kind);
+    at.control.set_clock(at.domain(), 1500000);
+    EXPECT_EQ(at.line(file(0, "scaling_governor")), "userspace") << kind;
+    EXPECT_EQ(at.line(file(0, "scaling_setspeed")), "1500000") << kind;
+    EXPECT_EQ(at.domain().now_khz, 1500000U) << kind;
+    EXPECT_EQ(at.domain(1).governor, kind[0] == 'a' ? "ondemand" : "schedutil") << kind;
+  }
+}
+
+TEST(ClockControl, SetsEqualLimitsElseUpwardsAndDownwards) {
+  for (const char* kind : {"intel_pstate-active", "amd-pstate"}) {
+    Controlled at(kind);
+    for (const std::uint32_t khz : {1500000U, 3000000U, 900000U, 900000U, 3399999U}) {
+      at.control.set_clock(at.domain(), khz);
+      EXPECT_EQ(at.domain().limits.least_khz, khz) << kind;
+      EXPECT_EQ(at.domain().limits.most_khz, khz) << kind;
+    }
+    EXPECT_EQ(at.domain().governor, "powersave") << kind;
+    EXPECT_GT(at.domain(1).limits.most_khz, 3000000U) << kind;
+  }
+}
+
+TEST(ClockControl, WidensLimitsThatAClockLiesBeyond) {
+  Controlled at("acpi-cpufreq");
+  at.kernel.write(file(0, "scaling_min_freq"), "2000000\n");
+  at.control.set_clock(at.domain(), 1300000);
+  EXPECT_EQ(at.domain().limits.least_khz, 1300000U);
+  EXPECT_EQ(at.domain().limits.most_khz, 2601000U);
+  at.journal.restore();
+  EXPECT_EQ(at.domain().limits.least_khz, 2000000U);
+}
+
+TEST(ClockControl, RefusesAClockThatDoesNotExistAndChangesNothing) {
+  Controlled at("acpi-cpufreq");
+  const auto before = at.tree.snapshot();
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(at.domain(), 1999000); }),
+                    "the nearest are 1900 MHz and 2000 MHz"));
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_governor(at.domain(), "warp"); }),
+                    "there is no warp; there are conservative, ondemand, userspace"));
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_preference(at.domain(), "power"); }),
+                    "acpi-cpufreq has none"));
+  EXPECT_EQ(at.kernel.writes, 0U);
+  EXPECT_EQ(at.tree.changed_since(before), "");
+}
+
+TEST(ClockControl, PutsEverythingBack) {
+  for (const char* kind : kTrees) {
+    Controlled at(kind);
+    const auto before = at.tree.snapshot();
+    change_everything(at);
+    EXPECT_NE(at.tree.changed_since(before), "") << kind;
+    EXPECT_TRUE(fs::exists(at.tree.journal())) << kind;
+    const Restored restored = at.journal.restore();
+    for (const Unrestored& failed : restored.failed) ADD_FAILURE() << kind << to_text(failed);
+    EXPECT_EQ(at.tree.changed_since(before), "") << kind;
+    EXPECT_FALSE(fs::exists(at.tree.journal())) << kind;
+  }
+}
+
+TEST(ClockControl, PutsAPreferenceBackThatItsGovernorHides) {
+  for (const char* kind : {"intel_pstate-active", "amd-pstate"}) {
+    Controlled at(kind);
+    const auto before = at.tree.snapshot();
+    at.control.set_governor(at.domain(), "performance");
+    EXPECT_EQ(at.domain().preference, "performance");
+    EXPECT_TRUE(holds(refusal([&] { at.control.set_preference(at.domain(), "power"); }),
+                      "the governor performance allows no other"));
+    EXPECT_TRUE(at.journal.restore().failed.empty()) << kind;
+    EXPECT_EQ(at.tree.changed_since(before), "") << kind;
+  }
+}
+
+TEST(ClockControl, PutsBackWhenItGoesOutOfScope) {
+  const SysfsTree tree("intel_pstate-active");
+  EmulatedKernel kernel(tree);
+  const auto before = tree.snapshot();
+  {
+    Journal journal(kernel, tree.journal(), tree.root());
+    journal.take();
+    ClockControl(kernel, journal).set_clock(read_clocks(kernel).domains[0], 1000000);
+    EXPECT_NE(tree.changed_since(before), "");
+  }
+  EXPECT_EQ(tree.changed_since(before), "");
+  EXPECT_FALSE(fs::exists(tree.journal()));
+}
+
+TEST(ClockControl, SaysWhichFileRefusedAndWhy) {
+  struct Case {
+    const char* name;
+    int error;
+    const char* told;
+  };
+  for (const auto& [name, error, told] :
+       {Case{"scaling_min_freq", EACCES, "scaling_min_freq: Permission denied; run as root"},
+        Case{"scaling_max_freq", EROFS, "scaling_max_freq: Read-only file system; run as root"},
+        Case{"scaling_min_freq", EINVAL, "scaling_min_freq: Invalid argument"},
+        Case{"scaling_max_freq", ENOENT, "scaling_max_freq: No such file or directory"}}) {
+    Controlled at("amd-pstate");
+    const auto before = at.tree.snapshot();
+    at.kernel.refusals[file(0, name)] = error;
+    EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(at.domain(), 1600000); }), told)) << told;
+    EXPECT_TRUE(at.journal.restore().failed.empty());
+    EXPECT_EQ(at.tree.changed_since(before), "");
+  }
+  Controlled at("intel_pstate-active");
+  at.kernel.refusals[std::string(kIntelPstate) + "/no_turbo"] = EPERM;
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_turbo(false); }),
+                    "no_turbo: Operation not permitted; the firmware has turned turbo off"));
+}
+
+TEST(ClockControl, SeesThatTheDriverTookAnotherClock) {
+  Controlled at("intel_pstate-passive");
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(at.domain(), 1500400); }),
+                    "scaling_setspeed: 1500400 was written, and it says 1500000"));
+}
+
+TEST(ClockControl, SeesAClockThatChangesBehindItsBack) {
+  Controlled at("intel_pstate-active");
+  const auto before = at.tree.snapshot();
+  at.control.set_clock(at.domain(), 2000000);
+  EXPECT_TRUE(at.control.differences().empty());
+  at.tree.set(file(0, "scaling_max_freq"), "3400000\n");
+  at.kernel.hidden[file(0, "scaling_min_freq")] = ENOENT;
+  const std::vector<Difference> found = at.control.differences();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].path, file(0, "scaling_max_freq"));
+  EXPECT_EQ(found[0].wanted, "2000000");
+  EXPECT_EQ(found[0].found, "3400000");
+  EXPECT_EQ(found[1].found, "");
+  at.kernel.hidden.clear();
+  at.journal.restore();
+  EXPECT_EQ(at.tree.changed_since(before), "");
+}
+
+TEST(ClockControl, GoesOnPastFilesThatVanishOrRefuse) {
+  Controlled at("intel_pstate-active");
+  auto expected = at.tree.snapshot();
+  for (const Domain& domain : read_clocks(at.kernel).domains) at.control.set_clock(domain, 2000000);
+  fs::remove_all(at.tree.root() / kPolicies / "policy1");
+  std::erase_if(expected, [](const auto& own) { return holds(own.first, "/policy1/"); });
+  at.kernel.refusals[file(2, "scaling_max_freq")] = EBUSY;
+  const Restored restored = at.journal.restore();
+  // Of policy1 all four files, of policy2 one.
+  ASSERT_EQ(restored.failed.size(), 5U);
+  EXPECT_TRUE(holds(to_text(restored.failed[4]),
+                    "scaling_max_freq: Device or resource busy (is 2000000 and was 3400000)"));
+  expected[file(2, "scaling_max_freq")] = "2000000\n";
+  EXPECT_EQ(at.tree.changed_since(expected), "");
+
+  // What vanished is given up; what refused is tried again at the next start.
+  at.kernel.refusals.clear();
+  Journal next(at.kernel, at.tree.journal(), at.tree.root());
+  at.kernel.writes = 0;
+  const Restored again = next.take();
+  EXPECT_EQ(again.files, 1U);
+  EXPECT_TRUE(again.failed.empty());
+  EXPECT_EQ(at.kernel.writes, 1U);
+  EXPECT_EQ(at.tree.text(file(2, "scaling_max_freq")), "3400000\n");
+}
+
+TEST(ClockControl, NoClockIsSetWhoseFilesCannotBeKept) {
+  Controlled at("amd-pstate");
+  at.kernel.hidden[file(0, "energy_performance_preference")] = EIO;
+  Domain domain = at.domain();
+  domain.preference = "power";  // it could be read a moment ago
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_governor(domain, "performance"); }),
+                    "energy_performance_preference: Input/output error"));
+  EXPECT_EQ(at.kernel.writes, 0U);
+}
+
+// A process that changes everything and is killed in the middle of it.
+void change_and_be_killed(const SysfsTree& tree) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    EmulatedKernel kernel(tree);
+    Journal journal(kernel, tree.journal(), tree.root());
+    journal.take();
+    ClockControl control(kernel, journal);
+    control.set_turbo(false);
+    for (const Domain& domain : read_clocks(kernel).domains) control.set_clock(domain, 2000000);
+    ::raise(SIGKILL);
+  }
+  siginfo_t how{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(how.si_status, SIGKILL);
+}
+
+TEST(ClockControl, ANewProcessRestoresWhatAKilledOneLeft) {
+  for (const char* kind : kTrees) {
+    const SysfsTree tree(kind);
+    const auto before = tree.snapshot();
+    change_and_be_killed(tree);  // and is a zombie now
+    EXPECT_NE(tree.changed_since(before), "") << kind;
+    EmulatedKernel kernel(tree);
+    Journal journal(kernel, tree.journal(), tree.root());
+    const Restored restored = journal.restore_left();
+    EXPECT_GE(restored.files, 7U) << kind;
+    EXPECT_TRUE(restored.failed.empty()) << kind;
+    EXPECT_EQ(tree.changed_since(before), "") << kind;
+    EXPECT_FALSE(fs::exists(tree.journal())) << kind;
+    ::waitpid(-1, nullptr, 0);
+  }
+}
+
+TEST(ClockControl, WhoTakesControlAfterAKilledOneFindsTheFirstState) {
+  const SysfsTree tree("acpi-cpufreq");
+  const auto before = tree.snapshot();
+  for (int round = 0; round < 3; ++round) {
+    change_and_be_killed(tree);
+    ::waitpid(-1, nullptr, 0);
+  }
+  EmulatedKernel kernel(tree);
+  Journal journal(kernel, tree.journal(), tree.root());
+  EXPECT_GE(journal.take().files, 7U);
+  EXPECT_EQ(tree.changed_since(before), "");
+}
+
+TEST(ClockControl, AChildThatIsForkedPutsNothingBack) {
+  Controlled at("amd-pstate");
+  at.control.set_clock(at.domain(), 2000000);
+  const auto changed = at.tree.snapshot();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    at.journal.~Journal();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(at.tree.changed_since(changed), "");
+  EXPECT_TRUE(fs::exists(at.tree.journal()));
+}
+
+}  // namespace
+}  // namespace carillon::power
