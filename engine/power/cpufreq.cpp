@@ -157,7 +157,7 @@ std::string why_not(const std::string& path, int error) {
   if (error == EPERM && path.ends_with("no_turbo"))
     text += "; the firmware has turned turbo off";
   else if (error == EACCES || error == EPERM || error == EROFS)
-    text += "; run as root, in a container with a writable /sys";
+    text += "; this needs root, and in a container a writable /sys";
   if (error == EBUSY && path.ends_with("energy_performance_preference"))
     text += "; the governor performance allows no other than performance";
   return text;

@@ -157,8 +157,8 @@ TEST(ClockControl, SaysWhichFileRefusedAndWhy) {
     const char* told;
   };
   for (const auto& [name, error, told] :
-       {Case{"scaling_min_freq", EACCES, "scaling_min_freq: Permission denied; run as root"},
-        Case{"scaling_max_freq", EROFS, "scaling_max_freq: Read-only file system; run as root"},
+       {Case{"scaling_min_freq", EACCES, "scaling_min_freq: Permission denied; this needs root"},
+        Case{"scaling_max_freq", EROFS, "scaling_max_freq: Read-only file system; this needs root"},
         Case{"scaling_min_freq", EINVAL, "scaling_min_freq: Invalid argument"},
         Case{"scaling_max_freq", ENOENT, "scaling_max_freq: No such file or directory"}}) {
     Controlled at("amd-pstate");
@@ -234,37 +234,70 @@ TEST(ClockControl, NoClockIsSetWhoseFilesCannotBeKept) {
   EXPECT_EQ(at.kernel.writes, 0U);
 }
 
-// A process that changes everything and is killed in the middle of it.
-void change_and_be_killed(const SysfsTree& tree) {
+// A process of its own that does something and ends; whether it was killed. It is a zombie then.
+bool is_killed(const std::function<void()>& what) {
   const pid_t child = ::fork();
   if (child == 0) {
+    what();
+    ::_exit(0);
+  }
+  siginfo_t how{};
+  ::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT);
+  return how.si_code == CLD_KILLED && how.si_status == SIGKILL;
+}
+
+// A process that changes everything, and is killed before its n-th write, or behind the last one.
+bool change_and_be_killed(const SysfsTree& tree, std::size_t n) {
+  return is_killed([&] {
     EmulatedKernel kernel(tree);
+    kernel.dies_at = n;
     Journal journal(kernel, tree.journal(), tree.root());
     journal.take();
     ClockControl control(kernel, journal);
     control.set_turbo(false);
     for (const Domain& domain : read_clocks(kernel).domains) control.set_clock(domain, 2000000);
-    ::raise(SIGKILL);
-  }
-  siginfo_t how{};
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT), 0);
-  ASSERT_EQ(how.si_status, SIGKILL);
+    kernel.dies_at = 0;
+    if (kernel.writes < n) ::raise(SIGKILL);
+    ::_exit(0);  // neither restored nor killed
+  });
 }
 
-TEST(ClockControl, ANewProcessRestoresWhatAKilledOneLeft) {
+constexpr std::size_t kBehindTheLast = 1000;
+
+TEST(ClockControl, ANewProcessRestoresWhatAKilledOneLeftWhereverItWas) {
   for (const char* kind : kTrees) {
     const SysfsTree tree(kind);
     const auto before = tree.snapshot();
-    change_and_be_killed(tree);  // and is a zombie now
-    EXPECT_NE(tree.changed_since(before), "") << kind;
+    for (const std::size_t n : {1, 2, 3, 4, 5, 6, 7, static_cast<int>(kBehindTheLast)}) {
+      ASSERT_TRUE(change_and_be_killed(tree, n)) << kind << n;
+      EXPECT_TRUE(n == 1 || !tree.changed_since(before).empty()) << kind << n;
+      EmulatedKernel kernel(tree);
+      Journal journal(kernel, tree.journal(), tree.root());
+      EXPECT_TRUE(journal.restore_left().failed.empty()) << kind << n;
+      EXPECT_EQ(tree.changed_since(before), "") << kind << n;
+      EXPECT_FALSE(fs::exists(tree.journal())) << kind << n;
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
+TEST(ClockControl, WhoIsKilledWhileItRestoresLeavesTheRestToTheNext) {
+  for (const char* kind : kTrees) {
+    const SysfsTree tree(kind);
+    const auto before = tree.snapshot();
+    ASSERT_TRUE(change_and_be_killed(tree, kBehindTheLast));
+    for (const std::size_t n : {1U, 2U, 3U})
+      EXPECT_TRUE(is_killed([&] {
+        EmulatedKernel kernel(tree);
+        kernel.dies_at = n;
+        Journal(kernel, tree.journal(), tree.root()).restore_left();
+      })) << kind;
     EmulatedKernel kernel(tree);
-    Journal journal(kernel, tree.journal(), tree.root());
-    const Restored restored = journal.restore_left();
-    EXPECT_GE(restored.files, 7U) << kind;
-    EXPECT_TRUE(restored.failed.empty()) << kind;
+    EXPECT_TRUE(Journal(kernel, tree.journal(), tree.root()).restore_left().failed.empty());
     EXPECT_EQ(tree.changed_since(before), "") << kind;
-    EXPECT_FALSE(fs::exists(tree.journal())) << kind;
-    ::waitpid(-1, nullptr, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
   }
 }
 
@@ -272,13 +305,55 @@ TEST(ClockControl, WhoTakesControlAfterAKilledOneFindsTheFirstState) {
   const SysfsTree tree("acpi-cpufreq");
   const auto before = tree.snapshot();
   for (int round = 0; round < 3; ++round) {
-    change_and_be_killed(tree);
+    ASSERT_TRUE(change_and_be_killed(tree, kBehindTheLast));
     ::waitpid(-1, nullptr, 0);
   }
   EmulatedKernel kernel(tree);
   Journal journal(kernel, tree.journal(), tree.root());
   EXPECT_GE(journal.take().files, 7U);
   EXPECT_EQ(tree.changed_since(before), "");
+}
+
+// They begin together, over the journal of one that was killed; who got control holds it until all
+// have tried.
+TEST(ClockControl, OfManyProcessesThatWantControlOneGetsIt) {
+  const SysfsTree tree("acpi-cpufreq");
+  const auto before = tree.snapshot();
+  ASSERT_TRUE(change_and_be_killed(tree, kBehindTheLast));
+  ::waitpid(-1, nullptr, 0);
+  constexpr int kProcesses = 8;
+  int begin[2], told[2], end[2];
+  ASSERT_TRUE(::pipe(begin) == 0 && ::pipe(told) == 0 && ::pipe(end) == 0);
+  for (int n = 0; n < kProcesses; ++n) {
+    if (::fork() != 0) continue;
+    ::close(begin[1]);
+    ::close(end[1]);
+    char got = 'n';
+    const bool is_begun = ::read(begin[0], &got, 1) == 0;  // all do so at once
+    EmulatedKernel kernel(tree);
+    Journal journal(kernel, tree.journal(), tree.root());
+    try {
+      journal.take();
+      got = is_begun ? 'y' : '?';
+    } catch (const Refused&) {
+    }
+    const bool is_told = ::write(told[1], &got, 1) == 1 && ::read(end[0], &got, 1) == 0;
+    journal.restore();
+    ::_exit(is_told ? 0 : 1);
+  }
+  ::close(begin[1]);
+  int winners = 0;
+  for (int n = 0; n < kProcesses; ++n) {
+    char got = 0;
+    ASSERT_EQ(::read(told[0], &got, 1), 1);
+    winners += got == 'y';
+  }
+  EXPECT_EQ(winners, 1);
+  EXPECT_EQ(tree.changed_since(before), "");
+  ::close(end[1]);
+  for (int n = 0; n < kProcesses; ++n) ::waitpid(-1, nullptr, 0);
+  for (const int own : {begin[0], told[0], told[1], end[0]}) ::close(own);
+  EXPECT_FALSE(fs::exists(tree.journal()));
 }
 
 TEST(ClockControl, AChildThatIsForkedPutsNothingBack) {

@@ -64,7 +64,8 @@ TEST(Energy, SaysWhyItCannotBeRead) {
   files.hidden["class/powercap/intel-rapl:0/energy_uj"] = EACCES;
   tree.set("class/powercap/intel-rapl:0:0/energy_uj", "much\n");
   const std::vector<EnergyZone> zones = read_energy(files);
-  EXPECT_NE(zones[0].problem.find("energy_uj: Permission denied; run as root"), std::string::npos);
+  EXPECT_NE(zones[0].problem.find("energy_uj: Permission denied; this needs root"),
+            std::string::npos);
   EXPECT_NE(zones[1].problem.find("is not a count of microjoules"), std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -105,6 +106,7 @@ class EmulatedKernel : public power::Sysfs {
   std::map<std::string, int> refusals;  ///< errno of writing a file
   std::map<std::string, int> hidden;    ///< errno of reading it
   std::size_t writes = 0;
+  std::size_t dies_at = 0;  ///< the write before which this process is killed; 0: none
 
   power::Reading read(const std::string& path) override {
     const auto found = hidden.find(path);
@@ -112,7 +114,7 @@ class EmulatedKernel : public power::Sysfs {
   }
 
   int write(const std::string& path, const std::string& text) override {
-    ++writes;
+    if (++writes == dies_at) ::raise(SIGKILL);
     if (const auto found = refusals.find(path); found != refusals.end()) return found->second;
     const std::size_t slash = path.rfind('/');
     const std::string policy = path.substr(0, slash + 1), name = path.substr(slash + 1);
