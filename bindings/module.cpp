@@ -18,4 +18,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_flowgraph_run(core);
   carillon::bindings::bind_power(core);
   carillon::bindings::bind_power_governor(core);
+  carillon::bindings::bind_clocks(core);
 }

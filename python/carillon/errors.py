@@ -35,7 +35,8 @@ class TooSlowError(CarillonError):
 
 
 class NoDeviceError(CarillonError):
-    """What was asked for needs a GPU, and none is here or was measured."""
+    """What was asked for needs a GPU, and none is here or was measured; or it sets clocks, and this
+    machine sets none."""
 
     status = Status.NO_DEVICE
 
