@@ -5,7 +5,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -108,10 +107,11 @@ class Control {
 
  private:
   power::Domain domain(std::uint32_t policy) {
-    const power::Clocks clocks = power::read_clocks(files_);
-    const auto found = std::ranges::find(clocks.domains, policy, &power::Domain::policy);
-    require(found != clocks.domains.end(), "there is no such policy");
-    return *found;
+    const power::Clocks clocks = power::read_clocks(files_, policy);
+    if (clocks.domains.empty())
+      throw power::Refused("policy" + std::to_string(policy) +
+                           ": is gone, or its cores are offline");
+    return clocks.domains.front();
   }
 
   Sysfs files_;

@@ -16,17 +16,19 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 void ClockControl::set_clock(const Domain& domain, std::uint32_t khz) {
-  const Clocks clocks = read_clocks(files_);
-  const auto now = std::ranges::find(clocks.domains, domain.policy, &Domain::policy);
-  if (now == clocks.domains.end())
-    throw Refused(domain.file("") + ": is gone, or all its cores are offline");
-  require_clock(clocks, *now, khz);
-  keep(*now);
-  if (!now->has_governor("userspace")) return set_limits(*now, {khz, khz});
-  if (!now->limits.holds(khz))
-    set_limits(*now, {std::min(khz, now->limits.least_khz), std::max(khz, now->limits.most_khz)});
-  set_governor(*now, "userspace");
-  write(now->file("scaling_setspeed"), std::to_string(khz));
+  const Clocks clocks = read_clocks(files_, domain.policy);
+  if (clocks.domains.empty())
+    throw Refused(clocks.problems.empty()
+                      ? domain.file("affected_cpus") + ": is gone, or lists no core that is online"
+                      : clocks.problems.front());
+  const Domain& now = clocks.domains.front();
+  require_clock(clocks, now, khz);
+  keep(now);
+  if (!now.has_governor("userspace")) return set_limits(now, {khz, khz});
+  if (!now.limits.holds(khz))
+    set_limits(now, {std::min(khz, now.limits.least_khz), std::max(khz, now.limits.most_khz)});
+  set_governor(now, "userspace");
+  write(now.file("scaling_setspeed"), std::to_string(khz));
 }
 
 void ClockControl::set_governor(const Domain& domain, const std::string& name) {

@@ -93,14 +93,14 @@ std::string Domain::file(const std::string& name) const {
   return std::string(kPolicies) + "/policy" + std::to_string(policy) + "/" + name;
 }
 
-Clocks read_clocks(Files& files) {
+Clocks read_clocks(Files& files, std::optional<std::uint32_t> only) {
   Clocks clocks;
   read_turbo(files, clocks);
   read_driver(files, clocks);
   for (const std::string& name : files.names(kPolicies)) {
     if (!name.starts_with("policy")) continue;
     const std::int64_t policy = number_of(name.substr(6));
-    if (policy < 0) continue;
+    if (policy < 0 || (only && *only != policy)) continue;
     Domain domain =
         domain_of(files, static_cast<std::uint32_t>(policy), clocks.turbo.value_or(false));
     if (domain.cores.empty()) continue;  // all offline

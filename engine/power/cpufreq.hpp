@@ -47,8 +47,8 @@ struct Clocks {
   std::vector<std::string> problems;  ///< files that could not be used, with the reason
 };
 
-/// Reads all of it. A machine without cpufreq has no domains.
-Clocks read_clocks(Files& files);
+/// Reads all of it, or of the domains only that of one policy. A machine without cpufreq has none.
+Clocks read_clocks(Files& files, std::optional<std::uint32_t> only = {});
 
 /// The clocks of a domain that are nearest to one, below it and above it; one where it exists.
 std::vector<std::uint32_t> nearest_clocks(const Domain& domain, std::uint32_t khz);

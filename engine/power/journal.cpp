@@ -152,9 +152,8 @@ Restored Journal::restore_left() {
 }
 
 Restored Journal::take() {
-  std::error_code error;
-  if (fs::create_directory(file_.parent_path(), error); error)
-    refuse(file_.parent_path(), error.value(), "; run as root, or set XDG_RUNTIME_DIR");
+  if (::mkdir(file_.parent_path().c_str(), 0755) != 0 && errno != EEXIST)
+    refuse(file_.parent_path(), errno, "; run as root, or set XDG_RUNTIME_DIR");
   const Lock lock(file_.parent_path());
   kept_.clear();
   Restored restored;

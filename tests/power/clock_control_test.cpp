@@ -174,6 +174,21 @@ TEST(ClockControl, SaysWhichFileRefusedAndWhy) {
                     "no_turbo: Operation not permitted; the firmware has turned turbo off"));
 }
 
+TEST(ClockControl, SaysThatADomainIsGone) {
+  Controlled at("amd-pstate");
+  const Domain domain = at.domain();
+  at.tree.set(file(0, "affected_cpus"), "\n");
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(domain, 1600000); }),
+                    "policy0/affected_cpus: is gone, or lists no core that is online"));
+  at.tree.set(file(0, "affected_cpus"), "0\n");
+  fs::remove(at.tree.root() / file(0, "scaling_min_freq"));
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(domain, 1600000); }),
+                    "policy0/scaling_min_freq: No such file or directory"));
+  fs::remove_all(at.tree.root() / kPolicies / "policy0");
+  EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(domain, 1600000); }), "policy0/affected"));
+  EXPECT_EQ(at.kernel.writes, 0U);
+}
+
 TEST(ClockControl, SeesThatTheDriverTookAnotherClock) {
   Controlled at("intel_pstate-passive");
   EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(at.domain(), 1500400); }),

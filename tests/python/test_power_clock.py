@@ -91,6 +91,11 @@ def test_cores_that_share_a_clock_are_shown_so(table: Path, tmp_path: Path, call
     assert "0-3, a clock each" in call(single).stdout
 
 
+def test_a_clock_of_the_moment_that_cannot_be_read_is_not_known(table: Path, call: Call) -> None:
+    (table / POLICIES / "policy2/scaling_cur_freq").write_text("<unknown>\n")
+    assert "not known" in call(table).stdout
+
+
 def test_json_has_all_of_it(table: Path, call: Call) -> None:
     done = call(table, "--json")
     about = json.loads(done.stdout)

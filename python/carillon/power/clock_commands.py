@@ -130,6 +130,8 @@ def _ends(clocks: Iterable[int]) -> tuple[int, int]:
 
 
 def _range(clocks: tuple[int, int]) -> str:
+    if not all(clocks):
+        return "not known"
     least, most = (f"{khz / 1000:g}" for khz in clocks)
     return f"{least} MHz" if least == most else f"{least} to {most} MHz"
 
