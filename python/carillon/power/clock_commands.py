@@ -148,7 +148,7 @@ def run_at(command: list[str], setting: Setting, sysfs: Path, output: Path | Non
             setting.cores or set(clocks.online)
         )
         if others:
-            _note(f"{cpu_list(others)} share a clock with the cores that were named")
+            _note(f"other cores share that clock and change too: {cpu_list(others)}")
 
     outcome = run(command, setting, clocks, _note, begun)
     for line in _energy(outcome):
