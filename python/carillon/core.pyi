@@ -721,6 +721,72 @@ class LateSearch:
         found() gives.
         """
 
+class Governor:
+    """Chooses a clock for each TTI (engine/power/governor.hpp). Pure."""
+
+    def __init__(
+        self,
+        late: Sequence[Sequence[float]],
+        outage: float = 0.001,
+        margin: float = 2.0,
+        hold: int = 100,
+        settle: int = 20,
+    ) -> None:
+        """
+        late: predicted ratios, [load][clock], clocks ascending. outage: P_out. ValueError of
+        what makes no sense.
+        """
+
+    def decide(self, ended: int, late: int, load: int = 0) -> int:
+        """
+        The clock from now on, by its place. ended, late: TTIs since the last decision, and of
+        them those that a faster clock would have had in time. load: the heaviest that is known
+        to come.
+        """
+
+    @property
+    def clock(self) -> int:
+        """The last decision."""
+
+    @property
+    def bias(self) -> int:
+        """Clocks by which the prediction was too low."""
+
+class VirtualTtis:
+    """
+    TTIs of cells that share a core, in virtual time, from measured delays
+    (engine/power/virtual_ttis.hpp).
+    """
+
+    def __init__(
+        self,
+        processing: Sequence[Sequence[float]],
+        system: Sequence[float],
+        fronthaul: Sequence[float],
+        clocks: Sequence[float],
+        length: float = 1000000.0,
+        response: float = 4000000.0,
+        cells: int = 1,
+        wake: int = 0,
+        seed: int = 1,
+    ) -> None:
+        """
+        Times in ns. processing: [load][sample] at the last of the clocks, which ascend, in MHz;
+        system, fronthaul: [sample]. wake: to wake the core where it sleeps.
+        """
+
+    def run(
+        self,
+        stretches: Sequence[tuple[int, int]],
+        fixed: int | None = None,
+        governor: Governor | None = None,
+        ahead: int = 4,
+    ) -> list[dict[str, Any]]:
+        """
+        stretches: of so many TTIs of one load each. At a fixed clock, by its place, or as a
+        governor decides, which knows loads so many TTIs ahead. A dict for each stretch.
+        """
+
 def read_clocks(sysfs: str) -> dict[str, Any]:
     """
     What cpufreq says below a sysfs (engine/power/cpufreq.hpp): domains, online
