@@ -10,30 +10,33 @@ VirtualCore::VirtualCore(Delays delays, VirtualTtis options)
   for (const double clock : options_.clocks) slower_.push_back(options_.clocks.back() / clock);
 }
 
-// One TTI of each cell, after its end on air. Returns how many are late for want of a faster clock.
+// One TTI of each cell, after its end on air, with the delays that there are, without T_OS, and
+// without T_f as well. Returns how many are late for want of a faster clock.
 std::uint32_t VirtualCore::tti(std::uint32_t load, std::uint32_t clock, Outcome& out) {
-  const Tick due = now_ + options_.response;
+  const Tick due = now_ + options_.response, system = any_of(delays_.system);
   std::uint32_t curable = 0;
   for (std::uint32_t cell = 0; cell < options_.cells; ++cell) {
-    const Tick fronthaul = any_of(delays_.fronthaul), system = any_of(delays_.system);
+    const Tick fronthaul = any_of(delays_.fronthaul);
     const Tick work =
         static_cast<Tick>(static_cast<double>(any_of(delays_.processing[load])) * slower_[clock]);
-    const Tick there = now_ + fronthaul;
-    const bool idle = there > free_;
-    const Tick wake = idle ? options_.wake : 0;
-    out.wakes += idle ? 1 : 0;
-    const Tick begun = std::max(there, free_) + wake, end = begun + system + work;
-    const bool late = end > due;
+    const std::array<Tick, 3> there{now_ + fronthaul, now_ + fronthaul, now_};
+    std::array<bool, 3> late{};
+    for (std::size_t world = 0; world < there.size(); ++world) {
+      const bool idle = there[world] > free_[world];
+      const Tick held_up = world == 0 && cell == 0 ? system : 0;
+      const Tick begun =
+          std::max(there[world], free_[world]) + held_up + (idle ? Tick{options_.wake} : 0);
+      late[world] = begun + work > due;
+      free_[world] = std::max(free_[world], std::min(begun + work, due));  // then it is given up
+      if (world != 0) continue;
+      out.wakes += idle ? 1 : 0;
+      out.busy_at[clock] += std::clamp<Tick>(due - begun, 0, work);
+    }
     ++out.ttis;
-    out.late += late ? 1 : 0;
-    const bool but_for_system = late && end - system <= due;
-    const bool but_for_fronthaul = late && !but_for_system && end - fronthaul <= due;
-    out.by_system += but_for_system ? 1 : 0;
-    out.by_fronthaul += but_for_fronthaul ? 1 : 0;
-    curable += late && !but_for_system && !but_for_fronthaul ? 1 : 0;
-    const Tick over = std::min(end, due);  // given up at its deadline
-    out.busy_at[clock] += std::clamp<Tick>(over - begun - system, 0, work);
-    free_ = std::max(free_, over);
+    out.late += late[0] ? 1 : 0;
+    out.by_system += late[0] && !late[1] ? 1 : 0;
+    out.by_fronthaul += late[0] && late[1] && !late[2] ? 1 : 0;
+    curable += late[0] && late[1] && late[2] ? 1 : 0;
   }
   out.at_clock[clock] += options_.length;
   now_ += options_.length;

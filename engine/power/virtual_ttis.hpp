@@ -2,6 +2,7 @@
 // as much as the clock is lower, and waits for those before it. Nothing is computed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace carillon::power {
 /// Measured delays, drawn from at random; none of them empty. Of one TTI at the highest clock.
 struct Delays {
   std::vector<std::vector<Tick>> processing;  ///< T_BS [load][sample]
-  std::vector<Tick> system;                   ///< T_OS [sample], whatever the clock
+  /// T_OS [sample] of a core in a TTI, whatever the clock: it stands still for all cells.
+  std::vector<Tick> system;
   std::vector<Tick> fronthaul;  ///< T_f [sample], likewise: after the TTI's end on air
 };
 
@@ -34,8 +36,8 @@ struct Stretch {
 };
 struct Outcome {
   std::uint64_t ttis = 0, late = 0;     ///< of all cells
-  std::uint64_t by_system = 0;          ///< of the late, those in time but for T_OS
-  std::uint64_t by_fronthaul = 0;       ///< … those in time but for T_f
+  std::uint64_t by_system = 0;          ///< of the late: in time if there were no T_OS at all
+  std::uint64_t by_fronthaul = 0;       ///< … if there were neither T_OS nor T_f
   std::vector<Tick> at_clock, busy_at;  ///< [clock] time, and of that with work
   std::uint64_t changes = 0, wakes = 0;
 };
@@ -63,7 +65,9 @@ class VirtualCore {
   Delays delays_;
   VirtualTtis options_;
   std::vector<double> slower_;  // [clock]
-  Tick now_ = 0, free_ = -1;    // end of the TTI on air; when the core has done what came before
+  Tick now_ = 0;                // end of the TTI on air
+  // When the core has done what came before; and if there were no T_OS, nor T_f.
+  std::array<Tick, 3> free_{-1, -1, -1};
   Random random_;
 };
 

@@ -434,7 +434,9 @@ def study(
     measured: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="Of gpu-*: what scripts/gpu-check left, instead of docs/measurements."
+            "--from",
+            help="Of gpu-*: what scripts/gpu-check left, instead of docs/measurements. Of power-*: "
+            "an earlier delays.json, instead of measuring.",
         ),
     ] = None,
     folder: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from carillon.cli_options import JsonOption, examples
+from carillon.cli_options import CellArgument, FolderOption, JsonOption, LiveOption, examples
 from carillon.errors import Status
 
 Family = Literal["power", "exponential"]
@@ -67,6 +67,136 @@ def model(
     from carillon.power.commands import make_model
 
     make_model(file, family, most, starts, folder, as_json=json)
+
+
+def _clocks(text: str | None) -> list[float]:
+    """1000:100:2100, or 1000,1500,2100; ascending."""
+    from carillon.ranges import parse_numbers
+
+    if text is None:
+        return []
+    try:
+        found = parse_numbers(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--clocks'") from None
+    if not all(1 <= clock <= 1e6 for clock in found):
+        raise typer.BadParameter("has a clock that is not within 1 and 1000000 MHz",
+                                 param_hint="'--clocks'")  # fmt: skip
+    return sorted(set(found))
+
+
+ClocksOption = Annotated[
+    str | None,
+    typer.Option(help="MHz, 1000:100:2100 or 1000,2100; the last is the machine as it is."),
+]
+OutageOption = Annotated[
+    float, typer.Option(min=1e-9, max=0.5, help="P_out: of all frames, those that may be late.")
+]
+MarginOption = Annotated[
+    float, typer.Option(min=1, help="So many times the predicted ratio has to meet it.")
+]
+
+
+@power_app.command(
+    epilog=examples(
+        "carillon power learn lan-8x4",
+        "carillon power learn lan-8x4 --cells-per-core 4 --clocks 800:100:2100",
+        "carillon power learn lan-8x4 --live --clocks 300:300:2100 --seconds 20",
+    )
+)
+def learn(
+    cell: Annotated[
+        list[str] | None,
+        typer.Argument(help="YAML files, or names of examples.", metavar="CELL"),
+    ] = None,
+    clocks: ClocksOption = "1000:100:2100",
+    seconds: Annotated[
+        float,
+        typer.Option(min=0.5, help="Of each run: one of each cell, with --live of each clock."),
+    ] = 10,
+    ttis: Annotated[
+        int, typer.Option(min=15, max=10**9, help="Of each clock, in virtual time.")
+    ] = 900_000,
+    cells_per_core: Annotated[
+        int, typer.Option(min=1, max=1000, help="Such cells that share a core, in virtual time.")
+    ] = 1,
+    live: Annotated[
+        bool, typer.Option("--live", help="Run every clock, emulated, instead of virtual time.")
+    ] = False,
+    delays: Annotated[
+        Path | None, typer.Option(help="delays.json of an earlier command, instead of cells.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the results; runs/power-learned if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Learn how many TTIs are late at which clock.
+
+    Measures the delays of each cell's frames in a run of both of its sides here, then plays as many
+    TTIs as are asked for in virtual time, their work longer by as much as the clock is lower. A
+    frame is a cell's TTI. The clock is emulated, with --live too: kernels' work is repeated.
+    """
+    from carillon.power.learn_commands import learn as start
+
+    found = _clocks(clocks)
+    start(
+        cell or [], found, seconds=seconds, ttis=ttis, per_core=cells_per_core, live_sweep=live,
+        delays=delays, folder=folder, as_json=json,
+    )  # fmt: skip
+
+
+@power_app.command(epilog=examples("carillon power knee runs/power-learned/points.csv"))
+def knee(
+    file: Annotated[
+        Path, typer.Argument(help="points.csv of `power learn`, or models.json of `power model`.")
+    ],
+    outage: OutageOption = 1e-3,
+    margin: MarginOption = 2,
+    rate: Annotated[float | None, typer.Option(min=0, help="Msps; all rates if not given.")] = None,
+    clocks: ClocksOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Find the lowest clock at which few enough TTIs are late."""
+    from carillon.power.learn_commands import knee as start
+
+    start(file, outage, margin, rate, _clocks(clocks), as_json=json)
+
+
+@power_app.command(
+    epilog=examples(
+        "carillon power govern lan-8x4 --predicted runs/power-learned/excess.csv --seconds 60"
+    )
+)
+def govern(
+    cell: CellArgument,
+    predicted: Annotated[
+        Path, typer.Option(help="excess.csv of `power learn`, or models.json of `power model`.")
+    ],
+    clocks: ClocksOption = None,
+    outage: OutageOption = 1e-3,
+    margin: MarginOption = 2,
+    hold: Annotated[
+        int, typer.Option(min=0, help="Frames at the highest clock after a late one.")
+    ] = 100,
+    settle: Annotated[int, typer.Option(min=1, help="Frames between two steps down.")] = 20,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Of the run.")] = 60,
+    folder: FolderOption = None,
+    live: LiveOption = True,
+    json: JsonOption = False,
+) -> None:
+    """Run a cell at the lowest emulated clock at which few enough frames are late.
+
+    Up at once after a late frame, down slowly, and never again soon to a clock that did not do.
+    """
+    from carillon.commands.start import Output
+    from carillon.config.plan import Governor
+    from carillon.power.learn_commands import govern as start
+
+    start(
+        cell, predicted, _clocks(clocks), Governor(outage, margin, hold, settle), seconds, folder,
+        Output(live, json),
+    )  # fmt: skip
 
 
 @power_app.command(

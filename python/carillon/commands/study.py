@@ -17,6 +17,7 @@ from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.flowgraph import nbfm_study
 from carillon.flowgraph import study as batching
+from carillon.power import studies as power_studies
 from carillon.studies import (
     STUDIES,
     Model,
@@ -61,6 +62,7 @@ def names(*, as_json: bool) -> None:
     every[rack.NAME] = rack.TITLE
     every[batching.NAME] = batching.TITLE
     every[nbfm_study.NAME] = nbfm_study.TITLE
+    every |= power_studies.TITLES
     if as_json:
         print(json.dumps(every, indent=2, ensure_ascii=False))
         return
@@ -101,6 +103,9 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         return
     if name == nbfm_study.NAME:
         nbfm_study.study(folder, as_json=as_json)
+        return
+    if name in power_studies.TITLES:
+        power_studies.study(name, choice.frames, choice.measured, folder, as_json=as_json)
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
@@ -152,6 +157,7 @@ def _check(name: str, choice: Choice) -> None:
         rack.NAME,
         batching.NAME,
         nbfm_study.NAME,
+        *power_studies.TITLES,
     )
     if name not in every:
         raise InputError(f"there is no study '{name}'; the studies are {', '.join(every)}")
@@ -162,6 +168,8 @@ def _check(name: str, choice: Choice) -> None:
         has = {option.name for option in fields(choice)} - {"measured"}
     elif name in GPU_STUDIES:
         has = {"measured"}
+    elif name in power_studies.TITLES:
+        has = {"frames", "measured"}
     elif name in (batching.NAME, nbfm_study.NAME):
         has = set()
     for option in fields(choice):
