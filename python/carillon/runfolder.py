@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from carillon import core, files, resources
 from carillon.config import Cell, Run, plan_text
+from carillon.config.plan import run_of
 from carillon.errors import InputError
 from carillon.files import MARK, mark, write_text
 from carillon.inputs import read_json
@@ -162,7 +161,7 @@ def open_folder(path: Path) -> RunFolder:
         folder = RunFolder(
             path,
             Cell.model_validate(about["configuration"]),
-            TypeAdapter(Run).validate_python(about["run"]),
+            run_of(about["run"]),
             about["derived"],
             about["machine"],
             about["started"],

@@ -191,7 +191,7 @@ def test_learn_asks_for_cells_or_delays(tmp_path: Path) -> None:
     assert "name cells to measure, or --delays" in str(done.exception)
     done = CliRunner().invoke(cli.app, ["power", "learn", "lan-8x4", "--clocks", "0,5"])
     assert done.exit_code == 2
-    assert "not within 1 and 1000000 MHz" in done.output
+    assert "'--clocks'" in done.output
 
 
 def test_knee_tells_where_it_is(tmp_path: Path) -> None:

@@ -50,6 +50,17 @@ class Run:
     power: Power = field(default_factory=Power)
 
 
+def run_of(tree: dict[str, Any]) -> Run:
+    """As asdict() made it, and JSON kept it; of an earlier Carillon without power. TypeError or
+    ValueError if it is damaged."""
+    power = dict(tree.get("power", {}))
+    governor = Governor(**power.pop("governor", {}))
+    numbers = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in power.items()
+    }
+    return Run(**tree | {"power": Power(**numbers, governor=governor)})
+
+
 def plan_text(cell: Cell, run: Run) -> str:
     """The plan of one run."""
     lines: list[str] = []
