@@ -6,7 +6,6 @@
 
 #include "fronthaul/authenticated.hpp"
 #include "fronthaul/key_file.hpp"
-#include "fronthaul/udp.hpp"
 
 namespace carillon::fronthaul {
 namespace {
@@ -30,6 +29,7 @@ UdpOptions udp_options(Side side, const LinkOptions& options, const Layout& layo
   const std::uint32_t up = layout.packets(Carries::Uplink);
   const std::uint32_t down = layout.packets(Carries::Downlink);
   UdpOptions result;
+  result.io = options.io;
   result.buffer_bytes = layout.buffer_bytes(options.code_bytes());
   result.packet_bytes = layout.most_packet_bytes() + options.code_bytes();
   if (side == Side::Baseband) {

@@ -11,6 +11,7 @@
 #include "fronthaul/layout.hpp"
 #include "fronthaul/shm.hpp"
 #include "fronthaul/transport.hpp"
+#include "fronthaul/udp.hpp"
 
 namespace carillon::fronthaul {
 
@@ -22,6 +23,7 @@ enum class ReceiveInto : std::uint8_t { Host, Gpu, Auto };
 /// The fronthaul section of a run plan.
 struct LinkOptions {
   LinkKind kind = LinkKind::Shm;
+  UdpIo io = UdpIo::Socket;
   std::string bbu_address = "127.0.0.1";
   std::uint16_t bbu_port = 8000;
   std::string radio_address = "127.0.0.1";
@@ -36,6 +38,7 @@ struct LinkOptions {
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
+    visit("io", self.io);
     visit("bbu_address", self.bbu_address);
     visit("bbu_port", self.bbu_port);
     visit("radio_address", self.radio_address);
@@ -75,6 +78,10 @@ namespace carillon {
 template <>
 struct EnumNames<fronthaul::LinkKind> {
   static constexpr std::array<std::string_view, 2> value{"shm", "udp"};
+};
+template <>
+struct EnumNames<fronthaul::UdpIo> {
+  static constexpr std::array<std::string_view, 3> value{"socket", "busy-poll", "io-uring"};
 };
 template <>
 struct EnumNames<fronthaul::ReceiveInto> {

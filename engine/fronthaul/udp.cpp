@@ -1,121 +1,26 @@
 #include "fronthaul/udp.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 #include "base/aligned.hpp"
+#include "fronthaul/inlet.hpp"
 #include "fronthaul/network_meter.hpp"
+#include "fronthaul/udp_socket.hpp"
 
 namespace carillon::fronthaul {
 namespace {
 
-constexpr std::size_t kBatch = 64;
+constexpr std::size_t kBatch = Inlet::kBatch;
 constexpr std::uint32_t kMostDatagram = 65507;  // IPv4's 65535 less its header and UDP's
 constexpr std::uint32_t kWireHeaders = 28;      // IPv4 and UDP
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("fronthaul: " + what); }
-[[noreturn]] void fail_system(const std::string& what) { fail(what + ": " + std::strerror(errno)); }
-
-sockaddr_in address_of(const std::string& address, std::uint16_t port) {
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(port);
-  if (inet_pton(AF_INET, address.c_str(), &result.sin_addr) != 1)
-    fail("'" + address + "' is not an IPv4 address such as 192.168.1.2");
-  return result;
-}
-
-std::string name_of(const sockaddr_in& at) {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &at.sin_addr, text.data(), text.size());
-  return std::string(text.data()) + " port " + std::to_string(ntohs(at.sin_port));
-}
-
-class Socket {
- public:
-  explicit Socket(const sockaddr_in& local) : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    if (fd_ < 0) fail_system("cannot make a UDP socket");
-    if (bind(fd_, reinterpret_cast<const sockaddr*>(&local), sizeof local) == 0) return;
-    const int error = errno;
-    close(fd_);
-    fail("cannot receive on " + name_of(local) + ": " + std::strerror(error) +
-         (error == EADDRINUSE      ? "; another process uses it: choose other ports"
-          : error == EADDRNOTAVAIL ? "; no interface of this machine has that address"
-                                   : ""));
-  }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&&) = delete;
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  int fd() const { return fd_; }
-  std::uint16_t port() const {
-    sockaddr_in local{};
-    socklen_t size = sizeof local;
-    getsockname(fd_, reinterpret_cast<sockaddr*>(&local), &size);
-    return ntohs(local.sin_port);
-  }
-  // Asks for room and returns what was granted. The kernel books about twice a datagram's bytes
-  // and therefore doubles what is asked.
-  std::uint64_t ask(int option, int force, std::uint64_t bytes) {
-    const int wanted = static_cast<int>(bytes);
-    if (setsockopt(fd_, SOL_SOCKET, force, &wanted, sizeof wanted) != 0)
-      setsockopt(fd_, SOL_SOCKET, option, &wanted, sizeof wanted);
-    int granted = 0;
-    socklen_t size = sizeof granted;
-    getsockopt(fd_, SOL_SOCKET, option, &granted, &size);
-    return static_cast<std::uint64_t>(granted) / 2;
-  }
-
- private:
-  int fd_;
-};
-
-// The MTU of the route to the peer; 0 when there is no route.
-std::uint32_t mtu_to(sockaddr_in peer) {
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return 0;
-  if (peer.sin_port == 0) peer.sin_port = htons(9);  // any: nothing is sent
-  int mtu = 0;
-  socklen_t size = sizeof mtu;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0 ||
-      getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0)
-    mtu = 0;
-  close(fd);
-  return static_cast<std::uint32_t>(mtu);
-}
-
-// One socket and the buffers that wait for its next datagrams.
-struct alignas(kCacheLine) Inlet {
-  explicit Inlet(Socket&& s) : socket(std::move(s)) {
-    for (std::size_t i = 0; i < kBatch; ++i) {
-      messages[i].msg_hdr.msg_name = &senders[i];
-      messages[i].msg_hdr.msg_iov = &vectors[i];
-      messages[i].msg_hdr.msg_iovlen = 1;
-      waiting[i] = kNoBuffer;
-    }
-  }
-  Socket socket;
-  std::array<mmsghdr, kBatch> messages{};
-  std::array<iovec, kBatch> vectors{};
-  std::array<std::uint32_t, kBatch> waiting{};
-  std::array<sockaddr_in, kBatch> senders{};
-  NetworkMeter meter;
-  bool more = false;                      // the last call may have left some behind
-  std::atomic<std::uint64_t> foreign{0};  // datagrams from elsewhere than the peer,
-  sockaddr_in first_foreign{};            // and where the first one came from
-};
 
 // What one system call sends: messages of one or more packets.
 struct Messages {
@@ -167,18 +72,19 @@ struct Messages {
 class Udp final : public UdpTransport {
  public:
   explicit Udp(const UdpOptions& options)
-      : memory_(BufferPool::bytes(options.buffers, options.buffer_bytes)),
-        pool_(memory_.data(), options.buffers, options.buffer_bytes, true),
+      : prefix_(options.io == UdpIo::IoUring ? kUringPrefix : 0),
+        busy_(options.io == UdpIo::BusyPoll),
+        memory_(BufferPool::bytes(options.buffers, options.buffer_bytes + prefix_)),
+        pool_(memory_.data(), options.buffers, options.buffer_bytes + prefix_, true),
         peer_(address_of(options.peer_address, 0)) {
     if (options.packet_bytes > kMostDatagram)
-      fail("a packet of " + std::to_string(options.packet_bytes) +
-           " bytes does not fit into a UDP datagram (" + std::to_string(kMostDatagram) +
-           " at most): use a smaller FFT");
+      fail_link("a packet of " + std::to_string(options.packet_bytes) +
+                " bytes does not fit into a UDP datagram (" + std::to_string(kMostDatagram) +
+                " at most): use a smaller FFT");
     if (options.buffer_bytes <= options.packet_bytes)
-      fail("buffers must be longer than the longest packet");
-    for (const auto port : options.ports)
-      inlets_.push_back(std::make_unique<Inlet>(Socket(address_of(options.address, port))));
-    if (inlets_.empty()) fail("at least one port is needed");
+      fail_link("buffers must be longer than the longest packet");
+    for (const auto port : options.ports) add_inlet(Socket(address_of(options.address, port)));
+    if (inlets_.empty()) fail_link("at least one port is needed");
     check_buffers(options);
     check_mtu(options);
     set_peer_ports(options.peer_ports);
@@ -188,38 +94,28 @@ class Udp final : public UdpTransport {
 
   std::size_t receive(std::uint32_t receiver, std::span<Received> out) noexcept override {
     Inlet& inlet = *inlets_[receiver];
-    inlet.more = false;
-    const std::size_t room = provide(inlet, std::min(out.size(), kBatch));
-    if (room == 0) return 0;
-    const Tick before = now();
-    const int got = recvmmsg(inlet.socket.fd(), inlet.messages.data(), static_cast<unsigned>(room),
-                             MSG_DONTWAIT, nullptr);
-    const Tick spent = now() - before;
-    const std::size_t came = got < 0 ? 0 : static_cast<std::size_t>(got);
-    inlet.more = came == room;
+    std::array<Datagram, kBatch> taken;
+    const std::size_t came = inlet.take({taken.data(), std::min(out.size(), kBatch)});
     std::size_t count = 0;
-    std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < came; ++i) {
-      const std::uint32_t length = inlet.messages[i].msg_len;
-      bytes += length;
-      if (!from_peer(inlet.senders[i])) {  // its buffer goes on waiting
-        count_foreign(inlet, inlet.senders[i]);
-        continue;
+    for (const Datagram& each : std::span(taken).first(came)) {
+      if (from_peer(each.sender)) {
+        out[count++] = {read_ids({memory(each.buffer), each.bytes}), each.bytes, each.buffer,
+                        samples(each.buffer)};
+      } else {
+        count_foreign(inlet, each.sender);
+        pool_.release({&each.buffer, 1});
       }
-      const std::uint32_t buffer = std::exchange(inlet.waiting[i], kNoBuffer);
-      out[count++] = {read_ids({pool_[buffer], length}), length, buffer, samples(buffer)};
     }
-    inlet.meter.count(spent, came, bytes);
     return count;
   }
   // Datagrams from elsewhere may lie before the peer's.
-  bool pending(std::uint32_t receiver) const noexcept override { return inlets_[receiver]->more; }
+  bool pending(std::uint32_t receiver) const noexcept override { return inlets_[receiver]->more(); }
 
   void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
   ReceivedMemory received_memory() noexcept override { return {pool_.all(), {}}; }
   std::uint32_t acquire() noexcept override { return pool_.acquire(); }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer]; }
+  std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer] + prefix_; }
 
   std::size_t send(std::span<Outgoing> packets) noexcept override {
     std::size_t sent = 0;
@@ -238,9 +134,7 @@ class Udp final : public UdpTransport {
   NetworkTime send_time() const noexcept override { return send_meter_.read(); }
   std::uint32_t available() const noexcept override {
     std::uint32_t waiting = 0;
-    for (const auto& inlet : inlets_)
-      waiting += static_cast<std::uint32_t>(
-          kBatch - static_cast<std::size_t>(std::ranges::count(inlet->waiting, kNoBuffer)));
+    for (const auto& inlet : inlets_) waiting += inlet->waiting();
     return pool_.available() + waiting;
   }
   std::uint32_t buffers() const noexcept override { return pool_.count(); }
@@ -251,12 +145,22 @@ class Udp final : public UdpTransport {
   }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> findings() const override {
-    for (const auto& inlet : inlets_)
-      if (inlet->foreign.load(std::memory_order_relaxed) > 0)
-        return {"datagrams that were not heard because they did not come from " +
-                (peers_.empty() ? "the other side" : name_of(peers_.front())) + ": " +
-                std::to_string(foreign()) + ", one of them from " + name_of(inlet->first_foreign)};
-    return {};
+    std::vector<std::string> found;
+    const auto heard = std::ranges::find_if(inlets_, [](const auto& inlet) {
+      return inlet->foreign.load(std::memory_order_relaxed) > 0;
+    });
+    if (heard != inlets_.end())
+      found.push_back("datagrams that were not heard because they did not come from " +
+                      (peers_.empty() ? "the other side" : name_of(peers_.front())) + ": " +
+                      std::to_string(foreign()) + ", one of them from " +
+                      name_of((*heard)->first_foreign));
+    if (busy_ && std::ranges::none_of(inlets_, [](const auto& inlet) {
+          return inlet->meter.read().packets == 0 || inlet->socket.came_through_queue();
+        }))
+      found.push_back(
+          "fronthaul.io: busy-poll changed nothing: datagrams came through an interface that has "
+          "no queue to poll, such as loopback");
+    return found;
   }
 
   std::vector<std::uint16_t> ports() const override {
@@ -273,18 +177,10 @@ class Udp final : public UdpTransport {
   }
 
  private:
-  // Puts a buffer behind each of the first `wanted` messages; returns for how many there was one.
-  std::size_t provide(Inlet& inlet, std::size_t wanted) noexcept {
-    for (std::size_t i = 0; i < wanted; ++i) {
-      inlet.messages[i].msg_hdr.msg_namelen =
-          sizeof(sockaddr_in);  // the kernel wrote the last one's
-      if (inlet.waiting[i] != kNoBuffer) continue;
-      const std::uint32_t buffer = pool_.acquire();
-      if (buffer == kNoBuffer) return i;
-      inlet.waiting[i] = buffer;
-      inlet.vectors[i] = {pool_[buffer], pool_.buffer_bytes()};
-    }
-    return wanted;
+  void add_inlet(Socket&& socket) {
+    if (busy_) socket.busy_poll();
+    inlets_.push_back(prefix_ > 0 ? make_uring_inlet(std::move(socket), pool_)
+                                  : make_socket_inlet(std::move(socket), pool_));
   }
 
   bool from_peer(const sockaddr_in& sender) const noexcept {
@@ -303,7 +199,7 @@ class Udp final : public UdpTransport {
     if (peers_.empty()) return 0;
     Messages to_send;
     for (const Outgoing& packet : packets) {
-      std::byte* const bytes = pool_[packet.buffer];
+      std::byte* const bytes = memory(packet.buffer);
       write_ids(packet.ids, bytes);
       to_send.add(bytes, packet.bytes, &peers_[packet.receiver % peers_.size()],
                   segmenting_.load(std::memory_order_relaxed));
@@ -358,6 +254,8 @@ class Udp final : public UdpTransport {
     }
   }
 
+  const std::uint32_t prefix_;  // of each buffer, before the datagram
+  const bool busy_;
   AlignedArray<std::byte> memory_;
   BufferPool pool_;
   std::vector<std::unique_ptr<Inlet>> inlets_;

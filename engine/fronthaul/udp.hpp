@@ -11,7 +11,12 @@
 
 namespace carillon::fronthaul {
 
+/// How datagrams are asked of the kernel: by recvmmsg(2); by the same, polling the device's queue
+/// (SO_BUSY_POLL); by io_uring(7), of Linux 6.0. All send by sendmmsg(2), in segments.
+enum class UdpIo : std::uint8_t { Socket, BusyPoll, IoUring };
+
 struct UdpOptions {
+  UdpIo io = UdpIo::Socket;
   std::string address = "127.0.0.1";    // ours
   std::vector<std::uint16_t> ports{0};  // one socket and receiver each; 0 takes a free one
   std::string peer_address = "127.0.0.1";

@@ -61,7 +61,7 @@ void run(RadioUnit& radio, Tick& instant, const std::function<void()>& meanwhile
 
 TEST(RadioUnit, ReplaysItsFramesSymbolBySymbolWhenTheyHaveBeenOnAir) {
   for (const bool spread : {false, true})
-    for (auto& [name, link] : test::both_links(kLayout)) {
+    for (auto& [name, link] : test::each_link(kLayout)) {
       {
         RadioUnit radio(kLayout, *link.radio, {.spread = spread});
         fill_replay(radio);
@@ -91,7 +91,7 @@ TEST(RadioUnit, ReplaysItsFramesSymbolBySymbolWhenTheyHaveBeenOnAir) {
 }
 
 TEST(RadioUnit, TellsHowLateItsFramesBegan) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
     radio.start(kStart, 2);
     EXPECT_FALSE(radio.step(radio.next_event() - 1)) << name;
@@ -105,7 +105,7 @@ TEST(RadioUnit, TellsHowLateItsFramesBegan) {
 }
 
 TEST(RadioUnit, FramesThatTheMachineSleptThroughAreSkippedNotSentAtOnce) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
     radio.start(kStart, 60);
     Tick instant = kStart + 50 * kLayout.duration();
@@ -123,7 +123,7 @@ TEST(RadioUnit, FramesThatTheMachineSleptThroughAreSkippedNotSentAtOnce) {
 }
 
 TEST(RadioUnit, EndsNoSoonerThanTheFramesThatWereBegun) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
     Tick instant = kStart;
     radio.start(kStart);
@@ -144,7 +144,7 @@ struct Reluctant final : fronthaul::ForwardingTransport {
 };
 
 TEST(RadioUnit, PacesEachFrameOnceHoweverOftenItTriesToSendIt) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     Reluctant reluctant(*link.radio);
     RadioUnit radio(kLayout, reluctant, {});
     Tick instant = kStart;
@@ -160,7 +160,7 @@ TEST(RadioUnit, PacesEachFrameOnceHoweverOftenItTriesToSendIt) {
 }
 
 TEST(RadioUnit, StopsAfterTheFrameOnAir) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
     Tick instant = kStart;
     radio.start(kStart);
@@ -176,7 +176,7 @@ TEST(RadioUnit, StopsAfterTheFrameOnAir) {
 }
 
 TEST(RadioUnit, SaysWhenTheReplayDoesNotFit) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     std::string text;
     try {
       RadioUnit radio(kLayout, *link.radio, {.replay = 100'000});
@@ -204,7 +204,7 @@ bool all_zero(const std::int16_t* samples) {
 }
 
 TEST(RadioUnit, ASilentBasebandUnitLeavesNoHoleOnAir) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
     for (std::uint32_t a = 0; a < 4; ++a)
       test::write_stamps(radio.contingency_samples(4, a), 144, 99, 4, a);
@@ -231,7 +231,7 @@ TEST(RadioUnit, ASilentBasebandUnitLeavesNoHoleOnAir) {
 }
 
 TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     {
       RadioUnit radio(kLayout, *link.radio, {});
       Downlink baseband(*link.baseband);
@@ -284,7 +284,7 @@ TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
 }
 
 TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     {
       RadioUnit radio(kLayout, *link.radio, {});
       const auto forge = [&](fronthaul::PacketIds ids, std::uint32_t bytes) {
@@ -320,7 +320,7 @@ TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
 }
 
 TEST(RadioUnit, FramesThatUsersHaveNoTimeForAreUnverifiedAndLeakNothing) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     {
       RadioUnit radio(kLayout, *link.radio, {.queue = 3});
       Downlink baseband(*link.baseband);
@@ -353,7 +353,7 @@ TEST(RadioUnit, FramesThatUsersHaveNoTimeForAreUnverifiedAndLeakNothing) {
 }
 
 TEST(RadioUnit, RunsOverALinkThatMisbehavesWithExactCounts) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     {
       FaultyTransport faulty(kLayout, *link.radio, {0.01, 0.02, 0.05, 0.03, 3, 7});
       RadioUnit radio(kLayout, faulty, {});

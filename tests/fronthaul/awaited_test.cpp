@@ -25,7 +25,7 @@ struct Preempted final : ForwardingTransport {
 };
 
 TEST(UplinkIngest, KnowsSinceWhenAPacketWasAwaited) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, {.paced = false});
     ingest.poll(0);
@@ -48,7 +48,7 @@ TEST(UplinkIngest, KnowsSinceWhenAPacketWasAwaited) {
 
 // As a receiver that polls without end mostly is, when something else takes its core.
 TEST(UplinkIngest, WhatComesAfterAReceiverHasLookedIsNotKnownToBeLate) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     Preempted transport(*link.baseband);
     UplinkIngest ingest(kLayout, transport, sink, {.paced = false});

@@ -34,7 +34,7 @@ std::size_t receive_stamped(Transport& radio, const Layout& layout, std::size_t 
 
 TEST(DownlinkSender, SendsSamplesFromWhereTheyWereWritten) {
   const Layout layout = test::small_layout(100);  // more than one batch
-  for (auto& [name, link] : test::both_links(layout)) {
+  for (auto& [name, link] : test::each_link(layout)) {
     {
       DownlinkSender sender(layout, *link.baseband, 2);
       for (std::uint32_t frame = 0; frame < 6; ++frame)
@@ -52,7 +52,7 @@ TEST(DownlinkSender, SendsSamplesFromWhereTheyWereWritten) {
 
 TEST(DownlinkSender, SymbolsMayBeSentFromSeveralThreadsAtOnce) {
   const Layout layout = test::small_layout();
-  for (auto& [name, link] : test::both_links(layout, 1, {8, 4, 4, 40})) {
+  for (auto& [name, link] : test::each_link(layout, 1, {8, 4, 4, 40})) {
     {
       DownlinkSender sender(layout, *link.baseband, 2);
       const auto work = [&](std::uint32_t symbol) {
@@ -74,7 +74,7 @@ TEST(DownlinkSender, SymbolsMayBeSentFromSeveralThreadsAtOnce) {
 
 TEST(DownlinkSender, ARadioThatTakesNothingDoesNotStopIt) {
   const Layout layout = test::small_layout();
-  for (auto& [name, link] : test::both_links(layout, 1, {8, 2, 4, 2})) {
+  for (auto& [name, link] : test::each_link(layout, 1, {8, 2, 4, 2})) {
     {
       DownlinkSender sender(layout, *link.baseband, 2);
       for (std::uint32_t frame = 0; frame < 500; ++frame) sender.send(frame, frame % 2, 4);
@@ -92,7 +92,7 @@ TEST(DownlinkSender, ARadioThatTakesNothingDoesNotStopIt) {
 
 TEST(DownlinkSender, SaysWhenThereAreTooFewBuffers) {
   const Layout layout = test::small_layout();
-  for (auto& [name, link] : test::both_links(layout)) {
+  for (auto& [name, link] : test::each_link(layout)) {
     std::string text;
     try {
       DownlinkSender sender(layout, *link.baseband, 10'000);

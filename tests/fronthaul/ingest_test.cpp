@@ -27,7 +27,7 @@ void send_forged(Transport& radio, PacketIds ids, std::uint32_t bytes) {
 }
 
 TEST(UplinkIngest, DeliversEveryPacketOnceWithItsOwnSamples) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     for (std::uint32_t frame = 0; frame < 50; ++frame) {
@@ -62,7 +62,7 @@ TEST(UplinkIngest, HandsOnWhatTheRadioUnitReports) {
     }
     std::vector<std::pair<std::uint64_t, std::uint32_t>> heard;
   };
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     Listener sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     const std::uint32_t wire = 0x8000'0000;  // as of a radio unit that has been on air for long
@@ -92,7 +92,7 @@ TEST(UplinkIngest, HandsOnWhatTheRadioUnitReports) {
 // elsewhere for some frames each time.
 TEST(UplinkIngest, AStarvedReceiverFollowsARadioThatItsClockIsBehind) {
   const Layout layout = test::small_layout(4, kMillisecond);
-  for (auto& [name, link] : test::both_links(layout)) {
+  for (auto& [name, link] : test::each_link(layout)) {
     CheckingSink sink(layout);
     UplinkIngest ingest(layout, *link.baseband, sink, {});
     const Tick start = now() - 30 * layout.duration();
@@ -123,7 +123,7 @@ TEST(UplinkIngest, KnowsWhenFramesOfARadioInThisProcessAreOnAir) {
     std::vector<Tick> starts;
   };
   const Layout layout = test::small_layout(4, kMillisecond);
-  for (auto& [name, link] : test::both_links(layout)) {
+  for (auto& [name, link] : test::each_link(layout)) {
     Listener sink(layout);
     UplinkIngest ingest(layout, *link.baseband, sink, {.ring = 64});
     const Tick start = now() - 30 * layout.duration();
@@ -142,7 +142,7 @@ TEST(UplinkIngest, KnowsWhenFramesOfARadioInThisProcessAreOnAir) {
 }
 
 TEST(UplinkIngest, EveryMalformedPacketIsCountedByKindAndHarmsNothing) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     const std::uint32_t good = kLayout.packet_bytes(1);
@@ -179,7 +179,7 @@ TEST(UplinkIngest, EveryMalformedPacketIsCountedByKindAndHarmsNothing) {
 }
 
 TEST(UplinkIngest, DuplicatesWithOtherSamplesAreCountedApart) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     test::send_packet(*link.radio, kLayout, 0, 0, 0);
@@ -202,7 +202,7 @@ TEST(UplinkIngest, DuplicatesWithOtherSamplesAreCountedApart) {
 // All of a frame is sent at once, so that the last symbol seems to come far earlier than the
 // others.
 TEST(UplinkIngest, OneEarlySymbolDoesNotMoveTheClock) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     const Tick before = now();
@@ -218,7 +218,7 @@ TEST(UplinkIngest, OneEarlySymbolDoesNotMoveTheClock) {
 }
 
 TEST(UplinkIngest, ADuplicateIsKnownEvenAfterItsFrameIsOver) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     test::send_packet(*link.radio, kLayout, 0, 0, 0);
@@ -236,7 +236,7 @@ TEST(UplinkIngest, ADuplicateIsKnownEvenAfterItsFrameIsOver) {
 }
 
 TEST(UplinkIngest, AFrameOfWhichNothingCameIsMissingAsAWhole) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     test::send_frame(*link.radio, kLayout, 0);
@@ -254,7 +254,7 @@ TEST(UplinkIngest, AFrameOfWhichNothingCameIsMissingAsAWhole) {
 
 // It was refused, and the frame that has its place now was opened before that was settled.
 TEST(UplinkIngest, AFrameThatNeverHadItsPlaceIsMissingAsAWhole) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     const UplinkIngest::Options options{.ring = 8, .ahead = 2, .paced = false};
     UplinkIngest ingest(kLayout, *link.baseband, sink, options);
@@ -273,7 +273,7 @@ TEST(UplinkIngest, AFrameThatNeverHadItsPlaceIsMissingAsAWhole) {
 }
 
 TEST(UplinkIngest, AnArrivalInTheMiddleOfAFrameWaitsForTheNextOne) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     for (std::uint32_t a = 0; a < 4; ++a) test::send_packet(*link.radio, kLayout, 70, 2, a);
@@ -288,7 +288,7 @@ TEST(UplinkIngest, AnArrivalInTheMiddleOfAFrameWaitsForTheNextOne) {
 }
 
 TEST(UplinkIngest, ARefusedFrameCostsOnlyItself) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     for (std::uint32_t frame = 0; frame < 6; ++frame) {
@@ -307,7 +307,7 @@ TEST(UplinkIngest, ARefusedFrameCostsOnlyItself) {
 }
 
 TEST(UplinkIngest, FramesThatNobodyReleasesTurnLaterOnesAwayUntilTheyAre) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     auto options = unpaced();
     options.ring = 4;
@@ -327,7 +327,7 @@ TEST(UplinkIngest, FramesThatNobodyReleasesTurnLaterOnesAwayUntilTheyAre) {
 }
 
 TEST(UplinkIngest, SamplesAreOfTheFrameThatIsAskedFor) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     const auto options = unpaced();
     UplinkIngest ingest(kLayout, *link.baseband, sink, options);
@@ -343,7 +343,7 @@ TEST(UplinkIngest, SamplesAreOfTheFrameThatIsAskedFor) {
 }
 
 TEST(UplinkIngest, DrainThrowsAwayWhatCameBeforeWeWereReady) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     for (std::uint32_t frame = 0; frame < 5; ++frame) test::send_frame(*link.radio, kLayout, frame);
@@ -371,7 +371,7 @@ constexpr emulator::Faults kFaults{0.01, 0.02, 0.05, 0.03, 6, 42};
 constexpr std::uint32_t kFaultyFrames = 800;
 
 TEST(UplinkIngest, CountsAreExactUnderLossDuplicatesReorderingAndGarbage) {
-  for (auto& [name, link] : test::both_links(kLayout)) {
+  for (auto& [name, link] : test::each_link(kLayout)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     test::send_frame(*link.radio, kLayout, 0);
@@ -400,7 +400,7 @@ TEST(UplinkIngest, CountsAreExactUnderLossDuplicatesReorderingAndGarbage) {
 }
 
 TEST(UplinkIngest, CountsAreExactWithSeveralReceiversToo) {
-  for (auto& [name, link] : test::both_links(kLayout, 2)) {
+  for (auto& [name, link] : test::each_link(kLayout, 2)) {
     CheckingSink sink(kLayout);
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     test::send_frame(*link.radio, kLayout, 0);
@@ -452,7 +452,7 @@ struct IndifferentSink : SymbolSink {
 };
 
 TEST(UplinkIngest, ReleasingWhilePacketsStillComeLeaksNothing) {
-  for (auto& [name, link] : test::both_links(kLayout, 2)) {
+  for (auto& [name, link] : test::each_link(kLayout, 2)) {
     IndifferentSink sink;
     UplinkIngest ingest(kLayout, *link.baseband, sink, unpaced());
     std::atomic<bool> stop{false};
@@ -509,7 +509,7 @@ struct ReleasingSink : CheckingSink {
 };
 
 TEST(UplinkIngest, LearnsTheRadiosFrameTimeFromItsPackets) {
-  for (auto& [name, link] : test::both_links(kSlow)) {
+  for (auto& [name, link] : test::each_link(kSlow)) {
     ReleasingSink sink(kSlow);
     UplinkIngest ingest(kSlow, *link.baseband, sink, {});
     sink.ingest = &ingest;
@@ -526,7 +526,7 @@ TEST(UplinkIngest, LearnsTheRadiosFrameTimeFromItsPackets) {
 }
 
 TEST(UplinkIngest, AFirstPacketThatWasHeldUpCostsNoLaterFrame) {
-  for (auto& [name, link] : test::both_links(kSlow, 1, {16, 4, 16, 8})) {
+  for (auto& [name, link] : test::each_link(kSlow, 1, {16, 4, 16, 8})) {
     CheckingSink sink(kSlow);
     UplinkIngest ingest(kSlow, *link.baseband, sink, {.ring = 16});
     // All at once: by the clock that the first one set, ten of these frames are early.
@@ -545,7 +545,7 @@ TEST(UplinkIngest, AFirstPacketThatWasHeldUpCostsNoLaterFrame) {
 }
 
 TEST(UplinkIngest, FollowsARadioThatRestartsOrJumpsAndItsOwnNumbersOnlyGrow) {
-  for (auto& [name, link] : test::both_links(kSlow)) {
+  for (auto& [name, link] : test::each_link(kSlow)) {
     ReleasingSink sink(kSlow);
     UplinkIngest ingest(kSlow, *link.baseband, sink, {});
     sink.ingest = &ingest;
@@ -573,7 +573,7 @@ TEST(UplinkIngest, FollowsARadioThatRestartsOrJumpsAndItsOwnNumbersOnlyGrow) {
 }
 
 TEST(UplinkIngest, ABacklogAfterAPauseOfOursIsNotTakenForARestart) {
-  for (auto& [name, link] : test::both_links(kSlow, 1, {64, 4, 16, 8})) {
+  for (auto& [name, link] : test::each_link(kSlow, 1, {64, 4, 16, 8})) {
     ReleasingSink sink(kSlow);
     UplinkIngest ingest(kSlow, *link.baseband, sink, {});
     sink.ingest = &ingest;

@@ -1,11 +1,13 @@
-// A small cell, both kinds of link, samples that say where they belong, and a sink that checks
+// A small cell, each kind of link, samples that say where they belong, and a sink that checks
 // them.
 #pragma once
 
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,18 +34,28 @@ struct NamedLink {
   fronthaul::Link link;
 };
 
-/// One link of each kind; UDP on free ports of the loopback.
-inline std::vector<NamedLink> both_links(const fronthaul::Layout& layout,
-                                         std::uint32_t receivers = 1,
-                                         fronthaul::LinkDepth depth = {}) {
+/// One link of each kind that this machine permits, UDP asked of the kernel in each way, on free
+/// ports of the loopback.
+inline std::vector<NamedLink> each_link(const fronthaul::Layout& layout,
+                                        std::uint32_t receivers = 1,
+                                        fronthaul::LinkDepth depth = {}) {
+  using fronthaul::LinkKind;
+  using fronthaul::UdpIo;
+  fronthaul::LinkOptions options;
+  options.receivers = receivers;
   std::vector<NamedLink> links;
-  for (const auto kind : {fronthaul::LinkKind::Shm, fronthaul::LinkKind::Udp}) {
-    fronthaul::LinkOptions options;
-    options.kind = kind;
-    options.bbu_port = options.radio_port = 0;
-    options.receivers = receivers;
-    links.push_back({kind == fronthaul::LinkKind::Shm ? "shm" : "udp",
-                     fronthaul::open_both(options, layout, depth)});
+  links.push_back({"shm", fronthaul::open_both(options, layout, depth)});
+  options.kind = LinkKind::Udp;
+  options.bbu_port = options.radio_port = 0;
+  links.push_back({"udp", fronthaul::open_both(options, layout, depth)});
+  for (const auto& [name, io] :
+       {std::pair{"busy-poll", UdpIo::BusyPoll}, std::pair{"io-uring", UdpIo::IoUring}}) {
+    options.io = io;
+    try {
+      links.push_back({name, fronthaul::open_both(options, layout, depth)});
+    } catch (const std::runtime_error& error) {
+      std::cerr << "without " << name << ": " << error.what() << '\n';
+    }
   }
   return links;
 }

@@ -74,6 +74,13 @@ class Fronthaul(Base):
     kind: Literal["shm", "udp"] = key(
         "shm", "Shared memory on this machine, or UDP packets in Agora's wire format."
     )
+    io: Literal["socket", "busy-poll", "io-uring"] = key(
+        "socket",
+        "How UDP packets are received from the kernel. `socket`: recvmmsg. `busy-poll`: the same, "
+        "and the call polls the card's queue instead of waiting for its interrupt; as root. "
+        "`io-uring`: one request for all packets; Linux 6.0.",
+        only_with="kind: udp",
+    )
     bbu_address: Address = key(
         "127.0.0.1",
         "Where the baseband unit receives and sends from. The radio unit hears nobody else.",
