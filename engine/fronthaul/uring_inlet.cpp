@@ -135,6 +135,7 @@ class UringInlet final : public Inlet {
     const Tick before = now();
     const bool called = ask();
     const Tick spent = called ? now() - before : 0;
+    const std::uint64_t ends_before = ends_;
     std::size_t count = 0;
     std::uint64_t bytes = 0;
     unsigned head = *completion_head();
@@ -145,11 +146,19 @@ class UringInlet final : public Inlet {
       bytes += out[count++].bytes;
     }
     shared(completion_head()).store(head, std::memory_order_release);
-    more_ = head != tail || (!armed_ && count > 0) || has_news();
+    // A request that ran out of buffers has left what came after.
+    more_ = head != tail || ends_ != ends_before || has_news();
     if (called || count > 0) meter.count(spent, count, bytes);
     return count;
   }
   bool more() const noexcept override { return more_; }
+  void wait(Tick at_most) noexcept override {
+    const __kernel_timespec most{at_most / kSecond, at_most % kSecond};
+    io_uring_getevents_arg argument{};
+    argument.ts = reinterpret_cast<std::uint64_t>(&most);
+    syscall(SYS_io_uring_enter, ring_.fd, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+            &argument, sizeof argument);
+  }
   std::uint32_t waiting() const noexcept override { return ready_count_; }
 
  private:
@@ -229,7 +238,10 @@ class UringInlet final : public Inlet {
 
   // Whether a datagram came of it.
   bool take(const io_uring_cqe& done, Datagram& out) noexcept {
-    if ((done.flags & IORING_CQE_F_MORE) == 0 && done.user_data == generation_) armed_ = false;
+    if ((done.flags & IORING_CQE_F_MORE) == 0 && done.user_data == generation_) {
+      armed_ = false;
+      ++ends_;
+    }
     if ((done.flags & IORING_CQE_F_BUFFER) == 0) return false;
     const auto place = static_cast<std::uint16_t>(done.flags >> IORING_CQE_BUFFER_SHIFT);
     free_[free_count_++] = place;
@@ -266,6 +278,7 @@ class UringInlet final : public Inlet {
   msghdr message_{};
   const void* thread_ = nullptr;  // whose the request is
   std::uint64_t generation_ = 0;  // of requests
+  std::uint64_t ends_ = 0;        // of requests, for want of buffers mostly
   unsigned requested_ = 0;        // that the kernel has not taken yet
   bool armed_ = false, more_ = false;
 };

@@ -150,6 +150,28 @@ TEST(Transport, BatchesMayBeOfAnySize) {
   }
 }
 
+TEST(Transport, WhereNothingIsPendingAllIsReceived) {
+  for (auto& [name, link] : every_link(kLayout)) {
+    std::vector<Outgoing> batch;
+    for (std::uint32_t i = 0; i < 150; ++i)
+      batch.push_back({{i, 1, 7, 0}, kLayout.packet_bytes(1), link.radio->acquire(), 0, true});
+    EXPECT_EQ(link.radio->send(batch), 150U) << name;
+    EXPECT_EQ(link.radio->send(batch), 150U) << name;
+    recycle(*link.baseband, receive(*link.baseband, 1));
+    std::size_t count = 0, total = 1;
+    do {
+      std::array<Received, 16> some;
+      count = link.baseband->receive(0, some);
+      for (const Received& packet : std::span(some).first(count))
+        link.baseband->recycle({&packet.buffer, 1});
+      total += count;
+    } while (count > 0 || link.baseband->pending(0));
+    EXPECT_EQ(total, 300U) << name;
+    for (const auto& p : batch) link.radio->abandon({&p.buffer, 1});
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 TEST(Transport, ABatchMayMixLengthsAndReceivers) {
   for (auto& [name, link] : every_link(kLayout, 2)) {
     EXPECT_EQ(link.radio->peer_receivers(), 2U);
