@@ -25,6 +25,7 @@ void bind_flowgraph_run(nanobind::module_& core);
 void bind_power(nanobind::module_& core);
 void bind_power_governor(nanobind::module_& core);
 void bind_clocks(nanobind::module_& core);
+void bind_net(nanobind::module_& core);
 
 inline void require(bool good, const char* message) {
   if (!good) throw nanobind::value_error(message);

@@ -19,4 +19,5 @@ NB_MODULE(core, core) {
   carillon::bindings::bind_power(core);
   carillon::bindings::bind_power_governor(core);
   carillon::bindings::bind_clocks(core);
+  carillon::bindings::bind_net(core);
 }

@@ -37,6 +37,8 @@ class alignas(kCacheLine) Inlet {
   virtual std::size_t take(std::span<Datagram> out) noexcept = 0;
   /// The last call may have left some behind.
   virtual bool more() const noexcept = 0;
+  /// Sleeps until there may be something to take, or for so long.
+  virtual void wait(Tick at_most) noexcept;
   /// Buffers that lie ready for the next datagrams.
   virtual std::uint32_t waiting() const noexcept = 0;
 

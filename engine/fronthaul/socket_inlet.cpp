@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -66,6 +67,12 @@ class SocketInlet final : public Inlet {
 };
 
 }  // namespace
+
+void Inlet::wait(Tick at_most) noexcept {
+  pollfd file{socket.fd(), POLLIN, 0};
+  const timespec most{at_most / kSecond, at_most % kSecond};
+  ppoll(&file, 1, &most, nullptr);
+}
 
 std::unique_ptr<Inlet> make_socket_inlet(Socket&& socket, BufferPool& pool) {
   return std::make_unique<SocketInlet>(std::move(socket), pool);

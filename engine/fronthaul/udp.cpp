@@ -168,6 +168,9 @@ class Udp final : public UdpTransport {
     for (const auto& inlet : inlets_) ports.push_back(inlet->socket.port());
     return ports;
   }
+  void wait(std::uint32_t receiver, Tick at_most) noexcept override {
+    inlets_[receiver]->wait(at_most);
+  }
   std::uint32_t peer_receivers() const override {
     return static_cast<std::uint32_t>(peers_.size());
   }

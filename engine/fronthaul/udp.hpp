@@ -37,6 +37,9 @@ class UdpTransport : public Transport {
   virtual std::vector<std::uint16_t> ports() const = 0;
   /// Before anything is sent.
   virtual void set_peer_ports(const std::vector<std::uint16_t>& ports) = 0;
+  /// Sleeps until there may be something to receive, or for so long: for receivers that have looked
+  /// and found nothing.
+  virtual void wait(std::uint32_t receiver, Tick at_most) noexcept = 0;
 };
 
 }  // namespace carillon::fronthaul

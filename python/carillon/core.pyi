@@ -721,121 +721,85 @@ class LateSearch:
         found() gives.
         """
 
-class Governor:
-    """Chooses a clock for each TTI (engine/power/governor.hpp). Pure."""
-
-    def __init__(
-        self,
-        late: Sequence[Sequence[float]],
-        outage: float = 0.001,
-        margin: float = 2.0,
-        hold: int = 100,
-        settle: int = 20,
-    ) -> None:
-        """
-        late: predicted ratios, [load][clock], clocks ascending. outage: P_out. ValueError of
-        what makes no sense.
-        """
-
-    def decide(self, ended: int, late: int, load: int = 0) -> int:
-        """
-        The clock from now on, by its place. ended, late: TTIs since the last decision, and of
-        them those that a faster clock would have had in time. load: the heaviest that is known
-        to come.
-        """
-
-    @property
-    def clock(self) -> int:
-        """The last decision."""
-
-    @property
-    def bias(self) -> int:
-        """Clocks by which the prediction was too low."""
-
-class VirtualTtis:
+class VirtualCable:
     """
-    TTIs of cells that share a core, in virtual time, from measured delays
-    (engine/power/virtual_ttis.hpp).
+    Two network namespaces joined by a veth pair, until it and the ends made there are gone (engine/fronthaul/veth.hpp).
+    """
+
+    def __init__(self, mtu: int) -> None:
+        """RuntimeError where the kernel refuses."""
+
+    @staticmethod
+    def address(end: int) -> str:
+        """IPv4, of end 0 or 1."""
+
+class NetEnd:
+    """
+    One end of a UDP link, for round trips (engine/fronthaul/round_trips.hpp).
     """
 
     def __init__(
         self,
-        processing: Sequence[Sequence[float]],
-        system: Sequence[float],
-        fronthaul: Sequence[float],
-        clocks: Sequence[float],
-        length: float = 1000000.0,
-        response: float = 4000000.0,
-        cells: int = 1,
-        wake: int = 0,
-        seed: int = 1,
+        io: str,
+        address: str,
+        peer: str,
+        *,
+        packet_bytes: int,
+        socket_packets: int,
+        port: int = 0,
+        cable: VirtualCable | None = None,
+        end: int = 0,
     ) -> None:
         """
-        Times in ns. processing: [load][sample] at the last of the clocks, which ascend, in MHz;
-        system, fronthaul: [sample]. wake: to wake the core where it sleeps.
-        """
-
-    def run(
-        self,
-        stretches: Sequence[tuple[int, int]],
-        fixed: int | None = None,
-        governor: Governor | None = None,
-        ahead: int = 4,
-    ) -> list[dict[str, Any]]:
-        """
-        stretches: of so many TTIs of one load each. At a fixed clock, by its place, or as a
-        governor decides, which knows loads so many TTIs ahead. A dict for each stretch.
-        """
-
-def read_clocks(sysfs: str) -> dict[str, Any]:
-    """
-    What cpufreq says below a sysfs (engine/power/cpufreq.hpp): domains, online
-    cores, mode, turbo (None: not said) and problems. Clocks are in kHz.
-    """
-
-def idle_states(sysfs: str, core: int) -> list[dict[str, Any]]:
-    """Of a core, the shallowest first: name, latency_us, disabled."""
-
-def read_energy(sysfs: str) -> list[tuple[str, str, int, int, str]]:
-    """
-    RAPL's zones: zone, name, µJ, µJ at which that wraps, and why it cannot be read.
-    """
-
-def joules_between(before: int, after: int, wraps_at: int) -> float:
-    """
-    Joules between two counts of µJ, of which the second may have wrapped once.
-    """
-
-def restore_clocks(sysfs: str) -> tuple[int, list[str]]:
-    """
-    Restores what a process that ended had changed: how many files, and what failed.
-    RuntimeError while it lives, or if its journal is damaged.
-    """
-
-def clock_journal(sysfs: str) -> str:
-    """Where the journal of a sysfs lies."""
-
-class ClockControl:
-    """
-    Sets clocks, and puts back what it found (engine/power/control.hpp). All
-    raise RuntimeError with the file and the reason.
-    """
-
-    def __init__(self, sysfs: str) -> None:
-        """
-        Takes control, after it has restored what a process that ended had changed.
+        io: as fronthaul.io. port 0: a free one. cable and end: inside that namespace.
+        RuntimeError says what the kernel refuses and what to do.
         """
 
     @property
-    def left(self) -> tuple[int, list[str]]:
-        """What that was: as of restore_clocks()."""
+    def port(self) -> int: ...
+    def meet(self, port: int) -> None:
+        """The peer's port, before anything is sent."""
 
-    def set_clock(self, policy: int, khz: int) -> None: ...
-    def set_preference(self, policy: int, name: str) -> None: ...
-    def set_turbo(self, on: bool) -> None: ...
-    def set_resume_latency(self, core: int, us: int) -> None: ...
-    def differences(self) -> list[tuple[str, str, str]]:
-        """Files that do not say what was written: path, wanted, found."""
+    def notes(self) -> list[str]:
+        """What a person should know before."""
 
-    def restore(self) -> tuple[int, list[str]]:
-        """As restore_clocks(); gives control up."""
+    def findings(self) -> list[str]:
+        """And after."""
+
+    def echo(self, core: int = -1, sleeping: bool = False, held_us: float = 0.0) -> None:
+        """
+        A thread that sends every packet back, from now on; held_us emulates coalescing.
+        """
+
+    def stop_echo(self) -> dict[str, Any]:
+        """
+        packets and bursts that were sent back, cores that its thread took, receive_calls.
+        """
+
+    def start(
+        self,
+        per_s: float,
+        exchanges: int,
+        samples: int,
+        packet_samples: int,
+        core: int = -1,
+        patience_s: float = 1.0,
+    ) -> None:
+        """
+        Sends samples at a constant rate, in a thread. RuntimeError of a plan that cannot be.
+        """
+
+    @property
+    def running(self) -> bool: ...
+    @property
+    def sent(self) -> int:
+        """Exchanges so far."""
+
+    def stop(self) -> None:
+        """Ends the round trips early."""
+
+    def finish(self) -> dict[str, Any]:
+        """
+        Waits for the round trips' end: sent, returned, damaged (packets), seconds of sending,
+        behind_us of the last, most_behind_us, and trips_us, an array of those that came back.
+        """
