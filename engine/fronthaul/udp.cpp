@@ -159,7 +159,7 @@ class Udp final : public UdpTransport {
         }))
       found.push_back(
           "fronthaul.io: busy-poll changed nothing: datagrams came through an interface that has "
-          "no queue to poll, such as loopback");
+          "no queue to poll, as the loopback and virtual cables");
     return found;
   }
 

@@ -12,6 +12,7 @@ from carillon.cli_bench import bench_app
 from carillon.cli_config import config_app
 from carillon.cli_flowgraph import flowgraph_app
 from carillon.cli_ingest import ingest_app
+from carillon.cli_net import net_app
 from carillon.cli_options import (
     CellArgument,
     CellsArgument,
@@ -40,7 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _GROUPS = ((config_app, "config"), (bench_app, "bench"), (flowgraph_app, "flowgraph"))
-for group, name in (*_GROUPS, (ingest_app, "ingest"), (power_app, "power")):
+for group, name in (*_GROUPS, (ingest_app, "ingest"), (net_app, "net"), (power_app, "power")):
     app.add_typer(group, name=name)
 
 

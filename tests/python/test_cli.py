@@ -37,7 +37,7 @@ def call(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[
 
 def test_the_commands_are_all_there() -> None:
     expected = (
-        "bench calibrate config demo doctor flowgraph ingest link plan power radio report run "
+        "bench calibrate config demo doctor flowgraph ingest link net plan power radio report run "
     )
     expected += "simulate study sweep validate"
     assert expected.split() == COMMANDS

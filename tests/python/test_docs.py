@@ -64,6 +64,11 @@ QUICK = {
     "carillon study rack\n": "carillon study rack --frames 4\n",
     "5.1 --virtual\n": "5.1 --virtual --most-cores 4 --frames 4\n",
     "carillon ingest bench\n": "carillon ingest bench --sizes 64,64K --channels 1 --seconds 0.01\n",
+    # Status 3: a machine that stands still again and again sustains no rate.
+    "carillon net rtt\n": "carillon net rtt --msps 0.1 --seconds 0.2 --way socket "
+    "|| test $? -eq 3\n",
+    "io-uring --seconds 5\n": "socket --msps 0.1 --seconds 0.2 || test $? -eq 3\n",
+    "--coalesce 10:10:300\n": "--coalesce 10,300 --msps 0.1 --seconds 0.2 || test $? -eq 3\n",
     "power model runs/drawn.csv\n": "power model runs/drawn.csv --most 3 --starts 1\n",
     ".venv/bin/python tests/python/sysfs_tree.py": "$SOURCE/.venv/bin/python "
     "$SOURCE/tests/python/sysfs_tree.py",

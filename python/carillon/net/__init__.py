@@ -1,0 +1,1 @@
+"""What the network alone costs: round trips of a subframe's samples (the paper's section 8.3)."""
