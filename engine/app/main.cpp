@@ -2,6 +2,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -53,6 +54,11 @@ bool read(const std::string& path, std::vector<carillon::app::RunPlan>& plans) {
   return problems.empty();
 }
 
+bool uses_xdp(const carillon::app::RunPlan& plan) {
+  using carillon::fronthaul::LinkKind, carillon::fronthaul::UdpIo;
+  return plan.fronthaul.kind == LinkKind::Udp && plan.fronthaul.io == UdpIo::AfXdp;
+}
+
 int run(const std::vector<std::string>& paths) {
   std::vector<carillon::app::RunPlan> plans;
   bool good = paths.size() <= carillon::runtime::kMaxCells;
@@ -62,6 +68,7 @@ int run(const std::vector<std::string>& paths) {
   const auto clashes = carillon::app::check_together(plans, paths);
   for (const auto& clash : clashes) tell(paths[clash.plan], clash.problem);
   if (!clashes.empty()) return 2;
+  if (std::ranges::none_of(plans, uses_xdp)) carillon::give_up_programs();
   carillon::app::Station(plans).run(stop);
   return 0;
 }

@@ -18,12 +18,9 @@ bool folder_is_ours() {
   return stat(".", &folder) == 0 && folder.st_uid == geteuid();
 }
 
-}  // namespace
+constexpr int kLoadPrograms = 39;  // CAP_BPF, of Linux 5.8
 
-void give_up_privileges() noexcept {
-  std::uint64_t kept = bit(CAP_SYS_NICE) | bit(CAP_IPC_LOCK) | bit(CAP_NET_RAW) |
-                       bit(CAP_NET_ADMIN) | bit(CAP_DAC_READ_SEARCH);
-  if (!folder_is_ours()) kept |= bit(CAP_DAC_OVERRIDE);
+void keep_only(std::uint64_t kept) noexcept {
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
     if ((kept & bit(capability)) == 0) (void)prctl(PR_CAPBSET_DROP, capability);
   (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -39,5 +36,16 @@ void give_up_privileges() noexcept {
   }
   (void)syscall(SYS_capset, &header, data);
 }
+
+}  // namespace
+
+void give_up_privileges() noexcept {
+  std::uint64_t kept = bit(CAP_SYS_NICE) | bit(CAP_IPC_LOCK) | bit(CAP_NET_RAW) |
+                       bit(CAP_NET_ADMIN) | bit(CAP_DAC_READ_SEARCH) | bit(kLoadPrograms);
+  if (!folder_is_ours()) kept |= bit(CAP_DAC_OVERRIDE);
+  keep_only(kept);
+}
+
+void give_up_programs() noexcept { keep_only(~bit(kLoadPrograms)); }
 
 }  // namespace carillon

@@ -81,7 +81,8 @@ struct EnumNames<fronthaul::LinkKind> {
 };
 template <>
 struct EnumNames<fronthaul::UdpIo> {
-  static constexpr std::array<std::string_view, 3> value{"socket", "busy-poll", "io-uring"};
+  static constexpr std::array<std::string_view, 4> value{"socket", "busy-poll", "io-uring",
+                                                         "af-xdp"};
 };
 template <>
 struct EnumNames<fronthaul::ReceiveInto> {

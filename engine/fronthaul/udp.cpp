@@ -14,6 +14,7 @@
 #include "fronthaul/inlet.hpp"
 #include "fronthaul/network_meter.hpp"
 #include "fronthaul/udp_socket.hpp"
+#include "fronthaul/xdp/transport.hpp"
 
 namespace carillon::fronthaul {
 namespace {
@@ -279,6 +280,7 @@ std::vector<std::uint16_t> consecutive_ports(std::uint16_t base, std::uint32_t c
 }
 
 std::unique_ptr<UdpTransport> UdpTransport::open(const UdpOptions& options) {
+  if (options.io == UdpIo::AfXdp) return xdp::open(options);
   return std::make_unique<Udp>(options);
 }
 

@@ -12,8 +12,9 @@
 namespace carillon::fronthaul {
 
 /// How datagrams are asked of the kernel: by recvmmsg(2); by the same, polling the device's queue
-/// (SO_BUSY_POLL); by io_uring(7), of Linux 6.0. All send by sendmmsg(2), in segments.
-enum class UdpIo : std::uint8_t { Socket, BusyPoll, IoUring };
+/// (SO_BUSY_POLL); by io_uring(7), of Linux 6.0: all these send by sendmmsg(2), in segments. Or
+/// past its network stack, by AF_XDP (fronthaul/xdp/transport.hpp).
+enum class UdpIo : std::uint8_t { Socket, BusyPoll, IoUring, AfXdp };
 
 struct UdpOptions {
   UdpIo io = UdpIo::Socket;

@@ -25,6 +25,7 @@ class WayName(StrEnum):
     socket = "socket"
     busy_poll = "busy-poll"
     io_uring = "io-uring"
+    af_xdp = "af-xdp"
 
 
 class Over(StrEnum):

@@ -149,8 +149,8 @@ TEST(VirtualCable, CarriesDatagramsBetweenTwoNamespacesThatFitItsMtu) {
   if (const auto why = what([&] { cable = std::make_unique<VirtualCable>(604); }); !why.empty())
     GTEST_SKIP() << why;
   RoundTripPlan plan = small_plan();
-  const auto open = [&](std::size_t which, std::uint32_t bytes) {
-    UdpOptions options = options_of(UdpIo::Socket, plan);
+  const auto open = [&](UdpIo io, std::size_t which, std::uint32_t bytes) {
+    UdpOptions options = options_of(io, plan);
     options.address = VirtualCable::address(which);
     options.peer_address = VirtualCable::address(1 - which);
     options.packet_bytes = bytes;
@@ -158,11 +158,13 @@ TEST(VirtualCable, CarriesDatagramsBetweenTwoNamespacesThatFitItsMtu) {
     cable->end(which).inside([&] { end = UdpTransport::open(options); });
     return end;
   };
-  Ends ends{open(0, plan.packet_bytes()), open(1, plan.packet_bytes())};
-  EXPECT_TRUE(ends.radio->notes().empty());
-  EXPECT_TRUE(says(open(0, plan.packet_bytes() + 1)->notes().at(0), "MTU of 604"));
-  introduce(ends);
-  all_come_back(ends, plan, true);
+  EXPECT_TRUE(says(open(UdpIo::Socket, 0, plan.packet_bytes() + 1)->notes().at(0), "MTU of 604"));
+  for (const UdpIo io : {UdpIo::Socket, UdpIo::AfXdp}) {
+    Ends ends{open(io, 0, plan.packet_bytes()), open(io, 1, plan.packet_bytes())};
+    EXPECT_TRUE(ends.radio->notes().empty());
+    introduce(ends);
+    all_come_back(ends, plan, true);
+  }
 }
 
 }  // namespace

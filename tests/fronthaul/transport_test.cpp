@@ -202,16 +202,17 @@ TEST(Transport, ABatchMayMixLengthsAndReceivers) {
 TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
   for (auto& [name, link] : every_link(kLayout, 1, {1, 1, 1, 1})) {
     std::vector<Received> held;
-    for (std::uint32_t frame = 0; frame < 100; ++frame) {
+    const std::uint32_t frames = link.baseband->buffers() / 12 + 50;
+    for (std::uint32_t frame = 0; frame < frames; ++frame) {
       test::send_frame(*link.radio, kLayout, frame);
       std::array<Received, 16> batch;
       const std::size_t count = link.baseband->receive(0, batch);
       held.insert(held.end(), batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
     }
-    EXPECT_LT(held.size(), 1200U) << name;  // the pool is bounded
+    EXPECT_LE(held.size(), link.baseband->buffers()) << name;  // the pool is bounded
     recycle(*link.baseband, held);
-    recycle(*link.baseband, receive(*link.baseband, 2000));
-    EXPECT_EQ(test::send_frame(*link.radio, kLayout, 100), 12U) << name;
+    recycle(*link.baseband, receive(*link.baseband, 12 * frames));
+    EXPECT_EQ(test::send_frame(*link.radio, kLayout, frames), 12U) << name;
     const auto packets = receive(*link.baseband, 12);
     EXPECT_EQ(packets.size(), 12U) << name;
     recycle(*link.baseband, packets);
@@ -297,7 +298,7 @@ void hears_only_the_peer(const Link& link) {
 std::vector<test::NamedLink> udp_links() {
   auto links = test::each_link(kLayout);
   std::erase_if(links, [](const test::NamedLink& each) {
-    return dynamic_cast<UdpTransport*>(each.link.radio.get()) == nullptr;
+    return each.name == "shm" || each.name == "af-xdp";
   });
   return links;
 }

@@ -14,6 +14,7 @@
 
 #include "fronthaul/ingest.hpp"
 #include "fronthaul/link.hpp"
+#include "fronthaul/veth.hpp"
 #include "support/test.hpp"
 
 namespace carillon::test {
@@ -33,6 +34,23 @@ struct NamedLink {
   std::string name;
   fronthaul::Link link;
 };
+
+/// Over a virtual cable between two network namespaces, by AF_XDP; where this machine permits it.
+inline fronthaul::Link cable_link(fronthaul::LinkOptions options, const fronthaul::Layout& layout,
+                                  const fronthaul::LinkDepth& depth) {
+  const fronthaul::VirtualCable cable(1500);
+  options.io = fronthaul::UdpIo::AfXdp;
+  options.bbu_address = fronthaul::VirtualCable::address(0);
+  options.radio_address = fronthaul::VirtualCable::address(1);
+  options.bbu_port = 8000;
+  options.radio_port = 9000;
+  fronthaul::Link link;
+  cable.end(0).inside(
+      [&] { link.baseband = open_end(fronthaul::Side::Baseband, options, layout, depth); });
+  cable.end(1).inside(
+      [&] { link.radio = open_end(fronthaul::Side::Radio, options, layout, depth); });
+  return link;
+}
 
 /// One link of each kind that this machine permits, UDP asked of the kernel in each way, on free
 /// ports of the loopback.
@@ -56,6 +74,11 @@ inline std::vector<NamedLink> each_link(const fronthaul::Layout& layout,
     } catch (const std::runtime_error& error) {
       std::cerr << "without " << name << ": " << error.what() << '\n';
     }
+  }
+  try {
+    links.push_back({"af-xdp", cable_link(options, layout, depth)});
+  } catch (const std::runtime_error& error) {
+    std::cerr << "without af-xdp: " << error.what() << '\n';
   }
   return links;
 }

@@ -74,11 +74,12 @@ class Fronthaul(Base):
     kind: Literal["shm", "udp"] = key(
         "shm", "Shared memory on this machine, or UDP packets in Agora's wire format."
     )
-    io: Literal["socket", "busy-poll", "io-uring"] = key(
+    io: Literal["socket", "busy-poll", "io-uring", "af-xdp"] = key(
         "socket",
         "How UDP packets are received from the kernel. `socket`: recvmmsg. `busy-poll`: the same, "
         "and the call polls the card's queue instead of waiting for its interrupt; as root. "
-        "`io-uring`: one request for all packets; Linux 6.0.",
+        "`io-uring`: one request for all packets; Linux 6.0. `af-xdp`: past the kernel's network "
+        "stack, from an Ethernet interface with one queue, which nobody else uses so; as root.",
         only_with="kind: udp",
     )
     bbu_address: Address = key(

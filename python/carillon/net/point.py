@@ -79,6 +79,7 @@ WAYS = (
     Way("socket", "socket", False, "recvmmsg; the receiver looks again and again"),
     Way("busy-poll", "busy-poll", False, "the same, and each look polls the card's queue"),
     Way("io-uring", "io-uring", False, "one request for all packets; looks are no system calls"),
+    Way("af-xdp", "af-xdp", False, "past the kernel's network stack"),
 )
 
 
