@@ -304,8 +304,9 @@ def _figures(trips: Trips) -> tuple[str, ...]:
 def _show_swept(console: Console, swept: Sequence[Swept], why: str) -> None:
     kind = f"emulated by releasing packets in bursts, since {why}" if why else "set by ethtool"
     console.print(f"\nInterrupt coalescing, {kind}; round trips in µs", soft_wrap=True)
-    table = new_table(["way", "MTU"], ["rx-usecs", *_FIGURES])
+    table = new_table(["way", "MTU"], ["rx-usecs", *_FIGURES, ""])
     for each in swept:
         usecs = f"{each.usecs:g}" + " emulated" * each.emulated
-        table.add_row(each.way, str(each.mtu), usecs, *_figures(each.trips))
+        words = "" if each.trips.sustained else "not sustained"
+        table.add_row(each.way, str(each.mtu), usecs, *_figures(each.trips), words)
     print_table(console, table)

@@ -42,7 +42,7 @@ def _ways(axes: Axes, result: dict[str, Any], mtu: int) -> None:
     for place, (_, mean, deviation, colour) in enumerate(lines):
         axes.errorbar(mean, -place, xerr=deviation, fmt="o", color=colour, capsize=3)
     axes.set_yticks([-place for place in range(len(lines))], [line[0] for line in lines])
-    axes.set_xlim(left=0)
+    axes.set_xscale("log")
     axes.set_xlabel("round trip, µs: mean ± standard deviation")
     axes.set_title(f"MTU {mtu}, over {result['link']}")
 
@@ -50,7 +50,7 @@ def _ways(axes: Axes, result: dict[str, Any], mtu: int) -> None:
 def _coalesced(axes: Axes, swept: list[dict[str, Any]]) -> None:
     ways = list(dict.fromkeys(each["way"] for each in swept))
     for way, colour in zip(ways, _COLOURS, strict=False):
-        own = [e for e in swept if e["way"] == way and e["trips"]["mean_us"] is not None]
+        own = [each for each in swept if each["way"] == way and each["trips"]["sustained"]]
         axes.errorbar(
             [each["usecs"] for each in own], [each["trips"]["mean_us"] for each in own],
             [each["trips"]["std_us"] for each in own], fmt="o-", color=colour, label=way,
@@ -59,6 +59,7 @@ def _coalesced(axes: Axes, swept: list[dict[str, Any]]) -> None:
     emulated = any(each["emulated"] for each in swept)
     axes.set_xlabel("rx-usecs" + ", emulated by bursts" * emulated)
     axes.set_ylabel("round trip, µs")
-    axes.set_title("coalescing")
-    axes.set_ylim(bottom=0)
-    axes.legend()
+    axes.set_title("coalescing, where it was sustained")
+    axes.set_yscale("log")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
