@@ -22,6 +22,7 @@ from carillon.net.point import PUBLISHED, WAYS, Point
 from hang import HANG_S
 from typer.testing import CliRunner
 
+ROOT = Path(__file__).parents[2]
 RUNNER = CliRunner()
 SLOW = ["--msps", "0.0368", "--seconds", "0.2"]  # 100 exchanges a second
 SOCKET = next(way for way in WAYS if way.name == "socket")
@@ -250,3 +251,22 @@ def test_the_keeper_ends_with_the_measurement() -> None:
     with coalescing.kept(names[0]) as kept:
         assert kept == before
     assert coalescing.read(names[0]) == before
+
+
+@pytest.mark.parametrize("io", ["socket", "busy-poll", "io-uring"])
+def test_a_cells_file_chooses_how_its_packets_are_received(io: str, tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    text = (ROOT / "examples/cells/laptop-8x2.yaml").read_text(encoding="utf-8")
+    cell.write_text(f"{text}fronthaul: {{kind: udp, io: {io}}}\n", encoding="utf-8")
+    folder = tmp_path / "run"
+    words = ["demo", "--cell", str(cell), "--frames", "50", "--no-live", "--folder", str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True, check=False
+    )
+    if "for fronthaul.io: busy-poll" in done.stderr or "io_uring: " in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode in (0, 3), done.stderr  # 3: no frame was in time
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert result["transport"] == "udp"
+    assert result["configuration"]["fronthaul"]["io"] == io
+    assert result["packets"]["received"] > 0
