@@ -721,6 +721,125 @@ class LateSearch:
         found() gives.
         """
 
+class Governor:
+    """Chooses a clock for each TTI (engine/power/governor.hpp). Pure."""
+
+    def __init__(
+        self,
+        late: Sequence[Sequence[float]],
+        outage: float = 0.001,
+        margin: float = 2.0,
+        hold: int = 100,
+        settle: int = 20,
+    ) -> None:
+        """
+        late: predicted ratios, [load][clock], clocks ascending. outage: P_out. ValueError of
+        what makes no sense.
+        """
+
+    def decide(self, ended: int, late: int, load: int = 0) -> int:
+        """
+        The clock from now on, by its place. ended, late: TTIs since the last decision, and of
+        them those that a faster clock would have had in time. load: the heaviest that is known
+        to come.
+        """
+
+    @property
+    def clock(self) -> int:
+        """The last decision."""
+
+    @property
+    def bias(self) -> int:
+        """Clocks by which the prediction was too low."""
+
+class VirtualTtis:
+    """
+    TTIs of cells that share a core, in virtual time, from measured delays
+    (engine/power/virtual_ttis.hpp).
+    """
+
+    def __init__(
+        self,
+        processing: Sequence[Sequence[float]],
+        system: Sequence[float],
+        fronthaul: Sequence[float],
+        clocks: Sequence[float],
+        length: float = 1000000.0,
+        response: float = 4000000.0,
+        cells: int = 1,
+        wake: int = 0,
+        seed: int = 1,
+    ) -> None:
+        """
+        Times in ns. processing: [load][sample] at the last of the clocks, which ascend, in MHz;
+        system, fronthaul: [sample]. wake: to wake the core where it sleeps.
+        """
+
+    def run(
+        self,
+        stretches: Sequence[tuple[int, int]],
+        fixed: int | None = None,
+        governor: Governor | None = None,
+        ahead: int = 4,
+    ) -> list[dict[str, Any]]:
+        """
+        stretches: of so many TTIs of one load each. At a fixed clock, by its place, or as a
+        governor decides, which knows loads so many TTIs ahead. A dict for each stretch.
+        """
+
+def read_clocks(sysfs: str) -> dict[str, Any]:
+    """
+    What cpufreq says below a sysfs (engine/power/cpufreq.hpp): domains, online
+    cores, mode, turbo (None: not said) and problems. Clocks are in kHz.
+    """
+
+def idle_states(sysfs: str, core: int) -> list[dict[str, Any]]:
+    """Of a core, the shallowest first: name, latency_us, disabled."""
+
+def read_energy(sysfs: str) -> list[tuple[str, str, int, int, str]]:
+    """
+    RAPL's zones: zone, name, µJ, µJ at which that wraps, and why it cannot be read.
+    """
+
+def joules_between(before: int, after: int, wraps_at: int) -> float:
+    """
+    Joules between two counts of µJ, of which the second may have wrapped once.
+    """
+
+def restore_clocks(sysfs: str) -> tuple[int, list[str]]:
+    """
+    Restores what a process that ended had changed: how many files, and what failed.
+    RuntimeError while it lives, or if its journal is damaged.
+    """
+
+def clock_journal(sysfs: str) -> str:
+    """Where the journal of a sysfs lies."""
+
+class ClockControl:
+    """
+    Sets clocks, and puts back what it found (engine/power/control.hpp). All
+    raise RuntimeError with the file and the reason.
+    """
+
+    def __init__(self, sysfs: str) -> None:
+        """
+        Takes control, after it has restored what a process that ended had changed.
+        """
+
+    @property
+    def left(self) -> tuple[int, list[str]]:
+        """What that was: as of restore_clocks()."""
+
+    def set_clock(self, policy: int, khz: int) -> None: ...
+    def set_preference(self, policy: int, name: str) -> None: ...
+    def set_turbo(self, on: bool) -> None: ...
+    def set_resume_latency(self, core: int, us: int) -> None: ...
+    def differences(self) -> list[tuple[str, str, str]]:
+        """Files that do not say what was written: path, wanted, found."""
+
+    def restore(self) -> tuple[int, list[str]]:
+        """As restore_clocks(); gives control up."""
+
 class VirtualCable:
     """
     Two network namespaces joined by a veth pair, until it and the ends made there are gone (engine/fronthaul/veth.hpp).

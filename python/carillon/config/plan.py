@@ -53,12 +53,12 @@ class Run:
 def run_of(tree: dict[str, Any]) -> Run:
     """As asdict() made it, and JSON kept it; of an earlier Carillon without power. TypeError or
     ValueError if it is damaged."""
-    power = dict(tree.get("power", {}))
-    governor = Governor(**power.pop("governor", {}))
-    numbers = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in power.items()
+    power: dict[str, Any] = dict(tree.get("power", {}))
+    lists: dict[str, Any] = {
+        name: tuple(power[name]) for name in ("clocks", "late") if name in power
     }
-    return Run(**tree | {"power": Power(**numbers, governor=governor)})
+    governor = Governor(**power.pop("governor", {}))
+    return Run(**tree | {"power": Power(**power | lists | {"governor": governor})})
 
 
 def plan_text(cell: Cell, run: Run) -> str:
