@@ -22,7 +22,7 @@ from carillon.power.clock_run import Outcome, restored_words, run
 _NONE = (
     "this machine sets no clocks: {}/devices/system/cpu/cpufreq has no policy. In a virtual "
     "machine the host sets them; elsewhere the firmware may, or a driver is missing (`dmesg | grep "
-    "pstate`). An emulated clock, which needs none of that, comes with `carillon power learn`"
+    "pstate`). `carillon power learn` and `govern` emulate clocks, which needs none of that"
 )
 
 

@@ -20,7 +20,6 @@ from carillon.config import Loaded, Run
 from carillon.config.plan import Governor, Power
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
-from carillon.percent import percent
 from carillon.power.learn import Row, excess, in_virtual_time, live, points
 from carillon.power.measured import counted, delays_of, rate_msps, read_delays, run, write_delays
 from carillon.power.points import write_points
@@ -225,7 +224,7 @@ def _tell_governed(
         f"emulated clock: mean {told['mean_clock_mhz']:.0f} of {prediction.clocks[-1]:g} MHz, "
         f"{told['changes']} changes; {told['late']} of {told['frames']} frames late, "
         f"{told['stalled']} of them while the machine or the system stood still (listed in the "
-        f"report): {percent(told['late_but_stalls_ratio'])} but for these, the target of "
+        f"report): {told['late_but_stalls_ratio']:.2g} of all but for these, the target of "
         f"{governor.outage:g} is {kept}", soft_wrap=True,
     )  # fmt: skip
     console.print(f"clocks: {path / 'governed.json'}, {path / 'clock.svg'}", soft_wrap=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -127,16 +128,16 @@ def _go_on(interrupts: Interrupts) -> bool:
 # --- Figures 4 to 8 -------------------------------------------------------------------------------
 
 
-def cells_of_a_core(own: Delays, share: float) -> int:
-    """As many as need this share of its time at the clock that they were measured at."""
-    return max(1, int(share * own.tti_ns / own.processing.mean()))
+def cells_of_a_core(own: Delays, share: float) -> float:
+    """That need this share of its time at the clock that they were measured at."""
+    return float(share * own.tti_ns / own.processing.mean())
 
 
 def _figure(
     figure: Figure, own: Delays, frames: int | None, target: Path, console: Console,
     interrupts: Interrupts,
 ) -> dict[str, Any]:  # fmt: skip
-    per_core = cells_of_a_core(own, KNEE_MHZ / figure.clocks[-1])
+    per_core = math.ceil(cells_of_a_core(own, KNEE_MHZ / figure.clocks[-1]))
     with steps_bar(console) as progress:
         steps = len(COALESCING_US) if figure.coalescing else len(figure.clocks)
         task = progress.add_task(figure.name, total=steps)
@@ -213,7 +214,9 @@ def _day(
         task = progress.add_task("days", total=len(SHARES) * len(day.PROFILES) * len(day.POLICIES))
         for share in SHARES:
             rules = day.Rules(
-                SYSTEM_1, cells=cells_of_a_core(full, share), ttis_a_minute=ttis_a_minute
+                SYSTEM_1,
+                cells=max(1, int(cells_of_a_core(full, share))),
+                ttis_a_minute=ttis_a_minute,
             )
             predicted = cells.predicted(rules, min(_PREDICTED, 30 * ttis_a_minute))
             most = day.most_cells(cells, rules, min(_PREDICTED, 30 * ttis_a_minute) // 3)
