@@ -53,6 +53,14 @@ Judge::Gaps Judge::overlapping(Tick start, Tick end) const {
   return all;
 }
 
+// Gaps that begin before the span reach into it, so that their union has no hole before it; nor has
+// it one after it.
+Tick Judge::stood_still(Tick start, Tick end) const {
+  const Gaps gaps = overlapping(start, end);
+  if (gaps.total == 0 || end <= start) return 0;
+  return gaps.total - std::max<Tick>(start - gaps.since, 0) - std::max<Tick>(gaps.until - end, 0);
+}
+
 Verdict Judge::by(const Gaps& gaps) const {
   const GapRecord& gap = gaps_[(gaps.number - 1) % kRemembered];
   return {static_cast<LateCause>(gap.cause), static_cast<std::uint32_t>(gaps.number)};

@@ -49,8 +49,8 @@ class Judge {
   /// went on air, until `due`. What happened here before it left is not why; what kept this machine
   /// from running after that may be, and else the way was too long.
   LateFrame replaced(const LateFrame& frame, Tick left, Tick due) const;
-  /// How long any thread stood still within a span of time.
-  Tick stood_still(Tick start, Tick end) const { return overlapping(start, end).total; }
+  /// How long any thread stood still within a span of time; 0 of one that ends before it starts.
+  Tick stood_still(Tick start, Tick end) const;
   /// LateFrame::work of a frame in time, of which nothing was missing.
   void in_time(Tick work);
   /// Every frame that ends reports whether that shows the backlog to be over: no other frame is in

@@ -159,6 +159,19 @@ TEST(Judge, CountsTimeOnceWhenSeveralThreadsStandStillAtOnce) {
   EXPECT_TRUE(court.late(f) == LateCause::Processing);
 }
 
+TEST(Judge, KnowsForHowLongThreadsStoodStillWithinASpan) {
+  Judge judge{100 * kMicrosecond};
+  judge.note({ms(10), ms(4), 0, kStall});   // 10…14
+  judge.note({ms(12), ms(4), 1, kSystem});  // 12…16
+  judge.note({ms(20), ms(1), 0, kStall});
+  EXPECT_EQ(judge.stood_still(ms(0), ms(30)), ms(7));
+  EXPECT_EQ(judge.stood_still(ms(13), ms(30)), ms(4));  // 13…16 and 20…21
+  EXPECT_EQ(judge.stood_still(ms(13), ms(14)), ms(1));
+  EXPECT_EQ(judge.stood_still(ms(0), ms(20)), ms(6));
+  EXPECT_EQ(judge.stood_still(ms(16), ms(20)), 0);
+  EXPECT_EQ(judge.stood_still(ms(15), ms(13)), 0);  // a frame that was refused before it was on air
+}
+
 TEST(Judge, InheritsNoLongerThanABacklogLasts) {
   const auto cause = [](Tick air_start) {
     Court court;
