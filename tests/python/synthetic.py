@@ -53,8 +53,9 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         *_fields(
             U4,
             "completed nack late_cause missing_packets uplink_blocks uplink_failed "
-            "downlink_late_symbols iterations code_blocks gap substituted padding",
+            "downlink_late_symbols iterations code_blocks gap substituted clock_mhz",
         ),
+        *_fields(I8, "kernels stood_still"),
     ],
     "stages": [*_fields(U8, "tasks chunks"), ("busy", I8)],
     "threads": [
@@ -201,6 +202,7 @@ def frame_row(number: int, **changes: Any) -> Row:
         "uplink_blocks": 2,
         "iterations": 6,
         "code_blocks": 2,
+        "kernels": 500_000,
     }
     return row | changes
 
