@@ -14,6 +14,7 @@ from carillon.cli_flowgraph import flowgraph_app
 from carillon.cli_ingest import ingest_app
 from carillon.cli_net import net_app
 from carillon.cli_options import (
+    AveragingOption,
     CellArgument,
     CellsArgument,
     Device,
@@ -22,6 +23,7 @@ from carillon.cli_options import (
     FramesOption,
     JsonOption,
     LiveOption,
+    OutageOption,
     SecondsOption,
     Side,
     Transport,
@@ -81,6 +83,8 @@ def demo(
     partitions: Annotated[
         int, typer.Option(min=1, max=64, help="Of the first GPU's SMs, as so many devices.")
     ] = 1,
+    outage: OutageOption = 1e-3,
+    averaging: AveragingOption = 10.0,
     folder: FolderOption = None,
     live: LiveOption = True,
     json: JsonOption = False,
@@ -93,10 +97,11 @@ def demo(
     from carillon.commands.demo import demo as run_demo
     from carillon.commands.demo import demo_cells
     from carillon.commands.start import Output
-    from carillon.config import Run
+    from carillon.config import Run, aiming
 
     seconds = (0.0 if frames else 10.0) if seconds is None else seconds
-    run, output = Run(frames=frames, seconds=seconds), Output(live, json)
+    run = aiming(Run(frames=frames, seconds=seconds), outage, averaging)
+    output = Output(live, json)
     if partitions > 1 and device is not Device.cuda:
         raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")
     if device is Device.cuda:
@@ -136,6 +141,8 @@ def run(
             help="GPUs that work on frames, instead of runtime.gpus; cores do what they cannot.",
         ),
     ] = None,
+    outage: OutageOption = 1e-3,
+    averaging: AveragingOption = 10.0,
     folder: FolderOption = None,
     live: LiveOption = True,
     json: JsonOption = False,
@@ -145,7 +152,8 @@ def run(
     Samples come over UDP unless the cell's file or --transport says otherwise. Several cells share
     the cores; each has a run folder in the run's.
     """
-    _side("bbu", cell, frames, seconds, transport, folder, live, json, gpus)
+    aim = (outage, averaging)
+    _side("bbu", cell, frames, seconds, transport, folder, live, json, gpus, aim)
 
 
 @app.command(
@@ -177,20 +185,14 @@ def _side(
     live: bool,
     json: bool,
     gpus: int | None = None,
+    aim: tuple[float, float] = (1e-3, 10.0),
 ) -> None:
     from carillon.commands.run import run_side
     from carillon.commands.start import Output
-    from carillon.config import Run
+    from carillon.config import Run, aiming
 
-    run_side(
-        role,
-        cell,
-        _kind(transport),
-        Run(frames=frames, seconds=seconds),
-        folder,
-        Output(live, json),
-        gpus,
-    )
+    run = aiming(Run(frames=frames, seconds=seconds), *aim)
+    run_side(role, cell, _kind(transport), run, folder, Output(live, json), gpus)
 
 
 def _kind(transport: Transport | None) -> Literal["shm", "udp"] | None:

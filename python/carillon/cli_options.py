@@ -62,6 +62,16 @@ SecondsOption = Annotated[
         help="Stop after so many seconds on air, or --frames if they come first; 0: no limit.",
     ),
 ]
+OutageOption = Annotated[
+    float,
+    typer.Option(
+        min=1e-9, max=0.999, help="P_out: of all frames, those that may be late (docs/late.md)."
+    ),
+]
+AveragingOption = Annotated[
+    float,
+    typer.Option(min=0.001, max=86400, help="Seconds over which late frames are held against it."),
+]
 TransportOption = Annotated[
     Transport | None,
     typer.Option(help="Shared memory or UDP, instead of what the cell's file says."),

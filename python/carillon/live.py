@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from carillon import measures
 from carillon.braille import scatter
 from carillon.percent import percent
 from carillon.plots.latency import uplink_limit
+from carillon.power.delays import moving_ratio
 from carillon.runfolder import RunFolder
 from carillon.statistics import Values, percentile
 from carillon.telemetry import CAUSES, Records, Telemetry, TelemetryError, thread_name
@@ -127,7 +129,8 @@ class LiveView(View):
         moved = _difference(threads, before) if len(before) == len(threads) else threads
         self._before = threads
         room = _Room.of(self._console, len(threads))
-        top: list[RenderableType] = [self._latency(frames, room), self._counts(count, room)]
+        counts = self._counts(count, self._late_ratio(telemetry), room)
+        top: list[RenderableType] = [self._latency(frames, room), counts]
         bottom: list[RenderableType] = [_cores(telemetry.threads, moved, room)]
         (top if room.wide else bottom).insert(room.wide, self._constellation(telemetry, room))
         return Group(self._title(count, telemetry.phase()), _beside(top), _beside(bottom))
@@ -168,7 +171,19 @@ class LiveView(View):
         due = [s["deadline_ms"] for s in self._folder.derived["symbols"] if s["kind"] == "D"]
         return min(due) if due and min(due) > 0 else None
 
-    def _counts(self, count: dict[str, int], room: _Room) -> Panel:
+    def _late_ratio(self, telemetry: Telemetry) -> Text:
+        """Over the averaging time, or since the start, against the target."""
+        run = self._folder.run
+        averaged = math.ceil(run.averaging_s * 1e3 / self._folder.derived["frame_ms"])
+        moving = moving_ratio(telemetry.read("frames", newest=averaged), run.averaging_s)
+        if len(moving.ratio) == 0:
+            return Text()
+        ratio, target = float(moving.ratio[-1]), run.power.governor.outage
+        style = "bold red" if ratio > target else ""
+        text = Text.assemble((f"{100 * ratio:.3g} %", style), f" of {run.averaging_s:g} s")
+        return text.append(f", P_out {100 * target:.3g} %")
+
+    def _counts(self, count: dict[str, int], ratio: Text, room: _Room) -> Panel:
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column()
         table.add_column(justify="right")
@@ -181,7 +196,9 @@ class LiveView(View):
             if (side := self._folder.derived[name]) and checked:
                 rate = (checked - failed) / (checked + unchecked) * side["ideal_rate_mbps"]
                 table.add_row(f"{name} Mb/s", Text(f"{rate:.4g}", "bold"))
-        return Panel(table, title="late frames", width=_COUNTS_WIDTH, height=room.panel)
+        return Panel(
+            table, title="late frames", subtitle=ratio, width=_COUNTS_WIDTH, height=room.panel
+        )
 
     def _constellation(self, telemetry: Telemetry, room: _Room) -> Panel:
         points = telemetry.read("constellation", newest=600)

@@ -198,6 +198,80 @@ class Cores(_Model):
     emulator: float | None = Field(description="the emulated radio unit and users")
 
 
+class Share(_Model):
+    """Frames of all that are listed."""
+
+    frames: int
+    ratio: float
+    interval: tuple[float, float] = Field(
+        description="95 % Wilson interval of the ratio, as of frames that are independent"
+    )
+
+
+class ClassShare(Share):
+    """Frames of one class."""
+
+    by_cause: dict[str, Share] = Field(description="why they were late; causes of none left out")
+
+
+class LateBin(_Model):
+    """Frames whose delays lie between the same edges; place i is above edge i - 1, up to edge i."""
+
+    t_bs: int
+    t_os: int
+    t_f: int
+    frames: int
+    late: int
+    late_ratio: float = Field(description="late / frames")
+    interval: tuple[float, float] = Field(description="95 % Wilson interval of the late ratio")
+
+
+class LateFunction(_Model):
+    """F_P(T_BS, T_OS, T_f), as it was counted."""
+
+    t_bs_edges_ms: list[float] = Field(description="p50, p90 and p99 where known, and the maximum")
+    t_os_edges_ms: list[float]
+    t_f_edges_ms: list[float]
+    bins: list[LateBin] = Field(description="those that some frame is in")
+    lacking: int = Field(description="frames without one of the delays, in no bin")
+    lacking_late: int = Field(description="of these, late")
+
+
+class Outage(_Model):
+    """The late ratio over an averaging time, one up to each frame, against a target."""
+
+    target: float = Field(description="P_out: of all frames, those that may be late")
+    averaging_s: float
+    newest: Share = Field(description="late frames of the last averaging time, or of a shorter run")
+    of_frames: int = Field(description="of which `newest` is")
+    highest: float | None = Field(
+        description="the highest late ratio of a whole averaging time; null: the run was shorter"
+    )
+    above_target: float | None = Field(
+        description="of all whole averaging times, the share whose late ratio exceeded the target"
+    )
+
+
+class Delays(_Model):
+    """The delays of frames, and how often they were late (docs/late.md)."""
+
+    frames: int = Field(description="that are listed: all of the run, or the newest that were kept")
+    t_bs_ms: Distribution = Field(description="T_BS: tasks on cores, summed over these")
+    t_os_ms: Distribution = Field(
+        description="T_OS: threads stood still between the last received symbol and the end"
+    )
+    t_f_ms: Distribution = Field(description="T_f: last received symbol on air → last packet")
+    late: Share
+    by_cause: dict[str, Share] = Field(description="late frames; each has one cause")
+    by_class: dict[str, ClassShare] = Field(
+        description="what became of frames; each is in one class"
+    )
+    bursts: int = Field(description="of late frames with consecutive numbers, single ones too")
+    longest_burst: int = Field(description="in frames")
+    joint: LateFunction
+    outage: Outage
+
+
 class Result(_Model):
     """One run of a cell."""
 
@@ -220,6 +294,7 @@ class Result(_Model):
     uplink: Uplink
     downlink: Downlink
     milestones_ms: Milestones
+    delays: Delays | None = Field(default=None, description="null where there are no frames")
     core_ms_per_ms: float | None = Field(description="kernels and scheduling, per ms of air time")
     cores: Cores
     users: list[User]

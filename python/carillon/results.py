@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from carillon import measures
+from carillon import delay_results, measures
 from carillon.explain import Late, pick
 from carillon.result import (
     Cores,
@@ -85,6 +85,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             zeroforce=_distribution(times.zeroforce),
             data=_distribution(times.data),
         ),
+        delays=delay_results.build(folder, frames),
         core_ms_per_ms=None if cores.kernels is None else cores.kernels + (cores.scheduling or 0),
         cores=cores,
         users=[

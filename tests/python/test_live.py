@@ -1,11 +1,13 @@
 """The live view draws what the telemetry holds."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from carillon.braille import scatter
+from carillon.config import aiming
 from carillon.live import LiveView, histogram
 from rich.console import Console
 from synthetic import quiet_run, run_folder
@@ -22,6 +24,18 @@ def test_the_view_shows_latency_counts_and_cores(tmp_path: Path) -> None:
     assert "worker 1 @1" in text
     assert re.search(r"uplink Mb/s +2 ", text)
     assert re.search(r"downlink failed +0 of 600", text)
+    assert "0 % of 10 s, P_out 0.1 %" in text
+
+
+def test_the_view_holds_late_frames_against_the_target(tmp_path: Path) -> None:
+    run = quiet_run(frames=300)
+    for number in (10, 290, 299):
+        run.rows["frames"][number] |= {"completed": 0, "late_cause": 3}
+    folder = run_folder(tmp_path, run)
+    folder = replace(folder, run=aiming(folder.run, outage=0.015, averaging_s=0.1))
+    console = Console(width=80, height=24, record=True, file=(tmp_path / "out").open("w"))
+    console.print(LiveView(folder, console).draw(folder.telemetry()))
+    assert "2 % of 0.1 s, P_out 1.5 %" in console.export_text(styles=False)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (110, 30), (140, 50), (60, 20)])

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 from carillon import files, report, result, results, runfolder, trace
 from carillon.commands import report as command
+from carillon.config import aiming
 from carillon.errors import InputError
 from carillon.plots import style
 from carillon.plots.constellation import pam_levels
 from carillon.result import Result
+from carillon.statistics import wilson
 from synthetic import MS, frame_row, quiet_run, run_folder
 
 SCHEMA = Path(result.__file__).parent / "schemas" / "result.schema.json"
@@ -141,6 +143,7 @@ def test_a_run_without_frames_has_no_figures_but_a_result(tmp_path: Path) -> Non
     folder = run_folder(tmp_path, run)
     r = report.rebuild(folder)
     assert (r.frames.seen, r.core_ms_per_ms, r.uplink.latency_ms.p50) == (0, None, None)
+    assert r.delays is None
     assert "No frame was seen." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -219,6 +222,49 @@ def test_frames_csv_has_a_row_for_each_frame(quiet: tuple[Path, Result]) -> None
     assert int(rows[3]["air_start_ns"]) == 3 * MS
     assert float(rows[3]["uplink_done_ms"]) == pytest.approx(0.775)
     assert rows[3]["late_cause"] == "none"
+
+
+def test_frames_csv_has_delays_and_the_clock(tmp_path: Path) -> None:
+    run = quiet_run()
+    run.rows["frames"][1] |= {"stood_still": 250_000, "clock_mhz": 1500, "last_packet": 0}
+    report.rebuild(run_folder(tmp_path, run))
+    with (tmp_path / "frames.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert float(rows[0]["t_bs_ms"]) == pytest.approx(0.5)
+    assert float(rows[0]["t_f_ms"]) == pytest.approx(0.575 - 8 / 14, abs=1e-6)
+    assert (rows[0]["t_os_ms"], rows[0]["clock_mhz"]) == ("0.000000", "0")
+    assert (rows[1]["t_os_ms"], rows[1]["t_f_ms"]) == ("0.250000", "")
+    assert rows[1]["clock_mhz"] == "1500"
+
+
+def test_the_result_has_the_delays_and_how_often_frames_were_late(tmp_path: Path) -> None:
+    run = quiet_run()
+    for number in (7, 8, 30):
+        run.rows["frames"][number] |= {"completed": 0, "late_cause": 3, "kernels": 900_000}
+    run.rows["frames"][8] |= {"nack": 2}
+    folder = run_folder(tmp_path, run)
+    folder = replace(folder, run=aiming(folder.run, outage=0.05, averaging_s=0.02))
+    own = report.rebuild(folder).delays
+    assert own is not None
+    assert (own.frames, own.late.frames, own.late.ratio) == (50, 3, 0.06)
+    assert own.late.interval == wilson(3, 50)
+    assert own.by_cause["processing"].frames == 3
+    assert {name: each.frames for name, each in own.by_class.items() if each.frames} == {
+        "whole": 47, "too_late": 2, "discarded": 1,
+    }  # fmt: skip
+    assert {name: each.frames for name, each in own.by_class["discarded"].by_cause.items()} == {
+        "processing": 1
+    }
+    assert (own.bursts, own.longest_burst) == (2, 2)
+    assert (own.t_bs_ms.p50, own.t_bs_ms.max) == (0.5, 0.9)
+    assert own.joint.t_bs_edges_ms == [0.5, 0.9]
+    assert [(b.frames, b.late, b.late_ratio) for b in own.joint.bins] == [(47, 0, 0), (3, 3, 1)]
+    # 20 frames at a time: two late ones are in those that end with frames 20 to 26.
+    assert (own.outage.newest.frames, own.outage.of_frames) == (1, 20)
+    assert (own.outage.highest, own.outage.above_target) == (0.1, 7 / 30)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Late frames came in 2 bursts, the longest of 2." in page
+    assert '<th scope="row">0.5 … 0.9</th>' in page
 
 
 def test_nacks_csv_names_frame_user_and_cause(tmp_path: Path) -> None:
@@ -317,7 +363,7 @@ def test_the_page_needs_nothing_else(quiet: tuple[Path, Result]) -> None:
     parser.feed(page)
     assert parser.loaded == []
     assert len(parser.ids) == len(set(parser.ids))
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 6
     assert "All 50 frames in time, no block failed." in page
     assert "$" not in page.split("<style>")[0]
 
@@ -338,7 +384,7 @@ def test_the_page_may_replace_every_colour_of_a_picture(quiet: tuple[Path, Resul
     page = (path / "report.html").read_text(encoding="utf-8")
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     fixed = [re.findall(r"(?:fill|stroke): *#", drawing) for drawing in drawings]
-    assert fixed == [[]] * 5
+    assert fixed == [[]] * 6
     dark = page[page.index("prefers-color-scheme") : page.index("</style>")]
     replaced = set(re.findall(r"--([0-9a-f]{6}):", dark))
     base = {colour[1:] for colour in (style.INK, style.QUIET, style.LINE, style.PAPER)}
@@ -358,7 +404,7 @@ def test_the_ideal_points_are_those_of_the_standard(bits: int, levels: list[int]
 
 def test_plots_are_written_as_png_and_svg(quiet: tuple[Path, Result]) -> None:
     path, _ = quiet
-    names = {"latency", "frames", "timeline", "stages", "constellation"}
+    names = {"latency", "frames", "delays", "timeline", "stages", "constellation"}
     for kind in ("png", "svg"):
         assert {file.stem for file in (path / "plots").glob(f"*.{kind}")} == names
     assert (path / "plots" / "latency.png").read_bytes().startswith(b"\x89PNG")
@@ -423,7 +469,9 @@ def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> No
 
 
 def test_a_report_without_room_names_the_file_and_leaves_none_cut(tmp_path: Path) -> None:
-    folder = run_folder(tmp_path / "run", quiet_run())
+    run = quiet_run()
+    run.rows["tasks"] *= 4  # so that the trace is larger than what is written before it
+    folder = run_folder(tmp_path / "run", run)
     report.rebuild(folder)
     trace_file = folder.path / "trace.json"
     room = trace_file.stat().st_size - 1  # a limit on the size of files stands for a full disk

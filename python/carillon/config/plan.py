@@ -1,10 +1,10 @@
 """The run plan: what carillond is told, as `key = value` lines (engine/base/fields.hpp)."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from carillon.config.combiner_group import group_of
 from carillon.config.models import Cell, Grant
@@ -48,6 +48,14 @@ class Run:
     telemetry: str = "telemetry.bin"
     record_frames: int = 65536  # frame records kept: the newest
     power: Power = field(default_factory=Power)
+    # Over which the ratio of late frames is held against the governor's outage; for people.
+    averaging_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
+
+
+def aiming(run: Run, outage: float, averaging_s: float) -> Run:
+    """The same run, whose late frames are held against a target over a time."""
+    governor = replace(run.power.governor, outage=outage)
+    return replace(run, power=replace(run.power, governor=governor), averaging_s=averaging_s)
 
 
 def run_of(tree: dict[str, Any]) -> Run:
@@ -72,6 +80,7 @@ def plan_text(cell: Cell, run: Run) -> str:
         prefix = name if name in _BESIDE_THE_FRAME else f"cell.{name}"
         lines += _lines(prefix, getattr(cell, name))
     told = asdict(run)
+    del told["averaging_s"]
     power = told.pop("power")
     lines += [f"power.governor.{name} = {_text(it)}" for name, it in power.pop("governor").items()]
     lines += [f"power.{name} = {_text(value)}" for name, value in power.items()]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from carillon.plots import constellation, latency, stages, style, timeline
+from carillon.plots import constellation, delays, latency, stages, style, timeline
 from carillon.result import Result
 from carillon.runfolder import RunFolder
 from carillon.telemetry import Telemetry
@@ -21,6 +21,11 @@ PLOTS: dict[str, tuple[Plot, str]] = {
         "real time looks like.",
     ),
     "frames": (latency.history, "Every frame's latency over the run; late frames are crosses."),
+    "delays": (
+        delays.delays,
+        "Left: the share of frames that were delayed for so long, by what delays them. Right: the "
+        "ratio of late frames over the averaging time; the dashed line is the target.",
+    ),
     "timeline": (
         timeline.one_frame,
         "One frame across the cores: packets come in (triangles), tasks follow, dashed lines are "

@@ -25,13 +25,13 @@ def tail(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure | No
     figure, axes = style.figure(height=3.6)
     limits, colours = {}, {}
     if len(times.uplink):
-        _tail(axes, times.uplink, style.ACCENT, "uplink D_UL: first packet → last bits")
+        draw_tail(axes, times.uplink, style.ACCENT, "uplink D_UL: first packet → last bits")
         if (limit := uplink_limit(folder, frames)) is not None:
             limits["uplink deadline"] = limit
             colours["uplink deadline"] = style.ACCENT
     if len(times.downlink) and folder.derived["downlink"]:
         label = "downlink D_DL: frame start → first symbol ready"
-        _tail(axes, times.downlink, style.SECOND, label)
+        draw_tail(axes, times.downlink, style.SECOND, label)
         due = [s["deadline_ms"] for s in folder.derived["symbols"] if s["kind"] == "D"]
         if min(due) >= 0:
             limits["downlink deadline"] = min(due)
@@ -50,7 +50,8 @@ def _one_in(share: float) -> str:
     return "all" if share == 1 else f"1 in {1 / share:,.0f}".replace(",", " ")
 
 
-def _tail(axes: Axes, values: Values, colour: str, label: str) -> None:
+def draw_tail(axes: Axes, values: Values, colour: str, label: str) -> None:
+    """The share of values above each of them; there has to be one."""
     ordered = np.sort(values)
     above = 1 - np.arange(len(ordered)) / len(ordered)
     # Every sample of the tail, a selection of the bulk.

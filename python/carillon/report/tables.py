@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from carillon.explain import pick
-from carillon.result import Distribution, Explanation, Result
+from carillon.report import late_tables
+from carillon.report.table import row_of, table
+from carillon.result import Explanation, Result
 from carillon.runfolder import RunFolder
 
 _FIRST, _WORST = 8, 4  # late frames that show at once
@@ -16,6 +18,8 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
     """Every table that has something to say."""
     yield _latency(result)
     yield _lates(result)
+    if result.delays is not None:
+        yield from late_tables.sections(result.delays)
     if result.stages:
         yield _stages(result)
     yield _users(result)
@@ -26,56 +30,20 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
         yield _gaps(result)
 
 
-def _table(
-    title: str,
-    note: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    after: str = "",
-) -> str:
-    cells = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
-    names = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in head)
-    about = f"<p>{html.escape(note)}</p>" if note else ""
-    return (
-        f"<section><h2>{html.escape(title)}</h2>{about}"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(title)}">'
-        f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table></div>{after}"
-        f"</section>"
-    )
-
-
-def _cells(row: Sequence[object]) -> str:
-    first, *others = (html.escape(_text(cell)) for cell in row)
-    return f'<th scope="row">{first}</th>' + "".join(f"<td>{text}</td>" for text in others)
-
-
-def _text(cell: object) -> str:
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:.4g}"
-    return str(cell)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _row(name: str, d: Distribution) -> list[object]:
-    times = [d.p50, d.p90, d.p99, d.p999, d.p9999, d.max]
-    return [name, *(None if ms is None else f"{ms:.4f}" for ms in times), d.samples]
 
 
 def _latency(result: Result) -> str:
     m = result.milestones_ms
     rows = [
-        _row("D_UL: first packet → last bits", result.uplink.latency_ms),
-        _row("D_UL − T", result.uplink.extra_latency_ms),
-        _row("D_DL: frame start → first downlink symbol ready", result.downlink.latency_ms),
-        _row("D_start: first packet → first task", m.start),
-        _row("T_pilot: first packet → pilots processed", m.pilot),
-        _row("T_ZF: pilots processed → combiners ready", m.zeroforce),
-        _row("T_data: combiners ready → last bits", m.data),
+        row_of("D_UL: first packet → last bits", result.uplink.latency_ms),
+        row_of("D_UL − T", result.uplink.extra_latency_ms),
+        row_of("D_DL: frame start → first downlink symbol ready", result.downlink.latency_ms),
+        row_of("D_start: first packet → first task", m.start),
+        row_of("T_pilot: first packet → pilots processed", m.pilot),
+        row_of("T_ZF: pilots processed → combiners ready", m.zeroforce),
+        row_of("T_data: combiners ready → last bits", m.data),
     ]
     note = (
         f"Milliseconds; a frame lasts {result.frame_ms:.4g} ms. A percentile needs two samples "
@@ -84,12 +52,12 @@ def _latency(result: Result) -> str:
         f"{result.deadlines_ms['downlink_lead']:.4g} ms before a symbol's start."
     )
     head = ["", "p50", "p90", "p99", "p99.9", "p99.99", "max", "frames"]
-    return _table("Latency", note, head, [row for row in rows if row[-1]])
+    return table("Latency", note, head, [row for row in rows if row[-1]])
 
 
 def _lates(result: Result) -> str:
     causes = result.lates.model_dump()
-    return _table(
+    return table(
         "Late frames",
         "By cause; each frame is counted once.",
         ["", *(cause.replace("_", " ") for cause in causes)],
@@ -125,7 +93,7 @@ def _sentences(explanations: Sequence[Explanation]) -> str:
 
 
 def _stages(result: Result) -> str:
-    return _table(
+    return table(
         "Stages",
         f"What each kernel cost over the run{result.of_computed}.",
         ["stage", "tasks", "chunks", "µs a chunk", "core-ms per ms", "share"],
@@ -137,7 +105,7 @@ def _stages(result: Result) -> str:
 
 
 def _users(result: Result) -> str:
-    return _table(
+    return table(
         "Users",
         "Raw BER is before decoding, of one code block of each frame, decoded or not; SNR is after "
         "equalization, as the receiver predicts it.",
@@ -174,7 +142,7 @@ def _users(result: Result) -> str:
 
 
 def _threads(result: Result) -> str:
-    return _table(
+    return table(
         "Threads",
         "Shares of each thread's time. Overhead is neither in a kernel, nor in the network, nor "
         "idle.",
@@ -239,11 +207,11 @@ def _counts(result: Result) -> str:
     if result.pacing is not None:
         error = f"{result.pacing.mean_us:.3g} ± {result.pacing.deviation_us:.3g}"
         rows.append(["radio's frame start error, µs", error])
-    return _table("Counts", "", ["", ""], rows)
+    return table("Counts", "", ["", ""], rows)
 
 
 def _gaps(result: Result) -> str:
-    return _table(
+    return table(
         "Gaps",
         f"Times in which a pinned thread did not run: the newest {len(result.gaps)} of "
         f"{result.gaps_total}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from carillon import explain, plots, results, trace
 from carillon.files import table, write_text
+from carillon.power.delays import delays, received_by
 from carillon.report.page import page
 from carillon.result import Result
 from carillon.runfolder import RunFolder, require_plain
+from carillon.statistics import Values
 from carillon.telemetry import OVERLOAD, Records, cause_name
 
 _INSTANTS = (
@@ -35,6 +38,7 @@ _COUNTS = (
     "iterations",
     "code_blocks",
     "substituted",
+    "clock_mhz",
 )
 _NACKS = ("", "refused", "discarded")
 
@@ -46,7 +50,7 @@ def rebuild(folder: RunFolder) -> Result:
     lates = explain.late_frames(folder, telemetry)
     result = results.build(folder, telemetry, lates)
     write_text(folder.path / "result.json", result.model_dump_json(indent=2) + "\n")
-    _write_frames(folder.path / "frames.csv", telemetry.read("frames"), lates)
+    _write_frames(folder, telemetry.read("frames"), lates)
     _write_nacks(folder.path / "nacks.csv", telemetry.read("nacks"))
     trace.write(folder.path / "trace.json", folder, telemetry)
     drawn = plots.draw(folder, telemetry, result)
@@ -54,16 +58,19 @@ def rebuild(folder: RunFolder) -> Result:
     return result
 
 
-def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) -> None:
+def _write_frames(folder: RunFolder, frames: Records, lates: Sequence[explain.Late]) -> None:
     """One row a frame; instants in ms from the frame's start on air, empty where there is none."""
+    file = folder.path / "frames.csv"
     explanations = {late.frame: late.text for late in lates}
     columns = np.sort(frames, order="frame")
     instants = [_in_ms(columns[name]) for name in _INSTANTS]
+    own = delays(columns, received_by(folder.derived["symbols"]))
     counts = [columns[name].tolist() for name in _COUNTS]
     rows = zip(
         columns["frame"].tolist(),
         columns["air_start"].tolist(),
         *instants,
+        *(_delay_in_ms(delay) for delay in (own.t_bs, own.t_os, own.t_f)),
         *counts,
         (_NACKS[nack] for nack in columns["nack"]),
         (cause_name(cause) for cause in columns["late_cause"]),
@@ -73,7 +80,7 @@ def _write_frames(file: Path, frames: Records, lates: Sequence[explain.Late]) ->
     )
     with table(file) as stream:
         writer = csv.writer(stream)
-        names = [f"{name}_ms" for name in _INSTANTS]
+        names = [f"{name}_ms" for name in (*_INSTANTS, "t_bs", "t_os", "t_f")]
         after = ("nack", "late_cause", "gap", "explanation")
         writer.writerow(["frame", "air_start_ns", *names, *_COUNTS, *after])
         writer.writerows(rows)
@@ -100,3 +107,7 @@ def _write_nacks(file: Path, nacks: Records) -> None:
 
 def _in_ms(instants: Records) -> list[str]:
     return [f"{ns / 1e6:.6f}" if ns else "" for ns in instants.tolist()]
+
+
+def _delay_in_ms(delay: Values) -> list[str]:
+    return ["" if math.isnan(ns) else f"{ns / 1e6:.6f}" for ns in delay.tolist()]
