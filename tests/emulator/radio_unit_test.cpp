@@ -283,6 +283,87 @@ TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
   }
 }
 
+struct LatePattern {
+  const char* name;
+  bool (*late)(std::uint32_t frame);
+};
+
+// What is late leaves when its frame's last symbol is on air. Samples say where they belong.
+void expect_alignment(test::NamedLink& named, const LatePattern& pattern) {
+  constexpr std::uint32_t kFrames = 300;
+  const std::string name = named.name + ", " + pattern.name;
+  {
+    RadioUnit radio(kLayout, *named.link.radio, {});
+    fill_replay(radio);
+    for (const std::uint32_t s : {4U, 5U})
+      for (std::uint32_t a = 0; a < 4; ++a)
+        test::write_stamps(radio.contingency_samples(s, a), 144, 999, s, a);
+    Downlink baseband(*named.link.baseband);
+    Tick instant = kStart;
+    TimingSink sink(instant);
+    UplinkIngest ingest(kLayout, *named.link.baseband, sink, {.paced = false});
+    sink.ingest = &ingest;
+    radio.start(kStart, kFrames);
+    std::uint32_t prepared = 0, on_air = 0, late = 0;
+    const auto send = [&](std::uint32_t frame) {
+      for (const std::uint32_t s : {4U, 5U}) baseband.send(frame, s);
+    };
+    const auto meanwhile = [&] {
+      ingest.poll(0);
+      for (; prepared < kFrames &&
+             instant + 2 * kLayout.duration() > kStart + prepared * kLayout.duration();
+           ++prepared)
+        if (!pattern.late(prepared)) send(prepared);
+      while (const auto* frame = radio.take()) {
+        EXPECT_EQ(frame->frame(), on_air) << name;
+        EXPECT_EQ(instant, kStart + on_air * kLayout.duration() + kLayout.symbols()[5].start)
+            << name;
+        const std::uint32_t source = pattern.late(on_air) ? 999 : on_air;
+        for (const std::uint32_t s : {4U, 5U})
+          for (std::uint32_t a = 0; a < 4; ++a)
+            EXPECT_TRUE(test::has_stamps(frame->samples(s, a), 144, source, s, a))
+                << name << " frame " << on_air << " symbol " << s;
+        radio.give_back(frame);
+        if (pattern.late(on_air)) {
+          send(on_air);
+          ++late;
+        }
+        ++on_air;
+      }
+    };
+    run(radio, instant, meanwhile);
+    meanwhile();
+    EXPECT_EQ(on_air, kFrames) << name;
+    const auto counters = radio.counters();
+    EXPECT_EQ(counters.downlink_symbols_substituted, 2U * late) << name;
+    EXPECT_EQ(counters.downlink_symbols_sent, 2U * (kFrames - late)) << name;
+    EXPECT_EQ(counters.downlink_late, 8U * late) << name;
+    // The uplink goes on as if nothing had been late.
+    EXPECT_EQ(counters.frames_sent, kFrames) << name;
+    EXPECT_EQ(counters.frames_skipped, 0U) << name;
+    EXPECT_EQ(ingest.counters().accepted, 12U * kFrames) << name;
+    EXPECT_EQ(ingest.counters().reports, kFrames) << name;
+    EXPECT_EQ(sink.wrong.load(), 0U) << name;
+    EXPECT_EQ(sink.least_delay, 0) << name;
+    EXPECT_EQ(sink.most_delay, 0) << name;
+    ingest.release(sink.last_opened.load());
+  }
+  EXPECT_TRUE(test::all_returned(named.link)) << name;
+}
+
+// The last frame is in time in each, so that all that was late has been collected by the end.
+TEST(RadioUnit, TheAirNeverSlipsByASampleHoweverManyFramesAreLate) {
+  const LatePattern patterns[] = {
+      {"none", [](std::uint32_t) { return false; }},
+      {"one", [](std::uint32_t frame) { return frame == 100; }},
+      {"a burst", [](std::uint32_t frame) { return frame >= 100 && frame < 160; }},
+      {"every second", [](std::uint32_t frame) { return frame % 2 == 0; }},
+      {"all but every fifth", [](std::uint32_t frame) { return frame % 5 != 4; }},
+  };
+  for (const LatePattern& pattern : patterns)
+    for (auto& named : test::both_links(kLayout)) expect_alignment(named, pattern);
+}
+
 TEST(RadioUnit, ForgedDownlinkPacketsAreCountedAndNeverReachTheAir) {
   for (auto& [name, link] : test::each_link(kLayout)) {
     {
