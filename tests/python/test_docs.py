@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from carillon.daemon import RunError, binary
 from carillon.flowgraph.profile import gnuradio_python
-from carillon.result import Frames
+from carillon.power.delays import CLASSES
+from carillon.result import Delays, Frames
+from carillon.telemetry import CAUSES
 from hang import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -205,6 +207,14 @@ def test_names_of_frames_are_explained_as_they_are_in_a_result() -> None:
     names = set(re.findall(r"^\| `(\w+)` \|", section, re.M))
     assert names >= {"sent", "skipped", "seen", "completed", "incomplete", "nacked"}
     assert names <= Frames.model_fields.keys()
+
+
+def test_the_page_on_late_frames_names_what_a_result_has() -> None:
+    page = (ROOT / "docs/late.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`delays\.(\w+)`", page))
+    assert named == Delays.model_fields.keys()
+    assert tuple(re.findall(r"^\| `(\w+)` \| (?:in time|late)", page, re.M)) == CLASSES
+    assert {f"`{name}`" for name in CAUSES} <= set(re.findall(r"`\w+`", page))
 
 
 def test_every_table_has_rows() -> None:

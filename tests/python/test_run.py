@@ -85,6 +85,42 @@ def test_demo_prints_its_result_alone_and_leaves_a_report(tmp_path: Path) -> Non
     assert again.returncode == 2
 
 
+# Hardly a frame is decoded in the time that the second one leaves.
+@pytest.mark.parametrize("deadlines", ["{}", "{uplink_budget_ms: 0.01}"])
+def test_what_is_said_of_late_frames_adds_up(tmp_path: Path, deadlines: str) -> None:
+    cell, folder = tmp_path / "cell.yaml", tmp_path / "run"
+    cell.write_text(f"antennas: 4\nusers: 2\nschedule: PPUUUUUUGGGDDD\ndeadlines: {deadlines}\n")
+    words = ("--frames", "500", "--averaging", "0.05", "--outage", "0.01", "--json")
+    process = start("demo", "--cell", cell, *words, "--folder", folder)
+    out, err = end(process)
+    assert process.returncode in (0, 3), err
+    result = Result.model_validate_json(out)
+    frames, delays = result.frames, result.delays
+    assert delays is not None
+    assert delays.frames == frames.seen
+    assert delays.late.frames == frames.seen - frames.completed
+    assert {name: each.frames for name, each in delays.by_cause.items()} == dict(result.lates)
+    classes = delays.by_class
+    assert sum(each.frames for each in classes.values()) == frames.seen
+    assert classes["whole"].frames + classes["filled"].frames == frames.completed
+    assert classes["filled"].frames == frames.incomplete
+    assert classes["discarded"].frames + classes["refused"].frames == frames.nacked
+    for name, each in classes.items():
+        late = 0 if name in ("whole", "filled") else each.frames
+        assert sum(share.frames for share in each.by_cause.values()) == late
+    bins = delays.joint.bins
+    assert sum(each.frames for each in bins) + delays.joint.lacking == frames.seen
+    assert sum(each.late for each in bins) + delays.joint.lacking_late == delays.late.frames
+    assert (delays.outage.target, delays.outage.averaging_s) == (0.01, 0.05)
+    with (folder / "frames.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    for name, own in (("t_bs_ms", delays.t_bs_ms), ("t_f_ms", delays.t_f_ms)):
+        values = [float(row[name]) for row in rows if row[name]]
+        assert len(values) == own.samples > 0
+        assert own.max == pytest.approx(max(values), abs=1e-6)
+    assert all(float(row["t_bs_ms"]) > 0 for row in rows if row["completed"] == "1")
+
+
 def test_beside_a_single_worker_the_radio_receives(tmp_path: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")

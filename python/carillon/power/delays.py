@@ -20,7 +20,7 @@ Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 # What became of a frame; each is in exactly one class.
-CLASSES = ("whole", "filled", "substituted", "too_late", "discarded", "refused")
+CLASSES = ("whole", "filled", "too_late", "substituted", "discarded", "refused")
 QUANTILES = (0.5, 0.9, 0.99)  # the bins' edges, above which is one bin more, up to the maximum
 
 
