@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from carillon.cli_options import CellArgument, FolderOption, JsonOption, LiveOption, examples
+from carillon.cli_options import (
+    CellArgument,
+    FolderOption,
+    JsonOption,
+    LiveOption,
+    OutageOption,
+    examples,
+)
 from carillon.errors import Status
 
 Family = Literal["power", "exponential"]
@@ -88,9 +95,6 @@ def _clocks(text: str | None) -> list[float]:
 ClocksOption = Annotated[
     str | None,
     typer.Option(help="MHz, 1000:100:2100 or 1000,2100; the last is the machine as it is."),
-]
-OutageOption = Annotated[
-    float, typer.Option(min=1e-9, max=0.5, help="P_out: of all frames, those that may be late.")
 ]
 MarginOption = Annotated[
     float, typer.Option(min=1, help="So many times the predicted ratio has to meet it.")

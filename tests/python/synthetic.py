@@ -120,7 +120,7 @@ class Sections:
             offset += table.nbytes
         tree = {"version": 2, "opcodes": OPCODES, "threads": THREADS, "sections": described}
         text = json.dumps(tree).encode()
-        header = bytearray(struct.pack("<8sII", b"CARILLON", 2, 32768) + text)
+        header = bytearray(struct.pack("<8sII", b"CARILLON", 3, 32768) + text)
         header.extend(bytes(header_bytes - len(header)))
         for place, (_, count) in enumerate(bodies):
             struct.pack_into("<Q", header, 32768 + 8 * place, count)
