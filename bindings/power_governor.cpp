@@ -29,7 +29,8 @@ using power::VirtualCore;
 using power::VirtualTtis;
 using Result = nb::typed<nb::dict, nb::str, nb::any>;
 
-constexpr double kLongest = 1e12;  // ns
+constexpr double kLongest = 1e12;       // ns
+constexpr double kMostResponse = 1000;  // TTIs
 
 void refuse(const std::vector<Problem>& problems) {
   if (!problems.empty())
@@ -72,20 +73,25 @@ class Ttis {
  public:
   Ttis(const std::vector<std::vector<double>>& processing, const std::vector<double>& system,
        const std::vector<double>& fronthaul, std::vector<double> clocks, double length,
-       double response, std::uint32_t cells, std::uint32_t wake, std::uint64_t seed)
+       double response, std::uint32_t cells, std::uint32_t wake, std::uint32_t gather,
+       std::uint64_t seed)
       : loads_(processing.size()), clocks_(clocks.size()) {
-    require(!clocks.empty() && clocks.front() > 0 && std::ranges::is_sorted(clocks),
-            "clocks must be positive and ascend");
-    require(length > 0 && length <= response && response < kLongest,
-            "a TTI has a length, and no shorter response");
+    require(!clocks.empty() && std::ranges::is_sorted(clocks) && clocks.front() >= 1 &&
+                clocks.back() <= 1e6,
+            "clocks must ascend, and be between 1 and 1000000 MHz");
+    require(length >= 1000 && length <= response && response <= kMostResponse * length &&
+                response < kLongest,
+            "a TTI lasts for 1000 ns or more, and its response for no less and no 1000 times that");
+    require(gather > 0 && gather * length <= response, "gathers more TTIs than its response has");
     require(cells > 0 && cells <= 1000, "cells is not within 1 to 1000");
     require(!processing.empty(), "processing has no load");
     Delays delays;
     for (const auto& load : processing) delays.processing.push_back(ticks(load, "processing"));
     delays.system = ticks(system, "system");
     delays.fronthaul = ticks(fronthaul, "fronthaul");
-    core_.emplace(std::move(delays), VirtualTtis{std::move(clocks), static_cast<Tick>(length),
-                                                 static_cast<Tick>(response), cells, wake, seed});
+    core_.emplace(std::move(delays),
+                  VirtualTtis{std::move(clocks), static_cast<Tick>(length),
+                              static_cast<Tick>(response), cells, wake, gather, seed});
   }
 
   std::vector<Result> run(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& given,
@@ -147,9 +153,9 @@ void bind_power_governor(nb::module_& core) {
                    "(engine/power/virtual_ttis.hpp).")
       .def(nb::init<const std::vector<std::vector<double>>&, const std::vector<double>&,
                     const std::vector<double>&, std::vector<double>, double, double, std::uint32_t,
-                    std::uint32_t, std::uint64_t>(),
+                    std::uint32_t, std::uint32_t, std::uint64_t>(),
            "processing"_a, "system"_a, "fronthaul"_a, "clocks"_a, "length"_a = 1e6,
-           "response"_a = 4e6, "cells"_a = 1, "wake"_a = 0, "seed"_a = 1,
+           "response"_a = 4e6, "cells"_a = 1, "wake"_a = 0, "gather"_a = 1, "seed"_a = 1,
            "Times in ns. processing: [load][sample] at the last of the clocks, which ascend, in "
            "MHz;\n"
            "system, fronthaul: [sample]. wake: to wake the core where it sleeps.")

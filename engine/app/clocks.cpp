@@ -8,11 +8,14 @@ Clocks::Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime)
   set(power::first_clock(plan));
 }
 
-// A faster clock would have helped only those for whose work there was too little time.
+// A faster clock would have helped those for whose work there was too little time, if there was
+// one. Whether it would have helped those that a standstill made late nobody knows.
 void Clocks::settled(const telemetry::FrameRecord& record) noexcept {
-  const bool curable =
+  const bool at_lower = record.clock_mhz < static_cast<std::uint32_t>(clocks_.back()) ||
+                        record.air_start < raised_.load(std::memory_order_relaxed);
+  const bool for_want_of_time =
       record.late_cause == static_cast<std::uint32_t>(telemetry::LateCause::Processing);
-  if (curable) late_.fetch_add(1, std::memory_order_relaxed);
+  if (at_lower && for_want_of_time) late_.fetch_add(1, std::memory_order_relaxed);
   ended_.fetch_add(1, std::memory_order_release);
 }
 
@@ -24,8 +27,11 @@ bool Clocks::step() noexcept {
 }
 
 void Clocks::set(std::uint32_t clock) noexcept {
+  const auto mhz = static_cast<std::uint32_t>(clocks_[clock]);
+  if (mhz == mhz_.load(std::memory_order_relaxed)) return;
   runtime_.emulate_clock(clocks_[clock] / clocks_.back());
-  mhz_.store(static_cast<std::uint32_t>(clocks_[clock]), std::memory_order_relaxed);
+  if (clock + 1 == clocks_.size()) raised_.store(now(), std::memory_order_relaxed);
+  mhz_.store(mhz, std::memory_order_relaxed);
 }
 
 }  // namespace carillon::app

@@ -36,6 +36,7 @@ class Clocks final : public Duty {
   runtime::Runtime& runtime_;
   std::optional<power::Governor> governor_;
   std::atomic<std::uint32_t> ended_{0}, late_{0}, mhz_{0};
+  std::atomic<Tick> raised_{0};  // when the highest clock began, after a lower one
 };
 
 }  // namespace carillon::app

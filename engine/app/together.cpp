@@ -36,6 +36,7 @@ std::vector<Listener> listeners(const RunPlan& plan) {
 std::vector<std::string> lines_of(const RunPlan& plan) {
   RunPlan shared;
   shared.runtime = plan.runtime;
+  shared.power = plan.power;
   shared.runtime.grain = {};
   shared.run = plan.run;
   shared.run.telemetry = {};

@@ -11,6 +11,7 @@ namespace {
 constexpr double kMostCredit = 3;
 // Of the TTIs in which the target allows one late, so many have to be in time before less is tried.
 constexpr double kPatience = 10, kMostPatience = 1e5;
+constexpr double kLonger = 4;  // the next time, if that was too early
 
 void at_least(double value, double least, const char* key, std::vector<Problem>& problems) {
   if (!(value >= least) || !std::isfinite(value))
@@ -73,27 +74,28 @@ std::uint32_t Governor::wanted(std::uint32_t load) const noexcept {
   return std::min(lowest_[known] + bias_, highest_);
 }
 
-// A bucket of late TTIs that fills at the target's rate: empty, the model is wrong. Each time that
-// it is, the way back takes twice as long, so that a clock that does not do is tried ever less
-// often. What is late at the highest clock is no fault of the model's.
+// A bucket of late TTIs that fills at the target's rate. Empty, the model is wrong, and what is
+// owed is paid off at the highest clock, so that the target is kept whatever came at once. Each
+// time the way back takes longer, so that a clock that does not do is tried ever less often.
 void Governor::learn(const Observed& seen) noexcept {
-  credit_ = std::min(credit_ + options_.outage * seen.ended, kMostCredit);
-  if (clock_ < highest_) credit_ -= seen.late;
+  credit_ = std::min(credit_ + options_.outage * seen.ended, kMostCredit) - seen.late;
   calm_ = seen.late > 0 ? 0 : calm_ + seen.ended;
-  if (credit_ < 0) {
+  if (credit_ < 0 && !owing_) {
     bias_ = std::min(bias_ + 1, highest_);
-    credit_ = kMostCredit;
-    patience_ = std::min(2 * patience_, kMostPatience * kPatience / options_.outage);
-  } else if (bias_ > 0 && calm_ >= patience_) {
-    --bias_;
-    calm_ = 0;
+    patience_ = std::min(kLonger * patience_, kMostPatience * kPatience / options_.outage);
   }
+  owing_ = credit_ < 0;
+  if (owing_) calm_ = 0;  // at the highest clock nothing is tried
+  if (bias_ == 0 || calm_ < patience_) return;
+  --bias_;
+  calm_ = 0;
+  patience_ = std::max(patience_ / 2, kPatience / options_.outage);
 }
 
 std::uint32_t Governor::decide(const Observed& seen) noexcept {
   learn(seen);
   if (seen.late > 0) held_ = options_.hold;
-  const std::uint32_t least = held_ > 0 ? highest_ : wanted(seen.load);
+  const std::uint32_t least = held_ > 0 || owing_ ? highest_ : wanted(seen.load);
   if (held_ > 0) --held_;
   if (least >= clock_) {
     clock_ = least;

@@ -44,7 +44,7 @@ class Governor {
 
   struct Observed {
     std::uint32_t ended = 0;  ///< TTIs that have ended since the last decision
-    std::uint32_t late = 0;   ///< … of them late for a reason that a faster clock would help
+    std::uint32_t late = 0;   ///< … of them late that a faster clock would have had in time
     std::uint32_t load = 0;   ///< the heaviest of those whose schedule is known
   };
   /// The clock from now on, by its place. Once for each TTI. Goes up at once and down slowly.
@@ -65,6 +65,7 @@ class Governor {
   std::uint32_t bias_ = 0;
   double credit_;               // late TTIs that the target still allows
   double patience_, calm_ = 0;  // TTIs in time before the bias falls, and those so far
+  bool owing_ = false;          // late TTIs beyond the target
   std::uint64_t held_ = 0, settled_ = 0;
 };
 

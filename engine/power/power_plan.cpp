@@ -15,8 +15,8 @@ void check_clocks(const std::vector<double>& clocks, std::vector<Problem>& probl
                       is = "is " + detail::number_text(clocks[i]);
     if (!(clocks[i] >= kLeast && clocks[i] <= kMost))
       problems.push_back({key, is + " but must be between 1 and 1000000 MHz"});
-    else if (i > 0 && clocks[i] <= clocks[i - 1])
-      problems.push_back({key, is + " but must be more than the one before"});
+    else if (i > 0 && clocks[i] < clocks[i - 1] + 1)
+      problems.push_back({key, is + " but must be more than the one before, by 1 MHz at least"});
   }
   if (problems.empty() && !clocks.empty() && clocks.back() > kSlowest * clocks.front())
     problems.push_back({"clocks.0",
@@ -33,6 +33,9 @@ std::vector<Problem> check(const PowerPlan& plan) {
     problems.push_back({"fixed", "is " + detail::number_text(plan.fixed) +
                                      " but must be one of the clocks, or 0"});
   if (!plan.governed()) return problems;
+  if (plan.fixed != 0)
+    problems.push_back({"fixed", "is " + detail::number_text(plan.fixed) +
+                                     " but a governed run has no fixed clock; set it to 0"});
   if (plan.late.size() != plan.clocks.size())
     problems.push_back({"late", "has " + std::to_string(plan.late.size()) + " ratios for " +
                                     std::to_string(plan.clocks.size()) + " clocks"});

@@ -10,24 +10,30 @@ VirtualCore::VirtualCore(Delays delays, VirtualTtis options)
   for (const double clock : options_.clocks) slower_.push_back(options_.clocks.back() / clock);
 }
 
-// One TTI of each cell, after its end on air, with the delays that there are, without T_OS, and
-// without T_f as well. Returns how many are late for want of a faster clock.
+// When the core wakes for the TTI that ends on air now.
+Tick VirtualCore::gathered() const noexcept {
+  const Tick batch = options_.gather * options_.length;
+  return (now_ + batch - 1) / batch * batch;
+}
+
+// One TTI of each cell, after its end on air. Returns how many are late that the highest clock
+// would have had in time, were it always the clock.
 std::uint32_t VirtualCore::tti(std::uint32_t load, std::uint32_t clock, Outcome& out) {
-  const Tick due = now_ + options_.response, system = any_of(delays_.system);
+  const Tick due = now_ + options_.response, ready = gathered(), system = any_of(delays_.system);
+  const std::array<Tick, 4> held_up{system, 0, 0, system};
   std::uint32_t curable = 0;
   for (std::uint32_t cell = 0; cell < options_.cells; ++cell) {
-    const Tick fronthaul = any_of(delays_.fronthaul);
-    const Tick work =
-        static_cast<Tick>(static_cast<double>(any_of(delays_.processing[load])) * slower_[clock]);
-    const std::array<Tick, 3> there{now_ + fronthaul, now_ + fronthaul, now_};
-    std::array<bool, 3> late{};
-    for (std::size_t world = 0; world < there.size(); ++world) {
-      const bool idle = there[world] > free_[world];
-      const Tick held_up = world == 0 && cell == 0 ? system : 0;
-      const Tick begun =
-          std::max(there[world], free_[world]) + held_up + (idle ? Tick{options_.wake} : 0);
-      late[world] = begun + work > due;
-      free_[world] = std::max(free_[world], std::min(begun + work, due));  // then it is given up
+    const Tick fronthaul = any_of(delays_.fronthaul), full = any_of(delays_.processing[load]);
+    const auto work = static_cast<Tick>(static_cast<double>(full) * slower_[clock]);
+    std::array<bool, 4> late{};
+    for (std::size_t world = 0; world < late.size(); ++world) {
+      const Tick there = world == 2 ? ready : std::max(ready, now_ + fronthaul);
+      const bool idle = there > free_[world];
+      const Tick begun = std::max(there, free_[world]) + (cell == 0 ? held_up[world] : 0) +
+                         (idle ? Tick{options_.wake} : 0);
+      const Tick end = begun + (world == 3 ? full : work);
+      late[world] = end > due;
+      free_[world] = std::max(begun, std::min(end, due));  // given up when it is due
       if (world != 0) continue;
       out.wakes += idle ? 1 : 0;
       out.busy_at[clock] += std::clamp<Tick>(due - begun, 0, work);
@@ -36,7 +42,7 @@ std::uint32_t VirtualCore::tti(std::uint32_t load, std::uint32_t clock, Outcome&
     out.late += late[0] ? 1 : 0;
     out.by_system += late[0] && !late[1] ? 1 : 0;
     out.by_fronthaul += late[0] && late[1] && !late[2] ? 1 : 0;
-    curable += late[0] && late[1] && late[2] ? 1 : 0;
+    curable += late[0] && !late[3] ? 1 : 0;
   }
   out.at_clock[clock] += options_.length;
   now_ += options_.length;
@@ -50,7 +56,8 @@ std::vector<Outcome> VirtualCore::run_all(const std::vector<Stretch>& stretches,
   std::vector<std::uint32_t> late(1 +
                                   static_cast<std::size_t>(options_.response / options_.length));
   std::size_t place = 0;
-  std::uint32_t clock = static_cast<std::uint32_t>(slower_.size() - 1);
+  const auto highest = static_cast<std::uint32_t>(slower_.size() - 1);
+  std::uint32_t clock = highest;
   for (std::size_t s = 0; s < stretches.size(); ++s) {
     Outcome& out = all.emplace_back();
     out.at_clock.resize(slower_.size());

@@ -26,6 +26,7 @@ struct VirtualTtis {
   Tick response = 4 * kMillisecond;  ///< from its end on air to its deadline
   std::uint32_t cells = 1;           ///< that the core serves, their TTIs at once
   std::uint32_t wake = 0;            ///< ns to wake a core that had nothing to do, where it sleeps
+  std::uint32_t gather = 1;          ///< TTIs that a core lets come before it wakes for them
   std::uint64_t seed = 1;
 };
 
@@ -58,6 +59,7 @@ class VirtualCore {
   template <typename Decide>
   std::vector<Outcome> run_all(const std::vector<Stretch>& stretches, Decide&& decide);
   std::uint32_t tti(std::uint32_t load, std::uint32_t clock, Outcome& out);
+  Tick gathered() const noexcept;
   Tick any_of(const std::vector<Tick>& samples) noexcept {
     return samples[(random_.next() >> 32) * samples.size() >> 32];
   }
@@ -66,8 +68,9 @@ class VirtualCore {
   VirtualTtis options_;
   std::vector<double> slower_;  // [clock]
   Tick now_ = 0;                // end of the TTI on air
-  // When the core has done what came before; and if there were no T_OS, nor T_f.
-  std::array<Tick, 3> free_{-1, -1, -1};
+  // When the core has done what came before: with the delays that there are, without T_OS, without
+  // T_f as well, and with all of them at the highest clock.
+  std::array<Tick, 4> free_{-1, -1, -1, -1};
   Random random_;
 };
 

@@ -768,6 +768,7 @@ class VirtualTtis:
         response: float = 4000000.0,
         cells: int = 1,
         wake: int = 0,
+        gather: int = 1,
         seed: int = 1,
     ) -> None:
         """

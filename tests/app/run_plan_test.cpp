@@ -156,6 +156,9 @@ TEST(RunPlan, EmulatesAndGovernsOnlyClocksThatMakeSense) {
   expect_problem("power.clocks = 1 2100", "power.clocks.0", "less than a thousandth");
   expect_problem("power.clocks = 1000 2100\npower.fixed = 1500", "power.fixed",
                  "one of the clocks");
+  expect_problem("power.clocks = 1000 1000.5", "power.clocks.1", "by 1 MHz at least");
+  expect_problem("power.clocks = 1000 2100\npower.late = 0.1 0\npower.fixed = 1000", "power.fixed",
+                 "no fixed clock");
   expect_problem("power.fixed = 1500", "power.fixed", "one of the clocks");
   expect_problem("power.clocks = 1000 2100\npower.late = 0.1", "power.late",
                  "1 ratios for 2 clocks");

