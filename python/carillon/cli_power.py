@@ -18,6 +18,7 @@ from carillon.cli_options import (
 from carillon.errors import Status
 
 Family = Literal["power", "exponential"]
+TABLE_3 = [float(mhz) for mhz in range(1000, 2101, 100)]
 
 power_app = typer.Typer(
     help="How likely subframes are late over clock and load.",
@@ -77,7 +78,7 @@ def model(
 
 
 def _clocks(text: str | None) -> list[float]:
-    """1000:100:2100, or 1000,1500,2100; ascending."""
+    """Of start:step:stop, or 1000,1500,2100; ascending."""
     from carillon.ranges import parse_numbers
 
     if text is None:
@@ -94,7 +95,10 @@ def _clocks(text: str | None) -> list[float]:
 
 ClocksOption = Annotated[
     str | None,
-    typer.Option(help="MHz, 1000:100:2100 or 1000,2100; the last is the machine as it is."),
+    typer.Option(
+        help="MHz: a list like 1000,1500,2100, or start:step:stop. The highest is the machine as "
+        "it is."
+    ),
 ]
 MarginOption = Annotated[
     float, typer.Option(min=1, help="So many times the predicted ratio has to meet it.")
@@ -104,7 +108,7 @@ MarginOption = Annotated[
 @power_app.command(
     epilog=examples(
         "carillon power learn lan-8x4",
-        "carillon power learn lan-8x4 --cells-per-core 4 --clocks 800:100:2100",
+        "carillon power learn lan-8x4 --cells-per-core 4 --clocks 800:50:2100",
         "carillon power learn lan-8x4 --live --clocks 300:300:2100 --seconds 20",
     )
 )
@@ -113,7 +117,7 @@ def learn(
         list[str] | None,
         typer.Argument(help="YAML files, or names of examples.", metavar="CELL"),
     ] = None,
-    clocks: ClocksOption = "1000:100:2100",
+    clocks: ClocksOption = None,
     seconds: Annotated[
         float,
         typer.Option(min=0.5, help="Of each run: one of each cell, with --live of each clock."),
@@ -138,22 +142,26 @@ def learn(
     """Learn how many TTIs are late at which clock.
 
     Measures the delays of each cell's frames in a run of both of its sides here, then plays as many
-    TTIs as are asked for in virtual time, their work longer by as much as the clock is lower. A
-    frame is a cell's TTI. The clock is emulated, with --live too: kernels' work is repeated.
+    TTIs as are asked for in virtual time, their work longer by as much as the clock is lower: 1000
+    to 2100 MHz by 100 if --clocks is not given. A frame is a cell's TTI. The clock is emulated,
+    with --live too: kernels' work is repeated.
     """
     from carillon.power.learn_commands import learn as start
 
-    found = _clocks(clocks)
+    found = _clocks(clocks) or TABLE_3
     start(
         cell or [], found, seconds=seconds, ttis=ttis, per_core=cells_per_core, live_sweep=live,
         delays=delays, folder=folder, as_json=json,
     )  # fmt: skip
 
 
-@power_app.command(epilog=examples("carillon power knee runs/power-learned/points.csv"))
+@power_app.command(epilog=examples("carillon power knee runs/power-learned/excess.csv"))
 def knee(
     file: Annotated[
-        Path, typer.Argument(help="points.csv of `power learn`, or models.json of `power model`.")
+        Path,
+        typer.Argument(
+            help="excess.csv or points.csv of `power learn`, or models.json of `power model`."
+        ),
     ],
     outage: OutageOption = 1e-3,
     margin: MarginOption = 2,

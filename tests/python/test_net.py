@@ -180,6 +180,29 @@ def test_who_connects_and_says_nonsense_is_told_so() -> None:
             assert said == "said nothing that is understood" if why is None else why in said
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("packet_bytes", "2147483648"), ("packet_bytes", "1e999"), ("packet_bytes", "true"),
+        ("packet_bytes", '"x"'), ("port", "-1"), ("held_us", "Infinity"), ("held_us", "-1e30"),
+        ("held_us", "NaN"), ("name", "[" * 3000),
+    ],
+)  # fmt: skip
+def test_nobody_who_connects_ends_the_listener(key: str, value: str) -> None:
+    asked = {"name": '"kernel"', "io": '"socket"', "sleeping": "true", "words": '""',
+             "packet_bytes": "600", "port": "9", "held_us": "0"} | {key: value}  # fmt: skip
+    line = "{" + ", ".join(f'"{name}": {text}' for name, text in asked.items()) + "}\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with (
+            socket.create_connection(listener.getsockname()) as ours,
+            listener.accept()[0] as theirs,
+        ):
+            ours.sendall(line.encode())
+            ours.shutdown(socket.SHUT_WR)
+            said = links.serve(theirs)
+    assert said.startswith(("asked for what cannot be: ", "said nothing that is understood"))
+
+
 def test_where_nothing_listens_is_told() -> None:
     place = f"127.0.0.1:{free_port()}"
     done = RUNNER.invoke(app, ["net", "rtt", place, *SLOW, "--way", "socket", "--mtu", "604"])

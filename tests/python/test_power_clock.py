@@ -15,7 +15,7 @@ from carillon import core
 from carillon.cli import app
 from carillon.command_line import carry_out
 from carillon.errors import InputError, Status
-from carillon.power.clock import Setting, joules, read_clocks
+from carillon.power.clock import Meter, Setting, joules, read_clocks
 from hang import HANG_S
 from sysfs_tree import KINDS, make_tree, snapshot
 
@@ -138,6 +138,18 @@ def test_energy_is_counted_between_readings_of_one_zone(tmp_path: Path) -> None:
     (root / "class/powercap/intel-rapl:0:0/energy_uj").write_text("much\n")
     found = joules(before, read_clocks(root).energy)
     assert found == {"package-0": pytest.approx(262143.328850 - 25034.567890 + 1)}
+
+
+def test_a_meter_that_is_read_often_loses_no_turn_of_the_counter(tmp_path: Path) -> None:
+    root = make_tree("intel_pstate-active", tmp_path / "sys")
+    counter = root / "class/powercap/intel-rapl:0/energy_uj"
+    counter.write_text("0\n")
+    meter = Meter(root)
+    for _ in range(3):  # three times round, in halves
+        for value in ("131000000000", "0"):
+            counter.write_text(value + "\n")
+            found = meter.read()
+    assert found["package-0"] == pytest.approx(3 * 262143.328850)
 
 
 # --- Setting --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from carillon.power.learn import Row, excess, in_virtual_time, points
 from carillon.power.measured import Delays, rate_msps, read_delays, standstills, write_delays
 from carillon.power.operating_point import FFT_SIZE, operating_point
 from carillon.power.points import Points, write_points
-from carillon.power.prediction import read_prediction
+from carillon.power.prediction import rates, read_prediction
 from typer.testing import CliRunner
 
 MS = 1e6  # ns
@@ -70,6 +70,35 @@ def test_times_that_make_no_sense_are_refused(tmp_path: Path, bad: list[Any]) ->
     file.write_text(json.dumps(tree))
     with pytest.raises(InputError, match="holds no measured delays"):
         read_delays(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "bad"),
+    [
+        ("tti_ns", -1), ("tti_ns", 0.5), ("tti_ns", "x"), ("tti_ns", None), ("tti_ns", 1e13),
+        ("response_ns", 1e15), ("rate_msps", float("nan")), ("rate_msps", -3), ("cell", None),
+        ("processing", [True]), ("processing", ["1e5"]), ("processing", [1e13]),
+    ],
+)  # fmt: skip
+def test_numbers_that_make_no_sense_are_refused(tmp_path: Path, key: str, bad: object) -> None:
+    file = tmp_path / "delays.json"
+    write_delays(file, [delays()], {})
+    tree = json.loads(file.read_text())
+    tree["cells"][0][key] = bad
+    file.write_text(json.dumps(tree))
+    with pytest.raises(InputError, match="holds no measured delays"):
+        read_delays(file)
+
+
+def test_drawing_writes_over_points_only(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    file.write_text("# A page\n")
+    done = CliRunner().invoke(cli.app, ["power", "draw", str(file)])
+    assert isinstance(done.exception, InputError)
+    assert file.read_text() == "# A page\n"
+    file.unlink()
+    for _ in range(2):
+        assert CliRunner().invoke(cli.app, ["power", "draw", str(file)]).exit_code == 0
 
 
 def test_a_lower_clock_makes_all_late_and_the_highest_none() -> None:
@@ -134,12 +163,23 @@ def test_a_model_is_asked_at_the_clocks_that_are_named(tmp_path: Path) -> None:
         "mse": 1e-3, "aic": 0, "bic": 0, "pole": False,
     }  # fmt: skip
     file = tmp_path / "models.json"
-    file.write_text(json.dumps({"families": [{"usable": model, "without_poles": [model]}]}))
+    reach = {"clock_mhz": [400, 1000], "rate_msps": [7.68, 30.72]}
+    file.write_text(json.dumps({"families": [{"usable": model, "without_poles": [model]}]} | reach))
     prediction = read_prediction(file, 7.68, [500, 1000])
     assert prediction.late == pytest.approx((np.exp(-5), np.exp(-10)))
     with pytest.raises(InputError, match="name --clocks"):
         read_prediction(file, None, [])
-    file.write_text(json.dumps({"families": [{"usable": None, "without_poles": []}]}))
+    with pytest.raises(InputError, match="name --rate"):
+        rates(file)
+    for rate, clocks in ((7.68, [300.0, 500.0]), (7.68, [500.0, 2000.0]), (99.0, [500.0])):
+        with pytest.raises(InputError, match="and says nothing of"):
+            read_prediction(file, rate, clocks)
+    for bad in ({"coefficients": [1]}, {"family": "other"}, {"mse": "x"}, {"more": 1}):
+        broken = {"families": [{"usable": model | bad, "without_poles": []}]} | reach
+        file.write_text(json.dumps(broken))
+        with pytest.raises(InputError, match="holds no models"):
+            read_prediction(file, 7.68, [500])
+    file.write_text(json.dumps({"families": [{"usable": None, "without_poles": []}]} | reach))
     with pytest.raises(InputError, match="no model without a pole"):
         read_prediction(file, 7.68, [500])
 

@@ -8,20 +8,23 @@ using runtime::ClockDebt;
 
 namespace {
 
-// Claims of `chunks` that take so long in earnest and again; all that was spent over what the
-// claims in earnest took.
-double slowdown(double extra, std::uint32_t chunks, Tick earnest, Tick again, int claims) {
+// Claims of `chunks` that take so long at first and again; all that was spent over what the claims
+// would have taken once.
+double slowdown(double extra, std::uint32_t chunks, Tick first, Tick again, int claims) {
   ClockDebt debt;
   Tick spent = 0;
   for (int i = 0; i < claims; ++i) {
-    while (const std::uint32_t due = debt.due(chunks)) {
-      debt.paid(due, due * again);
-      spent += due * again;
-    }
-    debt.owe(extra, chunks, chunks * earnest);
-    spent += chunks * earnest;
+    bool cold = true;
+    const auto take = [&](std::uint32_t count) {
+      const Tick took = count * (cold ? first : again);
+      cold = false;
+      spent += took;
+      return took;
+    };
+    while (const std::uint32_t due = debt.due(chunks)) debt.rehearsed(due, take(due));
+    debt.done(extra, chunks, take(chunks));
   }
-  return static_cast<double>(spent) / static_cast<double>(claims * chunks * earnest);
+  return static_cast<double>(spent) / static_cast<double>(claims * chunks * first);
 }
 
 }  // namespace
@@ -40,13 +43,13 @@ TEST(ClockDebt, AlsoWhereWhatIsDoneAgainTakesLessSinceItsDataIsInTheCache) {
 TEST(ClockDebt, AStandstillWithinAClaimIsNotMadeLonger) {
   ClockDebt debt;
   for (int i = 0; i < 100; ++i) {
-    while (const std::uint32_t due = debt.due(10)) debt.paid(due, due * 1000);
-    debt.owe(1, 10, 10'000);
+    while (const std::uint32_t due = debt.due(10)) debt.rehearsed(due, due * 1000);
+    debt.done(1, 10, 10'000);
   }
-  debt.owe(1, 10, 50'000'000);
+  debt.done(1, 10, 50'000'000);
   std::uint32_t again = 0;
   while (const std::uint32_t due = debt.due(10)) {
-    debt.paid(due, due * 1000);
+    debt.rehearsed(due, due * 1000);
     again += due;
   }
   EXPECT_LE(again, 60U);  // of 50 000, for 50 ms
@@ -55,18 +58,18 @@ TEST(ClockDebt, AStandstillWithinAClaimIsNotMadeLonger) {
 TEST(ClockDebt, NothingIsOwedAtTheHighestClock) {
   ClockDebt debt;
   EXPECT_EQ(debt.due(10), 0U);
-  debt.owe(0, 10, 10'000);
+  debt.done(0, 10, 10'000);
   EXPECT_EQ(debt.due(10), 0U);
 }
 
 TEST(ClockDebt, TimesThatAClockTooCoarseGivesAreNothing) {
   ClockDebt debt;
-  debt.owe(1, 10, 0);
+  debt.done(1, 10, 0);
   EXPECT_EQ(debt.due(10), 0U);
-  debt.owe(1, 1, 1000);
+  debt.done(1, 1, 1000);
   int rounds = 0;
   while (debt.due(1) > 0 && rounds < 5000) {
-    debt.paid(1, 0);
+    debt.rehearsed(1, 0);
     ++rounds;
   }
   EXPECT_LT(rounds, 5000);  // it ends

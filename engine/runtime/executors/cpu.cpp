@@ -261,7 +261,7 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
   self.last = end;
-  if (extra > 0) self.debts[task.opcode].owe(extra, task.count, std::max<Tick>(end - earnest, 0));
+  if (extra > 0) self.debts[task.opcode].done(extra, task.count, std::max<Tick>(end - earnest, 0));
 
   self.trace.write({.start = start,
                     .duration = telemetry::saturate<std::uint32_t>(end - start),
@@ -289,7 +289,7 @@ void CpuExecutor::rehearse(const Cell& cell, const Task& task, ClockDebt& debt) 
   while ((again.count = debt.due(task.count)) > 0) {
     cell.opcodes[task.opcode].kernel(cell.context, again);
     const Tick end = now();
-    debt.paid(again.count, std::max<Tick>(end - start, 0));
+    debt.rehearsed(again.count, std::max<Tick>(end - start, 0));
     start = end;
   }
 }

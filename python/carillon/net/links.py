@@ -17,6 +17,7 @@ from carillon.net.point import Point, Way
 _SOCKET_PACKETS = 32_768  # that a socket should hold while its receiver does not run
 _MOST_LINE = 4096
 _ANSWER_S = 10.0
+_MOST_PACKET, _MOST_HELD_US = 65_507, 1_000_000  # bytes of a datagram
 _LOOPBACK = "127.0.0.1"
 
 Echoed = dict[str, Any]
@@ -208,7 +209,7 @@ def _line(control: socket.socket) -> dict[str, Any] | None:
         line += more
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return message if isinstance(message, dict) else None
 
@@ -225,6 +226,14 @@ def listening(place: tuple[str, int]) -> Iterator[socket.socket]:
         yield listener
 
 
+def _asked(request: dict[str, Any], key: str, most: int) -> int:
+    """A whole number that whoever reaches the port has sent."""
+    value: object = request[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise ValueError(f"{key} is {value!r} but must be between 0 and {most}")
+    return round(value)
+
+
 def serve(control: socket.socket) -> str:
     """One measurement for a host that has connected, to its end; what it was, in words."""
     control.settimeout(_ANSWER_S)
@@ -234,14 +243,17 @@ def serve(control: socket.socket) -> str:
             return "said nothing that is understood"
         way = Way(*(request[key] for key in ("name", "io", "sleeping", "words")))
         address, peer = control.getsockname()[0], control.getpeername()[0]
-        end = _end(way, address, peer, int(request["packet_bytes"]))
-        end.meet(int(request["port"]))
-        end.echo(-1, bool(way.sleeping), float(request["held_us"]))
-    except (CarillonError, KeyError, TypeError, ValueError) as error:
+        end = _end(way, address, peer, _asked(request, "packet_bytes", _MOST_PACKET))
+        end.meet(_asked(request, "port", 65_535))
+        end.echo(-1, bool(way.sleeping), _asked(request, "held_us", _MOST_HELD_US))
+    except (CarillonError, KeyError, OverflowError, TypeError, ValueError) as error:
         _send(control, {"error": str(error)})
         return f"asked for what cannot be: {error}"
     _send(control, {"port": end.port})
-    control.settimeout(None)  # as long as the other measures
+    control.settimeout(None)  # as long as the other measures, or is there
+    control.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    control.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, int(_ANSWER_S))
+    control.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, int(_ANSWER_S))
     asked = _line(control)
     told = {**end.stop_echo(), "notes": end.findings()}
     if asked is not None:

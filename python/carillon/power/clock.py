@@ -113,6 +113,23 @@ def joules(before: list[Zone], after: list[Zone]) -> dict[str, float]:
     }
 
 
+class Meter:
+    """Energy since it was made. Counters begin anew after minutes: it is to be read often."""
+
+    def __init__(self, sysfs: Path) -> None:
+        self._sysfs = sysfs
+        self._last = read_energy(sysfs)
+        self._sums: dict[str, float] = {}
+
+    def read(self) -> dict[str, float]:
+        """Joules by name, of the zones that could be read."""
+        now = read_energy(self._sysfs)
+        for name, energy in joules(self._last, now).items():
+            self._sums[name] = self._sums.get(name, 0.0) + energy
+        self._last = now
+        return dict(self._sums)
+
+
 @dataclass(frozen=True)
 class Setting:
     """What to set on which cores; None leaves it as it is."""

@@ -15,7 +15,7 @@ from types import FrameType, TracebackType
 from carillon import core
 from carillon.children import die_with_parent
 from carillon.errors import InputError
-from carillon.power.clock import Clocks, Domain, Setting, joules, read_energy, refusals
+from carillon.power.clock import Clocks, Domain, Meter, Setting, refusals
 
 _LOOK_S = 1.0  # between looks whether clocks are as they were set
 _PATIENCE = 3  # signals, after which the command is killed
@@ -120,17 +120,18 @@ def _attend(
     clocks: Clocks,
     note: Callable[[str], None],
 ) -> None:
-    before, start = read_energy(clocks.sysfs), time.monotonic()
+    meter, start = Meter(clocks.sysfs), time.monotonic()
     if signals.count == 0:
         signals.process = _start(outcome.command)
         if signals.count:  # meanwhile
             signals.process.terminate()
         while _runs(signals.process):
             _look(outcome, control, note)
+            meter.read()
         code = signals.process.returncode
         outcome.status = code if code >= 0 else 128 - code
     outcome.seconds = time.monotonic() - start
-    outcome.joules = joules(before, read_energy(clocks.sysfs))
+    outcome.joules = meter.read()
     outcome.stopped = signals.count > 0
     _look(outcome, control, note)
 

@@ -24,6 +24,8 @@ def draw(file: Path, ttis: int, seed: int) -> None:
     """Writes counts drawn from the published model."""
     if not file.parent.is_dir():
         raise InputError(f"{file}: there is no folder {file.parent}; make it first")
+    if file.exists():
+        read_points(file)  # nothing else is written over
     points = drawn(ttis, seed)
     write_points(file, points)
     print(f"{file}: {len(points.late)} points drawn from equation 6, not measured")
@@ -80,6 +82,8 @@ def _write(
 ) -> None:  # fmt: skip
     about = {
         "points": len(points.late),
+        "clock_mhz": [float(points.clock_mhz.min()), float(points.clock_mhz.max())],
+        "rate_msps": [float(points.rate_msps.min()), float(points.rate_msps.max())],
         "families": [own.as_json() for own in found],
         "held_out_mse": predicted,
     }

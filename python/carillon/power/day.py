@@ -22,6 +22,7 @@ LEVELS = 10  # of the load: the highest is full
 AHEAD = 4  # TTIs, by which a load is known before
 POLICIES = ("performance", "governed", "race to idle", "concentrated")
 WAKE_NS = 100_000  # of a core that races to idle, as in PowerModel
+GATHER = 3  # TTIs that it lets come before it wakes, within a response of four
 CORES = 4  # whose cells may be concentrated
 _SAMPLES = 4096  # of each delay
 
@@ -108,12 +109,14 @@ class Cells:
         response = max(full.response_ns, full.tti_ns)
         return cls(processing(light, full), system, fronthaul, full.tti_ns, response)
 
-    def on_a_core(self, rules: Rules, cells: int, *, wake_ns: int = 0) -> core.VirtualTtis:
+    def on_a_core(
+        self, rules: Rules, cells: int, *, wake_ns: int = 0, gather: int = 1
+    ) -> core.VirtualTtis:
         """So many of them."""
         return core.VirtualTtis(
             [load.tolist() for load in self.loads], self.system.tolist(), self.fronthaul.tolist(),
             list(rules.clocks), length=self.tti_ns, response=self.response_ns, cells=cells,
-            wake=wake_ns, seed=rules.seed,
+            wake=wake_ns, gather=gather, seed=rules.seed,
         )  # fmt: skip
 
     def predicted(self, rules: Rules, ttis: int) -> list[list[float]]:
@@ -144,9 +147,9 @@ def play(
 def performance(cells: Cells, rules: Rules, profile: str, *, wake_ns: int = 0) -> Day:
     """Always at the highest clock. wake_ns: the core sleeps in between, race to idle."""
     stretches = _stretches(rules, profile)
-    outcomes = cells.on_a_core(rules, rules.cells, wake_ns=wake_ns).run(
-        stretches, fixed=len(rules.clocks) - 1
-    )
+    outcomes = cells.on_a_core(
+        rules, rules.cells, wake_ns=wake_ns, gather=GATHER if wake_ns else 1
+    ).run(stretches, fixed=len(rules.clocks) - 1)
     return _day(rules, profile, "race to idle" if wake_ns else "performance", outcomes)
 
 
@@ -181,7 +184,7 @@ def concentrated(
         for name in sums:
             sums[name] += round(out[name] * share)
         busy += sum(out["busy_at_ns"]) / 1e9 * share
-        awake += count * share
+        awake += count * needed / cores
     scale = 60_000 / rules.ttis_a_minute
     mean = awake / MINUTES
     time = [0.0] * highest + [mean * MINUTES * 60]

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from carillon.percent import percent
 from carillon.plots import style
 from carillon.power.day import PROFILES, Day
 
@@ -39,7 +40,8 @@ def day_picture(rows: Sequence[dict[str, Any]], days: Sequence[Day]) -> Figure:
     clocks.set_xticks(range(0, 25, 4))
     clocks.set_xlabel("hour")
     clocks.set_ylabel("mean clock, MHz")
-    clocks.set_title("the governed clock (virtual time)")
+    share = percent(rows[0]["full_load_share"])
+    clocks.set_title(f"the governed clock, full load {share} of a core\n(virtual time)")
     clocks.legend(frameon=False)
     _saved(saved, rows)
     return figure
@@ -58,6 +60,6 @@ def _saved(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         axes.errorbar(at, values, yerr=[low, high], fmt="none", ecolor=style.INK, linewidth=0.8)
     axes.set_xticks(range(len(PROFILES)), list(PROFILES))
     axes.set_ylabel("energy saved, % (modelled)")
-    axes.set_title("against the performance governor")
+    axes.set_title("against the performance governor\n(bars: least to most)")
     axes.set_ylim(0, 1.3 * axes.get_ylim()[1])  # room for the legend
     axes.legend(frameon=False)

@@ -16,7 +16,6 @@ from carillon.statistics import wilson
 from carillon.telemetry import Records
 
 _WIDTH, _HEIGHT = 5.6, 3.6  # inches
-_LEAST = 1e-7  # where no TTI was late
 
 
 def draw_late(rows: Sequence[Row], source: str, file: Path) -> None:
@@ -70,12 +69,12 @@ def clock_picture(frames: Records, prediction: Prediction) -> Figure:
     late = frames["completed"] == 0
     stood = late & np.isin(frames["late_cause"], (4, 5))
     for which, colour, label in (
-        (late & ~stood, style.ALARM, "late"),
         (stood, style.SECOND, "late, threads stood still"),
+        (late & ~stood, style.ALARM, "late for want of time"),
     ):
         if which.any():
-            axes.plot(seconds[which], frames["clock_mhz"][which], "x", color=colour, label=label)
-    axes.set_ylim(0, prediction.clocks[-1] * 1.1)
+            axes.plot(seconds[which], frames["clock_mhz"][which], "|", color=colour, label=label)
+    axes.set_ylim(prediction.clocks[0] * 0.9, prediction.clocks[-1] * 1.1)
     axes.set_xlabel("time, s")
     axes.set_ylabel("emulated clock, MHz")
     if late.any():
@@ -92,6 +91,8 @@ def draw_study(title: str, axis: str, xs: Sequence[float], rows: Sequence[Row], 
         spread = np.array([row.deviation for row in rows])
         axes.plot(xs, middle, "o-", markersize=3, color=style.ALARM)
         axes.vlines(xs, np.maximum(middle - spread, 0), middle + spread, color=style.ACCENT)
+        if axis == "clock_mhz":
+            axes.set_yscale("symlog", linthresh=1e-5)
         axes.set_ylim(0, None)
         axes.set_xlabel("clock, MHz" if axis == "clock_mhz" else "coalescing, µs")
         axes.set_ylabel("ratio of late TTIs")

@@ -28,6 +28,8 @@ from carillon.statistics import wilson
 
 LIVE = "measured under an emulated clock"
 VIRTUAL = "virtual time, from delays that were measured"
+EXCESS = "excess.csv"
+_OF_EXCESS = ", which has what a clock costs beyond the highest"
 
 
 def learn(
@@ -70,7 +72,7 @@ def learn(
         _tell(console, rows, LIVE if live_sweep else VIRTUAL)
         console.print(
             f"late ratios: {target / 'points.csv'}, {target / 'late.svg'}; less those of the "
-            f"highest clock: {target / 'excess.csv'}",
+            f"highest clock: {target / EXCESS}",
             soft_wrap=True,
         )
         if interrupts.count:
@@ -116,7 +118,7 @@ def _shown(
 
 def _write(target: Path, rows: Sequence[Row], source: str, per_core: int) -> None:
     write_points(target / "points.csv", points(rows))
-    write_points(target / "excess.csv", excess(rows))
+    write_points(target / EXCESS, excess(rows))
     tree = {"source": source, "cells_per_core": per_core, "rows": [_as_json(row) for row in rows]}
     files.write_text(target / "learned.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
     with files.table(target / "learned.csv") as stream:
@@ -136,7 +138,7 @@ def _as_json(row: Row) -> dict[str, Any]:
 def _tell(console: Console, rows: Sequence[Row], source: str) -> None:
     console.print(f"late TTIs, {source}")
     for cell in dict.fromkeys(row.cell for row in rows):
-        table = new_table([cell], ["late", "95 %", "but for T_OS", "but for T_f", "of"])
+        table = new_table([cell], ["late", "95 %", "by T_OS", "by T_f", "of"])
         for row in (row for row in rows if row.cell == cell):
             low, high = wilson(row.late, row.ttis)
             table.add_row(
@@ -144,6 +146,10 @@ def _tell(console: Console, rows: Sequence[Row], source: str) -> None:
                 str(row.by_system), str(row.by_fronthaul), str(row.ttis),
             )  # fmt: skip
         print_table(console, table)
+    console.print(
+        "late, of all TTIs; how many of these would have been in time without T_OS, and without "
+        "both T_OS and T_f", soft_wrap=True,
+    )  # fmt: skip
 
 
 def knee(
@@ -162,7 +168,7 @@ def knee(
         print(json.dumps({"outage": outage, "margin": margin, "rates": told}, indent=2))
         return
     console = Console(highlight=False, markup=False)
-    table = new_table(["rate, Msps"], ["knee, MHz", "late there", "late at the highest"])
+    table = new_table(["rate, Msps"], ["knee, MHz", "predicted there", "at the highest"])
     for own in found:
         at = own.knee(outage, margin)
         there = "none meets it" if at is None else f"{at:g}"
@@ -170,8 +176,8 @@ def knee(
         table.add_row(f"{own.rate_msps:g}", there, f"{late:.3g}", f"{own.envelope[-1]:.3g}")
     print_table(console, table)
     console.print(
-        f"the lowest clock at which {margin:g} times the late ratio is at most {outage:g}; by "
-        f"{found[0].source}", soft_wrap=True,
+        f"the lowest clock at which {margin:g} times the predicted ratio is at most {outage:g}; by "
+        f"{found[0].source}{_OF_EXCESS if file.name == EXCESS else ''}", soft_wrap=True,
     )  # fmt: skip
 
 
@@ -219,13 +225,14 @@ def _tell_governed(
     files.write_text(path / "governed.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     if told["frames"] == 0:
         return
-    kept = "met" if told["late_but_stalls_ratio"] <= governor.outage else "missed"
+    low, high = told["late_but_stalls_95"]
+    kept = "met" if high <= governor.outage else "missed" if low > governor.outage else "not shown"
     console.print(
         f"emulated clock: mean {told['mean_clock_mhz']:.0f} of {prediction.clocks[-1]:g} MHz, "
         f"{told['changes']} changes; {told['late']} of {told['frames']} frames late, "
         f"{told['stalled']} of them while the machine or the system stood still (listed in the "
-        f"report): {told['late_but_stalls_ratio']:.2g} of all but for these, the target of "
-        f"{governor.outage:g} is {kept}", soft_wrap=True,
+        f"report): {told['late_but_stalls_ratio']:.2g} of all but for these ({low:.2g} … "
+        f"{high:.2g} at 95 %), the target of {governor.outage:g} is {kept}", soft_wrap=True,
     )  # fmt: skip
     console.print(f"clocks: {path / 'governed.json'}, {path / 'clock.svg'}", soft_wrap=True)
 

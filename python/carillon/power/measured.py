@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from carillon.telemetry import CAUSES, Records
 Times = NDArray[np.float64]
 _MOST_FRAMES = 1_000_000
 _FORMAT = 1
+_LONGEST_NS = 1e12
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Delays:
     def as_json(self) -> dict[str, Any]:
         """For machines."""
         arrays = ("processing", "system", "fronthaul")
-        return asdict(self) | {name: getattr(self, name).tolist() for name in arrays}
+        return asdict(self) | {name: getattr(self, name).round().tolist() for name in arrays}
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,13 @@ def counted(frames: Records) -> Counted:
 
 
 def delays_of(cell: Cell, ran: Ran) -> Delays:
-    """T_BS and T_f of the frames of which all packets came and all was computed, T_OS of all.
-    InputError if there are none."""
+    """T_BS and T_f of the frames of which all packets came and all was computed, late or not, T_OS
+    of all. InputError if there are none."""
     derived, frames = runfolder.describe(cell), ran.frames
-    whole = (frames["completed"] == 1) & (frames["missing_packets"] == 0) & (frames["kernels"] > 0)
+    whole = (frames["nack"] == 0) & (frames["missing_packets"] == 0) & (frames["uplink_done"] > 0)
     if not whole.any():
         raise InputError(
-            f"{cell.name}: no frame was in time, so that nothing is known of its delays"
+            f"{cell.name}: no frame was computed whole, so that nothing is known of its delays"
         )
     end_ns = 1e6 * max(each["end_ms"] for each in derived["symbols"] if each["kind"] in "PU")
     own = frames[whole]
@@ -150,7 +151,7 @@ def read_delays(file: Path) -> list[Delays]:
     """InputError names what is wrong."""
     try:
         tree = read_json(file)
-        if tree["format"] != _FORMAT:
+        if tree["format"] is True or tree["format"] != _FORMAT:
             raise InputError(f"{file}: has format {tree['format']}, this Carillon reads {_FORMAT}")
         found = [_read(each) for each in tree["cells"]]
     except OSError as error:
@@ -163,17 +164,25 @@ def read_delays(file: Path) -> list[Delays]:
 
 
 def _read(tree: dict[str, Any]) -> Delays:
-    own = Delays(**tree)
-    return replace(
-        own,
-        processing=_times("processing", own.processing),
-        system=_times("system", own.system),
-        fronthaul=_times("fronthaul", own.fronthaul),
+    if not isinstance(tree["cell"], str):
+        raise ValueError("cell must be a name")
+    tti = _number("tti_ns", tree["tti_ns"], 1e3, 1e9)
+    return Delays(
+        tree["cell"],
+        _number("rate_msps", tree["rate_msps"], 1e-3, 1e6),
+        tti,
+        _number("response_ns", tree["response_ns"], 1.0, 1000 * tti),
+        *(_times(name, tree[name]) for name in ("processing", "system", "fronthaul")),
     )
 
 
+def _number(name: str, given: object, least: float, most: float) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not least <= given <= most:
+        raise ValueError(f"{name} must be a number between {least:g} and {most:g}")
+    return float(given)
+
+
 def _times(name: str, given: object) -> Times:
-    values = np.asarray(given, dtype=np.float64)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all() or values.min() < 0:
-        raise ValueError(f"{name} must be times in ns, at least one and none below 0")
-    return values
+    if not isinstance(given, list) or not given:
+        raise ValueError(f"{name} must be a list of times in ns")
+    return np.array([_number(name, value, 0.0, _LONGEST_NS) for value in given])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from carillon.errors import InputError
 from carillon.inputs import read_json
-from carillon.power.model import Model
+from carillon.power.model import FAMILIES, Model
 from carillon.power.points import Points, read_points
 from carillon.statistics import wilson
 
@@ -51,9 +51,10 @@ def read_prediction(file: Path, rate: float | None, clocks: Sequence[float]) -> 
 
 
 def rates(file: Path) -> list[float]:
-    """Those that were counted."""
-    counts = file.with_name("points.csv") if file.suffix == ".json" else file
-    return sorted(set(read_points(counts).rate_msps.tolist()))
+    """Those that were counted; InputError of a model, which has none of its own."""
+    if file.suffix == ".json":
+        raise InputError(f"{file}: is a model; name --rate, and --clocks, to predict for")
+    return sorted(set(read_points(file).rate_msps.tolist()))
 
 
 def _by_counts(
@@ -83,9 +84,16 @@ def _by_counts(
 
 
 def _by_model(file: Path, rate: float | None, clocks: Sequence[float]) -> Prediction:
-    model = read_model(file)
+    model, reach = read_model(file)
     if rate is None or not clocks:
-        raise InputError(f"{file}: is a model; name --clocks and --rate, or a cell, to predict for")
+        raise InputError(f"{file}: is a model; name --clocks, and --rate, to predict for")
+    for name, value in (("clock_mhz", clocks[0]), ("clock_mhz", clocks[-1]), ("rate_msps", rate)):
+        low, high = reach[name]
+        if not low * 0.999 <= value <= high * 1.001:
+            raise InputError(
+                f"{file}: was fitted to {name} from {low:g} to {high:g}, and says nothing of "
+                f"{value:g}"
+            )
     at = np.array(sorted(clocks), dtype=np.float64)
     late = np.clip(model.late(at, np.full(len(at), rate)), 0, 1)
     if not np.isfinite(late).all():
@@ -95,19 +103,31 @@ def _by_model(file: Path, rate: float | None, clocks: Sequence[float]) -> Predic
     return Prediction(f"a model, {file}", rate, tuple(at.tolist()), ratios, ratios)
 
 
-def read_model(file: Path) -> Model:
-    """The model without a pole with the least error among those chosen, of models.json."""
+def read_model(file: Path) -> tuple[Model, dict[str, tuple[float, float]]]:
+    """The model without a pole with the least error among those chosen, of models.json, and from
+    where to where it was fitted."""
     try:
         tree: dict[str, Any] = read_json(file)
         found = [
-            Model(**(own["usable"] or own["without_poles"][-1]))
+            _model(own["usable"] or own["without_poles"][-1])
             for own in tree["families"]
             if own["usable"] or own["without_poles"]
         ]
+        reach = {name: tuple(map(float, tree[name])) for name in ("clock_mhz", "rate_msps")}
+        spans = {name: (low, high) for name, (low, high) in reach.items()}
     except OSError as error:
         raise InputError(f"{file}: {(error.strerror or str(error)).lower()}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{file}: holds no models of `carillon power model`: {error!r}") from None
     if not found:
         raise InputError(f"{file}: has no model without a pole; count at more clocks and rates")
-    return min(found, key=lambda model: model.mse)
+    return min(found, key=lambda model: model.mse), spans
+
+
+def _model(tree: dict[str, Any]) -> Model:
+    model = Model(**tree)
+    if model.family not in FAMILIES or not all(
+        isinstance(value, int | float) for value in (*model.coefficients.values(), model.mse)
+    ):
+        raise ValueError("a model has a family, and numbers as coefficients")
+    return model
