@@ -192,14 +192,14 @@ def test_nobody_who_connects_ends_the_listener(key: str, value: str) -> None:
     asked = {"name": '"kernel"', "io": '"socket"', "sleeping": "true", "words": '""',
              "packet_bytes": "600", "port": "9", "held_us": "0"} | {key: value}  # fmt: skip
     line = "{" + ", ".join(f'"{name}": {text}' for name, text in asked.items()) + "}\n"
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        with (
-            socket.create_connection(listener.getsockname()) as ours,
-            listener.accept()[0] as theirs,
-        ):
-            ours.sendall(line.encode())
-            ours.shutdown(socket.SHUT_WR)
-            said = links.serve(theirs)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as ours,
+        listener.accept()[0] as theirs,
+    ):
+        ours.sendall(line.encode())
+        ours.shutdown(socket.SHUT_WR)
+        said = links.serve(theirs)
     assert said.startswith(("asked for what cannot be: ", "said nothing that is understood"))
 
 

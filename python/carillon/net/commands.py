@@ -114,7 +114,8 @@ def rtt(choice: Choice, link: Link, folder: Path | None, *, as_json: bool) -> bo
     if as_json:
         print(json.dumps(result, indent=2, ensure_ascii=False))
     _show(console, choice, result, rows, swept)
-    console.print(f"results: {target / 'result.json'}, rtt.csv, rtt.svg", soft_wrap=True)
+    written = ["rtt.csv", *(name for name in ("rtt.svg",) if (target / name).exists())]
+    console.print(f"results: {target / 'result.json'}, {', '.join(written)}", soft_wrap=True)
     if stopped:
         raise KeyboardInterrupt
     return any(row.highest is not None for row in rows)
