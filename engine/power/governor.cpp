@@ -6,9 +6,9 @@
 namespace carillon::power {
 namespace {
 
-// Late TTIs that chance may bring in a row before the model is to blame: with a ratio that just
-// meets the target, one stretch in five of a target's length has more than one.
-constexpr double kMostCredit = 3;
+// Late TTIs that the target allows and that did not come: a standstill makes many late at once. At
+// first there are a few, for what chance may bring.
+constexpr double kMostCredit = 100, kFirstCredit = 3;
 // Of the TTIs in which the target allows one late, so many have to be in time before less is tried.
 constexpr double kPatience = 10, kMostPatience = 1e5;
 constexpr double kLonger = 4;  // the next time, if that was too early
@@ -59,7 +59,7 @@ Governor::Governor(Predicted predicted, GovernorOptions options)
     : options_(options),
       highest_(static_cast<std::uint32_t>(predicted.front().size() - 1)),
       clock_(highest_),
-      credit_(kMostCredit),
+      credit_(kFirstCredit),
       patience_(kPatience / options.outage) {
   for (const auto& row : envelope(std::move(predicted))) {
     const auto meets = [&](double late) { return late * options.margin <= options.outage; };

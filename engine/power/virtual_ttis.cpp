@@ -6,7 +6,11 @@
 namespace carillon::power {
 
 VirtualCore::VirtualCore(Delays delays, VirtualTtis options)
-    : delays_(std::move(delays)), options_(std::move(options)), random_(options_.seed) {
+    : delays_(std::move(delays)),
+      options_(std::move(options)),
+      processing_(options_.seed, 0),
+      system_(options_.seed, 1),
+      fronthaul_(options_.seed, 2) {
   for (const double clock : options_.clocks) slower_.push_back(options_.clocks.back() / clock);
 }
 
@@ -19,11 +23,13 @@ Tick VirtualCore::gathered() const noexcept {
 // One TTI of each cell, after its end on air. Returns how many are late that the highest clock
 // would have had in time, were it always the clock.
 std::uint32_t VirtualCore::tti(std::uint32_t load, std::uint32_t clock, Outcome& out) {
-  const Tick due = now_ + options_.response, ready = gathered(), system = any_of(delays_.system);
+  const Tick due = now_ + options_.response, ready = gathered(),
+             system = any_of(delays_.system, system_);
   const std::array<Tick, 4> held_up{system, 0, 0, system};
   std::uint32_t curable = 0;
   for (std::uint32_t cell = 0; cell < options_.cells; ++cell) {
-    const Tick fronthaul = any_of(delays_.fronthaul), full = any_of(delays_.processing[load]);
+    const Tick fronthaul = any_of(delays_.fronthaul, fronthaul_),
+               full = any_of(delays_.processing[load], processing_);
     const auto work = static_cast<Tick>(static_cast<double>(full) * slower_[clock]);
     std::array<bool, 4> late{};
     for (std::size_t world = 0; world < late.size(); ++world) {

@@ -60,8 +60,8 @@ class VirtualCore {
   std::vector<Outcome> run_all(const std::vector<Stretch>& stretches, Decide&& decide);
   std::uint32_t tti(std::uint32_t load, std::uint32_t clock, Outcome& out);
   Tick gathered() const noexcept;
-  Tick any_of(const std::vector<Tick>& samples) noexcept {
-    return samples[(random_.next() >> 32) * samples.size() >> 32];
+  static Tick any_of(const std::vector<Tick>& samples, Random& random) noexcept {
+    return samples[(random.next() >> 32) * samples.size() >> 32];
   }
 
   Delays delays_;
@@ -71,7 +71,8 @@ class VirtualCore {
   // When the core has done what came before: with the delays that there are, without T_OS, without
   // T_f as well, and with all of them at the highest clock.
   std::array<Tick, 4> free_{-1, -1, -1, -1};
-  Random random_;
+  // One for each delay: cores stand still in the same TTIs, however many cells they serve.
+  Random processing_, system_, fronthaul_;
 };
 
 }  // namespace carillon::power

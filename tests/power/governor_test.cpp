@@ -129,7 +129,7 @@ TEST(Governor, LearnsThatAModelIsWrongAndKeepsTheTarget) {
     const Played played = play({kLate[0]}, truth, 2'000'000, seed);
     EXPECT_LT(played.late, 1e-3);
     EXPECT_LT(played.mean_clock, 2.5);
-    EXPECT_LT(played.lowest, 1000U);  // what does not do is hardly tried again
+    EXPECT_LT(played.lowest, 20'000U);  // of 2 million: what does not do is hardly tried again
   }
 }
 

@@ -56,7 +56,7 @@ QUICK = {
     "carillon study millipede-5.6\n": "carillon study millipede-5.6 --frames 4\n",
     "carillon study power-day\n": "carillon study power-day --frames 20\n",
     "power-day/delays.json\n": "power-day/delays.json --frames 150\n",
-    "carillon power learn lan-8x4\n": "carillon power learn lan-8x4 --seconds 1 --ttis 1500\n",
+    "300:100:2100\n": "300:100:2100 --seconds 1 --ttis 1500\n",
     "excess.csv --seconds 60\n": "excess.csv --seconds 2\n",
     "carillon study millipede-5.7\n": "carillon study millipede-5.7 --frames 4\n",
     "carillon study millipede-5.8\n": "carillon study millipede-5.8 --frames 4\n",

@@ -22,7 +22,7 @@ LEVELS = 10  # of the load: the highest is full
 AHEAD = 4  # TTIs, by which a load is known before
 POLICIES = ("performance", "governed", "race to idle", "concentrated")
 WAKE_NS = 100_000  # of a core that races to idle, as in PowerModel
-GATHER = 3  # TTIs that it lets come before it wakes, within a response of four
+GATHER = 3  # TTIs that it lets come before it wakes, at most, within a response of four
 CORES = 4  # whose cells may be concentrated
 _SAMPLES = 4096  # of each delay
 
@@ -140,17 +140,28 @@ def play(
         return governed(cells, rules, profile, predicted)
     if policy == "concentrated":
         return concentrated(cells, rules, profile, CORES, most)
-    wake_ns = WAKE_NS if policy == "race to idle" else 0
-    return performance(cells, rules, profile, wake_ns=wake_ns)
+    base = performance(cells, rules, profile)
+    return base if policy == "performance" else racing(cells, rules, profile, base)
 
 
-def performance(cells: Cells, rules: Rules, profile: str, *, wake_ns: int = 0) -> Day:
-    """Always at the highest clock. wake_ns: the core sleeps in between, race to idle."""
-    stretches = _stretches(rules, profile)
-    outcomes = cells.on_a_core(
-        rules, rules.cells, wake_ns=wake_ns, gather=GATHER if wake_ns else 1
-    ).run(stretches, fixed=len(rules.clocks) - 1)
-    return _day(rules, profile, "race to idle" if wake_ns else "performance", outcomes)
+def racing(cells: Cells, rules: Rules, profile: str, base: Day) -> Day:
+    """At the highest clock, and asleep in between. The core lets as many TTIs come before it wakes
+    as the target allows beyond what is late anyway."""
+    for gather in range(GATHER, 1, -1):
+        own = performance(cells, rules, profile, gather=gather)
+        if own.ratio - base.ratio <= rules.outage:
+            return own
+    return performance(cells, rules, profile, gather=1)
+
+
+def performance(cells: Cells, rules: Rules, profile: str, *, gather: int = 0) -> Day:
+    """Always at the highest clock. gather: the core sleeps until so many TTIs have come; 0: it does
+    not."""
+    ttis = cells.on_a_core(
+        rules, rules.cells, wake_ns=WAKE_NS if gather else 0, gather=max(gather, 1)
+    )
+    outcomes = ttis.run(_stretches(rules, profile), fixed=len(rules.clocks) - 1)
+    return _day(rules, profile, "race to idle" if gather else "performance", outcomes)
 
 
 def governed(cells: Cells, rules: Rules, profile: str, predicted: list[list[float]]) -> Day:

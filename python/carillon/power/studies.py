@@ -187,7 +187,7 @@ def _coalescing(own: Delays, per_core: int, ttis: int, step: Watch) -> list[Row]
 def _tell_figure(
     console: Console, axis: str, xs: Sequence[float], rows: Sequence[Row], per_core: int
 ) -> None:
-    table = new_table([axis], ["late", "± 1 deviation", "but for T_OS", "but for T_f"])
+    table = new_table([axis], ["late", "± 1 deviation", "by T_OS", "by T_f"])
     for x, row in zip(xs, rows, strict=True):
         table.add_row(
             f"{x:g}", f"{row.median:.3g}", f"{row.deviation:.2g}", str(row.by_system),
@@ -219,7 +219,7 @@ def _day(
                 ttis_a_minute=ttis_a_minute,
             )
             predicted = cells.predicted(rules, min(_PREDICTED, 30 * ttis_a_minute))
-            most = day.most_cells(cells, rules, min(_PREDICTED, 30 * ttis_a_minute) // 3)
+            most = day.most_cells(cells, rules, min(_PREDICTED, 30 * ttis_a_minute))
             for profile in day.PROFILES:
                 for policy in day.POLICIES:
                     _go_on(interrupts)
