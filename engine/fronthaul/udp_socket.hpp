@@ -1,4 +1,4 @@
-// A UDP socket and the addresses that it is told.
+// A UDP socket and its addresses.
 #pragma once
 
 #include <netinet/in.h>

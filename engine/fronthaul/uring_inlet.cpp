@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "fronthaul/inlet.hpp"
 
 #ifdef IORING_RECV_MULTISHOT  // headers of Linux 6.0
@@ -67,12 +68,12 @@ class Shared {
 
 // The kernel runs what has come when we ask it to (COOP_TASKRUN), and a flag says when there is
 // something to ask for.
-struct Descriptor {
-  Descriptor() {
+struct Uring {
+  Uring() {
     parameters.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_CQSIZE;
     parameters.cq_entries = 2 * kReady;
-    fd = static_cast<int>(syscall(SYS_io_uring_setup, kRequests, &parameters));
-    if (fd >= 0) return;
+    file = Descriptor(static_cast<int>(syscall(SYS_io_uring_setup, kRequests, &parameters)));
+    if (file.is_open()) return;
     const int error = errno;
     if (error == EPERM || error == EACCES) refuse("not permitted: " + disabled());
     if (error == ENOSYS) refuse("this kernel was built without it: take one with CONFIG_IO_URING");
@@ -80,12 +81,9 @@ struct Descriptor {
     errno = error;
     fail_system("cannot make an io_uring; try fronthaul.io: socket");
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(fd); }
 
   io_uring_params parameters{};
-  int fd = -1;
+  Descriptor file;
 };
 
 // Whether it knows IORING_OP_SEND_ZC, which came with the receiving of many messages by one
@@ -108,14 +106,16 @@ class UringInlet final : public Inlet {
         rings_(std::max(ring_.parameters.sq_off.array + kRequests * sizeof(unsigned),
                         ring_.parameters.cq_off.cqes +
                             ring_.parameters.cq_entries * sizeof(io_uring_cqe)),
-               ring_.fd, IORING_OFF_SQ_RING),
-        requests_(kRequests * sizeof(io_uring_sqe), ring_.fd, IORING_OFF_SQES),
+               ring_.file.number(), IORING_OFF_SQ_RING),
+        requests_(kRequests * sizeof(io_uring_sqe), ring_.file.number(), IORING_OFF_SQES),
         ready_(kReady * sizeof(io_uring_buf), -1, 0) {
-    if (!receives_many(ring_.fd)) refuse("this kernel is too old: take Linux 6.0 or newer");
+    if (!receives_many(ring_.file.number()))
+      refuse("this kernel is too old: take Linux 6.0 or newer");
     io_uring_buf_reg buffers{};
     buffers.ring_addr = reinterpret_cast<std::uint64_t>(ready_.at<void>());
     buffers.ring_entries = kReady;
-    if (syscall(SYS_io_uring_register, ring_.fd, IORING_REGISTER_PBUF_RING, &buffers, 1) != 0)
+    if (syscall(SYS_io_uring_register, ring_.file.number(), IORING_REGISTER_PBUF_RING, &buffers,
+                1) != 0)
       fail_system("cannot give io_uring buffers; try fronthaul.io: socket");
     message_.msg_namelen = sizeof(sockaddr_in);
     message_.msg_controllen = kPadding;
@@ -127,7 +127,7 @@ class UringInlet final : public Inlet {
     io_uring_sync_cancel_reg all{};
     all.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
     all.timeout = {-1, -1};
-    syscall(SYS_io_uring_register, ring_.fd, IORING_REGISTER_SYNC_CANCEL, &all, 1);
+    syscall(SYS_io_uring_register, ring_.file.number(), IORING_REGISTER_SYNC_CANCEL, &all, 1);
   }
 
   std::size_t take(std::span<Datagram> out) noexcept override {
@@ -156,8 +156,8 @@ class UringInlet final : public Inlet {
     const __kernel_timespec most{at_most / kSecond, at_most % kSecond};
     io_uring_getevents_arg argument{};
     argument.ts = reinterpret_cast<std::uint64_t>(&most);
-    syscall(SYS_io_uring_enter, ring_.fd, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
-            &argument, sizeof argument);
+    syscall(SYS_io_uring_enter, ring_.file.number(), 0, 1,
+            IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
   }
   std::uint32_t waiting() const noexcept override { return ready_count_; }
 
@@ -233,7 +233,8 @@ class UringInlet final : public Inlet {
   }
 
   long enter(unsigned requests) noexcept {
-    return syscall(SYS_io_uring_enter, ring_.fd, requests, 0, IORING_ENTER_GETEVENTS, nullptr, 0);
+    return syscall(SYS_io_uring_enter, ring_.file.number(), requests, 0, IORING_ENTER_GETEVENTS,
+                   nullptr, 0);
   }
 
   // Whether a datagram came of it.
@@ -268,7 +269,7 @@ class UringInlet final : public Inlet {
   }
 
   BufferPool& pool_;
-  Descriptor ring_;
+  Uring ring_;
   Shared rings_, requests_;  // both queues lie in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4)
   Shared ready_;             // buffers for the kernel, which names them by their places
   std::array<std::uint32_t, kReady> buffers_{};  // by place

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "fronthaul/udp_socket.hpp"
 
 namespace carillon::fronthaul {
@@ -36,15 +37,11 @@ void in_a_thread(const std::function<void()>& action) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-struct Descriptor {
-  explicit Descriptor(int own) : fd(own) {
-    if (fd < 0) fail_system("cannot make a socket for a virtual cable");
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(fd); }
-  int fd;
-};
+Descriptor socket_for_cable(int family, int type, int protocol) {
+  Descriptor made(socket(family, type | SOCK_CLOEXEC, protocol));
+  if (!made.is_open()) fail_system("cannot make a socket for a virtual cable");
+  return made;
+}
 
 // A netlink message that grows (netlink(7), rtnetlink(7)).
 class Message {
@@ -86,13 +83,13 @@ class Message {
   int send() {
     const auto length = static_cast<std::uint32_t>(bytes_.size());
     std::memcpy(bytes_.data(), &length, sizeof length);
-    const Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    const Descriptor netlink = socket_for_cable(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
     struct {
       nlmsghdr header;
       nlmsgerr error;
     } answer{};
-    if (::send(netlink.fd, bytes_.data(), bytes_.size(), 0) < 0 ||
-        recv(netlink.fd, &answer, sizeof answer, 0) < static_cast<ssize_t>(sizeof answer))
+    if (::send(netlink.number(), bytes_.data(), bytes_.size(), 0) < 0 ||
+        recv(netlink.number(), &answer, sizeof answer, 0) < static_cast<ssize_t>(sizeof answer))
       return errno;
     return -answer.error.error;
   }
@@ -123,9 +120,9 @@ void make_cable(std::uint32_t mtu, int other) {
 }
 
 void start(const std::string& address) {
-  const Descriptor any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Descriptor any = socket_for_cable(AF_INET, SOCK_DGRAM, 0);
   const auto ask = [&](unsigned long what, const ifreq& request) {
-    if (ioctl(any.fd, what, &request) != 0) fail_system("cannot set up a virtual cable");
+    if (ioctl(any.number(), what, &request) != 0) fail_system("cannot set up a virtual cable");
   };
   ifreq request{};
   std::strcpy(request.ifr_name, VirtualCable::kInterface);

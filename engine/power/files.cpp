@@ -8,7 +8,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "power/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace carillon::power {
 namespace {

@@ -1,9 +1,6 @@
 #include "power/idle.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "power/cpufreq.hpp"
 
@@ -37,12 +34,6 @@ std::vector<IdleState> idle_states(Files& files, std::uint32_t core) {
 
 std::string resume_latency_file(std::uint32_t core) {
   return core_folder(core) + "/power/pm_qos_resume_latency_us";
-}
-
-LatencyRequest::LatencyRequest(std::int32_t us, const std::string& file)
-    : file_(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (!file_.is_open() || ::write(file_.number(), &us, sizeof us) != sizeof us)
-    throw Refused(why_not(file, errno));
 }
 
 }  // namespace carillon::power

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "power/descriptor.hpp"
 #include "power/files.hpp"
 
 namespace carillon::power {
@@ -22,16 +21,5 @@ std::vector<IdleState> idle_states(Files& files, std::uint32_t core);
 
 /// devices/system/cpu/cpu3/power/pm_qos_resume_latency_us
 std::string resume_latency_file(std::uint32_t core);
-
-/// Asks the kernel for a latency that no core may exceed, while it lives: the kernel forgets it
-/// when the process ends, however it does.
-class LatencyRequest {
- public:
-  /// 0 µs: cores poll. Throws Refused if the file may not be written.
-  explicit LatencyRequest(std::int32_t us, const std::string& file = "/dev/cpu_dma_latency");
-
- private:
-  Descriptor file_;
-};
 
 }  // namespace carillon::power

@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/descriptor.hpp"
 #include "power/cpufreq.hpp"
-#include "power/descriptor.hpp"
 
 namespace carillon::power {
 

@@ -1,4 +1,4 @@
-// What a run is told about clocks.
+// The clocks that a run is to have.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How much work is to be done once more to emulate a slower clock. Pure: it is told of times.
+// How much work is to be done once more to emulate a slower clock. Pure: times are given to it.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class ClockDebt {
   }
   /// They were, in so long.
   void rehearsed(std::uint32_t chunks, Tick elapsed) noexcept {
-    const double each = told(elapsed, chunks);
+    const double each = credible(elapsed, chunks);
     if (first_ == 0)
       first_ = each;
     else
@@ -29,7 +29,7 @@ class ClockDebt {
   }
   /// The claim is done, in earnest in so long: it was to take 1 + extra times what it did at first.
   void done(double extra, std::uint32_t chunks, Tick elapsed) noexcept {
-    const double each = told(elapsed, chunks);
+    const double each = credible(elapsed, chunks);
     const double first = first_ > 0 ? first_ : each;
     settle(usual_, first);
     settle(again_, each);
@@ -40,7 +40,7 @@ class ClockDebt {
  private:
   static constexpr double kMost = 3, kWeight = 1.0 / 16;
 
-  double told(Tick elapsed, std::uint32_t chunks) const noexcept {
+  double credible(Tick elapsed, std::uint32_t chunks) const noexcept {
     const double each = static_cast<double>(elapsed) / chunks;
     return usual_ > 0 ? std::min(each, kMost * usual_) : each;
   }

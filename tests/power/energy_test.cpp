@@ -26,15 +26,6 @@ TEST(IdleStates, AreReadTheShallowestFirst) {
   EXPECT_TRUE(idle_states(files, 9).empty());
 }
 
-TEST(LatencyRequest, HoldsAFileWithItsMicroseconds) {
-  const SysfsTree tree("none");
-  const std::string file = tree.root() / "cpu_dma_latency";
-  std::ofstream(file) << "";
-  const LatencyRequest request(0x01020304, file);
-  EXPECT_EQ(tree.text("cpu_dma_latency"), "\x04\x03\x02\x01");
-  EXPECT_THROW(LatencyRequest(0, tree.root() / "nothing"), Refused);
-}
-
 TEST(Energy, IsReadOfPackagesAndTheirParts) {
   const SysfsTree tree("intel_pstate-active");
   EmulatedKernel files(tree);

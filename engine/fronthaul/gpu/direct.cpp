@@ -36,7 +36,7 @@ class DirectTarget : public Target {
     std::string why;
     landed_ = card_.give("the memory where blocks go", landing_.memory, landing_.bytes,
                          verbs::kLocalWrite | verbs::kRemoteWrite | verbs::kRemoteRead,
-                         landing_.dma_buf.file(), why);
+                         landing_.dma_buf.number(), why);
     landing_.dma_buf = {};  // what is registered needs it no more
     if (landed_ != nullptr) loop_->land_in(*landed_);
     return why;
@@ -117,15 +117,6 @@ class DirectTarget : public Target {
 };
 
 }  // namespace
-
-Descriptor::Descriptor(Descriptor&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(file_, other.file_);
-  return *this;
-}
-Descriptor::~Descriptor() {
-  if (file_ >= 0) ::close(file_);
-}
 
 Landing make_host_landing(BlockRing& ring, bool sums) {
   Landing landing;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/cuda/device.hpp"
+#include "base/descriptor.hpp"
 #include "fronthaul/gpu/target.hpp"
 #include "fronthaul/gpu/verbs.hpp"
 
@@ -18,20 +19,6 @@ inline constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
 /// How a GPU's memory is told to a network card.
 enum class Export : std::uint8_t { DmaBuf, Peermem };
-
-/// A file descriptor, closed at the end; -1: none.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int file) : file_(file) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int file() const { return file_; }
-
- private:
-  int file_ = -1;
-};
 
 /// Memory with a place for the block of each of a ring's slots, and who checks them there.
 struct Landing {

@@ -72,8 +72,9 @@ class PacketReceiver final : public CardTransport {
     header_region_ =
         card_.give("host memory", headers_.data(), headers_.size(), verbs::kLocalWrite, -1, why);
     if (header_region_ == nullptr) return why;
-    sample_region_ = card_.give("the memory where samples go", room_.memory, room_.bytes,
-                                verbs::kLocalWrite | verbs::kRemoteRead, room_.dma_buf.file(), why);
+    sample_region_ =
+        card_.give("the memory where samples go", room_.memory, room_.bytes,
+                   verbs::kLocalWrite | verbs::kRemoteRead, room_.dma_buf.number(), why);
     room_.dma_buf = {};  // what is registered needs it no more
     if (sample_region_ == nullptr) return why;
     places_.headers_key = header_region_->local_key;

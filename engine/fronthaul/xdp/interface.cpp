@@ -15,24 +15,19 @@
 #include <memory>
 #include <optional>
 
+#include "base/descriptor.hpp"
 #include "base/thread.hpp"
 #include "fronthaul/udp_socket.hpp"
 
 namespace carillon::fronthaul::xdp {
 namespace {
 
-class Asker {
- public:
-  Asker() : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  Asker(const Asker&) = delete;
-  Asker& operator=(const Asker&) = delete;
-  ~Asker() { close(fd_); }
-  bool ask(unsigned long what, void* request) const { return ioctl(fd_, what, request) == 0; }
-  int fd() const { return fd_; }
+// Any, to ask about interfaces with.
+Descriptor any_socket() { return Descriptor(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
 
- private:
-  int fd_;
-};
+bool ask(const Descriptor& socket, unsigned long what, void* request) {
+  return ioctl(socket.number(), what, request) == 0;
+}
 
 // Empty: none of this namespace.
 std::string name_with(const sockaddr_in& wanted) {
@@ -60,21 +55,21 @@ EthernetAddress octets_of(const sockaddr& hardware) {
   return ethernet;
 }
 
-std::uint32_t queues_of(const Asker& asker, const std::string& name) {
+std::uint32_t queues_of(const Descriptor& asker, const std::string& name) {
   ethtool_channels channels{};
   channels.cmd = ETHTOOL_GCHANNELS;
   ifreq request = request_for(name);
   request.ifr_data = reinterpret_cast<char*>(&channels);
-  if (!asker.ask(SIOCETHTOOL, &request)) return 1;
+  if (!ask(asker, SIOCETHTOOL, &request)) return 1;
   return std::max(1U, channels.combined_count + channels.rx_count);
 }
 
-std::optional<EthernetAddress> known(const Asker& asker, const sockaddr_in& neighbour,
+std::optional<EthernetAddress> known(const Descriptor& asker, const sockaddr_in& neighbour,
                                      const Interface& through) {
   arpreq request{};
   std::memcpy(&request.arp_pa, &neighbour, sizeof neighbour);
   through.name.copy(request.arp_dev, sizeof request.arp_dev - 1);
-  if (!asker.ask(SIOCGARP, &request) || (request.arp_flags & ATF_COM) == 0) return std::nullopt;
+  if (!ask(asker, SIOCGARP, &request) || (request.arp_flags & ATF_COM) == 0) return std::nullopt;
   return octets_of(request.arp_ha);
 }
 
@@ -84,9 +79,9 @@ Interface interface_with(const std::string& address) {
   Interface found;
   found.name = name_with(address_of(address, 0));
   if (found.name.empty()) fail_link("no interface of this machine has the address " + address);
-  const Asker asker;
+  const Descriptor asker = any_socket();
   ifreq request = request_for(found.name);
-  if (!asker.ask(SIOCGIFHWADDR, &request) || request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+  if (!ask(asker, SIOCGIFHWADDR, &request) || request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
     fail_link(found.name + ", which has the address " + address +
               ", is no Ethernet interface, as fronthaul.io: af-xdp needs one: use another address, "
               "or fronthaul.io: socket");
@@ -99,13 +94,13 @@ Interface interface_with(const std::string& address) {
 EthernetAddress ethernet_of(const std::string& address, const Interface& through) {
   sockaddr_in neighbour = address_of(address, 9);  // of a port that discards
   if (!name_with(neighbour).empty()) return interface_with(address).ethernet;
-  const Asker asker;
+  const Descriptor asker = any_socket();
   constexpr int kTries = 300;
   for (int i = 0; i < kTries; ++i) {
     if (const auto found = known(asker, neighbour, through)) return *found;
     if (i % 100 == 0)  // an empty datagram makes the kernel ask
-      sendto(asker.fd(), nullptr, 0, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&neighbour),
-             sizeof neighbour);
+      sendto(asker.number(), nullptr, 0, MSG_DONTWAIT,
+             reinterpret_cast<const sockaddr*>(&neighbour), sizeof neighbour);
     sleep_until(now() + 10 * kMillisecond);
   }
   fail_link("nobody on the network of " + through.name + " has the address " + address +

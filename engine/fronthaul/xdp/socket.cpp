@@ -81,17 +81,17 @@ Pages::~Pages() {
 }
 
 XdpFile::XdpFile() : file(socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0)) {
-  if (file.fd() < 0) refuse("make a socket");
+  if (!file.is_open()) refuse("make a socket");
 }
 
 Owner::Owner(std::byte* memory, std::uint32_t chunks, std::uint32_t headroom, std::uint32_t filled,
              std::uint32_t sending)
-    : fill(sized(with_memory(file.fd(), memory, chunks, headroom), XDP_UMEM_FILL_RING, filled),
-           XDP_UMEM_PGOFF_FILL_RING, offsets_of(file.fd()).fr, filled),
-      completion(sized(file.fd(), XDP_UMEM_COMPLETION_RING, sending),
-                 XDP_UMEM_PGOFF_COMPLETION_RING, offsets_of(file.fd()).cr, sending),
-      send(sized(file.fd(), XDP_TX_RING, sending), XDP_PGOFF_TX_RING, offsets_of(file.fd()).tx,
-           sending) {}
+    : fill(sized(with_memory(file.number(), memory, chunks, headroom), XDP_UMEM_FILL_RING, filled),
+           XDP_UMEM_PGOFF_FILL_RING, offsets_of(file.number()).fr, filled),
+      completion(sized(file.number(), XDP_UMEM_COMPLETION_RING, sending),
+                 XDP_UMEM_PGOFF_COMPLETION_RING, offsets_of(file.number()).cr, sending),
+      send(sized(file.number(), XDP_TX_RING, sending), XDP_PGOFF_TX_RING,
+           offsets_of(file.number()).tx, sending) {}
 
 Receiver::Receiver(int fd, std::uint32_t size)
     : ring(sized(fd, XDP_RX_RING, size), XDP_PGOFF_RX_RING, offsets_of(fd).rx, size) {}

@@ -77,7 +77,7 @@ class Ring {
 /// A socket's file; it is closed after its rings.
 struct XdpFile {
   XdpFile();
-  File file;
+  Descriptor file;
 };
 
 /// One that has memory registered, fills it and sends from it. Sizes are powers of two.

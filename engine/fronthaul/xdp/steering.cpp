@@ -112,51 +112,43 @@ class Program {
   std::vector<std::size_t> passing_;  // jumps
 };
 
-File make_map(std::size_t sockets) {
+Descriptor make_map(std::size_t sockets) {
   bpf_attr attributes = no_attributes();
   attributes.map_type = BPF_MAP_TYPE_XSKMAP;
   attributes.key_size = attributes.value_size = sizeof(std::uint32_t);
   attributes.max_entries = static_cast<std::uint32_t>(sockets);
-  File map(bpf(BPF_MAP_CREATE, attributes));
-  if (map.fd() < 0) refuse("make a map of sockets");
+  Descriptor map(bpf(BPF_MAP_CREATE, attributes));
+  if (!map.is_open()) refuse("make a map of sockets");
   return map;
 }
 
-File load(const std::vector<bpf_insn>& code) {
+Descriptor load(const std::vector<bpf_insn>& code) {
   bpf_attr attributes = no_attributes();
   attributes.prog_type = BPF_PROG_TYPE_XDP;
   attributes.insns = reinterpret_cast<std::uint64_t>(code.data());
   attributes.insn_cnt = static_cast<std::uint32_t>(code.size());
   attributes.license = reinterpret_cast<std::uint64_t>("Dual MIT/GPL");
   attributes.prog_flags = kAnyMtu;
-  File program(bpf(BPF_PROG_LOAD, attributes));
-  if (program.fd() < 0 && errno == EINVAL) {  // before Linux 5.18
+  Descriptor program(bpf(BPF_PROG_LOAD, attributes));
+  if (!program.is_open() && errno == EINVAL) {  // before Linux 5.18
     attributes.prog_flags = 0;
-    program = File(bpf(BPF_PROG_LOAD, attributes));
+    program = Descriptor(bpf(BPF_PROG_LOAD, attributes));
   }
-  if (program.fd() < 0) refuse("load its program");
+  if (!program.is_open()) refuse("load its program");
   return program;
 }
 
 }  // namespace
 
-File& File::operator=(File&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-File::~File() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Steering::Steering(const Interface& interface, in_addr address,
                    const std::vector<std::uint16_t>& ports)
     : interface_(interface),
       map_(make_map(ports.size())),
-      program_(load(Program(address, ports, map_.fd()).code())) {}
+      program_(load(Program(address, ports, map_.number()).code())) {}
 
 void Steering::set(std::uint32_t port, int socket) {
   bpf_attr attributes = no_attributes();
-  attributes.map_fd = static_cast<std::uint32_t>(map_.fd());
+  attributes.map_fd = static_cast<std::uint32_t>(map_.number());
   attributes.key = reinterpret_cast<std::uint64_t>(&port);
   attributes.value = reinterpret_cast<std::uint64_t>(&socket);
   if (bpf(BPF_MAP_UPDATE_ELEM, attributes) != 0) refuse("name its sockets to its program");
@@ -165,13 +157,13 @@ void Steering::set(std::uint32_t port, int socket) {
 void Steering::attach() {
   for (const std::uint32_t mode : {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE}) {
     bpf_attr attributes = no_attributes();
-    attributes.link_create.prog_fd = static_cast<std::uint32_t>(program_.fd());
+    attributes.link_create.prog_fd = static_cast<std::uint32_t>(program_.number());
     attributes.link_create.target_ifindex = interface_.index;
     attributes.link_create.attach_type = BPF_XDP;
     attributes.link_create.flags = mode;
-    link_ = File(bpf(BPF_LINK_CREATE, attributes));
+    link_ = Descriptor(bpf(BPF_LINK_CREATE, attributes));
     native_ = mode == XDP_FLAGS_DRV_MODE;
-    if (link_.fd() >= 0) return;
+    if (link_.is_open()) return;
     if (errno == EBUSY || errno == EEXIST)
       fail_link("another XDP program is attached to " + interface_.name +
                 ": end it, or see `ip link show dev " + interface_.name + "`");

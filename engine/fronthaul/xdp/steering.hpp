@@ -7,22 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "fronthaul/xdp/interface.hpp"
 
 namespace carillon::fronthaul::xdp {
-
-/// A file descriptor, or none.
-class File {
- public:
-  explicit File(int fd = -1) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  File& operator=(File&& other) noexcept;
-  ~File();
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Unfragmented UDP over IPv4 without options, for our address and one of our ports: port number i
 /// goes to socket i. Ends with this object, or the process.
@@ -39,7 +27,7 @@ class Steering {
 
  private:
   Interface interface_;
-  File map_, program_, link_;
+  Descriptor map_, program_, link_;
   bool native_ = false;
 };
 

@@ -94,13 +94,13 @@ class XdpTransport final : public UdpTransport {
                 " receive queues, and fronthaul.io: af-xdp takes packets from the first: have one "
                 "with `ethtool -L " +
                 interface_.name + " combined 1`");
-    receive_on(owner_.file.fd(), nullptr);
-    zero_copy_ = bind_owner(owner_.file.fd(), interface_);
+    receive_on(owner_.file.number(), nullptr);
+    zero_copy_ = bind_owner(owner_.file.number(), interface_);
     for (std::size_t i = 1; i < options.ports.size(); ++i) {
       auto beside = std::make_unique<XdpFile>();
-      const int fd = beside->file.fd();
+      const int fd = beside->file.number();
       receive_on(fd, std::move(beside));
-      bind_beside(fd, interface_, owner_.file.fd());
+      bind_beside(fd, interface_, owner_.file.number());
     }
     for (std::uint32_t i = 0; i < inlets_.size(); ++i) steering_.set(i, fd_of(i));
     fill();
@@ -217,7 +217,7 @@ class XdpTransport final : public UdpTransport {
   }
   int fd_of(std::uint32_t receiver) const noexcept {
     const auto& own = inlets_[receiver]->file;
-    return own == nullptr ? owner_.file.fd() : own->file.fd();
+    return own == nullptr ? owner_.file.number() : own->file.number();
   }
 
   Headers headers_to(std::uint16_t own, std::uint16_t port) const {
@@ -323,7 +323,7 @@ class XdpTransport final : public UdpTransport {
   // Has the kernel send what lies in the ring.
   void kick() noexcept {
     for (int i = 0; i < kKicks && owner_.send.waiting() > 0; ++i)
-      if (sendto(owner_.file.fd(), nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0 && errno != EAGAIN)
+      if (sendto(owner_.file.number(), nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0 && errno != EAGAIN)
         return;  // its queue is full: the next call goes on
   }
 
@@ -331,7 +331,7 @@ class XdpTransport final : public UdpTransport {
   void look_after_kernel(Inlet& inlet) noexcept {
     if (owner_.fill.needs_wakeup()) {
       const Tick before = now();
-      recvfrom(owner_.file.fd(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
+      recvfrom(owner_.file.number(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
       inlet.meter.count(now() - before, 0, 0);
     }
     if (owner_.send.waiting() == 0) return;

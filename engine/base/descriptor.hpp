@@ -5,11 +5,13 @@
 
 #include <utility>
 
-namespace carillon::power {
+namespace carillon {
 
 class Descriptor {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor() = default;
+  /// Takes over the number; one below 0 is none.
+  explicit Descriptor(int number) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -22,7 +24,7 @@ class Descriptor {
   int number() const { return number_; }
 
  private:
-  int number_;
+  int number_ = -1;
 };
 
-}  // namespace carillon::power
+}  // namespace carillon
