@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Self
 
 from carillon import core, resources
 from carillon.errors import CarillonError
@@ -40,7 +41,7 @@ class Interrupts:
         self.count = 0
         self._before: dict[int, signal.Handlers | Callable[..., object] | int | None] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # as nohup asks

@@ -13,7 +13,7 @@ from carillon import cli
 from carillon.errors import InputError
 from carillon.power import day
 from carillon.power.energy import PowerModel, varied
-from carillon.power.measured import Delays, write_delays
+from carillon.power.measured import CellDelays, write_delays
 from carillon.power.operating_point import LIGHT, LOADED, operating_point
 from carillon.power.studies import COALESCING_US, SYSTEM_1
 from typer.testing import CliRunner
@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 MS = 1e6
 
 
-def of(cell: str, work_us: float) -> Delays:
+def of(cell: str, work_us: float) -> CellDelays:
     work = np.linspace(0.9, 1.1, 21) * work_us * 1e3
-    return Delays(cell, 15.36, MS, 4 * MS, work, np.array([0.0]), np.array([1e3]))
+    return CellDelays(cell, 15.36, MS, 4 * MS, work, np.array([0.0]), np.array([1e3]))
 
 
 CELLS = day.Cells.of(of("light", 100), of("full", 200))

@@ -12,7 +12,7 @@ import pytest
 from carillon import cells, cli
 from carillon.errors import InputError
 from carillon.power.learn import Row, excess, in_virtual_time, points
-from carillon.power.measured import Delays, rate_msps, read_delays, standstills, write_delays
+from carillon.power.measured import CellDelays, rate_msps, read_delays, standstills, write_delays
 from carillon.power.operating_point import FFT_SIZE, operating_point
 from carillon.power.points import Points, write_points
 from carillon.power.prediction import rates, read_prediction
@@ -21,8 +21,10 @@ from typer.testing import CliRunner
 MS = 1e6  # ns
 
 
-def delays(work_us: float = 300, system: tuple[float, ...] = (0.0,), cell: str = "one") -> Delays:
-    return Delays(
+def delays(
+    work_us: float = 300, system: tuple[float, ...] = (0.0,), cell: str = "one"
+) -> CellDelays:
+    return CellDelays(
         cell, 7.68, MS, 4 * MS, np.full(10, work_us * 1e3), np.array(system), np.array([1e3])
     )
 

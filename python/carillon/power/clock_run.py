@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType, TracebackType
+from types import FrameType
 
 from carillon import core
 from carillon.children import die_with_parent
+from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.power.clock import Clocks, Domain, Meter, Setting, refusals
 
@@ -35,29 +36,10 @@ class Outcome:
     unrestored: list[str] = field(default_factory=list)
 
 
-class _Signals:
+class _Signals(Interrupts):
     """Ends the command by what is to end us, who have clocks to put back first."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.process: subprocess.Popen[bytes] | None = None
-        self._before: dict[int, Callable[..., object] | int | None] = {}
-
-    def __enter__(self) -> _Signals:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-                continue  # as nohup asks
-            self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    process: subprocess.Popen[bytes] | None = None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
@@ -86,8 +68,8 @@ def run(
 ) -> Outcome:
     """Sets clocks, runs the command, puts clocks back.
 
-    `note` is told what is odd meanwhile, `begun` which domains are set. Raises ClockError if they
-    cannot be set; then they are as they were.
+    Calls `note` with what is odd meanwhile, and `begun` with the domains that are set. Raises
+    ClockError if they cannot be set; then they are as they were.
     """
     with _Signals() as signals, refusals():
         control = core.ClockControl(str(clocks.sysfs))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from carillon import core
 from carillon.power.energy import PowerModel
-from carillon.power.measured import Delays, Times, together
+from carillon.power.measured import CellDelays, Times, together
 
 MINUTES = 24 * 60
 LEVELS = 10  # of the load: the highest is full
@@ -84,7 +84,7 @@ def levels(profile: str, seed: int) -> Rows:
     return np.clip(places, 0, LEVELS - 1).astype(np.int64)
 
 
-def processing(light: Delays, full: Delays) -> list[Times]:
+def processing(light: CellDelays, full: CellDelays) -> list[Times]:
     """T_BS at each load, in ns: linear in the load between two that were measured (section 6),
     quantile by quantile."""
     shares = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
@@ -103,7 +103,7 @@ class Cells:
     response_ns: float
 
     @classmethod
-    def of(cls, light: Delays, full: Delays) -> Cells:
+    def of(cls, light: CellDelays, full: CellDelays) -> Cells:
         """Their tails are kept: delays are drawn from all that was measured."""
         system, fronthaul = together([light, full])
         response = max(full.response_ns, full.tti_ns)

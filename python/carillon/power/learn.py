@@ -11,10 +11,10 @@ from carillon import core
 from carillon.config import Loaded
 from carillon.config.plan import Power
 from carillon.daemon import Interrupts
-from carillon.power.measured import Delays, counted, rate_msps, run, together
+from carillon.power.measured import CellDelays, counted, rate_msps, run, together
 from carillon.power.points import Points
 
-WINDOWS = 15  # of a clock's TTIs, by which the ratio's deviation is told
+WINDOWS = 15  # of a clock's TTIs; the ratio's deviation is that between them
 Watch = Callable[[], bool]  # called for each step; false: stop
 
 
@@ -39,7 +39,7 @@ class Row:
 
 
 def in_virtual_time(
-    measured: Sequence[Delays],
+    measured: Sequence[CellDelays],
     clocks: Sequence[float],
     ttis: int,
     per_core: int = 1,
@@ -64,7 +64,7 @@ def in_virtual_time(
             yield _row(own, clock, ttis_of.run(windows, fixed=place))
 
 
-def _row(own: Delays, clock: float, outcomes: list[dict[str, int]]) -> Row:
+def _row(own: CellDelays, clock: float, outcomes: list[dict[str, int]]) -> Row:
     ratios = np.array([each["late"] / each["ttis"] for each in outcomes])
     sums = {
         name: sum(each[name] for each in outcomes)

@@ -22,6 +22,7 @@ from carillon.config.plan import Power
 from carillon.daemon import Interrupts, carry_out
 from carillon.errors import InputError
 from carillon.inputs import read_json
+from carillon.power.delays import delays, received_by
 from carillon.telemetry import CAUSES, Records
 
 Times = NDArray[np.float64]
@@ -31,7 +32,7 @@ _LONGEST_NS = 1e12
 
 
 @dataclass(frozen=True)
-class Delays:
+class CellDelays:
     """Of one cell, in ns; samples in no order."""
 
     cell: str
@@ -93,25 +94,25 @@ def counted(frames: Records) -> Counted:
     return Counted(len(frames), int(late.sum()), int(stalled.sum()))
 
 
-def delays_of(cell: Cell, ran: Ran) -> Delays:
+def delays_of(cell: Cell, ran: Ran) -> CellDelays:
     """T_BS and T_f of the frames of which all packets came and all was computed, late or not, T_OS
     of all. InputError if there are none."""
     derived, frames = runfolder.describe(cell), ran.frames
     whole = (frames["nack"] == 0) & (frames["missing_packets"] == 0) & (frames["uplink_done"] > 0)
-    if not whole.any():
+    own = delays(frames[whole], received_by(derived["symbols"]))
+    known = own.all_three
+    if not known.any():
         raise InputError(
             f"{cell.name}: no frame was computed whole, so that nothing is known of its delays"
         )
-    end_ns = 1e6 * max(each["end_ms"] for each in derived["symbols"] if each["kind"] in "PU")
-    own = frames[whole]
-    return Delays(
+    return CellDelays(
         cell.name,
         rate_msps(cell),
         derived["frame_ms"] * 1e6,
         cell.deadlines.uplink_budget_ms * 1e6,
-        own["kernels"].astype(float),
+        own.t_bs[known],
         standstills(frames, ran.gaps),
-        np.maximum(own["last_packet"].astype(float) - end_ns, 0.0),
+        np.maximum(own.t_f[known], 0.0),
     )
 
 
@@ -132,7 +133,7 @@ def standstills(frames: Records, gaps: Records) -> Times:
     return found
 
 
-def together(measured: list[Delays]) -> tuple[Times, Times]:
+def together(measured: list[CellDelays]) -> tuple[Times, Times]:
     """T_OS and T_f of cells that were measured one after another: one machine's."""
     return (
         np.concatenate([own.system for own in measured]),
@@ -140,14 +141,14 @@ def together(measured: list[Delays]) -> tuple[Times, Times]:
     )
 
 
-def write_delays(file: Path, measured: list[Delays], machine: dict[str, Any]) -> None:
+def write_delays(file: Path, measured: list[CellDelays], machine: dict[str, Any]) -> None:
     """As read_delays() reads them."""
     about = {"format": _FORMAT, "measured": True, "machine": machine}
     tree = about | {"cells": [own.as_json() for own in measured]}
     files.write_text(file, json.dumps(tree, ensure_ascii=False) + "\n")
 
 
-def read_delays(file: Path) -> list[Delays]:
+def read_delays(file: Path) -> list[CellDelays]:
     """InputError names what is wrong."""
     try:
         tree = read_json(file)
@@ -163,11 +164,11 @@ def read_delays(file: Path) -> list[Delays]:
     return found
 
 
-def _read(tree: dict[str, Any]) -> Delays:
+def _read(tree: dict[str, Any]) -> CellDelays:
     if not isinstance(tree["cell"], str):
         raise ValueError("cell must be a name")
     tti = _number("tti_ns", tree["tti_ns"], 1e3, 1e9)
-    return Delays(
+    return CellDelays(
         tree["cell"],
         _number("rate_msps", tree["rate_msps"], 1e-3, 1e6),
         tti,

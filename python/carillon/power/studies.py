@@ -26,7 +26,7 @@ from carillon.percent import percent
 from carillon.power import day
 from carillon.power.energy import PowerModel, varied
 from carillon.power.learn import Row, Watch, in_virtual_time
-from carillon.power.measured import Delays, delays_of, read_delays, run, write_delays
+from carillon.power.measured import CellDelays, delays_of, read_delays, run, write_delays
 from carillon.power.operating_point import LIGHT, LOADED, operating_point
 
 DAY = "power-day"
@@ -99,7 +99,7 @@ def study(
 def _delays(
     wanted: Sequence[tuple[int, int]], file: Path | None, target: Path, console: Console,
     interrupts: Interrupts,
-) -> list[Delays]:  # fmt: skip
+) -> list[CellDelays]:  # fmt: skip
     cells = [operating_point(mhz, blocks) for mhz, blocks in wanted]
     if file is not None:
         known = {own.cell: own for own in read_delays(file)}
@@ -128,13 +128,13 @@ def _go_on(interrupts: Interrupts) -> bool:
 # --- Figures 4 to 8 -------------------------------------------------------------------------------
 
 
-def cells_of_a_core(own: Delays, share: float) -> float:
+def cells_of_a_core(own: CellDelays, share: float) -> float:
     """That need this share of its time at the clock that they were measured at."""
     return float(share * own.tti_ns / own.processing.mean())
 
 
 def _figure(
-    figure: Figure, own: Delays, frames: int | None, target: Path, console: Console,
+    figure: Figure, own: CellDelays, frames: int | None, target: Path, console: Console,
     interrupts: Interrupts,
 ) -> dict[str, Any]:  # fmt: skip
     per_core = math.ceil(cells_of_a_core(own, KNEE_MHZ / figure.clocks[-1]))
@@ -172,7 +172,7 @@ def _figure(
     }
 
 
-def _coalescing(own: Delays, per_core: int, ttis: int, step: Watch) -> list[Row]:
+def _coalescing(own: CellDelays, per_core: int, ttis: int, step: Watch) -> list[Row]:
     """The last packet of a TTI waits for the rest of a timer that began before it: up to all of
     it."""
     rows = []
@@ -204,7 +204,7 @@ def _tell_figure(
 
 
 def _day(
-    found: Sequence[Delays], ttis_a_minute: int, target: Path, console: Console,
+    found: Sequence[CellDelays], ttis_a_minute: int, target: Path, console: Console,
     interrupts: Interrupts,
 ) -> dict[str, Any]:  # fmt: skip
     light, full = found

@@ -47,10 +47,10 @@ def rebuild(folder: RunFolder) -> Result:
     """Writes every file of the report anew, from the telemetry."""
     require_plain(folder.path)  # it may be somebody else's
     telemetry = folder.telemetry()
-    lates = explain.late_frames(folder, telemetry)
-    result = results.build(folder, telemetry, lates)
+    late_frames = explain.late_frames(folder, telemetry)
+    result = results.build(folder, telemetry, late_frames)
     write_text(folder.path / "result.json", result.model_dump_json(indent=2) + "\n")
-    _write_frames(folder, telemetry.read("frames"), lates)
+    _write_frames(folder, telemetry.read("frames"), late_frames)
     _write_nacks(folder.path / "nacks.csv", telemetry.read("nacks"))
     trace.write(folder.path / "trace.json", folder, telemetry)
     drawn = plots.draw(folder, telemetry, result)
@@ -58,10 +58,10 @@ def rebuild(folder: RunFolder) -> Result:
     return result
 
 
-def _write_frames(folder: RunFolder, frames: Records, lates: Sequence[explain.Late]) -> None:
+def _write_frames(folder: RunFolder, frames: Records, late_frames: Sequence[explain.Late]) -> None:
     """One row a frame; instants in ms from the frame's start on air, empty where there is none."""
     file = folder.path / "frames.csv"
-    explanations = {late.frame: late.text for late in lates}
+    explanations = {late.frame: late.text for late in late_frames}
     columns = np.sort(frames, order="frame")
     instants = [_in_ms(columns[name]) for name in _INSTANTS]
     own = delays(columns, received_by(folder.derived["symbols"]))
