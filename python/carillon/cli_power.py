@@ -36,7 +36,7 @@ def power() -> None:
 def draw(
     file: Annotated[Path, typer.Argument(help="The CSV file to write.")],
     ttis: Annotated[int, typer.Option(min=1, max=10**9, help="Subframes of each point.")] = 73,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draw.")] = 1,
 ) -> None:
     """Draw counts of late subframes from the published model, to try the others on.
 
@@ -61,7 +61,7 @@ def model(
         int, typer.Option(min=3, max=18, help="Coefficients up to which subsets are tried.")
     ] = 18,
     starts: Annotated[
-        int, typer.Option(min=1, max=1000, help="Starts of chance for each subset.")
+        int, typer.Option(min=1, max=1000, help="Random starts of the fit of each subset.")
     ] = 4,
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/power-FILE if not given.")
@@ -101,7 +101,10 @@ ClocksOption = Annotated[
     ),
 ]
 MarginOption = Annotated[
-    float, typer.Option(min=1, help="So many times the predicted ratio has to meet it.")
+    float,
+    typer.Option(
+        min=1, help="Safety factor: so many times the predicted ratio may be at most P_out."
+    ),
 ]
 
 
@@ -120,13 +123,16 @@ def learn(
     clocks: ClocksOption = None,
     seconds: Annotated[
         float,
-        typer.Option(min=0.5, help="Of each run: one of each cell, with --live of each clock."),
+        typer.Option(
+            min=0.5, help="Length of a run: one run of each cell, with --live one of each clock."
+        ),
     ] = 10,
     ttis: Annotated[
-        int, typer.Option(min=15, max=10**9, help="Of each clock, in virtual time.")
+        int, typer.Option(min=15, max=10**9, help="TTIs to play at each clock, in virtual time.")
     ] = 900_000,
     cells_per_core: Annotated[
-        int, typer.Option(min=1, max=1000, help="Such cells that share a core, in virtual time.")
+        int,
+        typer.Option(min=1, max=1000, help="How many such cells share a core, in virtual time."),
     ] = 1,
     live: Annotated[
         bool, typer.Option("--live", help="Run every clock, emulated, instead of virtual time.")
@@ -228,7 +234,8 @@ def clock(
         float | None, typer.Option("--set", min=1, max=100_000, help="The clock.", metavar="MHZ")
     ] = None,
     cores: Annotated[
-        str | None, typer.Option(help="Whose: 0-3,8. All if not given.", metavar="LIST")
+        str | None,
+        typer.Option(help="Cores to set, such as 0-3,8; all if not given.", metavar="LIST"),
     ] = None,
     preference: Annotated[
         str | None,

@@ -44,6 +44,6 @@ def breakdown(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure
     total = f"{result.core_ms_per_ms:.3f}" if result.core_ms_per_ms is not None else "?"
     axes.set(
         xlabel="core-ms per ms of air time",
-        title=f"Cost of kernels and scheduling: {total} core-ms per ms{result.of_computed}",
+        title=f"Cost of kernels and scheduling:\n{total} core-ms per ms{result.of_computed}",
     )
     return figure
