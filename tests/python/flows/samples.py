@@ -23,8 +23,10 @@ class Receiver(gr.top_block):  # type: ignore[misc]
     def __init__(self, file: Path) -> None:
         super().__init__("receiver")
         random = np.random.default_rng(1)
-        noise = random.standard_normal((100_000, 2)) @ np.array([1, 1j])
-        self.source = blocks.vector_source_c(noise.tolist())
+        # A phase that wanders slowly: each step of the demodulator's input stays 0.3 rad off a half
+        # turn, where a rounding error would turn its sign.
+        wandering = np.exp(1j * np.cumsum(0.05 * random.standard_normal(100_000)))
+        self.source = blocks.vector_source_c(wandering.tolist())
         self.rotator = blocks.rotator_cc(0.1)
         self.channel = filter.fir_filter_ccf(5, random.standard_normal(115).tolist())
         self.demodulator = analog.quadrature_demod_cf(1.0)
