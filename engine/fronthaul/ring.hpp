@@ -78,6 +78,11 @@ class Ring {
     }
   }
 
+  /// Whether pop() would find nothing, at some moment of this call.
+  bool empty() const noexcept {
+    const std::uint64_t at = control_->head.load(std::memory_order_relaxed);
+    return cells_[at & mask_].turn.load(std::memory_order_acquire) < at + 1;
+  }
   std::size_t capacity() const noexcept { return mask_ + 1; }
 
   /// For who comes after producers that were killed: what these had claimed and not filled, which

@@ -213,7 +213,7 @@ TEST(Station, RefusesAPlanThatCannotBe) {
 TEST(Station, KeepsOfRootWhatARunNeeds) {
   const test::Folder folder("privileges");
   test::Daemon daemon(folder, "unit", plan_of(Role::Bbu));
-  daemon.wait_until_it_listens();
+  ASSERT_TRUE(daemon.wait_for_phase(0)) << daemon.errors();  // its plan is read
   std::uint64_t kept = 0;
   for (const int capability :
        {CAP_SYS_NICE, CAP_IPC_LOCK, CAP_NET_RAW, CAP_NET_ADMIN, CAP_DAC_READ_SEARCH})

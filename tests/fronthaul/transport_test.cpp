@@ -211,7 +211,7 @@ TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
     }
     EXPECT_LE(held.size(), link.baseband->buffers()) << name;  // the pool is bounded
     recycle(*link.baseband, held);
-    recycle(*link.baseband, receive(*link.baseband, 12 * frames));
+    recycle(*link.baseband, receive(*link.baseband, 12 * frames, 0, 100 * kMillisecond));
     EXPECT_EQ(test::send_frame(*link.radio, kLayout, frames), 12U) << name;
     const auto packets = receive(*link.baseband, 12);
     EXPECT_EQ(packets.size(), 12U) << name;

@@ -155,11 +155,12 @@ struct CheckingSink : fronthaul::SymbolSink {
   std::atomic<Tick> last_air_start{0};
 };
 
-/// Polls until `count` more packets came or nothing has come for a while.
+/// Polls until `count` more packets came; gives up when none comes for longer than any busy machine
+/// takes.
 inline std::size_t poll_for(fronthaul::UplinkIngest& ingest, std::size_t count,
                             std::uint32_t receiver = 0) {
   std::size_t got = 0;
-  for (Tick quiet = now(); got < count && now() - quiet < 200 * kMillisecond;) {
+  for (Tick quiet = now(); got < count && now() - quiet < 20 * kSecond;) {
     const std::size_t more = ingest.poll(receiver);
     got += more;
     if (more > 0) quiet = now();

@@ -14,7 +14,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/aligned.hpp"
 #include "fronthaul/network_meter.hpp"
+#include "fronthaul/ring.hpp"
 #include "fronthaul/udp_socket.hpp"
 #include "fronthaul/xdp/socket.hpp"
 
@@ -44,20 +46,21 @@ std::uint16_t sum_of(iphdr ip) noexcept {
   return static_cast<std::uint16_t>(~sum);
 }
 
-// One thread at a time; others do not wait.
+// One thread at a time; others do not wait. Who had it sees, after giving it back, all that those
+// did before who asked for it in vain: exchanges, even to give it back, order both.
 class Turn {
  public:
-  explicit Turn(std::atomic_flag& flag) noexcept
-      : flag_(flag), ours_(!flag.test_and_set(std::memory_order_acquire)) {}
+  explicit Turn(std::atomic<bool>& taken) noexcept
+      : taken_(taken), ours_(!taken.exchange(true, std::memory_order_acq_rel)) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
-    if (ours_) flag_.clear(std::memory_order_release);
+    if (ours_) taken_.exchange(false, std::memory_order_acq_rel);
   }
   explicit operator bool() const noexcept { return ours_; }
 
  private:
-  std::atomic_flag& flag_;
+  std::atomic<bool>& taken_;
   bool ours_;
 };
 
@@ -79,7 +82,7 @@ class XdpTransport final : public UdpTransport {
  public:
   explicit XdpTransport(const UdpOptions& options)
       : ready_(ready_for(options)),
-        buffers_(options.buffers + ready_ + kSending),
+        buffers_(options.buffers + ready_ + 2 * kSending),
         pages_(BufferPool::bytes(buffers_, kChunkBytes) + kChunkBytes, -1, 0),
         pool_(pages_.data() + padding(), buffers_, kChunkBytes, true),
         sockets_(UdpTransport::open(plain(options))),
@@ -88,7 +91,9 @@ class XdpTransport final : public UdpTransport {
         peer_(address_of(options.peer_address, 0)),
         neighbour_(ethernet_of(options.peer_address, interface_)),
         steering_(interface_, ours_.sin_addr, sockets_->ports()),
-        owner_(pool_.all().data(), buffers_, kFrame - kKernelRoom, ready_, kSending) {
+        owner_(pool_.all().data(), buffers_, kFrame - kKernelRoom, ready_, kSending),
+        queue_memory_(fronthaul::Ring<xdp_desc>::bytes(kSending)),
+        queue_(queue_memory_.data(), kSending, true) {
     if (interface_.receive_queues > 1)
       fail_link(interface_.name + " has " + std::to_string(interface_.receive_queues) +
                 " receive queues, and fronthaul.io: af-xdp takes packets from the first: have one "
@@ -150,14 +155,13 @@ class XdpTransport final : public UdpTransport {
 
   // What was sent is the kernel's until it says that it is done: the caller gets another buffer.
   std::size_t send(std::span<Outgoing> packets) noexcept override {
-    const Turn turn(sending_);
-    if (!turn || peer_ports_.empty()) return 0;
-    complete();
+    if (peer_ports_.empty()) return 0;
     std::size_t sent = 0;
     while (sent < packets.size()) {
-      const std::size_t made = send_batch(packets.subspan(sent));
-      sent += made;
-      if (made == 0) break;
+      const std::size_t before = sent;
+      while (sent < packets.size() && put(packets[sent])) ++sent;
+      transmit();
+      if (sent == before) break;
     }
     return sent;
   }
@@ -237,37 +241,51 @@ class XdpTransport final : public UdpTransport {
     return made;
   }
 
-  std::size_t send_batch(std::span<Outgoing> packets) noexcept {
-    const std::size_t room = std::min<std::size_t>(packets.size(), owner_.send.room());
-    std::uint32_t made = 0;
-    std::uint64_t bytes = 0;
-    for (; made < room && put(packets[made], owner_.send.to_write(made)); ++made)
-      bytes += packets[made].bytes;
-    owner_.send.submit(made);
-    in_kernel_.fetch_add(made, std::memory_order_relaxed);
-    const Tick before = now();
-    kick();
-    send_meter_.count(now() - before, made, bytes);
-    complete();
-    return made;
-  }
-
-  // False: no buffer is left.
-  bool put(Outgoing& packet, xdp_desc& place) noexcept {
+  // Queues it. False: no buffer or no place is left.
+  bool put(Outgoing& packet) noexcept {
     const std::uint32_t other = pool_.acquire();
     if (other == kNoBuffer) return false;
     write_ids(packet.ids, memory(packet.buffer));
-    const std::uint32_t buffer = packet.resident ? other : std::exchange(packet.buffer, other);
-    if (packet.resident) std::memcpy(memory(buffer), memory(packet.buffer), packet.bytes);
+    const std::uint32_t goes = packet.resident ? other : packet.buffer;
+    if (packet.resident) std::memcpy(memory(goes), memory(packet.buffer), packet.bytes);
     Headers headers = templates_[packet.receiver % templates_.size()];
     headers.ip.tot_len =
         htons(static_cast<std::uint16_t>(sizeof(iphdr) + sizeof(udphdr) + packet.bytes));
     headers.ip.check = sum_of(headers.ip);
     headers.udp.len = htons(static_cast<std::uint16_t>(sizeof(udphdr) + packet.bytes));
-    std::memcpy(pool_[buffer] + kFrame, &headers, sizeof headers);
-    place = {std::uint64_t{buffer} * kChunkBytes + kFrame,
-             static_cast<std::uint32_t>(sizeof headers) + packet.bytes, 0};
+    std::memcpy(pool_[goes] + kFrame, &headers, sizeof headers);
+    in_kernel_.fetch_add(1, std::memory_order_relaxed);
+    if (!queue_.push({std::uint64_t{goes} * kChunkBytes + kFrame,
+                      static_cast<std::uint32_t>(sizeof headers) + packet.bytes, 0})) {
+      in_kernel_.fetch_sub(1, std::memory_order_relaxed);
+      pool_.release({&other, 1});
+      return false;
+    }
+    if (!packet.resident) packet.buffer = other;
     return true;
+  }
+
+  // Whoever has the turn also sends what others have queued and could not send.
+  void transmit() noexcept {
+    for (bool more = true; more && !queue_.empty();) {
+      const Turn turn(sending_);
+      more = turn && move_to_kernel() > 0;
+    }
+  }
+
+  std::uint32_t move_to_kernel() noexcept {
+    complete();
+    const std::uint32_t room = owner_.send.room();
+    std::uint32_t made = 0;
+    std::uint64_t bytes = 0;
+    for (; made < room && queue_.pop(owner_.send.to_write(made)); ++made)
+      bytes += owner_.send.to_write(made).len - sizeof(Headers);
+    owner_.send.submit(made);
+    const Tick before = now();
+    kick();
+    send_meter_.count(now() - before, made, bytes);
+    complete();
+    return made;
   }
 
   // The program has checked what kind of packet it is; whose it is we do.
@@ -334,6 +352,7 @@ class XdpTransport final : public UdpTransport {
       recvfrom(owner_.file.number(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
       inlet.meter.count(now() - before, 0, 0);
     }
+    transmit();
     if (owner_.send.waiting() == 0) return;
     if (const Turn turn(sending_); turn) kick();
   }
@@ -351,8 +370,10 @@ class XdpTransport final : public UdpTransport {
   Owner owner_;
   std::vector<std::unique_ptr<Inlet>> inlets_;
   bool zero_copy_ = false;
-  std::atomic_flag sending_{}, filling_{};
-  std::atomic<std::uint32_t> in_kernel_{0};
+  AlignedArray<std::byte> queue_memory_;
+  fronthaul::Ring<xdp_desc> queue_;  // what is to be sent, from any thread
+  std::atomic<bool> sending_{false}, filling_{false};
+  std::atomic<std::uint32_t> in_kernel_{0};  // buffers, or on the way there
   std::atomic<std::uint64_t> foreign_{0};
   NetworkMeter send_meter_;
 };
