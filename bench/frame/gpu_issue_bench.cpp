@@ -124,7 +124,7 @@ void run(bench::Bench& bench) {
       if (!(bench.begin(mean) | bench.begin(most))) continue;
       std::vector<double> means, percentiles;
       for (int round = 0; round < 5; ++round) {
-        GpuServer server(pool(1), {cells, {frame, kSecond}}, policy, kSecond);
+        GpuServer server(pool(1), {cells, {frame, kSecond}}, policy);
         std::vector<double> ns;
         for (std::uint64_t f = 0; f < kFrames / cells; ++f) serve(server, cells, f, ns);
         const auto [mean_ns, p90_ns] = bench::mean_and_p90(ns);

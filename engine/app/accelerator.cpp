@@ -237,8 +237,8 @@ void Accelerator::Cell::take(const FrameEvent& event) noexcept {
 }
 
 Accelerator::Accelerator(const frame::GpuPool& pool, const std::vector<Served>& cells,
-                         const Options& options)
-    : server_(pool, served(cells), options.policy, options.patience) {
+                         std::string_view policy)
+    : server_(pool, served(cells), policy) {
   for (std::uint16_t c = 0; c < cells.size(); ++c) {
     cells_.push_back(std::make_unique<Cell>(*this, c, cells[c].pipeline));
     for (auto& place : cells_.back()->places_) place->fed.resize(server_.received(c).size());

@@ -73,10 +73,6 @@ class Accelerator {
     std::vector<std::unique_ptr<Place>> places_;  // [slot]
   };
 
-  struct Options {
-    std::string_view policy = "adaptive";
-    Tick patience = 50 * kMillisecond;  ///< for a device that has something to do and tells nothing
-  };
   /// A pipeline that may send frames away, and the host's memory that its packets are received in.
   struct Served {
     const frame::Pipeline& pipeline;
@@ -84,7 +80,8 @@ class Accelerator {
   };
   /// By the numbers of their cells in the runtime; pipelines and memory outlive it. Throws what
   /// frame::GpuServer throws.
-  Accelerator(const frame::GpuPool& pool, const std::vector<Served>& cells, const Options& options);
+  Accelerator(const frame::GpuPool& pool, const std::vector<Served>& cells,
+              std::string_view policy);
 
   /// Before the first frame: where results are fed.
   void join(std::uint16_t cell, runtime::Runtime::Cell runtime);

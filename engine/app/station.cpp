@@ -204,8 +204,7 @@ void Station::join(const Gpus& gpus) {
 void Station::accelerate(const Gpus& gpus, const std::vector<Accelerator::Served>& served) {
   const RuntimeOptions& options = first_.runtime;
   try {
-    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), served,
-                         Accelerator::Options{.policy = options.gpu_policy});
+    accelerator_.emplace(gpus(options.gpu_partitions, options.gpus), served, options.gpu_policy);
   } catch (const std::exception& error) {
     throw std::runtime_error("runtime.gpus is " + std::to_string(options.gpus) + ", but " +
                              error.what() + "; 0 leaves all frames to the cores");

@@ -23,7 +23,7 @@ class Player {
       : frame_(frame),
         recorded_(recorded),
         options_(options),
-        server_(pool, cells_of(frame, options), options.policy, options.patience) {
+        server_(pool, cells_of(frame, options), options.policy) {
     for (std::uint16_t c = 0; c < options.cells; ++c) {
       airs_.push_back({.cell = c});
       prepare(airs_.back());

@@ -21,7 +21,6 @@ struct GpuRunOptions {
   /// air.
   bool at_once = false;
   Tick deadline = 4 * kMillisecond;  ///< from a frame's start on air
-  Tick patience = 50 * kMillisecond;
   /// Now and then; false: stop.
   std::function<bool(std::uint64_t ended)> progress = {};
 };

@@ -75,8 +75,7 @@ GpuPool pool_of(const std::vector<cuda::Device>& devices) {
 
 }  // namespace
 
-GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy,
-                     Tick patience)
+GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy)
     : graphs_(graphs_of(cells, pool.devices)),
       policy_(runtime::make_pool_policy(policy)),
       board_(board_of(cells, graphs_, pool)) {
@@ -102,7 +101,7 @@ GpuServer::GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::s
     if (!cell.packets.empty()) place_->reach(cell.packets);
   cells_ = std::make_unique<GpuCells>(served, pool.devices, *place_);
   executor_ = std::make_unique<runtime::CudaExecutor>(
-      board_, *driver_, *cells_, runtime::CudaExecutor::Options{.patience = patience});
+      board_, *driver_, *cells_, runtime::CudaExecutor::Options{.patience = pool.patience});
   scheduler_ = std::make_unique<runtime::Scheduler>(board_, arrivals_, *policy_, *executor_);
 }
 

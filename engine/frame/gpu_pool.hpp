@@ -23,6 +23,7 @@ struct GpuPool {
   std::uint32_t sms = 1;  ///< of each
   std::function<std::unique_ptr<cuda::Driver>(const cuda::DriverOptions&)> driver;
   std::function<std::unique_ptr<GpuPlace>(cuda::Driver&)> place;
+  Tick patience = 50 * kMillisecond;  ///< for one that has something to do and tells nothing
 };
 
 /// Devices of this machine, of which there is one at least.
@@ -45,8 +46,7 @@ class GpuServer {
   };
   /// The frames outlive it. Throws std::invalid_argument naming the policy or key that is
   /// impossible, std::runtime_error when a device fails or has too little memory.
-  GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy,
-            Tick patience);
+  GpuServer(const GpuPool& pool, const std::vector<Cell>& cells, std::string_view policy);
   /// Waits for devices at most 2 s; what one that hangs still uses is never freed.
   ~GpuServer();
   GpuServer(const GpuServer&) = delete;

@@ -115,8 +115,7 @@ class Rig {
                                           *gpus,
                                           std::vector<app::Accelerator::Served>{
                                               {pipeline, link.baseband->received_memory().host}},
-                                          app::Accelerator::Options{
-                                              .patience = (kWatched ? 400 : 50) * kMillisecond})),
+                                          plan.runtime.gpu_policy)),
         pool({{plan, pipeline}}, workers),
         baseband(std::make_unique<app::Baseband>(
             plan, pipeline, pool.runtime().cell(0), *link.baseband, recorder,
@@ -159,6 +158,11 @@ class Rig {
     }
     while (!sender.flush()) std::this_thread::yield();
     return radio.counters();
+  }
+  /// Waits for it for longer than any busy machine takes.
+  void wait_until(const std::function<bool()>& so) const {
+    for (const Tick begin = now(); !so() && now() - begin < 60 * kSecond;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   void silence(std::uint32_t frames) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(frame.duration() * frames));

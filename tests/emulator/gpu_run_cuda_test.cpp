@@ -43,7 +43,6 @@ TEST(GpuRun, EveryBlockOfAFrameAtATimeIsWhatWasSent) {
     GpuRunOptions options;
     options.frames = 12;
     options.at_once = true;
-    options.patience = 10 * kSecond;
     expect_all_good(run_on_gpus(frame, test::clear_air(), imaginary(devices), options), 12);
   }
 }
@@ -54,7 +53,6 @@ TEST(GpuRun, CellsShareTheDevices) {
   options.frames = 6;
   options.cells = 5;
   options.at_once = true;
-  options.patience = 10 * kSecond;
   expect_all_good(run_on_gpus(frame, test::clear_air(), imaginary(2), options), 30);
   for (const std::uint16_t impossible : std::array<std::uint16_t, 2>{0, 65}) {
     options.cells = impossible;
@@ -84,7 +82,6 @@ TEST(GpuRun, NoiseIsSeenInTheBlocks) {
   GpuRunOptions options;
   options.frames = 4;
   options.at_once = true;
-  options.patience = 10 * kSecond;
   const GpuRunResult result = run_on_gpus(frame, test::clear_air(-10), imaginary(1), options);
   std::uint32_t failed = 0;
   for (const GpuFrameRecord& record : result.frames) failed += record.failed;
@@ -96,7 +93,6 @@ TEST(GpuRun, StopsWhenItIsTold) {
   GpuRunOptions options;
   options.frames = 1'000'000;
   options.at_once = true;
-  options.patience = 10 * kSecond;
   options.progress = [](std::uint64_t ended) { return ended < 3; };
   const GpuRunResult result = run_on_gpus(frame, test::clear_air(), imaginary(1), options);
   EXPECT_GE(result.frames.size(), 3U);

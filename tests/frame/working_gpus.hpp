@@ -62,13 +62,14 @@ class WorkingGpus final : public FakeGpus {
 };
 
 /// A pool of them; `wish` outlives it. `own`: memory of theirs that a card writes samples into,
-/// once they are made.
+/// once they are made. No machine is so busy that one of these were taken to hang that does not.
 inline frame::GpuPool working_gpus(std::uint16_t devices, std::atomic<Wish>& wish,
                                    const std::span<std::byte>* own = nullptr) {
   frame::GpuPool pool;
   pool.name = "imaginary";
   pool.devices = devices;
   pool.sms = 132;
+  pool.patience = 60 * kSecond;
   pool.driver = [devices, &wish](const cuda::DriverOptions& options) {
     return std::make_unique<WorkingGpus>(devices, options, wish);
   };
