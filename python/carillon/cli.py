@@ -442,6 +442,9 @@ def study(
             "an earlier delays.json, instead of measuring.",
         ),
     ] = None,
+    coefficients: Annotated[
+        int | None, typer.Option(min=3, max=18, help="Of power-tables: at most so many.")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="Where the points go; runs/study-NAME if not given.")
     ] = None,
@@ -461,7 +464,8 @@ def study(
     elif name is None:
         raise typer.BadParameter("which study? carillon study --list names them", param_hint="NAME")
     else:
-        run_study(name, Choice(most_cores, virtual, frames, costs, measured), folder, as_json=json)
+        choice = Choice(most_cores, virtual, frames, costs, measured, coefficients)
+        run_study(name, choice, folder, as_json=json)
 
 
 @app.command(

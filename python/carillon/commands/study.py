@@ -17,6 +17,7 @@ from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.flowgraph import nbfm_study
 from carillon.flowgraph import study as batching
+from carillon.power import fits as power_fits
 from carillon.power import studies as power_studies
 from carillon.studies import (
     STUDIES,
@@ -47,6 +48,7 @@ class Choice:
     frames: int | None = None  # of a point; None: what suits it
     costs: Path | None = None  # of our own kernels; those that come with Carillon if not given
     measured: Path | None = None  # folder of a GPU's measurement; None: docs/measurements
+    coefficients: int | None = None  # of power-tables' models; None: 18
 
 
 _OPTIONS = {"most_cores": "most-cores", "measured": "from"}
@@ -105,7 +107,9 @@ def study(name: str, choice: Choice, folder: Path | None, *, as_json: bool) -> N
         nbfm_study.study(folder, as_json=as_json)
         return
     if name in power_studies.TITLES:
-        power_studies.study(name, choice.frames, choice.measured, folder, as_json=as_json)
+        power_studies.study(
+            name, choice.frames, choice.measured, folder, most=choice.coefficients, as_json=as_json
+        )
         return
     presets = _presets(choice.costs)
     if name in EXPERIMENTS:
@@ -165,11 +169,11 @@ def _check(name: str, choice: Choice) -> None:
     if name in EXPERIMENTS:
         has = {"frames", "costs"}
     elif name in STUDIES:
-        has = {option.name for option in fields(choice)} - {"measured"}
+        has = {option.name for option in fields(choice)} - {"measured", "coefficients"}
     elif name in GPU_STUDIES:
         has = {"measured"}
     elif name in power_studies.TITLES:
-        has = {"frames", "measured"}
+        has = {"frames", "measured"} | ({"coefficients"} if name == power_fits.TABLES else set())
     elif name in (batching.NAME, nbfm_study.NAME):
         has = set()
     for option in fields(choice):

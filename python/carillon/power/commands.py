@@ -40,14 +40,14 @@ def make_model(
     target = runfolder.made(folder or Path("runs") / f"power-{runfolder.file_name(file.stem)}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     families = FAMILIES if family is None else (family,)
-    found, whole = _search(points, families, most, starts, target, console)
+    found, whole = searched(points, families, most, starts, target, console)
     usable = [own.usable or own.without_poles[-1] for own in found if own.without_poles]
     predicted = held_out(points, usable)
-    _write(target, points, found, predicted)
+    write_models(target, points, found, predicted)
     if as_json:
         print((target / "models.json").read_text(encoding="utf-8"), end="")
     for own in found:
-        _tell(console, own)
+        tell_found(console, own)
     _tell_held_out(console, predicted)
     console.print(f"models: {target / 'models.json'}, {target / 'models.svg'}", soft_wrap=True)
     if not whole:
@@ -55,10 +55,12 @@ def make_model(
         raise KeyboardInterrupt
 
 
-def _search(
+def searched(
     points: Points, families: Sequence[Family], most: int, starts: int, target: Path,
     console: Console,
 ) -> tuple[list[Found], bool]:  # fmt: skip
+    """What is found of each family, and whether the search ran to its end; the folder keeps its
+    state."""
     every = subsets(most)
     found = []
     with Interrupts() as interrupts, steps_bar(console) as progress:
@@ -77,9 +79,10 @@ def _search(
         return found, not interrupts.count
 
 
-def _write(
+def write_models(
     target: Path, points: Points, found: list[Found], predicted: dict[str, float]
 ) -> None:  # fmt: skip
+    """models.json, models.csv and models.svg; `predicted`: errors at clocks that were left out."""
     about = {
         "points": len(points.late),
         "clock_mhz": [float(points.clock_mhz.min()), float(points.clock_mhz.max())],
@@ -102,7 +105,8 @@ def _write(
     draw_models(points, found, target / "models.svg")
 
 
-def _tell(console: Console, found: Found) -> None:
+def tell_found(console: Console, found: Found) -> None:
+    """A family's models, and which is chosen."""
     table = new_table([found.family], ["MSE", "AIC", "BIC", "", ""])
     for model in found.models:
         table.add_row(

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
-from scipy.optimize import isotonic_regression, least_squares, minimize
+from scipy.optimize import isotonic_regression, minimize
 
-from carillon import core
-from carillon.power.model import MOST, Model
+from carillon.power.model import Model
 from carillon.power.points import Points
+from carillon.power.refit import refit
 
 Reals = NDArray[np.float64]
 Predict = Callable[[Reals, Reals], Reals]  # ratios at clocks and rates
+_FAR = 1e3  # clipped to a ratio of 1
 
 
 def held_out(points: Points, models: Sequence[Model]) -> dict[str, float]:
@@ -83,20 +84,8 @@ def logistic(points: Points) -> Predict:
 
 
 def _refitting(model: Model) -> Callable[[Points], Predict]:
-    places = [n for n in range(MOST) if f"c{n + 1}" in model.coefficients]
-    start = np.array([model.coefficients[f"c{n + 1}"] for n in places])
+    def fitted(points: Points) -> Predict:
+        own = refit(model, points)
+        return lambda clocks, rates: np.nan_to_num(own.late(clocks, rates), nan=_FAR)
 
-    def predict(scales: Reals, clocks: Reals, rates: Reals) -> Reals:
-        coefficients = np.zeros(MOST)
-        coefficients[places] = start * scales
-        found = core.late_probability(model.family, coefficients.tolist(), clocks, rates)
-        return np.nan_to_num(np.asarray(found), nan=1e3, posinf=1e3, neginf=-1e3)
-
-    def refit(points: Points) -> Predict:
-        def residuals(scales: Reals) -> Reals:
-            return predict(scales, points.clock_mhz, points.rate_msps) - points.share
-
-        scales = least_squares(residuals, np.ones(len(places)), method="lm", max_nfev=2000).x
-        return lambda clocks, rates: predict(scales, clocks, rates)
-
-    return refit
+    return fitted

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from carillon.plots import style
 from carillon.power.model import Found, Model
@@ -47,6 +48,35 @@ def _errors(axes: Axes, found: list[Found]) -> None:
     axes.set_ylabel("mean squared error")
     axes.set_title("the best of each number")
     axes.legend(frameon=False)
+
+
+def draw_fit(
+    title: str, seen: Points, predicted: NDArray[np.float64], file: Path, *, residuals: bool
+) -> None:
+    """A panel of each rate: the ratios that were counted and the model's, or their difference."""
+    with style.applied():
+        rates = np.unique(seen.rate_msps)
+        figure = Figure(figsize=(2 * _WIDTH, 2 * 0.8 * _HEIGHT), layout="constrained")
+        panels = figure.subplots((len(rates) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
+        for axes, rate in zip(panels.flat, rates, strict=False):
+            own = seen.rate_msps == rate
+            clocks, ratios = seen.clock_mhz[own], seen.share[own]
+            if residuals:
+                axes.axhline(0, color=style.QUIET, linewidth=0.8)
+                axes.vlines(clocks, 0, ratios - predicted[own], color=style.ACCENT)
+                axes.plot(clocks, ratios - predicted[own], "o", color=style.ACCENT, markersize=3)
+            else:
+                axes.plot(clocks, ratios, "o", color=style.ACCENT, markersize=4, label="counted")
+                axes.plot(clocks, predicted[own], "-", color=style.SECOND, label="model")
+            axes.set_title(f"{rate:g} Msps")
+        for axes in panels[-1]:
+            axes.set_xlabel("clock, MHz")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("counted less the model's" if residuals else "ratio of late TTIs")
+        if not residuals:
+            panels[0, 0].legend()
+        figure.suptitle(f"{title} (virtual time, from measured delays)")
+        style.save(figure, file)
 
 
 def _curves(axes: Axes, points: Points, model: Model) -> None:

@@ -1,4 +1,5 @@
-"""The studies of `carillon study power-…`: late TTIs over clocks, coalescing and a day.
+"""The studies of `carillon study power-…`: late TTIs over clocks and coalescing, their models, and
+a day.
 
 All are in virtual time, from delays that are measured at the start, or were before.
 """
@@ -23,10 +24,11 @@ from carillon.config.plan import Power
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.percent import percent
-from carillon.power import day
+from carillon.power import day, fits
 from carillon.power.energy import PowerModel, varied
 from carillon.power.learn import Row, Watch, in_virtual_time
 from carillon.power.measured import CellDelays, delays_of, read_delays, run, write_delays
+from carillon.power.model import MOST
 from carillon.power.operating_point import LIGHT, LOADED, operating_point
 
 DAY = "power-day"
@@ -69,31 +71,49 @@ FIGURES = {
     )
 }  # fmt: skip
 DAY_TITLE = "24 hours: energy (modelled) and late TTIs, governed and by rival policies"
-TITLES = {figure.name: figure.title for figure in FIGURES.values()} | {DAY: DAY_TITLE}
+TITLES = {
+    **{figure.name: figure.title for figure in FIGURES.values()},
+    **{fit.name: fit.title for fit in fits.FITS.values()},
+    fits.TABLES: fits.TABLES_TITLE,
+    DAY: DAY_TITLE,
+}
 
 
 def study(
-    name: str, frames: int | None, delays: Path | None, folder: Path | None, *, as_json: bool
+    name: str,
+    frames: int | None,
+    delays: Path | None,
+    folder: Path | None,
+    *,
+    most: int | None = None,
+    as_json: bool,
 ) -> None:
     """Makes a study: study.json, study.csv and study.svg, and delays.json where it measured them.
-    When it is stopped, KeyboardInterrupt, with nothing written but the delays."""
+    `most`: coefficients of power-tables' models. When it is stopped, KeyboardInterrupt, with
+    nothing written but the delays and the state of a search."""
     target = runfolder.made(folder or Path("runs") / f"study-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
-        wanted = (
-            [(10, LIGHT), (10, LOADED)]
-            if name == DAY
-            else [(FIGURES[name].mhz, FIGURES[name].blocks)]
-        )
-        found = _delays(wanted, delays, target, console, interrupts)
+        found = _delays(_wanted(name), delays, target, console, interrupts)
         if name == DAY:
             tree = _day(found, frames or TTIS_A_MINUTE, target, console, interrupts)
-        else:
+        elif name in FIGURES:
             tree = _figure(FIGURES[name], found[0], frames, target, console, interrupts)
+        else:
+            tree = _models(name, found, frames or _TTIS, most or MOST, target, console, interrupts)
     files.write_text(target / "study.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
     if as_json:
         print((target / "study.json").read_text(encoding="utf-8"), end="")
     console.print(f"{name}: {target / 'study.csv'}, {target / 'study.svg'}", soft_wrap=True)
+
+
+def _wanted(name: str) -> list[tuple[int, int]]:
+    """Bandwidths and resource blocks of the cells whose delays it needs."""
+    if name == DAY:
+        return [(10, LIGHT), (10, LOADED)]
+    if name in FIGURES:
+        return [(FIGURES[name].mhz, FIGURES[name].blocks)]
+    return [(mhz, LOADED) for mhz in fits.BANDWIDTHS]
 
 
 def _delays(
@@ -133,11 +153,15 @@ def cells_of_a_core(own: CellDelays, share: float) -> float:
     return float(share * own.tti_ns / own.processing.mean())
 
 
+def _per_core(own: CellDelays, clocks: Sequence[float]) -> int:
+    return math.ceil(cells_of_a_core(own, KNEE_MHZ / clocks[-1]))
+
+
 def _figure(
     figure: Figure, own: CellDelays, frames: int | None, target: Path, console: Console,
     interrupts: Interrupts,
 ) -> dict[str, Any]:  # fmt: skip
-    per_core = math.ceil(cells_of_a_core(own, KNEE_MHZ / figure.clocks[-1]))
+    per_core = _per_core(own, figure.clocks)
     with steps_bar(console) as progress:
         steps = len(COALESCING_US) if figure.coalescing else len(figure.clocks)
         task = progress.add_task(figure.name, total=steps)
@@ -198,6 +222,33 @@ def _tell_figure(
         f"virtual time, from delays that were measured; {per_core} such cells on a core",
         soft_wrap=True,
     )
+
+
+# --- Figures 9 to 13, tables 5 to 8 ---------------------------------------------------------------
+
+
+def _models(
+    name: str, found: Sequence[CellDelays], ttis: int, most: int, target: Path, console: Console,
+    interrupts: Interrupts,
+) -> dict[str, Any]:  # fmt: skip
+    systems = [
+        fits.System(clocks, {own.cell: _per_core(own, clocks) for own in found})
+        for clocks in (SYSTEM_1, SYSTEM_2)
+    ]
+    fit = fits.FITS.get(name)
+    shown = {1} if fit is None else {fit.seen, fit.learned}
+    steps = sum(len(found) * len(systems[number - 1].clocks) for number in shown)
+    with steps_bar(console) as progress:
+        task = progress.add_task("late TTIs", total=steps)
+
+        def step() -> bool:
+            progress.advance(task)
+            return _go_on(interrupts)
+
+        if fit is not None:
+            return fits.fit_study(fit, systems, found, ttis, target, console, step)
+        counted = systems[0].count(found, ttis, step)
+    return fits.tables_study(systems[0], counted, most, target, console)
 
 
 # --- A day ----------------------------------------------------------------------------------------
