@@ -219,6 +219,38 @@ def govern(
 
 @power_app.command(
     epilog=examples(
+        "carillon power mcs thesis-16x8", "carillon power mcs lan-8x4 --step 4 --cores 0.5"
+    )
+)
+def mcs(
+    cell: CellArgument,
+    step: Annotated[int, typer.Option(min=1, max=28, help="Every which row is tried.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Of each run.")] = 5,
+    cores: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="Core time per time that there is, at the full clock: a core at half of it has "
+            "0.5. The row with the most goodput within it is named.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="For the results; runs/power-mcs-CELL if not given.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure what lower modulation and rate cost in goodput and save in core time.
+
+    Runs the cell as it is, then with rows of its MCS table that carry less, in both directions and
+    for all users.
+    """
+    from carillon.power.mcs_commands import mcs as start
+
+    start(cell, step, seconds, cores, folder, as_json=json)
+
+
+@power_app.command(
+    epilog=examples(
         "carillon power clock",
         "carillon power clock --set 1500 --cores 0-3 -- carillon demo --seconds 20",
         "carillon power clock --no-turbo --wake-us 20 -- carillon demo",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from carillon.plots import style
+from carillon.power.mcs import Measured
 from carillon.power.model import Found, Model
 from carillon.power.points import Points
 
@@ -76,6 +78,31 @@ def draw_fit(
         if not residuals:
             panels[0, 0].legend()
         figure.suptitle(f"{title} (virtual time, from measured delays)")
+        style.save(figure, file)
+
+
+def draw_mcs(
+    cell: str, found: Sequence[Measured], chosen: Measured | None, cores: float | None, file: Path
+) -> None:
+    """What is right over the core time that it takes."""
+    with style.applied():
+        figure = Figure(figsize=(1.3 * _WIDTH, _HEIGHT), layout="constrained")
+        axes = figure.subplots()
+        for own in found:
+            colour = style.SECOND if own is chosen else style.ACCENT
+            axes.plot(own.core_ms_per_ms, own.goodput_mbps, "o", color=colour)
+            axes.annotate(
+                own.mcs, (own.core_ms_per_ms, own.goodput_mbps), (4, 4),
+                textcoords="offset points", fontsize=7, color=style.QUIET,
+            )  # fmt: skip
+        if cores is not None:
+            axes.axvline(cores, color=style.ALARM, linewidth=0.8, label="core time there is")
+            axes.legend()
+        axes.set_xlim(0, None)
+        axes.set_ylim(0, None)
+        axes.set_xlabel("core-ms per ms of air time")
+        axes.set_ylabel("goodput, Mbit/s")
+        axes.set_title(f"{cell}, by modulation and rate")
         style.save(figure, file)
 
 

@@ -1,0 +1,118 @@
+"""Modulation and rate as a means to need less of a core (section 4).
+
+A rung is a cell with another row of its MCS table in both directions. Rungs are run here, so that
+what one costs in goodput and saves in core time is measured with real frames.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from carillon import core, results, runfolder
+from carillon.config import Cell, Loaded, Run, plan_text
+from carillon.daemon import Interrupts, carry_out
+from carillon.errors import InputError
+
+Table = Literal["none", "64qam", "256qam", "low-se"]
+_ROWS = 29  # of the longest table
+_MOST_LATE = 0.05  # of a row's frames
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A cell at one row; rates of both directions, in Mbit/s."""
+
+    cell: Cell
+    mcs: str
+    bits_per_element: int
+    code_rate: float  # of the uplink
+    ideal_mbps: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a rung did in a run."""
+
+    mcs: str
+    bits_per_element: int
+    code_rate: float
+    ideal_mbps: float
+    goodput_mbps: float  # of blocks that were right
+    bler: float | None  # of the uplink
+    core_ms_per_ms: float
+    frames: int
+    late: int
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether so much was given up that the core time says little."""
+        return self.late > _MOST_LATE * self.frames
+
+
+def rungs(loaded: Loaded, step: int = 1) -> list[Rung]:
+    """The cell as it is, then the rows of its table that carry less, every `step`-th, the highest
+    first; of the 64QAM table where it names none. Rows with which its blocks cannot be are left
+    out."""
+    own = _rung(loaded.cell, "its own")
+    table: Table = loaded.cell.uplink.mcs_table
+    table = "64qam" if table == "none" else table
+    below = []
+    for row in range(_ROWS):
+        cell = _with_row(loaded.cell, table, row)
+        if cell is not None:
+            rung = _rung(cell, f"{table} {row}")
+            if rung.ideal_mbps < own.ideal_mbps:
+                below.append(rung)
+    below.sort(key=lambda rung: -rung.ideal_mbps)
+    return [own, *below[step - 1 :: step]]
+
+
+def _with_row(cell: Cell, table: Table, row: int) -> Cell | None:
+    coding = {
+        "mcs_table": table, "mcs_index": row, "base_graph": "auto", "lifting": "auto",
+        "modulation": type(cell.uplink).model_fields["modulation"].default,
+        "rate": type(cell.uplink).model_fields["rate"].default,
+    }  # fmt: skip
+    changed = cell.model_copy(
+        update={
+            "uplink": cell.uplink.model_copy(update=coding),
+            "downlink": cell.downlink.model_copy(update=coding),
+        }
+    )
+    return None if core.validate(plan_text(changed, Run())) else changed
+
+
+def _rung(cell: Cell, mcs: str) -> Rung:
+    derived = runfolder.describe(cell)
+    up, down = derived["uplink"], derived["downlink"]
+    return Rung(
+        cell, mcs, up["bits_per_element"], up["code_rate"],
+        up["ideal_rate_mbps"] + (down["ideal_rate_mbps"] if down else 0.0),
+    )  # fmt: skip
+
+
+def run(rung: Rung, seconds: float, interrupts: Interrupts) -> Measured:
+    """Both sides of the cell here; InputError of a run without any frame."""
+    with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
+        folder = runfolder.create(Path(scratch) / "run", rung.cell, Run(seconds=seconds))
+        carry_out([folder], interrupts)
+        result = results.build(folder, folder.telemetry(), [])
+    if result.core_ms_per_ms is None:
+        raise InputError(f"{rung.cell.name}: no frame came within {seconds:g} s; run it longer")
+    return Measured(
+        rung.mcs, rung.bits_per_element, rung.code_rate, rung.ideal_mbps,
+        result.uplink.rate_mbps + result.downlink.rate_mbps, result.uplink.bler,
+        result.core_ms_per_ms, result.frames.seen, result.frames.seen - result.frames.completed,
+    )  # fmt: skip
+
+
+def choose(measured: Sequence[Measured], cores: float) -> Measured | None:
+    """What brings the most goodput of all that need no more core time per time than there is: of
+    whole cores at half their clock, half. None if even the least does not fit. Where many frames
+    were late, work was given up, and what the row needs is not known: such a row is not chosen."""
+    fit = [own for own in measured if own.core_ms_per_ms <= cores and not own.overloaded]
+    return max(fit, key=lambda own: own.goodput_mbps, default=None)
