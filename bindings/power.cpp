@@ -54,6 +54,21 @@ Out<double> late_probability(const std::string& family, const std::vector<double
   return array(std::move(found), {size});
 }
 
+Result late_fit(const std::string& family, const In<double, 2>& points,
+                const std::vector<double>& start, std::size_t drawn, std::uint64_t seed) {
+  const Coefficients own = coefficients_of(start);
+  power::Terms terms = 0;
+  for (std::size_t n = 0; n < kCoefficients; ++n) terms |= own[n] != 0 ? 1U << n : 0U;
+  const power::Fitter fitter(family_of(family), points_of(points));
+  const Fit fit = fitter.fit(terms, {&own, 1}, drawn, seed);
+  Result result;
+  result["coefficients"] =
+      array(std::vector<double>(fit.coefficients.begin(), fit.coefficients.end()), {kCoefficients});
+  result["mse"] = fit.mse;
+  result["verdict"] = std::string(power::name_of(fit.verdict));
+  return result;
+}
+
 class Search {
  public:
   Search(const std::string& family, const In<double, 2>& points, std::size_t drawn,
@@ -111,6 +126,12 @@ void bind_power(nb::module_& core) {
       "late_probability", &late_probability, "family"_a, "coefficients"_a, "clocks"_a, "rates"_a,
       "Of a family (power or exponential) and its 18 coefficients, at points. NaN where it is\n"
       "not real.");
+  core.def("late_fit", &late_fit, "family"_a, "points"_a, "start"_a, "drawn"_a, "seed"_a,
+           "A model with the terms of `start`, 18 coefficients of which those that it lacks are 0: "
+           "from\n"
+           "there, and from as many starts of chance as `drawn` says. points as LateSearch has "
+           "them.\n"
+           "coefficients, mse, and verdict, a name of late_verdicts(). ValueError as LateSearch.");
   core.def(
       "late_verdicts",
       [] {

@@ -224,14 +224,17 @@ def govern(
 )
 def mcs(
     cell: CellArgument,
-    step: Annotated[int, typer.Option(min=1, max=28, help="Every which row is tried.")] = 3,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Of each run.")] = 5,
+    step: Annotated[int, typer.Option(min=1, max=28, help="Try every Nth row.")] = 3,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Of each run.")] = 2,
+    turns: Annotated[
+        int, typer.Option(min=1, max=1000, help="Runs of each row, in turns; the least counts.")
+    ] = 3,
     cores: Annotated[
         float | None,
         typer.Option(
             min=0.01,
-            help="Core time per time that there is, at the full clock: a core at half of it has "
-            "0.5. The row with the most goodput within it is named.",
+            help="Core time that is available, in core-ms per ms at the full clock: a core at half "
+            "its clock has 0.5. The row with the most goodput within it is named.",
         ),
     ] = None,
     folder: Annotated[
@@ -246,7 +249,7 @@ def mcs(
     """
     from carillon.power.mcs_commands import mcs as start
 
-    start(cell, step, seconds, cores, folder, as_json=json)
+    start(cell, step, seconds, turns, cores, folder, as_json=json)
 
 
 @power_app.command(

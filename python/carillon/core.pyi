@@ -662,6 +662,21 @@ def late_probability(
     not real.
     """
 
+def late_fit(
+    family: str,
+    points: Annotated[
+        NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    start: Sequence[float],
+    drawn: int,
+    seed: int,
+) -> dict[str, Any]:
+    """
+    A model with the terms of `start`, 18 coefficients of which those that it lacks are 0: from
+    there, and from as many starts of chance as `drawn` says. points as LateSearch has them.
+    coefficients, mse, and verdict, a name of late_verdicts(). ValueError as LateSearch.
+    """
+
 def late_verdicts() -> list[str]:
     """What LateSearch.found() says of fits, by their places."""
 

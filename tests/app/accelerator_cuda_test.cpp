@@ -15,6 +15,9 @@ using telemetry::FrameRecord;
 using test::frames;
 using test::Wish;
 
+// Of devices that are to hang: long enough for emulated kernels.
+constexpr Tick kPatience = (test::kWatched ? 400 : 100) * kMillisecond;
+
 app::RunPlan plan_of() { return test::plan_with_gpus(2, 800); }
 
 // Frames that were late or have wrong blocks; lates are no surprise where kernels are watched.
@@ -96,7 +99,7 @@ TEST(Accelerator, LosesNoFrameWithItsDevices) {
   for (const Wish end : {Wish::Lose, Wish::Hang}) {
     std::atomic<Wish> wish{Wish::None};
     auto gpus = test::working_gpus(2, wish);
-    if (end == Wish::Hang) gpus.patience = 100 * kMillisecond;
+    if (end == Wish::Hang) gpus.patience = kPatience;
     auto plan = plan_of();
     plan.cell.ring = 64;
     plan.cell.deadlines.uplink_budget_ms = 1000;  // each may be waited for, one after the other
@@ -105,14 +108,14 @@ TEST(Accelerator, LosesNoFrameWithItsDevices) {
     std::atomic<bool> over{false};
     std::thread fate([&] {
       const auto sent_away = [&] { return rig.baseband->frames_sent_away(); };
-      rig.wait_until([&] { return sent_away() > frames(12); });
+      EXPECT_TRUE(rig.wait_until([&] { return sent_away() > frames(12); }));
       wish = end;
-      rig.wait_until([&] { return !rig.accelerator->cell(0).any_device(); });
+      EXPECT_TRUE(rig.wait_until([&] { return !rig.accelerator->cell(0).any_device(); }));
       before = sent_away();
       rig.silence(frames(10));
       without = sent_away() - before;
       wish = Wish::Mend;
-      rig.wait_until([&] { return sent_away() > before + without; });
+      EXPECT_TRUE(rig.wait_until([&] { return sent_away() > before + without; }));
       over = true;
     });
     rig.radiate_until([&] { return over.load(); });
@@ -135,13 +138,18 @@ TEST(Accelerator, LeavesADeviceThatHangsForGood) {
   const int before = test::WorkingGpus::there_are;
   {
     auto gpus = test::working_gpus(1, wish);
-    gpus.patience = 200 * kMillisecond;
+    gpus.patience = kPatience;
     test::Rig rig(plan_of(), {}, 2, &gpus);
+    std::atomic<bool> over{false};
     std::thread fate([&] {
-      rig.wait_until([&] { return rig.baseband->frames_sent_away() > 3; });
+      const auto handed_back = [&] { return rig.baseband->frames_handed_back(); };
+      EXPECT_TRUE(rig.wait_until([&] { return rig.baseband->frames_sent_away() > 3; }));
+      const std::uint64_t before_it = handed_back();
       wish = Wish::Hang;
+      EXPECT_TRUE(rig.wait_until([&] { return handed_back() > before_it; }));
+      over = true;
     });
-    rig.radiate_until([&] { return rig.baseband->frames_handed_back() > 0; });
+    rig.radiate_until([&] { return over.load(); });
     fate.join();
     rig.finish();
     EXPECT_GT(rig.baseband->frames_handed_back(), 0U);

@@ -159,10 +159,13 @@ class Rig {
     while (!sender.flush()) std::this_thread::yield();
     return radio.counters();
   }
-  /// Waits for it for longer than any busy machine takes.
-  void wait_until(const std::function<bool()>& so) const {
-    for (const Tick begin = now(); !so() && now() - begin < 60 * kSecond;)
+  /// Waits for it for longer than any busy machine takes; whether it came about.
+  bool wait_until(const std::function<bool()>& so) const {
+    for (const Tick begin = now(); now() - begin < 60 * kSecond;) {
+      if (so()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
   }
   void silence(std::uint32_t frames) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(frame.duration() * frames));

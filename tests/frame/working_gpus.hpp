@@ -62,7 +62,7 @@ class WorkingGpus final : public FakeGpus {
 };
 
 /// A pool of them; `wish` outlives it. `own`: memory of theirs that a card writes samples into,
-/// once they are made. No machine is so busy that one of these were taken to hang that does not.
+/// once they are made. The patience is long, so that no busy machine makes one look hung.
 inline frame::GpuPool working_gpus(std::uint16_t devices, std::atomic<Wish>& wish,
                                    const std::span<std::byte>* own = nullptr) {
   frame::GpuPool pool;

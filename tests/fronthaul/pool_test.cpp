@@ -114,15 +114,18 @@ TEST(Ring, IsFirstInFirstOutAndSaysWhenItIsFullOrEmpty) {
   OwnedRing owned(4);
   std::uint64_t value = 0;
   EXPECT_FALSE(owned.ring.pop(value));
+  EXPECT_TRUE(owned.ring.empty());
   for (std::uint64_t lap = 0; lap < 3; ++lap) {
     const auto capacity = Ring<std::uint64_t>::capacity_for(4);
     for (std::uint64_t i = 0; i < capacity; ++i) EXPECT_TRUE(owned.ring.push(lap * 100 + i));
     EXPECT_FALSE(owned.ring.push(999));
     for (std::uint64_t i = 0; i < capacity; ++i) {
+      EXPECT_FALSE(owned.ring.empty());
       EXPECT_TRUE(owned.ring.pop(value));
       EXPECT_EQ(value, lap * 100 + i);
     }
     EXPECT_FALSE(owned.ring.pop(value));
+    EXPECT_TRUE(owned.ring.empty());
   }
 }
 
@@ -149,6 +152,7 @@ TEST(Ring, GoesOnAfterProducersThatWereKilledAtIt) {
     }
     owned.ring.fill_claimed(999);
     EXPECT_FALSE(owned.ring.pop(value));
+    EXPECT_TRUE(owned.ring.empty());
   }
 }
 
@@ -175,6 +179,7 @@ TEST(Ring, GoesOnAfterConsumersThatWereKilledAtIt) {
       EXPECT_EQ(value, i);
     }
     EXPECT_FALSE(owned.ring.pop(value));
+    EXPECT_TRUE(owned.ring.empty());
   }
 }
 

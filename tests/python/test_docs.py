@@ -56,6 +56,12 @@ QUICK = {
     "carillon study millipede-5.6\n": "carillon study millipede-5.6 --frames 4\n",
     "carillon study power-day\n": "carillon study power-day --frames 20\n",
     "power-day/delays.json\n": "power-day/delays.json --frames 150\n",
+    "carillon study power-9\n": "carillon study power-9 --frames 150\n",
+    "carillon study power-tti\n": "carillon study power-tti --frames 150\n",
+    "carillon study power-load\n": "carillon study power-load --frames 150\n",
+    "power-9/delays.json\n": "power-9/delays.json --frames 150 --coefficients 3\n",
+    "lan-8x4 --step 2 --turns 4 --cores 0.22\n": "laptop-8x2 --step 13 --seconds 0.5 --turns 1 "
+    "--cores 1\n",
     "300:100:2100\n": "300:100:2100 --seconds 1 --ttis 1500\n",
     "excess.csv --seconds 60\n": "excess.csv --seconds 2\n",
     "carillon study millipede-5.7\n": "carillon study millipede-5.7 --frames 4\n",

@@ -279,7 +279,10 @@ def test_an_unknown_study_names_those_there_are(tmp_path: Path) -> None:
         "rack",
         "batching-synthetic",
         "batching-nbfm",
-        *(f"power-{n}" for n in range(4, 9)),
+        *(f"power-{n}" for n in range(4, 14)),
+        "power-tables",
+        "power-tti",
+        "power-load",
         "power-day",
     ]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == every

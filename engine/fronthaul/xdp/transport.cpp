@@ -34,8 +34,8 @@ constexpr std::uint32_t kKernelRoom = 256;  // before each packet (XDP_PACKET_HE
 constexpr std::uint32_t kDatagram = 320;    // in a chunk: samples are aligned behind our header
 constexpr std::uint32_t kFrame = kDatagram - sizeof(Headers);
 constexpr std::uint32_t kMostDatagram = kChunkBytes - kDatagram;
-constexpr std::uint32_t kSending = 1024;
-constexpr int kKicks = 64;  // in each of which the kernel sends 32 packets
+constexpr std::uint32_t kSending = 1024;  // each: queued, in the kernel's ring, done
+constexpr int kKicks = 64;                // in each of which the kernel sends 32 packets
 
 std::uint16_t sum_of(iphdr ip) noexcept {
   std::array<std::uint16_t, sizeof(iphdr) / 2> words;
@@ -82,7 +82,7 @@ class XdpTransport final : public UdpTransport {
  public:
   explicit XdpTransport(const UdpOptions& options)
       : ready_(ready_for(options)),
-        buffers_(options.buffers + ready_ + 2 * kSending),
+        buffers_(options.buffers + ready_ + 3 * kSending),
         pages_(BufferPool::bytes(buffers_, kChunkBytes) + kChunkBytes, -1, 0),
         pool_(pages_.data() + padding(), buffers_, kChunkBytes, true),
         sockets_(UdpTransport::open(plain(options))),
@@ -157,11 +157,12 @@ class XdpTransport final : public UdpTransport {
   std::size_t send(std::span<Outgoing> packets) noexcept override {
     if (peer_ports_.empty()) return 0;
     std::size_t sent = 0;
-    while (sent < packets.size()) {
+    // Where none can be put, those that are done may make room: once more.
+    for (int vain = 0; sent < packets.size() && vain < 2;) {
       const std::size_t before = sent;
       while (sent < packets.size() && put(packets[sent])) ++sent;
       transmit();
-      if (sent == before) break;
+      vain = sent > before ? 0 : vain + 1;
     }
     return sent;
   }
@@ -265,16 +266,25 @@ class XdpTransport final : public UdpTransport {
     return true;
   }
 
-  // Whoever has the turn also sends what others have queued and could not send.
+  // Whoever has the turn also sends what others queue meanwhile, until the kernel takes no more.
   void transmit() noexcept {
-    for (bool more = true; more && !queue_.empty();) {
-      const Turn turn(sending_);
-      more = turn && move_to_kernel() > 0;
+    for (bool room = true; room;) {
+      {
+        const Turn turn(sending_);
+        if (!turn) return;
+        room = move_to_kernel();
+      }
+      if (queue_.empty()) return;  // asked after the turn: who did not get it counts on that
     }
   }
 
-  std::uint32_t move_to_kernel() noexcept {
+  // False: the kernel takes no more now.
+  bool move_to_kernel() noexcept {
     complete();
+    if (owner_.send.room() == 0) {
+      kick();
+      complete();
+    }
     const std::uint32_t room = owner_.send.room();
     std::uint32_t made = 0;
     std::uint64_t bytes = 0;
@@ -283,9 +293,9 @@ class XdpTransport final : public UdpTransport {
     owner_.send.submit(made);
     const Tick before = now();
     kick();
-    send_meter_.count(now() - before, made, bytes);
+    if (made > 0) send_meter_.count(now() - before, made, bytes);
     complete();
-    return made;
+    return owner_.send.room() > 0;
   }
 
   // The program has checked what kind of packet it is; whose it is we do.
@@ -352,9 +362,7 @@ class XdpTransport final : public UdpTransport {
       recvfrom(owner_.file.number(), nullptr, 0, MSG_DONTWAIT, nullptr, nullptr);
       inlet.meter.count(now() - before, 0, 0);
     }
-    transmit();
-    if (owner_.send.waiting() == 0) return;
-    if (const Turn turn(sending_); turn) kick();
+    if (!queue_.empty() || owner_.send.waiting() > 0 || owner_.completion.waiting() > 0) transmit();
   }
 
   const std::uint32_t ready_, buffers_;

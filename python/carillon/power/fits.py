@@ -24,12 +24,11 @@ from carillon.power.measured import CellDelays
 from carillon.power.model import FAMILIES, Found, Model
 from carillon.power.operating_point import FFT_SIZE
 from carillon.power.points import Points, write_points
-from carillon.power.refit import PUBLISHED, refit
+from carillon.power.refit import PUBLISHED, best_refit
 
 BANDWIDTHS = tuple(FFT_SIZE)  # MHz
 TABLES = "power-tables"
 TABLES_TITLE = "tables 5 to 8: the best model of each number of coefficients, on our points"
-_STARTS = 30
 
 # Tables 5 to 8: the smallest error of each number of coefficients, from 1 on.
 PUBLISHED_MSE = {
@@ -98,7 +97,8 @@ def fit_study(
         number: systems[number - 1].count(measured, ttis, step)
         for number in sorted({fit.seen, fit.learned})
     }
-    model = refit(PUBLISHED, counted[fit.learned], _STARTS)
+    model = best_refit(PUBLISHED, counted[fit.learned])
+    step()
     seen = counted[fit.seen]
     predicted = np.clip(model.late(seen.clock_mhz, seen.rate_msps), 0, 1)
     real = np.isfinite(predicted)
@@ -107,7 +107,7 @@ def fit_study(
     _write(target / "study.csv", seen, predicted)
     from carillon.power.plots import draw_fit
 
-    draw_fit(fit.title, seen, predicted, target / "study.svg", residuals=fit.residuals)
+    draw_fit(fit.title, seen, model, target / "study.svg", residuals=fit.residuals)
     _tell(console, seen, predicted)
     console.print(formula(model), soft_wrap=True)
     if not real.all():
@@ -146,8 +146,11 @@ def _tell(console: Console, seen: Points, predicted: np.ndarray[Any, np.dtype[np
     table = new_table(["Msps"], ["points", "mean late", "largest residual", "at MHz"])
     for rate in np.unique(seen.rate_msps):
         own = seen.rate_msps == rate
-        off = np.nan_to_num(np.abs(seen.share - predicted)[own], nan=-1)
-        worst = (f"{off.max():.3g}", f"{seen.clock_mhz[own][off.argmax()]:g}")
+        off = np.abs(seen.share - predicted)[own]
+        worst = ("", "")  # where the model is real nowhere
+        if np.isfinite(off).any():
+            place = int(np.nanargmax(off))
+            worst = (f"{off[place]:.3g}", f"{seen.clock_mhz[own][place]:g}")
         mean = f"{seen.share[own].mean():.3g}"
         table.add_row(f"{rate:g}", str(int(own.sum())), mean, *worst)
     print_table(console, table)
@@ -161,6 +164,10 @@ def tables_study(
     write_points(target / "points.csv", counted)
     found, whole = searched(counted, FAMILIES, most, 4, target, console)
     if not whole:
+        console.print(
+            "stopped early; the same command goes on where it was, with --from and the delays.json "
+            "of this one", soft_wrap=True,
+        )  # fmt: skip
         raise KeyboardInterrupt
     write_models(target, counted, found, {})
     (target / "models.svg").replace(target / "study.svg")

@@ -41,6 +41,27 @@ def late_picture(rows: Sequence[Row], source: str) -> Figure:
     return figure
 
 
+def draw_load(rows: Sequence[Row], shares: Sequence[float], source: str, file: Path) -> None:
+    """The late ratio of each cell over the share of a core's time that all of its like need."""
+    with style.applied():
+        figure = Figure(figsize=(1.3 * _WIDTH, _HEIGHT), layout="constrained")
+        axes = figure.subplots()
+        cells = list(dict.fromkeys(row.cell for row in rows))
+        for cell, shade in zip(cells, np.linspace(1, 0.35, len(cells)), strict=True):
+            own = [place for place, row in enumerate(rows) if row.cell == cell]
+            axes.plot(
+                [shares[place] for place in own], [rows[place].ratio for place in own], "o-",
+                color=style.ACCENT, alpha=float(shade), markersize=3, label=cell,
+            )  # fmt: skip
+        axes.set_yscale("symlog", linthresh=1e-5)
+        axes.set_ylim(0, 1.3)
+        axes.set_xlabel("load: share of a core at that clock")
+        axes.set_ylabel("ratio of late TTIs")
+        axes.set_title(source)
+        figure.legend(loc="outside right center")
+        style.save(figure, file)
+
+
 def _late(axes: Axes, rows: Sequence[Row], cell: str, shade: float) -> None:
     clocks = [row.clock_mhz for row in rows]
     if any(row.deviation for row in rows):

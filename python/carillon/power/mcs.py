@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Literal
 
 from carillon import core, results, runfolder
-from carillon.config import Cell, Loaded, Run, plan_text
-from carillon.daemon import Interrupts, carry_out
+from carillon.config import Cell, ConfigError, Loaded, Run, plan_text
+from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.errors import InputError
 
 Table = Literal["none", "64qam", "256qam", "low-se"]
@@ -35,7 +36,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a rung did in a run."""
+    """What a rung did in a run, or several."""
 
     mcs: str
     bits_per_element: int
@@ -57,6 +58,8 @@ def rungs(loaded: Loaded, step: int = 1) -> list[Rung]:
     """The cell as it is, then the rows of its table that carry less, every `step`-th, the highest
     first; of the 64QAM table where it names none. Rows with which its blocks cannot be are left
     out."""
+    if "U" not in loaded.cell.schedule:
+        raise ConfigError([loaded.problem("schedule", "has no uplink symbols")])
     own = _rung(loaded.cell, "its own")
     table: Table = loaded.cell.uplink.mcs_table
     table = "64qam" if table == "none" else table
@@ -95,11 +98,18 @@ def _rung(cell: Cell, mcs: str) -> Rung:
     )  # fmt: skip
 
 
-def run(rung: Rung, seconds: float, interrupts: Interrupts) -> Measured:
-    """Both sides of the cell here; InputError of a run without any frame."""
+def run(rung: Rung, seconds: float, interrupts: Interrupts) -> Measured | None:
+    """Both sides of the cell here; None when it was stopped, InputError of a run without any
+    frame."""
     with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
         folder = runfolder.create(Path(scratch) / "run", rung.cell, Run(seconds=seconds))
-        carry_out([folder], interrupts)
+        try:
+            carry_out([folder], interrupts)
+        except RunError:
+            if not interrupts.count:
+                raise
+        if interrupts.count:
+            return None
         result = results.build(folder, folder.telemetry(), [])
     if result.core_ms_per_ms is None:
         raise InputError(f"{rung.cell.name}: no frame came within {seconds:g} s; run it longer")
@@ -110,9 +120,23 @@ def run(rung: Rung, seconds: float, interrupts: Interrupts) -> Measured:
     )  # fmt: skip
 
 
+def together(turns: Sequence[Measured]) -> Measured:
+    """Runs of one rung: the least core time, since what other programs cost comes on top; all
+    frames; the mean of the rest."""
+    blers = [own.bler for own in turns if own.bler is not None]
+    return replace(
+        turns[0],
+        goodput_mbps=fmean(own.goodput_mbps for own in turns),
+        bler=fmean(blers) if blers else None,
+        core_ms_per_ms=min(own.core_ms_per_ms for own in turns),
+        frames=sum(own.frames for own in turns),
+        late=sum(own.late for own in turns),
+    )
+
+
 def choose(measured: Sequence[Measured], cores: float) -> Measured | None:
-    """What brings the most goodput of all that need no more core time per time than there is: of
-    whole cores at half their clock, half. None if even the least does not fit. Where many frames
-    were late, work was given up, and what the row needs is not known: such a row is not chosen."""
+    """What brings the most goodput of all that need no more core time, in core-ms per ms, than is
+    available: a core at half its clock has 0.5. None if even the least does not fit. Where many
+    frames were late, work was given up, and what the row needs is not known: it is not chosen."""
     fit = [own for own in measured if own.core_ms_per_ms <= cores and not own.overloaded]
     return max(fit, key=lambda own: own.goodput_mbps, default=None)

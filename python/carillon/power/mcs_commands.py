@@ -16,27 +16,37 @@ from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
 from carillon.daemon import Interrupts
 from carillon.percent import percent
-from carillon.power.mcs import Measured, choose, run, rungs
+from carillon.power.mcs import Measured, choose, run, rungs, together
 
 
 def mcs(
-    name: str, step: int, seconds: float, cores: float | None, folder: Path | None, *, as_json: bool
+    name: str,
+    step: int,
+    seconds: float,
+    turns: int,
+    cores: float | None,
+    folder: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Writes mcs.csv, mcs.json and mcs.svg; KeyboardInterrupt if it was stopped, after that."""
     loaded = cells.load(name)
     loaded.check_cores()
-    target = runfolder.made(folder or Path("runs") / f"power-mcs-{loaded.cell.name}")
+    target = runfolder.made(
+        folder or Path("runs") / f"power-mcs-{runfolder.file_name(loaded.cell.name)}"
+    )
     console = Console(stderr=as_json, highlight=False, markup=False)
     tried = rungs(loaded, step)
-    found: list[Measured] = []
+    ran: list[list[Measured]] = [[] for _ in tried]
     with Interrupts() as interrupts, steps_bar(console) as progress:
-        task = progress.add_task("running", total=len(tried))
-        for rung in tried:
-            own = run(rung, seconds, interrupts)
-            if interrupts.count:
-                break  # it was cut short
-            found.append(own)
-            progress.advance(task)
+        task = progress.add_task("running", total=turns * len(tried))
+        for _ in range(turns):  # so that what else the machine does meets every row
+            for rung, own in zip(tried, ran, strict=True):
+                one = None if interrupts.count else run(rung, seconds, interrupts)
+                if one is not None:
+                    own.append(one)
+                    progress.advance(task)
+    found = [together(own) for own in ran if own]
     if not found:
         raise KeyboardInterrupt
     chosen = choose(found, cores) if cores is not None else None
@@ -46,7 +56,7 @@ def mcs(
     _show(console, found, cores, chosen)
     console.print(f"all rows: {target / 'mcs.csv'}, {target / 'mcs.svg'}", soft_wrap=True)
     if interrupts.count:
-        console.print("stopped early; rows are missing")
+        console.print("stopped early; turns are missing")
         raise KeyboardInterrupt
 
 
@@ -64,7 +74,7 @@ def _write(
     tree = {
         "cell": cell,
         "machine": runfolder.machine(),
-        "source": "measured: runs of both sides of the cell on this machine",
+        "source": "measured: runs of both sides of the cell on this machine, the least core time",
         "rows": rows,
         "cores": cores,
         "chosen": chosen and chosen.mcs,
@@ -83,7 +93,8 @@ def _show(
     console: Console, found: Sequence[Measured], cores: float | None, chosen: Measured | None
 ) -> None:
     table = new_table(
-        ["MCS"], ["bits", "rate", "Mbit/s right", "lost", "core-ms per ms", "saved", "BLER", "late"]
+        ["MCS"],
+        ["bits", "rate", "goodput, Mbit/s", "lost", "core-ms per ms", "saved", "BLER", "late"],
     )
     for own in found:
         row = _row(own, found[0])
@@ -98,8 +109,8 @@ def _show(
     print_table(console, table)
     if any(own.overloaded for own in found):
         console.print(
-            "where one frame in twenty or more was late, work was given up: the core time is less "
-            "than the row needs, and it is not chosen", soft_wrap=True,
+            "where more than one frame in twenty was late, work was given up: the core time is "
+            "less than the row needs, and it is not chosen", soft_wrap=True,
         )  # fmt: skip
     if cores is not None:
         console.print(_choice(found, cores, chosen), soft_wrap=True)

@@ -42,6 +42,16 @@ class Model:
     bic: float
     pole: bool  # between the points it is not real, or infinite
 
+    @classmethod
+    def of(
+        cls, family: Family, coefficients: NDArray[np.float64], mse: float, pole: bool, points: int
+    ) -> Model:
+        """Of 18 coefficients, those that it lacks 0, and the error at so many points."""
+        own = {f"c{n + 1}": float(c) for n, c in enumerate(coefficients) if c != 0}
+        likelihood = points * np.log(max(mse, 1e-300))
+        bic = likelihood + np.log(points) * len(own)
+        return cls(family, len(own), own, mse, float(likelihood + 2 * len(own)), float(bic), pole)
+
     def late(self, clocks: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
         """The share of late subframes at points; not clipped, NaN where it is not real."""
         own = [self.coefficients.get(f"c{n + 1}", 0.0) for n in range(MOST)]
@@ -152,7 +162,16 @@ def _found(own: core.LateSearch, points: Points, family: Family, whole: int) -> 
             own = np.flatnonzero(of_use & (counts == count))
             if len(own):
                 place = own[np.argmin(mse[own])]
-                models.append(_model(family, count, place, found, len(points.late)))
+                pole = bool(verdict[place] == _place("pole"))
+                models.append(
+                    Model.of(
+                        family,
+                        found["coefficients"][place],
+                        float(mse[place]),
+                        pole,
+                        len(points.late),
+                    )
+                )
         return models
 
     models, without_poles = best("good", "pole"), best("good")
@@ -169,18 +188,6 @@ def _found(own: core.LateSearch, points: Points, family: Family, whole: int) -> 
 
 def _place(verdict: str) -> int:
     return core.late_verdicts().index(verdict)
-
-
-def _model(family: Family, count: int, place: int, found: dict[str, Any], points: int) -> Model:
-    mse = float(found["mse"][place])
-    own = {f"c{n + 1}": float(c) for n, c in enumerate(found["coefficients"][place]) if c != 0}
-    likelihood = points * np.log(max(mse, 1e-300))
-    return Model(
-        family, count, own, mse,
-        float(likelihood + 2 * count),
-        float(likelihood + np.log(points) * count),
-        bool(found["verdict"][place] == _place("pole")),
-    )  # fmt: skip
 
 
 def chosen(models: list[Model]) -> Model | None:

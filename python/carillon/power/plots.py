@@ -52,9 +52,7 @@ def _errors(axes: Axes, found: list[Found]) -> None:
     axes.legend(frameon=False)
 
 
-def draw_fit(
-    title: str, seen: Points, predicted: NDArray[np.float64], file: Path, *, residuals: bool
-) -> None:
+def draw_fit(title: str, seen: Points, model: Model, file: Path, *, residuals: bool) -> None:
     """A panel of each rate: the ratios that were counted and the model's, or their difference."""
     with style.applied():
         rates = np.unique(seen.rate_msps)
@@ -62,14 +60,7 @@ def draw_fit(
         panels = figure.subplots((len(rates) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
         for axes, rate in zip(panels.flat, rates, strict=False):
             own = seen.rate_msps == rate
-            clocks, ratios = seen.clock_mhz[own], seen.share[own]
-            if residuals:
-                axes.axhline(0, color=style.QUIET, linewidth=0.8)
-                axes.vlines(clocks, 0, ratios - predicted[own], color=style.ACCENT)
-                axes.plot(clocks, ratios - predicted[own], "o", color=style.ACCENT, markersize=3)
-            else:
-                axes.plot(clocks, ratios, "o", color=style.ACCENT, markersize=4, label="counted")
-                axes.plot(clocks, predicted[own], "-", color=style.SECOND, label="model")
+            _fit(axes, seen.clock_mhz[own], seen.share[own], rate, model, residuals=residuals)
             axes.set_title(f"{rate:g} Msps")
         for axes in panels[-1]:
             axes.set_xlabel("clock, MHz")
@@ -79,6 +70,25 @@ def draw_fit(
             panels[0, 0].legend()
         figure.suptitle(f"{title} (virtual time, from measured delays)")
         style.save(figure, file)
+
+
+def _fit(
+    axes: Axes, clocks: NDArray[np.float64], ratios: NDArray[np.float64], rate: float, model: Model,
+    *, residuals: bool,
+) -> None:  # fmt: skip
+    if residuals:
+        off = ratios - _clipped(model, clocks, rate)
+        axes.axhline(0, color=style.QUIET, linewidth=0.8)
+        axes.vlines(clocks, 0, off, color=style.ACCENT)
+        axes.plot(clocks, off, "o", color=style.ACCENT, markersize=3)
+        return
+    between = np.linspace(clocks.min(), clocks.max(), _CLOCKS)
+    axes.plot(between, _clipped(model, between, rate), color=style.SECOND, label="model")
+    axes.plot(clocks, ratios, "o", color=style.ACCENT, markersize=4, label="counted")
+
+
+def _clipped(model: Model, clocks: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    return np.clip(model.late(clocks, np.full(len(clocks), rate)), 0, 1)
 
 
 def draw_mcs(
@@ -98,7 +108,8 @@ def draw_mcs(
         if cores is not None:
             axes.axvline(cores, color=style.ALARM, linewidth=0.8, label="core time there is")
             axes.legend()
-        axes.set_xlim(0, None)
+        most = max(own.core_ms_per_ms for own in found)
+        axes.set_xlim(0, 1.25 * max(most, cores or 0))  # with room for names
         axes.set_ylim(0, None)
         axes.set_xlabel("core-ms per ms of air time")
         axes.set_ylabel("goodput, Mbit/s")
@@ -115,8 +126,9 @@ def _curves(axes: Axes, points: Points, model: Model) -> None:
             points.clock_mhz[own], points.share[own], "o", color=style.ACCENT, alpha=shade,
             markersize=3, label=f"{rate:g} Msps",
         )  # fmt: skip
-        late = np.clip(model.late(clocks, np.full(_CLOCKS, rate)), 0, 1)
-        axes.plot(clocks, late, color=style.ACCENT, alpha=shade, linewidth=1)
+        axes.plot(
+            clocks, _clipped(model, clocks, rate), color=style.ACCENT, alpha=shade, linewidth=1
+        )
     axes.set_xlabel("clock, MHz")
     axes.set_ylabel("share of late subframes")
     axes.set_title(f"{model.family}, {model.count} coefficients, clipped to 0 … 1")

@@ -20,11 +20,12 @@ from rich.console import Console
 from carillon import files, runfolder
 from carillon.commands.bars import steps_bar
 from carillon.commands.tables import new_table, print_table
+from carillon.config import Loaded
 from carillon.config.plan import Power
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.percent import percent
-from carillon.power import day, fits
+from carillon.power import day, extensions, fits
 from carillon.power.energy import PowerModel, varied
 from carillon.power.learn import Row, Watch, in_virtual_time
 from carillon.power.measured import CellDelays, delays_of, read_delays, run, write_delays
@@ -37,7 +38,7 @@ SYSTEM_2 = tuple(float(mhz) for mhz in range(1000, 3301, 100))
 COALESCING_US = tuple(range(10, 301, 10))
 KNEE_MHZ = 1100.0  # cells are as many as put it there, as in figure 6
 SHARES = (0.85, 0.6)  # of the highest clock, that full load needs in the day study
-_MEASURE_S = 10.0
+_MEASURE_S = 10.0  # and no longer than what is played
 _TTIS, _COALESCING_TTIS = 900_000, 1_800_000  # table 3: 15 and 30 minutes
 TTIS_A_MINUTE = 6000  # of 60 000: every tenth
 _PREDICTED = 300_000
@@ -75,6 +76,7 @@ TITLES = {
     **{figure.name: figure.title for figure in FIGURES.values()},
     **{fit.name: fit.title for fit in fits.FITS.values()},
     fits.TABLES: fits.TABLES_TITLE,
+    **extensions.TITLES,
     DAY: DAY_TITLE,
 }
 
@@ -94,11 +96,14 @@ def study(
     target = runfolder.made(folder or Path("runs") / f"study-{name}")
     console = Console(stderr=as_json, highlight=False, markup=False)
     with Interrupts() as interrupts:
-        found = _delays(_wanted(name), delays, target, console, interrupts)
+        seconds = min(_MEASURE_S, max(1.0, (frames or _TTIS) / 1000))
+        found = _delays(_wanted(name), delays, seconds, target, console, interrupts)
         if name == DAY:
             tree = _day(found, frames or TTIS_A_MINUTE, target, console, interrupts)
         elif name in FIGURES:
             tree = _figure(FIGURES[name], found[0], frames, target, console, interrupts)
+        elif name in extensions.TITLES:
+            tree = _extension(name, found, frames or _TTIS, target, console, interrupts)
         else:
             tree = _models(name, found, frames or _TTIS, most or MOST, target, console, interrupts)
     files.write_text(target / "study.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
@@ -107,20 +112,21 @@ def study(
     console.print(f"{name}: {target / 'study.csv'}, {target / 'study.svg'}", soft_wrap=True)
 
 
-def _wanted(name: str) -> list[tuple[int, int]]:
-    """Bandwidths and resource blocks of the cells whose delays it needs."""
+def _wanted(name: str) -> list[Loaded]:
+    """Cells whose delays it needs."""
+    if name in extensions.TITLES:
+        return extensions.cells_of(name)
     if name == DAY:
-        return [(10, LIGHT), (10, LOADED)]
+        return [operating_point(10, LIGHT), operating_point(10, LOADED)]
     if name in FIGURES:
-        return [(FIGURES[name].mhz, FIGURES[name].blocks)]
-    return [(mhz, LOADED) for mhz in fits.BANDWIDTHS]
+        return [operating_point(FIGURES[name].mhz, FIGURES[name].blocks)]
+    return [operating_point(mhz, LOADED) for mhz in fits.BANDWIDTHS]
 
 
 def _delays(
-    wanted: Sequence[tuple[int, int]], file: Path | None, target: Path, console: Console,
-    interrupts: Interrupts,
+    cells: Sequence[Loaded], file: Path | None, seconds: float, target: Path,
+    console: Console, interrupts: Interrupts,
 ) -> list[CellDelays]:  # fmt: skip
-    cells = [operating_point(mhz, blocks) for mhz, blocks in wanted]
     if file is not None:
         known = {own.cell: own for own in read_delays(file)}
         missing = [each.cell.name for each in cells if each.cell.name not in known]
@@ -131,7 +137,7 @@ def _delays(
     with steps_bar(console) as progress:
         task = progress.add_task("measuring", total=len(cells))
         for loaded in cells:
-            ran = run(loaded, _MEASURE_S, Power(), interrupts)
+            ran = run(loaded, seconds, Power(), interrupts)
             _go_on(interrupts)
             found.append(delays_of(loaded.cell, ran))
             progress.advance(task)
@@ -237,7 +243,9 @@ def _models(
     ]
     fit = fits.FITS.get(name)
     shown = {1} if fit is None else {fit.seen, fit.learned}
-    steps = sum(len(found) * len(systems[number - 1].clocks) for number in shown)
+    steps = sum(len(found) * len(systems[number - 1].clocks) for number in shown) + (
+        fit is not None
+    )
     with steps_bar(console) as progress:
         task = progress.add_task("late TTIs", total=steps)
 
@@ -249,6 +257,33 @@ def _models(
             return fits.fit_study(fit, systems, found, ttis, target, console, step)
         counted = systems[0].count(found, ttis, step)
     return fits.tables_study(systems[0], counted, most, target, console)
+
+
+# --- Shorter TTIs, and load -----------------------------------------------------------------------
+
+
+def _extension(
+    name: str, found: Sequence[CellDelays], ttis: int, target: Path, console: Console,
+    interrupts: Interrupts,
+) -> dict[str, Any]:  # fmt: skip
+    per_core = {own.cell: _per_core(own, SYSTEM_1) for own in found}
+    clocks = SYSTEM_1
+    if name == extensions.LOAD:  # as many of each, so that the load decides
+        clocks = extensions.LOAD_CLOCKS
+        per_core = dict.fromkeys(per_core, min(per_core.values()))
+    with steps_bar(console) as progress:
+        fits_too = name == extensions.LOAD
+        task = progress.add_task(name, total=len(found) * len(clocks) + fits_too)
+
+        def step() -> bool:
+            progress.advance(task)
+            return _go_on(interrupts)
+
+        rows = extensions.rows_of(found, per_core, clocks, ttis, step)
+        if fits_too:
+            load = extensions.load_of(found)
+            return extensions.load_study(rows, load, per_core, target, console, step)
+    return extensions.tti_study(rows, per_core, target, console)
 
 
 # --- A day ----------------------------------------------------------------------------------------
