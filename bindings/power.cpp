@@ -129,7 +129,7 @@ void bind_power(nb::module_& core) {
   core.def("late_fit", &late_fit, "family"_a, "points"_a, "start"_a, "drawn"_a, "seed"_a,
            "A model with the terms of `start`, 18 coefficients of which those that it lacks are 0: "
            "from\n"
-           "there, and from as many starts of chance as `drawn` says. points as LateSearch has "
+           "there, and from as many random starts as `drawn` says. points as LateSearch has "
            "them.\n"
            "coefficients, mse, and verdict, a name of late_verdicts(). ValueError as LateSearch.");
   core.def(

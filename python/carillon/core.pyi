@@ -673,7 +673,7 @@ def late_fit(
 ) -> dict[str, Any]:
     """
     A model with the terms of `start`, 18 coefficients of which those that it lacks are 0: from
-    there, and from as many starts of chance as `drawn` says. points as LateSearch has them.
+    there, and from as many random starts as `drawn` says. points as LateSearch has them.
     coefficients, mse, and verdict, a name of late_verdicts(). ValueError as LateSearch.
     """
 

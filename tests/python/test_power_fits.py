@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from carillon import cli
+from carillon.errors import InputError
 from carillon.power.fits import BANDWIDTHS, FITS, PUBLISHED_MSE
 from carillon.power.measured import CellDelays, write_delays
 from carillon.power.operating_point import LOADED, operating_point
@@ -77,6 +78,15 @@ def test_further_starts_find_better_fits() -> None:
     late = random.binomial(1000, 1 / (1 + (clocks / 1200) ** 20))
     drawn = Points(clocks.astype(float), rates, np.full(len(clocks), 1000), late)
     assert best_refit(PUBLISHED, drawn).mse < 0.8 * refit(PUBLISHED, drawn).mse
+
+
+def test_terms_that_are_real_nowhere_have_no_fit() -> None:
+    clocks = np.array([1000.0, 1500.0, 2000.0, 1200.0])
+    counted = Points(clocks, np.full(4, 7.68), np.full(4, 10), np.array([5, 1, 0, 3]))
+    nothing = replace(PUBLISHED, coefficients={"c1": 1.0})  # two polynomials are empty
+    assert refit(nothing, counted).mse == np.inf
+    with pytest.raises(InputError, match="real at all points"):
+        best_refit(nothing, counted)
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -80,9 +80,14 @@ def searched(
 
 
 def write_models(
-    target: Path, points: Points, found: list[Found], predicted: dict[str, float]
-) -> None:  # fmt: skip
-    """models.json, models.csv and models.svg; `predicted`: errors at clocks that were left out."""
+    target: Path,
+    points: Points,
+    found: list[Found],
+    predicted: dict[str, float],
+    source: str = "",
+) -> None:
+    """models.json, models.csv and models.svg; `predicted`: errors at clocks that were left out,
+    `source`: where the points come from."""
     about = {
         "points": len(points.late),
         "clock_mhz": [float(points.clock_mhz.min()), float(points.clock_mhz.max())],
@@ -102,7 +107,7 @@ def write_models(
             writer.writerow([model.family, model.count, *scores, *values])
     from carillon.power.plots import draw_models  # with matplotlib, which takes its time
 
-    draw_models(points, found, target / "models.svg")
+    draw_models(points, found, target / "models.svg", source)
 
 
 def tell_found(console: Console, found: Found) -> None:

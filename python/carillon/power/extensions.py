@@ -15,7 +15,7 @@ from rich.console import Console
 from carillon import files
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Loaded
-from carillon.power.learn import Row, Watch, in_virtual_time, points
+from carillon.power.learn import VIRTUAL, Row, Watch, in_virtual_time, points
 from carillon.power.measured import CellDelays
 from carillon.power.operating_point import LIGHT, LOADED, SPACINGS, operating_point, short_ttis
 from carillon.power.refit import PUBLISHED, best_refit
@@ -27,7 +27,6 @@ TITLES = {
 }
 LOADS = tuple((mhz, blocks) for mhz in (5, 10, 20) for blocks in (LIGHT, 13, LOADED))
 LOAD_CLOCKS = tuple(float(mhz) for mhz in range(300, 2101, 100))
-_SOURCE = "virtual time, from delays that were measured"
 
 
 def cells_of(name: str) -> list[Loaded]:
@@ -62,14 +61,14 @@ def tti_study(
         writer.writerows(asdict(row) for row in rows)
     from carillon.power.late_plots import draw_late  # with matplotlib, which takes its time
 
-    draw_late(rows, _SOURCE, target / "study.svg")
+    draw_late(rows, VIRTUAL, target / "study.svg")
     clocks = sorted({row.clock_mhz for row in rows})
     table = new_table(["MHz"], list(per_core))
     for clock in clocks:
         late = [f"{row.ratio:.3g}" for row in rows if row.clock_mhz == clock]
         table.add_row(f"{clock:g}", *late)
     print_table(console, table)
-    console.print(f"late, of all TTIs; {_SOURCE}", soft_wrap=True)
+    console.print(f"late, of all TTIs; {VIRTUAL}", soft_wrap=True)
     return _about(TTI, per_core) | {"rows": [asdict(row) for row in rows]}
 
 
@@ -108,12 +107,12 @@ def load_study(
     from carillon.power.late_plots import draw_load  # with matplotlib, which takes its time
 
     shares = [load[row.cell] * per_core[row.cell] * LOAD_CLOCKS[-1] / row.clock_mhz for row in rows]
-    draw_load(rows, shares, _SOURCE, target / "study.svg")
+    draw_load(rows, shares, VIRTUAL, target / "study.svg")
     table = new_table(["model by"], ["mean squared error"])
     for name, (model, _) in found.items():
         table.add_row(name, f"{model.mse:.3g}")
     print_table(console, table)
-    console.print(f"of {len(rows)} points; {_SOURCE}", soft_wrap=True)
+    console.print(f"of {len(rows)} points; {VIRTUAL}", soft_wrap=True)
     return _about(LOAD, per_core) | {
         "load": load,
         "models": {
@@ -128,6 +127,6 @@ def _about(name: str, per_core: dict[str, int]) -> dict[str, Any]:
     return {
         "study": name,
         "title": TITLES[name],
-        "source": _SOURCE,
+        "source": VIRTUAL,
         "cells_per_core": per_core,
     }

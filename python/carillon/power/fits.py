@@ -19,7 +19,7 @@ from rich.console import Console
 from carillon import files
 from carillon.commands.tables import new_table, print_table
 from carillon.power.commands import formula, searched, tell_found, write_models
-from carillon.power.learn import Watch, in_virtual_time, points
+from carillon.power.learn import VIRTUAL, Watch, in_virtual_time, points
 from carillon.power.measured import CellDelays
 from carillon.power.model import FAMILIES, Found, Model
 from carillon.power.operating_point import FFT_SIZE
@@ -114,13 +114,12 @@ def fit_study(
         console.print(f"not real at {np.count_nonzero(~real)} of {len(real)} points")
     if error is not None:
         console.print(
-            f"mean squared error {error:.3g}, of points in virtual time from delays that were "
-            "measured", soft_wrap=True,
+            f"mean squared error {error:.3g}; {VIRTUAL}", soft_wrap=True
         )  # fmt: skip
     return {
         "study": fit.name,
         "title": fit.title,
-        "source": "virtual time, from delays that were measured",
+        "source": VIRTUAL,
         "cells_per_core": systems[fit.seen - 1].per_core,
         "model": {"family": model.family, "coefficients": model.coefficients},
         "mse_where_fitted": model.mse,
@@ -169,7 +168,7 @@ def tables_study(
             "of this one", soft_wrap=True,
         )  # fmt: skip
         raise KeyboardInterrupt
-    write_models(target, counted, found, {})
+    write_models(target, counted, found, {}, VIRTUAL)
     (target / "models.svg").replace(target / "study.svg")
     rows = [_beside(model) for own in found for model in own.models]
     with files.table(target / "study.csv") as stream:
@@ -181,7 +180,7 @@ def tables_study(
     return {
         "study": TABLES,
         "title": TABLES_TITLE,
-        "source": "virtual time, from delays that were measured",
+        "source": VIRTUAL,
         "cells_per_core": system.per_core,
         "rows": rows,
         "chosen": {own.family: _chosen(own) for own in found},

@@ -14,6 +14,7 @@ from carillon.daemon import Interrupts
 from carillon.power.measured import CellDelays, counted, rate_msps, run, together
 from carillon.power.points import Points
 
+VIRTUAL = "virtual time, from delays that were measured"
 WINDOWS = 15  # of a clock's TTIs; the ratio's deviation is that between them
 Watch = Callable[[], bool]  # called for each step; false: stop
 

@@ -20,14 +20,13 @@ from carillon.config import Loaded, Run
 from carillon.config.plan import Governor, Power
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
-from carillon.power.learn import Row, excess, in_virtual_time, live, points
+from carillon.power.learn import VIRTUAL, Row, excess, in_virtual_time, live, points
 from carillon.power.measured import counted, delays_of, rate_msps, read_delays, run, write_delays
 from carillon.power.points import write_points
 from carillon.power.prediction import Prediction, rates, read_prediction
 from carillon.statistics import wilson
 
 LIVE = "measured under an emulated clock"
-VIRTUAL = "virtual time, from delays that were measured"
 EXCESS = "excess.csv"
 _OF_EXCESS = ", which has what a clock costs beyond the highest"
 

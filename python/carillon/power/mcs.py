@@ -6,17 +6,16 @@ what one costs in goodput and saves in core time is measured with real frames.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
 from carillon import core, results, runfolder
 from carillon.config import Cell, ConfigError, Loaded, Run, plan_text
-from carillon.daemon import Interrupts, RunError, carry_out
+from carillon.daemon import Interrupts, RunError
 from carillon.errors import InputError
+from carillon.power.measured import ran_aside
 
 Table = Literal["none", "64qam", "256qam", "low-se"]
 _ROWS = 29  # of the longest table
@@ -101,16 +100,15 @@ def _rung(cell: Cell, mcs: str) -> Rung:
 def run(rung: Rung, seconds: float, interrupts: Interrupts) -> Measured | None:
     """Both sides of the cell here; None when it was stopped, InputError of a run without any
     frame."""
-    with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
-        folder = runfolder.create(Path(scratch) / "run", rung.cell, Run(seconds=seconds))
-        try:
-            carry_out([folder], interrupts)
-        except RunError:
-            if not interrupts.count:
-                raise
+    try:
+        with ran_aside(rung.cell, Run(seconds=seconds), interrupts) as folder:
+            if interrupts.count:
+                return None
+            result = results.build(folder, folder.telemetry(), [])
+    except RunError:
         if interrupts.count:
             return None
-        result = results.build(folder, folder.telemetry(), [])
+        raise
     if result.core_ms_per_ms is None:
         raise InputError(f"{rung.cell.name}: no frame came within {seconds:g} s; run it longer")
     return Measured(

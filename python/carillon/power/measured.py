@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,14 +73,21 @@ class Ran:
     gaps: Records
 
 
+@contextmanager
+def ran_aside(cell: Cell, asked: Run, interrupts: Interrupts) -> Iterator[runfolder.RunFolder]:
+    """The folder of a run of both sides of a cell, while the block lasts."""
+    with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
+        folder = runfolder.create(Path(scratch) / "run", cell, asked)
+        carry_out([folder], interrupts)
+        yield folder
+
+
 def run(loaded: Loaded, seconds: float, power: Power, interrupts: Interrupts) -> Ran:
     """Of both sides of a cell; InputError of a run without any frame."""
     loaded.check()
     loaded.check_cores()
     asked = Run(seconds=seconds, record_frames=_MOST_FRAMES, power=power)
-    with tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
-        folder = runfolder.create(Path(scratch) / "run", loaded.cell, asked)
-        carry_out([folder], interrupts)
+    with ran_aside(loaded.cell, asked, interrupts) as folder:
         telemetry = folder.telemetry()
         frames, gaps = telemetry.read("frames"), telemetry.read("gaps")
     if not len(frames) and not interrupts.count:

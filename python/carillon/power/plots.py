@@ -19,10 +19,14 @@ _CLOCKS = 400
 _WIDTH, _HEIGHT = 4.4, 3.6  # inches of a panel
 
 
-def draw_models(points: Points, found: list[Found], file: Path) -> None:
-    """Errors over the number of coefficients, and usable models beside the points."""
+def draw_models(points: Points, found: list[Found], file: Path, source: str = "") -> None:
+    """Errors over the number of coefficients, and usable models beside the points; `source`: where
+    these come from."""
     with style.applied():
-        style.save(models_picture(points, found), file)
+        figure = models_picture(points, found)
+        if source:
+            figure.suptitle(f"points: {source}")
+        style.save(figure, file)
 
 
 def models_picture(points: Points, found: list[Found]) -> Figure:
@@ -106,7 +110,7 @@ def draw_mcs(
                 textcoords="offset points", fontsize=7, color=style.QUIET,
             )  # fmt: skip
         if cores is not None:
-            axes.axvline(cores, color=style.ALARM, linewidth=0.8, label="core time there is")
+            axes.axvline(cores, color=style.ALARM, linewidth=0.8, label="available")
             axes.legend()
         most = max(own.core_ms_per_ms for own in found)
         axes.set_xlim(0, 1.25 * max(most, cores or 0))  # with room for names

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from carillon.errors import InputError
 from carillon.percent import percent
 from carillon.power import day, extensions, fits
 from carillon.power.energy import PowerModel, varied
-from carillon.power.learn import Row, Watch, in_virtual_time
+from carillon.power.learn import VIRTUAL, Row, Watch, in_virtual_time
 from carillon.power.measured import CellDelays, delays_of, read_delays, run, write_delays
 from carillon.power.model import MOST
 from carillon.power.operating_point import LIGHT, LOADED, operating_point
@@ -151,6 +152,19 @@ def _go_on(interrupts: Interrupts) -> bool:
     return True
 
 
+@contextmanager
+def _steps(console: Console, name: str, total: int, interrupts: Interrupts) -> Iterator[Watch]:
+    """A bar of so many steps; each raises KeyboardInterrupt once Ctrl-C was pressed."""
+    with steps_bar(console) as progress:
+        task = progress.add_task(name, total=total)
+
+        def step() -> bool:
+            progress.advance(task)
+            return _go_on(interrupts)
+
+        yield step
+
+
 # --- Figures 4 to 8 -------------------------------------------------------------------------------
 
 
@@ -168,14 +182,8 @@ def _figure(
     interrupts: Interrupts,
 ) -> dict[str, Any]:  # fmt: skip
     per_core = _per_core(own, figure.clocks)
-    with steps_bar(console) as progress:
-        steps = len(COALESCING_US) if figure.coalescing else len(figure.clocks)
-        task = progress.add_task(figure.name, total=steps)
-
-        def step() -> bool:
-            progress.advance(task)
-            return _go_on(interrupts)
-
+    total = len(COALESCING_US) if figure.coalescing else len(figure.clocks)
+    with _steps(console, figure.name, total, interrupts) as step:
         if figure.coalescing:
             rows = _coalescing(own, per_core, frames or _COALESCING_TTIS, step)
         else:
@@ -195,7 +203,7 @@ def _figure(
     return {
         "study": figure.name,
         "title": figure.title,
-        "source": "virtual time, from delays that were measured",
+        "source": VIRTUAL,
         "cells_per_core": per_core,
         axis: xs,
         "rows": [asdict(row) for row in rows],
@@ -225,7 +233,7 @@ def _tell_figure(
         )  # fmt: skip
     print_table(console, table)
     console.print(
-        f"virtual time, from delays that were measured; {per_core} such cells on a core",
+        f"{VIRTUAL}; {per_core} such cells on a core",
         soft_wrap=True,
     )
 
@@ -243,16 +251,9 @@ def _models(
     ]
     fit = fits.FITS.get(name)
     shown = {1} if fit is None else {fit.seen, fit.learned}
-    steps = sum(len(found) * len(systems[number - 1].clocks) for number in shown) + (
-        fit is not None
-    )
-    with steps_bar(console) as progress:
-        task = progress.add_task("late TTIs", total=steps)
-
-        def step() -> bool:
-            progress.advance(task)
-            return _go_on(interrupts)
-
+    total = sum(len(found) * len(systems[number - 1].clocks) for number in shown)
+    total += fit is not None  # the fit is a step, too
+    with _steps(console, name, total, interrupts) as step:
         if fit is not None:
             return fits.fit_study(fit, systems, found, ttis, target, console, step)
         counted = systems[0].count(found, ttis, step)
@@ -271,14 +272,9 @@ def _extension(
     if name == extensions.LOAD:  # as many of each, so that the load decides
         clocks = extensions.LOAD_CLOCKS
         per_core = dict.fromkeys(per_core, min(per_core.values()))
-    with steps_bar(console) as progress:
-        fits_too = name == extensions.LOAD
-        task = progress.add_task(name, total=len(found) * len(clocks) + fits_too)
-
-        def step() -> bool:
-            progress.advance(task)
-            return _go_on(interrupts)
-
+    fits_too = name == extensions.LOAD  # one more step
+    total = len(found) * len(clocks) + fits_too
+    with _steps(console, name, total, interrupts) as step:
         rows = extensions.rows_of(found, per_core, clocks, ttis, step)
         if fits_too:
             load = extensions.load_of(found)
@@ -324,7 +320,7 @@ def _day(
     return {
         "study": DAY,
         "title": DAY_TITLE,
-        "source": "virtual time, from delays that were measured; energy is modelled",
+        "source": f"{VIRTUAL}; energy is modelled",
         "power_model": asdict(PowerModel()),
         "rows": rows,
         "days": [asdict(own) | {"share": share} for share, _, own in days],
@@ -375,6 +371,6 @@ def _tell_day(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             )  # fmt: skip
         print_table(console, table)
     console.print(
-        "virtual time, from delays that were measured; energy is modelled, against the performance "
+        f"{VIRTUAL}; energy is modelled, against the performance "
         "governor; least and most: each parameter of the model 30 % less and more", soft_wrap=True,
     )  # fmt: skip
