@@ -28,13 +28,23 @@ fronthaul::UplinkIngest::Options ingest_options(const frame::Pipeline& pipeline)
   return options;
 }
 
-// The first downlink symbol may have to leave before its frame is on air.
-Tick head_start(const frame::Frame& frame) {
-  Tick most = 0;
-  for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink))
-    most = std::max(most, -frame.downlink_deadline(s));
-  if (most == 0) return 50 * kMicrosecond;
-  return most + 300 * kMicrosecond;  // and its processing takes a while
+Tick first_leaves(const frame::Frame& frame) {
+  const auto downlink = frame.symbols_of(frame::SymbolKind::Downlink);
+  return downlink.empty() ? frame.duration() : frame.downlink_deadline(downlink.front());
+}
+
+Tick received_by(const frame::Frame& frame) {
+  Tick last = 0;
+  for (const auto& symbol : frame.symbols())
+    if (symbol.kind == frame::SymbolKind::Pilot || symbol.kind == frame::SymbolKind::Uplink)
+      last = std::max(last, symbol.end);
+  return last;
+}
+
+fronthaul::TransmitLead::Options lead_options(const frame::Frame& frame) {
+  return {.quantile = frame.format().deadlines.lead_quantile,
+          .least = frame.least_lead(),
+          .most = frame.most_lead()};
 }
 
 }  // namespace
@@ -52,7 +62,9 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
       sent_(frame_, plan.radio),
-      head_start_(head_start(frame_)),
+      first_leaves_(first_leaves(frame_)),
+      received_by_(received_by(frame_)),
+      lead_(lead_options(frame_)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
       payload_of_(pipeline_.ring(), ~0U),
@@ -127,7 +139,8 @@ bool Baseband::begin(std::uint64_t frame, Tick air_start) noexcept {
       accelerator_ != nullptr &&
       accelerator_->reserve(frame, air_start, pipeline_.slot(frame).downlink_payload.span());
   if (away) pipeline_.send_away(frame, *accelerator_);
-  const bool begun = cell_.begin(frame, air_start, pipeline_.chunks(frame));
+  const bool begun =
+      cell_.begin(frame, air_start, pipeline_.chunks(frame), lead_.lead() - frame_.least_lead());
   if (!away) return begun;
   accelerator_->go(frame);
   away_.fetch_add(1, std::memory_order_relaxed);
@@ -259,10 +272,24 @@ void Baseband::announce(Tick instant) noexcept {
   if (!sent_by_radio(next)) return;
   const Tick air_start = ingest_.clock().air_start(next);
   if (ingest_.first() != first) return;
-  if (air_start - head_start_ <= instant) {
+  if (air_start - head_start() <= instant) {
     open(next, air_start, false);
-    cell_.expect(air_start + frame_.duration() - head_start_);
+    cell_.expect(air_start + frame_.duration() - head_start());
   }
+}
+
+// How long before its air start a frame is opened: its first downlink symbol may have to leave
+// before that.
+Tick Baseband::head_start() const noexcept {
+  const Tick leaves = first_leaves_ - (lead_.lead() - frame_.least_lead());
+  if (leaves >= 0) return 50 * kMicrosecond;
+  return 300 * kMicrosecond - leaves;  // its processing takes a while
+}
+
+// From a frame that is over.
+void Baseband::learn_way(std::uint64_t frame, Tick air_start) noexcept {
+  if (const Tick last = ingest_.arrivals(frame).last_packet; last != 0)
+    lead_.note(last - air_start - received_by_);
 }
 
 void Baseband::follow(Tick air_start) noexcept {
@@ -287,7 +314,7 @@ Tick Baseband::next_opening() const noexcept {
   if (next == kNone || !ingest_.clock().locked()) return runtime::kNever;
   next = std::max(next, ingest_.first());
   if (!sent_by_radio(next)) return runtime::kNever;
-  return ingest_.clock().air_start(next) - head_start_;
+  return ingest_.clock().air_start(next) - head_start();
 }
 
 std::uint32_t Baseband::next_wire_frame() const noexcept {
@@ -366,7 +393,9 @@ void Baseband::finish(const runtime::FrameEvent& event) noexcept {
   if (away && event.kind == runtime::FrameEvent::Kind::Dropped &&
       event.why == runtime::Reason::Abandoned && accelerator_->handed_back(frame))
     return take_back(event);
-  recorder_.ended(view(frame, event.slot), event);
+  const FrameView ended = view(frame, event.slot);
+  recorder_.ended(ended, event);
+  learn_way(frame, ended.air_start);
   ingest_.release(frame);
   if (away) accelerator_->release(frame);
   if (accelerator_ != nullptr) returns_[event.slot].here.store(false, std::memory_order_release);

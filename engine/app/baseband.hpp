@@ -15,6 +15,7 @@
 #include "frame/pipeline.hpp"
 #include "fronthaul/downlink.hpp"
 #include "fronthaul/ingest.hpp"
+#include "fronthaul/transmit_lead.hpp"
 #include "runtime/runtime.hpp"
 
 namespace carillon::app {
@@ -111,6 +112,8 @@ class Baseband final : public fronthaul::SymbolSink {
   void aim_transmit(std::uint32_t slot, std::uint32_t symbol) noexcept;
   bool within_reach(const std::int16_t* samples) noexcept;
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
+  Tick head_start() const noexcept;
+  void learn_way(std::uint64_t frame, Tick air_start) noexcept;
 
   const frame::Frame& frame_;
   Recorder& recorder_;
@@ -122,7 +125,9 @@ class Baseband final : public fronthaul::SymbolSink {
   fronthaul::UplinkIngest ingest_;
   fronthaul::DownlinkSender sender_;
   emulator::SentBits sent_;
-  Tick head_start_ = 0;  // how long before its air start a frame is opened
+  const Tick first_leaves_, received_by_;  // from a frame's start: the first downlink symbol, by
+                                           // the graph's deadlines; the last uplink symbol's end
+  fronthaul::TransmitLead lead_;
 
   // Opening is rare and short: whoever sees a new frame first does it, under this flag.
   std::atomic_flag opening_ = ATOMIC_FLAG_INIT;

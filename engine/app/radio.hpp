@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "app/run_plan.hpp"
+#include "emulator/contingency.hpp"
 #include "emulator/downlink_users.hpp"
 #include "emulator/radio_unit.hpp"
 #include "emulator/uplink_generator.hpp"
@@ -24,6 +25,8 @@ class Radio {
   /// whether to go on.
   template <typename Progress>
   void prepare(Progress&& progress) {
+    if (plan_.radio.contingency == emulator::Contingency::References)
+      emulator::write_references(frame_, unit_);
     for (std::uint32_t i = 0; i < plan_.radio.frames && progress(i); ++i) prepare_frame(i);
   }
 

@@ -306,6 +306,8 @@ FrameRecord Recorder::measure(const FrameView& view) const {
   record.downlink_first = relative(view.downlink.first);
   record.downlink_done = relative(view.downlink.last);
   record.downlink_late_symbols = view.downlink.late_symbols;
+  if (!frame_.symbols_of(SymbolKind::Downlink).empty())
+    record.lead = frame_.least_lead() + view.board.frame(view.slot).lead;
   return record;
 }
 

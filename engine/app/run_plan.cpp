@@ -82,6 +82,14 @@ void check_gpus(const RunPlan& plan, std::vector<Problem>& problems) {
                             "with runtime.gpus"});
 }
 
+void check_gpus_lead(const RunPlan& plan, std::vector<Problem>& problems) {
+  if (plan.runtime.gpus == 0 || plan.cell.deadlines.lead_quantile == 0) return;
+  problems.push_back({"cell.deadlines.lead_quantile",
+                      "is " + detail::number_text(plan.cell.deadlines.lead_quantile) +
+                          ", but GPUs do not follow a lead that changes: it has to be 0 with "
+                          "runtime.gpus"});
+}
+
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   in_range(runtime.workers, 0, 128, "runtime.workers", problems);
   check_cores(runtime, problems);
@@ -161,6 +169,7 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   take(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
   check_gpus(plan, problems);
+  check_gpus_lead(plan, problems);
   take(power::check(plan.power), "power", problems);
   check_run(plan, problems);
   if (!problems.empty()) return;

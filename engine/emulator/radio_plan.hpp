@@ -11,6 +11,8 @@
 namespace carillon::emulator {
 
 enum class ChannelKind : std::uint8_t { Rayleigh, Awgn };
+/// What goes on air instead of a downlink that is late.
+enum class Contingency : std::uint8_t { Zeros, References };
 
 struct RadioPlan {
   std::uint32_t frames = 16;  // generated before the run and replayed in turn
@@ -21,6 +23,7 @@ struct RadioPlan {
   std::uint32_t coherence_frames = 1;  // frames that share a channel
   /// Per user (one value: for all): mean signal power over noise power, per antenna and subcarrier.
   std::vector<double> snr_db{25};
+  Contingency contingency = Contingency::Zeros;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -31,6 +34,7 @@ struct RadioPlan {
     visit("delay_spread_ns", self.delay_spread_ns);
     visit("coherence_frames", self.coherence_frames);
     visit("snr_db", self.snr_db);
+    visit("contingency", self.contingency);
   }
 
   double snr_of(std::uint32_t user) const { return snr_db.size() == 1 ? snr_db[0] : snr_db[user]; }
@@ -46,6 +50,10 @@ namespace carillon {
 template <>
 struct EnumNames<emulator::ChannelKind> {
   static constexpr std::array<std::string_view, 2> value{"rayleigh", "awgn"};
+};
+template <>
+struct EnumNames<emulator::Contingency> {
+  static constexpr std::array<std::string_view, 2> value{"zeros", "references"};
 };
 
 }  // namespace carillon

@@ -258,6 +258,10 @@ bool RadioUnit::accept(const Received& packet) noexcept {
     return false;
   }
   DownlinkFrame& frame = collecting(downlink_.frame + static_cast<std::uint64_t>(ahead));
+  if (frame.substituted_[ordinal] != 0) {
+    add(counters_.downlink_late);
+    return false;
+  }
   auto& place = frame.places_[ordinal * layout_.antennas() + ids.antenna];
   if (place.samples != nullptr) {
     const std::size_t bytes = packet.bytes - fronthaul::kHeaderBytes;
@@ -282,30 +286,42 @@ DownlinkFrame& RadioUnit::collecting(std::uint64_t frame) noexcept {
   return downlink_frames_[index];
 }
 
-// The sample counter has reached a D symbol: what is here goes on air, whole or not at all.
+// The sample counter has reached a D symbol.
 void RadioUnit::put_on_air() noexcept {
   constexpr int kMostBatches = 8;
   for (int i = 0; i < kMostBatches && collect(); ++i) {
   }
-  const std::uint32_t antennas = layout_.antennas();
-  const std::uint32_t ordinal = downlink_.index;
+  const std::uint32_t symbol = layout_.symbols(Carries::Downlink)[downlink_.index];
   DownlinkFrame& frame = collecting(downlink_.frame);
-  if (frame.arrived_[ordinal] == antennas) {
-    add(counters_.downlink_symbols_sent);
-  } else {
-    const std::span places(frame.places_.data() + ordinal * antennas, antennas);
-    recycle(places);
-    const std::uint32_t symbol = layout_.symbols(Carries::Downlink)[ordinal];
-    for (std::uint32_t a = 0; a < antennas; ++a) places[a].samples = contingency_samples(symbol, a);
-    frame.substituted_[ordinal] = 1;
-    ++frame.substituted_symbols_;
-    add(counters_.downlink_symbols_substituted);
-  }
+  if (layout_.symbols()[symbol].into_unit == 0) begin_unit(frame);
+  add(frame.substituted(symbol) ? counters_.downlink_symbols_substituted
+                                : counters_.downlink_symbols_sent);
   if (++downlink_.index < layout_.symbols(Carries::Downlink).size()) return;
   report_on(frame);
   hand_on(downlink_.frame);
   downlink_.index = 0;
   ++downlink_.frame;
+}
+
+// What is here of a unit goes on air, whole or not at all.
+void RadioUnit::begin_unit(DownlinkFrame& frame) noexcept {
+  const auto symbols = layout_.symbols(Carries::Downlink);
+  std::uint32_t end = downlink_.index + 1;
+  while (end < symbols.size() && layout_.symbols()[symbols[end]].into_unit != 0) ++end;
+  const std::span arrived(frame.arrived_.data() + downlink_.index, end - downlink_.index);
+  if (std::ranges::all_of(arrived, [&](auto count) { return count == layout_.antennas(); })) return;
+  for (std::uint32_t ordinal = downlink_.index; ordinal < end; ++ordinal)
+    substitute(frame, ordinal);
+}
+
+void RadioUnit::substitute(DownlinkFrame& frame, std::uint32_t ordinal) noexcept {
+  const std::uint32_t antennas = layout_.antennas();
+  const std::span places(frame.places_.data() + ordinal * antennas, antennas);
+  recycle(places);
+  const std::uint32_t symbol = layout_.symbols(Carries::Downlink)[ordinal];
+  for (std::uint32_t a = 0; a < antennas; ++a) places[a].samples = contingency_samples(symbol, a);
+  frame.substituted_[ordinal] = 1;
+  ++frame.substituted_symbols_;
 }
 
 // A report that the link does not take is made up for by those of later frames.

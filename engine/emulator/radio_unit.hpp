@@ -25,7 +25,7 @@ class DownlinkFrame {
   std::uint64_t frame() const { return frame_; }
   /// Never null: the antenna's samples, prefix first, or the contingency's.
   const std::int16_t* samples(std::uint32_t symbol, std::uint32_t antenna) const;
-  /// The D symbol did not come in time: the contingency went on air instead.
+  /// The D symbol's unit did not come in time: the contingency went on air instead.
   bool substituted(std::uint32_t symbol) const;
   std::uint32_t substituted_symbols() const { return substituted_symbols_; }
 
@@ -79,7 +79,8 @@ class RadioUnit {
   /// Before start: where the replay's samples of a P or U symbol go, prefix first; 32768 = 1.0.
   std::int16_t* uplink_samples(std::uint32_t replay_frame, std::uint32_t symbol,
                                std::uint32_t antenna) noexcept;
-  /// Before start: what goes on air for a D symbol that did not come in time; zeros unless written.
+  /// Before start: what goes on air for a D symbol whose unit did not come in time; zeros unless
+  /// written.
   std::int16_t* contingency_samples(std::uint32_t symbol, std::uint32_t antenna) noexcept;
 
   /// Frame 0 is on air from `air_start` on. `frames` 0: until stop().
@@ -135,6 +136,8 @@ class RadioUnit {
   bool accept(const fronthaul::Received& packet) noexcept;
   DownlinkFrame& collecting(std::uint64_t frame) noexcept;
   void put_on_air() noexcept;
+  void begin_unit(DownlinkFrame& frame) noexcept;
+  void substitute(DownlinkFrame& frame, std::uint32_t ordinal) noexcept;
   void hand_on(std::uint64_t frame) noexcept;
   void report_on(const DownlinkFrame& frame) noexcept;
   void reclaim() noexcept;

@@ -210,6 +210,7 @@ void check_deadlines(const FrameFormat& f, Problems& problems) {
   const auto& d = f.deadlines;
   in_range(d.uplink_budget_ms, 0.01, 1000, problems, "deadlines.uplink_budget_ms");
   in_range(d.downlink_lead_ms, 0, 100, problems, "deadlines.downlink_lead_ms");
+  in_range(d.lead_quantile, 0, 0.9999, problems, "deadlines.lead_quantile");
   require(d.precoder_age < f.ring, problems, "deadlines.precoder_age",
           "is " + std::to_string(d.precoder_age) + " but must be below ring (" +
               std::to_string(f.ring) + ")");

@@ -107,12 +107,16 @@ struct Deadlines {
   double uplink_budget_ms = 1.0;   // from the air end of a block's last symbol to its bits
   double downlink_lead_ms = 0.5;   // a symbol's samples leave this long before its air start
   std::uint32_t precoder_age = 0;  // frames between the pilots and the downlink that uses them
+  BlockSpan downlink_unit = BlockSpan::Symbol;  // what goes on air whole or not at all
+  double lead_quantile = 0;  // of T_f, below which the lead does not stay; 0: it is as it is
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("uplink_budget_ms", self.uplink_budget_ms);
     visit("downlink_lead_ms", self.downlink_lead_ms);
     visit("precoder_age", self.precoder_age);
+    visit("downlink_unit", self.downlink_unit);
+    visit("lead_quantile", self.lead_quantile);
   }
 };
 

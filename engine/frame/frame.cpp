@@ -134,8 +134,33 @@ Tick Frame::uplink_deadline(std::uint32_t last_symbol) const {
 }
 
 Tick Frame::downlink_deadline(std::uint32_t symbol) const {
-  return symbols_[symbol].start -
-         std::llround(format_.deadlines.downlink_lead_ms * static_cast<double>(kMillisecond));
+  return symbols_[first_of_unit(symbol)].start - least_lead();
+}
+
+Tick Frame::least_lead() const {
+  return std::llround(format_.deadlines.downlink_lead_ms * static_cast<double>(kMillisecond));
+}
+
+Tick Frame::most_lead() const {
+  const auto downlink = symbols_of(SymbolKind::Downlink), pilots = symbols_of(SymbolKind::Pilot);
+  if (downlink.empty()) return least_lead();
+  const Tick age = format_.deadlines.precoder_age * duration();
+  const Tick known = pilots.empty() ? 0 : symbols_[pilots.back()].end;
+  const Tick room = age + downlink_deadline(downlink.front()) - known;
+  return least_lead() + std::clamp<Tick>(room / 2, 0, duration());
+}
+
+std::uint16_t Frame::first_of_unit(std::uint32_t symbol) const {
+  const auto unit = [this](std::uint32_t s) {
+    switch (format_.deadlines.downlink_unit) {
+      case BlockSpan::Frame: return 0U;
+      case BlockSpan::Slot: return s / format_.symbols_per_slot;
+      case BlockSpan::Symbol: break;
+    }
+    return s;
+  };
+  const auto symbols = symbols_of(SymbolKind::Downlink);
+  return *std::ranges::find_if(symbols, [&](std::uint16_t s) { return unit(s) == unit(symbol); });
 }
 
 Tick Frame::last_deadline(bool uplink) const {

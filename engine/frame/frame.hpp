@@ -80,7 +80,14 @@ class Frame {
   std::uint64_t payload_bits(Direction d) const { return side(d).payload_bits; }
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
-  Tick downlink_deadline(std::uint32_t symbol) const;     // may be negative
+  /// May be negative. A D symbol's samples leave before those of its unit that are first on air.
+  Tick downlink_deadline(std::uint32_t symbol) const;
+  /// downlink_lead_ms, and what it may become where it follows T_f: no more than leaves half of the
+  /// time between a channel's last pilot and the first D symbol that is precoded with it.
+  Tick least_lead() const;
+  Tick most_lead() const;
+  /// The first D symbol of those that go on air with this one whole or not at all.
+  std::uint16_t first_of_unit(std::uint32_t symbol) const;
   /// Of all symbols of the downlink, and of the uplink if that counts.
   Tick last_deadline(bool uplink) const;
   /// Coded bits of one user in one data symbol: the largest allocation's.

@@ -22,7 +22,9 @@ Carries carries(frame::SymbolKind kind) {
 std::vector<SymbolLayout> lay_out(const frame::Frame& frame) {
   std::vector<SymbolLayout> symbols;
   for (const auto& s : frame.symbols())
-    symbols.push_back({carries(s.kind), s.samples, s.start, s.end, 0});
+    symbols.push_back({carries(s.kind), s.samples, s.start, s.end, 0, 0});
+  for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink))
+    symbols[s].into_unit = frame.symbol(s).ordinal - frame.symbol(frame.first_of_unit(s)).ordinal;
   return symbols;
 }
 

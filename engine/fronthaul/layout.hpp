@@ -21,6 +21,9 @@ struct SymbolLayout {
   std::uint32_t samples = 0;  // prefix + FFT
   Tick start = 0, end = 0;    // on air, from the frame's start
   std::uint32_t ordinal = 0;  // among the symbols that carry the same; filled by Layout
+  /// Of a D symbol, by how many D symbols its unit began before it. A unit goes on air whole or
+  /// not at all.
+  std::uint32_t into_unit = 0;
 };
 
 class Layout {

@@ -114,13 +114,19 @@ std::vector<Timer> timers_of(const std::vector<Instruction>& instructions) {
       timers.push_back({instruction.early_close, Timer::Kind::EarlyClose, id});
     }
     if (instruction.close != kNever) timers.push_back({instruction.close, Timer::Kind::Close, id});
-    if (instruction.drop_alone) {
-      timers.push_back({instruction.deadline, Timer::Kind::Deadline, id});
-    }
   }
-  std::stable_sort(timers.begin(), timers.end(),
-                   [](const Timer& a, const Timer& b) { return a.offset < b.offset; });
+  std::ranges::stable_sort(timers, {}, &Timer::offset);
   return timers;
+}
+
+std::vector<Timer> drops_of(const std::vector<Instruction>& instructions) {
+  std::vector<Timer> drops;
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i].drop_alone)
+      drops.push_back(
+          {instructions[i].deadline, Timer::Kind::Deadline, static_cast<std::uint16_t>(i)});
+  std::ranges::stable_sort(drops, {}, &Timer::offset);
+  return drops;
 }
 
 }  // namespace
@@ -210,6 +216,7 @@ GraphResult GraphBuilder::build() const {
   graph.available_ = available_from(graph.instructions_);
   graph.shortest_span_ = shortest_span(graph.instructions_, graph.available_);
   graph.timers_ = timers_of(graph.instructions_);
+  graph.drops_ = drops_of(graph.instructions_);
   graph.lots_ = lots_of(graph.instructions_);
   for (const Instruction& each : graph.instructions_)
     graph.lot_of_.push_back(static_cast<std::uint16_t>(

@@ -82,8 +82,10 @@ class Graph {
   Tick available(std::uint16_t id) const { return available_[id]; }
   /// The shortest time from an instruction's availability to its deadline; 0 when there is none.
   Tick shortest_span() const { return shortest_span_; }
-  /// All finite releases, closes and deadlines of `drop_alone` instructions, by offset.
+  /// All finite releases and closes, by offset.
   std::span<const Timer> timers() const { return timers_; }
+  /// The deadlines of `drop_alone` instructions, by offset. A frame may have them earlier.
+  std::span<const Timer> drops() const { return drops_; }
   /// By deadline.
   std::span<const Lot> lots() const { return lots_; }
   /// The instruction's, as an index into lots().
@@ -98,7 +100,7 @@ class Graph {
   std::unique_ptr<std::uint16_t[]> sources_, successors_;
   std::vector<std::uint16_t> ranks_, order_;
   std::vector<Tick> available_;
-  std::vector<Timer> timers_;
+  std::vector<Timer> timers_, drops_;
   std::vector<Lot> lots_;
   std::vector<std::uint16_t> lot_of_;
   Tick shortest_span_ = 0;

@@ -75,7 +75,7 @@ struct Requests {
   }
 
   struct Begun {
-    Tick air_start = 0;
+    Tick air_start = 0, lead = 0;
     std::vector<std::uint32_t> chunks;
   };
   std::vector<Begun> begun;  // of a slot in state Filling, then read-only
@@ -215,7 +215,7 @@ void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) 
       board.frame(at).state == FrameStatus::State::Empty) {
     const Requests::Begun& begun = requests.begun[slot];
     const std::uint64_t frame = cell.ring.frame(slot);
-    if (!scheduler.admit({frame, cell.number}, begun.air_start, begun.chunks, now)) {
+    if (!scheduler.admit({frame, cell.number}, begun.air_start, begun.chunks, now, begun.lead)) {
       cell.ring.end(slot);
       cell.ring.release(frame);
     }
@@ -264,17 +264,19 @@ Runtime::Cell Runtime::cell(std::uint16_t number) const noexcept {
 }
 
 bool Runtime::Cell::begin(std::uint64_t frame, Tick air_start,
-                          std::span<const std::uint32_t> chunks) const noexcept {
+                          std::span<const std::uint32_t> chunks, Tick lead) const noexcept {
   const FrameRing::Begin won = state_->ring.begin(frame);
   if (won != FrameRing::Begin::Won) return won == FrameRing::Begin::AlreadyLive;
+  state_->requests.begun[state_->ring.slot(frame)].lead = lead;
   return fill(*state_, frame, air_start, chunks, {});
 }
 
 bool Runtime::Cell::begin_again(std::uint64_t frame, Tick air_start,
                                 std::span<const std::uint32_t> chunks,
                                 std::span<const Item> came) const noexcept {
-  return state_->ring.begin(frame, true) == FrameRing::Begin::Won &&
-         fill(*state_, frame, air_start, chunks, came);
+  if (state_->ring.begin(frame, true) != FrameRing::Begin::Won) return false;
+  state_->requests.begun[state_->ring.slot(frame)].lead = 0;
+  return fill(*state_, frame, air_start, chunks, came);
 }
 
 // The slot is ours until it is live.

@@ -58,11 +58,11 @@ class Runtime {
    public:
     /// Any thread. Starts a frame whose first sample is on air at `air_start`. `chunks` gives each
     /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
-    /// True when the frame is live, also when another thread began it first. False when its place
-    /// in the ring still holds another frame (refuse it: an overload NACK) or this frame already
-    /// ended.
-    bool begin(std::uint64_t frame, Tick air_start,
-               std::span<const std::uint32_t> chunks = {}) const noexcept;
+    /// `lead`: its `drop_alone` instructions are dropped so much before their deadlines. True when
+    /// the frame is live, also when another thread began it first. False when its place in the ring
+    /// still holds another frame (refuse it: an overload NACK) or this frame already ended.
+    bool begin(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks = {},
+               Tick lead = 0) const noexcept;
 
     /// An item that has come from outside.
     struct Item {

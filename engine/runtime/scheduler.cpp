@@ -8,6 +8,26 @@
 namespace carillon::runtime {
 namespace {
 
+struct Next {
+  Tick due = kNever;
+  const Timer* timer = nullptr;
+};
+
+// Of a frame's timers.
+Next next_of(const Graph& graph, const FrameStatus& frame) {
+  Next next;
+  if (frame.next_timer < graph.timers().size()) {
+    const Timer& timer = graph.timers()[frame.next_timer];
+    next = {frame.air_start + timer.offset, &timer};
+  }
+  if (frame.next_drop < graph.drops().size()) {
+    const Timer& drop = graph.drops()[frame.next_drop];
+    const Tick due = frame.air_start + drop.offset - frame.lead;
+    if (due < next.due) next = {due, &drop};
+  }
+  return next;
+}
+
 using State = InstructionStatus::State;
 
 // Executors' places that frames which yield leave free for those that do not.
@@ -127,9 +147,11 @@ void Scheduler::queue_behind(FrameRef at, bool yields) {
   }
 }
 
-bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now) {
+bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now,
+                      Tick lead) {
   const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
   fill(at, id, air_start, chunks, now);
+  board_.frame(at).lead = lead;
   look_at_progress();
   const bool has_room = executor_.admit(at);
   const Admission verdict = has_room ? policy_.admit(view(now), at) : Admission::Refuse;
@@ -304,12 +326,11 @@ void Scheduler::expire(FrameRef at, Tick now) {
   FrameStatus& frame = board_.frame(at);
   if (frame.state != FrameStatus::State::Live) return;
   if (now >= frame.deadline) return drop(at, Reason::Deadline, now);
-  const auto timers = graph(at).timers();
-  while (frame.next_timer < timers.size() && frame.state == FrameStatus::State::Live) {
-    const Timer& next = timers[frame.next_timer];
-    if (frame.air_start + next.offset > now) break;
-    ++frame.next_timer;
-    timer({at, next.instruction}, next.kind, now);
+  while (frame.state == FrameStatus::State::Live) {
+    const auto [due, next] = next_of(graph(at), frame);
+    if (due > now || next == nullptr) break;
+    ++(next->kind == Timer::Kind::Deadline ? frame.next_drop : frame.next_timer);
+    timer({at, next->instruction}, next->kind, now);
   }
 }
 
@@ -468,13 +489,11 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
 }
 
 void Scheduler::look_at_timers(std::uint16_t cell) {
-  const auto timers = board_[cell].graph().timers();
+  const Graph& graph = board_[cell].graph();
   Tick next = kNever;
   for (const FrameStatus& frame : std::as_const(board_)[cell].frames()) {
     if (frame.state != FrameStatus::State::Live) continue;
-    next = std::min(next, frame.deadline);
-    if (frame.next_timer < timers.size())
-      next = std::min(next, frame.air_start + timers[frame.next_timer].offset);
+    next = std::min({next, frame.deadline, next_of(graph, frame).due});
   }
   timers_[cell] = next;
 }

@@ -23,7 +23,8 @@ class Scheduler {
   Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy, Executor& executor);
 
   /// Starts a frame in its empty place; see Runtime::Cell::begin. False when the policy refuses it.
-  bool admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now);
+  bool admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now,
+             Tick lead = 0);
   /// The instruction's first item has come.
   void fed(FrameRef frame, std::uint16_t instruction, Tick now);
   /// Its remaining items will not come.

@@ -226,7 +226,9 @@ struct FrameStatus {
   std::uint16_t open = 0;        ///< instructions neither committed nor missed
   std::uint16_t issued = 0;      ///< issues that executors have not finished
   std::uint32_t next_timer = 0;  ///< index into Graph::timers
+  std::uint32_t next_drop = 0;   ///< and into Graph::drops
   Tick air_start = 0;
+  Tick lead = 0;           ///< by how much deadlines of `drop_alone` are earlier than the graph's
   Tick deadline = kNever;  ///< the last of its instructions: past it, the frame is dropped
   Tick queue = kAlways;    ///< the last deadline of the cell's frames before it, which go first
   bool yields = false;     ///< to all frames of other cells that do not

@@ -44,11 +44,12 @@ Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint
       scheduler_(board_, arrivals_, policy, *executor_) {}
 
 void Simulation::begin(Tick at, FrameId frame, Tick air_start,
-                       std::span<const std::uint32_t> chunks) {
+                       std::span<const std::uint32_t> chunks, Tick lead) {
   expect({.at = at,
           .kind = Input::Kind::Begin,
           .frame = frame,
           .air_start = air_start,
+          .lead = lead,
           .chunks = {chunks.begin(), chunks.end()}});
 }
 
@@ -91,7 +92,7 @@ void Simulation::feed(const Input& input) {
     case Input::Kind::Begin:
       if (board_.frame(at).state == FrameStatus::State::Empty) {
         arrivals_[at.cell].clear(at.slot);
-        scheduler_.admit(input.frame, input.air_start, input.chunks, now_);
+        scheduler_.admit(input.frame, input.air_start, input.chunks, now_, input.lead);
       } else if (!live(input.frame)) {
         tell({FrameEvent::Kind::Refused, Reason::Refused, at.cell, 0, at.slot, input.frame.frame,
               now_});

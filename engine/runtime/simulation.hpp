@@ -52,7 +52,8 @@ class Simulation {
   /// What happens from outside, in any order of calls (also while it runs, from watch()); at equal
   /// times in the order of calls. A frame whose place in the ring is taken is refused (its
   /// FrameEvent says so), its items are Late.
-  void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {});
+  void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {},
+             Tick lead = 0);
   void arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item);
   void abandon(Tick at, FrameId frame);
 
@@ -85,7 +86,7 @@ class Simulation {
     FrameId frame;
     std::uint16_t instruction = 0;
     std::uint32_t item = 0;
-    Tick air_start = 0;
+    Tick air_start = 0, lead = 0;
     std::vector<std::uint32_t> chunks = {};
     std::uint64_t order = 0;
     bool operator<(const Input& other) const {  // a heap's top is its largest

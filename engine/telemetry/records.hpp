@@ -130,6 +130,8 @@ struct FrameRecord {
   std::uint32_t clock_mhz = 0;    // that was emulated when it ended; 0: none was
   Tick kernels = 0;               // time of its tasks on cores, in all
   Tick stood_still = 0;           // threads, from the end of its last uplink symbol until it ended
+  Tick lead =
+      0;  // so long before their air start its downlink symbols had to leave; 0: it has none
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -158,6 +160,7 @@ struct FrameRecord {
     visit("clock_mhz", self.clock_mhz);
     visit("kernels", self.kernels);
     visit("stood_still", self.stood_still);
+    visit("lead", self.lead);
   }
 };
 

@@ -12,7 +12,7 @@
 namespace carillon::telemetry {
 namespace {
 
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kHeaderBytes = 65536;
 constexpr std::size_t kLine = 64;
 

@@ -33,6 +33,7 @@ def build(folder: RunFolder, frames: Records) -> Delays | None:
         t_bs_ms=_distribution(own.t_bs),
         t_os_ms=_distribution(own.t_os),
         t_f_ms=_distribution(own.t_f),
+        lead_ms=_distribution(own.lead),
         late=_share(own.late),
         by_cause=_by_cause(frames, np.ones(len(frames), np.bool_)),
         by_class={

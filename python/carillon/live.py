@@ -174,14 +174,11 @@ class LiveView(View):
     def _late_ratio(self, telemetry: Telemetry) -> Text:
         """Over the averaging time, or since the start, against the target."""
         run = self._folder.run
-        averaged = math.ceil(run.averaging_s * 1e3 / self._folder.derived["frame_ms"])
-        moving = moving_ratio(telemetry.read("frames", newest=averaged), run.averaging_s)
-        if len(moving.ratio) == 0:
-            return Text()
-        ratio, target = float(moving.ratio[-1]), run.power.governor.outage
-        style = "bold red" if ratio > target else ""
-        text = Text.assemble((f"{100 * ratio:.3g} %", style), f" of {run.averaging_s:g} s")
-        return text.append(f", P_out {100 * target:.3g} %")
+        text = _newest_ratio(self._folder, telemetry)
+        if not text:
+            return text
+        target = run.power.governor.outage
+        return text.append(f" of {run.averaging_s:g} s, P_out {100 * target:.3g} %", "default")
 
     def _counts(self, count: dict[str, int], ratio: Text, room: _Room) -> Panel:
         table = Table.grid(padding=(0, 1), expand=True)
@@ -208,6 +205,18 @@ class LiveView(View):
         picture = scatter(own["re"], own["im"], 2 * room.scatter, room.scatter, limit=1.5)
         width, height = 2 * room.scatter + 4, room.scatter + 2
         return Panel(Text(picture, "cyan"), title=f"user {user}", width=width, height=height)
+
+
+def _newest_ratio(folder: RunFolder, telemetry: Telemetry) -> Text:
+    """Late frames over the averaging time, red above the target; empty without frames."""
+    run = folder.run
+    averaged = math.ceil(run.averaging_s * 1e3 / folder.derived["frame_ms"])
+    moving = moving_ratio(telemetry.read("frames", newest=averaged), run.averaging_s)
+    if len(moving.ratio) == 0:
+        return Text()
+    ratio = float(moving.ratio[-1])
+    above = ratio > run.power.governor.outage
+    return Text.assemble((f"{100 * ratio:.3g} %", "bold red" if above else ""))
 
 
 def _beside(parts: list[RenderableType]) -> Table:
@@ -238,7 +247,7 @@ def _latency_line(name: str, values: Values) -> Text:
     return Text(f"{name:9}{shown} max {values.max():.3f}", no_wrap=True)
 
 
-_COUNTS = ("frames", "in time", "late", "of these refused", "skipped", "p99 ms")
+_COUNTS = ("frames", "in time", "late", "of these refused", "skipped", "p99 ms", "late now")
 _RADIO_COUNTS = ("sent", "skipped", "blocks checked", "failed", "unverified")
 
 
@@ -258,8 +267,12 @@ class CellsView(View):
             table.add_column(heading, justify="left" if heading == "cell" else "right")
         for folder, telemetry in zip(self._folders, cells, strict=True):
             line = _radio_line if radio else _line
-            figures = line(telemetry, folder.derived["frame_ms"])
-            table.add_row(folder.cell.name, str(folder.cell.cell_id), *figures)
+            table.add_row(folder.cell.name, str(folder.cell.cell_id), *line(folder, telemetry))
+        if not radio:
+            run = self._folders[0].run
+            target = f"late now: of the last {run.averaging_s:g} s; "
+            target += f"P_out {100 * run.power.governor.outage:.3g} %"
+            table.caption, table.caption_justify = target, "left"
         threads = cells[0].read("threads")
         before = self._before if self._before is not None else np.zeros_like(threads)
         moved = _difference(threads, before) if len(before) == len(threads) else threads
@@ -268,9 +281,9 @@ class CellsView(View):
         return Group(table, _cores(cells[0].threads, moved, room))
 
 
-def _line(telemetry: Telemetry, frame_ms: float) -> list[str]:
+def _line(folder: RunFolder, telemetry: Telemetry) -> list[RenderableType]:
     """Seconds on air, then what _COUNTS names."""
-    count = telemetry.counters()
+    count, frame_ms = telemetry.counters(), folder.derived["frame_ms"]
     times = measures.frame_times(telemetry.read("frames", newest=_RECENT), frame_ms)
     p99 = percentile(times.uplink, 0.99)
     return [
@@ -279,12 +292,13 @@ def _line(telemetry: Telemetry, frame_ms: float) -> list[str]:
         str(count["frames_seen"] - count["frames_completed"]),
         *(str(count[f"frames_{name}"]) for name in ("nacked", "skipped")),
         "" if p99 is None else f"{p99:.3f}",
+        _newest_ratio(folder, telemetry),
     ]
 
 
-def _radio_line(telemetry: Telemetry, frame_ms: float) -> list[str]:
+def _radio_line(folder: RunFolder, telemetry: Telemetry) -> list[RenderableType]:
     """Seconds on air, then what _RADIO_COUNTS names."""
-    count = telemetry.counters()
+    count, frame_ms = telemetry.counters(), folder.derived["frame_ms"]
     return [
         f"{count['frames_sent'] * frame_ms / 1e3:.1f}",
         *(str(count[f"frames_{name}"]) for name in ("sent", "skipped")),

@@ -261,6 +261,9 @@ class Delays(_Model):
         description="T_OS: threads stood still between the last received symbol and the end"
     )
     t_f_ms: Distribution = Field(description="T_f: last received symbol on air → last packet")
+    lead_ms: Distribution = Field(
+        description="transmit lead: so long before their air start downlink symbols had to leave"
+    )
     late: Share
     by_cause: dict[str, Share] = Field(description="late frames; each has one cause")
     by_class: dict[str, ClassShare] = Field(

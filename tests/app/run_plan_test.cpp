@@ -74,6 +74,13 @@ TEST(RunPlan, NamesTheFullKeyOfWhatIsWrong) {
   expect_problem("runtime.policy = latest", "runtime.policy", "earliest-frame");
   expect_problem("runtime.gpus = 1\ncell.deadlines.precoder_age = 2", "cell.deadlines.precoder_age",
                  "is 2, but GPUs precode");
+  expect_problem("runtime.gpus = 1\ncell.deadlines.lead_quantile = 0.5",
+                 "cell.deadlines.lead_quantile", "is 0.5, but GPUs do not follow");
+  expect_problem("cell.deadlines.lead_quantile = 1", "cell.deadlines.lead_quantile",
+                 "between 0 and 0.9999");
+  expect_problem("cell.deadlines.downlink_unit = subframe", "cell.deadlines.downlink_unit",
+                 "frame, slot, symbol");
+  expect_problem("radio.contingency = noise", "radio.contingency", "zeros, references");
   expect_problem("runtime.workers = 129", "runtime.workers", "between 0 and 128");
   expect_problem("runtime.cores = 0 5000", "runtime.cores.1", "is 5000");
   expect_problem("run.role = ue", "run.role", "bbu, radio, both");

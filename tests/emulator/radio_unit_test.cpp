@@ -283,6 +283,58 @@ TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
   }
 }
 
+// Symbol 5 goes on air with symbol 4, or not at all.
+Layout with_units() {
+  std::vector<fronthaul::SymbolLayout> symbols(kLayout.symbols().begin(), kLayout.symbols().end());
+  symbols[5].into_unit = 1;
+  return {kLayout.cell(), kLayout.antennas(), kLayout.duration(), symbols};
+}
+
+TEST(RadioUnit, AUnitGoesOnAirWholeOrNotAtAll) {
+  const Layout layout = with_units();
+  for (auto& [name, link] : test::each_link(layout)) {
+    {
+      RadioUnit radio(layout, *link.radio, {});
+      Downlink baseband(*link.baseband);
+      // Frame 3 lacks symbol 5 when its symbol 4 is due.
+      for (const std::uint32_t frame : {0U, 1U, 3U}) baseband.send(frame, 4);
+      for (const std::uint32_t frame : {0U, 2U}) baseband.send(frame, 5);
+      Tick instant = kStart;
+      radio.start(kStart, 5);
+      std::vector<std::uint32_t> substituted;
+      bool sent = false;
+      run(radio, instant, [&] {
+        if (!sent && instant >= radio.air_start(3) + layout.symbols()[4].start) {
+          baseband.send(3, 5);
+          sent = true;
+        }
+        while (const auto* frame = radio.take()) {
+          const auto number = static_cast<std::uint32_t>(frame->frame());
+          for (const std::uint32_t s : {4U, 5U}) {
+            if (frame->substituted(s)) substituted.push_back(number * 10 + s);
+            for (std::uint32_t a = 0; a < 4; ++a)
+              EXPECT_TRUE(frame->substituted(s)
+                              ? all_zero(frame->samples(s, a))
+                              : test::has_stamps(frame->samples(s, a), 144, number, s, a))
+                  << name << " frame " << number << " symbol " << s;
+          }
+          radio.give_back(frame);
+        }
+      });
+      EXPECT_TRUE(substituted == (std::vector<std::uint32_t>{14, 15, 24, 25, 34, 35, 44, 45}))
+          << name;
+      EXPECT_EQ(radio.counters().downlink_late, 4U) << name;
+      EXPECT_EQ(radio.counters().downlink_symbols_sent, 2U) << name;
+      EXPECT_EQ(radio.counters().downlink_symbols_substituted, 8U) << name;
+      EXPECT_EQ(radio.counters().downlink_rejected, 0U) << name;
+      fronthaul::Received report;
+      while (link.baseband->receive(0, {&report, 1}) > 0)
+        link.baseband->recycle({&report.buffer, 1});
+    }
+    EXPECT_TRUE(test::all_returned(link)) << name;
+  }
+}
+
 struct LatePattern {
   const char* name;
   bool (*late)(std::uint32_t frame);

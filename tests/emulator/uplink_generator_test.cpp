@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "support/fourier.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -15,28 +16,8 @@ using frame::SymbolKind;
 
 namespace {
 
-using Value = std::complex<double>;
-
-// Unitary, decimation in time.
-std::vector<Value> transform(const std::vector<Value>& x) {
-  const std::size_t n = x.size();
-  if (n == 1) return x;
-  std::vector<Value> even, odd, y(n);
-  for (std::size_t i = 0; i < n; i += 2) {
-    even.push_back(x[i]);
-    odd.push_back(x[i + 1]);
-  }
-  even = transform(even);
-  odd = transform(odd);
-  for (std::size_t k = 0; k < n / 2; ++k) {
-    const Value turned =
-        std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)) *
-        odd[k];
-    y[k] = (even[k] + turned) * std::sqrt(0.5);
-    y[k + n / 2] = (even[k] - turned) * std::sqrt(0.5);
-  }
-  return y;
-}
+using test::transform;
+using test::Value;
 
 struct Generated {
   Generated(const frame::FrameFormat& format, const RadioPlan& plan)
@@ -62,9 +43,7 @@ struct Generated {
       x.emplace_back(from[2 * i] / 32768.0 / generator.scale(),
                      from[2 * i + 1] / 32768.0 / generator.scale());
     const auto y = transform(x);
-    std::vector<Value> ordered;
-    for (std::uint32_t i = 0; i < n; ++i) ordered.push_back(y[(i + n - used / 2) % n]);
-    return ordered;
+    return test::used_first(y, used);
   }
 
   frame::Frame frame;

@@ -256,6 +256,28 @@ TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
   });
 }
 
+// Slots of four symbols: 3; 6 and 7; 8 and 10.
+TEST(FrameGraph, SendsWhatGoesOnAirTogetherBeforeTheFirstOfIt) {
+  const auto first_of_each = [](BlockSpan unit) {
+    FrameFormat format = test::small_format();
+    format.schedule = "PPGDUUDDDGD";
+    format.symbols_per_slot = 4;
+    format.deadlines.downlink_lead_ms = 0.01;
+    format.deadlines.downlink_unit = unit;
+    const Built b(format);
+    std::vector<std::uint32_t> first;
+    for (const auto s : b.frame.symbols_of(SymbolKind::Downlink)) {
+      first.push_back(b.frame.first_of_unit(s));
+      EXPECT_EQ(b.made.graph[b.made.transmit[s]].deadline,
+                b.frame.symbol(first.back()).start - ms(0.01));
+    }
+    return first;
+  };
+  EXPECT_TRUE(first_of_each(BlockSpan::Symbol) == (std::vector<std::uint32_t>{3, 6, 7, 8, 10}));
+  EXPECT_TRUE(first_of_each(BlockSpan::Slot) == (std::vector<std::uint32_t>{3, 6, 6, 8, 8}));
+  EXPECT_TRUE(first_of_each(BlockSpan::Frame) == (std::vector<std::uint32_t>{3, 3, 3, 3, 3}));
+}
+
 TEST(FrameGraph, HasDeadlinesOfTheAirInterface) {
   for_random_graphs(7, [](const Built& b) {
     const auto& f = b.frame.format();

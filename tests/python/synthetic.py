@@ -55,7 +55,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             "completed nack late_cause missing_packets uplink_blocks uplink_failed "
             "downlink_late_symbols iterations code_blocks gap substituted clock_mhz",
         ),
-        *_fields(I8, "kernels stood_still"),
+        *_fields(I8, "kernels stood_still lead"),
     ],
     "stages": [*_fields(U8, "tasks chunks"), ("busy", I8)],
     "threads": [
@@ -120,7 +120,7 @@ class Sections:
             offset += table.nbytes
         tree = {"version": 2, "opcodes": OPCODES, "threads": THREADS, "sections": described}
         text = json.dumps(tree).encode()
-        header = bytearray(struct.pack("<8sII", b"CARILLON", 3, 32768) + text)
+        header = bytearray(struct.pack("<8sII", b"CARILLON", 4, 32768) + text)
         header.extend(bytes(header_bytes - len(header)))
         for place, (_, count) in enumerate(bodies):
             struct.pack_into("<Q", header, 32768 + 8 * place, count)

@@ -98,5 +98,5 @@ def test_cells_are_watched_by_columns_that_add_up(tmp_path: Path) -> None:
     folders = [a_cell(tmp_path / str(n), Run(), **LATE) for n in range(2)]
     view = CellsView(folders, Console())
     headings, first, *_ = words(view.draw(*(one.telemetry() for one in folders)))
-    assert headings[5:] == "frames in time late of these refused skipped p99 ms".split()
+    assert headings[5:] == "frames in time late of these refused skipped p99 ms late now".split()
     assert first[3:] == ["100", "83", "17", "9", "20"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from carillon.braille import scatter
 from carillon.config import aiming
-from carillon.live import LiveView, histogram
+from carillon.live import CellsView, LiveView, histogram
 from rich.console import Console
 from synthetic import quiet_run, run_folder
 
@@ -36,6 +36,23 @@ def test_the_view_holds_late_frames_against_the_target(tmp_path: Path) -> None:
     console = Console(width=80, height=24, record=True, file=(tmp_path / "out").open("w"))
     console.print(LiveView(folder, console).draw(folder.telemetry()))
     assert "2 % of 0.1 s, P_out 1.5 %" in console.export_text(styles=False)
+
+
+def test_the_view_of_several_cells_holds_each_against_the_target(tmp_path: Path) -> None:
+    run = quiet_run(frames=300)
+    for number in (290, 299):
+        run.rows["frames"][number] |= {"completed": 0, "late_cause": 3}
+    folder = run_folder(tmp_path / "late", run)
+    folder = replace(folder, run=aiming(folder.run, outage=0.015, averaging_s=0.1))
+    quiet = run_folder(tmp_path / "quiet", quiet_run(frames=300))
+    folders = [folder, replace(quiet, run=folder.run)]
+    console = Console(width=120, height=24, record=True, file=(tmp_path / "out").open("w"))
+    console.print(CellsView(folders, console).draw(*(one.telemetry() for one in folders)))
+    heading, late, none, target, *_ = console.export_text(styles=False).splitlines()
+    assert heading.rstrip().endswith("late now")
+    assert late.rstrip().endswith(" 2 %")
+    assert none.rstrip().endswith(" 0 %")
+    assert target.strip() == "late now: of the last 0.1 s; P_out 1.5 %"
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (110, 30), (140, 50), (60, 20)])

@@ -135,11 +135,14 @@ TEST(Graph, TimersAreSortedAndOnlyFiniteOnes) {
   const GraphResult result = builder.build();
   ASSERT_TRUE(result.graph.has_value());
   const auto timers = result.graph->timers();
-  ASSERT_EQ(timers.size(), 4U);
+  ASSERT_EQ(timers.size(), 3U);
   EXPECT_EQ(timers[0].offset, 10);
   EXPECT_EQ(timers[1].offset, 20);
-  EXPECT_TRUE(timers[2].kind == Timer::Kind::Deadline);
-  EXPECT_TRUE(timers[3].kind == Timer::Kind::Close);
+  EXPECT_TRUE(timers[2].kind == Timer::Kind::Close);
+  const auto drops = result.graph->drops();
+  ASSERT_EQ(drops.size(), 1U);
+  EXPECT_EQ(drops[0].offset, 25);
+  EXPECT_TRUE(drops[0].kind == Timer::Kind::Deadline);
 }
 
 std::string error_of(const Instruction& instruction) {

@@ -182,6 +182,27 @@ TEST(EarliestFrame, DoesNotCountWorkThatWasMissed) {
   EXPECT_NEAR(simulation.board().opcodes()[0].mean, 100.0, 1e-9);
 }
 
+// Two instructions of 100 each, one after the other: the second is done at 200, 50 early.
+TEST(EarliestFrame, GivesUpWhatHasALeadSoMuchEarlier) {
+  GraphBuilder builder;
+  builder.add({.chunks = 1, .deadline = 5000});
+  builder.add({.opcode = 1, .notify = true, .drop_alone = true, .deadline = 250});
+  builder.depend(0, 1);
+  const Graph graph = std::move(*builder.build().graph);
+  EarliestFrame policy;
+  for (const Tick lead : {0, 49, 51, 149, 151}) {
+    Simulation simulation(graph, policy, {.costs = {{0, 100}, {0, 100}}});
+    simulation.begin(0, 0, 0, {}, lead);
+    simulation.run();
+    EXPECT_EQ(count(simulation, Kind::Missed), lead > 50 ? 1U : 0U) << lead;
+    EXPECT_EQ(count(simulation, Kind::Done), 1U) << lead;
+    for (const FrameEvent& event : simulation.events())
+      if (event.kind == Kind::Missed) {
+        EXPECT_EQ(event.at, 250 - lead) << lead;
+      }
+  }
+}
+
 TEST(Simulation, TheSameInputsGiveTheSameSchedule) {
   EarliestFrame policy;
   std::mt19937 random(5);

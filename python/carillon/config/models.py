@@ -217,6 +217,20 @@ class Deadlines(Base):
         ge=0,
         le=63,
     )
+    downlink_unit: Literal["symbol", "slot", "frame"] = key(
+        "symbol",
+        "What of the downlink goes on air whole or not at all. All D symbols of a unit must leave "
+        "before the first of them is on air; if one does not, the radio unit's contingency takes "
+        "the place of all.",
+    )
+    lead_quantile: float = key(
+        0.0,
+        "Where above 0, the downlink's lead follows this quantile of T_f, the way's delay of the "
+        "last 1000 frames. It is `downlink_lead_ms` at least, and leaves half of the time between "
+        "pilots and downlink.",
+        ge=0,
+        le=0.9999,
+    )
 
 
 def _plain_line(schedule: str) -> str:

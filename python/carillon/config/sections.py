@@ -66,6 +66,12 @@ class Radio(Base):
         "or a list with one for each.",
         "dB",
     )
+    contingency: Literal["zeros", "references"] = key(
+        "zeros",
+        "What the radio unit puts on air instead of a downlink that is late. `references`: those "
+        "of the first D symbol, user u's from each antenna a with a mod users = u, and zeros "
+        "after it.",
+    )
 
 
 class Fronthaul(Base):

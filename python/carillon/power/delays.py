@@ -31,6 +31,7 @@ class Delays:
     t_bs: Values  # time of its tasks on cores, summed over these
     t_os: Values  # for which threads stood still after its last received symbol, until it ended
     t_f: Values  # from the end of its last received symbol on air to its last packet
+    lead: Values  # that its downlink had
     late: Mask
 
     @property
@@ -43,16 +44,19 @@ class Delays:
 def delays(frames: Records, received_ns: float | None) -> Delays:
     """Of frame records, Telemetry.read("frames"). `received_ns`: received_by() of their cell.
 
-    Frames that no core worked on have no T_BS, and those of which no packet came no T_f.
+    Frames that no core worked on have no T_BS, those of which no packet came no T_f, and those
+    without downlink no lead.
     """
-    t_bs, t_os, last = (
-        frames[name].astype(np.float64) for name in ("kernels", "stood_still", "last_packet")
+    t_bs, t_os, last, lead = (
+        frames[name].astype(np.float64)
+        for name in ("kernels", "stood_still", "last_packet", "lead")
     )
     from_symbol = last - (np.nan if received_ns is None else received_ns)
     return Delays(
         t_bs=np.where(t_bs == 0, np.nan, t_bs),
         t_os=t_os,
         t_f=np.where(last == 0, np.nan, from_symbol),
+        lead=np.where(lead == 0, np.nan, lead),
         late=frames["late_cause"] != 0,
     )
 

@@ -68,6 +68,7 @@ def _delays(delays: Delays) -> str:
         row_of("T_BS: tasks on cores", delays.t_bs_ms),
         row_of("T_OS: threads stood still", delays.t_os_ms),
         row_of("T_f: last received symbol on air → last packet", delays.t_f_ms),
+        row_of("transmit lead", delays.lead_ms),
     ]
     head = ["", "p50", "p90", "p99", "p99.9", "p99.99", "max", "frames"]
     note = "Milliseconds, of the frames that have them; docs/late.md says with what error."

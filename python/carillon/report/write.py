@@ -70,7 +70,7 @@ def _write_frames(folder: RunFolder, frames: Records, late_frames: Sequence[expl
         columns["frame"].tolist(),
         columns["air_start"].tolist(),
         *instants,
-        *(_delay_in_ms(delay) for delay in (own.t_bs, own.t_os, own.t_f)),
+        *(_delay_in_ms(delay) for delay in (own.t_bs, own.t_os, own.t_f, own.lead)),
         *counts,
         (_NACKS[nack] for nack in columns["nack"]),
         (cause_name(cause) for cause in columns["late_cause"]),
@@ -80,7 +80,7 @@ def _write_frames(folder: RunFolder, frames: Records, late_frames: Sequence[expl
     )
     with table(file) as stream:
         writer = csv.writer(stream)
-        names = [f"{name}_ms" for name in (*_INSTANTS, "t_bs", "t_os", "t_f")]
+        names = [f"{name}_ms" for name in (*_INSTANTS, "t_bs", "t_os", "t_f", "lead")]
         after = ("nack", "late_cause", "gap", "explanation")
         writer.writerow(["frame", "air_start_ns", *names, *_COUNTS, *after])
         writer.writerows(rows)

@@ -1,0 +1,24 @@
+#include "emulator/contingency.hpp"
+
+#include <cmath>
+
+#include "frame/transmit.hpp"
+#include "phy/ofdm/ofdm.hpp"
+
+namespace carillon::emulator {
+
+void write_references(const frame::Frame& frame, RadioUnit& radio) {
+  const auto symbols = frame.symbols_of(frame::SymbolKind::Downlink);
+  if (symbols.empty()) return;
+  const auto& shape = frame.ofdm().shape();
+  const auto gain = static_cast<float>(
+      std::sqrt(double{frame::kTransmitPower} * shape.fft_size / shape.subcarriers));
+  phy::OfdmScratch scratch(frame.ofdm());
+  const std::uint32_t users = frame.format().users;
+  for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
+    phy::ofdm_kernels().transmit(frame.ofdm(), &frame.downlink_reference()[a % users], users, gain,
+                                 frame.symbol(symbols.front()).prefix,
+                                 radio.contingency_samples(symbols.front(), a), scratch);
+}
+
+}  // namespace carillon::emulator
