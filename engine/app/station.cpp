@@ -371,7 +371,16 @@ void Station::run(const std::atomic<bool>& stop) {
     if (cell->baseband() != nullptr) cell->baseband()->close();
   tell_findings();
   report();
+  share_ghosts();
   set_phase(3);
+}
+
+// Threads are common to all cells, and so is what they did for frames that nobody sent. When no
+// thread is at it any more.
+void Station::share_ghosts() {
+  Tick busy = 0;
+  for (const auto& cell : cells_) busy += cell->store().counters().ghost_busy;
+  for (const auto& cell : cells_) cell->store().counters().ghost_busy = busy;
 }
 
 // When no thread is at it any more.

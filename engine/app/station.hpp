@@ -47,6 +47,7 @@ class Station {
   void tell_who_is_silent(bool all) const;
   void set_phase(std::uint64_t phase);
   void report();
+  void share_ghosts();
   void drain();
   void tell_findings() const;
 

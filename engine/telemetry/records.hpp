@@ -49,7 +49,8 @@ struct Counters {
   std::uint64_t frames_substituted = 0;  // late: their downlink left in time, but came too late
   std::uint64_t frames_unreported = 0;   // with downlink, of which the radio unit said nothing
   std::uint64_t frames_passed_over = 0;  // see fronthaul::IngestCounters
-  Tick ghost_busy = 0;  // kernels' time on frames that were announced but never sent
+  Tick ghost_busy = 0;  // kernels' time on frames that were announced but never sent; at the end
+                        // that of all cells, whose threads are the same
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {

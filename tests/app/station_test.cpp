@@ -105,6 +105,35 @@ TEST(Station, RunsSeveralCellsOnSharedWorkers) {
   }
 }
 
+// The machine stands still, and frames are announced that the radio units then do not send.
+TEST(Station, WhatNobodySentIsNoCostOfAnyCell) {
+  const test::Folder folder("ghosts");
+  std::vector<app::RunPlan> plans;
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    plans.push_back(plan_of(Role::Both));
+    plans.back().cell.cell_id = i;
+    plans.back().fronthaul.shm_name += std::to_string(i);
+  }
+  test::Daemon daemon(folder, "ghosts", plans);
+  EXPECT_TRUE(daemon.wait_for_phase(1)) << daemon.errors();
+  std::vector<Tick> own(2);
+  for (int stops = 0; stops < 1000 && own[0] + own[1] == 0; ++stops) {
+    daemon.signal(SIGSTOP);
+    test::pause_ms(30);
+    daemon.signal(SIGCONT);
+    test::pause_ms(30);
+    for (std::size_t i = 0; i < 2; ++i)
+      own[i] = daemon.counters(i).value_or(telemetry::Counters{}).ghost_busy;
+  }
+  EXPECT_GT(own[0] + own[1], 0);
+  daemon.signal(SIGINT);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.errors();
+  const auto first = daemon.counters(0), second = daemon.counters(1);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(first->ghost_busy, second->ghost_busy);
+  EXPECT_GE(first->ghost_busy, own[0] + own[1]);
+}
+
 TEST(Station, ARadioOfAnotherCellIsCountedAndNotBelieved) {
   const test::Folder folder("foreign");
   auto bbu = plan_of(Role::Bbu), radio = plan_of(Role::Radio);
