@@ -2,8 +2,13 @@
 
 namespace carillon::app {
 
-Clocks::Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime)
+Clocks::Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime,
+               const std::set<std::uint32_t>& cores)
     : clocks_(plan.clocks), runtime_(runtime) {
+  if (!plan.emulated()) {
+    sysfs_.emplace(plan.sysfs);
+    actuator_.emplace(*sysfs_, plan.sysfs, cores, clocks_);
+  }
   if (plan.governed()) governor_.emplace(power::Predicted{plan.late}, plan.governor);
   set(power::first_clock(plan));
 }
@@ -20,6 +25,7 @@ void Clocks::settled(const telemetry::FrameRecord& record) noexcept {
 }
 
 bool Clocks::step() noexcept {
+  if (actuator_ && actuator_->clock() != power::Actuator::kNone) is_set(actuator_->clock());
   if (!governor_ || ended_.load(std::memory_order_relaxed) == 0) return false;
   const std::uint32_t ended = ended_.exchange(0, std::memory_order_acquire);
   set(governor_->decide({ended, late_.exchange(0, std::memory_order_relaxed), 0}));
@@ -27,11 +33,20 @@ bool Clocks::step() noexcept {
 }
 
 void Clocks::set(std::uint32_t clock) noexcept {
+  if (actuator_) return actuator_->want(clock);
+  runtime_.emulate_clock(clocks_[clock] / clocks_.back());
+  is_set(clock);
+}
+
+void Clocks::is_set(std::uint32_t clock) noexcept {
   const auto mhz = static_cast<std::uint32_t>(clocks_[clock]);
   if (mhz == mhz_.load(std::memory_order_relaxed)) return;
-  runtime_.emulate_clock(clocks_[clock] / clocks_.back());
   if (clock + 1 == clocks_.size()) raised_.store(now(), std::memory_order_relaxed);
   mhz_.store(mhz, std::memory_order_relaxed);
+}
+
+std::vector<std::string> Clocks::finish() {
+  return actuator_ ? actuator_->finish() : std::vector<std::string>();
 }
 
 }  // namespace carillon::app

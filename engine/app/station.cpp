@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -194,8 +195,10 @@ void Station::join(const Gpus& gpus) {
     if (accelerator_) accelerator_->join(c, cell);
     cells_[c]->join(cell, accelerator_ ? &accelerator_->cell(c) : nullptr);
   }
-  if (!first_.power.emulated()) return;
-  clocks_.emplace(first_.power, pool_->runtime());
+  if (!first_.power.chooses()) return;
+  std::set<std::uint32_t> cores;
+  for (const Assignment& thread : assignments_) cores.insert(thread.core);
+  clocks_.emplace(first_.power, pool_->runtime(), cores);
   for (auto& cell : cells_)
     cell->recorder().govern([this](const auto& record) { clocks_->settled(record); },
                             clocks_->mhz());
@@ -384,7 +387,9 @@ void Station::share_ghosts() {
 }
 
 // When no thread is at it any more.
-void Station::tell_findings() const {
+void Station::tell_findings() {
+  if (clocks_)
+    for (const std::string& problem : clocks_->finish()) say(problem);
   if (const std::string trouble = accelerator_ ? accelerator_->trouble() : ""; !trouble.empty())
     say(trouble);
   for (const auto& cell : cells_) {

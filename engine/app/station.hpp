@@ -49,14 +49,14 @@ class Station {
   void report();
   void share_ghosts();
   void drain();
-  void tell_findings() const;
+  void tell_findings();
 
   const RunPlan first_;  // for all that cells share
   std::vector<Assignment> assignments_;
   std::vector<std::unique_ptr<Cell>> cells_;
   std::optional<Accelerator> accelerator_;  // with basebands and GPUs
   std::optional<Pool> pool_;                // with basebands
-  std::optional<Clocks> clocks_;            // with basebands and emulated clocks
+  std::optional<Clocks> clocks_;            // with basebands and clocks to choose
   std::vector<std::unique_ptr<Duty>> duties_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::thread> threads_;

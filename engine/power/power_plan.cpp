@@ -9,7 +9,8 @@ namespace {
 constexpr double kLeast = 1, kMost = 1e6;  // MHz
 constexpr double kSlowest = 1000;          // times
 
-void check_clocks(const std::vector<double>& clocks, std::vector<Problem>& problems) {
+void check_clocks(const std::vector<double>& clocks, bool emulated,
+                  std::vector<Problem>& problems) {
   for (std::size_t i = 0; i < clocks.size(); ++i) {
     const std::string key = "clocks." + std::to_string(i),
                       is = "is " + detail::number_text(clocks[i]);
@@ -18,7 +19,7 @@ void check_clocks(const std::vector<double>& clocks, std::vector<Problem>& probl
     else if (i > 0 && clocks[i] < clocks[i - 1] + 1)
       problems.push_back({key, is + " but must be more than the one before, by 1 MHz at least"});
   }
-  if (problems.empty() && !clocks.empty() && clocks.back() > kSlowest * clocks.front())
+  if (emulated && problems.empty() && clocks.back() > kSlowest * clocks.front())
     problems.push_back({"clocks.0",
                         "is less than a thousandth of the last; emulating it would do all work "
                         "more than a thousand times"});
@@ -28,7 +29,9 @@ void check_clocks(const std::vector<double>& clocks, std::vector<Problem>& probl
 
 std::vector<Problem> check(const PowerPlan& plan) {
   std::vector<Problem> problems;
-  check_clocks(plan.clocks, problems);
+  check_clocks(plan.clocks, plan.emulated(), problems);
+  if (!plan.sysfs.empty() && !plan.chooses())
+    problems.push_back({"sysfs", "is " + plan.sysfs + " but there are no clocks to set"});
   if (plan.fixed != 0 && std::ranges::find(plan.clocks, plan.fixed) == plan.clocks.end())
     problems.push_back({"fixed", "is " + detail::number_text(plan.fixed) +
                                      " but must be one of the clocks, or 0"});

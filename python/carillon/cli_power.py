@@ -93,6 +93,9 @@ def _clocks(text: str | None) -> list[float]:
     return sorted(set(found))
 
 
+SysfsOption = Annotated[
+    Path, typer.Option(help="Another tree, to try it; its journal is PATH.journal.")
+]
 ClocksOption = Annotated[
     str | None,
     typer.Option(
@@ -183,7 +186,8 @@ def knee(
 
 @power_app.command(
     epilog=examples(
-        "carillon power govern lan-8x4 --predicted runs/power-learned/excess.csv --seconds 60"
+        "carillon power govern lan-8x4 --predicted runs/power-learned/excess.csv --seconds 60",
+        "carillon power govern lan-8x4 --predicted runs/power-learned/excess.csv --cpufreq",
     )
 )
 def govern(
@@ -199,11 +203,16 @@ def govern(
     ] = 100,
     settle: Annotated[int, typer.Option(min=1, help="Frames between two steps down.")] = 20,
     seconds: Annotated[float, typer.Option(min=0.5, help="Of the run.")] = 60,
+    cpufreq: Annotated[
+        bool,
+        typer.Option("--cpufreq", help="Set the clocks of the run's cores instead of emulating."),
+    ] = False,
+    sysfs: SysfsOption = Path("/sys"),
     folder: FolderOption = None,
     live: LiveOption = True,
     json: JsonOption = False,
 ) -> None:
-    """Run a cell at the lowest emulated clock at which few enough frames are late.
+    """Run a cell at the lowest clock at which few enough frames are late; it is emulated.
 
     Up at once after a late frame, down slowly, and never again soon to a clock that did not do.
     """
@@ -213,7 +222,7 @@ def govern(
 
     start(
         cell, predicted, _clocks(clocks), Governor(outage, margin, hold, settle), seconds, folder,
-        Output(live, json),
+        Output(live, json), sysfs if cpufreq else None,
     )  # fmt: skip
 
 
@@ -289,9 +298,7 @@ def clock(
     restore: Annotated[
         bool, typer.Option("--restore", help="Only put back what a killed command left.")
     ] = False,
-    sysfs: Annotated[
-        Path, typer.Option(help="Another tree, to try it; its journal is PATH.journal.")
-    ] = Path("/sys"),
+    sysfs: SysfsOption = Path("/sys"),
     json: JsonOption = False,
 ) -> None:
     """Show which clocks this machine offers, or run a command at one.

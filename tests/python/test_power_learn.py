@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from carillon import cells, cli
-from carillon.errors import InputError
+from carillon.errors import InputError, NoDeviceError
 from carillon.power.learn import Row, excess, in_virtual_time, points
 from carillon.power.measured import CellDelays, rate_msps, read_delays, standstills, write_delays
 from carillon.power.operating_point import FFT_SIZE, operating_point
 from carillon.power.points import Points, write_points
 from carillon.power.prediction import rates, read_prediction
-from typer.testing import CliRunner
+from sysfs_tree import make_tree, snapshot
+from typer.testing import CliRunner, Result
 
 MS = 1e6  # ns
 
@@ -265,6 +267,54 @@ def test_a_governed_run_counts_each_frame_at_its_clock(tmp_path: Path) -> None:
     assert told["stalled"] <= told["late"] <= told["frames"]
     result = json.loads((target / "result.json").read_text())
     assert result["frames"]["seen"] == told["frames"]
+
+
+def governed_by_cpufreq(tmp_path: Path, sysfs: Path) -> Result:
+    file = counts(tmp_path, [0, 9000, 1], rate_msps(cells.load("laptop-8x2").cell))
+    words = [
+        "power", "govern", "laptop-8x2", "--predicted", str(file), "--seconds", "1", "--no-live",
+        "--outage", "0.4", "--settle", "1", "--folder", str(tmp_path / "governed"), "--cpufreq",
+        "--sysfs", str(sysfs), "--clocks", "1500,2000",
+    ]  # fmt: skip
+    return CliRunner().invoke(cli.app, words)
+
+
+trees_have_our_cores = pytest.mark.skipif(
+    not os.sched_getaffinity(0) <= {0, 1}, reason="the trees have cores 0 and 1"
+)
+
+
+@trees_have_our_cores
+@pytest.mark.parametrize("kind", ["acpi-cpufreq", "intel_pstate-active"])
+def test_a_run_may_be_governed_by_cpufreq_which_is_as_before_then(
+    tmp_path: Path, kind: str
+) -> None:
+    sysfs = make_tree(kind, tmp_path / "sys")
+    before = snapshot(sysfs)
+    done = governed_by_cpufreq(tmp_path, sysfs)
+    told = json.loads((tmp_path / "governed" / "governed.json").read_text())
+    assert told["emulated"] is False and "emulated" not in done.output
+    # 0: frames that ended before the first clock was set.
+    assert set(told["frames_at_mhz"]) <= {"0", "1500", "2000"}
+    assert sum(told["frames_at_mhz"].values()) == told["frames"] > 0
+    assert snapshot(sysfs) == before
+    assert not list(tmp_path.glob("*.journal"))
+
+
+def test_where_no_clock_can_be_set_none_is_governed(tmp_path: Path) -> None:
+    done = governed_by_cpufreq(tmp_path, make_tree("none", tmp_path / "sys"))
+    assert isinstance(done.exception, NoDeviceError)
+
+
+@trees_have_our_cores
+def test_a_clock_that_there_is_not_ends_a_governed_run_before_it_begins(tmp_path: Path) -> None:
+    sysfs = make_tree("acpi-cpufreq", tmp_path / "sys")
+    file = sysfs / "devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq"
+    file.write_text("1600000\n")
+    before = snapshot(sysfs)
+    done = governed_by_cpufreq(tmp_path, sysfs)
+    assert done.exception is not None and "2000 MHz" in done.output + str(done.exception)
+    assert snapshot(sysfs) == before
 
 
 def test_governing_another_cell_than_was_counted_is_refused(tmp_path: Path) -> None:

@@ -26,13 +26,15 @@ class Governor:
 
 @dataclass(frozen=True)
 class Power:
-    """Clocks that a run emulates, in MHz, ascending; the last is the machine as it is.
+    """Clocks of a run, in MHz, ascending; emulated, the last is the machine as it is.
 
     fixed: one of them for the whole run. late: the ratio of late frames that a model predicts at
-    each, by which they are governed. With neither the run is at the last one.
+    each, by which they are governed. With neither the run is at the last one. sysfs: where cpufreq
+    sets them; empty: they are emulated.
     """
 
     clocks: tuple[float, ...] = ()
+    sysfs: str = ""
     fixed: float = 0.0
     late: tuple[float, ...] = ()
     governor: Governor = field(default_factory=Governor)

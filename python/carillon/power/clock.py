@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+import threading
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,15 @@ from typing import Any
 
 from carillon import core
 from carillon.doctor.machine import cpu_list
-from carillon.errors import CarillonError, InputError
+from carillon.errors import CarillonError, InputError, NoDeviceError
 
 SYSFS = Path("/sys")
+NONE = (
+    "this machine sets no clocks: {}/devices/system/cpu/cpufreq has no policy. In a virtual "
+    "machine the host sets them; elsewhere the firmware may, or a driver is missing (`dmesg | grep "
+    "pstate`). `carillon power learn` and `govern` emulate clocks, which needs none of that"
+)
+_READ_EVERY_S = 5.0
 
 
 class ClockError(CarillonError):
@@ -96,6 +103,14 @@ def read_clocks(sysfs: Path) -> Clocks:
     return Clocks(sysfs, domains, **found, idle_states=states, energy=read_energy(sysfs))
 
 
+def require_clocks(sysfs: Path) -> Clocks:
+    """As read_clocks; NoDeviceError of a machine that sets none."""
+    clocks = read_clocks(sysfs)
+    if not clocks.domains:
+        raise NoDeviceError("; ".join(clocks.problems) or NONE.format(sysfs))
+    return clocks
+
+
 def read_energy(sysfs: Path) -> list[Zone]:
     """Counts of energy as they are now."""
     return [Zone(*row) for row in core.read_energy(str(sysfs))]
@@ -128,6 +143,35 @@ class Meter:
             self._sums[name] = self._sums.get(name, 0.0) + energy
         self._last = now
         return dict(self._sums)
+
+
+@contextmanager
+def metered(sysfs: Path | None) -> Iterator[Callable[[], dict[str, float]]]:
+    """Yields what tells the energy since the block began, in joules by name; of no sysfs nothing.
+
+    A thread reads often enough for counters that begin anew.
+    """
+    if sysfs is None:
+        yield dict
+        return
+    meter, over = Meter(sysfs), threading.Event()
+
+    def read() -> None:
+        while not over.wait(_READ_EVERY_S):
+            meter.read()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+
+    def so_far() -> dict[str, float]:
+        over.set()
+        reader.join()
+        return meter.read()
+
+    try:
+        yield so_far
+    finally:
+        over.set()
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,18 @@ from rich.console import Console
 from carillon import core, files
 from carillon.commands.tables import new_table, print_table
 from carillon.doctor.machine import cpu_list
-from carillon.errors import NoDeviceError, Status
-from carillon.power.clock import ClockError, Clocks, Domain, Setting, read_clocks, refusals
-from carillon.power.clock_run import Outcome, restored_words, run
-
-_NONE = (
-    "this machine sets no clocks: {}/devices/system/cpu/cpufreq has no policy. In a virtual "
-    "machine the host sets them; elsewhere the firmware may, or a driver is missing (`dmesg | grep "
-    "pstate`). `carillon power learn` and `govern` emulate clocks, which needs none of that"
+from carillon.errors import Status
+from carillon.power.clock import (
+    NONE,
+    ClockError,
+    Clocks,
+    Domain,
+    Setting,
+    read_clocks,
+    refusals,
+    require_clocks,
 )
+from carillon.power.clock_run import Outcome, restored_words, run
 
 
 def _note(text: str) -> None:
@@ -75,7 +78,7 @@ def _lines(clocks: Clocks, console: Console) -> Iterable[str]:
         _print_domains(clocks, console)
         yield from _choices(clocks)
     elif not clocks.problems:
-        yield _NONE.format(clocks.sysfs)
+        yield NONE.format(clocks.sysfs)
     if clocks.turbo is not None:
         yield f"turbo: {'on' if clocks.turbo else 'off'}"
     states = ", ".join(
@@ -139,9 +142,7 @@ def _range(clocks: tuple[int, int]) -> str:
 def run_at(command: list[str], setting: Setting, sysfs: Path, output: Path | None) -> int:
     """Runs the command so; its status, or 1 if something could not be put back.
     KeyboardInterrupt if it was stopped."""
-    clocks = read_clocks(sysfs)
-    if setting.needs_clocks and not clocks.domains:
-        raise NoDeviceError("; ".join(clocks.problems) or _NONE.format(sysfs))
+    clocks = require_clocks(sysfs) if setting.needs_clocks else read_clocks(sysfs)
 
     def begun(domains: list[Domain]) -> None:
         others = {core for domain in domains for core in domain.cores} - (

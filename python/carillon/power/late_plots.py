@@ -75,13 +75,13 @@ def _late(axes: Axes, rows: Sequence[Row], cell: str, shade: float) -> None:
     axes.vlines(clocks, low, high, color=style.ACCENT, alpha=shade, linewidth=1)
 
 
-def draw_clock(frames: Records, prediction: Prediction, file: Path) -> None:
+def draw_clock(frames: Records, prediction: Prediction, file: Path, *, emulated: bool) -> None:
     """The clock of each frame, and which were late."""
     with style.applied():
-        style.save(clock_picture(frames, prediction), file)
+        style.save(clock_picture(frames, prediction, emulated=emulated), file)
 
 
-def clock_picture(frames: Records, prediction: Prediction) -> Figure:
+def clock_picture(frames: Records, prediction: Prediction, *, emulated: bool = True) -> Figure:
     """Over seconds; late frames by whether threads stood still."""
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     axes = figure.subplots()
@@ -97,7 +97,7 @@ def clock_picture(frames: Records, prediction: Prediction) -> Figure:
             axes.plot(seconds[which], frames["clock_mhz"][which], "|", color=colour, label=label)
     axes.set_ylim(prediction.clocks[0] * 0.9, prediction.clocks[-1] * 1.1)
     axes.set_xlabel("time, s")
-    axes.set_ylabel("emulated clock, MHz")
+    axes.set_ylabel("emulated clock, MHz" if emulated else "clock, MHz")
     if late.any():
         axes.legend(frameon=False)
     return figure

@@ -89,7 +89,7 @@ def live(
         for clock in clocks:
             if not step():
                 return
-            frames = run(loaded, seconds, Power(tuple(clocks), clock), interrupts).frames
+            frames = run(loaded, seconds, Power(tuple(clocks), fixed=clock), interrupts).frames
             if not len(frames):
                 return
             count = counted(frames)

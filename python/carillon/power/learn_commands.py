@@ -20,6 +20,7 @@ from carillon.config import Loaded, Run
 from carillon.config.plan import Governor, Power
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
+from carillon.power.clock import metered, require_clocks
 from carillon.power.learn import VIRTUAL, Row, excess, in_virtual_time, live, points
 from carillon.power.measured import counted, delays_of, rate_msps, read_delays, run, write_delays
 from carillon.power.points import write_points
@@ -182,28 +183,33 @@ def knee(
 
 def govern(
     name: str, predicted: Path, clocks: Sequence[float], governor: Governor, seconds: float,
-    folder: Path | None, output: Output,
+    folder: Path | None, output: Output, sysfs: Path | None,
 ) -> None:  # fmt: skip
-    """Runs both sides of a cell under a governed, emulated clock; writes the run's report and
-    governed.json beside it."""
+    """Runs both sides of a cell under a governed clock, which is emulated or set below `sysfs`;
+    writes the run's report and governed.json beside it. NoDeviceError where none can be set."""
     loaded = cells.load(name)
     prediction = read_prediction(predicted, _rate(predicted, loaded), clocks)
-    power = Power(prediction.clocks, 0.0, prediction.late, governor)
+    if sysfs is not None:
+        require_clocks(sysfs)
+    place = "" if sysfs is None else str(sysfs.absolute())
+    power = Power(prediction.clocks, place, 0.0, prediction.late, governor)
     path = folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-governed")
     runfolder.require_free(folder)
     console = output.console
     at = prediction.knee(governor.outage, governor.margin)
+    clock = "an emulated clock" if sysfs is None else "clocks"
     console.print(
-        f"{loaded.cell.name} under an emulated clock of {prediction.clocks[0]:g} to "
+        f"{loaded.cell.name} under {clock} of {prediction.clocks[0]:g} to "
         f"{prediction.clocks[-1]:g} MHz; the lowest that meets {governor.outage:g} by "
         f"{prediction.source} is {'none' if at is None else f'{at:g} MHz'}", soft_wrap=True,
     )  # fmt: skip
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, metered(sysfs) as energy:
         try:
             start(loaded, Run(seconds=seconds, power=power), path, output, interrupts)
         finally:
             if (path / "telemetry.bin").exists():
-                _tell_governed(path, prediction, governor, console)
+                about = governed(path, prediction, governor, energy(), emulated=sysfs is None)
+                _tell_governed(path, about, console)
 
 
 def _rate(predicted: Path, loaded: Loaded) -> float:
@@ -217,26 +223,30 @@ def _rate(predicted: Path, loaded: Loaded) -> float:
     return rate
 
 
-def _tell_governed(
-    path: Path, prediction: Prediction, governor: Governor, console: Console
-) -> None:
-    told = governed(path, prediction, governor)
+def _tell_governed(path: Path, told: dict[str, Any], console: Console) -> None:
     files.write_text(path / "governed.json", json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     if told["frames"] == 0:
         return
     low, high = told["late_but_stalls_95"]
-    kept = "met" if high <= governor.outage else "missed" if low > governor.outage else "not shown"
+    outage = told["outage"]
+    kept = "met" if high <= outage else "missed" if low > outage else "not shown"
+    clock = "emulated clock" if told["emulated"] else "clock"
     console.print(
-        f"emulated clock: mean {told['mean_clock_mhz']:.0f} of {prediction.clocks[-1]:g} MHz, "
+        f"{clock}: mean {told['mean_clock_mhz']:.0f} of {told['clocks_mhz'][-1]:g} MHz, "
         f"{told['changes']} changes; {told['late']} of {told['frames']} frames late, "
         f"{told['stalled']} of them while the machine or the system stood still (listed in the "
         f"report): {told['late_but_stalls_ratio']:.2g} of all but for these ({low:.2g} … "
-        f"{high:.2g} at 95 %), the target of {governor.outage:g} is {kept}", soft_wrap=True,
+        f"{high:.2g} at 95 %), the target of {outage:g} is {kept}", soft_wrap=True,
     )  # fmt: skip
+    for name, joules in told["joules"].items():
+        console.print(f"energy: {name} {joules:.4g} J")
     console.print(f"clocks: {path / 'governed.json'}, {path / 'clock.svg'}", soft_wrap=True)
 
 
-def governed(path: Path, prediction: Prediction, governor: Governor) -> dict[str, Any]:
+def governed(
+    path: Path, prediction: Prediction, governor: Governor, joules: dict[str, float],
+    *, emulated: bool,
+) -> dict[str, Any]:  # fmt: skip
     """What became of a governed run, by its telemetry; draws clock.svg."""
     frames = runfolder.open_folder(path).telemetry().read("frames")
     frames = frames[np.argsort(frames["frame"])]
@@ -245,10 +255,10 @@ def governed(path: Path, prediction: Prediction, governor: Governor) -> dict[str
     if count.frames:
         from carillon.power.late_plots import draw_clock
 
-        draw_clock(frames, prediction, path / "clock.svg")
+        draw_clock(frames, prediction, path / "clock.svg", emulated=emulated)
     other = count.late - count.stalled
     return {
-        "emulated": True,
+        "emulated": emulated,
         "outage": governor.outage,
         "predicted_by": prediction.source,
         "clocks_mhz": prediction.clocks,
@@ -261,4 +271,5 @@ def governed(path: Path, prediction: Prediction, governor: Governor) -> dict[str
         "mean_clock_mhz": float(clocks.mean()) if count.frames else None,
         "frames_at_mhz": {f"{mhz:g}": int((clocks == mhz).sum()) for mhz in np.unique(clocks)},
         "changes": int(np.count_nonzero(np.diff(clocks))),
+        "joules": joules,
     }

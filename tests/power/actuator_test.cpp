@@ -1,0 +1,120 @@
+// Clocks that a thread of its own sets, over a tree of files and an emulated kernel's rules.
+#include "power/actuator.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+
+#include "support/sysfs_tree.hpp"
+#include "support/test.hpp"
+
+namespace carillon::power {
+namespace {
+
+using test::EmulatedKernel;
+using test::SysfsTree;
+
+const char* const kTrees[] = {"intel_pstate-active", "intel_pstate-passive", "acpi-cpufreq",
+                              "amd-pstate"};
+
+struct Machine {
+  explicit Machine(const std::string& kind) : tree(kind), before(tree.snapshot()) {
+    const Clocks clocks = read_clocks(kernel);
+    for (const Domain& domain : clocks.domains)
+      cores.insert(domain.cores.begin(), domain.cores.end());
+  }
+  std::string refusal(const std::vector<double>& clocks_mhz) {
+    try {
+      const Actuator actuator(kernel, tree.root(), cores, clocks_mhz);
+    } catch (const Refused& error) {
+      return error.what();
+    }
+    return {};
+  }
+  // As limits or as the governor userspace has it, whichever this driver knows.
+  bool has(std::uint32_t khz) {
+    const auto domains = read_clocks(kernel).domains;
+    return std::ranges::all_of(domains, [&](const Domain& domain) {
+      const std::string speed = line_of(kernel, domain.file("scaling_setspeed"));
+      return speed == std::to_string(khz) ||
+             (domain.limits.least_khz == khz && domain.limits.most_khz == khz);
+    });
+  }
+
+  SysfsTree tree;
+  EmulatedKernel kernel{tree};
+  SysfsTree::Snapshot before;
+  std::set<std::uint32_t> cores;
+};
+
+void wait_for(const Actuator& actuator, std::uint32_t clock) {
+  while (actuator.clock() != clock) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(Actuator, SetsWhatIsWantedAndPutsAllBack) {
+  for (const char* kind : kTrees) {
+    Machine machine(kind);
+    {
+      Actuator actuator(machine.kernel, machine.tree.root(), machine.cores, {1500, 2000});
+      EXPECT_EQ(actuator.clock(), Actuator::kNone) << kind;
+      for (const std::uint32_t clock : {1U, 0U, 1U, 0U}) {
+        actuator.want(clock);
+        wait_for(actuator, clock);
+        EXPECT_TRUE(machine.has(clock == 0 ? 1500000 : 2000000)) << kind;
+      }
+      EXPECT_TRUE(actuator.finish().empty()) << kind;
+      EXPECT_EQ(machine.tree.changed_since(machine.before), "") << kind;
+      EXPECT_TRUE(actuator.finish().empty()) << kind;  // nothing is done twice
+    }
+    EXPECT_EQ(machine.tree.changed_since(machine.before), "") << kind;
+  }
+}
+
+TEST(Actuator, RefusesClocksAndCoresThatThereAreNot) {
+  Machine machine("acpi-cpufreq");
+  EXPECT_NE(machine.refusal({1500, 9000}).find("9000 MHz"), std::string::npos);
+  machine.cores.insert(4000);
+  EXPECT_NE(machine.refusal({1500, 2000}).find("core 4000 has no clock"), std::string::npos);
+  EXPECT_EQ(machine.tree.changed_since(machine.before), "");
+  Machine none("none");
+  none.cores = {0};
+  EXPECT_NE(none.refusal({1500}).find("core 0 has no clock"), std::string::npos);
+}
+
+TEST(Actuator, GoesOnWhereTheKernelRefusesAndSaysSo) {
+  Machine machine("acpi-cpufreq");
+  Actuator actuator(machine.kernel, machine.tree.root(), machine.cores, {1500, 2000});
+  actuator.want(1);
+  wait_for(actuator, 1);
+  const std::string file = read_clocks(machine.kernel).domains.front().file("scaling_setspeed");
+  machine.kernel.refusals[file] = EIO;
+  actuator.want(0);
+  const auto problems = actuator.finish();
+  machine.kernel.refusals.clear();
+  EXPECT_EQ(actuator.clock(), 1U);
+  ASSERT_EQ(problems.size(), 2U);  // the file could not be put back either
+  for (const auto& problem : problems) EXPECT_NE(problem.find(file), std::string::npos) << problem;
+  // The next one puts back what this one could not.
+  Actuator next(machine.kernel, machine.tree.root(), machine.cores, {1500, 2000});
+  EXPECT_TRUE(next.finish().empty());
+  EXPECT_EQ(machine.tree.changed_since(machine.before), "");
+}
+
+TEST(Actuator, NoticesAnotherProgramsClock) {
+  Machine machine("acpi-cpufreq");
+  Actuator actuator(machine.kernel, machine.tree.root(), machine.cores, {1500, 2000});
+  actuator.want(1);
+  wait_for(actuator, 1);
+  const std::string file = read_clocks(machine.kernel).domains.front().file("scaling_setspeed");
+  machine.tree.set(file, "1200000\n");
+  actuator.want(0);
+  wait_for(actuator, 0);
+  const auto problems = actuator.finish();
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0], file + ": was changed by another program");
+  EXPECT_EQ(machine.tree.changed_since(machine.before), "");
+}
+
+}  // namespace
+}  // namespace carillon::power
