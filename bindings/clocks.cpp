@@ -90,6 +90,12 @@ class Control {
   void set_clock(std::uint32_t policy, std::uint32_t khz) {
     control_.set_clock(domain(policy), khz);
   }
+  void set_governor(std::uint32_t policy, const std::string& name) {
+    control_.set_governor(domain(policy), name);
+  }
+  void set_limits(std::uint32_t policy, std::uint32_t least_khz, std::uint32_t most_khz) {
+    control_.set_limits(domain(policy), {least_khz, most_khz});
+  }
   void set_preference(std::uint32_t policy, const std::string& name) {
     control_.set_preference(domain(policy), name);
   }
@@ -160,6 +166,8 @@ void bind_clocks(nb::module_& core) {
            "Takes control, after it has restored what a process that ended had changed.")
       .def_prop_ro("left", &Control::left, "What that was: as of restore_clocks().")
       .def("set_clock", &Control::set_clock, "policy"_a, "khz"_a)
+      .def("set_governor", &Control::set_governor, "policy"_a, "name"_a)
+      .def("set_limits", &Control::set_limits, "policy"_a, "least_khz"_a, "most_khz"_a)
       .def("set_preference", &Control::set_preference, "policy"_a, "name"_a)
       .def("set_turbo", &Control::set_turbo, "on"_a)
       .def("set_resume_latency", &Control::set_resume_latency, "core"_a, "us"_a)

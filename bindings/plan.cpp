@@ -114,10 +114,12 @@ nb::list describe_users(const Frame& frame, Direction direction) {
   nb::list list;
   for (std::uint32_t u = 0; u < frame.format().users; ++u) {
     std::vector<std::uint32_t> bits, code_blocks, coded_bits;
+    std::uint32_t bits_per_element = 0;  // of the first
     std::uint64_t payload_bits = 0;
     for (const auto& block : frame.transport_blocks(direction)) {
       if (block.user != u) continue;
       const auto& plan = frame.plan(block);
+      if (bits.empty()) bits_per_element = plan.Qm();
       payload_bits += plan.A();
       bits.push_back(plan.A());
       coded_bits.push_back(plan.G());
@@ -129,6 +131,7 @@ nb::list describe_users(const Frame& frame, Direction direction) {
     entry["block_bits"] = bits;
     entry["coded_bits"] = coded_bits;
     entry["code_blocks"] = code_blocks;
+    entry["bits_per_element"] = bits_per_element;
     list.append(entry);
   }
   return list;

@@ -120,7 +120,7 @@ class Layout {
       re += a.count;
     }
     if (refused_[static_cast<std::size_t>(d)]) return;
-    const auto plan = plan_for(d, re, run.grant->redundancy_version);
+    const auto plan = plan_for(d, re, run.grant->redundancy_version, coding(d).mcs_of(run.user));
     if (!plan) return;
     const phy::TransportPlan& p = blocks_.plans[*plan];
     auto& s = side(d);
@@ -145,12 +145,13 @@ class Layout {
   }
 
   // Plans are shared; what cannot be is a problem once, not for every user and symbol.
-  std::optional<std::uint32_t> plan_for(Direction d, std::uint32_t re, std::uint32_t rv) {
-    const auto key = std::make_tuple(d, re, rv);
+  std::optional<std::uint32_t> plan_for(Direction d, std::uint32_t re, std::uint32_t rv,
+                                        std::uint32_t mcs) {
+    const auto key = std::make_tuple(d, re, rv, mcs);
     if (const auto known = known_plans_.find(key); known != known_plans_.end())
       return known->second;
     auto& plan = known_plans_[key];
-    const auto request = request_for(d, rv);
+    const auto request = request_for(d, rv, mcs);
     if (!request) return {};
     auto made = phy::TransportPlan::make(*request, re);
     if (const auto* error = std::get_if<phy::CodingError>(&made)) {
@@ -172,7 +173,7 @@ class Layout {
     return plan;
   }
 
-  std::optional<phy::Coding> request_for(Direction d, std::uint32_t rv) {
+  std::optional<phy::Coding> request_for(Direction d, std::uint32_t rv, std::uint32_t mcs) {
     const Coding& c = coding(d);
     phy::Coding request;
     request.crc = c.crc;
@@ -180,7 +181,7 @@ class Layout {
         static_cast<phy::Modulation>(2 * (static_cast<std::uint32_t>(c.modulation) + 1));
     request.rate = c.rate;
     if (c.mcs_table != McsTable::None) {
-      const auto row = phy::mcs(static_cast<phy::McsTable>(c.mcs_table), c.mcs_index);
+      const auto row = phy::mcs(static_cast<phy::McsTable>(c.mcs_table), mcs);
       if (!row) {
         add_problem(name(d) + ".mcs_index", "names a reserved row of the MCS table");
         return {};
@@ -258,8 +259,9 @@ class Layout {
   std::vector<Problem>& problems_;
   std::vector<Grant> grants_ = expand_grants(format_);
   std::array<std::vector<const Grant*>, 2> grant_of_;  // [Direction][slot][user]; null: none
-  std::map<std::tuple<Direction, std::uint32_t, std::uint32_t>, std::optional<std::uint32_t>>
-      known_plans_;
+  std::map<std::tuple<Direction, std::uint32_t, std::uint32_t, std::uint32_t>,
+           std::optional<std::uint32_t>>
+      known_plans_;  // [direction, resource elements, redundancy version, row]
   std::array<bool, 2> refused_{};
   Blocks blocks_;
 };

@@ -123,16 +123,27 @@ void check_sequences(const FrameFormat& f, Problems& problems) {
   }
 }
 
-void check_coding(const Coding& c, const std::string& key, Problems& problems) {
+void check_rows(const Coding& c, std::uint32_t users, std::uint32_t last, const std::string& key,
+                Problems& problems) {
+  const auto& rows = c.mcs_index;
+  require(rows.size() == 1 || rows.size() == users, problems, key,
+          "has " + std::to_string(rows.size()) + " rows but needs one, or one for each of the " +
+              std::to_string(users) + " users");
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    in_range(rows[i], 0, last, problems, rows.size() == 1 ? key : key + "." + std::to_string(i));
+}
+
+void check_coding(const Coding& c, std::uint32_t users, const std::string& key,
+                  Problems& problems) {
   static constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
   if (c.mcs_table == McsTable::None) {
     in_range(c.rate, 0.01, 0.95, problems, key + ".rate");
-    require(c.mcs_index == 0, problems, key + ".mcs_index",
-            "is " + std::to_string(c.mcs_index) + " but must be 0 with " + key +
+    require(c.mcs_index == std::vector<std::uint32_t>{0}, problems, key + ".mcs_index",
+            "is " + detail::value_text(c.mcs_index) + " but must be 0 with " + key +
                 ".mcs_table none; set the table to 64qam, 256qam or low-se, or delete it");
   } else {
-    in_range(c.mcs_index, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], problems,
-             key + ".mcs_index");
+    check_rows(c, users, kMcsRows[static_cast<std::size_t>(c.mcs_table)], key + ".mcs_index",
+               problems);
   }
   in_range(c.base_graph, 0, 2, problems, key + ".base_graph");
   in_range(c.lifting, 0, phy::kMaxLifting, problems, key + ".lifting");
@@ -284,8 +295,8 @@ std::vector<Problem> FrameFormat::validate() const {
   check_schedule(*this, problems);
   check_pilots(*this, problems);
   in_range(combiner.group, 1, 16, problems, "combiner.group");
-  check_coding(uplink, "uplink", problems);
-  check_coding(downlink, "downlink", problems);
+  check_coding(uplink, users, "uplink", problems);
+  check_coding(downlink, users, "downlink", problems);
   in_range(ring, 2, 64, problems, "ring");
   if (!problems.empty()) return problems;
   check_sequences(*this, problems);

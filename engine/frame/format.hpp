@@ -71,12 +71,12 @@ struct Combiner {
 };
 
 /// Channel coding and modulation of one direction (TS 38.212). `mcs_table` other than none replaces
-/// modulation and rate by row `mcs_index` of TS 38.214 5.1.3.1.
+/// modulation and rate by row `mcs_index` of TS 38.214 5.1.3.1: all users', or one for each.
 struct Coding {
   BlockSpan block = BlockSpan::Slot;
   bool crc = true;
   McsTable mcs_table = McsTable::None;
-  std::uint32_t mcs_index = 0;
+  std::vector<std::uint32_t> mcs_index{0};
   ModulationChoice modulation = ModulationChoice::Qam16;
   double rate = 1.0 / 3;
   std::uint32_t base_graph = 0;  // 0: chosen as in 38.212 6.2.2
@@ -100,6 +100,10 @@ struct Coding {
     visit("buffer_limit", self.buffer_limit);
     visit("iterations", self.iterations);
     visit("early_stop", self.early_stop);
+  }
+
+  std::uint32_t mcs_of(std::uint32_t user) const {
+    return mcs_index.size() == 1 ? mcs_index[0] : mcs_index[user];
   }
 };
 

@@ -24,9 +24,9 @@ void ClockControl::set_clock(const Domain& domain, std::uint32_t khz) {
   const Domain& now = clocks.domains.front();
   require_clock(clocks, now, khz);
   keep(now);
-  if (!now.has_governor("userspace")) return set_limits(now, {khz, khz});
+  if (!now.has_governor("userspace")) return write_limits(now, {khz, khz});
   if (!now.limits.holds(khz))
-    set_limits(now, {std::min(khz, now.limits.least_khz), std::max(khz, now.limits.most_khz)});
+    write_limits(now, {std::min(khz, now.limits.least_khz), std::max(khz, now.limits.most_khz)});
   set_governor(now, "userspace");
   write(now.file("scaling_setspeed"), std::to_string(khz));
 }
@@ -37,6 +37,16 @@ void ClockControl::set_governor(const Domain& domain, const std::string& name) {
                   joined(domain.governors));
   keep(domain);
   write(domain.file("scaling_governor"), name);
+}
+
+void ClockControl::set_limits(const Domain& domain, Range limits) {
+  if (limits.least_khz > limits.most_khz || !domain.hardware.holds(limits.least_khz) ||
+      !domain.hardware.holds(limits.most_khz))
+    throw Refused("policy" + std::to_string(domain.policy) + ": " + in_mhz(limits.least_khz) +
+                  " to " + in_mhz(limits.most_khz) + " is no range within " +
+                  in_mhz(domain.hardware.least_khz) + " to " + in_mhz(domain.hardware.most_khz));
+  keep(domain);
+  write_limits(domain, limits);
 }
 
 void ClockControl::set_preference(const Domain& domain, const std::string& name) {
@@ -75,7 +85,7 @@ void ClockControl::keep(const Domain& domain) {
 }
 
 // Never one above the other, which older kernels refuse and newer ones clip.
-void ClockControl::set_limits(const Domain& domain, Range limits) {
+void ClockControl::write_limits(const Domain& domain, Range limits) {
   const auto least = [&] {
     write(domain.file("scaling_min_freq"), std::to_string(limits.least_khz));
   };

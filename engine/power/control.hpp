@@ -27,6 +27,8 @@ class ClockControl {
   /// are equal. Reads back whether the kernel took it.
   void set_clock(const Domain& domain, std::uint32_t khz);
   void set_governor(const Domain& domain, const std::string& name);
+  /// Between which its governor chooses.
+  void set_limits(const Domain& domain, Range limits);
   /// Between energy and performance; one of `preferences`.
   void set_preference(const Domain& domain, const std::string& name);
   /// Clocks above the nominal one, of all domains. It moves limits, so that these are read again.
@@ -39,7 +41,7 @@ class ClockControl {
 
  private:
   void keep(const Domain& domain);
-  void set_limits(const Domain& domain, Range limits);
+  void write_limits(const Domain& domain, Range limits);
   void write(const std::string& path, const std::string& text);
 
   Files& files_;

@@ -228,7 +228,8 @@ def govern(
 
 @power_app.command(
     epilog=examples(
-        "carillon power mcs thesis-16x8", "carillon power mcs lan-8x4 --step 4 --cores 0.5"
+        "carillon power mcs thesis-16x8",
+        "carillon power mcs lan-8x4 --step 4 --cores 0.5 --users 0,1",
     )
 )
 def mcs(
@@ -246,6 +247,12 @@ def mcs(
             "its clock has 0.5. The row with the most goodput within it is named.",
         ),
     ] = None,
+    users: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose rows are lowered, such as 0-2,7; all if not given.", metavar="LIST"
+        ),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option(help="For the results; runs/power-mcs-CELL if not given.")
     ] = None,
@@ -253,18 +260,23 @@ def mcs(
 ) -> None:
     """Measure what lower modulation and rate cost in goodput and save in core time.
 
-    Runs the cell as it is, then with rows of its MCS table that carry less, in both directions and
-    for all users.
+    Runs the cell as it is, then with rows of its MCS table that carry less, in both directions, for
+    all users or for some.
     """
+    from carillon.doctor.machine import parse_cpus
     from carillon.power.mcs_commands import mcs as start
 
-    start(cell, step, seconds, turns, cores, folder, as_json=json)
+    chosen = set() if users is None else parse_cpus(users)
+    if users is not None and not chosen:
+        raise typer.BadParameter("is a list like 0-2,7", param_hint="'--users'")
+    start(cell, step, seconds, turns, cores, chosen, folder, as_json=json)
 
 
 @power_app.command(
     epilog=examples(
         "carillon power clock",
         "carillon power clock --set 1500 --cores 0-3 -- carillon demo --seconds 20",
+        "carillon power clock --governor powersave --limits 1200:2400 -- carillon demo",
         "carillon power clock --no-turbo --wake-us 20 -- carillon demo",
         "carillon power clock --restore",
     )
@@ -280,6 +292,13 @@ def clock(
     cores: Annotated[
         str | None,
         typer.Option(help="Cores to set, such as 0-3,8; all if not given.", metavar="LIST"),
+    ] = None,
+    governor: Annotated[
+        str | None, typer.Option(help="Of the kernel, such as powersave: one that it shows.")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(help="Between which the governor chooses.", metavar="MHZ:MHZ"),
     ] = None,
     preference: Annotated[
         str | None,
@@ -315,7 +334,9 @@ def clock(
     if named is not None and not named:
         raise typer.BadParameter("is a list like 0-3,8", param_hint="'--cores'")
     khz = None if mhz is None else round(mhz * 1000)
-    setting = Setting(khz, preference, turbo, wake_us, named)
+    setting = Setting(khz, governor, _limits_khz(limits), preference, turbo, wake_us, named)
+    if khz is not None and (governor, limits) != (None, None):
+        raise typer.BadParameter("is a clock without a governor's choice", param_hint="'--set'")
     if restore or not command:
         if not setting.is_empty or cores is not None or output is not None:
             raise typer.BadParameter("needs a COMMAND, behind --", param_hint="what is set")
@@ -331,3 +352,15 @@ def clock(
     if json:
         raise typer.BadParameter("standard output is the command's", param_hint="'--json'")
     raise typer.Exit(clock_commands.run_at(command, setting, sysfs, output))
+
+
+def _limits_khz(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    try:
+        least, most = (round(float(mhz) * 1000) for mhz in text.split(":"))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter("is two clocks like 1200:2400", param_hint="'--limits'") from None
+    if not 0 < least <= most <= 10**8:
+        raise typer.BadParameter("is two clocks like 1200:2400", param_hint="'--limits'")
+    return least, most

@@ -20,6 +20,7 @@ from carillon import measures
 from carillon.braille import scatter
 from carillon.percent import percent
 from carillon.plots.latency import uplink_limit
+from carillon.power import delays as measure
 from carillon.power.delays import moving_ratio
 from carillon.runfolder import RunFolder
 from carillon.statistics import Values, percentile
@@ -55,13 +56,13 @@ class _Room:
     def of(console: Console, threads: int) -> _Room:
         width, height = console.size
         if width < _WIDE:  # the constellation stands below, beside the threads
-            scatter = max(2, min(7, height - _COUNTS_HEIGHT - 5))
+            scatter = max(2, min(7, height - _COUNTS_HEIGHT - 6))
             latency = max(24, width - _COUNTS_WIDTH)
-            bars, rows = width - 2 * scatter - 35, max(1, height - _COUNTS_HEIGHT - 3)
+            bars, rows = width - 2 * scatter - 35, max(1, height - _COUNTS_HEIGHT - 4)
             return _Room(width, _COUNTS_HEIGHT, latency, scatter, bars, rows)
-        panel = max(_COUNTS_HEIGHT, min(22, height - threads - 4))
+        panel = max(_COUNTS_HEIGHT, min(22, height - threads - 5))
         latency = width - _COUNTS_WIDTH - 2 * (panel - 2) - 4
-        rows = max(1, height - panel - 3)
+        rows = max(1, height - panel - 4)
         return _Room(width, panel, latency, panel - 2, width - 32, rows)
 
     @property
@@ -133,7 +134,19 @@ class LiveView(View):
         top: list[RenderableType] = [self._latency(frames, room), counts]
         bottom: list[RenderableType] = [_cores(telemetry.threads, moved, room)]
         (top if room.wide else bottom).insert(room.wide, self._constellation(telemetry, room))
-        return Group(self._title(count, telemetry.phase()), _beside(top), _beside(bottom))
+        delays = self._delays(frames)
+        return Group(self._title(count, telemetry.phase()), _beside(top), _beside(bottom), delays)
+
+    def _delays(self, frames: Records) -> Text:
+        """T_BS, T_OS and T_f of the newest frames, on a line."""
+        own = measure.delays(frames, measure.received_by(self._folder.derived["symbols"]))
+        shown = []
+        for name, delay in (("T_BS", own.t_bs), ("T_OS", own.t_os), ("T_f", own.t_f)):
+            known = delay[np.isfinite(delay)] / 1e6
+            p50, p99 = percentile(known, 0.5), percentile(known, 0.99)
+            if p50 is not None and p99 is not None:
+                shown.append(f"{name} {p50:.3f}, p99 {p99:.3f}")
+        return Text("   ".join(shown) + " ms" * bool(shown), no_wrap=True, overflow="ellipsis")
 
     def _title(self, count: dict[str, int], phase: str) -> Text:
         cell, run = self._folder.cell, self._folder.run
@@ -143,6 +156,8 @@ class LiveView(View):
             (f" {cell.name} ", "bold reverse"), f"  {cell.antennas}×{cell.users}  "
         )
         text.append(f"{seconds:.1f}{goal} s on air, {count['frames_seen']} frames  ")
+        if clock := run.power.words:
+            text.append(f"{clock}  ")
         return text.append(phase, style="dim")
 
     def _latency(self, frames: Records, room: _Room) -> Panel:

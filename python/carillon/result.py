@@ -252,6 +252,15 @@ class Outage(_Model):
     )
 
 
+class Clock(_Model):
+    """Which clocks the run had."""
+
+    emulated: bool = Field(description="false: cpufreq set them")
+    governed: bool
+    mhz: list[float] = Field(description="that it could have; the highest is the full clock")
+    fixed_mhz: float | None = Field(description="that it had throughout; null: governed")
+
+
 class Delays(_Model):
     """The delays of frames, and how often they were late (docs/late.md)."""
 
@@ -297,6 +306,7 @@ class Result(_Model):
     uplink: Uplink
     downlink: Downlink
     milestones_ms: Milestones
+    clock: Clock | None = Field(default=None, description="null: the clock was left alone")
     delays: Delays | None = Field(default=None, description="null where there are no frames")
     core_ms_per_ms: float | None = Field(description="kernels and scheduling, per ms of air time")
     cores: Cores

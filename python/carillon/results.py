@@ -7,8 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from carillon import delay_results, measures
+from carillon.config.plan import Power
 from carillon.explain import Late, pick
 from carillon.result import (
+    Clock,
     Cores,
     Distribution,
     Downlink,
@@ -85,6 +87,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             zeroforce=_distribution(times.zeroforce),
             data=_distribution(times.data),
         ),
+        clock=_clock(folder.run.power),
         delays=delay_results.build(folder, frames),
         core_ms_per_ms=None if cores.kernels is None else cores.kernels + (cores.scheduling or 0),
         cores=cores,
@@ -278,6 +281,15 @@ def _threads(telemetry: Telemetry) -> list[Thread]:
             )
         )
     return threads
+
+
+def _clock(power: Power) -> Clock | None:
+    if not power.clocks:
+        return None
+    fixed = None if power.late else power.fixed or power.clocks[-1]
+    return Clock(
+        emulated=not power.sysfs, governed=bool(power.late), mhz=list(power.clocks), fixed_mhz=fixed
+    )
 
 
 def _cores(threads: Records, ghost_ns: int, air_ms: float) -> Cores:

@@ -275,13 +275,21 @@ TEST(Validate, NamesCodingOfItsDirection) {
     expect_problem(key + "iterations", "between 1 and 100",
                    change([](Coding& c) { c.iterations = 0; }), base);
     expect_problem(key + "mcs_index", "between 0 and 28",
-                   change([](Coding& c) { c.mcs_table = McsTable::Qam64, c.mcs_index = 29; }),
+                   change([](Coding& c) { c.mcs_table = McsTable::Qam64, c.mcs_index = {29}; }),
                    base);
     expect_problem(key + "mcs_index", "between 0 and 27",
-                   change([](Coding& c) { c.mcs_table = McsTable::Qam256, c.mcs_index = 28; }),
+                   change([](Coding& c) { c.mcs_table = McsTable::Qam256, c.mcs_index = {28}; }),
                    base);
     expect_problem(key + "mcs_index", "is 5 but must be 0 with " + key + "mcs_table none",
-                   change([](Coding& c) { c.mcs_index = 5; }), base);
+                   change([](Coding& c) { c.mcs_index = {5}; }), base);
+    expect_problem(key + "mcs_index.1", "between 0 and 28", change([](Coding& c) {
+                     c.mcs_table = McsTable::Qam64, c.mcs_index = {3, 29};
+                   }),
+                   base);
+    for (const auto& rows : {std::vector<std::uint32_t>{}, {1, 2, 3}})
+      expect_problem(key + "mcs_index", "one for each of the 2 users",
+                     change([&](Coding& c) { c.mcs_table = McsTable::Qam64, c.mcs_index = rows; }),
+                     base);
   }
 }
 

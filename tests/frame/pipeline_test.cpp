@@ -112,9 +112,31 @@ TEST(Uplink, IsDecodedWithMcsTables) {
     for (const std::uint32_t index : {0U, 9U, 17U, 25U})
       expect_decoded(changed([&](FrameFormat& f) {
                        f.uplink.mcs_table = table;
-                       f.uplink.mcs_index = index;
+                       f.uplink.mcs_index = {index};
                      }),
                      "MCS " + std::to_string(index), clear_air(38));
+}
+
+// Others carry what they did when one user is told to send less.
+TEST(Uplink, IsDecodedWithRowsOfEachUsersOwn) {
+  const auto with = [](std::vector<std::uint32_t> rows) {
+    return changed([&](FrameFormat& f) {
+      f.uplink.mcs_table = McsTable::Qam256;
+      f.uplink.mcs_index = std::move(rows);
+    });
+  };
+  for (const auto& rows : {std::vector<std::uint32_t>{20, 3}, {2, 27}, {0, 11}})
+    expect_decoded(with(rows), "MCS " + std::to_string(rows[0]), clear_air(38));
+  const Frame both(with({20})), one(with({20, 3})), other(with({3}));
+  const auto bits = [](const Frame& frame, std::size_t user) {
+    std::uint64_t sum = 0;
+    for (const auto& block : frame.transport_blocks(Direction::Uplink))
+      if (block.user == user) sum += frame.plan(block).A();
+    return sum;
+  };
+  EXPECT_EQ(bits(one, 0), bits(both, 0));
+  EXPECT_EQ(bits(one, 1), bits(other, 1));
+  EXPECT_LT(bits(other, 1), bits(both, 1));
 }
 
 TEST(Uplink, IsDecodedInEveryPrecision) {

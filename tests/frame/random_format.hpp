@@ -47,8 +47,8 @@ class FormatMaker {
     f.schedule += std::string(between(0, 9), 'U');
     f.symbols_per_slot = between(1, static_cast<std::uint32_t>(f.schedule.size()) + 2);
     f.combiner = {one_of<phy::Detector>(3), between(1, 16), one_of<frame::Precision>(4)};
-    f.uplink = coding();
-    f.downlink = coding();
+    f.uplink = coding(f.users);
+    f.downlink = coding(f.users);
     f.deadlines.downlink_lead_ms = 0.01;
     f.ring = between(2, 4);
     f.deadlines.precoder_age = between(0, f.ring - 1);
@@ -57,12 +57,15 @@ class FormatMaker {
     return f;
   }
 
-  frame::Coding coding() {
+  frame::Coding coding(std::uint32_t users) {
     frame::Coding c;
     c.block = one_of<frame::BlockSpan>(3);
     c.crc = between(0, 2) > 0;
     c.mcs_table = between(0, 2) > 0 ? frame::McsTable::None : one_of<frame::McsTable>(4);
-    if (c.mcs_table != frame::McsTable::None) c.mcs_index = between(0, 27);
+    if (c.mcs_table != frame::McsTable::None) {
+      c.mcs_index.resize(between(0, 1) == 0 ? 1 : users);
+      for (auto& row : c.mcs_index) row = between(0, 27);
+    }
     c.modulation = one_of<frame::ModulationChoice>(4);
     c.rate = between(2, 90) / 100.0;
     c.base_graph = between(0, 2);

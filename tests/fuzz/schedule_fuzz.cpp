@@ -27,7 +27,7 @@ Coding coding(Bytes& bytes) {
   c.block = static_cast<BlockSpan>(bytes.next() % 3);
   c.crc = bytes.next() % 2 == 0;
   c.mcs_table = static_cast<McsTable>(bytes.next() % 4);
-  if (c.mcs_table != McsTable::None) c.mcs_index = bytes.next() % 32;
+  if (c.mcs_table != McsTable::None) c.mcs_index = {bytes.next() % 32U};
   c.modulation = static_cast<ModulationChoice>(bytes.next() % 4);
   c.rate = bytes.next() / 255.0;
   c.base_graph = bytes.next() % 3;

@@ -101,6 +101,9 @@ TEST(ClockControl, RefusesAClockThatDoesNotExistAndChangesNothing) {
   const auto before = at.tree.snapshot();
   EXPECT_TRUE(holds(refusal([&] { at.control.set_clock(at.domain(), 1999000); }),
                     "the nearest are 1900 MHz and 2000 MHz"));
+  for (const Range limits : {Range{2000000, 1500000}, {1, 1500000}, {1500000, 9000000}})
+    EXPECT_TRUE(
+        holds(refusal([&] { at.control.set_limits(at.domain(), limits); }), "is no range within"));
   EXPECT_TRUE(holds(refusal([&] { at.control.set_governor(at.domain(), "warp"); }),
                     "there is no warp; there are conservative, ondemand, userspace"));
   EXPECT_TRUE(holds(refusal([&] { at.control.set_preference(at.domain(), "power"); }),

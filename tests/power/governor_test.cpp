@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <random>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace carillon::power {
@@ -139,6 +143,75 @@ TEST(Governor, DoesNotOscillateAtAConstantLoad) {
   const Played played = play({kLate[0]}, truth, 1'000'000, 3);
   EXPECT_LE(static_cast<double>(played.changes), 4 * (1'000'000 * 6e-4) + 4);
   EXPECT_LT(played.mean_clock, 1.5);
+}
+
+// Delays of a run's frames, one after the other, at clocks of 1000 to 2000 MHz of which the highest
+// is the recorded one: T_BS grows as the clock falls, T_OS and T_f stay.
+struct Trace {
+  struct Frame {
+    double t_bs, t_os, t_f;  // µs
+  };
+  Trace() {
+    std::ifstream file(std::string(CARILLON_TEST_DATA) + "/delays.csv");
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      Frame frame{};
+      char comma = 0;
+      words >> frame.t_bs >> comma >> frame.t_os >> comma >> frame.t_f;
+      frames.push_back(frame);
+    }
+  }
+  static bool late(const Frame& frame, std::uint32_t clock) {
+    return frame.t_bs * kMhz.back() / kMhz[clock] + frame.t_os + frame.t_f > 450;
+  }
+  // Which a faster clock would have had in time.
+  static bool for_want_of_time(const Frame& frame, std::uint32_t clock) {
+    return late(frame, clock) && !late(frame, static_cast<std::uint32_t>(kMhz.size() - 1));
+  }
+  double ratio(std::uint32_t clock) const {
+    double count = 0;
+    for (const Frame& frame : frames) count += for_want_of_time(frame, clock);
+    return count / static_cast<double>(frames.size());
+  }
+  struct Ended {
+    double late = 0, mean_mhz = 0;
+  };
+  Ended govern(Governor governor, int rounds) const {
+    Ended ended;
+    for (int round = 0; round < rounds; ++round)
+      for (const Frame& frame : frames) {
+        const bool late = for_want_of_time(frame, governor.clock());
+        ended.late += late;
+        ended.mean_mhz += kMhz[governor.clock()];
+        governor.decide({1, late ? 1U : 0U, 0});
+      }
+    const double count = static_cast<double>(frames.size()) * rounds;
+    return {ended.late / count, ended.mean_mhz / count};
+  }
+  static constexpr std::array<double, 6> kMhz{1000, 1200, 1400, 1600, 1800, 2000};
+  std::vector<Frame> frames;
+};
+
+TEST(Governor, KeepsTheTargetOnARecordedTrace) {
+  const Trace trace;
+  ASSERT_EQ(trace.frames.size(), 4998U);
+  std::vector<double> predicted;
+  for (std::uint32_t clock = 0; clock < Trace::kMhz.size(); ++clock)
+    predicted.push_back(trace.ratio(clock));
+  const GovernorOptions options{.outage = 2e-3, .margin = 1.5, .hold = 50, .settle = 20};
+  // 1200 MHz have 2.6 times as many late frames as there may be, 1400 MHz 0.4 times.
+  EXPECT_NEAR(predicted[1] / options.outage, 2.6, 0.1);
+  EXPECT_NEAR(predicted[2] / options.outage, 0.4, 0.1);
+  const Trace::Ended known = trace.govern(Governor({predicted}, options), 20);
+  EXPECT_LT(known.late, options.outage);
+  EXPECT_LT(known.mean_mhz, 1500);
+  // A model that sees nothing wrong with the lowest clock.
+  const Trace::Ended wrong =
+      trace.govern(Governor({std::vector<double>(Trace::kMhz.size(), 0)}, options), 20);
+  EXPECT_LT(wrong.late, options.outage);
+  EXPECT_LT(wrong.mean_mhz, 1900);
 }
 
 TEST(Governor, SaysWhatMakesNoSense) {

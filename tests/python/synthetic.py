@@ -153,7 +153,13 @@ def derived() -> dict[str, Any]:
                 "deadline_ms": deadline,
             }
         )
-    user = {"payload_bits": 1000, "blocks": 1, "block_bits": [1000], "code_blocks": [1]}
+    user = {
+        "payload_bits": 1000,
+        "blocks": 1,
+        "block_bits": [1000],
+        "code_blocks": [1],
+        "bits_per_element": 4,
+    }
     side = {
         "data_symbols": 6,
         "bits_per_symbol": 1200,

@@ -99,4 +99,4 @@ def test_cells_are_watched_by_columns_that_add_up(tmp_path: Path) -> None:
     view = CellsView(folders, Console())
     headings, first, *_ = words(view.draw(*(one.telemetry() for one in folders)))
     assert headings[5:] == "frames in time late of these refused skipped p99 ms late now".split()
-    assert first[3:] == ["100", "83", "17", "9", "20"]
+    assert first[3:] == ["100", "83", "17", "9", "20", "0", "%"]

@@ -35,7 +35,9 @@ def test_the_view_holds_late_frames_against_the_target(tmp_path: Path) -> None:
     folder = replace(folder, run=aiming(folder.run, outage=0.015, averaging_s=0.1))
     console = Console(width=80, height=24, record=True, file=(tmp_path / "out").open("w"))
     console.print(LiveView(folder, console).draw(folder.telemetry()))
-    assert "2 % of 0.1 s, P_out 1.5 %" in console.export_text(styles=False)
+    text = console.export_text(styles=False)
+    assert "2 % of 0.1 s, P_out 1.5 %" in text
+    assert re.search(r"T_BS 0\.\d{3}, p99 0\.\d{3}   T_OS 0\.000, p99 0\.000   T_f ", text)
 
 
 def test_the_view_of_several_cells_holds_each_against_the_target(tmp_path: Path) -> None:

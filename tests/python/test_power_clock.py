@@ -190,6 +190,17 @@ def test_everything_else_can_be_set_too(tmp_path: Path, call: Call) -> None:
     assert snapshot(root) == before
 
 
+def test_a_governor_and_its_limits_are_set_and_put_back(tmp_path: Path, call: Call) -> None:
+    for kind in ("intel_pstate-passive", "acpi-cpufreq"):
+        root = make_tree(kind, tmp_path / kind)
+        before = snapshot(root)
+        script = "cd $P/policy0; cat scaling_governor scaling_min_freq scaling_max_freq"
+        words = ["--governor", "performance", "--limits", "1300:2000", "--cores", "0"]
+        done = call(root, *words, *shell(root, script))
+        assert done.stdout.split() == ["performance", "1300000", "2000000"], kind
+        assert snapshot(root) == before
+
+
 def test_what_it_took_is_written(tmp_path: Path, call: Call) -> None:
     root = make_tree("intel_pstate-active", tmp_path / "sys")
     script = "echo 25036567890 > $ROOT/class/powercap/intel-rapl:0/energy_uj; kill -KILL $$"
@@ -231,6 +242,11 @@ def test_a_clock_that_another_program_changes_is_told_and_put_back(table: Path, 
         (["--set", "1500", "--cores", "2,9"], 2, "--cores 9: only 0-3 are online"),
         (["--set", "1500", "--cores", "two"], 2, "is a list like 0-3,8"),
         (["--set", "1500", "--json"], 2, "standard output is the command's"),
+        (["--set", "1500", "--governor", "powersave"], 2, "without a governor's choice"),
+        (["--governor", "warp"], 1, "there is no warp; there are"),
+        (["--limits", "1200:99999"], 1, "is no range within"),
+        (["--limits", "2000:1200"], 2, "is two clocks like 1200:2400"),
+        (["--limits", "nan:1200"], 2, "is two clocks like 1200:2400"),
         (["--restore"], 2, "runs no command"),
         ([], 2, "needs --set or another setting"),
     ],

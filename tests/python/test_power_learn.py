@@ -5,6 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +271,9 @@ def test_a_governed_run_counts_each_frame_at_its_clock(tmp_path: Path) -> None:
     assert told["stalled"] <= told["late"] <= told["frames"]
     result = json.loads((target / "result.json").read_text())
     assert result["frames"]["seen"] == told["frames"]
+    assert result["clock"]["emulated"] is True
+    drawn = (target / "plots" / "latency.svg").read_text()
+    assert "governed emulated clock, 1000 to 2000 MHz" in drawn
 
 
 def governed_by_cpufreq(tmp_path: Path, sysfs: Path) -> Result:
@@ -296,9 +303,40 @@ def test_a_run_may_be_governed_by_cpufreq_which_is_as_before_then(
     assert told["emulated"] is False and "emulated" not in done.output
     # 0: frames that ended before the first clock was set.
     assert set(told["frames_at_mhz"]) <= {"0", "1500", "2000"}
+    result = json.loads((tmp_path / "governed" / "result.json").read_text())
+    assert result["clock"] == {
+        "emulated": False, "governed": True, "mhz": [1500, 2000], "fixed_mhz": None,
+    }  # fmt: skip
+    page = (tmp_path / "governed" / "report.html").read_text()
+    assert "governed clock, 1500 to 2000 MHz" in page
     assert sum(told["frames_at_mhz"].values()) == told["frames"] > 0
     assert snapshot(sysfs) == before
     assert not list(tmp_path.glob("*.journal"))
+
+
+@trees_have_our_cores
+def test_what_a_killed_run_set_is_put_back_by_the_next_start(tmp_path: Path) -> None:
+    sysfs = make_tree("acpi-cpufreq", tmp_path / "sys")
+    before = snapshot(sysfs)
+    file = counts(tmp_path, [0, 9000, 1], rate_msps(cells.load("laptop-8x2").cell))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "carillon", "power", "govern", "laptop-8x2", "--predicted", file,
+         "--clocks", "1500,2000", "--seconds", "600", "--no-live", "--cpufreq", "--sysfs", sysfs,
+         "--folder", tmp_path / "governed"],
+        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        governor = sysfs / "devices/system/cpu/cpufreq/policy0/scaling_governor"
+        while governor.read_text() != "userspace\n":
+            assert process.poll() is None
+            time.sleep(0.01)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # carillond too
+        process.wait()
+    assert snapshot(sysfs) != before
+    done = CliRunner().invoke(cli.app, ["power", "clock", "--restore", "--sysfs", str(sysfs)])
+    assert done.exit_code == 0, done.output
+    assert snapshot(sysfs) == before
 
 
 def test_where_no_clock_can_be_set_none_is_governed(tmp_path: Path) -> None:

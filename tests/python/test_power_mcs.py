@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from carillon import cells, cli
 from carillon.config import ConfigError, Loaded, parse_cell
+from carillon.errors import InputError
 from carillon.power.mcs import Measured, choose, rungs, together
 from typer.testing import CliRunner
 
@@ -44,8 +45,30 @@ def test_a_cell_keeps_its_table() -> None:
     for rung, bits, rate in ((below[0], 4, 616 / 1024), (below[5], 2, 602 / 1024)):
         assert rung.bits_per_element == bits
         assert rung.code_rate == pytest.approx(rate, abs=0.02)
-    assert below[0].cell.downlink.mcs_index == 9
+    assert below[0].cell.downlink.mcs_index == [9]
     assert own.cell == loaded.cell
+
+
+def test_single_users_are_lowered_alone() -> None:
+    own, *below = rungs(parse_cell(TABLE), users={1})
+    assert [rung.mcs for rung in below] == [f"256qam {n}" for n in range(9, -1, -1)]
+    assert below[-1].cell.uplink.mcs_index == below[-1].cell.downlink.mcs_index == [10, 0]
+    _, *all_users = rungs(parse_cell(TABLE))
+    # Half of what both together lose, but for what rounds to whole bytes.
+    assert own.ideal_mbps - below[-1].ideal_mbps == pytest.approx(
+        (own.ideal_mbps - all_users[-1].ideal_mbps) / 2, rel=0.01
+    )
+
+
+def test_users_without_a_table_have_the_row_most_like_theirs() -> None:
+    own, *below = rungs(cells.load("laptop-8x2"), users={0})
+    assert below[-1].cell.uplink.mcs_index == [0, 13]  # 16QAM at 490 of 1024; theirs is at 0.5
+    assert 0.4 * own.ideal_mbps < below[-1].ideal_mbps < 0.7 * own.ideal_mbps
+
+
+def test_a_user_that_there_is_not_is_told() -> None:
+    with pytest.raises(InputError, match="users 0 to 1, and no user 7"):
+        rungs(parse_cell(TABLE), users={0, 7})
 
 
 def test_a_cell_that_only_sends_is_refused() -> None:

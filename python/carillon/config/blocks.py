@@ -47,7 +47,8 @@ def kinds(cell: Cell, direction: Direction) -> list[Kind]:
     coding: Coding = getattr(cell, direction)
     alike: dict[object, tuple[list[Grant], int]] = {}
     for grants in _of_one_block(cell, direction, coding):
-        shape = tuple(_shape(cell, grant) for grant in grants)
+        row = coding.mcs_of(grants[0].user)
+        shape = (row, *(_shape(cell, grant) for grant in grants))
         first, count = alike.setdefault(shape, (grants, 0))
         alike[shape] = (first, count + 1)
     found = (_described(cell, direction, grants, count) for grants, count in alike.values())

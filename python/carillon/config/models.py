@@ -122,6 +122,9 @@ class Combiner(Base):
     )
 
 
+Row = Annotated[int, Field(ge=0, le=28)]
+
+
 def _none_is_false(value: object) -> object:
     return False if value == "none" else value
 
@@ -142,7 +145,11 @@ class Coding(Base):
         "none",
         "Table of TS 38.214 5.1.3.1 that mcs_index points into; `none` takes modulation and rate.",
     )
-    mcs_index: int = key(0, "Row of mcs_table; 0 without a table.", ge=0, le=28)
+    mcs_index: Row | Annotated[list[Row], Field(min_length=1)] = key(
+        0,
+        "Row of mcs_table: one number for all users or a list with one for each; 0 without a "
+        "table.",
+    )
     modulation: Literal["qpsk", "16qam", "64qam", "256qam"] = key(
         "16qam", "Constellation.", only_with="mcs_table: none"
     )
@@ -170,6 +177,11 @@ class Coding(Base):
     early_stop: bool = key(
         True, "Stop decoding a code block as soon as its checks hold; `false` only to measure."
     )
+
+    def mcs_of(self, user: int) -> int:
+        """The user's row of mcs_table."""
+        rows = self.mcs_index if isinstance(self.mcs_index, list) else [self.mcs_index]
+        return rows[0] if len(rows) == 1 else rows[user]
 
 
 class Grant(Base):

@@ -39,6 +39,16 @@ class Power:
     late: tuple[float, ...] = ()
     governor: Governor = field(default_factory=Governor)
 
+    @property
+    def words(self) -> str:
+        """Which clocks a run has; empty where they are left alone."""
+        if not self.clocks:
+            return ""
+        kind = "clock" if self.sysfs else "emulated clock"
+        if self.late:
+            return f"governed {kind}, {self.clocks[0]:g} to {self.clocks[-1]:g} MHz"
+        return f"{kind} of {self.fixed or self.clocks[-1]:g} MHz"
+
 
 @dataclass(frozen=True)
 class Run:

@@ -24,12 +24,12 @@ def per_user(folder: RunFolder, telemetry: Telemetry, result: Result) -> Figure 
     users = [int(user) for user in np.unique(points["user"])][:_MOST_USERS]
     if not users:
         return None
-    levels = pam_levels(folder.derived["uplink"]["bits_per_element"])
     columns = min(len(users), 4)
     rows = math.ceil(len(users) / columns)
     figure = Figure(figsize=(_SIDE * columns + 0.6, (_SIDE + 0.3) * rows + 0.35))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes, user in zip(grid.flat, users, strict=False):
+        levels = pam_levels(folder.derived["uplink"]["users"][user]["bits_per_element"])
         _cloud(axes, points[points["user"] == user][-_MOST_POINTS:], levels)
         axes.set_title(_title(result, user), fontsize=8, fontweight="normal", pad=4)
     for axes in grid.flat[len(users) :]:

@@ -179,6 +179,8 @@ class Setting:
     """What to set on which cores; None leaves it as it is."""
 
     khz: int | None = None
+    governor: str | None = None
+    limits_khz: tuple[int, int] | None = None  # between which the governor chooses
     preference: str | None = None
     turbo: bool | None = None
     wake_us: int | None = None
@@ -186,7 +188,8 @@ class Setting:
 
     @property
     def needs_clocks(self) -> bool:
-        return (self.khz, self.preference, self.turbo) != (None, None, None)
+        of_clocks = (self.khz, self.governor, self.limits_khz, self.preference, self.turbo)
+        return any(each is not None for each in of_clocks)
 
     @property
     def is_empty(self) -> bool:
@@ -206,6 +209,10 @@ class Setting:
         for domain in domains:
             if self.khz is not None:
                 control.set_clock(domain.policy, self.khz)
+            if self.limits_khz is not None:
+                control.set_limits(domain.policy, *self.limits_khz)
+            if self.governor is not None:
+                control.set_governor(domain.policy, self.governor)
             if self.preference is not None:
                 control.set_preference(domain.policy, self.preference)
         if self.wake_us is not None:

@@ -177,6 +177,7 @@ def tables_study(
         writer.writerows(rows)
     for own in found:
         tell_found(console, own)
+    console.print("tables 9 and 10, of round trips, are what `carillon net rtt` measures")
     return {
         "study": TABLES,
         "title": TABLES_TITLE,

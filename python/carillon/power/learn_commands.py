@@ -123,8 +123,8 @@ def _write(target: Path, rows: Sequence[Row], source: str, per_core: int) -> Non
     files.write_text(target / "learned.json", json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
     with files.table(target / "learned.csv") as stream:
         writer = csv.writer(stream)
-        writer.writerow(_as_json(rows[0]))
-        writer.writerows(_as_json(row).values() for row in rows)
+        writer.writerow([*_as_json(rows[0]), "source"])
+        writer.writerows([*_as_json(row).values(), source] for row in rows)
     from carillon.power.late_plots import draw_late  # with matplotlib, which takes its time
 
     draw_late(rows, source, target / "late.svg")

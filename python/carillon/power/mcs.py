@@ -1,12 +1,13 @@
 """Modulation and rate as a means to need less of a core (section 4).
 
-A rung is a cell with another row of its MCS table in both directions. Rungs are run here, so that
-what one costs in goodput and saves in core time is measured with real frames.
+A rung is a cell with another row of its MCS table in both directions, of all users or of some.
+Rungs are run here, so that what one costs in goodput and saves in core time is measured with real
+frames.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
@@ -53,29 +54,52 @@ class Measured:
         return self.late > _MOST_LATE * self.frames
 
 
-def rungs(loaded: Loaded, step: int = 1) -> list[Rung]:
+def rungs(loaded: Loaded, step: int = 1, users: Collection[int] = ()) -> list[Rung]:
     """The cell as it is, then the rows of its table that carry less, every `step`-th, the highest
     first; of the 64QAM table where it names none. Rows with which its blocks cannot be are left
-    out."""
-    if "U" not in loaded.cell.schedule:
+    out. `users`: whose rows are lowered; none: all. The others keep theirs or, where the cell names
+    no table, have the row that carries most like it. InputError for a user that it does not have.
+    """
+    cell = loaded.cell
+    if "U" not in cell.schedule:
         raise ConfigError([loaded.problem("schedule", "has no uplink symbols")])
-    own = _rung(loaded.cell, "its own")
-    table: Table = loaded.cell.uplink.mcs_table
+    if missing := set(users) - set(range(cell.users)):
+        raise InputError(f"{cell.name} has users 0 to {cell.users - 1}, and no user {min(missing)}")
+    own = _rung(cell, "its own")
+    table: Table = cell.uplink.mcs_table
     table = "64qam" if table == "none" else table
-    below = []
-    for row in range(_ROWS):
-        cell = _with_row(loaded.cell, table, row)
-        if cell is not None:
-            rung = _rung(cell, f"{table} {row}")
-            if rung.ideal_mbps < own.ideal_mbps:
-                below.append(rung)
+    known = {row: rung for row in range(_ROWS) if (rung := _at(cell, table, row)) is not None}
+    if users:
+        nearest = min(known, key=lambda row: abs(known[row].ideal_mbps - own.ideal_mbps))
+        own_table = cell.uplink.mcs_table != "none"
+        kept = [cell.uplink.mcs_of(u) if own_table else nearest for u in range(cell.users)]
+        lowered = {
+            row: [row if u in users else kept[u] for u in range(cell.users)] for row in known
+        }
+        found = [_lowered(cell, table, rows, known[row]) for row, rows in lowered.items()]
+    else:
+        found = list(known.values())
+    below = [rung for rung in found if rung is not None and rung.ideal_mbps < own.ideal_mbps]
     below.sort(key=lambda rung: -rung.ideal_mbps)
     return [own, *below[step - 1 :: step]]
 
 
-def _with_row(cell: Cell, table: Table, row: int) -> Cell | None:
+def _at(cell: Cell, table: Table, row: int) -> Rung | None:
+    changed = _with_rows(cell, table, [row])
+    return None if changed is None else _rung(changed, f"{table} {row}")
+
+
+def _lowered(cell: Cell, table: Table, rows: list[int], of_all: Rung) -> Rung | None:
+    """Some users at the row of a rung of all, which is the one that is named."""
+    changed = _with_rows(cell, table, rows)
+    if changed is None:
+        return None
+    return replace(of_all, cell=changed, ideal_mbps=_rung(changed, "").ideal_mbps)
+
+
+def _with_rows(cell: Cell, table: Table, rows: list[int]) -> Cell | None:
     coding = {
-        "mcs_table": table, "mcs_index": row, "base_graph": "auto", "lifting": "auto",
+        "mcs_table": table, "mcs_index": rows, "base_graph": "auto", "lifting": "auto",
         "modulation": type(cell.uplink).model_fields["modulation"].default,
         "rate": type(cell.uplink).model_fields["rate"].default,
     }  # fmt: skip

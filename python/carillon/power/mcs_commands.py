@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ def mcs(
     seconds: float,
     turns: int,
     cores: float | None,
+    users: Set[int],
     folder: Path | None,
     *,
     as_json: bool,
@@ -36,7 +37,7 @@ def mcs(
         folder or Path("runs") / f"power-mcs-{runfolder.file_name(loaded.cell.name)}"
     )
     console = Console(stderr=as_json, highlight=False, markup=False)
-    tried = rungs(loaded, step)
+    tried = rungs(loaded, step, users)
     ran: list[list[Measured]] = [[] for _ in tried]
     with Interrupts() as interrupts, steps_bar(console) as progress:
         task = progress.add_task("running", total=turns * len(tried))
@@ -50,7 +51,7 @@ def mcs(
     if not found:
         raise KeyboardInterrupt
     chosen = choose(found, cores) if cores is not None else None
-    _write(target, loaded.cell.name, found, cores, chosen)
+    _write(target, loaded.cell.name, found, cores, users, chosen)
     if as_json:
         print((target / "mcs.json").read_text(encoding="utf-8"), end="")
     _show(console, found, cores, chosen)
@@ -68,14 +69,16 @@ def _row(own: Measured, first: Measured) -> dict[str, Any]:
 
 
 def _write(
-    target: Path, cell: str, found: Sequence[Measured], cores: float | None, chosen: Measured | None
-) -> None:
+    target: Path, cell: str, found: Sequence[Measured], cores: float | None, users: Set[int],
+    chosen: Measured | None,
+) -> None:  # fmt: skip
     rows = [_row(own, found[0]) for own in found]
     tree = {
         "cell": cell,
         "machine": runfolder.machine(),
         "source": "measured: runs of both sides of the cell on this machine, the least core time",
         "rows": rows,
+        "users": sorted(users) or "all",
         "cores": cores,
         "chosen": chosen and chosen.mcs,
     }

@@ -44,6 +44,7 @@ def _about(folder: RunFolder, result: Result) -> str:
             side[result.role],
             {"shm": "shared memory", "udp": "UDP"}[result.transport],
             f"{result.cpu}, {result.machine.get('cores')} cores, {result.machine.get('isa')}",
+            *filter(None, [folder.run.power.words]),
             result.started.replace("T", " "),
         ]
     )
