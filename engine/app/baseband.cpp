@@ -283,13 +283,14 @@ void Baseband::announce(Tick instant) noexcept {
 Tick Baseband::head_start() const noexcept {
   const Tick leaves = first_leaves_ - (lead_.lead() - frame_.least_lead());
   if (leaves >= 0) return 50 * kMicrosecond;
-  return 300 * kMicrosecond - leaves;  // its processing takes a while
+  return frame::Frame::kHeadStart - leaves;
 }
 
-// From a frame that is over.
+// From a frame that is over, and came whole.
 void Baseband::learn_way(std::uint64_t frame, Tick air_start) noexcept {
-  if (const Tick last = ingest_.arrivals(frame).last_packet; last != 0)
-    lead_.note(last - air_start - received_by_);
+  const auto arrived = ingest_.arrivals(frame);
+  if (arrived.packets == layout_.packets(fronthaul::Carries::Uplink) && arrived.packets != 0)
+    lead_.note(arrived.last_packet - air_start - received_by_);
 }
 
 void Baseband::follow(Tick air_start) noexcept {

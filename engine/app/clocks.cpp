@@ -3,14 +3,19 @@
 namespace carillon::app {
 
 Clocks::Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime,
-               const std::set<std::uint32_t>& cores)
+               const std::set<std::uint32_t>& cores, bool realtime)
     : clocks_(plan.clocks), runtime_(runtime) {
   if (!plan.emulated()) {
     sysfs_.emplace(plan.sysfs);
-    actuator_.emplace(*sysfs_, plan.sysfs, cores, clocks_);
+    // As urgent as the loops, so that it has a core as soon as one of them naps.
+    actuator_.emplace(*sysfs_, plan.sysfs, cores, clocks_, power::first_clock(plan),
+                      realtime ? Loop::kPriority : 0);
   }
   if (plan.governed()) governor_.emplace(power::Predicted{plan.late}, plan.governor);
-  set(power::first_clock(plan));
+  if (actuator_)
+    is_set(actuator_->clock());
+  else
+    set(power::first_clock(plan));
 }
 
 // A faster clock would have helped those for whose work there was too little time, if there was
@@ -25,7 +30,7 @@ void Clocks::settled(const telemetry::FrameRecord& record) noexcept {
 }
 
 bool Clocks::step() noexcept {
-  if (actuator_ && actuator_->clock() != power::Actuator::kNone) is_set(actuator_->clock());
+  if (actuator_) is_set(actuator_->clock());
   if (!governor_ || ended_.load(std::memory_order_relaxed) == 0) return false;
   const std::uint32_t ended = ended_.exchange(0, std::memory_order_acquire);
   set(governor_->decide({ended, late_.exchange(0, std::memory_order_relaxed), 0}));

@@ -23,7 +23,7 @@ class Clocks final : public Duty {
   /// A plan that chooses clocks, of these cores; the runtime outlives this. Throws power::Refused
   /// where cpufreq does not let them be set.
   Clocks(const power::PowerPlan& plan, runtime::Runtime& runtime,
-         const std::set<std::uint32_t>& cores);
+         const std::set<std::uint32_t>& cores, bool realtime);
 
   RoleKind kind() const override { return RoleKind::Conductor; }
   /// Decides anew if frames were settled.

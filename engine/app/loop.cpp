@@ -4,12 +4,6 @@
 #include <limits>
 
 namespace carillon::app {
-namespace {
-
-constexpr int kPriority = 50;
-
-}  // namespace
-
 Loop::Loop(Options options, std::vector<Duty*> duties)
     : options_(std::move(options)),
       duties_(std::move(duties)),

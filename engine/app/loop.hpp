@@ -42,6 +42,8 @@ inline constexpr Tick kStall = 200 * kMicrosecond;
 
 class Loop {
  public:
+  static constexpr int kPriority = 50;  // under SCHED_FIFO
+
   struct Options {
     std::string name;
     std::uint32_t core = 0;

@@ -98,7 +98,8 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   // It may have been worked on before it was on air.
   pending.late.begun = std::min(view.air_start, view.board.frame(view.slot).admitted);
   pending.late.ended = event.at;
-  pending.late.due = view.air_start + (uplink ? due_ : downlink_due_);
+  pending.late.due =
+      view.air_start + (uplink ? due_ : downlink_due_ - view.board.frame(view.slot).lead);
   pending.late.alone = view.alone;
   if (event.kind != Kind::Refused) pending.late.work = longest_work(view, event.at);
   if (pending.is_late && event.kind != Kind::Refused) blame_packets(view, uplink, pending.late);
@@ -202,8 +203,9 @@ void Recorder::hear_what_went_on_air(Pending& pending) {
   pending.record.substituted = 1;
   pending.is_late = true;
   const Tick air_start = pending.record.air_start;
+  const Tick own_lead = pending.record.lead - frame_.least_lead();  // beyond the plan's
   pending.late = judge_.replaced(pending.late, air_start + pending.record.downlink_first,
-                                 air_start + downlink_due_);
+                                 air_start + downlink_due_ - own_lead);
 }
 
 // While the run lasts a silent frame may still turn out to have been sent.

@@ -198,7 +198,7 @@ void Station::join(const Gpus& gpus) {
   if (!first_.power.chooses()) return;
   std::set<std::uint32_t> cores;
   for (const Assignment& thread : assignments_) cores.insert(thread.core);
-  clocks_.emplace(first_.power, pool_->runtime(), cores);
+  clocks_.emplace(first_.power, pool_->runtime(), cores, first_.runtime.realtime);
   for (auto& cell : cells_)
     cell->recorder().govern([this](const auto& record) { clocks_->settled(record); },
                             clocks_->mhz());

@@ -146,8 +146,10 @@ Tick Frame::most_lead() const {
   if (downlink.empty()) return least_lead();
   const Tick age = format_.deadlines.precoder_age * duration();
   const Tick known = pilots.empty() ? 0 : symbols_[pilots.back()].end;
-  const Tick room = age + downlink_deadline(downlink.front()) - known;
-  return least_lead() + std::clamp<Tick>(room / 2, 0, duration());
+  // The precoder is chosen when the frame is begun.
+  const Tick room = age + downlink_deadline(downlink.front()) - known - (age == 0 ? 0 : kHeadStart);
+  const Tick kept = 3 * duration() - kHeadStart - least_lead();  // of four frames
+  return least_lead() + std::clamp<Tick>(std::min(room / 2, kept), 0, duration());
 }
 
 std::uint16_t Frame::first_of_unit(std::uint32_t symbol) const {

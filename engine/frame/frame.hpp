@@ -83,9 +83,12 @@ class Frame {
   /// May be negative. A D symbol's samples leave before those of its unit that are first on air.
   Tick downlink_deadline(std::uint32_t symbol) const;
   /// downlink_lead_ms, and what it may become where it follows T_f: no more than leaves half of the
-  /// time between a channel's last pilot and the first D symbol that is precoded with it.
+  /// time between a channel's last pilot and the first D symbol that is precoded with it, and no
+  /// more than a radio unit keeps ahead of the air.
   Tick least_lead() const;
   Tick most_lead() const;
+  /// How long before its first D symbol must leave a frame is begun, if that is before its start.
+  static constexpr Tick kHeadStart = 300 * kMicrosecond;
   /// The first D symbol of those that go on air with this one whole or not at all.
   std::uint16_t first_of_unit(std::uint32_t symbol) const;
   /// Of all symbols of the downlink, and of the uplink if that counts.

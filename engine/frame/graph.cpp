@@ -104,7 +104,10 @@ class Builder {
   Tick pilot_patience(std::uint16_t symbol) const {
     const Tick age = frame_.format().deadlines.precoder_age;
     for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) {
-      const Tick leaves = frame_.downlink_deadline(s);
+      const Tick longest = frame_.format().deadlines.lead_quantile > 0
+                               ? frame_.most_lead() - frame_.least_lead()
+                               : 0;
+      const Tick leaves = frame_.downlink_deadline(s) - longest;
       const Tick needed = age == 0 ? leaves : age * frame_.duration() + std::min<Tick>(leaves, 0);
       if (const Tick left = needed - frame_.symbol(symbol).end; left > 0) return left / 2;
     }

@@ -1,10 +1,14 @@
 #include "power/actuator.hpp"
 
-#include <algorithm>
-#include <utility>
+#include <chrono>
+#include <exception>
+
+#include "base/thread.hpp"
 
 namespace carillon::power {
 namespace {
+
+constexpr std::chrono::milliseconds kAgain{100};
 
 std::vector<Domain> domains_of(Files& files, const std::set<std::uint32_t>& cores,
                                const std::vector<std::uint32_t>& clocks_khz) {
@@ -33,55 +37,62 @@ std::vector<std::uint32_t> in_khz(const std::vector<double>& clocks_mhz) {
 }  // namespace
 
 Actuator::Actuator(Files& files, const std::filesystem::path& sysfs,
-                   const std::set<std::uint32_t>& cores, const std::vector<double>& clocks_mhz)
+                   const std::set<std::uint32_t>& cores, const std::vector<double>& clocks_mhz,
+                   std::uint32_t first, int priority)
     : clocks_khz_(in_khz(clocks_mhz)),
       journal_(files, journal_of(sysfs), sysfs),
-      control_(files, journal_) {
+      control_(files, journal_),
+      wanted_(first),
+      clock_(first) {
   for (const Unrestored& file : journal_.take().failed) problems_.insert(to_text(file));
   domains_ = domains_of(files, cores, clocks_khz_);
-  thread_ = std::thread([this] { run(); });
+  set(first);
+  thread_ = std::thread([this, priority] { run(priority); });
 }
 
 Actuator::~Actuator() { finish(); }
 
 void Actuator::want(std::uint32_t clock) noexcept {
-  if (wanted_.exchange(clock, std::memory_order_release) != clock) wanted_.notify_one();
+  if (wanted_.exchange(clock, std::memory_order_release) != clock) wishes_.release();
 }
 
-void Actuator::run() noexcept {
-  std::uint32_t seen = kNone;
-  while ((seen & kEnd) == 0) {
-    wanted_.wait(seen, std::memory_order_acquire);
-    const std::uint32_t before = std::exchange(seen, wanted_.load(std::memory_order_acquire));
-    if (const std::uint32_t clock = seen & ~kEnd; clock != before && clock < clocks_khz_.size())
-      set(clock);
+void Actuator::run(int priority) noexcept {
+  if (priority > 0) (void)make_realtime(priority);
+  while (!ending_.load(std::memory_order_acquire)) {
+    (void)wishes_.try_acquire_for(kAgain);
+    look();
   }
-  note_differences();
+  look();  // at what was wished last
 }
 
-// Where one domain does not take it, the others keep what they took, and it is tried again with the
-// next wish.
-void Actuator::set(std::uint32_t clock) {
-  note_differences();
+// Where one domain does not take a clock, the others keep what they took.
+void Actuator::look() noexcept {
   try {
-    for (const Domain& domain : domains_) control_.set_clock(domain, clocks_khz_[clock]);
-    clock_.store(clock, std::memory_order_release);
-  } catch (const Refused& error) {
+    const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
+    const auto changed = control_.differences();
+    for (const Difference& file : changed)
+      problems_.insert(file.path + ": was changed by another program");
+    if (wanted != clock_.load(std::memory_order_relaxed) || !changed.empty()) set(wanted);
+  } catch (const std::exception& error) {
     problems_.insert(error.what());
   }
 }
 
-void Actuator::note_differences() {
-  for (const Difference& file : control_.differences())
-    problems_.insert(file.path + ": was changed by another program");
+void Actuator::set(std::uint32_t clock) {
+  for (const Domain& domain : domains_) control_.set_clock(domain, clocks_khz_[clock]);
+  clock_.store(clock, std::memory_order_release);
 }
 
 std::vector<std::string> Actuator::finish() {
   if (thread_.joinable()) {
-    wanted_.fetch_or(kEnd, std::memory_order_release);
-    wanted_.notify_one();
+    ending_.store(true, std::memory_order_release);
+    wishes_.release();
     thread_.join();
-    for (const Unrestored& file : journal_.restore().failed) problems_.insert(to_text(file));
+    try {
+      for (const Unrestored& file : journal_.restore().failed) problems_.insert(to_text(file));
+    } catch (const std::exception& error) {
+      problems_.insert(error.what());
+    }
   }
   return {problems_.begin(), problems_.end()};
 }

@@ -166,16 +166,21 @@ Restored Journal::take() {
 
 void Journal::keep(const std::vector<std::string>& paths) {
   if (!taken_) throw Refused(file_.string() + ": control has not been taken");
-  bool is_new = false;
+  const auto before = static_cast<std::ptrdiff_t>(kept_.size());
   for (const std::string& path : paths) {
     if (std::ranges::find(kept_, path, &Kept::path) != kept_.end()) continue;
     if (!may_change(path)) throw Refused(path + ": is not a file that may be changed");
     Reading reading = files_.read(path);
     if (reading.error) throw Refused(why_not(path, reading.error));
     kept_.push_back({path, std::move(reading.text)});
-    is_new = true;
   }
-  if (is_new) write();
+  if (kept_.begin() + before == kept_.end()) return;
+  try {
+    write();
+  } catch (...) {  // nothing of it may be changed
+    kept_.erase(kept_.begin() + before, kept_.end());
+    throw;
+  }
 }
 
 Restored Journal::restore() {

@@ -131,8 +131,7 @@ struct FrameRecord {
   std::uint32_t clock_mhz = 0;    // that was emulated when it ended; 0: none was
   Tick kernels = 0;               // time of its tasks on cores, in all
   Tick stood_still = 0;           // threads, from the end of its last uplink symbol until it ended
-  Tick lead =
-      0;  // so long before their air start its downlink symbols had to leave; 0: it has none
+  Tick lead = 0;  // so long before its units' air start the downlink had to leave; 0: it has none
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {

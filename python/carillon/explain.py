@@ -414,10 +414,11 @@ def _discarded(e: Evidence) -> str:
 
 
 def _downlink(e: Evidence) -> str:
-    lead, missed = e.setting.downlink_lead_ms, _first_missed(e)
+    usual_lead, missed = e.setting.downlink_lead_ms, _first_missed(e)
+    lead = float(e.record["lead"]) / _NS_PER_MS or usual_lead
     text = f"{e.downlink or e.outcome} {_ms(lead)} before going on air"
     if missed is not None:
-        due = float(e.setting.symbols[missed]["deadline_ms"])
+        due = float(e.setting.symbols[missed]["deadline_ms"]) + usual_lead - lead
         text += f", symbol {missed} first, due {_moment(due)}"
     combiner, usual = e.ms("combiner_done"), e.setting.combiner_ms
     over = 0.0

@@ -256,6 +256,34 @@ TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
   });
 }
 
+// However long the lead becomes, pilots are closed before what waits for them must leave.
+TEST(FrameGraph, ClosesPilotsInTimeForTheLongestLead) {
+  for (const std::uint32_t age : {0U, 1U}) {
+    FrameFormat format = test::small_format();
+    format.schedule = "PPGGDDUUUUUUUU";
+    format.deadlines.precoder_age = age;
+    format.deadlines.downlink_lead_ms = 0.05;
+    format.deadlines.lead_quantile = 0.9;
+    const Built b(format);
+    const Tick pilots = b.frame.symbol(1).end, leaves = b.frame.downlink_deadline(4);
+    const Tick room = leaves - pilots + (age == 0 ? 0 : b.frame.duration() - 300 * kMicrosecond);
+    EXPECT_EQ(b.frame.least_lead(), 50 * kMicrosecond);
+    EXPECT_EQ(b.frame.most_lead(), 50 * kMicrosecond + room / 2);
+    EXPECT_LT(b.made.graph[b.made.receive[1]].early_close,
+              leaves + age * b.frame.duration() - room / 2);
+  }
+  // No longer than the radio unit keeps what comes, which is four frames.
+  FrameFormat brief = test::small_format();
+  brief.numerology.spacing_khz = 60;
+  brief.schedule = "PPDDUU";
+  brief.ring = 16;
+  brief.deadlines.precoder_age = 8;
+  brief.deadlines.downlink_lead_ms = 0.01;
+  const Frame frame(brief);
+  EXPECT_EQ(frame.most_lead(),
+            std::max<Tick>(3 * frame.duration() - 300 * kMicrosecond, frame.least_lead()));
+}
+
 // Slots of four symbols: 3; 6 and 7; 8 and 10.
 TEST(FrameGraph, SendsWhatGoesOnAirTogetherBeforeTheFirstOfIt) {
   const auto first_of_each = [](BlockSpan unit) {

@@ -219,7 +219,11 @@ class Deadlines(Base):
         1.0, "From the air end of a block's last symbol to its bits.", "ms", ge=0.01, le=1000
     )
     downlink_lead_ms: float = key(
-        0.5, "A symbol's samples leave this long before its air start.", "ms", ge=0, le=100
+        0.5,
+        "A symbol's samples leave this long before the air start of its unit.",
+        "ms",
+        ge=0,
+        le=100,
     )
     precoder_age: int = key(
         0,

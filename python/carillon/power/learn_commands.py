@@ -18,6 +18,7 @@ from carillon.commands.start import Output, start
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Loaded, Run
 from carillon.config.plan import Governor, Power
+from carillon.config.sections import plannable
 from carillon.daemon import Interrupts
 from carillon.errors import InputError
 from carillon.power.clock import metered, require_clocks
@@ -189,9 +190,7 @@ def govern(
     writes the run's report and governed.json beside it. NoDeviceError where none can be set."""
     loaded = cells.load(name)
     prediction = read_prediction(predicted, _rate(predicted, loaded), clocks)
-    if sysfs is not None:
-        require_clocks(sysfs)
-    place = "" if sysfs is None else str(sysfs.absolute())
+    place = "" if sysfs is None else _place_of(sysfs)
     power = Power(prediction.clocks, place, 0.0, prediction.late, governor)
     path = folder or runfolder.new_path(Path("runs"), f"{loaded.cell.name}-governed")
     runfolder.require_free(folder)
@@ -210,6 +209,14 @@ def govern(
             if (path / "telemetry.bin").exists():
                 about = governed(path, prediction, governor, energy(), emulated=sysfs is None)
                 _tell_governed(path, about, console)
+
+
+def _place_of(sysfs: Path) -> str:
+    require_clocks(sysfs)
+    try:
+        return plannable(str(sysfs.absolute()))
+    except ValueError as error:
+        raise InputError(f"--sysfs {sysfs}: is {error}, which a run needs; rename it") from None
 
 
 def _rate(predicted: Path, loaded: Loaded) -> float:
@@ -239,7 +246,7 @@ def _tell_governed(path: Path, told: dict[str, Any], console: Console) -> None:
         f"{high:.2g} at 95 %), the target of {outage:g} is {kept}", soft_wrap=True,
     )  # fmt: skip
     for name, joules in told["joules"].items():
-        console.print(f"energy: {name} {joules:.4g} J")
+        console.print(f"energy of the whole command: {name} {joules:.4g} J")
     console.print(f"clocks: {path / 'governed.json'}, {path / 'clock.svg'}", soft_wrap=True)
 
 
