@@ -336,7 +336,10 @@ def clock(
     khz = None if mhz is None else round(mhz * 1000)
     setting = Setting(khz, governor, _limits_khz(limits), preference, turbo, wake_us, named)
     if khz is not None and (governor, limits) != (None, None):
-        raise typer.BadParameter("is a clock without a governor's choice", param_hint="'--set'")
+        raise typer.BadParameter(
+            "cannot be combined with --governor or --limits, which leave the choice to a governor",
+            param_hint="'--set'",
+        )
     if restore or not command:
         if not setting.is_empty or cores is not None or output is not None:
             raise typer.BadParameter("needs a COMMAND, behind --", param_hint="what is set")
@@ -360,7 +363,11 @@ def _limits_khz(text: str | None) -> tuple[int, int] | None:
     try:
         least, most = (round(float(mhz) * 1000) for mhz in text.split(":"))
     except (ValueError, OverflowError):
-        raise typer.BadParameter("is two clocks like 1200:2400", param_hint="'--limits'") from None
+        raise typer.BadParameter(
+            "is two clocks like 1200:2400, the lower one first", param_hint="'--limits'"
+        ) from None
     if not 0 < least <= most <= 10**8:
-        raise typer.BadParameter("is two clocks like 1200:2400", param_hint="'--limits'")
+        raise typer.BadParameter(
+            "is two clocks like 1200:2400, the lower one first", param_hint="'--limits'"
+        )
     return least, most

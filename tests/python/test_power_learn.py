@@ -175,7 +175,7 @@ def test_a_model_is_asked_at_the_clocks_that_are_named(tmp_path: Path) -> None:
     file.write_text(json.dumps({"families": [{"usable": model, "without_poles": [model]}]} | reach))
     prediction = read_prediction(file, 7.68, [500, 1000])
     assert prediction.late == pytest.approx((np.exp(-5), np.exp(-10)))
-    with pytest.raises(InputError, match="name --clocks"):
+    with pytest.raises(InputError, match="name the clocks to predict for by --clocks"):
         read_prediction(file, None, [])
     with pytest.raises(InputError, match="name --rate"):
         rates(file)
@@ -330,8 +330,11 @@ def test_what_a_killed_run_set_is_put_back_by_the_next_start(tmp_path: Path) -> 
         while governor.read_text() != "userspace\n":
             assert process.poll() is None
             time.sleep(0.01)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert len(children) == 1
+        os.kill(int(children[0]), signal.SIGKILL)  # carillond, before it can put anything back
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # carillond too
+        process.kill()
         process.wait()
     assert snapshot(sysfs) != before
     done = CliRunner().invoke(cli.app, ["power", "clock", "--restore", "--sysfs", str(sysfs)])

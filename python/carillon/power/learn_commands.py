@@ -50,7 +50,9 @@ def learn(
     console = Console(stderr=as_json, highlight=False, markup=False)
     chosen = [cells.load(name) for name in names]
     if (delays is None) == (not chosen):
-        raise InputError("name cells to measure, or --delays with what was measured before")
+        raise InputError(
+            "name cells to measure, or --delays with what was measured before, not both or neither"
+        )
     target = runfolder.made(folder or Path("runs") / "power-learned")
     with Interrupts() as interrupts:
         if live_sweep:
@@ -148,8 +150,8 @@ def _tell(console: Console, rows: Sequence[Row], source: str) -> None:
             )  # fmt: skip
         print_table(console, table)
     console.print(
-        "late, of all TTIs; how many of these would have been in time without T_OS, and without "
-        "both T_OS and T_f", soft_wrap=True,
+        "late: ratio of all TTIs; by T_OS: that would have been in time without T_OS; by T_f: only "
+        "without T_OS and T_f", soft_wrap=True,
     )  # fmt: skip
 
 
@@ -196,11 +198,12 @@ def govern(
     runfolder.require_free(folder)
     console = output.console
     at = prediction.knee(governor.outage, governor.margin)
+    enough = "none, so that it stays at the highest" if at is None else f"{at:g} MHz"
     clock = "an emulated clock" if sysfs is None else "clocks"
     console.print(
         f"{loaded.cell.name} under {clock} of {prediction.clocks[0]:g} to "
         f"{prediction.clocks[-1]:g} MHz; the lowest that meets {governor.outage:g} by "
-        f"{prediction.source} is {'none' if at is None else f'{at:g} MHz'}", soft_wrap=True,
+        f"{prediction.source} is {enough}", soft_wrap=True,
     )  # fmt: skip
     with Interrupts() as interrupts, metered(sysfs) as energy:
         try:
@@ -236,14 +239,20 @@ def _tell_governed(path: Path, told: dict[str, Any], console: Console) -> None:
         return
     low, high = told["late_but_stalls_95"]
     outage = told["outage"]
-    kept = "met" if high <= outage else "missed" if low > outage else "not shown"
+    kept = (
+        "is met"
+        if high <= outage
+        else "is missed"
+        if low > outage
+        else ("may be met or not: too few frames to say")
+    )
     clock = "emulated clock" if told["emulated"] else "clock"
     console.print(
         f"{clock}: mean {told['mean_clock_mhz']:.0f} of {told['clocks_mhz'][-1]:g} MHz, "
         f"{told['changes']} changes; {told['late']} of {told['frames']} frames late, "
         f"{told['stalled']} of them while the machine or the system stood still (listed in the "
         f"report): {told['late_but_stalls_ratio']:.2g} of all but for these ({low:.2g} … "
-        f"{high:.2g} at 95 %), the target of {outage:g} is {kept}", soft_wrap=True,
+        f"{high:.2g} at 95 %), the target of {outage:g} {kept}", soft_wrap=True,
     )  # fmt: skip
     for name, joules in told["joules"].items():
         console.print(f"energy of the whole command: {name} {joules:.4g} J")

@@ -86,7 +86,10 @@ def _by_counts(
 def _by_model(file: Path, rate: float | None, clocks: Sequence[float]) -> Prediction:
     model, reach = read_model(file)
     if rate is None or not clocks:
-        raise InputError(f"{file}: is a model; name --clocks, and --rate, to predict for")
+        raise InputError(
+            f"{file}: is a model; name the clocks to predict for by --clocks, and without a cell "
+            "the rate by --rate"
+        )
     for name, value in (("clock_mhz", clocks[0]), ("clock_mhz", clocks[-1]), ("rate_msps", rate)):
         low, high = reach[name]
         if not low * 0.999 <= value <= high * 1.001:

@@ -50,7 +50,8 @@ def _note(delays: Delays) -> str:
     parts = [f"Of {delays.frames} frames; the 95 % intervals are those of independent frames."]
     if delays.late.frames:
         parts.append(
-            f"Late frames came in {delays.bursts} bursts, the longest of {delays.longest_burst}."
+            f"Late frames came in {delays.bursts} {'burst' if delays.bursts == 1 else 'bursts'}, "
+            f"the longest of {delays.longest_burst}."
         )
     parts.append(
         f"Over the last {outage.averaging_s:g} s, {_ratio(outage.newest)} were late; the target, "
