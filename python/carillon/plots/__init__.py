@@ -50,7 +50,7 @@ def draw(folder: RunFolder, telemetry: Telemetry, result: Result) -> dict[str, P
             figure = plot(folder, telemetry, result)
             if figure is not None:
                 if clock := folder.run.power.words:
-                    figure.supxlabel(clock, x=0.995, ha="right", fontsize=7)
+                    figure.suptitle(clock, x=0.995, ha="right", fontsize=7, fontweight="normal")
                 style.save(figure, target / f"{name}.png")
                 style.save(figure, target / f"{name}.svg")
                 drawn[name] = target / f"{name}.svg"
