@@ -65,21 +65,23 @@ void Actuator::run(int priority) noexcept {
   look();  // at what was wished last
 }
 
-// Where one domain does not take a clock, the others keep what they took.
 void Actuator::look() noexcept {
   try {
     const std::uint32_t wanted = wanted_.load(std::memory_order_acquire);
     const auto changed = control_.differences();
     for (const Difference& file : changed)
       problems_.insert(file.path + ": was changed by another program");
-    if (wanted != clock_.load(std::memory_order_relaxed) || !changed.empty()) set(wanted);
+    const bool is_set = everywhere_ && wanted == clock_.load(std::memory_order_relaxed);
+    if (!is_set || !changed.empty()) set(wanted);
   } catch (const std::exception& error) {
     problems_.insert(error.what());
   }
 }
 
 void Actuator::set(std::uint32_t clock) {
+  everywhere_ = false;
   for (const Domain& domain : domains_) control_.set_clock(domain, clocks_khz_[clock]);
+  everywhere_ = true;
   clock_.store(clock, std::memory_order_release);
 }
 

@@ -46,6 +46,7 @@ class Actuator {
   ClockControl control_;
   std::vector<Domain> domains_;
   std::set<std::string> problems_;  // the thread's, until it has ended
+  bool everywhere_ = false;         // likewise: all domains took what was tried last
   std::atomic<std::uint32_t> wanted_, clock_;
   std::atomic<bool> ending_{false};
   std::counting_semaphore<> wishes_{0};

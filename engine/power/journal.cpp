@@ -166,19 +166,18 @@ Restored Journal::take() {
 
 void Journal::keep(const std::vector<std::string>& paths) {
   if (!taken_) throw Refused(file_.string() + ": control has not been taken");
-  const auto before = static_cast<std::ptrdiff_t>(kept_.size());
-  for (const std::string& path : paths) {
-    if (std::ranges::find(kept_, path, &Kept::path) != kept_.end()) continue;
-    if (!may_change(path)) throw Refused(path + ": is not a file that may be changed");
-    Reading reading = files_.read(path);
-    if (reading.error) throw Refused(why_not(path, reading.error));
-    kept_.push_back({path, std::move(reading.text)});
-  }
-  if (kept_.begin() + before == kept_.end()) return;
+  const std::size_t before = kept_.size();
   try {
-    write();
-  } catch (...) {  // nothing of it may be changed
-    kept_.erase(kept_.begin() + before, kept_.end());
+    for (const std::string& path : paths) {
+      if (std::ranges::find(kept_, path, &Kept::path) != kept_.end()) continue;
+      if (!may_change(path)) throw Refused(path + ": is not a file that may be changed");
+      Reading reading = files_.read(path);
+      if (reading.error) throw Refused(why_not(path, reading.error));
+      kept_.push_back({path, std::move(reading.text)});
+    }
+    if (kept_.size() != before) write();
+  } catch (...) {  // what is not on disk may not be changed
+    kept_.resize(before);
     throw;
   }
 }

@@ -117,6 +117,26 @@ TEST(Actuator, TriesAgainWhatCouldNotBeSet) {
   EXPECT_EQ(machine.tree.changed_since(machine.before), "");
 }
 
+// The first domain took a clock that the second one refused; then both are to have the old one.
+TEST(Actuator, SetsAllDomainsAgainWhereOneRefused) {
+  Machine machine("acpi-cpufreq");
+  Actuator actuator(machine.kernel, machine.tree.root(), machine.cores, {1500, 2000}, 1);
+  const auto domains = read_clocks(machine.kernel).domains;
+  const std::string first = domains.at(0).file("scaling_setspeed"),
+                    second = domains.at(1).file("scaling_setspeed");
+  std::filesystem::remove(machine.tree.root() / second);
+  std::filesystem::create_directory(machine.tree.root() / second);
+  actuator.want(0);
+  wait_until([&] { return machine.tree.text(first) == "1500000\n"; });
+  actuator.want(1);
+  wait_until([&] { return machine.tree.text(first) == "2000000\n"; });
+  std::filesystem::remove(machine.tree.root() / second);
+  machine.tree.set(second, "<unsupported>\n");
+  wait_until([&] { return machine.tree.text(second) == "2000000\n"; });
+  actuator.finish();
+  EXPECT_EQ(machine.tree.changed_since(machine.before), "");
+}
+
 TEST(Actuator, SaysWhatCouldNotBeSetAndLeavesItToTheNext) {
   Machine machine("acpi-cpufreq");
   const std::string file = speed_file(machine);

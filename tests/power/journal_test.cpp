@@ -20,6 +20,7 @@ using test::SysfsTree;
 namespace fs = std::filesystem;
 
 const std::string kGovernor = std::string(kPolicies) + "/policy0/scaling_governor";
+const std::string kLimit = std::string(kPolicies) + "/policy0/scaling_max_freq";
 
 // What a journal says, with parts that can be wrong.
 struct Written {
@@ -199,6 +200,30 @@ TEST(Journal, KeepsTextsWithAnyCharacters) {
   tree.set(kGovernor, "powersave\n");
   EXPECT_TRUE(Journal(files, tree.journal(), tree.root()).restore_left().failed.empty());
   EXPECT_EQ(tree.text(kGovernor), odd);
+}
+
+// What could not be written to disk, or read, is no more kept than before.
+TEST(Journal, KeepsNothingThatIsNotOnDisk) {
+  const SysfsTree tree("amd-pstate");
+  EmulatedKernel kernel(tree);
+  Journal own(kernel, tree.journal(), tree.root());
+  own.take();
+  const auto says = [&](const std::string& path) {
+    std::ifstream file(tree.journal());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return text.find(path) != std::string::npos;
+  };
+  const fs::path beside = tree.journal().string() + ".new";  // by which it is replaced
+  fs::create_directory(beside);
+  EXPECT_THROW(own.keep({kGovernor}), Refused);
+  EXPECT_FALSE(says(kGovernor));
+  fs::remove(beside);
+  kernel.hidden[kLimit] = EACCES;
+  EXPECT_THROW(own.keep({kGovernor, kLimit}), Refused);
+  EXPECT_FALSE(says(kGovernor));
+  kernel.hidden.clear();
+  own.keep({kGovernor, kLimit});
+  EXPECT_TRUE(says(kGovernor) && says(kLimit));
 }
 
 TEST(Journal, SaysWhereItCannotBeWritten) {
