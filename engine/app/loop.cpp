@@ -4,6 +4,7 @@
 #include <limits>
 
 namespace carillon::app {
+
 Loop::Loop(Options options, std::vector<Duty*> duties)
     : options_(std::move(options)),
       duties_(std::move(duties)),

@@ -80,14 +80,11 @@ void check_gpus(const RunPlan& plan, std::vector<Problem>& problems) {
                         "is " + std::to_string(age) +
                             ", but GPUs precode with their own frame's channel: it has to be 0 "
                             "with runtime.gpus"});
-}
-
-void check_gpus_lead(const RunPlan& plan, std::vector<Problem>& problems) {
-  if (plan.runtime.gpus == 0 || plan.cell.deadlines.lead_quantile == 0) return;
-  problems.push_back({"cell.deadlines.lead_quantile",
-                      "is " + detail::number_text(plan.cell.deadlines.lead_quantile) +
-                          ", but GPUs do not follow a lead that changes: it has to be 0 with "
-                          "runtime.gpus"});
+  if (const double quantile = plan.cell.deadlines.lead_quantile; runtime.gpus > 0 && quantile > 0)
+    problems.push_back({"cell.deadlines.lead_quantile",
+                        "is " + detail::number_text(quantile) +
+                            ", but GPUs do not follow a lead that changes: it has to be 0 with "
+                            "runtime.gpus"});
 }
 
 void check_runtime(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
@@ -169,7 +166,6 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   take(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
   check_gpus(plan, problems);
-  check_gpus_lead(plan, problems);
   take(power::check(plan.power), "power", problems);
   check_run(plan, problems);
   if (!problems.empty()) return;

@@ -267,25 +267,24 @@ bool Runtime::Cell::begin(std::uint64_t frame, Tick air_start,
                           std::span<const std::uint32_t> chunks, Tick lead) const noexcept {
   const FrameRing::Begin won = state_->ring.begin(frame);
   if (won != FrameRing::Begin::Won) return won == FrameRing::Begin::AlreadyLive;
-  state_->requests.begun[state_->ring.slot(frame)].lead = lead;
-  return fill(*state_, frame, air_start, chunks, {});
+  return fill(*state_, frame, air_start, lead, chunks, {});
 }
 
 bool Runtime::Cell::begin_again(std::uint64_t frame, Tick air_start,
                                 std::span<const std::uint32_t> chunks,
                                 std::span<const Item> came) const noexcept {
-  if (state_->ring.begin(frame, true) != FrameRing::Begin::Won) return false;
-  state_->requests.begun[state_->ring.slot(frame)].lead = 0;
-  return fill(*state_, frame, air_start, chunks, came);
+  return state_->ring.begin(frame, true) == FrameRing::Begin::Won &&
+         fill(*state_, frame, air_start, 0, chunks, came);
 }
 
 // The slot is ours until it is live.
-bool Runtime::Cell::fill(State& self, std::uint64_t frame, Tick air_start,
+bool Runtime::Cell::fill(State& self, std::uint64_t frame, Tick air_start, Tick lead,
                          std::span<const std::uint32_t> chunks,
                          std::span<const Item> came) noexcept {
   const std::uint16_t slot = self.ring.slot(frame);
   Requests::Begun& begun = self.requests.begun[slot];
   begun.air_start = air_start;
+  begun.lead = lead;
   for (std::uint16_t i = 0; i < self.graph.size(); ++i) {
     const std::uint32_t most = self.graph[i].chunks;
     begun.chunks[i] = i < chunks.size() ? std::min(chunks[i], most) : most;

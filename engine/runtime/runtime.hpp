@@ -134,7 +134,7 @@ class Runtime {
    private:
     friend class Runtime;
     explicit Cell(State& state) : state_(&state) {}
-    static bool fill(State& state, std::uint64_t frame, Tick air_start,
+    static bool fill(State& state, std::uint64_t frame, Tick air_start, Tick lead,
                      std::span<const std::uint32_t> chunks, std::span<const Item> came) noexcept;
     static bool enter(State& state, std::uint64_t frame) noexcept;
     static void leave(State& state, std::uint64_t frame) noexcept;

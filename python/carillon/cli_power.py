@@ -212,7 +212,7 @@ def govern(
     live: LiveOption = True,
     json: JsonOption = False,
 ) -> None:
-    """Run a cell at the lowest clock at which few enough frames are late; it is emulated.
+    """Run a cell at the lowest clock, emulated or real, at which few enough frames are late.
 
     Up at once after a late frame, down slowly, and never again soon to a clock that did not do.
     """
@@ -363,9 +363,7 @@ def _limits_khz(text: str | None) -> tuple[int, int] | None:
     try:
         least, most = (round(float(mhz) * 1000) for mhz in text.split(":"))
     except (ValueError, OverflowError):
-        raise typer.BadParameter(
-            "is two clocks like 1200:2400, the lower one first", param_hint="'--limits'"
-        ) from None
+        least = most = 0
     if not 0 < least <= most <= 10**8:
         raise typer.BadParameter(
             "is two clocks like 1200:2400, the lower one first", param_hint="'--limits'"

@@ -203,6 +203,19 @@ bool all_zero(const std::int16_t* samples) {
   return std::all_of(samples, samples + 2 * 144, [](std::int16_t v) { return v == 0; });
 }
 
+// As 10·frame + symbol. All samples are the baseband unit's, or zeros.
+void note_substituted(const DownlinkFrame& frame, const std::string& name,
+                      std::vector<std::uint32_t>& substituted) {
+  const auto number = static_cast<std::uint32_t>(frame.frame());
+  for (const std::uint32_t s : {4U, 5U}) {
+    if (frame.substituted(s)) substituted.push_back(number * 10 + s);
+    for (std::uint32_t a = 0; a < 4; ++a)
+      EXPECT_TRUE(frame.substituted(s) ? all_zero(frame.samples(s, a))
+                                       : test::has_stamps(frame.samples(s, a), 144, number, s, a))
+          << name << " frame " << number << " symbol " << s;
+  }
+}
+
 TEST(RadioUnit, ASilentBasebandUnitLeavesNoHoleOnAir) {
   for (auto& [name, link] : test::each_link(kLayout)) {
     RadioUnit radio(kLayout, *link.radio, {});
@@ -246,16 +259,8 @@ TEST(RadioUnit, OnlyLateOrIncompleteSymbolsAreSubstituted) {
       std::vector<std::uint32_t> substituted;
       const auto meanwhile = [&] {
         while (const auto* frame = radio.take()) {
-          const auto number = static_cast<std::uint32_t>(frame->frame());
-          for (const std::uint32_t s : {4U, 5U}) {
-            if (frame->substituted(s)) substituted.push_back(number * 10 + s);
-            for (std::uint32_t a = 0; a < 4; ++a)
-              EXPECT_TRUE(frame->substituted(s)
-                              ? all_zero(frame->samples(s, a))
-                              : test::has_stamps(frame->samples(s, a), 144, number, s, a))
-                  << name << " frame " << number << " symbol " << s;
-          }
-          if (number == 1) baseband.send(1, 4);  // its air time is over
+          note_substituted(*frame, name, substituted);
+          if (frame->frame() == 1) baseband.send(1, 4);  // its air time is over
           radio.give_back(frame);
         }
       };
@@ -309,15 +314,7 @@ TEST(RadioUnit, AUnitGoesOnAirWholeOrNotAtAll) {
           sent = true;
         }
         while (const auto* frame = radio.take()) {
-          const auto number = static_cast<std::uint32_t>(frame->frame());
-          for (const std::uint32_t s : {4U, 5U}) {
-            if (frame->substituted(s)) substituted.push_back(number * 10 + s);
-            for (std::uint32_t a = 0; a < 4; ++a)
-              EXPECT_TRUE(frame->substituted(s)
-                              ? all_zero(frame->samples(s, a))
-                              : test::has_stamps(frame->samples(s, a), 144, number, s, a))
-                  << name << " frame " << number << " symbol " << s;
-          }
+          note_substituted(*frame, name, substituted);
           radio.give_back(frame);
         }
       });

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from carillon.daemon import RunError, binary
 from carillon.flowgraph.profile import gnuradio_python
 from carillon.power.delays import CLASSES
 from carillon.result import Delays, Frames
 from carillon.telemetry import CAUSES
+from daemon_needed import has_daemon
 from hang import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -119,13 +119,6 @@ def quick(script: str) -> str:
     return script
 
 
-def _has_daemon() -> bool:
-    try:
-        return binary().is_file()
-    except RunError:
-        return False
-
-
 def _needs_daemon(script: str) -> bool:
     return re.search(r"carillon (demo|run|radio)", script) is not None
 
@@ -143,7 +136,7 @@ def _needs_gnuradio(script: str) -> bool:
     ],
 )
 def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
-    if _needs_daemon(quick(script)) and not _has_daemon():
+    if _needs_daemon(quick(script)) and not has_daemon():
         pytest.skip("carillond is not built")
     if _needs_gnuradio(script) and gnuradio_python() is None:
         pytest.skip("GNU Radio is not installed")

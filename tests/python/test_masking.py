@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import daemon_needed
 import pytest
-from carillon.daemon import RunError, binary
 from carillon.result import Result
 from hang import HANG_S
 
@@ -23,18 +23,7 @@ radio: {contingency: references}
 """
 
 
-def _has_daemon() -> bool:
-    try:
-        return binary().is_file()
-    except RunError:
-        return False
-
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.realtime,
-    pytest.mark.skipif(not _has_daemon(), reason="carillond is not built"),
-]
+pytestmark = daemon_needed.RUNS
 
 
 @pytest.fixture(scope="module")

@@ -13,27 +13,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import daemon_needed
 import pytest
 from carillon import core
-from carillon.daemon import RunError, binary
 from carillon.result import Result
 from hang import HANG_S
 
 PROGRAM = [sys.executable, "-m", "carillon"]
 
 
-def _has_daemon() -> bool:
-    try:
-        return binary().is_file()
-    except RunError:
-        return False
-
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.realtime,
-    pytest.mark.skipif(not _has_daemon(), reason="carillond is not built"),
-]
+pytestmark = daemon_needed.RUNS
 
 
 def start(*words: str | Path) -> subprocess.Popen[str]:
