@@ -128,7 +128,7 @@ struct FrameRecord {
   std::uint32_t code_blocks = 0;
   std::uint32_t gap = 0;          // that made it late: its number in the run, from 1; 0: none
   std::uint32_t substituted = 0;  // 1: late for this alone, something else went on air
-  std::uint32_t clock_mhz = 0;    // that was emulated when it ended; 0: none was
+  std::uint32_t clock_mhz = 0;    // that was emulated or set when it ended; 0: none
   Tick kernels = 0;               // time of its tasks on cores, in all
   Tick stood_still = 0;           // threads, from the end of its last uplink symbol until it ended
   Tick lead = 0;  // so long before its units' air start the downlink had to leave; 0: it has none

@@ -242,8 +242,8 @@ class Deadlines(Base):
     lead_quantile: float = key(
         0.0,
         "Where above 0, the downlink's lead follows this quantile of T_f, the way's delay of the "
-        "last 1000 frames. It is `downlink_lead_ms` at least, and leaves half of the time between "
-        "pilots and downlink.",
+        "last 1000 frames. It is `downlink_lead_ms` at least, and takes at most half of the time "
+        "that is then left between the last pilot and the downlink.",
         ge=0,
         le=0.9999,
     )
