@@ -210,7 +210,7 @@ def govern(
             start(loaded, Run(seconds=seconds, power=power), path, output, interrupts)
         finally:
             if (path / "telemetry.bin").exists():
-                about = governed(path, prediction, governor, energy(), emulated=sysfs is None)
+                about = governed(path, prediction, governor, energy())
                 _tell_governed(path, about, console)
 
 
@@ -239,13 +239,11 @@ def _tell_governed(path: Path, told: dict[str, Any], console: Console) -> None:
         return
     low, high = told["late_but_stalls_95"]
     outage = told["outage"]
-    kept = (
-        "is met"
-        if high <= outage
-        else "is missed"
-        if low > outage
-        else ("may be met or not: too few frames to say")
-    )
+    kept = "may be met or not: too few frames to say"
+    if high <= outage:
+        kept = "is met"
+    elif low > outage:
+        kept = "is missed"
     clock = "emulated clock" if told["emulated"] else "clock"
     console.print(
         f"{clock}: mean {told['mean_clock_mhz']:.0f} of {told['clocks_mhz'][-1]:g} MHz, "
@@ -260,11 +258,12 @@ def _tell_governed(path: Path, told: dict[str, Any], console: Console) -> None:
 
 
 def governed(
-    path: Path, prediction: Prediction, governor: Governor, joules: dict[str, float],
-    *, emulated: bool,
-) -> dict[str, Any]:  # fmt: skip
+    path: Path, prediction: Prediction, governor: Governor, joules: dict[str, float]
+) -> dict[str, Any]:
     """What became of a governed run, by its telemetry; draws clock.svg."""
-    frames = runfolder.open_folder(path).telemetry().read("frames")
+    folder = runfolder.open_folder(path)
+    emulated = not folder.run.power.sysfs
+    frames = folder.telemetry().read("frames")
     frames = frames[np.argsort(frames["frame"])]
     count = counted(frames)
     clocks = frames["clock_mhz"].astype(float)
