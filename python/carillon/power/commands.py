@@ -43,7 +43,7 @@ def make_model(
     found, whole = searched(points, families, most, starts, target, console)
     usable = [own.usable or own.without_poles[-1] for own in found if own.without_poles]
     predicted = held_out(points, usable)
-    write_models(target, points, found, predicted)
+    write_models(target, points, found, predicted, str(file))
     if as_json:
         print((target / "models.json").read_text(encoding="utf-8"), end="")
     for own in found:
@@ -84,11 +84,12 @@ def write_models(
     points: Points,
     found: list[Found],
     predicted: dict[str, float],
-    source: str = "",
+    source: str,
 ) -> None:
     """models.json, models.csv and models.svg; `predicted`: errors at clocks that were left out,
     `source`: where the points come from."""
     about = {
+        "source": source,
         "points": len(points.late),
         "clock_mhz": [float(points.clock_mhz.min()), float(points.clock_mhz.max())],
         "rate_msps": [float(points.rate_msps.min()), float(points.rate_msps.max())],

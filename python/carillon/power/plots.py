@@ -19,13 +19,12 @@ _CLOCKS = 400
 _WIDTH, _HEIGHT = 4.4, 3.6  # inches of a panel
 
 
-def draw_models(points: Points, found: list[Found], file: Path, source: str = "") -> None:
+def draw_models(points: Points, found: list[Found], file: Path, source: str) -> None:
     """Errors over the number of coefficients, and usable models beside the points; `source`: where
     these come from."""
     with style.applied():
         figure = models_picture(points, found)
-        if source:
-            figure.suptitle(f"points: {source}")
+        figure.suptitle(f"points: {source}", parse_math=False)
         style.save(figure, file)
 
 
