@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from carillon.flowgraph.profile import gnuradio_python
 from carillon.power.delays import CLASSES
+from carillon.report.write import FRAME_COLUMNS
 from carillon.result import Delays, Frames
 from carillon.telemetry import CAUSES
 from daemon_needed import has_daemon
@@ -200,12 +201,23 @@ def test_every_link_between_pages_leads_somewhere() -> None:
             assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
 
 
+def first_column(page: str, heading: str) -> list[str]:
+    """The names in the first column of the table under a heading, in order."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*`) \|", section, re.M)
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
 def test_names_of_frames_are_explained_as_they_are_in_a_result() -> None:
-    page = (ROOT / "docs/reading-a-report.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Frames\n")[2].partition("\n## ")[0]
-    names = set(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    names = set(first_column("reading-a-report.md", "Frames"))
     assert names >= {"sent", "skipped", "seen", "completed", "incomplete", "nacked"}
     assert names <= Frames.model_fields.keys()
+
+
+def test_every_column_of_frames_csv_is_explained() -> None:
+    named = first_column("reading-a-report.md", "Each frame")
+    assert sorted(named) == sorted(FRAME_COLUMNS)
 
 
 def test_the_page_on_late_frames_names_what_a_result_has() -> None:

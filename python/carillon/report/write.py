@@ -40,6 +40,16 @@ _COUNTS = (
     "substituted",
     "clock_mhz",
 )
+FRAME_COLUMNS = (
+    "frame",
+    "air_start_ns",
+    *(f"{name}_ms" for name in (*_INSTANTS, "t_bs", "t_os", "t_f", "lead")),
+    *_COUNTS,
+    "nack",
+    "late_cause",
+    "gap",
+    "explanation",
+)
 _NACKS = ("", "refused", "discarded")
 
 
@@ -80,9 +90,7 @@ def _write_frames(folder: RunFolder, frames: Records, late_frames: Sequence[expl
     )
     with table(file) as stream:
         writer = csv.writer(stream)
-        names = [f"{name}_ms" for name in (*_INSTANTS, "t_bs", "t_os", "t_f", "lead")]
-        after = ("nack", "late_cause", "gap", "explanation")
-        writer.writerow(["frame", "air_start_ns", *names, *_COUNTS, *after])
+        writer.writerow(FRAME_COLUMNS)
         writer.writerows(rows)
 
 
