@@ -6,8 +6,10 @@ from collections.abc import Iterator
 import pytest
 from other_programs import GnuRadio, has_module
 
-# What a shell starts in the background ignores Ctrl-C; what tests start must not inherit that.
+# What a shell starts in the background ignores Ctrl-C, and under nohup it ignores SIGHUP too; what
+# tests start must not inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
