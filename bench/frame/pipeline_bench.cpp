@@ -39,10 +39,12 @@ class Check {
       : frame_(frame),
         seed_(radio.seed),
         users_(frame, radio),
-        sent_(frame.payload_bytes(Direction::Uplink)) {}
+        sent_(frame.payload_bytes(Direction::Uplink)),
+        to_send_(frame.payload_bytes(Direction::Downlink)) {}
 
-  void prepare(FrameSlot& slot, std::uint64_t frame) {
-    emulator::fill_payload(frame_, seed_, Direction::Downlink, frame, slot.downlink_payload.span());
+  void prepare(Pipeline& pipeline, std::uint64_t frame) {
+    emulator::fill_payload(frame_, seed_, Direction::Downlink, frame, to_send_.span());
+    pipeline.set_downlink(frame, to_send_.data());
   }
 
   void look(const FrameSlot& slot, std::uint64_t frame, MemoryAir& air) {
@@ -74,7 +76,7 @@ class Check {
   const Frame& frame_;
   std::uint64_t seed_;
   emulator::DownlinkUsers users_;
-  AlignedArray<std::uint8_t> sent_;
+  AlignedArray<std::uint8_t> sent_, to_send_;
   std::uint64_t blocks_ = 0, failed_ = 0;
 };
 
@@ -100,7 +102,7 @@ Times run_frames(const bench::Bench& bench, Pipeline& pipeline, MemoryAir& air, 
   const std::size_t frames = air.frames() * (bench.options().quick ? 1 : 4);
   for (std::uint64_t f = 0; f < frames + 1; ++f) {
     air.bring(pipeline, f);
-    check.prepare(pipeline.slot(f), f);
+    check.prepare(pipeline, f);
     run_serially(pipeline, f, [&](std::uint16_t id, std::uint32_t, Tick start, Tick end) {
       if (f > 0) times.of[id].push_back(static_cast<double>(end - start));
     });

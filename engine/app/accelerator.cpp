@@ -68,7 +68,7 @@ bool Accelerator::Cell::yields_nothing(std::uint32_t symbol) const noexcept {
 }
 
 bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
-                                std::span<const std::uint8_t> payload) noexcept {
+                                std::span<const std::uint8_t* const> bits) noexcept {
   Place& place = this->place(frame);
   if (place.state.load(std::memory_order_acquire) != Place::State::Free ||
       !owner_.any_device_.load(std::memory_order_relaxed))
@@ -84,7 +84,10 @@ bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
     place.packets[s].store(0, std::memory_order_relaxed);
     std::ranges::fill(gpu.packets(at, s), nullptr);
   }
-  if (!payload.empty()) std::memcpy(gpu.downlink_payload(at), payload.data(), payload.size());
+  const auto blocks = frame_.transport_blocks(frame::Direction::Downlink);
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    std::memcpy(gpu.downlink_payload(at) + blocks[b].payload_offset, bits[b],
+                (frame_.plan(blocks[b]).A() + 7) / 8);
   place.state.store(Place::State::Reserved, std::memory_order_relaxed);
   return true;
 }

@@ -26,10 +26,10 @@ class Accelerator {
     ~Cell();
 
     // The baseband unit.
-    /// Before the frame begins in the runtime. False: the cores have to do it. `payload`: what the
-    /// downlink carries.
+    /// Before the frame begins in the runtime. False: the cores have to do it. `bits`: what the
+    /// downlink carries, as of frame::TransportSource.
     bool reserve(std::uint64_t frame, Tick air_start,
-                 std::span<const std::uint8_t> payload) noexcept;
+                 std::span<const std::uint8_t* const> bits) noexcept;
     /// It has begun there.
     void go(std::uint64_t frame) noexcept;
     /// Samples of a frame that has begun, prefix first, in the memory of the cell's packets, or in

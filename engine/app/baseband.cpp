@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/thread.hpp"
-#include "emulator/payload.hpp"
 
 namespace carillon::app {
 namespace {
@@ -49,8 +48,8 @@ fronthaul::TransmitLead::Options lead_options(const frame::Frame& frame) {
 
 }  // namespace
 
-Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
-                   fronthaul::Transport& transport, Recorder& recorder,
+Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
+                   fronthaul::Transport& transport, Recorder& recorder, const frame::DataPort& port,
                    Accelerator::Cell* accelerator)
     : frame_(pipeline.frame()),
       recorder_(recorder),
@@ -61,13 +60,13 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
       memory_(transport.received_memory()),
       ingest_(layout_, transport, *this, ingest_options(pipeline_)),
       sender_(layout_, transport, pipeline_.ring()),
-      sent_(frame_, plan.radio),
+      port_(port),
+      delivery_(pipeline_, port),
       first_leaves_(first_leaves(frame_)),
       received_by_(received_by(frame_)),
       lead_(lead_options(frame_)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
-      payload_of_(pipeline_.ring(), ~0U),
       accelerator_(accelerator),
       returns_(accelerator == nullptr ? 0 : pipeline_.ring()) {
   for (Returned& each : returns_) {
@@ -78,9 +77,6 @@ Baseband::Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runt
   }
   for (std::uint32_t slot = 0; slot < pipeline_.ring(); ++slot) {
     holder_[slot].store(kNone, std::memory_order_relaxed);
-    payloads_.emplace_back(frame_.payload_bytes(frame::Direction::Downlink));
-    emulator::fill_payload(frame_, plan.radio.seed, frame::Direction::Downlink, slot,
-                           payloads_.back().span());
     for (const auto s : frame_.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
   }
   ingest_.drain();
@@ -103,7 +99,7 @@ bool Baseband::open(std::uint64_t frame, Tick air_start, bool heard) noexcept {
     return holder_[frame % holder_.size()].load(std::memory_order_relaxed) == frame;
   if (closing_.load(std::memory_order_acquire)) return false;
   if (next != kNone && frame > next)
-    if (const std::uint64_t count = std::min(frame - next, stood_through(air_start)))
+    if (const std::uint64_t count = left_out(next, frame, air_start))
       refuse(frame - count, count, air_start - static_cast<Tick>(count) * frame_.duration(), false);
   const bool started = start(frame, air_start, heard);
   newest_start_ = air_start;
@@ -111,12 +107,16 @@ bool Baseband::open(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   return started;
 }
 
-// Frames that nobody announced in time because we stood still are refused, so that each is
-// accounted. Numbers that the radio left out when it restarted were never on air.
-std::uint64_t Baseband::stood_through(Tick air_start) const noexcept {
+// Frames before this one that nobody announced in time because we stood still are refused, so that
+// each is accounted. Numbers that the radio left out when it restarted were never on air: there the
+// time since the last frame tells how many there were. Else it does not, for the clock may just
+// have been set.
+std::uint64_t Baseband::left_out(std::uint64_t next, std::uint64_t frame,
+                                 Tick air_start) const noexcept {
+  if (next >= ingest_.first()) return frame - next;
   const Tick duration = frame_.duration();
   const Tick frames = (air_start - newest_start_ + duration / 2) / duration;
-  return static_cast<std::uint64_t>(std::max<Tick>(frames - 1, 0));
+  return std::min(frame - next, static_cast<std::uint64_t>(std::max<Tick>(frames - 1, 0)));
 }
 
 bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
@@ -127,7 +127,10 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
     return false;
   }
   pipeline_.begin(frame);
-  load_payload(frame);
+  const frame::FramePlace place = place_of(frame);
+  delivery_.begin(place.place);
+  if (port_.source != nullptr)
+    port_.source->take(place, air_start, pipeline_.slot(frame).downlink_bits);
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
   return begin(frame, air_start);
@@ -135,9 +138,8 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
 
 // Where it is worked on is decided here, once and for all unless it is handed back.
 bool Baseband::begin(std::uint64_t frame, Tick air_start) noexcept {
-  const bool away =
-      accelerator_ != nullptr &&
-      accelerator_->reserve(frame, air_start, pipeline_.slot(frame).downlink_payload.span());
+  const bool away = accelerator_ != nullptr &&
+                    accelerator_->reserve(frame, air_start, pipeline_.slot(frame).downlink_bits);
   if (away) pipeline_.send_away(frame, *accelerator_);
   const bool begun =
       cell_.begin(frame, air_start, pipeline_.chunks(frame), lead_.lead() - frame_.least_lead());
@@ -212,15 +214,8 @@ void Baseband::gather(Returned& back) noexcept {
     }
 }
 
-// The users expect what belongs to the radio's frame number. That and ours differ only after the
-// radio has restarted, so that this copies nothing as a rule.
-void Baseband::load_payload(std::uint64_t frame) noexcept {
-  const std::uint32_t wanted = ingest_.wire_frame(frame) % pipeline_.ring();
-  auto& held = payload_of_[frame % pipeline_.ring()];
-  if (held == wanted) return;
-  held = wanted;
-  std::copy(payloads_[wanted].begin(), payloads_[wanted].end(),
-            pipeline_.slot(frame).downlink_payload.begin());
+frame::FramePlace Baseband::place_of(std::uint64_t frame) const noexcept {
+  return {ingest_.wire_frame(frame), static_cast<std::uint32_t>(frame % pipeline_.ring())};
 }
 
 // Under the opening flag; the conductor settles it. At most a ring of frames can begin while it
@@ -353,21 +348,29 @@ void Baseband::close() noexcept {
 void Baseband::handle(const runtime::FrameEvent& event) noexcept {
   using Kind = runtime::FrameEvent::Kind;
   switch (event.kind) {
-    case Kind::Committed: return send(event);
-    case Kind::Missed: ++downlink_[event.slot].late_symbols; return;
+    case Kind::Committed: return committed(event);
+    case Kind::Missed: return miss(event);
     case Kind::Refused:
     case Kind::Done:
     case Kind::Dropped: return finish(event);
   }
 }
 
-void Baseband::send(const runtime::FrameEvent& event) noexcept {
+void Baseband::committed(const runtime::FrameEvent& event) noexcept {
   const std::uint16_t symbol = pipeline_.graph().graph[event.instruction].step;
+  if (frame_.symbol(symbol).kind != frame::SymbolKind::Downlink)
+    return delivery_.committed(place_of(event.frame), event.instruction, event.at);
   sender_.send(ingest_.wire_frame(event.frame), event.slot, symbol);
   aim_transmit(event.slot, symbol);
   auto& downlink = downlink_[event.slot];
   if (downlink.symbols++ == 0) downlink.first = event.at;
   downlink.last = event.at;
+}
+
+void Baseband::miss(const runtime::FrameEvent& event) noexcept {
+  const std::uint16_t symbol = pipeline_.graph().graph[event.instruction].step;
+  if (frame_.symbol(symbol).kind == frame::SymbolKind::Downlink)
+    ++downlink_[event.slot].late_symbols;
 }
 
 FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept {
@@ -381,7 +384,7 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
           cell_.board(),
           ingest_,
           downlink_[slot],
-          sent_,
+          port_.known,
           ingest_.wire_frame(frame),
           cell_.live() <= 1,
           handed_back || pipeline_.slot(frame).elsewhere != nullptr,
@@ -396,6 +399,9 @@ void Baseband::finish(const runtime::FrameEvent& event) noexcept {
     return take_back(event);
   const FrameView ended = view(frame, event.slot);
   recorder_.ended(ended, event);
+  const frame::FramePlace place = place_of(frame);
+  delivery_.ended(place, event.at);
+  if (port_.source != nullptr) port_.source->release(place);
   learn_way(frame, ended.air_start);
   ingest_.release(frame);
   if (away) accelerator_->release(frame);
@@ -420,6 +426,7 @@ void Baseband::settle_refused() noexcept {
     for (std::uint64_t n = 0; n < row.count; ++n) {
       const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
       recorder_.refused(row.first + n, air_start, row.heard);
+      delivery_.refused(ingest_.wire_frame(row.first + n), now());
       ingest_.release(row.first + n);
     }
     ended_.fetch_add(row.count, std::memory_order_relaxed);

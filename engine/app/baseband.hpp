@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "app/accelerator.hpp"
+#include "app/delivery.hpp"
 #include "app/recorder.hpp"
-#include "app/run_plan.hpp"
-#include "emulator/sent_bits.hpp"
+#include "frame/data_port.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/downlink.hpp"
 #include "fronthaul/ingest.hpp"
@@ -23,9 +23,9 @@ namespace carillon::app {
 class Baseband final : public fronthaul::SymbolSink {
  public:
   /// `cell`: the pipeline's in the runtime. `accelerator`: works on frames that it has room for;
-  /// null: there is none. All but the plan outlive this.
-  Baseband(const RunPlan& plan, frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
-           fronthaul::Transport& transport, Recorder& recorder,
+  /// null: there is none. All outlive this.
+  Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell, fronthaul::Transport& transport,
+           Recorder& recorder, const frame::DataPort& port,
            Accelerator::Cell* accelerator = nullptr);
   ~Baseband() override;
 
@@ -96,14 +96,14 @@ class Baseband final : public fronthaul::SymbolSink {
   bool open(std::uint64_t frame, Tick air_start, bool heard) noexcept;
   bool start(std::uint64_t frame, Tick air_start, bool heard) noexcept;
   void refuse(std::uint64_t first, std::uint64_t count, Tick air_start, bool heard) noexcept;
-  std::uint64_t stood_through(Tick air_start) const noexcept;
+  std::uint64_t left_out(std::uint64_t next, std::uint64_t frame, Tick air_start) const noexcept;
   void announce(Tick now) noexcept;
   bool sent_by_radio(std::uint64_t frame) const noexcept;
   void handle(const runtime::FrameEvent& event) noexcept;
-  void send(const runtime::FrameEvent& event) noexcept;
+  void committed(const runtime::FrameEvent& event) noexcept;
+  void miss(const runtime::FrameEvent& event) noexcept;
   void finish(const runtime::FrameEvent& event) noexcept;
   void settle_refused() noexcept;
-  void load_payload(std::uint64_t frame) noexcept;
   bool begin(std::uint64_t frame, Tick air_start) noexcept;
   void take_back(const runtime::FrameEvent& event) noexcept;
   bool resume(Returned& back) noexcept;
@@ -114,6 +114,7 @@ class Baseband final : public fronthaul::SymbolSink {
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
   Tick head_start() const noexcept;
   void learn_way(std::uint64_t frame, Tick air_start) noexcept;
+  frame::FramePlace place_of(std::uint64_t frame) const noexcept;
 
   const frame::Frame& frame_;
   Recorder& recorder_;
@@ -124,7 +125,8 @@ class Baseband final : public fronthaul::SymbolSink {
   const fronthaul::ReceivedMemory memory_;
   fronthaul::UplinkIngest ingest_;
   fronthaul::DownlinkSender sender_;
-  emulator::SentBits sent_;
+  const frame::DataPort port_;
+  Delivery delivery_;
   const Tick first_leaves_, received_by_;  // from a frame's start: the first downlink symbol, by
                                            // the graph's deadlines; the last uplink symbol's end
   fronthaul::TransmitLead lead_;
@@ -142,9 +144,7 @@ class Baseband final : public fronthaul::SymbolSink {
   std::array<Refusal, kRefused> refused_{};
   std::size_t refusals_ = 0;
   std::atomic<bool> any_refused_{false};
-  std::vector<Downlink> downlink_;                    // [slot]
-  std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame % ring] for the downlink
-  std::vector<std::uint32_t> payload_of_;             // [slot] which of them it holds
+  std::vector<Downlink> downlink_;  // [slot]
   Accelerator::Cell* accelerator_;
   std::vector<Returned> returns_;  // [slot]; none without an accelerator
   std::atomic<std::uint64_t> away_{0}, handed_back_{0}, out_of_reach_{0};

@@ -10,6 +10,9 @@
 #include "fronthaul/udp.hpp"
 
 namespace carillon::app {
+
+using frame::Direction;
+
 namespace {
 
 telemetry::Store::Sizes store_sizes(const RunPlan& plan, const std::vector<std::string>& threads) {
@@ -25,7 +28,8 @@ fronthaul::LinkDepth depth_of(const RunPlan& plan) {
   fronthaul::LinkDepth depth;
   depth.ingest = plan.cell.ring + 4;
   depth.downlink = plan.cell.ring;
-  depth.replay = plan.radio.frames;
+  // And what users send that are live, and late.
+  depth.replay = plan.radio.frames + (plan.data.users_owned() ? 1 : 0);
   return depth;
 }
 
@@ -80,15 +84,36 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
       link_(open_link(plan_, layout_)),
       why_in_host_(place_samples(plan_, layout_, link_.baseband)),
       recorder_(store_, frame_) {
-  if (has_baseband(plan_))
+  if (has_baseband(plan_)) {
     pipeline_ = std::make_unique<frame::Pipeline>(
         frame_, frame::Pipeline::Options{.workers = workers, .elsewhere = plan.runtime.gpus > 0});
-  if (has_radio(plan_)) radio_ = std::make_unique<Radio>(plan_, frame_, *link_.radio, store_);
+    if (!plan_.data.owned())
+      source_ = std::make_unique<emulator::SeededSource>(frame_, plan_.radio.seed);
+    if (!plan_.data.users_owned())
+      sent_ = std::make_unique<emulator::SentBits>(frame_, plan_.radio);
+  }
+  if (has_radio(plan_))
+    radio_ = std::make_unique<Radio>(
+        plan_, frame_, *link_.radio, store_,
+        open_port(plan_.data.users_socket, plan_.data.users_tun, Direction::Uplink));
+}
+
+// Neither: no other owner.
+frame::DataPort Cell::open_port(const std::string& socket, const std::string& tun,
+                                Direction sends) {
+  if (socket.empty() && tun.empty()) return {};
+  ports_.push_back(
+      std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends, plan_.cell.ring));
+  store_.ports().set_count(ports_.size());
+  return ports_.back()->port();
 }
 
 void Cell::join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator) {
+  frame::DataPort port = open_port(plan_.data.socket, plan_.data.tun, Direction::Downlink);
+  if (source_ != nullptr) port.source = source_.get();
+  port.known = sent_.get();
   baseband_ =
-      std::make_unique<Baseband>(plan_, *pipeline_, cell, *link_.baseband, recorder_, accelerator);
+      std::make_unique<Baseband>(*pipeline_, cell, *link_.baseband, recorder_, port, accelerator);
   if (radio_ != nullptr)
     recorder_.watch([this](std::uint64_t frame) {
       return radio_->left_out(baseband_->ingest().wire_frame(frame));
@@ -149,7 +174,14 @@ Tick Cell::patience() const {
   return 2 * frame_.duration() * plan_.cell.ring + budget + kSecond / 2;
 }
 
+void Cell::close() {
+  if (baseband_ != nullptr) baseband_->close();
+  if (radio_ != nullptr) radio_->close();
+  for (const auto& port : ports_) port->finish();
+}
+
 void Cell::report() {
+  for (std::size_t i = 0; i < ports_.size(); ++i) store_.ports()[i] = ports_[i]->record();
   if (baseband_ != nullptr) {
     const auto from = baseband_->ingest().counters();
     auto& to = store_.counters();

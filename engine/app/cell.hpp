@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "app/baseband.hpp"
+#include "app/owned_port.hpp"
 #include "app/pool.hpp"
 #include "app/radio.hpp"
 #include "app/recorder.hpp"
 #include "app/run_plan.hpp"
+#include "emulator/seeded_source.hpp"
+#include "emulator/sent_bits.hpp"
 #include "fronthaul/link.hpp"
 #include "telemetry/store.hpp"
 
@@ -53,9 +56,13 @@ class Cell {
   Tick patience() const;
   /// Copies sums that live outside the store into it.
   void report();
+  /// When no thread is at it any more: the owner of its bits has what there is for it.
+  void close();
 
  private:
   std::uint64_t frames_due() const;
+  frame::DataPort open_port(const std::string& socket, const std::string& tun,
+                            frame::Direction sends);
 
   const RunPlan plan_;
   const frame::Frame frame_;
@@ -65,6 +72,9 @@ class Cell {
   const std::string why_in_host_;
   Recorder recorder_;
   std::unique_ptr<frame::Pipeline> pipeline_;
+  std::unique_ptr<emulator::SeededSource> source_;  // with a baseband whose bits are the emulator's
+  std::unique_ptr<emulator::SentBits> sent_;        // … whose users' bits are
+  std::vector<std::unique_ptr<OwnedPort>> ports_;   // of bits that have another owner
   std::unique_ptr<Baseband> baseband_;
   std::unique_ptr<Radio> radio_;
 };

@@ -3,23 +3,28 @@
 namespace carillon::app {
 namespace {
 
-emulator::RadioUnit::Options unit_options(const RunPlan& plan) {
+emulator::RadioUnit::Options unit_options(const RunPlan& plan, bool live) {
   emulator::RadioUnit::Options options;
   options.replay = plan.radio.frames;
+  options.live = live;
   return options;
 }
 
 }  // namespace
 
 Radio::Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
-             telemetry::Store& store)
+             telemetry::Store& store, const frame::DataPort& port)
     : plan_(plan),
       frame_(frame),
       store_(store),
       layout_(frame),
-      unit_(layout_, transport, unit_options(plan)),
+      unit_(layout_, transport, unit_options(plan, port.source != nullptr)),
       generator_(frame, plan.radio),
-      users_(frame, plan.radio) {}
+      port_(port),
+      users_(frame, plan.radio, !plan.data.owned()) {
+  if (port.source != nullptr)
+    live_.emplace(frame, plan.radio, unit_, plan.radio.frames, *port.source);
+}
 
 void Radio::prepare_frame(std::uint32_t replay) {
   generator_.generate(replay, [&](std::uint32_t symbol, std::uint32_t antenna) {
@@ -27,11 +32,15 @@ void Radio::prepare_frame(std::uint32_t replay) {
   });
 }
 
-bool Radio::users_step() noexcept {
+// What is to be sent cannot wait.
+bool Radio::users_step() noexcept { return (live_ && live_->step()) || decode(); }
+
+bool Radio::decode() noexcept {
   if (decoding_ == nullptr) {
     decoding_ = unit_.take();
     if (decoding_ == nullptr) return false;
-    users_.start(decoding_->frame() % plan_.radio.frames, decoding_->frame() % plan_.cell.ring,
+    const std::uint64_t frame = decoding_->frame();
+    users_.start(live_ ? frame : frame % plan_.radio.frames, frame % plan_.cell.ring,
                  [this](std::uint32_t symbol, std::uint32_t antenna) {
                    return decoding_->samples(symbol, antenna);
                  });
@@ -54,9 +63,35 @@ void Radio::settle() {
     counters.downlink_blocks += results[u].blocks;
     counters.downlink_failed += results[u].failed;
   }
+  hand_out();
   unit_.give_back(decoding_);
   decoding_ = nullptr;
   decoded_.fetch_add(1, std::memory_order_release);
+}
+
+void Radio::hand_out() noexcept {
+  if (port_.sink == nullptr) return;
+  hand_out_late(decoding_->frame());
+  const auto number = static_cast<std::uint32_t>(handed_out_++);
+  const auto blocks = frame_.transport_blocks(frame::Direction::Downlink);
+  for (std::uint32_t b = 0; b < blocks.size(); ++b)
+    port_.sink->receive(
+        {number, frame::kNoPlace},
+        {.block = b,
+         .verdict = users_.good()[b] != 0 ? frame::Verdict::Good : frame::Verdict::Failed,
+         .at = now(),
+         .bits = users_.payload().subspan(blocks[b].payload_offset,
+                                          (frame_.plan(blocks[b]).A() + 7) / 8)});
+}
+
+// Of frames that nobody had time to decode.
+void Radio::hand_out_late(std::uint64_t end) noexcept {
+  if (port_.sink == nullptr) return;
+  const std::size_t blocks = frame_.transport_blocks(frame::Direction::Downlink).size();
+  for (; handed_out_ < end; ++handed_out_)
+    for (std::uint32_t b = 0; b < blocks; ++b)
+      port_.sink->receive({static_cast<std::uint32_t>(handed_out_), frame::kNoPlace},
+                          {.block = b, .verdict = frame::Verdict::Late, .at = now(), .bits = {}});
 }
 
 bool Radio::finished() const noexcept {

@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "app/run_plan.hpp"
 #include "emulator/contingency.hpp"
 #include "emulator/downlink_users.hpp"
+#include "emulator/live_uplink.hpp"
 #include "emulator/radio_unit.hpp"
 #include "emulator/uplink_generator.hpp"
+#include "frame/data_port.hpp"
 #include "fronthaul/layout.hpp"
 #include "fronthaul/transport.hpp"
 #include "telemetry/store.hpp"
@@ -18,15 +21,17 @@ namespace carillon::app {
 
 class Radio {
  public:
-  /// The frame, transport and store outlive this.
+  /// `port`: whose bits the users send, and who gets what they receive; without a source they send
+  /// those of the seed. All outlive this.
   Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transport& transport,
-        telemetry::Store& store);
+        telemetry::Store& store, const frame::DataPort& port);
   /// Makes the replay's frames, which takes a while: progress(i) is called before each and says
   /// whether to go on.
   template <typename Progress>
   void prepare(Progress&& progress) {
     if (plan_.radio.contingency == emulator::Contingency::References)
       emulator::write_references(frame_, unit_);
+    if (live_) return live_->prepare();
     for (std::uint32_t i = 0; i < plan_.radio.frames && progress(i); ++i) prepare_frame(i);
   }
 
@@ -47,12 +52,17 @@ class Radio {
   bool left_out(std::uint64_t frame) const noexcept {
     return unit_.skipped(frame) || (unit_.finished() && frame >= frames());
   }
+  /// When no thread is at it any more: what users did not decode is late.
+  void close() noexcept { hand_out_late(frames()); }
   /// Copies the unit's counters into the store's. One thread.
   void report() noexcept;
 
  private:
   void prepare_frame(std::uint32_t replay);
+  bool decode() noexcept;
   void settle();
+  void hand_out() noexcept;
+  void hand_out_late(std::uint64_t end) noexcept;
 
   const RunPlan& plan_;
   const frame::Frame& frame_;
@@ -60,8 +70,11 @@ class Radio {
   fronthaul::Layout layout_;
   emulator::RadioUnit unit_;
   emulator::UplinkGenerator generator_;
+  const frame::DataPort port_;
+  std::optional<emulator::LiveUplink> live_;
   emulator::DownlinkUsers users_;
   const emulator::DownlinkFrame* decoding_ = nullptr;
+  std::uint64_t handed_out_ = 0;           // all before this frame
   std::atomic<std::uint64_t> decoded_{0};  // frames
 };
 

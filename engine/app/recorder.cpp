@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "app/delivery.hpp"
+
 namespace carillon::app {
 namespace {
 
@@ -107,15 +109,15 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (!pending.silent) {
     heard({view.frame, heard_.first});
     trace_packets(view);
-    if (dropped) {
+    if (dropped) nack_frame(record.frame);
+    if (event.kind == Kind::Refused)
       fail_blocks(record);
-    } else {
+    else
       count_blocks(view, record);
-      // A symbol without all its antennas says nothing about the channel.
-      if (record.missing_packets == 0) {
-        sample_quality(view);
-        sample_raw_errors(view);
-      }
+    // A symbol without all its antennas says nothing about the channel.
+    if (!dropped && record.missing_packets == 0) {
+      sample_quality(view);
+      sample_raw_errors(view);
     }
   }
   push(pending);
@@ -138,6 +140,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   // Packets before their time: others, by as much delayed, have set the clock.
   if (heard) {
     pending.late.packet_delay = std::max<Tick>(-pending.record.ended, 0);
+    nack_frame(frame);
     fail_blocks(pending.record);
   }
   push(pending);
@@ -221,6 +224,7 @@ void Recorder::commit(Pending& pending) {
   FrameRecord& record = pending.record;
   if (pending.silent) {
     pending.nacks = store_.nacks().count();
+    if (record.nack != 0) nack_frame(record.frame);
     fail_blocks(record);
   }
   hear_what_went_on_air(pending);
@@ -266,13 +270,15 @@ void Recorder::nack_block(std::uint64_t frame, const frame::TransportBlock& bloc
                          static_cast<std::uint32_t>(telemetry::NackKind::Harq), cause, 0});
 }
 
-// All blocks of a frame that was refused, discarded or never came.
+void Recorder::nack_frame(std::uint64_t frame) {
+  store_.nacks().append({frame, frame_.format().cell_id, telemetry::kAllUsers, 0,
+                         static_cast<std::uint32_t>(telemetry::NackKind::Overload),
+                         telemetry::kCauseToCome, 0});
+}
+
+// All blocks of a frame that was refused or never came.
 void Recorder::fail_blocks(FrameRecord& record) {
   const auto blocks = frame_.transport_blocks(Direction::Uplink);
-  if (record.nack != 0)
-    store_.nacks().append({record.frame, frame_.format().cell_id, telemetry::kAllUsers, 0,
-                           static_cast<std::uint32_t>(telemetry::NackKind::Overload),
-                           telemetry::kCauseToCome, 0});
   for (const auto& block : blocks) {
     ++store_.users()[block.user].uplink_blocks;
     ++store_.users()[block.user].uplink_failed;
@@ -337,24 +343,17 @@ Tick Recorder::longest_work(const FrameView& view, Tick ended) const {
   return longest;
 }
 
-// By the task that has the block's last word.
-bool Recorder::was_late(const FrameView& view, const frame::TransportBlock& block) const {
+// The task that has the block's last word.
+std::uint16_t Recorder::last_word(const FrameView& view, const frame::TransportBlock& block) const {
   const auto& graph = view.pipeline.graph();
   const auto& last = frame_.plan(block).C() > 1 ? graph.assemble : graph.decode;
-  const std::uint16_t id = last[block.last_symbol];
-  return view.board.statuses(view.slot)[id].committed >
-         view.air_start + view.board.graph()[id].deadline;
+  return last[block.last_symbol];
 }
 
-// A CRC is believed: only blocks without one are compared.
-bool Recorder::passed(const FrameView& view, std::size_t transport_block) const {
-  const auto& slot = view.pipeline.slot(view.frame);
-  const auto& block = frame_.transport_blocks(Direction::Uplink)[transport_block];
-  const auto& plan = frame_.plan(block);
-  if (plan.transport_crc() != phy::Crc::None) return slot.good[transport_block] != 0;
-  const std::uint8_t* got = &slot.payload[block.payload_offset];
-  return std::equal(got, got + (plan.A() + 7) / 8,
-                    view.sent.payload(view.radio_frame) + block.payload_offset);
+bool Recorder::was_late(const FrameView& view, const frame::TransportBlock& block) const {
+  const std::uint16_t id = last_word(view, block);
+  return view.board.statuses(view.slot)[id].committed >
+         view.air_start + view.board.graph()[id].deadline;
 }
 
 // Of those that it waited for: a late downlink waited for pilots alone. Packets that came after
@@ -407,10 +406,17 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   const auto& slot = view.pipeline.slot(view.frame);
   const auto blocks = frame_.transport_blocks(Direction::Uplink);
   const auto code_blocks = frame_.code_blocks(Direction::Uplink);
+  const auto statuses = view.board.statuses(view.slot);
+  const auto done = [&](std::uint16_t id) {
+    return statuses[id].state == InstructionStatus::State::Committed;
+  };
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     auto& user = store_.users()[blocks[b].user];
-    const bool failed = !passed(view, b);
-    if (failed)
+    const bool decoded = done(last_word(view, blocks[b]));
+    const bool failed = !decoded || !passed(frame_, slot, view.known, view.radio_frame, b);
+    if (!decoded)
+      nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
+    else if (failed)
       nack_block(view.frame, blocks[b], static_cast<std::uint32_t>(why_failed(view, blocks[b])));
     else if (was_late(view, blocks[b]))
       nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
@@ -420,6 +426,7 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   }
   record.uplink_blocks = static_cast<std::uint32_t>(blocks.size());
   for (std::size_t c = 0; c < code_blocks.size(); ++c) {
+    if (!done(view.pipeline.graph().decode[code_blocks[c].last_symbol])) continue;
     auto& user = store_.users()[blocks[code_blocks[c].transport_block].user];
     const auto& result = slot.results[c];
     ++user.code_blocks;
@@ -455,7 +462,8 @@ void Recorder::sample_quality(const FrameView& view) {
 // whatever the period of the radio's replay.
 void Recorder::sample_raw_errors(const FrameView& view) {
   const auto places = frame_.code_blocks(Direction::Uplink);
-  if (places.empty() || was_away(view)) return;  // soft bits are not brought
+  if (places.empty() || view.known == nullptr || was_away(view))
+    return;  // these bring no soft bits
   const std::uint64_t turn = view.frame * 0x9e3779b97f4a7c15 >> 32;
   const auto c = static_cast<std::uint32_t>(turn * places.size() >> 32);
   const auto& map = frame_.code_block(Direction::Uplink, places[c]).map;
@@ -464,7 +472,7 @@ void Recorder::sample_raw_errors(const FrameView& view) {
   user.raw_bits += map.E;
   user.raw_errors +=
       frame::raw_errors(map, view.pipeline.slot(view.frame).soft.data() + places[c].coded_offset,
-                        view.sent.coded(view.radio_frame, c));
+                        view.known->coded(view.radio_frame, c));
 }
 
 void Recorder::trace_packets(const FrameView& view) {

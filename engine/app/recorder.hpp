@@ -13,7 +13,7 @@
 #include "app/judge.hpp"
 #include "app/loop.hpp"
 #include "app/on_air.hpp"
-#include "emulator/sent_bits.hpp"
+#include "frame/data_port.hpp"
 #include "frame/opcodes.hpp"
 #include "frame/pipeline.hpp"
 #include "fronthaul/ingest.hpp"
@@ -37,11 +37,11 @@ struct FrameView {
   const runtime::CellBoard& board;
   const fronthaul::UplinkIngest& ingest;
   const Downlink& downlink;
-  const emulator::SentBits& sent;
-  std::uint64_t radio_frame;  // its number on the radio's side
-  bool alone;                 // no other frame is in flight
-  bool sent_away;             // to GPUs
-  bool handed_back;           // by them
+  const frame::KnownBits* known;  // what users sent; null: not known
+  std::uint32_t radio_frame;      // its number on the radio's side
+  bool alone;                     // no other frame is in flight
+  bool sent_away;                 // to GPUs
+  bool handed_back;               // by them
 };
 
 /// How far the radio has been heard.
@@ -135,12 +135,13 @@ class Recorder {
   telemetry::FrameRecord measure(const FrameView& view) const;
   bool missed_deadline(const FrameView& view) const;
   Tick longest_work(const FrameView& view, Tick ended) const;
+  std::uint16_t last_word(const FrameView& view, const frame::TransportBlock& block) const;
   bool was_late(const FrameView& view, const frame::TransportBlock& block) const;
-  bool passed(const FrameView& view, std::size_t transport_block) const;
   void blame_packets(const FrameView& view, bool uplink, LateFrame& late) const;
   Tick waited(const FrameView& view, std::uint16_t symbol, std::uint32_t lacking) const;
   telemetry::LateCause why_failed(const FrameView& view, const frame::TransportBlock& block) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
+  void nack_frame(std::uint64_t frame);
   void fail_blocks(telemetry::FrameRecord& record);
   void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);
   void explain_nacks(const Pending& pending, telemetry::LateCause cause);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "emulator/live_uplink.hpp"
 #include "frame/frame.hpp"
 #include "frame/pipeline.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
@@ -121,6 +122,50 @@ void check_ports(const fronthaul::LinkOptions& link, std::vector<Problem>& probl
                           ", where the baseband unit receives at the same address"});
 }
 
+void check_socket(const char* key, const std::string& name, std::vector<Problem>& problems) {
+  if (name.size() > port::kLongestPath)
+    problems.push_back({key, "is '" + name + "', " + std::to_string(name.size()) +
+                                 " bytes long, but a socket's name has at most " +
+                                 std::to_string(port::kLongestPath)});
+}
+
+void check_tun(const std::string& side, const std::string& tun, const std::string& socket,
+               std::vector<Problem>& problems) {
+  if (tun.empty()) return;
+  if (tun.size() > port::kLongestDevice)
+    problems.push_back(
+        {"data." + side + "tun", "is '" + tun + "' but a network device's name has at most " +
+                                     std::to_string(port::kLongestDevice) + " bytes"});
+  if (!socket.empty())
+    problems.push_back({"data." + side + "tun", "is '" + tun + "' beside data." + side +
+                                                    "socket; leave one of them empty"});
+}
+
+void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
+  check_socket("data.socket", data.socket, problems);
+  check_socket("data.users_socket", data.users_socket, problems);
+  check_tun("", data.tun, data.socket, problems);
+  check_tun("users_", data.users_tun, data.users_socket, problems);
+  if (!data.tun.empty() && data.tun == data.users_tun)
+    problems.push_back({"data.users_tun", "is '" + data.users_tun +
+                                              "', as data.tun is; they are "
+                                              "two devices"});
+  if (!port::first_user(data.network))
+    problems.push_back({"data.network", "is '" + data.network +
+                                            "' but must be an IPv4 network of 256 addresses, such "
+                                            "as 10.45.0.0"});
+}
+
+// Users that are live need frames of the radio unit that nobody reads any more.
+void check_live(const RunPlan& plan, std::vector<Problem>& problems) {
+  const std::uint32_t least = emulator::LiveUplink::replay_for(plan.cell.ring);
+  if (plan.data.users_owned() && plan.radio.frames < least)
+    problems.push_back({"radio.frames", "is " + std::to_string(plan.radio.frames) +
+                                            " but must be at least " + std::to_string(least) +
+                                            " where others own the users' bits, ring + " +
+                                            std::to_string(least - plan.cell.ring)});
+}
+
 void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   in_range(plan.run.seconds, 0, 1e7, "run.seconds", problems);
   in_range(plan.run.record_frames, 1, 1 << 22, "run.record_frames", problems);
@@ -130,6 +175,7 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   check_address("fronthaul.radio_address", link.radio_address, plan.run.role == Role::Bbu,
                 problems);
   check_ports(link, problems);
+  check_data(plan.data, problems);
   if (!link.key_file.empty() && link.receive == fronthaul::ReceiveInto::Gpu)
     problems.push_back({"fronthaul.key_file",
                         "is '" + link.key_file +
@@ -168,6 +214,7 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   check_gpus(plan, problems);
   take(power::check(plan.power), "power", problems);
   check_run(plan, problems);
+  check_live(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;

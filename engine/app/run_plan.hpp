@@ -13,6 +13,7 @@
 #include "frame/format.hpp"
 #include "frame/stages.hpp"
 #include "fronthaul/link.hpp"
+#include "port/options.hpp"
 #include "power/power_plan.hpp"
 
 namespace carillon::app {
@@ -67,6 +68,7 @@ struct RunPlan {
   frame::FrameFormat cell;
   emulator::RadioPlan radio;
   fronthaul::LinkOptions fronthaul;
+  port::DataOptions data;
   RuntimeOptions runtime;
   power::PowerPlan power;
   RunOptions run;
@@ -76,6 +78,7 @@ struct RunPlan {
     visit("cell", self.cell);
     visit("radio", self.radio);
     visit("fronthaul", self.fronthaul);
+    visit("data", self.data);
     visit("runtime", self.runtime);
     visit("power", self.power);
     visit("run", self.run);

@@ -370,8 +370,7 @@ void Station::run(const std::atomic<bool>& stop) {
   for (auto& loop : loops_) loop->stop();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
-  for (auto& cell : cells_)
-    if (cell->baseband() != nullptr) cell->baseband()->close();
+  for (auto& cell : cells_) cell->close();
   tell_findings();
   report();
   share_ghosts();

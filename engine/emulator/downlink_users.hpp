@@ -33,7 +33,9 @@ float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes);
 
 class DownlinkUsers {
  public:
-  DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan);
+  /// `seeded`: what is sent follows from the seed, and blocks are compared with it; else their
+  /// checks alone decide.
+  DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, bool seeded = true);
 
   /// Samples of a D symbol as the antenna radiates them, prefix first. Never null.
   using Samples = std::function<const std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
@@ -98,6 +100,7 @@ class DownlinkUsers {
 
   const frame::Frame& frame_;
   RadioPlan plan_;
+  bool seeded_;
   Channel channel_;
   std::uint32_t tiles_per_step_;
   float noise_amplitude_;                  // per real dimension, the same for all users

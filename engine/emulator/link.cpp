@@ -97,6 +97,7 @@ LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan, U
       path_(path),
       pipeline_(frame, {.source = path == UplinkPath::Subcarriers ? this : nullptr}),
       ofdm_(frame.ofdm()),
+      downlink_payload_(frame.payload_bytes(Direction::Downlink)),
       samples_(std::size_t{frame.samples()} * 2 * frame.format().antennas),
       sent_(frame.tiles()),
       pilots_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
@@ -130,11 +131,11 @@ LinkResult LinkSimulator::run(std::uint64_t first, std::uint64_t frames) {
   result.signal_power.resize(frame_.format().users);
   for (std::uint64_t n = first; n < first + frames; ++n) {
     pipeline_.begin(n);
-    auto& slot = pipeline_.slot(n);
-    fill_payload(frame_, plan_.seed, Direction::Downlink, n, slot.downlink_payload.span());
+    fill_payload(frame_, plan_.seed, Direction::Downlink, n, downlink_payload_.span());
+    pipeline_.set_downlink(n, downlink_payload_.data());
     run_uplink(n, result);
     measure_pilots(n, result);
-    if (slot.precoder != nullptr) run_downlink(n, result);
+    if (pipeline_.slot(n).precoder != nullptr) run_downlink(n, result);
   }
   const auto count = static_cast<double>(std::max<std::uint64_t>(1, frames));
   result.noise_estimate /= count;

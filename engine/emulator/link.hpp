@@ -89,6 +89,7 @@ class LinkSimulator : frame::SubcarrierSource {
   frame::Pipeline pipeline_;
   std::optional<DownlinkUsers> users_;
   phy::OfdmScratch ofdm_;
+  AlignedArray<std::uint8_t> downlink_payload_;
   AlignedArray<std::int16_t> samples_;  // [antenna][sample]
   AlignedArray<phy::Tile> sent_;        // [tile] of one user and symbol
   AlignedArray<phy::Tile> pilots_;      // [tile][antenna] of the P symbol last received

@@ -40,20 +40,22 @@ RadioUnit::RadioUnit(const fronthaul::Layout& layout, fronthaul::Transport& tran
     : layout_(layout),
       transport_(transport),
       options_(options),
+      made_(options.live ? options.replay : 0),
       downlink_frames_(options.collecting + options.queue),
       open_(options.collecting, kNone),
       queue_memory_(fronthaul::Ring<std::uint32_t>::bytes(options.queue)),
       returned_memory_(fronthaul::Ring<std::uint32_t>::bytes(options.queue)),
       queue_(queue_memory_.data(), options.queue, true),
       returned_(returned_memory_.data(), options.queue, true) {
-  const std::size_t wanted = std::size_t{options.replay} * layout.packets(Carries::Uplink);
+  const std::size_t frames = options.replay + (options.live ? 1U : 0U);
+  const std::size_t wanted = frames * layout.packets(Carries::Uplink);
   for (std::size_t i = 0; i < wanted; ++i) {
     const std::uint32_t buffer = transport.acquire();
     if (buffer == kNoBuffer) {
       transport.abandon(replay_);
-      throw std::runtime_error(
-          "the fronthaul has " + std::to_string(i) + " free packet buffers but the replay of " +
-          std::to_string(options.replay) + " frames needs " + std::to_string(wanted));
+      throw std::runtime_error("the fronthaul has " + std::to_string(i) +
+                               " free packet buffers but the replay of " + std::to_string(frames) +
+                               " frames needs " + std::to_string(wanted));
     }
     replay_.push_back(buffer);
   }
@@ -144,7 +146,7 @@ bool RadioUnit::send_due(Tick instant) noexcept {
     if (uplink_due() > instant || ended(uplink_)) return true;
   }
   const std::uint32_t s = layout_.symbols(Carries::Uplink)[uplink_.index];
-  const auto replay_frame = static_cast<std::uint32_t>(uplink_.frame % options_.replay);
+  if (uplink_.index == 0 && uplink_.antenna == 0) choose_place();
   std::array<Outgoing, kBatch> batch;
   std::uint32_t count = 0;
   const std::uint32_t left = layout_.antennas() - uplink_.antenna;
@@ -154,7 +156,7 @@ bool RadioUnit::send_due(Tick instant) noexcept {
     const std::uint32_t antenna = uplink_.antenna + count;
     batch[count] = {{static_cast<std::uint32_t>(uplink_.frame), s, layout_.cell(), antenna},
                     layout_.packet_bytes(s),
-                    replay_[replay_place(replay_frame, s, antenna)],
+                    replay_[replay_place(sending_, s, antenna)],
                     antenna * transport_.peer_receivers() / layout_.antennas(),
                     true};
   }
@@ -166,6 +168,14 @@ bool RadioUnit::send_due(Tick instant) noexcept {
   if (give_up) add(counters_.packets_unsent, std::uint64_t{left - sent});
   pass_antennas(give_up ? left : sent);
   return sent > 0 || give_up;
+}
+
+// Once a frame, before its first packet.
+void RadioUnit::choose_place() noexcept {
+  sending_ = static_cast<std::uint32_t>(uplink_.frame % options_.replay);
+  if (!options_.live || made_[sending_].load(std::memory_order_acquire) == uplink_.frame + 1)
+    return;
+  sending_ = options_.replay;
 }
 
 // Of a frame's first packets.
@@ -196,6 +206,7 @@ void RadioUnit::skip(std::uint64_t frames) noexcept {
   range.end.store(uplink_.frame + frames, std::memory_order_relaxed);
   skips_.fetch_add(1, std::memory_order_release);
   uplink_.frame += frames;
+  passed_.store(uplink_.frame, std::memory_order_release);
   add(counters_.frames_skipped, frames);
   if (!downlink) return;
   for (auto& index : open_) {  // what came of them
@@ -222,7 +233,9 @@ void RadioUnit::pass_antennas(std::uint32_t count) noexcept {
   if (++uplink_.index < layout_.symbols(Carries::Uplink).size()) return;
   uplink_.index = 0;
   ++uplink_.frame;
+  passed_.store(uplink_.frame, std::memory_order_release);
   add(counters_.frames_sent);
+  if (options_.live) add(counters_.frames_silent, std::uint64_t{sending_ == options_.replay});
 }
 
 bool RadioUnit::collect() noexcept {
@@ -394,13 +407,21 @@ RadioCounters RadioUnit::counters() const noexcept {
     return std::atomic_ref(value).load(std::memory_order_relaxed);
   };
   RadioCounters& c = counters_;
-  return {read(c.frames_sent),           read(c.frames_skipped),
-          read(c.packets_sent),          read(c.packets_unsent),
-          read(c.downlink_packets),      read(c.downlink_late),
-          read(c.downlink_rejected),     read(c.downlink_differing),
-          read(c.downlink_symbols_sent), read(c.downlink_symbols_substituted),
-          read(c.downlink_frames),       read(c.downlink_frames_unverified),
-          read(c.pacing_error_sum),      read(c.pacing_error_square),
+  return {read(c.frames_sent),
+          read(c.frames_skipped),
+          read(c.frames_silent),
+          read(c.packets_sent),
+          read(c.packets_unsent),
+          read(c.downlink_packets),
+          read(c.downlink_late),
+          read(c.downlink_rejected),
+          read(c.downlink_differing),
+          read(c.downlink_symbols_sent),
+          read(c.downlink_symbols_substituted),
+          read(c.downlink_frames),
+          read(c.downlink_frames_unverified),
+          read(c.pacing_error_sum),
+          read(c.pacing_error_square),
           read(c.pacing_frames)};
 }
 

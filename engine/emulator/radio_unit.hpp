@@ -47,6 +47,7 @@ class DownlinkFrame {
 struct RadioCounters {
   std::uint64_t frames_sent = 0;     // uplink gone through
   std::uint64_t frames_skipped = 0;  // neither sent nor on air: this thread did not run
+  std::uint64_t frames_silent = 0;   // of those sent, that the users had not made in time
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_unsent = 0;         // the link would not take them for a symbol's time
   std::uint64_t downlink_packets = 0;       // good and in time
@@ -69,6 +70,7 @@ class RadioUnit {
     std::uint32_t collecting = 4;  // downlink frames that may be arriving at once
     std::uint32_t queue = 4;       // complete ones that may wait for, or be at, the users
     bool spread = false;           // a symbol's packets over the next symbol's time, not in a burst
+    bool live = false;             // a frame's samples are made shortly before, see made()
   };
 
   /// Throws std::runtime_error when the transport lacks the buffers. Layout and transport outlive
@@ -77,11 +79,20 @@ class RadioUnit {
   ~RadioUnit();
 
   /// Before start: where the replay's samples of a P or U symbol go, prefix first; 32768 = 1.0.
+  /// Live: those of frame n go to n mod replay once passed() is greater than n - replay, and to
+  /// place `replay` what is sent for frames that were not made in time.
   std::int16_t* uplink_samples(std::uint32_t replay_frame, std::uint32_t symbol,
                                std::uint32_t antenna) noexcept;
   /// Before start: what goes on air for a D symbol whose unit did not come in time; zeros unless
   /// written.
   std::int16_t* contingency_samples(std::uint32_t symbol, std::uint32_t antenna) noexcept;
+
+  /// Live, one thread: all samples of a frame are in their place.
+  void made(std::uint64_t frame) noexcept {
+    made_[frame % options_.replay].store(frame + 1, std::memory_order_release);
+  }
+  /// Any thread: the first frame of which not all was sent or skipped.
+  std::uint64_t passed() const noexcept { return passed_.load(std::memory_order_acquire); }
 
   /// Frame 0 is on air from `air_start` on. `frames` 0: until stop().
   void start(Tick air_start, std::uint64_t frames = 0) noexcept;
@@ -132,6 +143,7 @@ class RadioUnit {
   void skip_what_was_missed(Tick instant) noexcept;
   void skip(std::uint64_t frames) noexcept;
   void pass_antennas(std::uint32_t count) noexcept;
+  void choose_place() noexcept;
   bool collect() noexcept;
   bool accept(const fronthaul::Received& packet) noexcept;
   DownlinkFrame& collecting(std::uint64_t frame) noexcept;
@@ -150,6 +162,8 @@ class RadioUnit {
   std::vector<std::uint32_t> replay_;       // buffers [replay frame][uplink ordinal][antenna]
   AlignedArray<std::int16_t> contingency_;  // [D ordinal][antenna][contingency_stride_]
   std::size_t contingency_stride_ = 0;
+
+  std::vector<std::atomic<std::uint64_t>> made_;  // [replay frame] its frame + 1, if live
 
   std::uint32_t replaced_ = 0;   // bit i: something of frame - i was substituted
   std::uint64_t to_report_ = 0;  // the frame after these
@@ -171,6 +185,8 @@ class RadioUnit {
   Tick air_start_ = 0;
   std::uint64_t frames_ = 0;
   Cursor uplink_, downlink_;
+  std::uint32_t sending_ = 0;  // the replay's frame that the uplink is at
+  std::atomic<std::uint64_t> passed_{0};
   std::atomic<std::uint64_t> stopping_{0};  // 0: no; else after so many frames or more
   std::atomic<bool> finished_{false};
   mutable RadioCounters counters_;  // through atomic_ref

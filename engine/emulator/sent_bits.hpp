@@ -1,5 +1,4 @@
-// What the emulated users send in the uplink, known to both ends from the seed: errors before
-// decoding are counted against it, and blocks without a CRC compared with it.
+// What the emulated users send in the uplink, known to both ends from the seed.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +6,21 @@
 
 #include "base/aligned.hpp"
 #include "emulator/radio_plan.hpp"
+#include "frame/data_port.hpp"
 #include "frame/frame.hpp"
 
 namespace carillon::emulator {
 
-class SentBits {
+class SentBits final : public frame::KnownBits {
  public:
   /// Codes every frame of the replay. The frame outlives this.
   SentBits(const frame::Frame& frame, const RadioPlan& plan);
 
-  /// The E coded bits of a code block in the radio's n-th frame, least significant bit first;
-  /// phy::kCodedPadding bytes are readable after them.
-  const std::uint8_t* coded(std::uint64_t radio_frame, std::uint32_t code_block) const {
+  const std::uint8_t* coded(std::uint32_t radio_frame, std::uint32_t code_block) const override {
     return &bits_[radio_frame % replay_ * frame_bytes_ + offset_[code_block]];
   }
 
-  /// Its payload memory (TransportBlock::payload_offset).
-  const std::uint8_t* payload(std::uint64_t radio_frame) const {
+  const std::uint8_t* payload(std::uint32_t radio_frame) const override {
     return &payload_[radio_frame % replay_ * payload_bytes_];
   }
 

@@ -40,27 +40,65 @@ UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& pla
       codeword_(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
       symbols_(std::size_t{frame.tiles()} * frame.format().users),
       received_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
-      unused_(2 * std::size_t{frame.ofdm().noise_bins()}) {}
+      unused_(2 * std::size_t{frame.ofdm().noise_bins()}) {
+  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    for (const std::uint32_t symbol : frame.symbols_of(kind)) sent_.push_back(symbol);
+}
 
 void UplinkGenerator::generate(std::uint64_t index, const Place& place) {
   begin(index);
-  for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
-    for (const std::uint32_t symbol : frame_.symbols_of(kind)) antenna_samples(symbol, place);
+  while (step(place)) {
+  }
 }
 
 void UplinkGenerator::begin(std::uint64_t index) {
   channel_.select(index);
   encode(index);
+  rewind(index);
+}
+
+void UplinkGenerator::begin(std::uint64_t index, std::span<const std::uint8_t* const> bits) {
+  channel_.begin(index);
+  bits_.assign(bits.begin(), bits.end());
+  rewind(index);
+  code_block_ = 0;
+}
+
+void UplinkGenerator::rewind(std::uint64_t index) {
   noise_ = Noise(plan_.seed, kNoiseStream + index);
   clipped_ = 0;
+  code_block_ = static_cast<std::uint32_t>(frame_.code_blocks(Direction::Uplink).size());
+  symbol_ = antenna_ = 0;
+}
+
+bool UplinkGenerator::step(const Place& place) {
+  if (channel_.step()) return true;
+  if (reads_bits()) {
+    const auto& block = frame_.code_blocks(Direction::Uplink)[code_block_];
+    encode_block(code_block_++, bits_[block.transport_block]);
+    return true;
+  }
+  if (symbol_ == sent_.size()) return false;
+  const std::uint32_t symbol = sent_[symbol_];
+  if (antenna_ == 0) propagate(symbol, received_.data());
+  antenna_samples(symbol, static_cast<std::uint32_t>(antenna_), place);
+  if (++antenna_ < frame_.format().antennas) return true;
+  antenna_ = 0;
+  return ++symbol_ < sent_.size();
 }
 
 void UplinkGenerator::encode(std::uint64_t index) {
   fill_payload(frame_, plan_.seed, Direction::Uplink, index, payload_.span());
   const auto blocks = frame_.code_blocks(Direction::Uplink);
-  for (std::uint32_t b = 0; b < blocks.size(); ++b)
-    frame::encode_block(frame_, Direction::Uplink, b, phy::ldpc_kernels(), payload_.data(),
-                        coded_.data(), {info_.data(), codeword_.data(), ldpc_});
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    const auto& tb = frame_.transport_blocks(Direction::Uplink)[blocks[b].transport_block];
+    encode_block(b, &payload_[tb.payload_offset]);
+  }
+}
+
+void UplinkGenerator::encode_block(std::uint32_t code_block, const std::uint8_t* bits) {
+  frame::encode_block(frame_, Direction::Uplink, code_block, phy::ldpc_kernels(), bits,
+                      coded_.data(), {info_.data(), codeword_.data(), ldpc_});
 }
 
 void UplinkGenerator::user_symbols(std::uint32_t symbol) {
@@ -94,17 +132,21 @@ void UplinkGenerator::propagate(std::uint32_t symbol, phy::Tile* grid) {
   }
 }
 
-void UplinkGenerator::antenna_samples(std::uint32_t symbol, const Place& place) {
-  propagate(symbol, received_.data());
+void UplinkGenerator::antenna_samples(std::uint32_t symbol, std::uint32_t antenna,
+                                      const Place& place) {
   const auto& s = frame_.symbol(symbol);
-  for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) {
-    std::int16_t* samples = place(symbol, a);
-    clipped_ +=
-        phy::ofdm_kernels().transmit(frame_.ofdm(), &received_[a], frame_.array().antenna_stride,
-                                     static_cast<float>(scale_), s.prefix, samples, ofdm_);
-    clipped_ += noise_.add({samples, 2 * std::size_t{s.samples}},
-                           static_cast<float>(scale_ * 32768) * kPerDimension);
-  }
+  std::int16_t* samples = place(symbol, antenna);
+  clipped_ += phy::ofdm_kernels().transmit(frame_.ofdm(), &received_[antenna],
+                                           frame_.array().antenna_stride,
+                                           static_cast<float>(scale_), s.prefix, samples, ofdm_);
+  clipped_ += noise_.add({samples, 2 * std::size_t{s.samples}},
+                         static_cast<float>(scale_ * 32768) * kPerDimension);
+}
+
+void UplinkGenerator::generate_silence(const Place& place) {
+  std::fill(received_.begin(), received_.end(), phy::Tile{});
+  for (const std::uint32_t symbol : sent_)
+    for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) antenna_samples(symbol, a, place);
 }
 
 void UplinkGenerator::receive(std::uint32_t symbol, phy::Tile* grid) {

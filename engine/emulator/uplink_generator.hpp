@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "base/aligned.hpp"
 #include "base/noise.hpp"
@@ -23,6 +25,16 @@ class UplinkGenerator {
   void generate(std::uint64_t index, const Place& place);
   /// Its payload and coded bits alone.
   void encode(std::uint64_t index);
+  /// The same in pieces of some ten microseconds, of other bits: [transport block], each as of
+  /// frame::TransportSource, until the last code block is made. Call step() until it returns false.
+  void begin(std::uint64_t index, std::span<const std::uint8_t* const> bits);
+  bool step(const Place& place);
+  /// A frame in which all users are silent: noise.
+  void generate_silence(const Place& place);
+  /// Whether step() still has to read the bits.
+  bool reads_bits() const {
+    return code_block_ < frame_.code_blocks(frame::Direction::Uplink).size();
+  }
 
   /// The same frame by subcarriers: begin, then receive() a P or U symbol → grid[tile *
   /// antenna_stride + antenna], noise of variance 1 on each, and noise_power() of an antenna's
@@ -43,9 +55,11 @@ class UplinkGenerator {
   std::uint64_t clipped() const { return clipped_; }
 
  private:
+  void encode_block(std::uint32_t code_block, const std::uint8_t* bits);
+  void rewind(std::uint64_t index);
   void user_symbols(std::uint32_t symbol);
   void propagate(std::uint32_t symbol, phy::Tile* grid);
-  void antenna_samples(std::uint32_t symbol, const Place& place);
+  void antenna_samples(std::uint32_t symbol, std::uint32_t antenna, const Place& place);
 
   const frame::Frame& frame_;
   RadioPlan plan_;
@@ -59,6 +73,10 @@ class UplinkGenerator {
   AlignedArray<phy::Tile> received_;  // [tile][antenna]
   AlignedArray<float> unused_;        // bins of one antenna, re and im
   std::uint64_t clipped_ = 0;
+  std::vector<std::uint32_t> sent_;        // P and U symbols, as they are made
+  std::vector<const std::uint8_t*> bits_;  // [transport block] of the frame that is being made
+  std::uint32_t code_block_ = 0;           // the next one,
+  std::size_t symbol_ = 0, antenna_ = 0;   // and after them the next of sent_ and antenna
 };
 
 }  // namespace carillon::emulator

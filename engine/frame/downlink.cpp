@@ -21,10 +21,12 @@ struct DownlinkKernels : KernelCall {
 
   void encode() {
     const auto blocks = frame.code_blocks_at(task.step);
-    for (std::uint32_t i = task.first; i < task.first + task.count; ++i)
-      encode_block(frame, Direction::Downlink, blocks[i], p.ldpc_, slot.downlink_payload.data(),
+    for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
+      const auto tb = frame.code_blocks(Direction::Downlink)[blocks[i]].transport_block;
+      encode_block(frame, Direction::Downlink, blocks[i], p.ldpc_, slot.downlink_bits[tb],
                    slot.downlink_coded.data(),
                    {worker.info.data(), worker.codeword.data(), worker.ldpc});
+    }
   }
 
   void modulate() {

@@ -154,6 +154,7 @@ class Builder {
     if (blocks.empty()) return;
     result_.packs[s] = pack(blocks);
     Instruction decode = make(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
+    decode.notify = true;
     // From one iteration on.
     decode.longest = frame_.coding(Direction::Uplink).iterations;
     result_.decode[s] = builder_.add(decode);
@@ -184,7 +185,9 @@ class Builder {
   void assemble(std::uint16_t s) {
     const auto blocks = frame_.assemblies_at(s);
     if (blocks.empty()) return;
-    result_.assemble[s] = add(Op::Store, s, blocks.size(), frame_.uplink_deadline(s));
+    Instruction store = make(Op::Store, s, blocks.size(), frame_.uplink_deadline(s));
+    store.notify = true;
+    result_.assemble[s] = builder_.add(store);
     std::uint16_t first = s;
     for (const auto b : blocks)
       first = std::min(first, frame_.transport_blocks(Direction::Uplink)[b].first_symbol);
@@ -225,7 +228,9 @@ class Builder {
     for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
       const bool yields = result_.decode[s] != kNoInstruction;
       if (!yields && frame_.anyone_in(s)) continue;
-      bring(s, make(Op::Store, s, 1, frame_.uplink_deadline(s)), frame_.symbol(s).end);
+      Instruction store = make(Op::Store, s, 1, frame_.uplink_deadline(s));
+      store.notify = yields;
+      bring(s, store, frame_.symbol(s).end);
       if (yields) builder_.depend(result_.bring[s], result_.decode[s]);
     }
     for (const auto s : frame_.symbols_of(SymbolKind::Downlink))

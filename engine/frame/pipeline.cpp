@@ -31,6 +31,14 @@ constexpr std::array<runtime::Opcode, kOps> opcode_table() {
 
 constexpr auto kOpcodes = opcode_table();
 
+// Bytes of a direction's longest transport block.
+std::size_t longest_block(const Frame& frame, Direction direction) {
+  std::size_t longest = 0;
+  for (const auto& tb : frame.transport_blocks(direction))
+    longest = std::max<std::size_t>(longest, (frame.plan(tb).A() + 7) / 8);
+  return longest;
+}
+
 // DigitBlocks of a combiner or precoder, none where it is not kept in digits: matrix registers
 // multiply it for a tile's subcarriers only, and empty ones take as long as full ones.
 std::size_t digit_blocks(const phy::ProductShape& shape, const FrameFormat& f, Isa isa) {
@@ -112,6 +120,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       ldpc_(phy::ldpc_kernels(options.isa)),
       comb_plan_(frame.format().numerology.subcarriers, frame.comb(),
                  frame.format().combiner.group),
+      zeros_(longest_block(frame, Direction::Downlink)),
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t u = 0; u < users_; ++u)
@@ -157,7 +166,7 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   s.good.resize(frame_.transport_blocks(Direction::Uplink).size());
   s.quality.resize(uplink * users_);
   s.constellation.resize(uplink);
-  s.downlink_payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Downlink));
+  s.downlink_bits.assign(frame_.transport_blocks(Direction::Downlink).size(), zeros_.data());
   s.downlink_coded = AlignedArray<std::uint8_t>(frame_.coded_bytes(Direction::Downlink));
   s.symbols = AlignedArray<phy::Tile>(sizes.downlink_symbols);
   s.downlink_grid = AlignedArray<phy::Tile>(sizes.downlink_grid);
@@ -210,6 +219,12 @@ void Pipeline::begin(std::uint64_t frame) {
   s.combiners->chunks_done.store(0, std::memory_order_relaxed);
   s.combiners->ill_conditioned.store(0, std::memory_order_relaxed);
   s.precoder = own ? s.combiners : find_precoder(frame);
+}
+
+void Pipeline::set_downlink(std::uint64_t frame, const std::uint8_t* payload) {
+  const auto blocks = frame_.transport_blocks(Direction::Downlink);
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    slot(frame).downlink_bits[b] = payload + blocks[b].payload_offset;
 }
 
 void Pipeline::forget() {
@@ -310,8 +325,8 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
                        s.noise * sizeof(float) + deviation + frame.info_bytes(Direction::Uplink);
-  for (const Direction d : {Direction::Uplink, Direction::Downlink})
-    slot += frame.coded_bytes(d) + frame.payload_bytes(d);
+  for (const Direction d : {Direction::Uplink, Direction::Downlink}) slot += frame.coded_bytes(d);
+  slot += frame.payload_bytes(Direction::Uplink);
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
   return f.ring * (slot + packets) + combiner_count(f) * combiners;
 }

@@ -83,11 +83,11 @@ struct FrameSlot {
   std::vector<SymbolQuality> quality;          // [uplink ordinal][user]
   std::vector<phy::Tile> constellation;  // [uplink ordinal]: the sampled tile of sampled_user()
 
-  AlignedArray<std::uint8_t> downlink_payload;
-  AlignedArray<std::uint8_t> downlink_coded;  // code blocks at CodeBlockPlace::coded_offset
-  AlignedArray<phy::Tile> symbols;            // [downlink ordinal][tile][user]
-  AlignedArray<phy::Tile> downlink_grid;      // [downlink ordinal][tile][antenna]
-  std::vector<std::int16_t*> transmit;        // [downlink ordinal][antenna], prefix included
+  std::vector<const std::uint8_t*> downlink_bits;  // [transport block], see TransportSource::take
+  AlignedArray<std::uint8_t> downlink_coded;       // code blocks at CodeBlockPlace::coded_offset
+  AlignedArray<phy::Tile> symbols;                 // [downlink ordinal][tile][user]
+  AlignedArray<phy::Tile> downlink_grid;           // [downlink ordinal][tile][antenna]
+  std::vector<std::int16_t*> transmit;             // [downlink ordinal][antenna], prefix included
   std::atomic<std::uint64_t> saturated{0};
 
   std::uint64_t frame = 0;
@@ -163,6 +163,9 @@ class Pipeline {
                    const std::int16_t* samples) {
     slot(frame).samples[std::size_t{symbol} * antennas_ + antenna] = samples;
   }
+  /// What the downlink of a frame carries, and of those that come into its slot after it: a payload
+  /// memory (TransportBlock::payload_offset) that stays. Zeros before that.
+  void set_downlink(std::uint64_t frame, const std::uint8_t* payload);
   /// Where a downlink symbol's samples go, prefix first. Before the first frame.
   void set_transmit(std::uint32_t slot, std::uint32_t ordinal, std::uint32_t antenna,
                     std::int16_t* samples) {
@@ -220,6 +223,7 @@ class Pipeline {
   phy::CombPlan comb_plan_;
   float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
   std::vector<phy::DeviationPlan> deviation_plans_;  // [pilot offset]; none: no combs, no groups
+  AlignedArray<std::uint8_t> zeros_;                 // as long as the longest block of the downlink
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
   std::vector<std::uint32_t> all_, uplink_only_, brought_;  // chunks of instructions

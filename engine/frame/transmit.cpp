@@ -7,13 +7,12 @@ namespace carillon::frame {
 using phy::kTileLanes;
 
 void encode_block(const Frame& frame, Direction direction, std::uint32_t index,
-                  const phy::LdpcKernels& ldpc, const std::uint8_t* payload, std::uint8_t* coded,
+                  const phy::LdpcKernels& ldpc, const std::uint8_t* bits, std::uint8_t* coded,
                   EncodeScratch scratch) noexcept {
   const auto& place = frame.code_blocks(direction)[index];
   const auto& tb = frame.transport_blocks(direction)[place.transport_block];
   const auto& plan = frame.plan(tb);
-  payload += tb.payload_offset;
-  phy::segment(plan, payload, phy::transport_parity(plan, payload), place.index, scratch.info);
+  phy::segment(plan, bits, phy::transport_parity(plan, bits), place.index, scratch.info);
   ldpc.encode(plan.code(), scratch.info, scratch.codeword, scratch.ldpc);
   phy::select_bits(plan.blocks()[place.index].map, scratch.codeword, coded + place.coded_offset);
 }

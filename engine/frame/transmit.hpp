@@ -21,11 +21,11 @@ struct EncodeScratch {
   phy::LdpcScratch& ldpc;
 };
 
-/// Code block `index` of a direction: `payload` is a frame's payload memory (TransportBlock::
-/// payload_offset), `coded` its coded memory laid out as the downlink's (coded_offset; for the
+/// Code block `index` of a direction: `bits` are those of its transport block, most significant
+/// first; `coded` is a frame's coded memory laid out as the downlink's (coded_offset; for the
 /// uplink use `coded` sized by Frame::coded_bytes, whose places are larger than needed).
 void encode_block(const Frame& frame, Direction direction, std::uint32_t index,
-                  const phy::LdpcKernels& ldpc, const std::uint8_t* payload, std::uint8_t* coded,
+                  const phy::LdpcKernels& ldpc, const std::uint8_t* bits, std::uint8_t* coded,
                   EncodeScratch scratch) noexcept;
 
 /// One user's tiles of one data symbol, symbols[t * stride]; tiles without allocation become zero.

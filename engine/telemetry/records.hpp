@@ -228,6 +228,50 @@ struct UserRecord {
   }
 };
 
+/// What went through a data port (port/exchange.hpp, port/socket.hpp).
+struct PortRecord {
+  std::uint64_t users = 0;  // 0: the baseband unit's, 1: the emulated users'
+  std::uint64_t clients = 0;
+  std::uint64_t good = 0, failed = 0, late = 0, sent = 0, dropped = 0, unheard = 0;  // received
+  std::uint64_t accepted = 0, used = 0, unused = 0, padded = 0;                      // to be sent
+  std::uint64_t refused_no_frame = 0, refused_late = 0, refused_early = 0, refused_block = 0;
+  std::uint64_t refused_bits = 0, refused_order = 0, refused_format = 0, refused_busy = 0;
+  std::uint64_t ip = 0;  // 1: packets to and from a TUN device are its bits
+  std::uint64_t ip_sent = 0, ip_dropped = 0, ip_foreign = 0;
+  std::uint64_t ip_delivered = 0, ip_broken = 0, ip_refused = 0;
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("users", self.users);
+    visit("clients", self.clients);
+    visit("good", self.good);
+    visit("failed", self.failed);
+    visit("late", self.late);
+    visit("sent", self.sent);
+    visit("dropped", self.dropped);
+    visit("unheard", self.unheard);
+    visit("accepted", self.accepted);
+    visit("used", self.used);
+    visit("unused", self.unused);
+    visit("padded", self.padded);
+    visit("refused_no_frame", self.refused_no_frame);
+    visit("refused_late", self.refused_late);
+    visit("refused_early", self.refused_early);
+    visit("refused_block", self.refused_block);
+    visit("refused_bits", self.refused_bits);
+    visit("refused_order", self.refused_order);
+    visit("refused_format", self.refused_format);
+    visit("refused_busy", self.refused_busy);
+    visit("ip", self.ip);
+    visit("ip_sent", self.ip_sent);
+    visit("ip_dropped", self.ip_dropped);
+    visit("ip_foreign", self.ip_foreign);
+    visit("ip_delivered", self.ip_delivered);
+    visit("ip_broken", self.ip_broken);
+    visit("ip_refused", self.ip_refused);
+  }
+};
+
 /// An equalized uplink symbol, sampled for display.
 struct ConstellationRecord {
   std::uint32_t user = 0;

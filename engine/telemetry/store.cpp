@@ -12,7 +12,7 @@
 namespace carillon::telemetry {
 namespace {
 
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::size_t kHeaderBytes = 65536;
 constexpr std::size_t kLine = 64;
 
@@ -70,6 +70,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   plan(stages_, "stages", sizes.opcodes.size(), json);
   plan(threads_, "threads", sizes.threads.size(), json);
   plan(users_, "users", sizes.users, json);
+  plan(ports_, "ports", 2, json);
   plan(constellation_, "constellation", sizes.constellation, json);
   plan(nacks_, "nacks", sizes.nacks, json);
   plan(gaps_, "gaps", sizes.gaps, json);
@@ -89,6 +90,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   bind(stages_);
   bind(threads_);
   bind(users_);
+  bind(ports_);
   bind(constellation_);
   bind(nacks_);
   bind(gaps_);

@@ -89,6 +89,7 @@ class Store {
   Section<StageRecord>& stages() { return stages_; }
   Section<ThreadRecord>& threads() { return threads_; }
   Section<UserRecord>& users() { return users_; }
+  Section<PortRecord>& ports() { return ports_; }
   Section<ConstellationRecord>& constellation() { return constellation_; }
   Section<NackRecord>& nacks() { return nacks_; }
   Section<GapRecord>& gaps() { return gaps_; }
@@ -111,6 +112,7 @@ class Store {
   Section<StageRecord> stages_;
   Section<ThreadRecord> threads_;
   Section<UserRecord> users_;
+  Section<PortRecord> ports_;
   Section<ConstellationRecord> constellation_;
   Section<NackRecord> nacks_;
   Section<GapRecord> gaps_;

@@ -10,6 +10,7 @@ import typer
 
 from carillon.cli_bench import bench_app
 from carillon.cli_config import config_app
+from carillon.cli_demo import DEMO_EXAMPLES, demo
 from carillon.cli_flowgraph import flowgraph_app
 from carillon.cli_ingest import ingest_app
 from carillon.cli_net import net_app
@@ -17,7 +18,6 @@ from carillon.cli_options import (
     AveragingOption,
     CellArgument,
     CellsArgument,
-    Device,
     Engine,
     FolderOption,
     FramesOption,
@@ -29,6 +29,7 @@ from carillon.cli_options import (
     Transport,
     TransportOption,
     examples,
+    kind_of,
 )
 from carillon.cli_power import power_app
 from carillon.command_line import carry_out
@@ -47,77 +48,7 @@ for group, name in (*_GROUPS, (ingest_app, "ingest"), (net_app, "net"), (power_a
     app.add_typer(group, name=name)
 
 
-@app.command(
-    epilog=examples(
-        "carillon demo --seconds 20",
-        "carillon demo --cell lan-8x4 --transport udp",
-        "carillon demo --cell laptop-8x2 --cell laptop-8x2",
-        "carillon demo --device cuda",
-    )
-)
-def demo(
-    cell: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A cell's file or an example's name; else one that fits this machine. Given "
-            "again: several cells that share the cores."
-        ),
-    ] = None,
-    frames: FramesOption = 0,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Stop after so many seconds on air, or --frames if they come first; 0: no limit. "
-            "10 if neither is given.",
-        ),
-    ] = None,
-    transport: TransportOption = None,
-    device: Annotated[
-        Device,
-        typer.Option(
-            help="cuda: on this machine's GPUs, samples from pinned memory; --cell again and again "
-            "is as many of the same cell."
-        ),
-    ] = Device.cpu,
-    partitions: Annotated[
-        int, typer.Option(min=1, max=64, help="Of the first GPU's SMs, as so many devices.")
-    ] = 1,
-    outage: OutageOption = 1e-3,
-    averaging: AveragingOption = 10.0,
-    folder: FolderOption = None,
-    live: LiveOption = True,
-    json: JsonOption = False,
-) -> None:
-    """Emulate a cell on this machine, run it in real time, show it, write a report.
-
-    Ctrl-C ends it early and still writes the report. --device cuda needs a GPU, without which it
-    ends with status 77.
-    """
-    from carillon.commands.demo import demo as run_demo
-    from carillon.commands.demo import demo_cells
-    from carillon.commands.start import Output
-    from carillon.config import Run, aiming
-
-    seconds = (0.0 if frames else 10.0) if seconds is None else seconds
-    run = aiming(Run(frames=frames, seconds=seconds), outage, averaging)
-    output = Output(live, json)
-    if partitions > 1 and device is not Device.cuda:
-        raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")
-    if device is Device.cuda:
-        from carillon.commands.gpu_demo import demo as run_gpu_demo
-
-        if cell and len(set(cell)) > 1:
-            raise typer.BadParameter(
-                "has to be the same each time with --device cuda", param_hint="'--cell'"
-            )
-        name, count = (cell[0], len(cell)) if cell else (None, 1)
-        if not run_gpu_demo(name, run, partitions, folder, as_json=json, count=count):
-            raise typer.Exit(Status.FAILED)
-    elif cell and len(cell) > 1:
-        demo_cells(cell, _kind(transport), run, folder, output)
-    else:
-        run_demo(cell[0] if cell else None, _kind(transport), run, folder, output)
+app.command(epilog=DEMO_EXAMPLES)(demo)
 
 
 @app.command(
@@ -192,11 +123,7 @@ def _side(
     from carillon.config import Run, aiming
 
     run = aiming(Run(frames=frames, seconds=seconds), *aim)
-    run_side(role, cell, _kind(transport), run, folder, Output(live, json), gpus)
-
-
-def _kind(transport: Transport | None) -> Literal["shm", "udp"] | None:
-    return None if transport is None else transport.value
+    run_side(role, cell, kind_of(transport), run, folder, Output(live, json), gpus)
 
 
 @app.command(epilog=examples("carillon link rayleigh-16x4 --snr 0:1:20"))

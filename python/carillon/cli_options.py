@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -85,3 +85,8 @@ LiveOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON alone on standard output, words on the other.")
 ]
+
+
+def kind_of(transport: Transport | None) -> Literal["shm", "udp"] | None:
+    """Its name; None where the cell's file decides."""
+    return None if transport is None else transport.value

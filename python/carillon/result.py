@@ -284,6 +284,62 @@ class Delays(_Model):
     outage: Outage
 
 
+class PortReceived(_Model):
+    """Received blocks: good, failed or late; and all of them sent, dropped or unheard."""
+
+    good: int = Field(description="their check holds")
+    failed: int = Field(description="decoded in vain")
+    late: int = Field(description="given up before they were decoded")
+    sent: int = Field(description="to a client")
+    dropped: int = Field(description="the queue was full: the client fetched too few")
+    unheard: int = Field(description="there was no client")
+
+
+class PortGiven(_Model):
+    """Blocks to be sent: accepted ones are used or unused, those of frames that began used or
+    padded."""
+
+    accepted: int = Field(description="from a client, whole and before their frame began")
+    used: int
+    unused: int = Field(description="their frame was refused, or never came")
+    padded: int = Field(description="zeros went on air, since no bits were there")
+
+
+class IpPackets(_Model):
+    """IPv4 packets at a data port: from the device sent, dropped or foreign, to it delivered,
+    foreign or refused."""
+
+    sent: int = Field(description="all of it went into blocks in time for their frame")
+    dropped: int = Field(description="the user's queue was full")
+    foreign: int = Field(description="for no user or no IPv4, or in the name of another user")
+    delivered: int = Field(description="out of received blocks")
+    broken: int = Field(description="out of received blocks, of which the end was lost")
+    refused: int = Field(description="by the device")
+
+
+class DataPort(_Model):
+    """What went through a data port (docs/data-port.md)."""
+
+    clients: int = Field(description="one after another")
+    ip: IpPackets | None = Field(default=None, description="null: a program owns the bits")
+    received: PortReceived
+    given: PortGiven
+    refused: dict[str, int] = Field(description="messages of clients that were not taken, by why")
+
+
+class Traffic(_Model):
+    """One exchange of real traffic over the air, between a user and the server."""
+
+    user: int
+    program: Literal["ping", "iperf3"]
+    direction: Literal["up", "down", "both"]
+    goodput_mbps: float | None = Field(default=None, description="of TCP, as its receiver has it")
+    retransmits: int | None = Field(default=None, description="of TCP's segments")
+    rtt_ms: float | None = Field(default=None, description="mean")
+    rtt_max_ms: float | None = None
+    lost: float | None = Field(default=None, description="of all pings, the share without answer")
+
+
 class Result(_Model):
     """One run of a cell."""
 
@@ -320,6 +376,13 @@ class Result(_Model):
         "the last two are not among the received"
     )
     nacks: dict[str, int] = Field(description="overload_nack and harq_nack")
+    data_port: DataPort | None = Field(
+        default=None, description="the baseband unit's; null: its bits are the emulator's"
+    )
+    users_port: DataPort | None = Field(
+        default=None, description="the emulated users'; null: their bits follow from the seed"
+    )
+    traffic: list[Traffic] = Field(default=[], description="of `carillon demo --ip`")
     saturated_samples: int
     ill_conditioned: int = Field(
         description="combiners, one for each group of subcarriers and frame, of users who cannot "

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from carillon import delay_results, measures
 from carillon.config.plan import Power
+from carillon.errors import InputError
 from carillon.explain import Late, pick
 from carillon.result import (
     Clock,
     Cores,
+    DataPort,
     Distribution,
     Downlink,
     Explanation,
     Frames,
     Gap,
+    IpPackets,
     Lates,
     Milestones,
     Pacing,
+    PortGiven,
+    PortReceived,
     Result,
     Stage,
     Thread,
+    Traffic,
     Uplink,
     User,
     UserSide,
@@ -32,6 +40,7 @@ from carillon.statistics import Percentiles, Values, decibels, ratio, wilson
 from carillon.telemetry import CAUSES, ROLES, Records, Telemetry, cause_name, thread_name
 
 LISTED_GAPS = 100
+TRAFFIC = "traffic.json"  # of a demo with IP packets, in its run folder
 FIRST_LATES, WORST_LATES = 100, 20
 
 
@@ -104,6 +113,9 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             for name in count
             if name.startswith(("packets_", "rejected_"))
         },
+        data_port=_port(telemetry, users=False),
+        users_port=_port(telemetry, users=True),
+        traffic=_traffic(folder),
         nacks={"overload_nack": count["overload_nacks"], "harq_nack": count["harq_nacks"]},
         saturated_samples=count["saturated_samples"],
         ill_conditioned=count["ill_conditioned"],
@@ -116,6 +128,38 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
         explanations=[Explanation(**vars(late)) for late in pick(lates, FIRST_LATES, WORST_LATES)],
         configuration=folder.cell.model_dump(mode="json"),
     )
+
+
+def _port(telemetry: Telemetry, *, users: bool) -> DataPort | None:
+    for record in telemetry.read("ports"):
+        count = {name: int(record[name]) for name in record.dtype.names or ()}
+        if bool(count["users"]) == users:
+            return DataPort(
+                clients=count["clients"],
+                ip=_packets(count) if count["ip"] else None,
+                received=PortReceived(**{name: count[name] for name in PortReceived.model_fields}),
+                given=PortGiven(**{name: count[name] for name in PortGiven.model_fields}),
+                refused={
+                    name.removeprefix("refused_"): count[name]
+                    for name in count
+                    if name.startswith("refused_")
+                },
+            )
+    return None
+
+
+def _packets(count: dict[str, int]) -> IpPackets:
+    return IpPackets(**{name: count[f"ip_{name}"] for name in IpPackets.model_fields})
+
+
+def _traffic(folder: RunFolder) -> list[Traffic]:
+    file = folder.path / TRAFFIC
+    if not file.exists():
+        return []
+    try:
+        return TypeAdapter(list[Traffic]).validate_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def _span_ms(frames: Records, frame_ms: float) -> float:

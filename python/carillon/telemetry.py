@@ -21,7 +21,7 @@ from carillon.inputs import parse_json
 Records = npt.NDArray[Any]
 
 MAGIC = b"CARILLON"
-VERSION = 4
+VERSION = 5
 PACKET_EVENT = 0xFFFF
 REFUSED, DISCARDED = 1, 2  # FrameRecord.nack
 OVERLOAD = 1  # NackRecord.kind; 2 is harq

@@ -8,6 +8,7 @@
 #include <functional>
 #include <thread>
 
+#include "emulator/sent_bits.hpp"
 #include "emulator/uplink_generator.hpp"
 #include "fronthaul/link.hpp"
 #include "support/test.hpp"
@@ -128,8 +129,8 @@ struct Cell : fronthaul::SymbolSink {
       if (frames.poll({&event, 1}) == 0) continue;
       if (event.kind == runtime::FrameEvent::Kind::Committed) continue;
       meddle();
-      recorder.ended({number, event.slot, started, pipeline, frames.board(), ingest, downlink, sent,
-                      number, true, true, false},
+      recorder.ended({number, event.slot, started, pipeline, frames.board(), ingest, downlink,
+                      &sent, number, true, true, false},
                      event);
       ingest.release(number);
       frames.release(number);
@@ -365,6 +366,23 @@ TEST(Recorder, ADiscardedFrameIsNackedWithAllItsBlocks) {
   EXPECT_EQ(c.frames_completed, 2U);
   EXPECT_EQ(c.lates_lost + c.lates_fronthaul + c.lates_processing, 1U);
   EXPECT_EQ(c.uplink_failed, cell.blocks());
+}
+
+TEST(Recorder, BlocksOfADiscardedFrameThatWereDecodedAreReceived) {
+  Cell cell;
+  cell.send(0, [](std::uint32_t, std::uint32_t) { return false; });
+  runtime::FrameEvent first;
+  while (cell.frames.poll({&first, 1}) == 0) cell.runtime.work(0);
+  ASSERT_EQ(first.kind, runtime::FrameEvent::Kind::Committed);  // the first slot's Decode
+  cell.frames.abandon(0);
+  cell.finish(0);
+  cell.recorder.close();
+  const auto& record = cell.store.frames()[0];
+  EXPECT_EQ(record.nack, telemetry::kDiscarded);
+  EXPECT_EQ(record.uplink_blocks, cell.blocks());
+  EXPECT_EQ(record.uplink_failed, cell.blocks() - 2);
+  EXPECT_EQ(record.code_blocks, 2U);
+  EXPECT_EQ(cell.store.counters().harq_nacks, cell.blocks() - 2);
 }
 
 TEST(Recorder, ADiscardedFrameLacksAlsoWhatWasNeverWorkedOn) {

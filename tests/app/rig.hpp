@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <functional>
@@ -18,6 +19,8 @@
 #include "app/pool.hpp"
 #include "emulator/faulty_transport.hpp"
 #include "emulator/radio_unit.hpp"
+#include "emulator/seeded_source.hpp"
+#include "emulator/sent_bits.hpp"
 #include "emulator/uplink_generator.hpp"
 #include "fronthaul/forwarding.hpp"
 #include "support/fronthaul.hpp"
@@ -93,6 +96,21 @@ inline app::RunPlan plan_with_gpus(std::uint32_t gpus, double budget_ms) {
 /// As many as last about as long where frames are longer.
 constexpr std::uint32_t frames(std::uint32_t count) { return kWatched ? count / 3 : count; }
 
+/// Counts what comes out of a cell, by verdict.
+class BlockCounter final : public frame::TransportSink {
+ public:
+  void receive(frame::FramePlace, const frame::ReceivedTransportBlock& block) noexcept override {
+    ++of_[static_cast<std::size_t>(block.verdict)];
+  }
+  std::uint64_t operator[](frame::Verdict verdict) const {
+    return of_[static_cast<std::size_t>(verdict)];
+  }
+  std::uint64_t all() const { return of_[0] + of_[1] + of_[2]; }
+
+ private:
+  std::array<std::uint64_t, 3> of_{};
+};
+
 class Rig {
  public:
   using Cabling =
@@ -117,8 +135,11 @@ class Rig {
                                               {pipeline, link.baseband->received_memory().host}},
                                           plan.runtime.gpu_policy)),
         pool({{plan, pipeline}}, workers),
+        source(frame, plan.radio.seed),
+        sent(frame, plan.radio),
         baseband(std::make_unique<app::Baseband>(
-            plan, pipeline, pool.runtime().cell(0), *link.baseband, recorder,
+            pipeline, pool.runtime().cell(0), *link.baseband, recorder,
+            frame::DataPort{.source = &source, .sink = &blocks, .known = &sent},
             gpus == nullptr ? nullptr : &accelerator->cell(0))) {
     if (accelerator != nullptr) {
       accelerator->join(0, pool.runtime().cell(0));
@@ -208,6 +229,9 @@ class Rig {
   std::uint64_t sent_away() const {
     return baseband->frames_sent_away() - recorder.ghosts_sent_away();
   }
+  std::size_t blocks_of_a_frame() const {
+    return frame.transport_blocks(frame::Direction::Uplink).size();
+  }
   std::uint32_t packets() const { return layout.packets(fronthaul::Carries::Uplink); }
 
   const app::RunPlan plan;
@@ -226,6 +250,9 @@ class Rig {
   frame::Pipeline pipeline;
   std::unique_ptr<app::Accelerator> accelerator;
   app::Pool pool;
+  emulator::SeededSource source;
+  emulator::SentBits sent;
+  BlockCounter blocks;
   std::unique_ptr<app::Baseband> baseband;
   std::atomic<bool> working{true};     // false: the workers stand still, receivers go on
   std::atomic<bool> conducting{true};  // false: nothing is announced, sent or ended
@@ -325,6 +352,9 @@ inline void expect_conservation(Rig& rig) {
   EXPECT_EQ(nacks[static_cast<std::uint32_t>(telemetry::NackKind::Overload)], c.overload_nacks);
   EXPECT_EQ(nacks[static_cast<std::uint32_t>(telemetry::NackKind::Harq)], c.harq_nacks);
   EXPECT_GE(c.harq_nacks, c.uplink_failed);
+
+  EXPECT_EQ(rig.blocks.all(), rig.baseband->frames_ended() * rig.blocks_of_a_frame());
+  EXPECT_EQ(rig.blocks[frame::Verdict::Good], c.uplink_blocks - c.uplink_failed);
 
   const auto in = rig.baseband->ingest().counters();
   std::uint64_t rejected = 0;

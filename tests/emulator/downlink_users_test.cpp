@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "emulator/payload.hpp"
+#include "emulator/seeded_source.hpp"
 #include "emulator/uplink_generator.hpp"
 #include "frame/pipeline.hpp"
 #include "frame/serial.hpp"
@@ -17,6 +17,7 @@
 using namespace carillon;
 using emulator::DownlinkUsers;
 using emulator::RadioPlan;
+using emulator::SeededSource;
 using frame::Direction;
 
 namespace {
@@ -25,8 +26,8 @@ namespace {
 struct Cell {
   Cell(const frame::FrameFormat& format, const RadioPlan& plan)
       : frame(format),
-        seed(plan.seed),
         pipeline(frame, {}),
+        source(frame, plan.seed),
         generator(frame, plan),
         users(frame, plan),
         samples(std::size_t{frame.samples()} * 2 * format.antennas) {
@@ -51,9 +52,8 @@ struct Cell {
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s)
       for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
         if (!lost || !lost(s, a)) pipeline.set_samples(index, s, a, at(s, a));
-    auto& slot = pipeline.slot(index);
-    emulator::fill_payload(frame, seed, Direction::Downlink, index % pipeline.ring(),
-                           slot.downlink_payload.span());
+    const frame::FramePlace place{static_cast<std::uint32_t>(index), 0};
+    source.take(place, 0, pipeline.slot(index).downlink_bits);
     frame::run_serially(pipeline, index);
   }
 
@@ -77,8 +77,8 @@ struct Cell {
   }
 
   frame::Frame frame;
-  std::uint64_t seed;
   frame::Pipeline pipeline;
+  SeededSource source;
   emulator::UplinkGenerator generator;
   DownlinkUsers users;
   std::vector<std::int16_t> samples;

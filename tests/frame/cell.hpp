@@ -59,6 +59,10 @@ struct Cell {
       for (std::uint32_t d = 0; d < downlink_symbols(); ++d)
         for (std::uint32_t a = 0; a < format.antennas; ++a)
           pipeline.set_transmit(slot, d, a, samples_of(slot, d, a));
+    for (std::uint32_t slot = 0; slot < pipeline.ring(); ++slot) {
+      downlink.emplace_back(frame.payload_bytes(frame::Direction::Downlink));
+      pipeline.set_downlink(slot, downlink.back().data());
+    }
   }
 
   std::size_t downlink_symbols() const {
@@ -120,6 +124,7 @@ struct Cell {
   std::vector<std::int16_t> samples;
   std::size_t stride;
   std::vector<std::int16_t> radiated;
+  std::vector<AlignedArray<std::uint8_t>> downlink;  // [slot] payload memory, zeros
 };
 
 }  // namespace carillon::test

@@ -31,9 +31,8 @@ struct TwoWay : Cell {
                   const emulator::RadioPlan& air = test::clear_air(60))
       : Cell(format, air, isa) {
     Random random(3, 0);
-    for (std::uint32_t slot = 0; slot < pipeline.ring(); ++slot)
-      for (auto& byte : pipeline.slot(slot).downlink_payload)
-        byte = static_cast<std::uint8_t>(random.next());
+    for (auto& payload : downlink)
+      for (auto& byte : payload) byte = static_cast<std::uint8_t>(random.next());
   }
 
   // Used subcarrier k of a symbol, from its samples by the plain sum.
@@ -168,14 +167,13 @@ TEST(Downlink, CarriesItsUsersBits) {
     cell.run(0);
     // QPSK of 38.211 5.1.3: b(0) is the real part's sign, b(1) the imaginary part's; 6.3.1.1's
     // scrambling undone, e must be what encoding the payload gives.
-    const auto& slot = cell.pipeline.slot(0);
     std::vector<std::uint8_t> codeword(66 * 384 / 8 + 8), info(22 * 384 / 8), e;
     phy::LdpcScratch ldpc;
     for (const auto& tb : cell.frame.transport_blocks(Direction::Downlink)) {
       const auto& plan = cell.frame.plan(tb);
       ASSERT_EQ(plan.C(), 1U);
       const auto& cb = plan.blocks()[0];
-      const auto* payload = slot.downlink_payload.data() + tb.payload_offset;
+      const auto* payload = cell.downlink[0].data() + tb.payload_offset;
       phy::segment(plan, payload, phy::transport_parity(plan, payload), 0, info.data());
       phy::ldpc_kernels().encode(plan.code(), info.data(), codeword.data(), ldpc);
       e.assign((cb.E + 7) / 8 + 8, 0);

@@ -170,7 +170,7 @@ class Station {
             std::memcpy(cells_.samples(at, s, a), from,
                         std::size_t{cell_.frame.symbol(s).samples} * 4);
         }
-    const auto& payload = cell_.pipeline.slot(index).downlink_payload;
+    const auto& payload = cell_.downlink[index % cell_.downlink.size()];
     if (payload.size() != 0)
       std::memcpy(cells_.downlink_payload(at), payload.data(),
                   cell_.frame.payload_bytes(Direction::Downlink));

@@ -133,7 +133,7 @@ void compare(Place& place, const FrameFormat& format, const std::string& what,
   std::mt19937 random(1);
   const GpuFrame gpu(cell.frame, memory, parts);
   for (std::uint64_t index = 0; index < 2; ++index) {
-    auto& payload = cell.pipeline.slot(index).downlink_payload;
+    auto& payload = cell.downlink[index];
     for (auto& byte : payload) byte = static_cast<std::uint8_t>(random());
     cell.run(index, lost);
     put_samples(place, cell, gpu, index);

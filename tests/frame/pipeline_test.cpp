@@ -496,8 +496,7 @@ TEST(Footprint, IsWhatIsAllocated) {
       const FrameSlot& s = pipeline.slot(n);
       total += bytes(s.grid) + bytes(s.half_grid) + bytes(s.csi) + bytes(s.noise) +
                bytes(s.deviation) + bytes(s.soft) + bytes(s.info) + bytes(s.payload) +
-               bytes(s.downlink_payload) + bytes(s.downlink_coded) + bytes(s.symbols) +
-               bytes(s.downlink_grid);
+               bytes(s.downlink_coded) + bytes(s.symbols) + bytes(s.downlink_grid);
       for (const Symbol& symbol : frame.symbols())
         total += std::uint64_t{symbol.samples} * 4 * frame.format().antennas;
     }

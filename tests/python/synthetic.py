@@ -10,6 +10,7 @@ import numpy as np
 from carillon import runfolder
 from carillon.config import Run, parse_cell
 from carillon.runfolder import RunFolder
+from carillon.telemetry import VERSION
 
 U8, I8, U4, U2, F4, F8 = "<u8", "<i8", "<u4", "<u2", "<f4", "<f8"
 
@@ -74,6 +75,15 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
         ("downlink_error_power", F8),
         ("downlink_symbols", U8),
     ],
+    "ports": [
+        *_fields(
+            U8,
+            "users clients good failed late sent dropped unheard accepted used unused padded "
+            "refused_no_frame refused_late refused_early refused_block refused_bits "
+            "refused_order refused_format refused_busy ip "
+            "ip_sent ip_dropped ip_foreign ip_delivered ip_broken ip_refused",
+        ),
+    ],
     "constellation": [("user", U4), ("re", F4), ("im", F4), ("frame", U4)],
     "nacks": [("frame", U8), *_fields(U4, "cell user process kind cause padding")],
     "gaps": [*_fields(I8, "start length"), *_fields(U8, "thread cause")],
@@ -120,7 +130,7 @@ class Sections:
             offset += table.nbytes
         tree = {"version": 2, "opcodes": OPCODES, "threads": THREADS, "sections": described}
         text = json.dumps(tree).encode()
-        header = bytearray(struct.pack("<8sII", b"CARILLON", 4, 32768) + text)
+        header = bytearray(struct.pack("<8sII", b"CARILLON", VERSION, 32768) + text)
         header.extend(bytes(header_bytes - len(header)))
         for place, (_, count) in enumerate(bodies):
             struct.pack_into("<Q", header, 32768 + 8 * place, count)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from carillon.flowgraph.profile import gnuradio_python
+from carillon.port import namespaces
 from carillon.power.delays import CLASSES
 from carillon.report.write import FRAME_COLUMNS
 from carillon.result import Delays, Frames
@@ -100,6 +101,9 @@ QUICK = {
     "$SOURCE/bench/gnuradio/beside.py --seconds 0.1 --turns 1 --carillon ''\n",
     "PYTHONPATH=python examples/": "PYTHONPATH=$SOURCE/python $SOURCE/examples/",
     "keep_latency.py 10 20\n": "keep_latency.py 0.1 200\n",
+    ".venv/bin/python examples/data-port/": "$SOURCE/.venv/bin/python $SOURCE/examples/data-port/",
+    "sudo .venv/bin/carillon demo --ip": "carillon demo --ip",
+    "--seconds 14 --no-live": "--seconds 4 --no-live",
     "> docs/configuration.md": "> configuration.md",
 }
 
@@ -128,6 +132,16 @@ def _needs_gnuradio(script: str) -> bool:
     return re.search(r"--grc|gnuradio/", script) is not None
 
 
+def _lacks_namespaces(script: str) -> bool:
+    if "demo --ip" not in script:
+        return False
+    try:
+        namespaces.require_means()
+    except namespaces.NamespaceError:
+        return True
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
@@ -141,6 +155,8 @@ def test_a_block_of_commands_runs(script: str, tmp_path: Path) -> None:
         pytest.skip("carillond is not built")
     if _needs_gnuradio(script) and gnuradio_python() is None:
         pytest.skip("GNU Radio is not installed")
+    if _lacks_namespaces(script):
+        pytest.skip("network namespaces take root")
     program = tmp_path / "bin" / "carillon"
     program.parent.mkdir()
     lines = ("from carillon.__main__ import main", "if __name__ == '__main__':", "    main()")

@@ -13,6 +13,7 @@ from carillon import cells, core, runfolder
 from carillon.bench import BenchError, Choice, command, measure
 from carillon.commands.start import Output, finish, start, start_all
 from carillon.config import Loaded, Run
+from carillon.config.sections import Data
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.percent import percent
 from carillon.result import Result
@@ -129,7 +130,8 @@ def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     loaded.check_cores()
     radio = loaded.cell.radio
     fewer = radio.model_copy(update={"frames": min(radio.frames, _TRIAL_REPLAY)})
-    cell = loaded.cell.model_copy(update={"radio": fewer})
+    # Who owns its bits is not bothered with a trial.
+    cell = loaded.cell.model_copy(update={"radio": fewer, "data": Data()})
     folder = runfolder.create(path, cell, Run(seconds=_TRIAL_SECONDS))
     try:
         carry_out([folder], interrupts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,15 +55,23 @@ def start_all(
         return [start(cells[0], run, path, output, interrupts)]
 
 
-def start(loaded: Loaded, run: Run, folder: Path, output: Output, interrupts: Interrupts) -> Result:
-    """Checks, runs, reports.
+def start(
+    loaded: Loaded,
+    run: Run,
+    folder: Path,
+    output: Output,
+    interrupts: Interrupts,
+    beside: Callable[[runfolder.RunFolder], AbstractContextManager[None]] = lambda _: nullcontext(),
+) -> Result:
+    """Checks, runs, reports. `beside` is entered while it runs.
 
     Raises ConfigError, NoDeviceError or RunError when there is no run to report. With the report
     written, KeyboardInterrupt when stopped, TooSlowError when frames were due and none was in time,
     and RunError when, at the radio unit, none was sent or answered.
     """
     made = _prepare(loaded, run, folder)
-    _carry_out([made], output, interrupts)
+    with beside(made):
+        _carry_out([made], output, interrupts)
     result = finish(made, output)
     _require_an_end([result], made, interrupts)
     return result

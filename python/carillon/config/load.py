@@ -111,11 +111,21 @@ class Loaded:
 
     def found_from(self, folder: FilePath) -> "Loaded":
         """The cell with the files that it names from a folder."""
-        link = self.cell.fronthaul
-        if not link.key_file:
-            return self
-        link = link.model_copy(update={"key_file": str((folder / link.key_file).absolute())})
-        return replace(self, cell=self.cell.model_copy(update={"fronthaul": link}))
+
+        def found(file: str) -> str:
+            return str((folder / file).absolute()) if file else ""
+
+        link, data = self.cell.fronthaul, self.cell.data
+        update = {
+            "fronthaul": link.model_copy(update={"key_file": found(link.key_file)}),
+            "data": data.model_copy(
+                update={
+                    "socket": found(data.socket),
+                    "users_socket": found(data.users_socket),
+                }
+            ),
+        }
+        return replace(self, cell=self.cell.model_copy(update=update))
 
     def problem(self, key: str, message: str) -> Problem:
         """A mistake of a key, where the file says it; those of the run are options."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from carillon.config.sections import Fronthaul, Radio, Runtime
+from carillon.config.sections import Data, Fronthaul, Radio, Runtime
 from carillon.config.units import Base, key
 
 # TS 38.212 table 5.3.2-1.
@@ -303,4 +303,5 @@ class Cell(Base):
     ring: int = key(4, "Frames that may be in flight at once.", "frames", ge=2, le=64)
     radio: Radio = Field(default_factory=Radio)
     fronthaul: Fronthaul = Field(default_factory=Fronthaul)
+    data: Data = Field(default_factory=Data)
     runtime: Runtime = Field(default_factory=Runtime)

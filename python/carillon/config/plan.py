@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from carillon.config.combiner_group import group_of
 from carillon.config.models import Cell, Grant
 
-_BESIDE_THE_FRAME = ("radio", "fronthaul", "runtime")
+_BESIDE_THE_FRAME = ("radio", "fronthaul", "data", "runtime")
 _FOR_PEOPLE = ("name", "description")
 _ZERO_IS_AUTO = ("base_graph", "lifting")
 

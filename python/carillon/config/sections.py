@@ -19,6 +19,12 @@ def _shm_name(text: str) -> str:
     return text
 
 
+def _device_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{0,15}", text):
+        raise ValueError("not a name for a network device")
+    return text
+
+
 def plannable(text: str) -> str:
     """A file's name; raises ValueError where a run plan cannot hold it."""
     if not text.isprintable() or "#" in text or text != text.strip():
@@ -29,8 +35,10 @@ def plannable(text: str) -> str:
 Address = Annotated[str, AfterValidator(_ipv4)]
 Snr = Annotated[float, Field(ge=-60, le=80)]
 ShmName = Annotated[str, AfterValidator(_shm_name)]
+DeviceName = Annotated[str, AfterValidator(_device_name)]
 FileName = Annotated[str, AfterValidator(plannable)]
 _SHM_NAME = "a name of at most 64 letters, digits, dots, dashes and underscores"
+_DEVICE_NAME = "a name of at most 15 letters, digits, dashes and underscores"
 _ADDRESS = "an IPv4 address such as 192.168.1.2"
 
 
@@ -124,6 +132,42 @@ class Fronthaul(Base):
         "shared. It needs libsodium. Empty: packets are not authenticated.",
         allowed="a file's name, without `#`",
         only_with="kind: udp",
+    )
+
+
+class Data(Base):
+    """Who owns the bits that the cell carries."""
+
+    socket: FileName = key(
+        "",
+        "Unix socket, as seen from this file's folder, of the baseband unit's data port: a client "
+        "gets the uplink's blocks there and gives the downlink's. Empty: the downlink's bits are "
+        "the emulator's, which both sides know.",
+        allowed="a file's name, without `#`",
+    )
+    users_socket: FileName = key(
+        "",
+        "That of the emulated users, whose client gives the uplink's blocks and gets the "
+        "downlink's. Frames of the uplink are then made while the cell runs. Empty: the uplink's "
+        "bits are known to both sides, and its frames replayed.",
+        allowed="a file's name, without `#`",
+    )
+    tun: DeviceName = key(
+        "",
+        "Instead of `socket`: a TUN device, whose IPv4 packets for users' addresses the downlink "
+        "carries, and which gets the uplink's.",
+        allowed=_DEVICE_NAME,
+    )
+    users_tun: DeviceName = key(
+        "",
+        "Instead of `users_socket`: a TUN device, whose IPv4 packets from users' addresses the "
+        "uplink carries, and which gets the downlink's.",
+        allowed=_DEVICE_NAME,
+    )
+    network: Address = key(
+        "10.45.0.0",
+        "IPv4 network of 256 addresses: the server's is .1, user u's the u-th from .2 on.",
+        allowed="an IPv4 address that ends in .0",
     )
 
 

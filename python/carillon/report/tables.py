@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from carillon.explain import pick
 from carillon.report import late_tables
 from carillon.report.table import row_of, table
-from carillon.result import Explanation, Result
+from carillon.result import DataPort, Explanation, Result, Traffic
 from carillon.runfolder import RunFolder
 
 _FIRST, _WORST = 8, 4  # late frames that show at once
@@ -26,6 +26,12 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
     if result.threads:
         yield _threads(result)
     yield _counts(result)
+    if result.data_port is not None:
+        yield _data_port("Data port", result.data_port)
+    if result.users_port is not None:
+        yield _data_port("Data port of the users", result.users_port)
+    if result.traffic:
+        yield _traffic(result.traffic)
     if result.gaps:
         yield _gaps(result)
 
@@ -102,6 +108,39 @@ def _stages(result: Result) -> str:
             for s in result.stages
         ],
     )
+
+
+def _data_port(title: str, port: DataPort) -> str:
+    refused = {f"refused: {why}": count for why, count in port.refused.items() if count}
+    rows = [
+        *([f"received: {name}", count] for name, count in port.received.model_dump().items()),
+        *([f"to be sent: {name}", count] for name, count in port.given.model_dump().items()),
+        *([why.replace("_", " "), count] for why, count in refused.items()),
+        ["clients", port.clients],
+    ]
+    if port.ip is not None:
+        rows[-1:] = [[f"IP packets {name}", count] for name, count in port.ip.model_dump().items()]
+    note = (
+        "Received blocks are good, failed or late; and all of them were sent to a client, dropped "
+        "since it fetched too few, or unheard since there was none. Blocks that a client gave were "
+        "used, or unused since their frame did not begin; padded ones went out as zeros."
+    )
+    return table(title, note, ["blocks and packets", "number"], rows)
+
+
+def _traffic(traffic: Sequence[Traffic]) -> str:
+    return table(
+        "Traffic",
+        "Real programs between each user and the server behind the cell, over the emulated air.",
+        ["user", "program", "direction", "Mb/s", "retransmits", "rtt ms", "rtt max ms", "lost"],
+        [
+            [
+                t.user, t.program, t.direction, t.goodput_mbps, t.retransmits, t.rtt_ms,
+                t.rtt_max_ms, None if t.lost is None else _percent(t.lost),
+            ]
+            for t in traffic
+        ],
+    )  # fmt: skip
 
 
 def _users(result: Result) -> str:

@@ -1,0 +1,56 @@
+#include "app/owned_port.hpp"
+
+namespace carillon::app {
+
+OwnedPort::OwnedPort(const std::string& socket, const std::string& tun, const std::string& network,
+                     const frame::Frame& frame, frame::Direction sends, std::uint32_t ring)
+    : exchange_(frame, sends, ring) {
+  if (tun.empty())
+    socket_ = std::make_unique<port::SocketPort>(socket, frame, exchange_);
+  else
+    ip_ = std::make_unique<port::IpPort>(port::open_tun(tun), *port::first_user(network), frame,
+                                         exchange_);
+}
+
+void OwnedPort::finish() {
+  if (socket_) socket_->finish();
+  if (ip_) ip_->finish();
+}
+
+telemetry::PortRecord OwnedPort::record() const {
+  const port::PortCounters blocks = exchange_.counters();
+  const port::SocketCounters client = socket_ ? socket_->counters() : port::SocketCounters{};
+  const port::IpCounters packets = ip_ ? ip_->counters() : port::IpCounters{};
+  const auto refused = [&](port::Refusal why) {
+    return client.refused[static_cast<std::size_t>(why)];
+  };
+  return {.users = exchange_.sends() == frame::Direction::Uplink ? 1U : 0U,
+          .clients = client.clients,
+          .good = blocks.good,
+          .failed = blocks.failed,
+          .late = blocks.late,
+          .sent = ip_ ? ip_->blocks() : client.sent,
+          .dropped = blocks.dropped,
+          .unheard = client.unheard,
+          .accepted = blocks.accepted,
+          .used = blocks.used,
+          .unused = blocks.unused,
+          .padded = blocks.padded,
+          .refused_no_frame = refused(port::Refusal::NoFrame),
+          .refused_late = refused(port::Refusal::Late),
+          .refused_early = refused(port::Refusal::Early),
+          .refused_block = refused(port::Refusal::Block),
+          .refused_bits = refused(port::Refusal::Bits),
+          .refused_order = refused(port::Refusal::Order),
+          .refused_format = refused(port::Refusal::Format),
+          .refused_busy = refused(port::Refusal::Busy),
+          .ip = ip_ ? 1U : 0U,
+          .ip_sent = packets.sent,
+          .ip_dropped = packets.dropped,
+          .ip_foreign = packets.foreign,
+          .ip_delivered = packets.delivered,
+          .ip_broken = packets.broken,
+          .ip_refused = packets.refused};
+}
+
+}  // namespace carillon::app

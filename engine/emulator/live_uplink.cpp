@@ -1,0 +1,58 @@
+#include "emulator/live_uplink.hpp"
+
+#include <algorithm>
+
+namespace carillon::emulator {
+
+using frame::Direction;
+using frame::SymbolKind;
+
+LiveUplink::LiveUplink(const frame::Frame& frame, const RadioPlan& plan, RadioUnit& unit,
+                       std::uint32_t replay, frame::TransportSource& source)
+    : frame_(frame),
+      unit_(unit),
+      replay_(replay),
+      source_(source),
+      generator_(frame, plan),
+      first_end_(frame.duration()),
+      place_([this](std::uint32_t symbol, std::uint32_t antenna) {
+        return unit_.uplink_samples(static_cast<std::uint32_t>(next_ % replay_), symbol, antenna);
+      }),
+      bits_(frame.transport_blocks(Direction::Uplink).size()) {
+  for (const auto& symbol : frame.symbols())
+    if (symbol.kind == SymbolKind::Pilot || symbol.kind == SymbolKind::Uplink)
+      first_end_ = std::min(first_end_, symbol.end);
+}
+
+void LiveUplink::prepare() {
+  generator_.generate_silence([this](std::uint32_t symbol, std::uint32_t antenna) {
+    return unit_.uplink_samples(replay_, symbol, antenna);
+  });
+}
+
+bool LiveUplink::step(Tick now) noexcept {
+  if (!making_) return begin(now);
+  const bool more = generator_.step(place_);
+  if (holding_ && !generator_.reads_bits()) {
+    source_.release({static_cast<std::uint32_t>(next_), 0});
+    holding_ = false;
+  }
+  if (more) return true;
+  unit_.made(next_++);
+  making_ = false;
+  return true;
+}
+
+// Frames that cannot be in time any more are left out: the radio unit sends silence for them.
+bool LiveUplink::begin(Tick now) noexcept {
+  while (now >= unit_.air_start(next_) + first_end_) ++next_;
+  const bool at_rest = next_ < replay_ || unit_.passed() > next_ - replay_;
+  if (now < unit_.air_start(next_) - kHeadStart * frame_.duration() || !at_rest || unit_.finished())
+    return false;
+  source_.take({static_cast<std::uint32_t>(next_), 0}, unit_.air_start(next_), bits_);
+  generator_.begin(next_, bits_);
+  making_ = holding_ = true;
+  return true;
+}
+
+}  // namespace carillon::emulator

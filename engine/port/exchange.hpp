@@ -1,0 +1,115 @@
+// Hands bits over between a cell's real-time threads and whoever owns them: without a lock, a
+// system call or an allocation on the cell's side, which never waits. Who comes too late, or does
+// not fetch what is there, loses it; that is counted.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/aligned.hpp"
+#include "dataflow/ring.hpp"
+#include "frame/data_port.hpp"
+#include "frame/frame.hpp"
+#include "port/message.hpp"
+
+namespace carillon::port {
+
+/// Blocks, each in one class of its direction. Accepted ones are used or unused once their frame
+/// has begun; all blocks to be sent of frames that were begun are used or padded.
+struct PortCounters {
+  std::uint64_t good = 0, failed = 0, late = 0;  // that were received, for the owner
+  std::uint64_t dropped = 0;                     // of those, that found the queue full
+  std::uint64_t accepted = 0;                    // to be sent, from the owner
+  std::uint64_t used = 0;                        // of those, that were there when their frame began
+  std::uint64_t unused = 0;                      // … whose frame never began, or just had
+  std::uint64_t padded = 0;                      // zeros went on air, since no bits were there
+};
+
+class Exchange final : public frame::TransportSource, public frame::TransportSink {
+ public:
+  /// Frames for which bits may be given before they begin.
+  static constexpr std::uint32_t kAhead = 8;
+
+  /// `sends`: the direction whose bits the owner gives; it gets the other's. `ring`: frames that
+  /// may be held at once. The frame outlives this. Throws std::system_error.
+  Exchange(const frame::Frame& frame, frame::Direction sends, std::uint32_t ring);
+
+  frame::Direction sends() const { return sends_; }
+  frame::Direction receives() const {
+    return sends_ == frame::Direction::Uplink ? frame::Direction::Downlink
+                                              : frame::Direction::Uplink;
+  }
+
+  // The cell, or its users.
+  void take(frame::FramePlace frame, Tick air_start,
+            std::span<const std::uint8_t*> bits) noexcept override;
+  void release(frame::FramePlace frame) noexcept override;
+  void receive(frame::FramePlace frame,
+               const frame::ReceivedTransportBlock& block) noexcept override;
+
+  // The owner of the bits, one thread.
+  /// A piece of a block that is to be sent: None, or why it was not taken.
+  Refusal offer(const Message& message, std::span<const std::uint8_t> piece) noexcept;
+  struct Begun {
+    std::uint32_t frame;
+    Tick air_start;
+  };
+  /// The newest frame that has begun, if that is another than when this was last asked.
+  std::optional<Begun> newest() noexcept;
+  /// The oldest received block that was not fetched, or null; with its bits, until pop().
+  const Message* front() const noexcept;
+  std::span<const std::uint8_t> bits() const noexcept;
+  void pop() noexcept;
+  /// No frame will begin any more: what still waits for one is unused.
+  void close() noexcept;
+
+  /// Any thread.
+  PortCounters counters() const noexcept;
+
+ private:
+  enum class Place : std::uint8_t {
+    Free,
+    Clearing,  // the owner makes room for a frame
+    Filling,   // the owner's bits come
+    Taken,     // the cell has begun the frame
+  };
+  enum class Block : std::uint8_t { Empty, Ready, Closed };
+
+  struct Entry {
+    std::atomic<std::uint64_t> word{0};  // frame · 4 + Place
+    std::atomic<Tick> air_start{0};
+    std::vector<std::atomic<Block>> blocks;
+    std::vector<std::size_t> filled;  // bytes of each block that are there; the owner's
+    AlignedArray<std::uint8_t> payload;
+  };
+
+  static std::uint64_t word(std::uint32_t frame, Place place) {
+    return std::uint64_t{frame} << 2 | static_cast<std::uint64_t>(place);
+  }
+  Entry& entry(std::uint32_t frame) { return entries_[frame & (entries_.size() - 1)]; }
+  Refusal claim(Entry& entry, std::uint32_t frame) noexcept;
+  void clear(Entry& entry) noexcept;
+  Refusal put(Entry& entry, const Message& message, std::span<const std::uint8_t> piece) noexcept;
+
+  static constexpr std::uint64_t kNone = ~0ULL;
+  static constexpr std::size_t kUnit = 8;  // bytes of an item of the queue
+
+  const frame::Frame& frame_;
+  const frame::Direction sends_;
+  std::vector<Entry> entries_;  // [frame mod their number], a power of two
+  AlignedArray<std::uint8_t> zeros_;
+  std::atomic<std::uint64_t> newest_{kNone};  // frame, once there is one
+  std::uint64_t told_ = kNone;                // the owner's
+  dataflow::Ring queue_;                      // Messages, each with its bits
+  enum Counter : std::uint8_t { Good, Failed, Late, Dropped, Accepted, Used, Unused, Padded, kAll };
+  std::array<std::atomic<std::uint64_t>, kAll> counters_{};
+  void count(Counter counter, std::uint64_t number = 1) noexcept {
+    counters_[counter].fetch_add(number, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace carillon::port

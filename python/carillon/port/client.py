@@ -1,0 +1,225 @@
+"""A client of a data port: gets one direction's blocks, gives the other's."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike, fspath
+from types import TracebackType
+
+from carillon.errors import InputError
+from carillon.port import messages
+from carillon.port.messages import Header
+
+_GREETING_S = 60.0  # a cell that runs greets at once, unless its machine is very busy
+
+
+class PortError(InputError):
+    """A data port that cannot be used, or has gone."""
+
+
+class BusyError(PortError):
+    """It serves another client, which may be about to go."""
+
+
+@dataclass(frozen=True)
+class TransportBlock:
+    """A block that every frame has, of one direction; `index` is its place in the frame."""
+
+    index: int
+    user: int
+    slot: int
+    first_symbol: int
+    last_symbol: int
+    harq_process: int
+    redundancy_version: int
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        """That its bits take, most significant bit first; spare ones are zero."""
+        return (self.bits + 7) // 8
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """What a cell carries in each frame."""
+
+    cell: int
+    frame_ns: int  # how long a frame lasts
+    ahead: int  # frames for which bits may be given before they begin
+    received: tuple[TransportBlock, ...]  # the uplink's, at the users' port the downlink's
+    given: tuple[TransportBlock, ...]  # by the client: the other direction's
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame has begun. Bits for later ones are welcome, for this one they are too late."""
+
+    number: int
+    air_start_ns: int  # of CLOCK_MONOTONIC_RAW
+
+
+@dataclass(frozen=True)
+class Block:
+    """A received block. Its bits are whatever was decoded, and none of a late one."""
+
+    frame: int
+    block: TransportBlock
+    verdict: str  # good, failed, late
+    at_ns: int  # of CLOCK_MONOTONIC_RAW: when it was decoded, or given up
+    bits: bytes
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A block, or a piece of one, that was not taken."""
+
+    frame: int
+    block: int
+    reason: str  # no_frame, late, early, block, bits, order, format
+
+
+class Client:
+    """Owner of a cell's bits while it is connected.
+
+    `path`: a cell's `data.socket`, or `data.users_socket`; `timeout`: seconds to wait for a cell
+    that is being started, or for another client to go. Raises PortError when they are over.
+    """
+
+    def __init__(self, path: str | PathLike[str], timeout: float = 10.0) -> None:
+        self._path = fspath(path)
+        deadline = time.monotonic() + timeout
+        while True:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            try:
+                self._socket.settimeout(_GREETING_S)
+                self._socket.connect(self._path)
+                self.carrier = self._read_carrier()
+                return
+            except (FileNotFoundError, ConnectionRefusedError, BusyError) as error:
+                self._socket.close()
+                if time.monotonic() > deadline:
+                    raise self._unreachable(error) from error
+                time.sleep(0.05)
+            except OSError as error:
+                self._socket.close()
+                raise self._unreachable(error) from error
+            except PortError:
+                self._socket.close()
+                raise
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Frame | Block | Refused]:
+        """What comes, until the cell ends."""
+        while True:
+            try:
+                event = self.receive()
+            except PortError:
+                return
+            if event is not None:
+                yield event
+
+    def receive(self, timeout: float | None = None) -> Frame | Block | Refused | None:
+        """The next event; None when none came in so many seconds. PortError: the cell ended."""
+        self._socket.settimeout(timeout)
+        try:
+            header, data = self._message()
+        except TimeoutError:
+            return None
+        if header.type == messages.FRAME:
+            return Frame(header.frame, header.time)
+        if header.type == messages.REFUSED:
+            return Refused(header.frame, header.block, messages.REFUSALS[header.verdict])
+        if header.type != messages.BLOCK:
+            raise PortError(f"{self._path}: sent a message of unknown type {header.type}")
+        verdict = messages.VERDICTS[header.verdict]
+        block = self.carrier.received[header.block]
+        bits = b"" if verdict == "late" else self._whole(data, block.bytes)
+        return Block(header.frame, block, verdict, header.time, bits)
+
+    def send(self, frame: int, block: TransportBlock, bits: bytes) -> None:
+        """Gives a block of a frame that has not begun.
+
+        ValueError: its length is not `block.bytes`. What the cell does not take comes as Refused. A
+        cell that has ended takes nothing, as receive() then says.
+        """
+        if len(bits) != block.bytes:
+            raise ValueError(f"block {block.index} has {block.bytes} bytes, not {len(bits)}")
+        header = Header(
+            type=messages.BITS,
+            cell=self.carrier.cell,
+            frame=frame & 0xFFFFFFFF,
+            block=block.index,
+            user=block.user,
+            harq_process=block.harq_process,
+            redundancy_version=block.redundancy_version,
+            slot=block.slot,
+            bits=block.bits,
+        )
+        self._socket.settimeout(None)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for offset in range(0, len(bits), messages.PIECE):
+                piece = bits[offset : offset + messages.PIECE]
+                self._socket.send(header._replace(offset=offset).pack() + piece)
+
+    def close(self) -> None:
+        """What is sent is padding from now on."""
+        self._socket.close()
+
+    def _unreachable(self, error: OSError | PortError) -> PortError:
+        if isinstance(error, PortError):
+            return error
+        reason = error.strerror or "nothing came in time"
+        return PortError(f"{self._path}: {reason}; is the cell running?")
+
+    def _message(self) -> tuple[Header, bytes]:
+        try:
+            datagram = self._socket.recv(65536)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise PortError(f"{self._path}: {error.strerror}") from error
+        if not datagram:
+            raise PortError(f"{self._path}: the cell has ended")
+        try:
+            return messages.parse(datagram)
+        except ValueError as error:
+            raise PortError(f"{self._path}: sent {error}") from error
+
+    def _whole(self, data: bytes, length: int) -> bytes:
+        """A block, or the Carrier's rows, of which the first piece has come."""
+        self._socket.settimeout(None)
+        while len(data) < length:
+            data += self._message()[1]
+        return data
+
+    def _read_carrier(self) -> Carrier:
+        header, data = self._message()
+        if header.type == messages.REFUSED:
+            raise BusyError(f"{self._path}: serves another client; close that one first")
+        if header.type != messages.CARRIER:
+            raise PortError(f"{self._path}: is no data port of this Carillon")
+        sides: tuple[list[TransportBlock], list[TransportBlock]] = ([], [])
+        for row in messages.rows(self._whole(data, header.block * 16)):
+            direction, harq, version, user, slot, first, last, bits = row
+            side = sides[direction]
+            side.append(TransportBlock(len(side), user, slot, first, last, harq, version, bits))
+        given = header.verdict
+        received = 1 - given
+        return Carrier(
+            header.cell, header.time, header.frame, tuple(sides[received]), tuple(sides[given])
+        )

@@ -1,0 +1,117 @@
+"""`carillon demo --ip`: IP packets over the emulated air, between two network namespaces."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from carillon import cells, runfolder
+from carillon.commands.demo import with_transport
+from carillon.commands.start import Output, start
+from carillon.config import Loaded, Run
+from carillon.daemon import Interrupts
+from carillon.files import write_text
+from carillon.port import namespaces, traffic
+from carillon.port.namespaces import SERVER, USERS, Addresses, Namespaces
+from carillon.result import Result, Traffic
+from carillon.results import TRAFFIC
+
+_DEFAULT = "laptop-8x2"
+_HEAD_START = 8  # places of the emulated radio's frames beyond the cell's ring
+_PATIENCE_S = 60.0
+
+
+def demo(
+    cell: str | None,
+    transport: Literal["shm", "udp"] | None,
+    run: Run,
+    folder: Path | None,
+    output: Output,
+) -> Result:
+    """Runs a cell whose users are behind a TUN device, and real traffic over it.
+
+    Raises NamespaceError where namespaces cannot be had, and else as `start`.
+    """
+    loaded = _with_devices(with_transport(cells.load(cell or _DEFAULT, check=False), transport))
+    loaded.check(run)
+    network = IPv4Network(f"{loaded.cell.data.network}/24")
+    addresses = Addresses(network, loaded.cell.users)
+    runfolder.require_free(folder)
+    path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
+    with Interrupts() as interrupts, Namespaces(addresses) as both:
+        _explain(addresses, output)
+        return start(
+            loaded, run, path, output, interrupts,
+            beside=lambda made: _traffic(both, run, made, output),
+        )  # fmt: skip
+
+
+def _with_devices(loaded: Loaded) -> Loaded:
+    """The same cell with a device on either side, and room for frames that are made live."""
+    cell = loaded.cell
+    data = cell.data.model_copy(
+        update={"tun": SERVER, "users_tun": USERS, "socket": "", "users_socket": ""}
+    )
+    frames = max(cell.radio.frames, cell.ring + _HEAD_START)
+    radio = cell.radio.model_copy(update={"frames": frames})
+    return replace(loaded, cell=cell.model_copy(update={"data": data, "radio": radio}))
+
+
+def _explain(addresses: Addresses, output: Output) -> None:
+    say = output.console.print
+    last = addresses.user(addresses.users - 1)
+    say(f"server {addresses.server} in namespace {SERVER}, users {addresses.user(0)} to {last} in "
+        f"{USERS}; beside it, as root:", style="dim", soft_wrap=True)  # fmt: skip
+    say(f"  ip netns exec {USERS} ping -I {addresses.user(0)} {addresses.server}", style="dim")
+    for package in traffic.missing():
+        say(f"{package} is not installed, and left out", style="yellow")
+
+
+@contextmanager
+def _traffic(
+    both: Namespaces, run: Run, made: runfolder.RunFolder, output: Output
+) -> Iterator[None]:
+    """While the block lasts, in a thread of its own; what came of it lies in the run's folder."""
+    users = both.addresses.users
+    spare = max(run.seconds - 2, 1) / (2 * users)  # a half for each direction
+    exchange = traffic.Exchange(both.addresses, seconds=max(1.0, min(3.0, spare * 0.8)))
+    failed: list[namespaces.NamespaceError] = []
+
+    def work() -> None:
+        try:
+            namespaces.wait_for_devices(_PATIENCE_S)
+            both.bring_up()
+        except namespaces.NamespaceError as error:
+            failed.append(error)
+            return
+        exchange.run()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        exchange.end()
+        thread.join()
+        rows = TypeAdapter(list[Traffic]).dump_json(exchange.done, indent=2)
+        write_text(made.path / TRAFFIC, rows.decode() + "\n")
+    if failed:
+        raise failed[0]
+    for row in exchange.done:
+        output.console.print(_sentence(row), soft_wrap=True)
+
+
+def _sentence(row: Traffic) -> str:
+    if row.program == "ping":
+        assert row.lost is not None
+        times = "" if row.rtt_ms is None else f"{row.rtt_ms:.3g} ms there and back, "
+        return f"user {row.user}: {times}{100 * row.lost:.3g} % of pings lost"
+    way = {"up": "uplink", "down": "downlink"}[row.direction]
+    return f"user {row.user}: {row.goodput_mbps:.3g} Mb/s of TCP in the {way}"

@@ -1,0 +1,87 @@
+// Fuzz target: whatever a client of a data port says and whenever frames begin, no block is counted
+// twice or not at all, and none is read beyond its end. An input is a row of steps: a byte that
+// says what is done, and for a datagram two of its length and its bytes.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "frame/frame.hpp"
+#include "port/exchange.hpp"
+
+using namespace carillon;
+
+namespace {
+
+const frame::Frame& cell() {
+  static const frame::Frame frame([] {
+    frame::FrameFormat f;
+    f.antennas = 4;
+    f.users = 2;
+    f.numerology.fft_size = 128;
+    f.numerology.subcarriers = 72;
+    f.schedule = "PPUUGGGGGGGGDDDD";
+    f.symbols_per_slot = 16;
+    f.downlink.block = frame::BlockSpan::Symbol;
+    return f;
+  }());
+  return frame;
+}
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+struct Run {
+  void begin() {
+    std::vector<const std::uint8_t*> bits(blocks.size());
+    exchange.take({next, 0}, 0, bits);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const std::uint32_t length = cell().plan(blocks[b]).A();
+      const std::uint8_t last = bits[b][port::bytes_for(length) - 1];
+      require(length % 8 == 0 || (last & (0xff >> length % 8)) == 0);
+    }
+    held.push_back(next++);
+  }
+  void release() {
+    if (held.empty()) return;
+    exchange.release({held.front(), 0});
+    held.pop_front();
+  }
+  void say(std::span<const std::uint8_t> datagram) {
+    const port::Parsed parsed = port::parse(datagram, cell().format().cell_id);
+    if (parsed.why == port::Refusal::None) (void)exchange.offer(parsed.message, parsed.piece);
+  }
+  void close() {
+    exchange.close();
+    const port::PortCounters counters = exchange.counters();
+    require(counters.accepted == counters.used + counters.unused);
+    require(counters.used + counters.padded == next * blocks.size());
+  }
+
+  std::span<const frame::TransportBlock> blocks =
+      cell().transport_blocks(frame::Direction::Downlink);
+  port::Exchange exchange{cell(), frame::Direction::Downlink, 4};
+  std::uint32_t next = 0;
+  std::deque<std::uint32_t> held;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Run run;
+  std::span<const std::uint8_t> rest(data, size);
+  while (!rest.empty()) {
+    const unsigned step = rest[0] % 4;
+    rest = rest.subspan(1);
+    if (step == 0) run.begin();
+    if (step == 1) run.release();
+    if (step < 2 || rest.size() < 2) continue;
+    const std::size_t length = std::min<std::size_t>(rest[0] | rest[1] << 8, rest.size() - 2);
+    run.say(rest.subspan(2, length));
+    rest = rest.subspan(2 + length);
+  }
+  run.close();
+  return 0;
+}

@@ -1,0 +1,292 @@
+#include "port/ip.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "support/test.hpp"
+
+using namespace carillon;
+using frame::Direction;
+using frame::Verdict;
+using port::Exchange;
+using port::IpPort;
+using port::Message;
+using port::Sequencer;
+using Bytes = std::vector<std::uint8_t>;
+
+namespace {
+
+constexpr std::uint32_t kServer = 0x0a2d'0001, kFirst = 0x0a2d'0002;  // 10.45.0.1, …2
+
+frame::FrameFormat format() {
+  frame::FrameFormat f;
+  f.antennas = 4;
+  f.users = 2;
+  f.numerology.fft_size = 128;
+  f.numerology.subcarriers = 72;
+  f.schedule = "PPUUUUGGGGDDDDDD";
+  f.symbols_per_slot = 16;
+  f.uplink.block = f.downlink.block = frame::BlockSpan::Symbol;
+  f.uplink.rate = f.downlink.rate = 0.6;
+  f.deadlines.downlink_lead_ms = 0;
+  return f;
+}
+
+Bytes packet(std::uint32_t source, std::uint32_t destination, std::uint32_t number,
+             std::size_t length) {
+  Bytes bytes(length, static_cast<std::uint8_t>(number));
+  bytes[0] = 0x45;
+  for (int i = 0; i < 4; ++i) {
+    bytes[12 + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(source >> (24 - 8 * i));
+    bytes[16 + static_cast<std::size_t>(i)] =
+        static_cast<std::uint8_t>(destination >> (24 - 8 * i));
+    bytes[4 + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
+  }
+  return bytes;
+}
+
+// Stands in for a TUN device: passes one packet at a time.
+struct Device {
+  Device() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
+      throw std::runtime_error("socketpair");
+    port = Descriptor(ends[0]);
+    host = Descriptor(ends[1]);
+  }
+  bool send(const Bytes& bytes) {
+    return ::send(host.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  }
+  std::vector<Bytes> received() {
+    std::vector<Bytes> all;
+    Bytes bytes(65536);
+    for (ssize_t n; (n = recv(host.number(), bytes.data(), bytes.size(), 0)) > 0;)
+      all.emplace_back(bytes.begin(), bytes.begin() + n);
+    return all;
+  }
+  Descriptor port, host;
+};
+
+// One side of the air.
+struct End {
+  End(const frame::Frame& frame, Direction sends)
+      : exchange(frame, sends, 4), ip(std::move(device.port), kFirst, frame, exchange) {}
+  Device device;
+  Exchange exchange;
+  IpPort ip;
+};
+
+// What a cell and its users do, but for the air: each frame's blocks go across, by chance in
+// another order or not at all.
+struct Air {
+  void frame_goes(double loss = 0) {
+    std::vector<std::vector<const std::uint8_t*>> bits(2);
+    for (End* end : {&users, &server}) {
+      const Direction sends = end->exchange.sends();
+      bits[static_cast<std::size_t>(sends)].resize(frame.transport_blocks(sends).size());
+      end->exchange.take({number, 0}, 0, bits[static_cast<std::size_t>(sends)]);
+    }
+    for (End* end : {&users, &server}) {
+      const Direction receives = end->exchange.receives();
+      const auto blocks = frame.transport_blocks(receives);
+      std::vector<std::uint32_t> order(blocks.size());
+      for (std::uint32_t b = 0; b < blocks.size(); ++b) order[b] = b;
+      for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[static_cast<std::size_t>(random.next() % i)]);
+      for (const std::uint32_t b : order) {
+        const std::uint8_t* const from = bits[static_cast<std::size_t>(receives)][b];
+        const bool lost = random.uniform() < loss;
+        end->exchange.receive({number, 0},
+                              {.block = b,
+                               .verdict = lost ? Verdict::Failed : Verdict::Good,
+                               .at = 0,
+                               .bits = {from, port::bytes_for(frame.plan(blocks[b]).A())}});
+      }
+    }
+    for (End* end : {&users, &server}) end->exchange.release({number, 0});
+    ++number;
+  }
+
+  frame::Frame frame{format()};
+  End server{frame, Direction::Downlink}, users{frame, Direction::Uplink};
+  Random random{5, 0};
+  std::uint32_t number = 0;
+};
+
+Message block_message(const frame::Frame& frame, std::uint32_t number, std::uint32_t block) {
+  return port::message_of(port::MessageType::Block, frame, Direction::Uplink, number, block);
+}
+
+}  // namespace
+
+TEST(Sequencer, OrdersEachUsersBlocksWhateverOrderTheyComeIn) {
+  const frame::Frame frame(format());
+  const auto blocks = frame.transport_blocks(Direction::Uplink);
+  Random random(1, 0);
+  for (int round = 0; round < 100; ++round) {
+    Sequencer sequencer(frame, Direction::Uplink);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> coming;  // frame, block
+    for (std::uint32_t n = 0; n < 6; ++n)
+      for (std::uint32_t b = 0; b < blocks.size(); ++b) coming.push_back({100 + n, b});
+    // The first of each user says where it begins.
+    for (std::size_t i = coming.size() - 1; i > blocks.size(); --i)
+      std::swap(
+          coming[i],
+          coming[blocks.size() + static_cast<std::size_t>(random.next() % (i - blocks.size()))]);
+    std::vector<std::vector<std::uint8_t>> got(2);
+    for (const auto& [n, b] : coming) {
+      Message message = block_message(frame, n, b);
+      message.verdict = (n + b) % 5 == 0 ? 1 : 0;
+      const std::uint8_t name = static_cast<std::uint8_t>(10 * (n - 100) + b);
+      sequencer.push(message, {&name, 1},
+                     [&](std::uint32_t user, auto bits) { got[user].push_back(bits[0]); });
+    }
+    for (std::uint32_t user = 0; user < 2; ++user) {
+      std::vector<std::uint8_t> wanted;
+      for (std::uint32_t n = 100; n < 106; ++n)
+        for (std::uint32_t b = 0; b < blocks.size(); ++b)
+          if (blocks[b].user == user && (n + b) % 5 != 0)
+            wanted.push_back(static_cast<std::uint8_t>(10 * (n - 100) + b));
+      EXPECT_TRUE(got[user] == wanted) << "round" << round;
+    }
+  }
+}
+
+TEST(Sequencer, GoesOnAfterBlocksThatNeverCome) {
+  const frame::Frame frame(format());
+  Sequencer sequencer(frame, Direction::Uplink);
+  std::vector<std::uint32_t> got;
+  const auto push = [&](std::uint32_t n) {
+    const std::uint8_t name = static_cast<std::uint8_t>(n);
+    for (std::uint32_t b = 0; b < frame.transport_blocks(Direction::Uplink).size(); ++b)
+      sequencer.push(block_message(frame, n, b), {&name, 1}, [&](std::uint32_t user, auto bits) {
+        if (user == 0) got.push_back(bits[0]);
+      });
+  };
+  push(1);
+  for (std::uint32_t n = 3; n < 12; ++n) push(n);  // not 2
+  EXPECT_EQ(got.back(), 11U);
+  EXPECT_TRUE(std::ranges::is_sorted(got));
+  EXPECT_EQ(std::ranges::count(got, 2U), 0);
+  EXPECT_EQ(std::ranges::count(got, 3U), std::ranges::count(got, 1U));
+  push(200);  // another radio unit's numbers
+  EXPECT_EQ(got.back(), 200U);
+  push(5);
+  EXPECT_EQ(got.back(), 5U);
+}
+
+TEST(IpPort, PacketsArriveInOrderBothWays) {
+  Air air;
+  air.frame_goes();
+  std::vector<std::vector<Bytes>> up(2), down(2), got_up(2), got_down(2);
+  constexpr std::size_t kPackets = 150;
+  const auto all_there = [&] {
+    for (const Bytes& bytes : air.server.device.received()) got_up[bytes[15] - 2U].push_back(bytes);
+    for (const Bytes& bytes : air.users.device.received())
+      got_down[bytes[19] - 2U].push_back(bytes);
+    return got_up[0].size() + got_up[1].size() + got_down[0].size() + got_down[1].size() ==
+           4 * kPackets;
+  };
+  for (std::uint32_t n = 0; !all_there(); ++n) {
+    if (n < kPackets) {
+      for (std::uint32_t u = 0; u < 2; ++u) {
+        const std::size_t length = 20 + air.random.next() % 200;
+        up[u].push_back(packet(kFirst + u, kServer, n, length));
+        down[u].push_back(packet(kServer, kFirst + u, n, length));
+        while (!air.users.device.send(up[u].back())) std::this_thread::yield();
+        while (!air.server.device.send(down[u].back())) std::this_thread::yield();
+      }
+    }
+    air.frame_goes();
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+  for (std::uint32_t u = 0; u < 2; ++u) {
+    EXPECT_TRUE(got_up[u] == up[u]);
+    EXPECT_TRUE(got_down[u] == down[u]);
+  }
+  const auto counters = air.server.ip.counters();
+  EXPECT_EQ(counters.sent, 2 * kPackets);
+  EXPECT_EQ(counters.delivered, 2 * kPackets);
+  EXPECT_EQ(counters.dropped + counters.foreign + counters.broken + counters.refused, 0U);
+}
+
+TEST(IpPort, LostBlocksLoseTheirPacketsAndTheOthersArrive) {
+  Air air;
+  air.frame_goes();
+  constexpr std::uint32_t kPackets = 300;
+  std::uint32_t last = 0, arrived = 0;
+  bool ordered = true;
+  const auto look = [&] {
+    for (const Bytes& bytes : air.server.device.received()) {
+      const std::uint32_t number = bytes[6] * 256U + bytes[7];
+      ordered &= bytes == packet(kFirst, kServer, number, 60) && (arrived == 0 || number > last);
+      last = number;
+      ++arrived;
+    }
+    return air.users.ip.counters().sent == kPackets;
+  };
+  for (std::uint32_t n = 0; !look(); ++n) {
+    if (n < kPackets)
+      while (!air.users.device.send(packet(kFirst, kServer, n, 60))) std::this_thread::yield();
+    air.frame_goes(0.1);
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+  }
+  for (int i = 0; i < 20; ++i) air.frame_goes();
+  // A last packet says that all before it has been delivered.
+  for (Bytes end = packet(kFirst, kServer, kPackets, 60); last != kPackets;) {
+    if (air.users.ip.counters().sent == kPackets && !air.users.device.send(end)) continue;
+    air.frame_goes();
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    look();
+  }
+  EXPECT_TRUE(ordered);
+  EXPECT_LT(arrived, kPackets);
+  EXPECT_GT(arrived, kPackets / 3);
+}
+
+TEST(IpPort, NobodySpeaksForAnotherAndOtherPacketsAreForeign) {
+  Air air;
+  air.frame_goes();
+  const auto wait_for = [&](auto&& holds) {
+    while (!holds()) {
+      air.frame_goes();
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+  };
+  EXPECT_TRUE(air.server.device.send(packet(kServer, kFirst + 2, 0, 40)));  // no such user
+  EXPECT_TRUE(air.server.device.send(packet(kServer, kServer, 0, 40)));
+  EXPECT_TRUE(air.server.device.send(Bytes(40, 0x60)));  // IPv6
+  wait_for([&] { return air.server.ip.counters().foreign == 3; });
+  EXPECT_EQ(air.users.ip.counters().delivered, 0U);
+}
+
+TEST(IpPort, AFullQueueDrops) {
+  Air air;  // no frame goes
+  std::uint64_t sent = 0;
+  while (air.users.ip.counters().dropped < 10)
+    sent += air.users.device.send(packet(kFirst, kServer, 0, 1400));
+  air.users.ip.finish();
+  const auto counters = air.users.ip.counters();
+  EXPECT_EQ(counters.sent, 0U);
+  EXPECT_GE(sent, counters.dropped + IpPort::kQueue / 1400);
+}
+
+TEST(OpenTun, SaysWhatIsWrongWithAName) {
+  std::string why;
+  try {
+    (void)port::open_tun("a-name-that-is-too-long");
+  } catch (const std::runtime_error& error) {
+    why = error.what();
+  }
+  EXPECT_NE(why.find("at most 15 bytes"), std::string::npos);
+}

@@ -1,0 +1,225 @@
+"""A program of its own owns the bits of a running cell."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import daemon_needed
+import pytest
+from carillon.port import Block, Client, Frame, PortError, Refused, TransportBlock
+from carillon.result import DataPort, Result
+from carillon.telemetry import Telemetry, TelemetryError
+from hang import HANG_S, wait_until
+
+# Frames of 14 ms, with a budget of many of them.
+CELL = """
+antennas: 4
+users: 2
+numerology: {fft_size: 128, subcarriers: 72, spacing_khz: 1, prefix: constant, prefix_samples: 16}
+schedule: PPUUUUGGGGGDDD
+deadlines: {uplink_budget_ms: 400, downlink_lead_ms: 0}
+ring: 60
+radio: {snr_db: 30, frames: 80}
+data: {socket: cell.sockDATA}
+"""
+
+
+pytestmark = daemon_needed.RUNS
+
+
+def used(folder: Path) -> int:
+    """Downlink blocks of a client that have gone on air so far."""
+    try:
+        record = Telemetry(folder / "telemetry.bin").read("ports")
+    except (OSError, ValueError, TelemetryError):
+        return 0
+    return int(record["used"][0]) if len(record) else 0
+
+
+class Owner:
+    """Gives every block of every frame, as soon as it may, and counts what comes."""
+
+    def __init__(self, port: Client) -> None:
+        self.port = port
+        self.seen: Counter[str] = Counter()
+        self.sent = 0
+        self.given = 0
+
+    def handle(self, event: Frame | Block | Refused) -> None:
+        match event:
+            case Frame(number=number):
+                ahead = number + self.port.carrier.ahead
+                for frame in range(max(self.given, number) + 1, ahead + 1):
+                    for block in self.port.carrier.given:
+                        self.port.send(frame, block, bytes([frame % 256]) * block.bytes)
+                        self.sent += 1
+                self.given = max(self.given, ahead)
+            case Block(verdict=verdict, bits=bits, block=block):
+                assert len(bits) == (0 if verdict == "late" else block.bytes)
+                self.seen[verdict] += 1
+            case Refused(reason=reason):
+                self.seen[f"refused {reason}"] += 1
+
+    def go_on(self) -> None:
+        for event in self.port:
+            self.handle(event)
+
+
+@pytest.fixture
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    (tmp_path / "cell.yaml").write_text(CELL.replace("DATA", getattr(request, "param", "")))
+    words = "demo --cell cell.yaml --seconds 3600 --no-live --folder run".split()
+    process = subprocess.Popen(
+        ["env", "--default-signal=INT", sys.executable, "-m", "carillon", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    yield process
+    process.kill()
+    process.wait()
+
+
+def stop(process: subprocess.Popen[str], folder: Path) -> Result:
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130, out
+    return Result.model_validate_json((folder / "result.json").read_text())
+
+
+def add_up(port: DataPort) -> None:
+    up, down = port.received, port.given
+    assert up.good + up.failed + up.late == up.sent + up.dropped + up.unheard
+    assert down.accepted == down.used + down.unused
+
+
+@pytest.mark.parametrize("clients", [1, 3])
+def test_a_client_has_the_uplinks_blocks_and_gives_the_downlinks(
+    run: subprocess.Popen[str], tmp_path: Path, clients: int
+) -> None:
+    owners: list[Owner] = []
+    wanted = 0
+    for _ in range(clients):  # the last one stays
+        owners.append(Owner(Client(tmp_path / "cell.sock", timeout=HANG_S)))
+        owner = owners[-1]
+        wanted = used(tmp_path / "run") + 20
+        while used(tmp_path / "run") < wanted or owner.seen["good"] < 20:
+            event = owner.port.receive(timeout=HANG_S)
+            assert event is not None
+            owner.handle(event)
+        if len(owners) < clients:
+            owner.port.close()
+    carrier = owners[0].port.carrier
+    rest = threading.Thread(target=owner.go_on)
+    rest.start()
+    result = stop(run, tmp_path / "run")
+    rest.join()
+    owner.port.close()
+    port = result.data_port
+    assert port is not None
+    add_up(port)
+    assert port.clients == clients
+    blocks = result.uplink.blocks
+    assert (len(carrier.received), len(carrier.given)) == (2, 2)
+    assert port.received.good == blocks - result.uplink.blocks_failed
+    assert port.given.used >= wanted
+    assert port.given.padded > 0  # before the first client came
+    seen = sum((owner.seen for owner in owners), Counter())
+    assert port.received.sent >= seen["good"] + seen["failed"] + seen["late"] > 0
+    assert seen["good"] >= 20 * clients
+    refused = sum(count for name, count in seen.items() if name.startswith("refused"))
+    assert sum(port.refused.values()) >= refused
+    assert port.given.accepted <= sum(owner.sent for owner in owners)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Data port" in page
+
+
+def pattern(frame: int, block: TransportBlock) -> bytes:
+    """What an end gives for a block, without the spare bits of its last byte."""
+    spare = 8 * block.bytes - block.bits
+    filled = bytes((7 * frame + 3 * block.index + place) % 256 for place in range(block.bytes))
+    return filled[:-1] + bytes([filled[-1] >> spare << spare])
+
+
+class End(threading.Thread):
+    """Owner of one end's bits, who knows what the other end gives."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.port = Client(path, timeout=HANG_S)
+        self.given = 0
+        self.right, self.padding, self.wrong = 0, 0, 0
+        self.start()
+
+    def run(self) -> None:
+        for event in self.port:
+            match event:
+                case Frame(number=number):
+                    ahead = number + self.port.carrier.ahead
+                    for frame in range(max(self.given, number) + 1, ahead + 1):
+                        for block in self.port.carrier.given:
+                            self.port.send(frame, block, pattern(frame, block))
+                    self.given = max(self.given, ahead)
+                case Block(frame=frame, block=block, verdict="good", bits=bits):
+                    self.right += bits == pattern(frame, block)
+                    self.padding += not any(bits)
+                    self.wrong += any(bits) and bits != pattern(frame, block)
+
+
+@pytest.mark.parametrize("run", [", users_socket: users.sock"], indirect=True)
+def test_what_one_end_gives_the_other_gets(run: subprocess.Popen[str], tmp_path: Path) -> None:
+    cell, users = End(tmp_path / "cell.sock"), End(tmp_path / "users.sock")
+    assert users.port.carrier.given == cell.port.carrier.received
+    wait_until(lambda: min(cell.right, users.right) >= 20)
+    result = stop(run, tmp_path / "run")
+    for end, port in ((cell, result.data_port), (users, result.users_port)):
+        end.join()
+        assert end.wrong == 0
+        assert port is not None
+        add_up(port)
+        assert port.received.good >= end.right + end.padding
+        assert port.given.used >= 20
+    assert result.uplink.raw_ber is None  # nobody here knows what was sent
+    assert "Data port of the users" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_second_client_is_refused(run: subprocess.Popen[str], tmp_path: Path) -> None:
+    first = Client(tmp_path / "cell.sock", timeout=HANG_S)
+    with pytest.raises(PortError, match="serves another client"):
+        Client(tmp_path / "cell.sock", timeout=0)
+    first.close()
+    wait_until(lambda: (tmp_path / "run" / "telemetry.bin").is_file())
+    port = stop(run, tmp_path / "run").data_port
+    assert port is not None
+    assert port.refused["busy"] > 0
+
+
+def test_a_name_that_is_taken_by_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(CELL.replace("DATA", ""))
+    (tmp_path / "cell.sock").write_text("mine")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "carillon",
+            "demo",
+            "--cell",
+            "cell.yaml",
+            "--frames",
+            "1",
+            "--no-live",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode not in (0, 3)
+    assert "is no socket, and is left as it is" in done.stdout + done.stderr
+    assert (tmp_path / "cell.sock").read_text() == "mine"

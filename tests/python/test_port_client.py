@@ -1,0 +1,95 @@
+"""The client of a data port, against bytes written out by hand."""
+
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from carillon.port import Block, Carrier, Client, Frame, PortError, Refused, messages
+from carillon.port.messages import Header
+
+
+class Peer:
+    """Stands in for a cell, at the other end of a client's connection."""
+
+    def __init__(self, path: Path, *greeting: bytes) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.thread = threading.Thread(target=self._greet, args=greeting)
+        self.thread.start()
+
+    def _greet(self, *greeting: bytes) -> None:
+        self.end, _ = self.listener.accept()
+        for datagram in greeting:
+            self.end.send(datagram)
+
+    def close(self) -> None:
+        self.thread.join()
+        self.end.close()
+        self.listener.close()
+
+
+def carrier(*rows: bytes) -> bytes:
+    header = Header(
+        type=messages.CARRIER, verdict=1, cell=3, frame=8, block=len(rows), time=1_000_000
+    )
+    return header.pack() + b"".join(rows)
+
+
+UP = bytes.fromhex("00 05 02 00 0100 0000 0200 0500 0c000000")
+DOWN = bytes.fromhex("01 00 00 00 0000 0000 0900 0d00 0d000000")
+
+
+def test_a_client_reads_and_writes_messages_byte_by_byte(tmp_path: Path) -> None:
+    peer = Peer(tmp_path / "s", carrier(UP, DOWN))
+    with Client(tmp_path / "s") as client:
+        up, down = client.carrier.received[0], client.carrier.given[0]
+        assert client.carrier == Carrier(3, 1_000_000, 8, (up,), (down,))
+        assert (up.index, up.user, up.slot, up.first_symbol, up.last_symbol) == (0, 1, 0, 2, 5)
+        assert (up.harq_process, up.redundancy_version, up.bits, up.bytes) == (5, 2, 12, 2)
+        assert (down.bits, down.bytes) == (13, 2)
+        client.send(7, down, b"\x12\x30")
+        assert peer.end.recv(100) == bytes.fromhex(
+            "43445031 04 00 0300 07000000 00000000 0000 00 00 0000 0000 0d000000 00000000"
+            "0000000000000000 1230"
+        )
+        peer.end.send(
+            bytes.fromhex(
+                "43445031 03 01 0300 09000000 00000000 0100 05 02 0000 0000 0c000000 00000000"
+                "0500000000000000 abc0"
+            )
+        )
+        assert client.receive() == Block(9, up, "failed", 5, b"\xab\xc0")
+        peer.end.send(Header(type=messages.FRAME, frame=10, time=77).pack())
+        assert client.receive() == Frame(10, 77)
+        peer.end.send(Header(type=messages.REFUSED, verdict=2, frame=7, block=0).pack())
+        assert client.receive() == Refused(7, 0, "late")
+        assert client.receive(timeout=0.01) is None
+        with pytest.raises(ValueError, match="has 2 bytes, not 3"):
+            client.send(7, down, b"123")
+        peer.close()
+        with pytest.raises(PortError, match="has ended"):
+            client.receive()
+        assert list(client) == []
+
+
+@pytest.mark.parametrize(
+    ("greeting", "why"),
+    [
+        (b"short", "a message of 5 bytes, fewer than 40"),
+        (b"x" * 40, "begins with 0x78787878"),
+        (Header(type=messages.FRAME).pack(), "is no data port of this Carillon"),
+        (Header(type=messages.REFUSED, verdict=8).pack(), "serves another client"),
+    ],
+)
+def test_what_is_no_data_port_is_told(tmp_path: Path, greeting: bytes, why: str) -> None:
+    peer = Peer(tmp_path / "s", greeting)
+    with pytest.raises(PortError, match=why):
+        Client(tmp_path / "s", timeout=0)
+    peer.close()
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with pytest.raises(PortError, match="No such file or directory; is the cell running"):
+        Client(tmp_path / "none", timeout=0.01)
