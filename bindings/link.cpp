@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "emulator/harq_link.hpp"
 #include "emulator/link.hpp"
 
 namespace carillon::bindings {
@@ -41,6 +42,40 @@ nb::dict to_dict(const emulator::LinkSide& side) {
   dict["users"] = users;
   return dict;
 }
+
+/// The same of hybrid ARQ.
+class Harq {
+ public:
+  explicit Harq(const std::string& plan_text)
+      : plan_(checked_plan(plan_text)), simulator_(of_two(plan_.cell), plan_.radio) {}
+
+  nb::dict point(double snr_db, std::uint64_t frames, std::uint64_t seed,
+                 std::uint64_t first_frame) {
+    plan_.radio.snr_db = {snr_db};
+    plan_.radio.seed = seed;
+    emulator::HarqResult result;
+    {
+      nb::gil_scoped_release released;
+      simulator_.set_radio(plan_.radio);
+      result = simulator_.run(first_frame, frames);
+    }
+    nb::dict dict;
+    dict["frames"] = frames;
+    dict["blocks"] = result.blocks;
+    dict["errors"] = std::vector<std::uint64_t>(result.errors.begin(), result.errors.end());
+    return dict;
+  }
+
+ private:
+  static frame::FrameFormat of_two(frame::FrameFormat format) {
+    format.ring = 2;
+    format.deadlines.precoder_age = 0;
+    return format;
+  }
+
+  app::RunPlan plan_;
+  emulator::HarqLink simulator_;
+};
 
 /// A cell, and a simulator of it that is made once: that takes as long as some frames.
 class Link {
@@ -100,6 +135,18 @@ void bind_link(nb::module_& core) {
            "per user under `users`, the same of the downlink under `downlink`. `noise_estimate` "
            "and `signal_power` (per user) are means relative to the noise that was added. What a "
            "frame brings depends on the seed and its number alone. Does not hold the GIL.");
+  nb::class_<Harq>(core, "Harq",
+                   "Hybrid ARQ of a plan's cell without real time, for one thread at a time: each "
+                   "uplink block is sent in redundancy versions 0, 2, 3 and 1, over a channel of "
+                   "its own each time.")
+      .def(nb::init<const std::string&>(), nb::arg("plan_text"))
+      .def("point", &Harq::point, nb::arg("snr_db"), nb::arg("frames"), nb::arg("seed"),
+           nb::kw_only(), nb::arg("first_frame") = 0,
+           nb::sig("def point(self, snr_db: float, frames: int, seed: int, *, "
+                   "first_frame: int = 0) -> dict[str, typing.Any]"),
+           "`blocks`, and under `errors` how many of them were wrong after one transmission, two, "
+           "three and four. What a frame brings depends on the seed and its number alone. Does not "
+           "hold the GIL.");
 }
 
 }  // namespace carillon::bindings

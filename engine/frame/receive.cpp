@@ -9,13 +9,8 @@
 namespace carillon::frame {
 namespace {
 
-bool any_received(const phy::SoftMap& map, const std::int8_t* soft) noexcept {
-  for (std::uint32_t p = 0; p < map.piece_count; ++p) {
-    const std::int8_t* piece = soft + map.pieces[p].d;
-    if (std::any_of(piece, piece + map.pieces[p].count, [](auto bit) { return bit != 0; }))
-      return true;
-  }
-  return false;
+bool any_received(const std::int8_t* soft, std::uint32_t sent) noexcept {
+  return std::any_of(soft, soft + sent, [](auto bit) { return bit != 0; });
 }
 
 // The signs of 64 soft bits, the first one's lowest.
@@ -61,41 +56,50 @@ std::uint32_t code_block_of(const phy::TransportPlan& plan, std::uint32_t re) no
   return r;
 }
 
+void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint32_t sent,
+                 std::span<phy::DecodeBlock> pack, const phy::LdpcKernels& ldpc,
+                 phy::LdpcScratch& scratch, std::span<CodeBlockResult> results) noexcept {
+  phy::DecodeOptions options;
+  options.fillers = plan.fillers();
+  options.sent = sent;
+  options.max_iterations = coding.iterations;
+  options.early_stop = coding.early_stop;
+  options.crc = plan.decoder_crc();
+  options.crc_span = plan.Kprime();
+  ldpc.decode(plan.code(), pack, options, scratch);
+  for (std::size_t i = 0; i < pack.size(); ++i) {
+    CodeBlockResult& result = results[i];
+    result.decode = pack[i].result;
+    result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
+    // Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the
+    // code has to hold too, on something that was received.
+    if (result.good && all_zero(pack[i].info, plan.K()))
+      result.good = result.decode.parity && any_received(pack[i].soft, sent);
+  }
+}
+
 void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,
                    const phy::DemapKernels& demap, const phy::LdpcKernels& ldpc,
                    DecodeScratch scratch, std::uint8_t* infos, CodeBlockResult* results) noexcept {
   const auto places = frame.code_blocks(direction);
   const auto& plan =
       frame.plan(frame.transport_blocks(direction)[places[blocks[0].index].transport_block]);
-  phy::DecodeOptions options;
-  options.fillers = plan.fillers();
-  options.sent = 0;
-  options.max_iterations = frame.coding(direction).iterations;
-  options.early_stop = frame.coding(direction).early_stop;
-  options.crc = plan.decoder_crc();
-  options.crc_span = plan.Kprime();
+  std::uint32_t sent = 0;
   std::array<phy::DecodeBlock, phy::kMaxPack> pack{};
+  std::array<CodeBlockResult, phy::kMaxPack> found;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& place = places[blocks[i].index];
     const auto& cb = plan.blocks()[place.index];
     pack[i] = {blocks[i].soft, infos + place.info_offset, {}};
-    options.sent = std::max(options.sent, cb.last_position);
+    sent = std::max(sent, cb.last_position);
     if (cb.map.direct) continue;
     std::int8_t* recovered = scratch.soft + i * plan.N();
     demap.recover(cb.map, blocks[i].soft, recovered);
     pack[i].soft = recovered;
   }
-  ldpc.decode(plan.code(), {pack.data(), blocks.size()}, options, scratch.ldpc);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const auto& map = plan.blocks()[places[blocks[i].index].index].map;
-    auto& result = results[blocks[i].index];
-    result.decode = pack[i].result;
-    result.good = options.crc == phy::Crc::None ? result.decode.parity : result.decode.crc;
-    // Zeros, which are what becomes of bits that were not received, satisfy every CRC: then the
-    // code has to hold too, on something that was received.
-    if (result.good && all_zero(pack[i].info, plan.K()))
-      result.good = result.decode.parity && any_received(map, pack[i].soft);
-  }
+  decode_soft(plan, frame.coding(direction), sent, {pack.data(), blocks.size()}, ldpc, scratch.ldpc,
+              {found.data(), blocks.size()});
+  for (std::size_t i = 0; i < blocks.size(); ++i) results[blocks[i].index] = found[i];
 }
 
 // Soft bits lie at their place in the codeword, or one after the other where places repeat.

@@ -83,6 +83,13 @@ void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
   for_soft_runs(frame, direction, a, tiles, soft_of, kernels.demap);
 }
 
+/// Decodes at most ldpc_pack() code blocks of a plan, whose soft bits lie in d order (N of each, 0
+/// where nothing was received): `sent` is one more than the last place of which anything was. Into
+/// the pack's infos, and `results`, one for each.
+void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint32_t sent,
+                 std::span<phy::DecodeBlock> pack, const phy::LdpcKernels& ldpc,
+                 phy::LdpcScratch& scratch, std::span<CodeBlockResult> results) noexcept;
+
 /// Decodes at most ldpc_pack() code blocks of a direction, all of the same plan, into `infos` (K
 /// bits of each at its info_offset) and `results` (of all code blocks of the direction).
 void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,

@@ -126,7 +126,11 @@ def _side(
     run_side(role, cell, kind_of(transport), run, folder, Output(live, json), gpus)
 
 
-@app.command(epilog=examples("carillon link rayleigh-16x4 --snr 0:1:20"))
+@app.command(
+    epilog=examples(
+        "carillon link rayleigh-16x4 --snr 0:1:20", "carillon link laptop-8x2 --snr -8:1:4 --harq"
+    )
+)
 def link(
     cell: CellArgument,
     snr: Annotated[
@@ -144,6 +148,12 @@ def link(
     samples: Annotated[
         bool,
         typer.Option("--samples", help="The uplink's 16-bit samples too, as in a run: slower."),
+    ] = False,
+    harq: Annotated[
+        bool,
+        typer.Option(
+            "--harq", help="Uplink blocks after one to four transmissions, soft bits added up."
+        ),
     ] = False,
     workers: Annotated[
         int, typer.Option(min=0, max=1024, help="Threads; 0: one for each core.")
@@ -164,7 +174,9 @@ def link(
         points = parse_range(snr)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--snr") from None
-    rules = Rules(errors, frames, piece, seed, direction.value, samples)
+    if harq and (direction is not Side.uplink or samples):
+        raise typer.BadParameter("is of the uplink, with samples as it is", param_hint="--harq")
+    rules = Rules(errors, frames, piece, seed, direction.value, samples, harq)
     run_link(cell, points, rules, workers, folder, as_json=json)
 
 

@@ -59,6 +59,19 @@ class Link:
         Simulates frames with all users at one signal-to-noise ratio: sums over the uplink, per user under `users`, the same of the downlink under `downlink`. `noise_estimate` and `signal_power` (per user) are means relative to the noise that was added. What a frame brings depends on the seed and its number alone. Does not hold the GIL.
         """
 
+class Harq:
+    """
+    Hybrid ARQ of a plan's cell without real time, for one thread at a time: each uplink block is sent in redundancy versions 0, 2, 3 and 1, over a channel of its own each time.
+    """
+
+    def __init__(self, plan_text: str) -> None: ...
+    def point(
+        self, snr_db: float, frames: int, seed: int, *, first_frame: int = 0
+    ) -> dict[str, Any]:
+        """
+        `blocks`, and under `errors` how many of them were wrong after one transmission, two, three and four. What a frame brings depends on the seed and its number alone. Does not hold the GIL.
+        """
+
 def ofdm_receive(
     samples: Annotated[
         NDArray[numpy.int16], dict(shape=(None, None), order="C", device="cpu", writable=False)

@@ -45,12 +45,17 @@ class Point:
     noise_power: float = 0.0
     known_error: float = 0.0
     known_symbols: int = 0
+    # With HARQ: blocks that were still wrong after two, three and four transmissions.
+    block_errors_2: int = 0
+    block_errors_3: int = 0
+    block_errors_4: int = 0
 
     def add(self, counts: dict[str, float]) -> None:
         """One more piece."""
         self.pieces += 1
         for name in _SUMS:
-            setattr(self, name, getattr(self, name) + type(getattr(self, name))(counts[name]))
+            count = type(getattr(self, name))(counts.get(name, 0))
+            setattr(self, name, getattr(self, name) + count)
 
     @property
     def bler(self) -> float | None:
@@ -70,8 +75,15 @@ class Point:
         """From the symbol that was sent."""
         return _percent(self.known_error, self.known_symbols)
 
-    def row(self) -> dict[str, object]:
+    @property
+    def errors_after(self) -> tuple[int, ...]:
+        """Blocks that were wrong after one transmission, two, three and four."""
+        return (self.block_errors, self.block_errors_2, self.block_errors_3, self.block_errors_4)
+
+    def row(self, *, harq: bool = False) -> dict[str, object]:
         """A CSV row: the counts, then what follows from them."""
+        if harq:
+            return self._harq_row()
         low, high = wilson(self.block_errors, self.blocks)
         ber_low, ber_high = wilson(self.raw_errors, self.raw_bits)
         return asdict(self) | {
@@ -86,6 +98,21 @@ class Point:
             "snr_after_db": decibels(ratio(self.symbols, self.noise_power)),
             "mean_iterations": ratio(self.iterations, self.code_blocks),
         }
+
+    def _harq_row(self) -> dict[str, object]:
+        """Of HARQ nothing but blocks is counted."""
+        row: dict[str, object] = {"snr_db": self.snr_db, "pieces": self.pieces}
+        row |= {"frames": self.frames, "blocks": self.blocks}
+        for sent, errors in enumerate(self.errors_after, 1):
+            low, high = wilson(errors, self.blocks)
+            row |= {_errors_after(sent): errors, f"bler_{sent}": ratio(errors, self.blocks)}
+            row |= {f"bler_{sent}_low": low, f"bler_{sent}_high": high}
+        return row
+
+
+def _errors_after(transmissions: int) -> str:
+    """Name of their count."""
+    return "block_errors" if transmissions == 1 else f"block_errors_{transmissions}"
 
 
 def _percent(power: float, symbols: int) -> float | None:
@@ -107,10 +134,15 @@ class Rules:
     seed: int = 1
     direction: Literal["uplink", "downlink"] = "uplink"
     samples: bool = False  # the uplink passes through OFDM transforms and 16-bit samples
+    harq: bool = False  # uplink blocks are sent up to four times, and their soft bits added up
+
+    def errors(self, point: Point) -> int:
+        """What has to become so many: with HARQ what is wrong after the last transmission."""
+        return point.errors_after[-1] if self.harq else point.block_errors
 
     def done(self, point: Point) -> bool:
         """Enough errors to know the rate, or enough frames to stop looking for them."""
-        return point.block_errors >= self.block_errors or point.frames >= self.most_frames
+        return self.errors(point) >= self.block_errors or point.frames >= self.most_frames
 
 
 def parse_range(text: str) -> list[float]:
@@ -128,16 +160,19 @@ def piece_seed(seed: int, snr_db: float, piece: int) -> int:
 
 
 def _piece(
-    idle: SimpleQueue[core.Link], plan: str, snr_db: float, rules: Rules, seed: int
+    idle: SimpleQueue[core.Link | core.Harq], plan: str, snr_db: float, rules: Rules, seed: int
 ) -> dict[str, float]:
     try:
         simulator = idle.get_nowait()
     except Empty:
-        simulator = core.Link(plan, samples=rules.samples)
+        simulator = core.Harq(plan) if rules.harq else core.Link(plan, samples=rules.samples)
     counts = simulator.point(snr_db, rules.piece, seed)
     idle.put(simulator)
+    if rules.harq:
+        errors = {_errors_after(sent): count for sent, count in enumerate(counts["errors"], 1)}
+        return errors | {"blocks": counts["blocks"], "frames": counts["frames"]}
     side: dict[str, float] = counts["downlink"] if rules.direction == "downlink" else counts
-    return {name: side[name] for name in _SUMS if name != "frames"} | {"frames": counts["frames"]}
+    return {name: side[name] for name in _SUMS if name in side} | {"frames": counts["frames"]}
 
 
 def simulate(
@@ -154,7 +189,9 @@ def simulate(
     Pieces are added in order, so that the counts of a curve are the same however many run at once.
     """
     running: dict[Future[dict[str, float]], tuple[int, int]] = {}
-    idle: SimpleQueue[core.Link] = SimpleQueue()  # to make one takes as long as some frames
+    idle: SimpleQueue[core.Link | core.Harq] = (
+        SimpleQueue()
+    )  # to make one takes as long as some frames
     for index, point in enumerate(points):
         given, ready = point.pieces, dict[int, dict[str, float]]()
         while not rules.done(point) and not stopped():
@@ -199,13 +236,14 @@ def read_csv(file: Path, key: str) -> dict[float, Point]:
 def _point(row: dict[str, str]) -> Point:
     point = Point(float(row["snr_db"]), pieces=int(row["pieces"]))
     for name in _SUMS:
-        setattr(point, name, type(getattr(point, name))(row[name]))
+        if name in row or name in ("frames", "blocks", "block_errors"):
+            setattr(point, name, type(getattr(point, name))(row[name]))
     return point
 
 
-def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
+def write_csv(file: Path, key: str, points: Iterable[Point], *, harq: bool = False) -> None:
     """Replaces the file in one step, so that a stop in between loses nothing."""
-    rows = [point.row() | {_KEY: key} for point in points]
+    rows = [point.row(harq=harq) | {_KEY: key} for point in points]
     partial = file.with_suffix(".partial")
     with partial.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
@@ -217,4 +255,5 @@ def write_csv(file: Path, key: str, points: Iterable[Point]) -> None:
 def study_key(plan: str, rules: Rules) -> str:
     """What a point depends on besides its SNR, and what is counted of it."""
     text = f"{plan} {rules.piece} {rules.seed} {rules.direction} {rules.samples} {_SUMS}"
+    text += " harq" * rules.harq
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -41,6 +41,7 @@ QUICK = {
     "--no-live --folder runs/mine": "--frames 200 --no-live --folder runs/mine",
     "--seconds 5 --json": "--frames 200 --json",
     "--snr 0:1:10": "--snr 0:5:10 --frames 4 --piece 2",
+    "--snr -14:1:0 --harq": "--snr -14:7:0 --harq --frames 4 --piece 2",
     "--seconds 30": "--seconds 2",
     "--frames 2000": "--frames 200",
     "carillon bench --filter zeroforce\n": "carillon bench --filter zeroforce --quick\n",

@@ -18,6 +18,7 @@ from carillon.config.warnings import too_wide
 from carillon.daemon import Interrupts
 from carillon.link import Point, Rules, read_csv, simulate, study_key, write_csv
 from carillon.plots import link as link_plot
+from carillon.statistics import ratio
 
 _MOST_BARS = 20  # beyond them a terminal shows no more than those that are under way
 
@@ -30,11 +31,12 @@ class Curve:
     key: str
     points: list[Point]
     before: dict[float, Point]
+    harq: bool
 
     @classmethod
-    def open(cls, file: Path, key: str, snr_db: list[float]) -> Curve:
+    def open(cls, file: Path, key: str, snr_db: list[float], *, harq: bool) -> Curve:
         before = read_csv(file, key)
-        return cls(file, key, [before.get(snr, Point(snr)) for snr in snr_db], before)
+        return cls(file, key, [before.get(snr, Point(snr)) for snr in snr_db], before, harq)
 
     @property
     def measured(self) -> list[Point]:
@@ -45,7 +47,10 @@ class Curve:
         return [merged[snr] for snr in sorted(merged)]
 
     def save(self) -> None:
-        write_csv(self.file, self.key, self.known())
+        write_csv(self.file, self.key, self.known(), harq=self.harq)
+
+    def rows(self, points: list[Point]) -> list[dict[str, object]]:
+        return [point.row(harq=self.harq) for point in points]
 
 
 def link(
@@ -65,11 +70,11 @@ def link(
     plan = plan_text(loaded.cell, Run())
     if runfolder.describe(loaded.cell)[rules.direction] is None:
         raise ConfigError([loaded.problem("schedule", f"has no {rules.direction} symbols")])
-    suffix = "" if rules.direction == "uplink" else "-downlink"
+    suffix = "-harq" if rules.harq else "" if rules.direction == "uplink" else "-downlink"
     target = runfolder.made(
         folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
     )
-    curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db)
+    curve = Curve.open(target / "link.csv", study_key(plan, rules), snr_db, harq=rules.harq)
     console = Console(stderr=as_json, highlight=False, markup=False)
     for warning in too_wide(loaded, max(snr_db)):
         console.print(f"warning: {warning}", soft_wrap=True)
@@ -81,18 +86,19 @@ def link(
     if curve.measured:
         # The files hold the whole curve as it is known, the answer only what was asked.
         whole = json.dumps(
-            about | {"points": [p.row() for p in curve.known()]}, indent=2, ensure_ascii=False
+            about | {"points": curve.rows(curve.known())}, indent=2, ensure_ascii=False
         )
         files.write_text(target / "link.json", whole + "\n")
-        link_plot.draw(target, loaded.cell, rules.direction, curve.known())
+        if rules.harq:
+            link_plot.draw_harq(target, loaded.cell, curve.known())
+        else:
+            link_plot.draw(target, loaded.cell, rules.direction, curve.known())
     if as_json:
         print(
-            json.dumps(
-                about | {"points": [p.row() for p in curve.measured]}, indent=2, ensure_ascii=False
-            )
+            json.dumps(about | {"points": curve.rows(curve.measured)}, indent=2, ensure_ascii=False)
         )
     elif curve.measured:
-        print_table(console, _table(curve.measured))
+        print_table(console, (_harq_table if rules.harq else _table)(curve.measured))
         console.print(f"curve: {curve.file}, {target / 'link.png'}", soft_wrap=True)
     if not all(rules.done(point) for point in curve.points):
         what = "the same command goes on from here" if curve.measured else "nothing is measured yet"
@@ -107,8 +113,9 @@ def _measure(
     tasks = {p.snr_db: bars.add_task(f"{p.snr_db:g} dB", total=1.0, about="") for p in curve.points}
 
     def show(point: Point) -> None:
-        share = max(point.block_errors / rules.block_errors, point.frames / rules.most_frames)
-        about = f"{point.block_errors} of {point.blocks} blocks failed"
+        errors = rules.errors(point)
+        share = max(errors / rules.block_errors, point.frames / rules.most_frames)
+        about = f"{errors} of {point.blocks} blocks failed"
         shown = share < 1 or len(curve.points) <= _MOST_BARS
         bars.update(tasks[point.snr_db], completed=min(share, 1.0), about=about, visible=shown)
 
@@ -153,6 +160,17 @@ def _table(points: list[Point]) -> Table:
             _text(point.known_evm_percent),
             _text(row["mean_iterations"]),
         )
+    return table
+
+
+def _harq_table(points: list[Point]) -> Table:
+    """BLER after one transmission and more, 95 % intervals in the file."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("SNR dB", "BLER after 1", "after 2", "after 3", "after 4", "blocks"):
+        table.add_column(name, justify="right")
+    for point in points:
+        rates = (ratio(errors, point.blocks) for errors in point.errors_after)
+        table.add_row(f"{point.snr_db:g}", *map(_text, rates), str(point.blocks))
     return table
 
 

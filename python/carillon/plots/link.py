@@ -39,6 +39,29 @@ def draw(
         style.save(figure, folder / "link.svg")
 
 
+def draw_harq(folder: Path, cell: Cell, points: Sequence[Point]) -> None:
+    """link.png and link.svg: BLER after one transmission, two, three and four."""
+    known = [point for point in points if point.blocks]
+    if not known:
+        return
+    with style.applied():
+        figure, axes = style.figure(height=4.2)
+        snr = [p.snr_db for p in known]
+        colours = (style.ACCENT, style.SECOND, style.STAGES["PilotFft"], style.STAGES["Precode"])
+        for sent, colour in enumerate(colours, 1):
+            counts = [(p.errors_after[sent - 1], p.blocks) for p in known]
+            _curve(axes, snr, counts, colour, f"{sent} transmission{'s' * (sent > 1)}")
+        axes.set_yscale("log")
+        axes.set_ylim(top=1.5)
+        axes.set(xlabel="SNR of a user at one antenna, dB", ylabel="block error rate")
+        title = f"{cell.name}: uplink with HARQ, {cell.antennas} antennas × {cell.users} users"
+        axes.set_title(title, parse_math=False)
+        axes.grid(visible=True, which="minor", alpha=0.4)
+        axes.legend(loc="lower left")
+        style.save(figure, folder / "link.png")
+        style.save(figure, folder / "link.svg")
+
+
 def _curve(
     axes: Axes, snr: list[float], counts: list[tuple[int, int]], colour: str, label: str
 ) -> None:
