@@ -67,6 +67,7 @@ Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
       lead_(lead_options(frame_)),
       holder_(pipeline_.ring()),
       downlink_(pipeline_.ring()),
+      places_(pipeline_.ring()),
       accelerator_(accelerator),
       returns_(accelerator == nullptr ? 0 : pipeline_.ring()) {
   for (Returned& each : returns_) {
@@ -127,8 +128,9 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
     return false;
   }
   pipeline_.begin(frame);
-  const frame::FramePlace place = place_of(frame);
-  delivery_.begin(place.place);
+  const auto number = static_cast<std::uint32_t>(frame % places_.size());
+  const frame::FramePlace place = places_[number] = {ingest_.wire_frame(frame), number};
+  delivery_.begin(number);
   if (port_.source != nullptr)
     port_.source->take(place, air_start, pipeline_.slot(frame).downlink_bits);
   downlink_[frame % holder_.size()] = {};
@@ -214,10 +216,6 @@ void Baseband::gather(Returned& back) noexcept {
     }
 }
 
-frame::FramePlace Baseband::place_of(std::uint64_t frame) const noexcept {
-  return {ingest_.wire_frame(frame), static_cast<std::uint32_t>(frame % pipeline_.ring())};
-}
-
 // Under the opening flag; the conductor settles it. At most a ring of frames can begin while it
 // does not, so that nearly all refusals follow each other. Half of the rows are kept for those that
 // do not: of the others none is lost, though it is no longer told apart of which something was
@@ -225,12 +223,14 @@ frame::FramePlace Baseband::place_of(std::uint64_t frame) const noexcept {
 void Baseband::refuse(std::uint64_t first, std::uint64_t count, Tick air_start,
                       bool heard) noexcept {
   Refusal* last = refusals_ == 0 ? nullptr : &refused_[refusals_ - 1];
-  const bool follows = last != nullptr && last->first + last->count == first;
+  const std::uint32_t wire = ingest_.wire_frame(first);
+  const bool follows = last != nullptr && last->first + last->count == first &&
+                       last->first_on_wire + static_cast<std::uint32_t>(last->count) == wire;
   if (follows && (last->heard == heard || refusals_ >= kRefused / 2)) {
     last->count += count;
     last->heard |= heard;
   } else if (refusals_ < kRefused) {  // else the radio has restarted dozens of times meanwhile
-    refused_[refusals_++] = {first, count, air_start, heard};
+    refused_[refusals_++] = {first, count, wire, air_start, heard};
   }
   any_refused_.store(true, std::memory_order_release);
 }
@@ -360,7 +360,7 @@ void Baseband::committed(const runtime::FrameEvent& event) noexcept {
   const std::uint16_t symbol = pipeline_.graph().graph[event.instruction].step;
   if (frame_.symbol(symbol).kind != frame::SymbolKind::Downlink)
     return delivery_.committed(place_of(event.frame), event.instruction, event.at);
-  sender_.send(ingest_.wire_frame(event.frame), event.slot, symbol);
+  sender_.send(place_of(event.frame).radio_frame, event.slot, symbol);
   aim_transmit(event.slot, symbol);
   auto& downlink = downlink_[event.slot];
   if (downlink.symbols++ == 0) downlink.first = event.at;
@@ -385,7 +385,7 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
           ingest_,
           downlink_[slot],
           port_.known,
-          ingest_.wire_frame(frame),
+          place_of(frame).radio_frame,
           cell_.live() <= 1,
           handed_back || pipeline_.slot(frame).elsewhere != nullptr,
           handed_back};
@@ -399,7 +399,7 @@ void Baseband::finish(const runtime::FrameEvent& event) noexcept {
     return take_back(event);
   const FrameView ended = view(frame, event.slot);
   recorder_.ended(ended, event);
-  const frame::FramePlace place = place_of(frame);
+  const frame::FramePlace& place = place_of(frame);
   delivery_.ended(place, event.at);
   if (port_.source != nullptr) port_.source->release(place);
   learn_way(frame, ended.air_start);
@@ -426,7 +426,7 @@ void Baseband::settle_refused() noexcept {
     for (std::uint64_t n = 0; n < row.count; ++n) {
       const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
       recorder_.refused(row.first + n, air_start, row.heard);
-      delivery_.refused(ingest_.wire_frame(row.first + n), now());
+      delivery_.refused(row.first_on_wire + static_cast<std::uint32_t>(n), now());
       ingest_.release(row.first + n);
     }
     ended_.fetch_add(row.count, std::memory_order_relaxed);

@@ -114,7 +114,9 @@ class Baseband final : public fronthaul::SymbolSink {
   FrameView view(std::uint64_t frame, std::uint16_t slot) const noexcept;
   Tick head_start() const noexcept;
   void learn_way(std::uint64_t frame, Tick air_start) noexcept;
-  frame::FramePlace place_of(std::uint64_t frame) const noexcept;
+  const frame::FramePlace& place_of(std::uint64_t frame) const noexcept {
+    return places_[frame % places_.size()];
+  }
 
   const frame::Frame& frame_;
   Recorder& recorder_;
@@ -136,8 +138,9 @@ class Baseband final : public fronthaul::SymbolSink {
   std::atomic<std::uint64_t> next_{kNone};          // the first frame not yet opened or refused
   std::vector<std::atomic<std::uint64_t>> holder_;  // [slot] the frame it belongs to, or kNone
   Tick newest_start_ = 0;                           // air start of the frame before next_
-  struct Refusal {                                  // of frames in a row
+  struct Refusal {                                  // of frames in a row, by either number
     std::uint64_t first, count;
+    std::uint32_t first_on_wire;
     Tick air_start;  // of the first
     bool heard;
   };
@@ -145,6 +148,8 @@ class Baseband final : public fronthaul::SymbolSink {
   std::size_t refusals_ = 0;
   std::atomic<bool> any_refused_{false};
   std::vector<Downlink> downlink_;  // [slot]
+  // [slot] The radio's number stays what it was when the frame began, though it may begin anew.
+  std::vector<frame::FramePlace> places_;
   Accelerator::Cell* accelerator_;
   std::vector<Returned> returns_;  // [slot]; none without an accelerator
   std::atomic<std::uint64_t> away_{0}, handed_back_{0}, out_of_reach_{0};

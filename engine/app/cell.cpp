@@ -104,6 +104,7 @@ frame::DataPort Cell::open_port(const std::string& socket, const std::string& tu
   if (socket.empty() && tun.empty()) return {};
   ports_.push_back(
       std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends, plan_.cell.ring));
+  store_.ports()[ports_.size() - 1] = ports_.back()->record();
   store_.ports().set_count(ports_.size());
   return ports_.back()->port();
 }

@@ -29,7 +29,7 @@ constexpr const char* kUsage =
     "usage: carillond RUNPLAN...\n"
     "Runs a baseband unit, an emulated radio unit or both, as the run plan says, until it is over\n"
     "or SIGINT or SIGTERM comes; of several cells, which share the cores, one for each plan.\n"
-    "It writes in the current folder only.\n"
+    "It writes in the current folder only, but for sockets that a plan names.\n"
     "`carillon run`, `carillon radio` and `carillon demo` write run plans.\n";
 
 void tell(const std::string& path, const carillon::Problem& problem) {

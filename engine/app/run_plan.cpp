@@ -144,6 +144,10 @@ void check_tun(const std::string& side, const std::string& tun, const std::strin
 void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
   check_socket("data.socket", data.socket, problems);
   check_socket("data.users_socket", data.users_socket, problems);
+  if (!data.socket.empty() && data.socket == data.users_socket)
+    problems.push_back({"data.users_socket", "is '" + data.users_socket +
+                                                 "', as data.socket is; "
+                                                 "give each side its own"});
   check_tun("", data.tun, data.socket, problems);
   check_tun("users_", data.users_tun, data.users_socket, problems);
   if (!data.tun.empty() && data.tun == data.users_tun)
@@ -158,12 +162,13 @@ void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
 
 // Users that are live need frames of the radio unit that nobody reads any more.
 void check_live(const RunPlan& plan, std::vector<Problem>& problems) {
-  const std::uint32_t least = emulator::LiveUplink::replay_for(plan.cell.ring);
-  if (plan.data.users_owned() && plan.radio.frames < least)
-    problems.push_back({"radio.frames", "is " + std::to_string(plan.radio.frames) +
-                                            " but must be at least " + std::to_string(least) +
-                                            " where others own the users' bits, ring + " +
-                                            std::to_string(least - plan.cell.ring)});
+  if (!plan.data.users_owned()) return;
+  const std::uint32_t least = emulator::LiveUplink::replay_for(frame::Frame(plan.cell));
+  if (plan.radio.frames >= least) return;
+  problems.push_back({"radio.frames", "is " + std::to_string(plan.radio.frames) +
+                                          " but must be at least " + std::to_string(least) +
+                                          " where others own the users' bits: as many as are read "
+                                          "at once, and 8"});
 }
 
 void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
@@ -214,11 +219,11 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   check_gpus(plan, problems);
   take(power::check(plan.power), "power", problems);
   check_run(plan, problems);
-  check_live(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;
   take(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
+  if (problems.empty()) check_live(plan, problems);
   if (problems.empty()) check_memory(plan, problems);
 }
 

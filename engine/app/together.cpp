@@ -1,5 +1,7 @@
 #include "app/together.hpp"
 
+#include <array>
+
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -84,6 +86,16 @@ void compare_own(const RunPlan& plan, const RunPlan& other, const std::string& n
         problems.push_back({one.key, "is " + std::to_string(one.first) + " but " + name +
                                          " receives there with its " + two.key +
                                          "; give each cell its own ports"});
+  const auto names = [](const port::DataOptions& data) {
+    return std::array<std::pair<const char*, std::string>, 4>{
+        {{"data.socket", data.socket},
+         {"data.users_socket", data.users_socket},
+         {"data.tun", data.tun},
+         {"data.users_tun", data.users_tun}}};
+  };
+  for (const auto& [key, one] : names(plan.data))
+    for (const auto& [_, two] : names(other.data))
+      if (!one.empty() && one == two) collide(key, one, "give each cell its own");
   if (plan.run.telemetry == other.run.telemetry)
     collide("run.telemetry", plan.run.telemetry, "give each cell its own file");
 }

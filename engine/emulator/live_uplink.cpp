@@ -24,6 +24,14 @@ LiveUplink::LiveUplink(const frame::Frame& frame, const RadioPlan& plan, RadioUn
       first_end_ = std::min(first_end_, symbol.end);
 }
 
+std::uint32_t LiveUplink::replay_for(const frame::Frame& frame) {
+  constexpr std::uint32_t kSpare = 6;
+  const Tick frames = (frame.last_deadline(true) + frame.duration() - 1) / frame.duration();
+  const auto read =
+      std::max(frame.format().ring, static_cast<std::uint32_t>(std::max<Tick>(frames, 0)));
+  return read + kHeadStart + kSpare;
+}
+
 void LiveUplink::prepare() {
   generator_.generate_silence([this](std::uint32_t symbol, std::uint32_t antenna) {
     return unit_.uplink_samples(replay_, symbol, antenna);

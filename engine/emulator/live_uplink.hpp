@@ -18,8 +18,9 @@ class LiveUplink {
  public:
   /// How many frames before it is on air one is begun: its bits have to be there by then.
   static constexpr std::uint32_t kHeadStart = 2;
-  /// Places that a radio unit needs so that those are at rest which a baseband unit still reads.
-  static std::uint32_t replay_for(std::uint32_t ring) { return ring + kHeadStart + 6; }
+  /// Places that a radio unit needs so that those are at rest which a baseband unit may still read:
+  /// until the last deadline of their frame.
+  static std::uint32_t replay_for(const frame::Frame& frame);
 
   /// `unit` is live and, as the others, outlives this.
   LiveUplink(const frame::Frame& frame, const RadioPlan& plan, RadioUnit& unit,

@@ -40,7 +40,8 @@ UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& pla
       codeword_(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
       symbols_(std::size_t{frame.tiles()} * frame.format().users),
       received_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
-      unused_(2 * std::size_t{frame.ofdm().noise_bins()}) {
+      unused_(2 * std::size_t{frame.ofdm().noise_bins()}),
+      bits_(frame.transport_blocks(Direction::Uplink).size()) {
   for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
     for (const std::uint32_t symbol : frame.symbols_of(kind)) sent_.push_back(symbol);
 }
@@ -59,7 +60,7 @@ void UplinkGenerator::begin(std::uint64_t index) {
 
 void UplinkGenerator::begin(std::uint64_t index, std::span<const std::uint8_t* const> bits) {
   channel_.begin(index);
-  bits_.assign(bits.begin(), bits.end());
+  std::ranges::copy(bits, bits_.begin());
   rewind(index);
   code_block_ = 0;
 }

@@ -11,7 +11,7 @@
 namespace carillon::frame {
 
 /// A frame by the number that both ends of the fronthaul know it by, and its place in the ring,
-/// which no other frame has meanwhile; kNoPlace of one that was refused.
+/// which no other frame has meanwhile; kNoPlace where that says nothing.
 struct FramePlace {
   std::uint32_t radio_frame;
   std::uint32_t place;

@@ -99,6 +99,9 @@ void IpPort::serve(const dataflow::Stop& stop) {
     std::array<pollfd, 2> files{pollfd{stop.file(), POLLIN, 0},
                                 pollfd{device_.number(), POLLIN, 0}};
     ::ppoll(files.data(), files.size(), &kLook, nullptr);
+    // A device that somebody has removed is ready all the time.
+    if ((files[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+      ::ppoll(files.data(), 1, &kLook, nullptr);
     take_packets();
     fill_blocks();
     deliver_blocks();

@@ -17,7 +17,7 @@ void Sequencer::push(const Message& block, std::span<const std::uint8_t> bits, c
   const auto& own = of_user_[block.user];
   Place& place = places_[block.user];
   const auto ahead = static_cast<std::int32_t>(block.frame - place.frame);
-  if (!place.any || ahead < -kPatience || ahead > 2 * kPatience)
+  if (!place.any || ahead < -kPatience || ahead >= static_cast<std::int32_t>(kFrames))
     begin(block);
   else if (ahead < 0)
     return;  // it is not waited for any more

@@ -20,7 +20,7 @@ namespace {
 constexpr timespec kLook{0, 500'000};
 constexpr timespec kIdle{0, 20'000'000};
 constexpr int kMostHeard = 64;  // messages in a row
-constexpr int kPatienceMs = 100;
+constexpr int kPatienceMs = 100, kNoRoomMs = 100;
 // That the kernel keeps for a client that is busy for a moment.
 constexpr int kKept = 1 << 20;
 
@@ -52,6 +52,13 @@ void remove_stale(const std::string& path, const sockaddr_un& address) {
   ::unlink(path.c_str());
 }
 
+// Device and number of what has this name.
+std::pair<dev_t, ino_t> identity_of(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 Descriptor listen_at(const std::string& path) {
   const sockaddr_un address = address_of(path);
   remove_stale(path, address);
@@ -73,6 +80,7 @@ SocketPort::SocketPort(const std::string& path, const frame::Frame& frame, Excha
       exchange_(exchange),
       rows_(rows_of(frame)),
       listener_(listen_at(path)),
+      identity_(identity_of(path)),
       received_(sizeof(Message) + kPiece + 1),
       sent_(sizeof(Message) + kPiece) {
   thread_.start("data port", [this](const dataflow::Stop& stop) { serve(stop); });
@@ -92,7 +100,7 @@ void SocketPort::finish() {
   }
   exchange_.close();
   listener_ = Descriptor();
-  ::unlink(path_.c_str());
+  if (identity_of(path_) == identity_) ::unlink(path_.c_str());
 }
 
 SocketCounters SocketPort::counters() const noexcept {
@@ -107,11 +115,11 @@ SocketCounters SocketPort::counters() const noexcept {
 void SocketPort::serve(const dataflow::Stop& stop) {
   while (!stop.is_asked()) {
     wait(stop);
-    welcome();
-    if (client_.is_open()) hear();
+    if (!welcome()) stop.sleep(kNoRoomMs);
     full_ = false;
     while (speak()) {
     }
+    if (client_.is_open()) hear();
   }
 }
 
@@ -125,22 +133,23 @@ void SocketPort::wait(const dataflow::Stop& stop) {
   ::ppoll(files.data(), client_.is_open() ? 3 : 2, longest, nullptr);
 }
 
-// Of several clients the first is served.
-void SocketPort::welcome() {
+// Of several clients the first is served. False: there is no room for another file.
+bool SocketPort::welcome() {
   Descriptor caller(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!caller.is_open()) return;
+  if (!caller.is_open()) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
   if (client_.is_open()) {
     Message busy{.type = MessageType::Refused,
                  .verdict = static_cast<std::uint8_t>(Refusal::Busy),
                  .cell = static_cast<std::uint16_t>(frame_.format().cell_id)};
     refused_[static_cast<std::size_t>(Refusal::Busy)].fetch_add(1, std::memory_order_relaxed);
     (void)::send(caller.number(), &busy, sizeof(busy), MSG_NOSIGNAL);
-    return;
+    return true;
   }
   client_ = std::move(caller);
   ::setsockopt(client_.number(), SOL_SOCKET, SO_SNDBUF, &kKept, sizeof(kKept));
   clients_.fetch_add(1, std::memory_order_relaxed);
   greet();
+  return true;
 }
 
 void SocketPort::greet() {
@@ -155,6 +164,7 @@ void SocketPort::greet() {
       false};
   // It is told of frames that begin from now on, and has whole blocks only.
   (void)exchange_.newest();
+  begun_.reset();
   while (exchange_.front() != nullptr) {
     exchange_.pop();
     unheard_.fetch_add(1, std::memory_order_relaxed);
@@ -196,22 +206,29 @@ bool SocketPort::speak() {
     return true;
   }
   if (!carrier_.done) return send_piece(carrier_);
-  if (block_.done && exchange_.front() == nullptr) {
-    const auto begun = exchange_.newest();
-    if (!begun) return false;
-    Outgoing frame{{.type = MessageType::Frame,
-                    .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
-                    .frame = begun->frame,
-                    .time = begun->air_start},
-                   {},
-                   false};
-    return send_piece(frame);
+  if (block_.done) {
+    if (const auto newest = exchange_.newest()) begun_ = newest;
+    if (begun_) return tell_frame();
+    if (exchange_.front() == nullptr) return false;
   }
   if (block_.done) block_ = {*exchange_.front(), exchange_.bits(), false};
   if (!send_piece(block_)) return false;
   if (!block_.done) return true;
   exchange_.pop();
   blocks_sent_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// Before the blocks that wait: who comes behind with these is to know all the same.
+bool SocketPort::tell_frame() {
+  Outgoing frame{{.type = MessageType::Frame,
+                  .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
+                  .frame = begun_->frame,
+                  .time = begun_->air_start},
+                 {},
+                 false};
+  if (!send_piece(frame)) return false;
+  begun_.reset();
   return true;
 }
 
@@ -236,6 +253,7 @@ bool SocketPort::send_piece(Outgoing& outgoing) {
 void SocketPort::part() noexcept {
   client_ = Descriptor();
   carrier_ = block_ = {};
+  begun_.reset();
   full_ = false;
 }
 

@@ -2,12 +2,16 @@
 // (SOCK_SEQPACKET), in order, none lost on the way. A thread of ordinary priority serves it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -45,12 +49,13 @@ class SocketPort {
 
   void serve(const dataflow::Stop& stop);
   void wait(const dataflow::Stop& stop);
-  void welcome();
+  bool welcome();
   void greet();
   void hear();
   void answer(std::span<const std::uint8_t> datagram);
   void refuse(Message message, Refusal why);
   bool speak();
+  bool tell_frame();
   bool send_piece(Outgoing& outgoing);
   void part() noexcept;
 
@@ -59,9 +64,11 @@ class SocketPort {
   Exchange& exchange_;
   const std::vector<BlockRow> rows_;
   Descriptor listener_, client_;
+  const std::pair<dev_t, ino_t> identity_;  // of the socket's name
   std::vector<std::uint8_t> received_, sent_;
   Outgoing carrier_, block_;
-  bool full_ = false;  // the client does not take more now
+  std::optional<Exchange::Begun> begun_;  // that the client is still to be told of
+  bool full_ = false;                     // the client does not take more now
   std::atomic<std::uint64_t> clients_{0}, unheard_{0}, blocks_sent_{0};
   std::array<std::atomic<std::uint64_t>, kRefusals.size()> refused_{};
   dataflow::IoThread thread_;

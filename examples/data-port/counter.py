@@ -20,7 +20,8 @@ with Client(sys.argv[1], timeout=60) as port:
     for event in port:
         match event:
             case Frame(number=number):
-                for frame in range(max(given, number) + 1, number + carrier.ahead + 1):
+                first = given + 1 if 0 <= given - number <= carrier.ahead else number + 1
+                for frame in range(first, number + carrier.ahead + 1):
                     for block in carrier.given:
                         seen["sent"] += 1
                         port.send(frame, block, bytes([seen["sent"] % 256]) * block.bytes)

@@ -301,7 +301,7 @@ class PortGiven(_Model):
 
     accepted: int = Field(description="from a client, whole and before their frame began")
     used: int
-    unused: int = Field(description="their frame was refused, or never came")
+    unused: int = Field(description="their frame found no place, or never came")
     padded: int = Field(description="zeros went on air, since no bits were there")
 
 
@@ -309,7 +309,7 @@ class IpPackets(_Model):
     """IPv4 packets at a data port: from the device sent, dropped or foreign, to it delivered,
     foreign or refused."""
 
-    sent: int = Field(description="all of it went into blocks in time for their frame")
+    sent: int = Field(description="all of it is in blocks that were accepted")
     dropped: int = Field(description="the user's queue was full")
     foreign: int = Field(description="for no user or no IPv4, or in the name of another user")
     delivered: int = Field(description="out of received blocks")

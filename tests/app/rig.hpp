@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -109,6 +110,38 @@ class BlockCounter final : public frame::TransportSink {
 
  private:
   std::array<std::uint64_t, 3> of_{};
+};
+
+/// Seeded bits, of which each frame is to release what it took.
+class PairedSource final : public frame::TransportSource {
+ public:
+  PairedSource(const frame::Frame& frame, std::uint64_t seed) : bits_(frame, seed) {}
+
+  void take(frame::FramePlace frame, Tick air_start,
+            std::span<const std::uint8_t*> bits) noexcept override {
+    const std::lock_guard guard(lock_);
+    taken_.insert({frame.radio_frame, frame.place});
+    bits_.take(frame, air_start, bits);
+  }
+  void release(frame::FramePlace frame) noexcept override {
+    const std::lock_guard guard(lock_);
+    const auto at = taken_.find({frame.radio_frame, frame.place});
+    if (at == taken_.end())
+      ++strange_;
+    else
+      taken_.erase(at);
+  }
+  /// Releases of what was not taken, and what was never released.
+  std::size_t unpaired() {
+    const std::lock_guard guard(lock_);
+    return strange_ + taken_.size();
+  }
+
+ private:
+  emulator::SeededSource bits_;
+  std::mutex lock_;
+  std::multiset<std::pair<std::uint32_t, std::uint32_t>> taken_;
+  std::size_t strange_ = 0;
 };
 
 class Rig {
@@ -250,7 +283,7 @@ class Rig {
   frame::Pipeline pipeline;
   std::unique_ptr<app::Accelerator> accelerator;
   app::Pool pool;
-  emulator::SeededSource source;
+  PairedSource source;
   emulator::SentBits sent;
   BlockCounter blocks;
   std::unique_ptr<app::Baseband> baseband;
@@ -353,6 +386,7 @@ inline void expect_conservation(Rig& rig) {
   EXPECT_EQ(nacks[static_cast<std::uint32_t>(telemetry::NackKind::Harq)], c.harq_nacks);
   EXPECT_GE(c.harq_nacks, c.uplink_failed);
 
+  EXPECT_EQ(rig.source.unpaired(), 0U);
   EXPECT_EQ(rig.blocks.all(), rig.baseband->frames_ended() * rig.blocks_of_a_frame());
   EXPECT_EQ(rig.blocks[frame::Verdict::Good], c.uplink_blocks - c.uplink_failed);
 

@@ -214,6 +214,7 @@ TEST(IpPort, PacketsArriveInOrderBothWays) {
     EXPECT_TRUE(got_up[u] == up[u]);
     EXPECT_TRUE(got_down[u] == down[u]);
   }
+  air.server.ip.finish();  // what it did last is counted
   const auto counters = air.server.ip.counters();
   EXPECT_EQ(counters.sent, 2 * kPackets);
   EXPECT_EQ(counters.delivered, 2 * kPackets);
@@ -268,6 +269,27 @@ TEST(IpPort, NobodySpeaksForAnotherAndOtherPacketsAreForeign) {
   EXPECT_TRUE(air.server.device.send(Bytes(40, 0x60)));  // IPv6
   wait_for([&] { return air.server.ip.counters().foreign == 3; });
   EXPECT_EQ(air.users.ip.counters().delivered, 0U);
+  // User 0's blocks bring a packet in the name of user 1, and one of its own.
+  port::Packer packer(1000);
+  EXPECT_TRUE(packer.push(packet(kFirst + 1, kServer, 1, 30)));
+  EXPECT_TRUE(packer.push(packet(kFirst, kServer, 2, 30)));
+  const auto blocks = air.frame.transport_blocks(Direction::Uplink);
+  Bytes bits(air.frame.plan(blocks[0]).A() / 8);
+  for (std::uint32_t n = air.number + 20; !packer.empty(); ++n)
+    for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+      const bool own = blocks[b].user == 0 && packer.fill(bits);
+      if (own) (void)packer.sent();
+      const Bytes made = own ? bits : Bytes(bits.size());
+      Bytes whole(port::bytes_for(air.frame.plan(blocks[b]).A()));
+      std::ranges::copy(made, whole.begin());
+      air.server.exchange.receive({n, 0},
+                                  {.block = b, .verdict = Verdict::Good, .at = 0, .bits = whole});
+    }
+  air.server.ip.finish();
+  EXPECT_EQ(air.server.ip.counters().foreign, 4U);
+  const auto got = air.server.device.received();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_TRUE(got[0] == packet(kFirst, kServer, 2, 30));
 }
 
 TEST(IpPort, AFullQueueDrops) {

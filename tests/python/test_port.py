@@ -64,6 +64,15 @@ class Owner:
             case Refused(reason=reason):
                 self.seen[f"refused {reason}"] += 1
 
+    def give_until(self, folder: Path, wanted: int) -> None:
+        """Until so many are used. To look whether they are takes longer than to handle a frame."""
+        frames = 0
+        while frames % 20 or self.seen["good"] < 20 or used(folder) < wanted:
+            event = self.port.receive(timeout=HANG_S)
+            assert event is not None
+            self.handle(event)
+            frames += isinstance(event, Frame)
+
     def go_on(self) -> None:
         for event in self.port:
             self.handle(event)
@@ -108,10 +117,7 @@ def test_a_client_has_the_uplinks_blocks_and_gives_the_downlinks(
         owners.append(Owner(Client(tmp_path / "cell.sock", timeout=HANG_S)))
         owner = owners[-1]
         wanted = used(tmp_path / "run") + 20
-        while used(tmp_path / "run") < wanted or owner.seen["good"] < 20:
-            event = owner.port.receive(timeout=HANG_S)
-            assert event is not None
-            owner.handle(event)
+        owner.give_until(tmp_path / "run", wanted)
         if len(owners) < clients:
             owner.port.close()
     carrier = owners[0].port.carrier

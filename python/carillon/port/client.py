@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,6 +93,9 @@ class Client:
 
     def __init__(self, path: str | PathLike[str], timeout: float = 10.0) -> None:
         self._path = fspath(path)
+        self._events: deque[Block | Refused] = deque()
+        self._newest: Frame | None = None
+        self._ended: PortError | None = None
         deadline = time.monotonic() + timeout
         while True:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -100,7 +104,7 @@ class Client:
                 self._socket.connect(self._path)
                 self.carrier = self._read_carrier()
                 return
-            except (FileNotFoundError, ConnectionRefusedError, BusyError) as error:
+            except (FileNotFoundError, ConnectionRefusedError, BlockingIOError, BusyError) as error:
                 self._socket.close()
                 if time.monotonic() > deadline:
                     raise self._unreachable(error) from error
@@ -134,22 +138,21 @@ class Client:
                 yield event
 
     def receive(self, timeout: float | None = None) -> Frame | Block | Refused | None:
-        """The next event; None when none came in so many seconds. PortError: the cell ended."""
-        self._socket.settimeout(timeout)
-        try:
-            header, data = self._message()
-        except TimeoutError:
-            return None
-        if header.type == messages.FRAME:
-            return Frame(header.frame, header.time)
-        if header.type == messages.REFUSED:
-            return Refused(header.frame, header.block, messages.REFUSALS[header.verdict])
-        if header.type != messages.BLOCK:
-            raise PortError(f"{self._path}: sent a message of unknown type {header.type}")
-        verdict = messages.VERDICTS[header.verdict]
-        block = self.carrier.received[header.block]
-        bits = b"" if verdict == "late" else self._whole(data, block.bytes)
-        return Block(header.frame, block, verdict, header.time, bits)
+        """The next event; None when none came in so many seconds. PortError: the cell ended.
+
+        Of frames that have begun the newest one comes, before the blocks that wait: who is behind
+        with these still knows for which frames bits are in time.
+        """
+        if not self._take(0) and self._newest is None and not self._events:
+            self._take(timeout)
+        if self._newest is not None:
+            newest, self._newest = self._newest, None
+            return newest
+        if self._events:
+            return self._events.popleft()
+        if self._ended is not None:
+            raise self._ended
+        return None
 
     def send(self, frame: int, block: TransportBlock, bits: bytes) -> None:
         """Gives a block of a frame that has not begun.
@@ -177,7 +180,7 @@ class Client:
                 self._socket.send(header._replace(offset=offset).pack() + piece)
 
     def close(self) -> None:
-        """What is sent is padding from now on."""
+        """What has been given still goes out, and then padding."""
         self._socket.close()
 
     def _unreachable(self, error: OSError | PortError) -> PortError:
@@ -189,7 +192,7 @@ class Client:
     def _message(self) -> tuple[Header, bytes]:
         try:
             datagram = self._socket.recv(65536)
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):
             raise
         except OSError as error:
             raise PortError(f"{self._path}: {error.strerror}") from error
@@ -200,11 +203,48 @@ class Client:
         except ValueError as error:
             raise PortError(f"{self._path}: sent {error}") from error
 
-    def _whole(self, data: bytes, length: int) -> bytes:
-        """A block, or the Carrier's rows, of which the first piece has come."""
-        self._socket.settimeout(None)
+    def _take(self, timeout: float | None) -> bool:
+        """Takes in all that is there, and waits for the first so long; False: nothing was."""
+        took = False
+        while self._ended is None:
+            self._socket.settimeout(timeout)
+            try:
+                header, data = self._message()
+            except (TimeoutError, BlockingIOError):
+                return took
+            except PortError as error:
+                self._ended = error
+                return took
+            self._sort_in(header, data)
+            took, timeout = True, 0
+        return took
+
+    def _sort_in(self, header: Header, data: bytes) -> None:
+        if header.type == messages.FRAME:
+            self._newest = Frame(header.frame, header.time)
+        elif header.type == messages.REFUSED:
+            reason = messages.REFUSALS[header.verdict]
+            self._events.append(Refused(header.frame, header.block, reason))
+        elif header.type != messages.BLOCK:
+            self._ended = PortError(f"{self._path}: sent a message of unknown type {header.type}")
+        else:
+            verdict = messages.VERDICTS[header.verdict]
+            block = self.carrier.received[header.block]
+            bits = b"" if verdict == "late" else self._whole(data, block.bytes, header)
+            self._events.append(Block(header.frame, block, verdict, header.time, bits))
+
+    def _whole(self, data: bytes, length: int, first: Header) -> bytes:
+        """A block, or the Carrier's rows, of which the first piece has come.
+
+        Other messages may lie between the pieces.
+        """
         while len(data) < length:
-            data += self._message()[1]
+            self._socket.settimeout(None)
+            header, more = self._message()
+            if header.type == first.type:
+                data += more
+            else:
+                self._sort_in(header, more)
         return data
 
     def _read_carrier(self) -> Carrier:
@@ -214,7 +254,7 @@ class Client:
         if header.type != messages.CARRIER:
             raise PortError(f"{self._path}: is no data port of this Carillon")
         sides: tuple[list[TransportBlock], list[TransportBlock]] = ([], [])
-        for row in messages.rows(self._whole(data, header.block * 16)):
+        for row in messages.rows(self._whole(data, header.block * 16, header)):
             direction, harq, version, user, slot, first, last, bits = row
             side = sides[direction]
             side.append(TransportBlock(len(side), user, slot, first, last, harq, version, bits))

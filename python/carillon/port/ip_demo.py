@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from carillon.result import Result, Traffic
 from carillon.results import TRAFFIC
 
 _DEFAULT = "laptop-8x2"
-_HEAD_START = 8  # places of the emulated radio's frames beyond the cell's ring
+_HEAD_START = 8  # places of the emulated radio's frames beyond those that the cell may read
 _PATIENCE_S = 60.0
 
 
@@ -59,7 +60,9 @@ def _with_devices(loaded: Loaded) -> Loaded:
     data = cell.data.model_copy(
         update={"tun": SERVER, "users_tun": USERS, "socket": "", "users_socket": ""}
     )
-    frames = max(cell.radio.frames, cell.ring + _HEAD_START)
+    frame_ms = float(runfolder.describe(cell)["frame_ms"])
+    read = max(cell.ring, math.ceil(1 + cell.deadlines.uplink_budget_ms / frame_ms))
+    frames = max(cell.radio.frames, read + _HEAD_START)
     radio = cell.radio.model_copy(update={"frames": frames})
     return replace(loaded, cell=cell.model_copy(update={"data": data, "radio": radio}))
 
@@ -86,7 +89,8 @@ def _traffic(
 
     def work() -> None:
         try:
-            namespaces.wait_for_devices(_PATIENCE_S)
+            if not namespaces.wait_for_devices(_PATIENCE_S, exchange.ending):
+                return
             both.bring_up()
         except namespaces.NamespaceError as error:
             failed.append(error)

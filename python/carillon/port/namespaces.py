@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -15,6 +17,7 @@ from typing import Self
 from carillon.errors import CarillonError
 
 SERVER, USERS = "carillon-server", "carillon-users"  # namespaces, and the devices in them
+_LOCK = Path("/run/carillon-ip.lock")  # held while they exist
 _IP = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
@@ -63,12 +66,16 @@ class Namespaces:
 
     def __enter__(self) -> Self:
         require_means()
+        self._lock = _LOCK.open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise NamespaceError(
+                f"another demo uses the namespaces {SERVER} and {USERS}; end that one first"
+            ) from None
         for name in (SERVER, USERS):
             if name in _ip("netns", "list").split():
-                if _ip("netns", "pids", name).strip():
-                    raise NamespaceError(
-                        f"the namespace {name} is in use, by another demo; end that one first"
-                    )
                 _ip("netns", "delete", name)
             _ip("netns", "add", name)
         return self
@@ -81,6 +88,7 @@ class Namespaces:
     ) -> None:
         for name in (SERVER, USERS):
             _ip("netns", "delete", name, check=False)
+        self._lock.close()
 
     def bring_up(self) -> None:
         """Once a cell has opened its devices: each goes to its namespace and gets its addresses."""
@@ -100,13 +108,18 @@ def devices_are_there() -> bool:
     return all(Path("/sys/class/net", name).exists() for name in (SERVER, USERS))
 
 
-def wait_for_devices(patience_s: float) -> None:
-    """Raises NamespaceError when a cell has not opened them by then."""
+def wait_for_devices(patience_s: float, ending: threading.Event) -> bool:
+    """Whether a cell has opened them; False when that is not waited for any more.
+
+    Raises NamespaceError when it has not opened them by then.
+    """
     deadline = time.monotonic() + patience_s
     while not devices_are_there():
         if time.monotonic() > deadline:
             raise NamespaceError("the cell did not open its TUN devices")
-        time.sleep(0.02)
+        if ending.wait(0.02):
+            return False
+    return True
 
 
 def _ip(*words: str, check: bool = True) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 from carillon.port.namespaces import SERVER, USERS, Addresses, inside
 from carillon.result import Traffic
 
+_TRIES, _PAUSE_S = 3, 0.2  # of an exchange: its other end may not listen yet
 PROGRAMS = {"ping": "iputils-ping", "iperf3": "iperf3"}  # and their Debian packages
 _COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) received")
 _TIMES = re.compile(r"rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
@@ -34,7 +36,7 @@ class Exchange:
 
     def __post_init__(self) -> None:
         self.done: list[Traffic] = []
-        self._ending = threading.Event()
+        self.ending = threading.Event()
         self._running: subprocess.Popen[str] | None = None
 
     def run(self) -> None:
@@ -46,14 +48,17 @@ class Exchange:
             steps += [lambda user: self._tcp(user, up=True), lambda user: self._tcp(user, up=False)]
         for step in steps:
             for user in range(self.addresses.users):
-                if self._ending.is_set():
-                    return
-                if (traffic := step(user)) is not None:
-                    self.done.append(traffic)
+                for _ in range(_TRIES):
+                    if self.ending.is_set():
+                        return
+                    if (traffic := step(user)) is not None:
+                        self.done.append(traffic)
+                        break
+                    self.ending.wait(_PAUSE_S)
 
     def end(self) -> None:
         """What is under way is not waited for."""
-        self._ending.set()
+        self.ending.set()
         if (running := self._running) is not None:
             running.kill()
 
@@ -80,10 +85,10 @@ class Exchange:
 
     def _call(self, words: Sequence[str]) -> str:
         self._running = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True,
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env=os.environ | {"LC_ALL": "C"},
         )  # fmt: skip
-        if self._ending.is_set():
+        if self.ending.is_set():
             self._running.kill()
         shown, _ = self._running.communicate()
         return shown
@@ -112,7 +117,7 @@ def parse_iperf(shown: str, user: int, *, up: bool) -> Traffic | None:
         end: dict[str, Any] = json.loads(shown)["end"]
         rate = float(end["sum_received"]["bits_per_second"])
         retransmits = end["sum_sent"].get("retransmits")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return Traffic(
         user=user,
