@@ -20,7 +20,6 @@ Bound arithmetic_bound(const Work& work, Isa isa) {
   tighten(least, work.flops, "fp32", [&] { return peak_fp32(isa); });
   tighten(least, work.half_flops, "fp16", [&] { return peak_fp16(isa); });
   tighten(least, work.int16_ops, "int16", [&] { return peak_int16(isa); });
-  tighten(least, work.digit_ops, "digits", [&] { return peak_digits(isa); });
   tighten(least, work.int8_ops, "int8", [&] { return peak_int8(isa); });
   return least;
 }

@@ -18,7 +18,6 @@ struct Work {
   double flops = 0;           // fp32 operations, a multiply-add is two
   double half_flops = 0;      // fp16 operations
   double int16_ops = 0;       // on 16-bit integers whose products are added in pairs, likewise
-  double digit_ops = 0;       // on such integers in digits of a byte, in matrix registers
   double int8_ops = 0;        // operations on bytes in vectors
   double edges = 0;           // of LDPC parity checks
   double read_bytes = 0;      // that no register can hold …

@@ -25,7 +25,6 @@ constexpr int kChains = 12;
 struct PeakLoops {
   double lanes;                      // bytes in a vector
   PeakLoop fp32, fp16, int16, int8;  // fp16 is null where there is none
-  PeakLoop digits;                   // of Isa::Amx
   std::array<std::pair<const char*, PeakLoop>, 4> single;
   std::array<PeakLoop, 2> edges;  // two ways; the faster one counts
   void (*read)(const std::int8_t* from, std::size_t bytes);
@@ -59,8 +58,6 @@ struct PeakLoops {
 //
 #include "phy/simd/int16_pairs.inl"
 //
-#include "phy/simd/matrix.inl"
-//
 #include "support/peaks.inl"
 //
 #include "phy/simd/end.inl"
@@ -72,7 +69,6 @@ const PeakLoops& loops_of(Isa isa) {
   switch (isa) {
     case Isa::Avx2: return phy::avx2::kPeakLoops;
     case Isa::Avx512: return phy::avx512::kPeakLoops;
-    case Isa::Amx:
     case Isa::Avx512Fp16: return phy::avx512fp16::kPeakLoops;
   }
   std::abort();
@@ -177,11 +173,6 @@ double peak_fp16(Isa isa) {
 
 double peak_int16(Isa isa) { return rate(loops_of(isa).int16) * 2 * loops_of(isa).lanes / 2; }
 
-// Sums of 64 products of bytes in 16×16 places, of which four make one of integers.
-double peak_digits(Isa isa) {
-  return isa == Isa::Amx ? rate(loops_of(isa).digits) * 2 * 16 * 16 * 64 / 4 : 0;
-}
-
 double peak_int8(Isa isa) { return rate(loops_of(isa).int8) * loops_of(isa).lanes; }
 
 double peak_edges(Isa isa) {
@@ -218,8 +209,6 @@ void run(Bench& bench) {
     if (loops.fp16 != nullptr)
       peak("fp16", "operation", {.half_flops = 1}, [&] { return peak_fp16(isa); });
     peak("int16", "operation", {.int16_ops = 1}, [&] { return peak_int16(isa); });
-    if (isa == Isa::Amx)
-      peak("digits", "operation", {.digit_ops = 1}, [&] { return peak_digits(isa); });
     peak("int8", "operation", {.int8_ops = 1}, [&] { return peak_int8(isa); });
     for (const auto& [name, loop] : loops.single)
       peak(name, "operation", {.int8_ops = 1}, [&] { return rate(loop) * loops.lanes; });

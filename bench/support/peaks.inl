@@ -105,25 +105,12 @@ void read_all(const std::int8_t* from, std::size_t bytes) {
     }
 }
 
-#if CARILLON_SIMD_FP16
-void multiply_digits() {
-  const MatrixRegisters registers;
-  for (int round = 0; round < bench::kRounds; ++round)
-    unroll<bench::kChains>([](auto i) __attribute__((always_inline)) {
-      MatrixRegisters::multiply_add<MatrixRegisters::Bytes::SignedSigned, i % 6, 6, 7>();
-    });
-}
-#else
-constexpr bench::PeakLoop multiply_digits = nullptr;
-#endif
-
 constexpr bench::PeakLoops kPeakLoops = {
     .lanes = kByteLanes,
     .fp32 = fused_fp32,
     .fp16 = fused_fp16,
     .int16 = add_int16_pairs,
     .int8 = add,
-    .digits = multiply_digits,
     .single = {{{"vpaddsb", add_one_saturated},
                 {"vpminub", take_smaller},
                 {"vpabsb", take_magnitude},

@@ -125,20 +125,6 @@ class OtherProducts {
         of(" shared"), [&] { shared_(w_[0].at); }, [&] { return singles_.peers_of_shared(); });
   }
 
-  /// One for all in matrix registers; w are integers of an equalizing() or precoding() product.
-  void digits(Isa isa, const phy::ProductShape& product, const float* scale, const phy::Tile* in,
-              phy::Tile* out) const {
-    const std::size_t blocks = phy::digit_blocks(product.sums, product.terms);
-    AlignedArray<phy::DigitBlock> digits(blocks);
-    phy::zeroforce_kernels(isa).expand_digits(product, 1, w_.data(), digits.data());
-    Case c = of(" digits shared");
-    c.work = {.digit_ops = c.work.int16_ops};
-    const Kernels& kernels = singles_.kernels();
-    bench_.compare(
-        c, [&] { kernels.per_tile_digits(shape_, digits.data(), scale, in, out); },
-        [&] { return singles_.peers_of_shared(); });
-  }
-
   void cold() {
     Case c = of(" cold");
     const std::size_t block = w_.size(), tiles = kColdBytes / (block * sizeof(T));

@@ -22,9 +22,7 @@ void text(const char* key, std::string_view value) {
   std::printf(", \"%s\": \"%.*s\"", key, static_cast<int>(value.size()), value.data());
 }
 
-double operations(const Work& work) {
-  return work.flops + work.half_flops + work.int16_ops + work.digit_ops;
-}
+double operations(const Work& work) { return work.flops + work.half_flops + work.int16_ops; }
 
 // The least time of an item, and the limit that says so.
 void limit(const char* key, const char* of_key, const Bound& bound) {
@@ -91,7 +89,7 @@ void Row::print_text() const {
   const auto rate = [&](double amount, double scale, const char* unit) {
     if (amount > 0) std::printf(" %8.1f %s", amount / ns_ * scale, unit);
   };
-  rate(operations(work), 1, work.int16_ops + work.digit_ops > 0 ? "Gop/s" : "GFLOP/s");
+  rate(operations(work), 1, work.int16_ops > 0 ? "Gop/s" : "GFLOP/s");
   rate(work.int8_ops, 1, "Gop/s");
   rate(work.read_bytes, 1, "GB/s");
   rate(work.bits, 1e3, "Mb/s");

@@ -1,8 +1,5 @@
 #include "base/isa.hpp"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <stdexcept>
@@ -22,17 +19,8 @@ bool has_avx512() {
 
 bool has_avx512fp16() { return __builtin_cpu_supports("avx512fp16"); }
 
-// Linux grants matrix registers to a process that asks for them, if there are any and every
-// thread's signal stack has room for them. All processors that have them multiply bytes in them.
-bool may_use_amx() {
-  // A virtual machine may hide the products alone.
-  if (__builtin_cpu_supports("amx-tile") && !__builtin_cpu_supports("amx-int8")) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h>, ARCH_REQ_XCOMP_PERM
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 struct Available {
-  std::array<Isa, 4> tiers{};
+  std::array<Isa, 3> tiers{};
   std::size_t count = 0;
 
   Available() {
@@ -42,7 +30,6 @@ struct Available {
     tiers[count++] = Isa::Avx512;
     if (!has_avx512fp16()) return;
     tiers[count++] = Isa::Avx512Fp16;
-    if (may_use_amx()) tiers[count++] = Isa::Amx;
   }
 };
 
@@ -71,7 +58,6 @@ std::string_view to_string(Isa isa) {
     case Isa::Avx2: return "avx2";
     case Isa::Avx512: return "avx512";
     case Isa::Avx512Fp16: return "avx512fp16";
-    case Isa::Amx: return "amx";
   }
   return "unknown";
 }

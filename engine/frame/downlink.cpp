@@ -38,18 +38,13 @@ struct DownlinkKernels : KernelCall {
   void precode() {
     const Combiners& c = *slot.precoder;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const std::size_t digit_block = phy::digit_blocks(p.antennas_, p.users_);
-    const bool digits = c.precoder.digits.size() != 0;
     const bool integers = p.downlink_ == Precision::Int16, shared = p.group() == 16;
     const Tile* s = ordinal() == 0 ? frame.downlink_reference().data() : symbols();
     for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
       Tile* x = grid() + std::size_t{t} * p.tile_stride();
       const Tile* from = s + std::size_t{t} * p.users_;
       const std::size_t at = shared ? t : t / p.group(), row = at * p.antennas_;
-      if (digits)
-        p.precode_.per_tile_digits(frame.array(), &c.precoder.digits[t * digit_block],
-                                   &c.precoder.scale[row], from, x);
-      else if (integers && shared)
+      if (integers && shared)
         p.precode_.per_tile_int16(frame.array(), &c.precoder.scalars[at * block],
                                   &c.precoder.scale[row], from, x);
       else if (integers)

@@ -39,16 +39,6 @@ std::size_t longest_block(const Frame& frame, Direction direction) {
   return longest;
 }
 
-// DigitBlocks of a combiner or precoder, none where it is not kept in digits: matrix registers
-// multiply it for a tile's subcarriers only, and empty ones take as long as full ones.
-std::size_t digit_blocks(const phy::ProductShape& shape, const FrameFormat& f, Isa isa) {
-  if (isa != Isa::Amx || f.combiner.group != kTileLanes) return 0;
-  const std::size_t blocks = phy::digit_blocks(shape.sums, shape.terms);
-  const std::size_t room = blocks * phy::DigitBlock::kSums * phy::DigitBlock::kTerms;
-  const bool full = 4 * std::size_t{shape.sums} * shape.terms >= 3 * room;
-  return full ? blocks : 0;
-}
-
 }  // namespace
 
 // Elements of the arrays that grow with the cell.
@@ -74,14 +64,11 @@ struct Pipeline::Sizes {
     const std::size_t lanes = shared ? 1 : kTileLanes;
     combiner_scale = blocks * f.users * lanes;
     precoder_scale = blocks * f.antennas * lanes;
-    combiner_digits = tiles * digit_blocks(phy::equalizing(frame.array()), f, isa);
-    precoder_digits = tiles * digit_blocks(phy::precoding(frame.array()), f, isa);
   }
 
   std::size_t grid, csi, noise, downlink_symbols, downlink_grid;  // of a FrameSlot
   std::size_t weights, half_scale, post_noise, antenna_power;     // of Combiners
   std::size_t combiner_scale, precoder_scale;                     // of their integers
-  std::size_t combiner_digits, precoder_digits;                   // or DigitBlocks instead
 };
 
 namespace {
@@ -186,17 +173,12 @@ void Pipeline::allocate(Combiners& c, const Sizes& sizes) const {
     keep(c.half_scalars, c.half_tiles);
     c.half_scale = AlignedArray<float>(sizes.half_scale);
   }
-  const auto keep_integers = [&](Int16Matrix& to, std::size_t digits, std::size_t scales) {
-    if (digits != 0)
-      to.digits = AlignedArray<phy::DigitBlock>(digits);
-    else
-      keep(to.scalars, to.tiles);
+  const auto keep_integers = [&](Int16Matrix& to, std::size_t scales) {
+    keep(to.scalars, to.tiles);
     to.scale = AlignedArray<float>(scales);
   };
-  if (uplink_ == Precision::Int16)
-    keep_integers(c.integers, sizes.combiner_digits, sizes.combiner_scale);
-  if (downlink_ == Precision::Int16)
-    keep_integers(c.precoder, sizes.precoder_digits, sizes.precoder_scale);
+  if (uplink_ == Precision::Int16) keep_integers(c.integers, sizes.combiner_scale);
+  if (downlink_ == Precision::Int16) keep_integers(c.precoder, sizes.precoder_scale);
   c.post_noise = AlignedArray<float>(sizes.post_noise);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
@@ -309,15 +291,9 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
     combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
                  scales * sizeof(float);
   };
-  const auto keep_integers = [&](std::size_t digits, std::size_t scales) {
-    if (digits != 0)
-      combiners += digits * sizeof(phy::DigitBlock) + scales * sizeof(float);
-    else
-      keep(scales);
-  };
   if (uplink == Precision::Fp16) keep(s.half_scale);
-  if (uplink == Precision::Int16) keep_integers(s.combiner_digits, s.combiner_scale);
-  if (downlink == Precision::Int16) keep_integers(s.precoder_digits, s.precoder_scale);
+  if (uplink == Precision::Int16) keep(s.combiner_scale);
+  if (downlink == Precision::Int16) keep(s.precoder_scale);
   const bool half = uplink == Precision::Fp16;
   const std::uint64_t deviation = phy::leaves_residual(frame.comb(), f.combiner.group)
                                       ? s.noise * sizeof(phy::GroupDeviation)

@@ -38,7 +38,6 @@ struct SymbolQuality {
 struct Int16Matrix {
   AlignedArray<phy::Int16Tile> tiles;       // [CSI tile][user][antenna], group < 16
   AlignedArray<phy::Int16Complex> scalars;  // [tile][user][antenna], group 16
-  AlignedArray<phy::DigitBlock> digits;     // instead: [tile][block of rows][block of terms]
   AlignedArray<float> scale;                // [tile][row]; of tiles [CSI tile][row][16]
 };
 

@@ -271,22 +271,16 @@ struct UplinkKernels : KernelCall {
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     phy::spread_lanes(p.users_, count, worker.group_noise.data(),
                       &c.post_noise[std::size_t{first} * p.users_ * kTileLanes], kTileLanes);
-    const auto round = [&](auto&& quantize, const phy::ProductShape& shape, Int16Matrix& to) {
+    const auto round = [&](auto&& quantize, std::uint32_t rows, Int16Matrix& to) {
       quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
                worker.group_scale.data());
-      if (to.digits.size() != 0)
-        kernels.expand_digits(shape, count, worker.integers.data(),
-                              &to.digits[first * phy::digit_blocks(shape.sums, shape.terms)]);
-      else
-        kernels.expand_int16(frame.array(), count, worker.integers.data(),
-                             &to.scalars[first * block], block);
-      phy::spread_lanes(shape.sums, count, worker.group_scale.data(),
-                        &to.scale[std::size_t{first} * shape.sums]);
+      kernels.expand_int16(frame.array(), count, worker.integers.data(), &to.scalars[first * block],
+                           block);
+      phy::spread_lanes(rows, count, worker.group_scale.data(),
+                        &to.scale[std::size_t{first} * rows]);
     };
-    if (p.uplink_ == Precision::Int16)
-      round(kernels.quantize_rows, phy::equalizing(frame.array()), c.integers);
-    if (p.downlink_ == Precision::Int16)
-      round(kernels.quantize_columns, phy::precoding(frame.array()), c.precoder);
+    if (p.uplink_ == Precision::Int16) round(kernels.quantize_rows, p.users_, c.integers);
+    if (p.downlink_ == Precision::Int16) round(kernels.quantize_columns, p.antennas_, c.precoder);
     if (!p.single_ && p.uplink_ != Precision::Fp16) return;
     Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
     kernels.expand_scalars(frame.array(), count, worker.combiner.data(), w, block);
@@ -484,11 +478,7 @@ struct UplinkKernels : KernelCall {
     }
     const Tile* y = from.single;
     const bool integers = p.uplink_ == Precision::Int16;
-    if (c.integers.digits.size() != 0)
-      p.equalize_.per_tile_digits(
-          frame.array(), &c.integers.digits[tile * phy::digit_blocks(p.users_, p.antennas_)],
-          &c.integers.scale[user], y, s);
-    else if (integers && shared)
+    if (integers && shared)
       p.equalize_.per_tile_int16(frame.array(), &c.integers.scalars[w], &c.integers.scale[user], y,
                                  s);
     else if (integers)

@@ -46,23 +46,6 @@ struct alignas(64) Int16Tile {
 /// Schwarz).
 inline constexpr float kInt16Norm = 32700;
 
-/// 16 sums' factors of 32 terms each in two digits of a byte, x = 256·high + low where low is
-/// unsigned, as matrix registers take them: of (re, -im) for the real part of a complex sum, of
-/// (im, re) for the imaginary one. The four bytes of two neighbouring terms, n even: x₁ of n, x₁ of
-/// n + 1, x₂ of n, x₂ of n + 1.
-struct alignas(64) DigitBlock {
-  static constexpr std::uint32_t kSums = 16, kTerms = 32;
-  enum Digit { High, Low };
-  using Plane = std::int8_t[kSums][2 * kTerms];  // [sum][bytes of its terms]
-  Plane real[2], imaginary[2];                   // [digit]
-};
-
-/// DigitBlocks that a matrix takes: [blocks of sums][blocks of terms].
-constexpr std::size_t digit_blocks(std::uint32_t sums, std::uint32_t terms) {
-  return std::size_t{(sums + DigitBlock::kSums - 1) / DigitBlock::kSums} *
-         ((terms + DigitBlock::kTerms - 1) / DigitBlock::kTerms);
-}
-
 /// What half-precision tiles of received symbols are multiplied by. Samples are int16, so that one
 /// number suits all: the least stay above what binary16 holds with fewer bits (2⁻¹⁴), and of the
 /// largest, √2·√4096, 32 products with combiners whose components are ½ do not overflow.

@@ -21,7 +21,7 @@ inline frame::FrameFormat small_format() {
   return format;
 }
 
-/// So many users that their combiner and precoder fill matrix registers, where there are any.
+/// Many users for the antennas, in integers.
 inline void crowd(frame::FrameFormat& format) {
   format.antennas = 48;
   format.users = 32;

@@ -130,32 +130,6 @@ TEST(Downlink, ReachesEachUserAloneOverAFadingBand) {
     }
 }
 
-// In digits as in integers, bit for bit, both directions; every tile has another channel.
-TEST(Downlink, IsTheSameInMatrixRegisters) {
-  if (available_isas().back() != Isa::Amx) GTEST_SKIP() << "needs AMX; the emulated CPU has it";
-  emulator::RadioPlan fading = test::clear_air(60);
-  fading.taps = 6;
-  fading.delay_spread_ns = 2000;
-  for (const std::uint32_t users : {16U, 32U}) {
-    FrameFormat format = downlink_format();
-    test::crowd(format);
-    format.users = users;
-    format.numerology.fft_size = 512;
-    format.numerology.subcarriers = 272;  // of two CSI tiles
-    TwoWay integers(format, Isa::Avx512Fp16, fading), digits(format, Isa::Amx, fading);
-    integers.run(0);
-    digits.run(0);
-    const FrameSlot &a = integers.pipeline.slot(0), &b = digits.pipeline.slot(0);
-    EXPECT_EQ(a.combiners->integers.digits.size() + a.precoder->precoder.digits.size(), 0U);
-    EXPECT_NE(b.combiners->integers.digits.size(), 0U);
-    EXPECT_EQ(b.precoder->precoder.digits.size() != 0, users == 32) << "16 fill half of a block";
-    EXPECT_TRUE(std::equal(a.soft.begin(), a.soft.end(), b.soft.begin()));
-    EXPECT_EQ(std::memcmp(a.downlink_grid.data(), b.downlink_grid.data(),
-                          a.downlink_grid.size() * sizeof(phy::Tile)),
-              0);
-  }
-}
-
 TEST(Downlink, CarriesItsUsersBits) {
   for (const auto span : {BlockSpan::Frame, BlockSpan::Symbol}) {
     FrameFormat format = downlink_format();

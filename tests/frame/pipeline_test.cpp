@@ -476,7 +476,7 @@ TEST(Footprint, IsWhatIsAllocated) {
       format.symbols_per_slot = 15;
     }
     const Frame frame(format);
-    const Isa isa = std::array{Isa::Avx2, Isa::Avx512Fp16, Isa::Amx}[i % 3];  // nothing is run
+    const Isa isa = std::array{Isa::Avx2, Isa::Avx512Fp16}[i % 2];  // nothing is run
     Pipeline pipeline(frame, {.isa = isa});
     const auto bytes = [](const auto& array) { return array.size() * sizeof(array[0]); };
     std::uint64_t total = 0;
@@ -490,7 +490,7 @@ TEST(Footprint, IsWhatIsAllocated) {
       total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
                bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
       for (const Int16Matrix& m : {std::cref(c->integers), std::cref(c->precoder)})
-        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.digits) + bytes(m.scale);
+        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.scale);
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);

@@ -37,8 +37,6 @@ TEST(Precision, IsTheFastestThatSuffices) {
   EXPECT_EQ(precision(Isa::Avx512, {.antennas = 8}), Precision::Fp32) << "as many users";
   EXPECT_EQ(precision(Isa::Avx512, {.users = 4}), Precision::Fp32) << "few users";
   EXPECT_EQ(precision(Isa::Avx2, {}), Precision::Int16);
-  EXPECT_EQ(precision(Isa::Amx, {}), Precision::Fp16);
-  EXPECT_EQ(precision(Isa::Amx, {.modulation = Qam256}), Precision::Int16);
 }
 
 TEST(Precision, IsWhatIsAskedFor) {
@@ -48,7 +46,7 @@ TEST(Precision, IsWhatIsAskedFor) {
       f.schedule = "PPUUGGGGGGGGGGDD";
       f.combiner.precision = wanted;
     }));
-    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16, Isa::Amx}) {
+    for (const Isa isa : {Isa::Avx2, Isa::Avx512, Isa::Avx512Fp16}) {
       EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa), wanted);
       EXPECT_EQ(Pipeline::precision(frame, Direction::Uplink, isa, false),
                 half ? Precision::Fp32 : wanted)

@@ -29,18 +29,6 @@ struct Integers {
   std::vector<float> scale;
 };
 
-/// In matrix registers, what lane 5's coefficients yield: `product` is equalizing() or precoding().
-template <typename Kernels>
-Tiles by_digits(Isa isa, const Kernels& kernels, ArrayShape shape, const ProductShape& product,
-                const Integers& integers, const Tiles& in) {
-  const std::size_t blocks = digit_blocks(product.sums, product.terms);
-  AlignedArray<DigitBlock> digits(blocks * kTileLanes);
-  zeroforce_kernels(isa).expand_digits(product, kTileLanes, integers.tiles.data(), digits.data());
-  Tiles out = filled(product.sums + 1, kNan);
-  kernels.per_tile_digits(shape, &digits[5 * blocks], integers.scale.data(), in.data(), out.data());
-  return out;
-}
-
 /// A sum of products of two factors, as it is and in integers. Rounding a factor, whose unit is its
 /// norm over 32700, is off by at most half a unit in each component.
 struct Int16Sum {

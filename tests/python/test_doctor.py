@@ -203,16 +203,6 @@ def test_the_widest_instruction_set_is_said_once(monkeypatch: pytest.MonkeyPatch
     assert processor.instruction_set(Machine()).level == "fail"
 
 
-def test_amx_that_linux_does_not_grant_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    has_amx = machine(tmp_path, {"proc/cpuinfo": "flags\t\t: fpu amx_tile amx_int8\n"})
-    for isa, level in (("avx512fp16", "warn"), ("amx", "pass")):
-        monkeypatch.setattr(core, "active_isa", lambda isa=isa: isa)
-        monkeypatch.setattr(core, "available_isas", lambda isa=isa: ["avx512", isa])
-        assert processor.instruction_set(has_amx).level == level
-
-
 def test_gpus_are_named_or_why_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpu.gpus(Machine()).fact  # of this machine
     new = {"name": "NVIDIA H200", "major": 9, "minor": 0, "sms": 132}

@@ -40,8 +40,6 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
         kernels.per_tile_int16(shape, at, lane_scale.data(), y.data(), s.data());
       });
   in_integers.warm();
-  if (isa == Isa::Amx)
-    in_integers.digits(isa, phy::equalizing(shape), lane_scale.data(), y.data(), s.data());
 
   // Where the processor multiplies in half precision, its operations are what products are counted
   // in; elsewhere that is only a format of memory.

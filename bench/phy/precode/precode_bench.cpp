@@ -36,8 +36,6 @@ void measure(const bench::Bench& bench, Isa isa, phy::ArrayShape shape) {
         kernels.per_tile_int16(shape, at, scale.data(), s.data(), x.data());
       });
   in_integers.warm();
-  if (isa == Isa::Amx)
-    in_integers.digits(isa, phy::precoding(shape), scale.data(), s.data(), x.data());
 
   if (shape.antennas < 128) return;
   singles.cold();

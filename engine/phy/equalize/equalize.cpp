@@ -13,7 +13,6 @@ extern const EqualizeKernels equalize_kernels;
 
 const EqualizeKernels& equalize_kernels(Isa isa) {
   switch (isa) {
-    case Isa::Amx:
     case Isa::Avx512Fp16: return avx512fp16::equalize_kernels;
     case Isa::Avx512: return avx512::equalize_kernels;
     case Isa::Avx2: break;

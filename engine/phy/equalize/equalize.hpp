@@ -31,11 +31,6 @@ struct EqualizeKernels {
                           const Tile* y, Tile* s) noexcept;
   void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* y,
                          Tile* s) noexcept;
-
-  /// What per_tile_int16 yields, bit for bit, in matrix registers: w as
-  /// ZeroForceKernels::expand_digits lays it out. Isa::Amx only, null below Isa::Avx512Fp16.
-  void (*per_tile_digits)(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* y,
-                          Tile* s) noexcept;
 };
 
 const EqualizeKernels& equalize_kernels(Isa isa = active_isa());

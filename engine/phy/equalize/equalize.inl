@@ -2,9 +2,6 @@
 // clang-format off
 #include "phy/equalize/half.inl"
 #include "phy/simd/int16.inl"
-#if CARILLON_SIMD_FP16
-#include "phy/simd/digit_product.inl"
-#endif
 // clang-format on
 
 namespace {
@@ -46,18 +43,9 @@ void equalize_tile_int16(ArrayShape shape, const Int16Complex* w, const float* s
   int16_product(combiner(shape, w), Own{}, scale, shape.users, shape.antennas, y, s);
 }
 
-#if CARILLON_SIMD_FP16
-void equalize_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* y,
-                          Tile* s) noexcept {
-  digit_product(w, scale, shape.users, shape.antennas, y, s);
-}
-#else
-constexpr decltype(EqualizeKernels::per_tile_digits) equalize_tile_digits = nullptr;
-#endif
-
 }  // namespace
 
 extern const EqualizeKernels equalize_kernels;
-const EqualizeKernels equalize_kernels = {
-    equalize_group,       equalize_tile,       equalize_group_half, equalize_tile_half,
-    equalize_group_int16, equalize_tile_int16, equalize_tile_digits};
+const EqualizeKernels equalize_kernels = {equalize_group,       equalize_tile,
+                                          equalize_group_half,  equalize_tile_half,
+                                          equalize_group_int16, equalize_tile_int16};

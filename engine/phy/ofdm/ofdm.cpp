@@ -18,7 +18,6 @@ extern const OfdmKernels ofdm_kernels;
 
 const OfdmKernels& ofdm_kernels(Isa isa) {
   switch (isa) {
-    case Isa::Amx:
     case Isa::Avx512Fp16: return avx512fp16::ofdm_kernels;
     case Isa::Avx512: return avx512::ofdm_kernels;
     case Isa::Avx2: break;

@@ -13,7 +13,6 @@ extern const PrecodeKernels precode_kernels;
 
 const PrecodeKernels& precode_kernels(Isa isa) {
   switch (isa) {
-    case Isa::Amx:
     case Isa::Avx512Fp16: return avx512fp16::precode_kernels;
     case Isa::Avx512: return avx512::precode_kernels;
     case Isa::Avx2: break;

@@ -24,11 +24,6 @@ struct PrecodeKernels {
                           const Tile* s, Tile* x) noexcept;
   void (*per_tile_int16)(ArrayShape shape, const Int16Complex* w, const float* scale, const Tile* s,
                          Tile* x) noexcept;
-
-  /// What per_tile_int16 yields, bit for bit, in matrix registers: w as
-  /// ZeroForceKernels::expand_digits lays it out. Isa::Amx only, null below Isa::Avx512Fp16.
-  void (*per_tile_digits)(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
-                          Tile* x) noexcept;
 };
 
 const PrecodeKernels& precode_kernels(Isa isa = active_isa());

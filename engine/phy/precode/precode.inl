@@ -1,9 +1,6 @@
 #include "phy/simd/product.inl"
 // clang-format off
 #include "phy/simd/int16.inl"
-#if CARILLON_SIMD_FP16
-#include "phy/simd/digit_product.inl"
-#endif
 // clang-format on
 
 namespace {
@@ -35,17 +32,8 @@ void precode_tile_int16(ArrayShape shape, const Int16Complex* w, const float* sc
   int16_product(precoder(shape, w), Own{}, scale, shape.antennas, shape.users, s, x);
 }
 
-#if CARILLON_SIMD_FP16
-void precode_tile_digits(ArrayShape shape, const DigitBlock* w, const float* scale, const Tile* s,
-                         Tile* x) noexcept {
-  digit_product(w, scale, shape.antennas, shape.users, s, x);
-}
-#else
-constexpr decltype(PrecodeKernels::per_tile_digits) precode_tile_digits = nullptr;
-#endif
-
 }  // namespace
 
 extern const PrecodeKernels precode_kernels;
 const PrecodeKernels precode_kernels = {precode_group, precode_tile, precode_group_int16,
-                                        precode_tile_int16, precode_tile_digits};
+                                        precode_tile_int16};

@@ -22,18 +22,4 @@ struct LaneGroups {
   std::uint8_t group = 1, tile = 0;
 };
 
-/// Sums of products over such a block, in the order of their first factors: entry (sum, term) lies
-/// at sum·across + term·along.
-struct ProductShape {
-  std::uint32_t sums, terms;
-  std::size_t across, along;
-};
-/// Users' symbols are sums over antennas, and antennas' symbols sums over users.
-constexpr ProductShape equalizing(ArrayShape shape) {
-  return {shape.users, shape.antennas, shape.antenna_stride, 1};
-}
-constexpr ProductShape precoding(ArrayShape shape) {
-  return {shape.antennas, shape.users, 1, shape.antenna_stride};
-}
-
 }  // namespace carillon::phy

@@ -15,7 +15,6 @@ extern const ZeroForceKernels zeroforce_kernels;
 
 const ZeroForceKernels& zeroforce_kernels(Isa isa) {
   switch (isa) {
-    case Isa::Amx:
     case Isa::Avx512Fp16: return avx512fp16::zeroforce_kernels;
     case Isa::Avx512: return avx512::zeroforce_kernels;
     case Isa::Avx2: break;

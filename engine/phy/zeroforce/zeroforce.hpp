@@ -84,11 +84,6 @@ struct ZeroForceKernels {
   /// expand_scalars() of integers whose lanes are groups.
   void (*expand_int16)(ArrayShape shape, std::uint32_t tiles, const Int16Tile* w_groups,
                        Int16Complex* w, std::size_t w_stride) noexcept;
-  /// The same in digits, of a combiner (equalizing()) or a precoder (precoding()): w is
-  /// [tile][blocks of sums][blocks of terms], see digit_blocks(). What lies past the last sum and
-  /// term is arbitrary. Null below Isa::Avx512Fp16.
-  void (*expand_digits)(ProductShape shape, std::uint32_t tiles, const Int16Tile* w_groups,
-                        DigitBlock* w) noexcept;
 };
 
 const ZeroForceKernels& zeroforce_kernels(Isa isa = active_isa());

@@ -7,7 +7,6 @@
 #include "phy/zeroforce/expand.inl"
 #include "phy/zeroforce/halve.inl"
 #include "phy/zeroforce/quantize.inl"
-#include "phy/zeroforce/digits.inl"
 // clang-format on
 
 namespace {
@@ -254,5 +253,4 @@ const ZeroForceKernels zeroforce_kernels = {.combine = combine,
                                             .halve_scalar = halve_scalar,
                                             .quantize_rows = quantize_rows,
                                             .quantize_columns = quantize_columns,
-                                            .expand_int16 = expand_int16,
-                                            .expand_digits = expand_digits};
+                                            .expand_int16 = expand_int16};

@@ -224,7 +224,7 @@ def _share(least: float | None, of: str | None, ns: float) -> str:
 def _rate(row: Row, ns: float) -> str:
     rates = (
         (row.mbps, "Mb/s"),
-        (row.gflops, "Gop/s" if row.peak in ("int16", "digits") else "GFLOP/s"),
+        (row.gflops, "Gop/s" if row.peak == "int16" else "GFLOP/s"),
         (row.gops, "Gop/s"),
         (row.gbytes, "GB/s"),
     )

@@ -114,9 +114,8 @@ class Combiner(Base):
         "fastest",
         "What combiners are kept and applied in. `fp16`: half the memory, also for received "
         "symbols; AVX-512-FP16 multiplies so, others only read it. `int16`: integers with a scale "
-        "for each user, half the memory, multiplied up to twice as fast as fp32 (where AMX's "
-        "matrix registers multiply them, as much memory as fp32 or more). `fastest` is the fastest "
-        "that costs less than 0.1 dB, which rules fp16 out with many users for the antennas and "
+        "for each user, half the memory, multiplied up to twice as fast as fp32. `fastest` is the "
+        "fastest that costs less than 0.1 dB, which rules fp16 out with many users for the antennas and "
         "for most of 256QAM, and int16 hardly ever; it is fp32 for fewer than 8 users, in the "
         "downlink 16.",
     )

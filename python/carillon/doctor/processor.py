@@ -11,7 +11,6 @@ _NAMES = {
     "avx2": "AVX2",
     "avx512": "AVX-512",
     "avx512fp16": "AVX-512 with FP16",
-    "amx": "AVX-512 with FP16, and AMX",
 }
 
 
@@ -50,11 +49,6 @@ def instruction_set(machine: Machine) -> Finding:
         return Finding(
             topic, "warn", fact, cost, "CARILLON_ISA holds it back", "unset CARILLON_ISA"
         )
-    flags = machine.field("proc/cpuinfo", "flags").split()
-    if isas[-1] == "avx512fp16" and "amx_int8" in flags:
-        cost = "16-bit combiners of many users are multiplied by vectors instead"
-        advice = "use Linux 5.16 or later, and a container that may call arch_prctl"
-        return Finding(topic, "warn", f"{used}, as Linux does not grant AMX", cost, advice)
     return Finding(topic, "pass", f"{used}, the most that this CPU has")
 
 

@@ -26,7 +26,6 @@ _SETS = {  # the namespaces of these kernels, and a processor of which llvm-mca 
     "avx2": ("avx2", "znver3"),
     "avx512": ("avx512", "sapphirerapids"),
     "avx512fp16": ("avx512fp16", "sapphirerapids"),
-    "amx": ("avx512fp16", "sapphirerapids"),
 }
 
 
