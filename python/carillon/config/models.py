@@ -113,11 +113,11 @@ class Combiner(Base):
     precision: Literal["fastest", "fp32", "fp16", "int16"] = key(
         "fastest",
         "What combiners are kept and applied in. `fp16`: half the memory, also for received "
-        "symbols; AVX-512-FP16 multiplies so, others only read it. `int16`: integers with a scale "
-        "for each user, half the memory, multiplied up to twice as fast as fp32. `fastest` is the "
-        "fastest that costs less than 0.1 dB, which rules fp16 out with many users for the antennas and "
-        "for most of 256QAM, and int16 hardly ever; it is fp32 for fewer than 8 users, in the "
-        "downlink 16.",
+        "symbols; AVX-512-FP16 multiplies so, others only read it. `int16`: integers with a "
+        "scale for each user, half the memory, multiplied up to twice as fast as fp32. `fastest` "
+        "is the fastest that costs less than 0.1 dB, which rules fp16 out with many users for "
+        "the antennas and for most of 256QAM, and int16 hardly ever; it is fp32 for fewer than 8 "
+        "users, in the downlink 16.",
     )
 
 
