@@ -43,7 +43,7 @@ std::size_t longest_block(const Frame& frame, Direction direction) {
 
 // Elements of the arrays that grow with the cell.
 struct Pipeline::Sizes {
-  Sizes(const Frame& frame, Isa isa) {
+  explicit Sizes(const Frame& frame) {
     const auto& f = frame.format();
     const auto symbols = [&](SymbolKind kind) { return frame.symbols_of(kind).size(); };
     const std::size_t uplink = symbols(SymbolKind::Uplink),
@@ -115,7 +115,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   const bool residual = phy::leaves_residual(frame.comb(), group());
   for (std::uint32_t offset = 0; residual && offset < frame.comb(); ++offset)
     deviation_plans_.push_back(comb_plan_.plan(offset).deviation_plan());
-  const Sizes sizes(frame, options.isa);
+  const Sizes sizes(frame);
   for (auto& slot : slots_) allocate(slot, sizes);
   for (auto& combiners : combiners_) allocate(combiners, sizes);
   for (std::uint32_t w = 0; w < options.workers; ++w)
@@ -279,7 +279,7 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
 
 std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const auto& f = frame.format();
-  const Sizes s(frame, isa);
+  const Sizes s(frame);
   const bool shared = f.combiner.group == 16;
   const auto uplink = precision(frame, Direction::Uplink, isa);
   const auto downlink = precision(frame, Direction::Downlink, isa);
