@@ -112,7 +112,7 @@ TEST(Store, DescribesItself) {
   std::uint32_t version, header_bytes;
   std::memcpy(&version, reader.bytes.data() + 8, 4);
   std::memcpy(&header_bytes, reader.bytes.data() + 12, 4);
-  EXPECT_EQ(version, 4U);
+  EXPECT_EQ(version, 5U);
   EXPECT_EQ(header_bytes, 65536U);
   EXPECT_NE(reader.json.find("\"opcodes\":[\"Load\",\"Store\"]"), std::string::npos);
   EXPECT_NE(reader.json.find("\"threads\":[\"worker 0\",\"radio\"]"), std::string::npos);
