@@ -181,8 +181,12 @@ void Cell::close() {
   for (const auto& port : ports_) port->finish();
 }
 
-void Cell::report() {
+void Cell::report_ports() {
   for (std::size_t i = 0; i < ports_.size(); ++i) store_.ports()[i] = ports_[i]->record();
+}
+
+void Cell::report() {
+  report_ports();
   if (baseband_ != nullptr) {
     const auto from = baseband_->ingest().counters();
     auto& to = store_.counters();

@@ -56,6 +56,8 @@ class Cell {
   Tick patience() const;
   /// Copies sums that live outside the store into it.
   void report();
+  /// Of these, those of data ports alone: also when there was no run.
+  void report_ports();
   /// When no thread is at it any more: the owner of its bits has what there is for it.
   void close();
 

@@ -342,8 +342,10 @@ void Station::run(const std::atomic<bool>& stop) {
         " workers have a core of their own here; the others are left out");
   if (!prepare(stop)) {
     say("stopped before the run began");
-    for (auto& cell : cells_)
+    for (auto& cell : cells_) {
       cell->store().counters().started = cell->store().counters().ended = now();
+      cell->report_ports();
+    }
     set_phase(3);
     return;
   }
