@@ -5,11 +5,13 @@ namespace carillon::app {
 OwnedPort::OwnedPort(const std::string& socket, const std::string& tun, const std::string& network,
                      const frame::Frame& frame, frame::Direction sends, std::uint32_t ring)
     : exchange_(frame, sends, ring) {
-  if (tun.empty())
+  if (tun.empty()) {
     socket_ = std::make_unique<port::SocketPort>(socket, frame, exchange_);
-  else
-    ip_ = std::make_unique<port::IpPort>(port::open_tun(tun), *port::first_user(network), frame,
-                                         exchange_);
+    return;
+  }
+  ip_ = std::make_unique<port::IpPort>(port::open_tun(tun), *port::first_user(network), frame,
+                                       exchange_);
+  ip_->start();
 }
 
 void OwnedPort::finish() {

@@ -76,6 +76,9 @@ IpPort::IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame
   for (std::uint32_t b = 0; b < blocks.size(); ++b) users_[blocks[b].user].blocks.push_back(b);
   for (User& user : users_)
     std::ranges::sort(user.blocks, {}, [&](std::uint32_t b) { return blocks[b].first_symbol; });
+}
+
+void IpPort::start() {
   thread_.start("IP", [this](const dataflow::Stop& stop) { serve(stop); });
 }
 
@@ -102,10 +105,14 @@ void IpPort::serve(const dataflow::Stop& stop) {
     // A device that somebody has removed is ready all the time.
     if ((files[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
       ::ppoll(files.data(), 1, &kLook, nullptr);
-    take_packets();
-    fill_blocks();
-    deliver_blocks();
+    look();
   }
+}
+
+void IpPort::look() {
+  take_packets();
+  fill_blocks();
+  deliver_blocks();
 }
 
 // What the device has: the users' queues drop what they have no room for.

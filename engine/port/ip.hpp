@@ -43,7 +43,11 @@ class IpPort {
   IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame, Exchange& exchange);
   ~IpPort() { finish(); }
 
+  /// Looks again and again, on a thread of its own, until finish().
+  void start();
   void finish();
+  /// Once: what the device has, what frames that begin have room for, what has been received.
+  void look();
   /// Any thread: the packets, and the received blocks that they were looked for in.
   IpCounters counters() const noexcept;
   std::uint64_t blocks() const noexcept { return blocks_.load(std::memory_order_relaxed); }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -90,6 +89,7 @@ struct End {
 // another order or not at all.
 struct Air {
   void frame_goes(double loss = 0) {
+    for (End* end : {&users, &server}) end->ip.look();
     std::vector<std::vector<const std::uint8_t*>> bits(2);
     for (End* end : {&users, &server}) {
       const Direction sends = end->exchange.sends();
@@ -203,12 +203,11 @@ TEST(IpPort, PacketsArriveInOrderBothWays) {
         const std::size_t length = 20 + air.random.next() % 200;
         up[u].push_back(packet(kFirst + u, kServer, n, length));
         down[u].push_back(packet(kServer, kFirst + u, n, length));
-        while (!air.users.device.send(up[u].back())) std::this_thread::yield();
-        while (!air.server.device.send(down[u].back())) std::this_thread::yield();
+        while (!air.users.device.send(up[u].back())) air.frame_goes();
+        while (!air.server.device.send(down[u].back())) air.frame_goes();
       }
     }
     air.frame_goes();
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   for (std::uint32_t u = 0; u < 2; ++u) {
     EXPECT_TRUE(got_up[u] == up[u]);
@@ -238,16 +237,14 @@ TEST(IpPort, LostBlocksLoseTheirPacketsAndTheOthersArrive) {
   };
   for (std::uint32_t n = 0; !look(); ++n) {
     if (n < kPackets)
-      while (!air.users.device.send(packet(kFirst, kServer, n, 60))) std::this_thread::yield();
+      while (!air.users.device.send(packet(kFirst, kServer, n, 60))) air.frame_goes();
     air.frame_goes(0.1);
-    std::this_thread::sleep_for(std::chrono::microseconds(300));
   }
   for (int i = 0; i < 20; ++i) air.frame_goes();
   // A last packet says that all before it has been delivered.
   for (Bytes end = packet(kFirst, kServer, kPackets, 60); last != kPackets;) {
     if (air.users.ip.counters().sent == kPackets && !air.users.device.send(end)) continue;
     air.frame_goes();
-    std::this_thread::sleep_for(std::chrono::microseconds(300));
     look();
   }
   EXPECT_TRUE(ordered);
@@ -259,10 +256,7 @@ TEST(IpPort, NobodySpeaksForAnotherAndOtherPacketsAreForeign) {
   Air air;
   air.frame_goes();
   const auto wait_for = [&](auto&& holds) {
-    while (!holds()) {
-      air.frame_goes();
-      std::this_thread::sleep_for(std::chrono::microseconds(300));
-    }
+    while (!holds()) air.frame_goes();
   };
   EXPECT_TRUE(air.server.device.send(packet(kServer, kFirst + 2, 0, 40)));  // no such user
   EXPECT_TRUE(air.server.device.send(packet(kServer, kServer, 0, 40)));
@@ -295,8 +289,10 @@ TEST(IpPort, NobodySpeaksForAnotherAndOtherPacketsAreForeign) {
 TEST(IpPort, AFullQueueDrops) {
   Air air;  // no frame goes
   std::uint64_t sent = 0;
-  while (air.users.ip.counters().dropped < 10)
+  while (air.users.ip.counters().dropped < 10) {
     sent += air.users.device.send(packet(kFirst, kServer, 0, 1400));
+    air.users.ip.look();
+  }
   air.users.ip.finish();
   const auto counters = air.users.ip.counters();
   EXPECT_EQ(counters.sent, 0U);

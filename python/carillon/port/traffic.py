@@ -28,7 +28,7 @@ def missing() -> list[str]:
 
 @dataclass
 class Exchange:
-    """One exchange after another, until all are done or it is told to end."""
+    """One exchange after another, until all are done or end() is called."""
 
     addresses: Addresses
     pings: int = 50
