@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frame/frame.hpp"
+#include "port/small_cell.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -17,19 +18,6 @@ using port::MessageType;
 using port::Refusal;
 
 namespace {
-
-frame::FrameFormat format() {
-  frame::FrameFormat f;
-  f.antennas = 4;
-  f.users = 2;
-  f.numerology.fft_size = 128;
-  f.numerology.subcarriers = 72;
-  f.schedule = "PPUUGGGGGGGGDDDD";
-  f.symbols_per_slot = 16;
-  f.downlink.block = frame::BlockSpan::Symbol;
-  f.deadlines.downlink_lead_ms = 0;
-  return f;
-}
 
 struct Cell {
   std::vector<const std::uint8_t*> begin(std::uint32_t number, Tick air_start = 0) {
@@ -65,7 +53,7 @@ struct Cell {
     return std::ranges::all_of(std::span(bits, bytes(block)), [](auto byte) { return byte == 0; });
   }
 
-  frame::Frame frame{format()};
+  frame::Frame frame{small_cell()};
   Exchange exchange{frame, Direction::Downlink, 4};
 };
 

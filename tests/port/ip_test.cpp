@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "port/small_cell.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -27,16 +28,9 @@ namespace {
 constexpr std::uint32_t kServer = 0x0a2d'0001, kFirst = 0x0a2d'0002;  // 10.45.0.1, …2
 
 frame::FrameFormat format() {
-  frame::FrameFormat f;
-  f.antennas = 4;
-  f.users = 2;
-  f.numerology.fft_size = 128;
-  f.numerology.subcarriers = 72;
-  f.schedule = "PPUUUUGGGGDDDDDD";
-  f.symbols_per_slot = 16;
-  f.uplink.block = f.downlink.block = frame::BlockSpan::Symbol;
+  frame::FrameFormat f = small_cell("PPUUUUGGGGDDDDDD");
+  f.uplink.block = frame::BlockSpan::Symbol;
   f.uplink.rate = f.downlink.rate = 0.6;
-  f.deadlines.downlink_lead_ms = 0;
   return f;
 }
 
