@@ -110,21 +110,23 @@ nb::list describe_symbols(const Frame& frame) {
   return list;
 }
 
+// Of all frames that differ, one after another.
 nb::list describe_users(const Frame& frame, Direction direction) {
   nb::list list;
   for (std::uint32_t u = 0; u < frame.format().users; ++u) {
     std::vector<std::uint32_t> bits, code_blocks, coded_bits;
     std::uint32_t bits_per_element = 0;  // of the first
     std::uint64_t payload_bits = 0;
-    for (const auto& block : frame.transport_blocks(direction)) {
-      if (block.user != u) continue;
-      const auto& plan = frame.plan(block);
-      if (bits.empty()) bits_per_element = plan.Qm();
-      payload_bits += plan.A();
-      bits.push_back(plan.A());
-      coded_bits.push_back(plan.G());
-      code_blocks.push_back(plan.C());
-    }
+    for (const frame::FrameProgram& program : frame.programs())
+      for (const auto& block : program.transport_blocks(direction)) {
+        if (block.user != u) continue;
+        const auto& plan = program.plan(block);
+        if (bits.empty()) bits_per_element = plan.Qm();
+        payload_bits += plan.A();
+        bits.push_back(plan.A());
+        coded_bits.push_back(plan.G());
+        code_blocks.push_back(plan.C());
+      }
     nb::dict entry;
     entry["payload_bits"] = payload_bits;
     entry["blocks"] = bits.size();
@@ -137,21 +139,43 @@ nb::list describe_users(const Frame& frame, Direction direction) {
   return list;
 }
 
+// Sums over all frames that differ.
+struct Totals {
+  std::size_t blocks = 0, code_blocks = 0;
+  std::uint64_t payload_bits = 0;
+  std::uint32_t bits_per_symbol = 0;  // the most
+  const phy::TransportPlan* first = nullptr;
+};
+
+Totals totals(const Frame& frame, Direction direction) {
+  Totals sum;
+  for (const frame::FrameProgram& program : frame.programs()) {
+    const auto blocks = program.transport_blocks(direction);
+    sum.blocks += blocks.size();
+    sum.code_blocks += program.code_blocks(direction).size();
+    sum.payload_bits += program.payload_bits(direction);
+    sum.bits_per_symbol = std::max(sum.bits_per_symbol, program.bits_per_symbol(direction));
+    if (sum.first == nullptr && !blocks.empty()) sum.first = &program.plan(blocks.front());
+  }
+  return sum;
+}
+
 // The code is that of the direction's first block.
 nb::object describe_direction(const Frame& frame, Direction direction) {
-  const auto blocks = frame.transport_blocks(direction);
-  if (blocks.empty()) return nb::none();
+  const Totals sum = totals(frame, direction);
+  if (sum.first == nullptr) return nb::none();
   const auto kind = direction == Direction::Uplink ? SymbolKind::Uplink : SymbolKind::Downlink;
   const std::size_t references = direction == Direction::Downlink ? 1 : 0;
-  const auto& plan = frame.plan(blocks.front());
+  const phy::TransportPlan& plan = *sum.first;
   nb::dict side;
   side["data_symbols"] = frame.symbols_of(kind).size() - references;
-  side["bits_per_symbol"] = frame.bits_per_symbol(direction);
-  side["payload_bits"] = frame.payload_bits(direction);
-  side["blocks"] = blocks.size();
-  side["code_blocks"] = frame.code_blocks(direction).size();
+  side["bits_per_symbol"] = sum.bits_per_symbol;
+  side["payload_bits"] = sum.payload_bits;
+  side["blocks"] = sum.blocks;
+  side["code_blocks"] = sum.code_blocks;
   side["ideal_rate_mbps"] =
-      static_cast<double>(frame.payload_bits(direction)) / milliseconds(frame.duration()) * 1e-3;
+      static_cast<double>(sum.payload_bits) /
+      (milliseconds(frame.duration()) * static_cast<double>(frame.programs().size())) * 1e-3;
   side["base_graph"] = plan.code().base_graph;
   side["lifting"] = plan.code().lifting;
   side["fillers"] = plan.fillers();

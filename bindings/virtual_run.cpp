@@ -137,7 +137,7 @@ nb::dict work(const std::string& plan_text, std::uint32_t cores) {
   for (const auto& one : graph.graph.instructions())
     instructions.emplace_back(frame::kOpNames[one.opcode], one.chunks);
   std::vector<std::size_t> packs;
-  for (const auto& of_symbol : graph.packs)
+  for (const auto& of_symbol : graph.work[0].packs)
     for (std::size_t i = 0; i < of_symbol.size(); ++i) packs.push_back(of_symbol[i].size());
   nb::dict result;
   result["instructions"] = instructions;

@@ -50,7 +50,8 @@ class Check {
   void look(const FrameSlot& slot, std::uint64_t frame, MemoryAir& air) {
     emulator::fill_payload(frame_, seed_, Direction::Uplink, air.replay(frame), sent_.span());
     count(Direction::Uplink, slot.good, slot.payload.data(), sent_.data());
-    if (slot.precoder == nullptr || frame_.transport_blocks(Direction::Downlink).empty()) return;
+    if (slot.precoder == nullptr || frame_.program().transport_blocks(Direction::Downlink).empty())
+      return;
     users_.start(air.replay(frame), frame, [&](std::uint32_t symbol, std::uint32_t antenna) {
       return air.sent(frame, symbol, antenna);
     });
@@ -65,9 +66,10 @@ class Check {
  private:
   void count(Direction direction, std::span<const std::uint8_t> good, const std::uint8_t* payload,
              const std::uint8_t* sent) {
-    const auto blocks = frame_.transport_blocks(direction);
+    const auto blocks = frame_.program().transport_blocks(direction);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      const std::size_t bytes = (frame_.plan(blocks[b]).A() + 7) / 8, at = blocks[b].payload_offset;
+      const std::size_t bytes = (frame_.program().plan(blocks[b]).A() + 7) / 8,
+                        at = blocks[b].payload_offset;
       failed_ += good[b] == 0 || !std::equal(payload + at, payload + at + bytes, sent + at);
     }
     blocks_ += blocks.size();
@@ -156,8 +158,8 @@ void measure(const bench::Bench& bench, const std::string& name, const std::stri
       report(case_of(kOpNames[op], isa, kChunkOf[op], chunks[op]), sum);
     }
     bench::Case whole = case_of("frame", isa, "frame", 1);
-    whole.work.bits = static_cast<double>(frame.payload_bits(Direction::Uplink) +
-                                          frame.payload_bits(Direction::Downlink));
+    whole.work.bits = static_cast<double>(frame.program().payload_bits(Direction::Uplink) +
+                                          frame.program().payload_bits(Direction::Downlink));
     report(whole, all);
   }
 }

@@ -29,14 +29,14 @@ class Port {
  public:
   Port() : bits_(blocks(Direction::Downlink).size()) {
     for (const auto& block : blocks(Direction::Downlink))
-      given_.emplace_back(port::bytes_for(frame_.plan(block).A()), std::uint8_t{1});
+      given_.emplace_back(port::bytes_for(frame_.program().plan(block).A()), std::uint8_t{1});
     for (const auto& block : blocks(Direction::Uplink))
-      received_.emplace_back(port::bytes_for(frame_.plan(block).A()), std::uint8_t{1});
+      received_.emplace_back(port::bytes_for(frame_.program().plan(block).A()), std::uint8_t{1});
     begin();
   }
 
   std::span<const frame::TransportBlock> blocks(Direction direction) const {
-    return frame_.transport_blocks(direction);
+    return frame_.program().transport_blocks(direction);
   }
   double received_bits() const { return static_cast<double>(8 * received_[0].size()); }
 

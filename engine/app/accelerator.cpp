@@ -64,7 +64,7 @@ Accelerator::Cell::Place& Accelerator::Cell::place(std::uint64_t frame) const no
 
 // A received symbol of which nothing comes; a frame waits for its packets all the same.
 bool Accelerator::Cell::yields_nothing(std::uint32_t symbol) const noexcept {
-  return frame_.symbol(symbol).kind == SymbolKind::Uplink && !frame_.anyone_in(symbol);
+  return frame_.symbol(symbol).kind == SymbolKind::Uplink && !frame_.program().anyone_in(symbol);
 }
 
 bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
@@ -84,10 +84,10 @@ bool Accelerator::Cell::reserve(std::uint64_t frame, Tick air_start,
     place.packets[s].store(0, std::memory_order_relaxed);
     std::ranges::fill(gpu.packets(at, s), nullptr);
   }
-  const auto blocks = frame_.transport_blocks(frame::Direction::Downlink);
+  const auto blocks = frame_.program().transport_blocks(frame::Direction::Downlink);
   for (std::size_t b = 0; b < blocks.size(); ++b)
     std::memcpy(gpu.downlink_payload(at) + blocks[b].payload_offset, bits[b],
-                (frame_.plan(blocks[b]).A() + 7) / 8);
+                (frame_.program().plan(blocks[b]).A() + 7) / 8);
   place.state.store(Place::State::Reserved, std::memory_order_relaxed);
   return true;
 }
@@ -134,12 +134,12 @@ void Accelerator::Cell::bring(std::uint16_t symbol, frame::FrameSlot& to) noexce
                   std::size_t{of.samples} * 4);
     return;
   }
-  const auto blocks = frame_.transport_blocks(Direction::Uplink);
-  for (const auto c : frame_.code_blocks_at(symbol)) {
-    const auto b = frame_.code_blocks(Direction::Uplink)[c].transport_block;
-    if (frame_.plan(blocks[b]).C() == 1) bring_block(b, at, device, to);
+  const auto blocks = frame_.program().transport_blocks(Direction::Uplink);
+  for (const auto c : frame_.program().code_blocks_at(symbol)) {
+    const auto b = frame_.program().code_blocks(Direction::Uplink)[c].transport_block;
+    if (frame_.program().plan(blocks[b]).C() == 1) bring_block(b, at, device, to);
   }
-  for (const auto b : frame_.assemblies_at(symbol)) bring_block(b, at, device, to);
+  for (const auto b : frame_.program().assemblies_at(symbol)) bring_block(b, at, device, to);
 }
 
 std::uint32_t Accelerator::Cell::missing(std::uint16_t symbol,
@@ -151,8 +151,8 @@ std::uint32_t Accelerator::Cell::missing(std::uint16_t symbol,
 void Accelerator::Cell::bring_block(std::uint32_t b, runtime::FrameRef at, std::uint16_t device,
                                     frame::FrameSlot& to) const noexcept {
   const frame::GpuCells& gpu = owner_.server_.cells();
-  const frame::TransportBlock& block = frame_.transport_blocks(Direction::Uplink)[b];
-  const phy::TransportPlan& plan = frame_.plan(block);
+  const frame::TransportBlock& block = frame_.program().transport_blocks(Direction::Uplink)[b];
+  const phy::TransportPlan& plan = frame_.program().plan(block);
   to.good[b] = gpu.good(at, device, b);
   std::memcpy(&to.payload[block.payload_offset], gpu.payload(at, device) + block.payload_offset,
               (plan.A() + 7) / 8);

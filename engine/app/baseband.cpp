@@ -127,12 +127,11 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
     refuse(frame, 1, air_start, heard);
     return false;
   }
-  pipeline_.begin(frame);
   const auto number = static_cast<std::uint32_t>(frame % places_.size());
   const frame::FramePlace place = places_[number] = {ingest_.wire_frame(frame), number};
+  pipeline_.begin(frame, place.radio_frame);
   delivery_.begin(number);
-  if (port_.source != nullptr)
-    port_.source->take(place, air_start, pipeline_.slot(frame).downlink_bits);
+  if (port_.source != nullptr) port_.source->take(place, air_start, pipeline_.downlink_bits(frame));
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
   return begin(frame, air_start);
@@ -186,7 +185,7 @@ bool Baseband::resume(Returned& back) noexcept {
   if (!back.begun) {
     if (!cell_.vacant(back.frame)) return false;
     const Opening guard(opening_);
-    pipeline_.begin(back.frame);
+    pipeline_.begin(back.frame, place_of(back.frame).radio_frame);
     gather(back);
     const auto chunks = pipeline_.chunks(back.frame);
     for (std::size_t i = 0; i < chunks.size(); ++i)
@@ -425,7 +424,8 @@ void Baseband::settle_refused() noexcept {
     const Refusal& row = refused[i];
     for (std::uint64_t n = 0; n < row.count; ++n) {
       const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
-      recorder_.refused(row.first + n, air_start, row.heard);
+      recorder_.refused(row.first + n, row.first_on_wire + static_cast<std::uint32_t>(n), air_start,
+                        row.heard);
       delivery_.refused(row.first_on_wire + static_cast<std::uint32_t>(n), now());
       ingest_.release(row.first + n);
     }

@@ -13,8 +13,8 @@ namespace carillon::app {
 
 /// Whether an uplink block of a frame that has been decoded is right. A CRC is believed: only
 /// blocks without one are compared, if what was sent is known (else null).
-bool passed(const frame::Frame& frame, const frame::FrameSlot& slot, const frame::KnownBits* known,
-            std::uint32_t radio_frame, std::size_t transport_block);
+bool passed(const frame::FrameSlot& slot, const frame::KnownBits* known, std::uint32_t radio_frame,
+            std::size_t transport_block);
 
 /// Used by the conductor alone, but for begin().
 class Delivery {
@@ -37,8 +37,11 @@ class Delivery {
   frame::Pipeline& pipeline_;
   const frame::Frame& frame_;
   const frame::DataPort port_;
-  std::vector<std::vector<std::uint32_t>> blocks_of_;  // [instruction] that it is the last for
-  std::vector<std::vector<std::uint8_t>> out_;         // [place][block]: has been handed out
+  using BlocksOf =
+      std::vector<std::vector<std::uint32_t>>;  // [instruction] that it is the last for
+
+  std::vector<BlocksOf> blocks_of_;             // [program]
+  std::vector<std::vector<std::uint8_t>> out_;  // [place][block]: has been handed out
 };
 
 }  // namespace carillon::app

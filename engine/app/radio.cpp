@@ -1,11 +1,18 @@
 #include "app/radio.hpp"
 
+#include "emulator/payload.hpp"
+
 namespace carillon::app {
 namespace {
 
-emulator::RadioUnit::Options unit_options(const RunPlan& plan, bool live) {
+emulator::RadioUnit::Options unit_options(const RunPlan& plan, const frame::Frame& frame,
+                                          bool live) {
   emulator::RadioUnit::Options options;
   options.replay = plan.radio.frames;
+  options.blocks.clear();
+  for (const frame::FrameProgram& program : frame.programs())
+    options.blocks.push_back(
+        static_cast<std::uint32_t>(program.transport_blocks(frame::Direction::Downlink).size()));
   options.live = live;
   return options;
 }
@@ -18,7 +25,7 @@ Radio::Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transpor
       frame_(frame),
       store_(store),
       layout_(frame),
-      unit_(layout_, transport, unit_options(plan, port.source != nullptr)),
+      unit_(layout_, transport, unit_options(plan, frame, port.source != nullptr)),
       generator_(frame, plan.radio),
       port_(port),
       users_(frame, plan.radio, !plan.data.owned()) {
@@ -40,7 +47,8 @@ bool Radio::decode() noexcept {
     decoding_ = unit_.take();
     if (decoding_ == nullptr) return false;
     const std::uint64_t frame = decoding_->frame();
-    users_.start(live_ ? frame : frame % plan_.radio.frames, frame % plan_.cell.ring,
+    users_.start(live_ ? frame : frame % plan_.radio.frames,
+                 frame % emulator::downlink_payloads(frame_),
                  [this](std::uint32_t symbol, std::uint32_t antenna) {
                    return decoding_->samples(symbol, antenna);
                  });
@@ -63,6 +71,7 @@ void Radio::settle() {
     counters.downlink_blocks += results[u].blocks;
     counters.downlink_failed += results[u].failed;
   }
+  for (const auto& of_user : results) decoded_blocks_ += of_user.blocks;
   hand_out();
   unit_.give_back(decoding_);
   decoding_ = nullptr;
@@ -73,7 +82,8 @@ void Radio::hand_out() noexcept {
   if (port_.sink == nullptr) return;
   hand_out_late(decoding_->frame());
   const auto number = static_cast<std::uint32_t>(handed_out_++);
-  const auto blocks = frame_.transport_blocks(frame::Direction::Downlink);
+  const frame::FrameProgram& program = frame_.program(number);
+  const auto blocks = program.transport_blocks(frame::Direction::Downlink);
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     port_.sink->receive(
         {number, frame::kNoPlace},
@@ -81,17 +91,19 @@ void Radio::hand_out() noexcept {
          .verdict = users_.good()[b] != 0 ? frame::Verdict::Good : frame::Verdict::Failed,
          .at = now(),
          .bits = users_.payload().subspan(blocks[b].payload_offset,
-                                          (frame_.plan(blocks[b]).A() + 7) / 8)});
+                                          (program.plan(blocks[b]).A() + 7) / 8)});
 }
 
 // Of frames that nobody had time to decode.
 void Radio::hand_out_late(std::uint64_t end) noexcept {
   if (port_.sink == nullptr) return;
-  const std::size_t blocks = frame_.transport_blocks(frame::Direction::Downlink).size();
-  for (; handed_out_ < end; ++handed_out_)
-    for (std::uint32_t b = 0; b < blocks; ++b)
-      port_.sink->receive({static_cast<std::uint32_t>(handed_out_), frame::kNoPlace},
+  for (; handed_out_ < end; ++handed_out_) {
+    const auto number = static_cast<std::uint32_t>(handed_out_);
+    const auto blocks = frame_.program(number).transport_blocks(frame::Direction::Downlink);
+    for (std::uint32_t b = 0; b < blocks.size(); ++b)
+      port_.sink->receive({number, frame::kNoPlace},
                           {.block = b, .verdict = frame::Verdict::Late, .at = now(), .bits = {}});
+  }
 }
 
 bool Radio::finished() const noexcept {
@@ -107,7 +119,7 @@ std::uint64_t Radio::frames() const noexcept {
 }
 
 void Radio::report() noexcept {
-  const std::uint64_t decoded = decoded_.load(std::memory_order_acquire);
+  const std::uint64_t decoded = decoded_blocks_.load(std::memory_order_acquire);
   const auto from = unit_.counters();
   auto& to = store_.counters();
   to.frames_sent = from.frames_sent;
@@ -123,8 +135,7 @@ void Radio::report() noexcept {
   to.pacing_error_square = from.pacing_error_square;
   to.pacing_frames = from.pacing_frames;
   // Those that wait for the users are not verified either: at the end nobody will.
-  to.downlink_unverified =
-      (from.downlink_frames - decoded) * frame_.transport_blocks(frame::Direction::Downlink).size();
+  to.downlink_unverified = from.downlink_blocks - decoded;
 }
 
 }  // namespace carillon::app

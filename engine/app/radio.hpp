@@ -74,8 +74,8 @@ class Radio {
   std::optional<emulator::LiveUplink> live_;
   emulator::DownlinkUsers users_;
   const emulator::DownlinkFrame* decoding_ = nullptr;
-  std::uint64_t handed_out_ = 0;           // all before this frame
-  std::atomic<std::uint64_t> decoded_{0};  // frames
+  std::uint64_t handed_out_ = 0;                               // all before this frame
+  std::atomic<std::uint64_t> decoded_{0}, decoded_blocks_{0};  // frames, and blocks of these
 };
 
 }  // namespace carillon::app

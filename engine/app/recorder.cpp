@@ -92,6 +92,7 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (dropped)
     record.nack = event.kind == Kind::Refused ? telemetry::kRefused : telemetry::kDiscarded;
   pending.silent = view.ingest.arrivals(view.frame).packets == 0;
+  pending.radio_frame = view.radio_frame;
   pending.sent_away = view.sent_away;
   pending.handed_back = view.handed_back;
   const bool uplink = dropped || pending.silent || missed_deadline(view);
@@ -111,7 +112,7 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
     trace_packets(view);
     if (dropped) nack_frame(record.frame);
     if (event.kind == Kind::Refused)
-      fail_blocks(record);
+      fail_blocks(record, view.radio_frame);
     else
       count_blocks(view, record);
     // A symbol without all its antennas says nothing about the channel.
@@ -125,9 +126,10 @@ void Recorder::ended(const FrameView& view, const runtime::FrameEvent& event) {
   if (pending.is_late && !pending.silent) keep_tasks_of(view.frame, pending.late.begun);
 }
 
-void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
+void Recorder::refused(std::uint64_t frame, std::uint32_t radio_frame, Tick air_start, bool heard) {
   Pending pending;
   pending.record.frame = frame;
+  pending.radio_frame = radio_frame;
   pending.record.air_start = air_start;
   pending.record.nack = telemetry::kRefused;
   pending.record.clock_mhz = clock_mhz();
@@ -141,7 +143,7 @@ void Recorder::refused(std::uint64_t frame, Tick air_start, bool heard) {
   if (heard) {
     pending.late.packet_delay = std::max<Tick>(-pending.record.ended, 0);
     nack_frame(frame);
-    fail_blocks(pending.record);
+    fail_blocks(pending.record, radio_frame);
   }
   push(pending);
 }
@@ -225,7 +227,7 @@ void Recorder::commit(Pending& pending) {
   if (pending.silent) {
     pending.nacks = store_.nacks().count();
     if (record.nack != 0) nack_frame(record.frame);
-    fail_blocks(record);
+    fail_blocks(record, pending.radio_frame);
   }
   hear_what_went_on_air(pending);
   record.stood_still = judge_.stood_still(record.air_start + last_end_, pending.late.ended);
@@ -277,8 +279,8 @@ void Recorder::nack_frame(std::uint64_t frame) {
 }
 
 // All blocks of a frame that was refused or never came.
-void Recorder::fail_blocks(FrameRecord& record) {
-  const auto blocks = frame_.transport_blocks(Direction::Uplink);
+void Recorder::fail_blocks(FrameRecord& record, std::uint32_t radio_frame) {
+  const auto blocks = frame_.program(radio_frame).transport_blocks(Direction::Uplink);
   for (const auto& block : blocks) {
     ++store_.users()[block.user].uplink_blocks;
     ++store_.users()[block.user].uplink_failed;
@@ -336,7 +338,7 @@ Tick Recorder::longest_work(const FrameView& view, Tick ended) const {
   const auto& graph = view.board.graph();
   Tick longest = 0;
   for (std::uint16_t id = 0; id < statuses.size(); ++id) {
-    if (!has_last_word(frame_, graph[id])) continue;
+    if (!has_last_word(frame_, graph[id]) || statuses[id].chunks == 0) continue;
     const Tick done = statuses[id].committed == 0 ? ended : statuses[id].committed;
     longest = std::max(longest, done - view.air_start - frame_.symbol(graph[id].step).end);
   }
@@ -346,7 +348,8 @@ Tick Recorder::longest_work(const FrameView& view, Tick ended) const {
 // The task that has the block's last word.
 std::uint16_t Recorder::last_word(const FrameView& view, const frame::TransportBlock& block) const {
   const auto& graph = view.pipeline.graph();
-  const auto& last = frame_.plan(block).C() > 1 ? graph.assemble : graph.decode;
+  const auto& plan = view.pipeline.slot(view.frame).program->plan(block);
+  const auto& last = plan.C() > 1 ? graph.assemble : graph.decode;
   return last[block.last_symbol];
 }
 
@@ -404,8 +407,8 @@ LateCause Recorder::why_failed(const FrameView& view, const frame::TransportBloc
 
 void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   const auto& slot = view.pipeline.slot(view.frame);
-  const auto blocks = frame_.transport_blocks(Direction::Uplink);
-  const auto code_blocks = frame_.code_blocks(Direction::Uplink);
+  const auto blocks = slot.program->transport_blocks(Direction::Uplink);
+  const auto code_blocks = slot.program->code_blocks(Direction::Uplink);
   const auto statuses = view.board.statuses(view.slot);
   const auto done = [&](std::uint16_t id) {
     return statuses[id].state == InstructionStatus::State::Committed;
@@ -413,7 +416,7 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     auto& user = store_.users()[blocks[b].user];
     const bool decoded = done(last_word(view, blocks[b]));
-    const bool failed = !decoded || !passed(frame_, slot, view.known, view.radio_frame, b);
+    const bool failed = !decoded || !passed(slot, view.known, view.radio_frame, b);
     if (!decoded)
       nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
     else if (failed)
@@ -461,13 +464,14 @@ void Recorder::sample_quality(const FrameView& view) {
 // Of one code block, whether it passed or not. The golden ratio gives all of them their turn,
 // whatever the period of the radio's replay.
 void Recorder::sample_raw_errors(const FrameView& view) {
-  const auto places = frame_.code_blocks(Direction::Uplink);
+  const auto& program = *view.pipeline.slot(view.frame).program;
+  const auto places = program.code_blocks(Direction::Uplink);
   if (places.empty() || view.known == nullptr || was_away(view))
     return;  // these bring no soft bits
   const std::uint64_t turn = view.frame * 0x9e3779b97f4a7c15 >> 32;
   const auto c = static_cast<std::uint32_t>(turn * places.size() >> 32);
-  const auto& map = frame_.code_block(Direction::Uplink, places[c]).map;
-  const auto& block = frame_.transport_blocks(Direction::Uplink)[places[c].transport_block];
+  const auto& map = program.code_block(Direction::Uplink, places[c]).map;
+  const auto& block = program.transport_blocks(Direction::Uplink)[places[c].transport_block];
   auto& user = store_.users()[block.user];
   user.raw_bits += map.E;
   user.raw_errors +=

@@ -74,7 +74,7 @@ class Recorder {
 
   void ended(const FrameView& view, const runtime::FrameEvent& event);
   /// An overload NACK for a frame that never began; `heard`: something of it came.
-  void refused(std::uint64_t frame, Tick air_start, bool heard = true);
+  void refused(std::uint64_t frame, std::uint32_t radio_frame, Tick air_start, bool heard = true);
   /// Whenever it may have changed. Frames of which nothing came count only when the radio goes on
   /// after them: others were announced by the clock after it had stopped or before it restarted.
   void heard(const Heard& heard) noexcept;
@@ -107,6 +107,7 @@ class Recorder {
   // when it goes on; and a frame of which nothing came may just be one that was never sent.
   struct Pending {
     telemetry::FrameRecord record;
+    std::uint32_t radio_frame = 0;
     LateFrame late;
     bool is_late = false, silent = false;
     bool sent_away = false, handed_back = false;
@@ -142,7 +143,7 @@ class Recorder {
   telemetry::LateCause why_failed(const FrameView& view, const frame::TransportBlock& block) const;
   void count_blocks(const FrameView& view, telemetry::FrameRecord& record);
   void nack_frame(std::uint64_t frame);
-  void fail_blocks(telemetry::FrameRecord& record);
+  void fail_blocks(telemetry::FrameRecord& record, std::uint32_t radio_frame);
   void nack_block(std::uint64_t frame, const frame::TransportBlock& block, std::uint32_t cause);
   void explain_nacks(const Pending& pending, telemetry::LateCause cause);
   void sample_quality(const FrameView& view);

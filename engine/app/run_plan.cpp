@@ -160,6 +160,19 @@ void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
                                             "as 10.45.0.0"});
 }
 
+void check_programs(const RunPlan& plan, std::vector<Problem>& problems) {
+  const frame::Frame frame(plan.cell);
+  const std::string why = frame.why_not_on_devices();
+  if (plan.runtime.gpus > 0 && !why.empty())
+    problems.push_back({"cell.grants.frames", why + "; set runtime.gpus to 0"});
+  const std::size_t frames = frame.programs().size();
+  if (!plan.data.users_owned() && plan.radio.frames % frames != 0)
+    problems.push_back({"radio.frames", "is " + std::to_string(plan.radio.frames) +
+                                            " but must be a multiple of the " +
+                                            std::to_string(frames) +
+                                            " frames of grants.frames, which it replays"});
+}
+
 // Users that are live need frames of the radio unit that nobody reads any more.
 void check_live(const RunPlan& plan, std::vector<Problem>& problems) {
   if (!plan.data.users_owned()) return;
@@ -223,6 +236,7 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;
   take(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
+  if (problems.empty()) check_programs(plan, problems);
   if (problems.empty()) check_live(plan, problems);
   if (problems.empty()) check_memory(plan, problems);
 }

@@ -41,6 +41,7 @@ float distance(const phy::Tile& s, const phy::Tile& sent, std::uint32_t lanes) {
 
 DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, bool seeded)
     : frame_(frame),
+      program_(&frame.program()),
       plan_(plan),
       seeded_(seeded),
       channel_(frame, plan),
@@ -59,8 +60,8 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, b
       info_(frame.info_bytes(Direction::Downlink)),
       payload_(frame.payload_bytes(Direction::Downlink)),
       expected_(frame.payload_bytes(Direction::Downlink)),
-      code_blocks_(frame.code_blocks(Direction::Downlink).size()),
-      good_(frame.transport_blocks(Direction::Downlink).size()),
+      code_blocks_(frame.most_code_blocks(Direction::Downlink)),
+      good_(frame.most_transport_blocks(Direction::Downlink)),
       results_(frame.format().users),
       noise_(plan.seed, kNoiseStream) {
   const auto& f = frame.format();
@@ -70,24 +71,45 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, b
   const double bins = frame.ofdm().shape().fft_size;
   const double radiated = frame::kTransmitPower * bins / frame.ofdm().shape().subcarriers;
   noise_amplitude_ = static_cast<float>(std::sqrt(radiated * f.antennas / f.users / 2));
+  std::size_t most = 0;
+  for (const frame::FrameProgram& program : frame.programs())
+    most = std::max(most, place_soft_bits(program));
+  soft_ = AlignedArray<std::int8_t>(most);
+  if (!frame.symbols_of(SymbolKind::Downlink).empty()) take_program(frame.program());
+}
+
+void DownlinkUsers::take_program(const frame::FrameProgram& program) {
+  program_ = &program;
+  place_soft_bits(program);
+  std::fill(soft_.begin(), soft_.end(), std::int8_t{0});
+  reference_users_.clear();
+  for (std::uint32_t k = 0; k < frame_.format().numerology.subcarriers; ++k)
+    reference_users_.push_back(program.pairings().front().turn(k));
+}
+
+// Returns how many bytes they take.
+std::size_t DownlinkUsers::place_soft_bits(const frame::FrameProgram& program) {
   std::size_t offset = 0;
-  for (const auto& place : frame.code_blocks(Direction::Downlink)) {
+  soft_offsets_.clear();
+  for (const auto& place : program.code_blocks(Direction::Downlink)) {
     soft_offsets_.push_back(offset);
-    const auto& tb = frame.transport_blocks(Direction::Downlink)[place.transport_block];
-    offset += aligned(frame.plan(tb).soft_bytes());
+    const auto& tb = program.transport_blocks(Direction::Downlink)[place.transport_block];
+    offset += aligned(program.plan(tb).soft_bytes());
   }
-  soft_ = AlignedArray<std::int8_t>(offset);
+  return offset;
 }
 
 void DownlinkUsers::seed_noise(std::uint64_t number) {
   noise_ = Noise(plan_.seed, kNoiseStream + 1 + number);
 }
 
-void DownlinkUsers::start(std::uint64_t replay, std::uint64_t slot, Samples samples,
+void DownlinkUsers::start(std::uint64_t replay, std::uint64_t index, Samples samples,
                           const std::uint8_t* coded) {
   coded_ = coded;
   channel_.begin(replay);
-  if (seeded_) fill_payload(frame_, plan_.seed, Direction::Downlink, slot, expected_.span());
+  if (frame_.programs().size() > 1 && !frame_.symbols_of(SymbolKind::Downlink).empty())
+    take_program(frame_.program(index));
+  if (seeded_) fill_payload(frame_, plan_.seed, Direction::Downlink, index, expected_.span());
   samples_ = std::move(samples);
   std::fill(results_.begin(), results_.end(), DownlinkResult{});
   std::fill(good_.begin(), good_.end(), std::uint8_t{0});
@@ -151,20 +173,20 @@ void DownlinkUsers::next_symbol() {
   antenna_ = tile_ = user_ = 0;
   phase_ = Phase::Receive;
   if (++ordinal_ < frame_.symbols_of(SymbolKind::Downlink).size()) return;
-  phase_ = code_blocks_.empty() ? Phase::Idle : Phase::Decode;
+  phase_ = program_->code_blocks(Direction::Downlink).empty() ? Phase::Idle : Phase::Decode;
 }
 
 // Each tile's gain is the mean of the references around it. Data comes with noise, which is how
 // these scatter about their mean, and with the other users' signals.
 void DownlinkUsers::estimate_gains(std::uint32_t user) {
   read_references(user);
-  if (references_.empty()) {  // more users than subcarriers: this one knows nothing
+  if (references_.empty()) {  // nothing is sent to this one
     std::fill_n(&variances_[std::size_t{user} * frame_.tiles()], frame_.tiles(),
                 std::numeric_limits<float>::infinity());
     return;
   }
   for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
-    const Value gain = mean_around((t * kTileLanes + kTileLanes / 2) / frame_.format().users);
+    const Value gain = mean_around(nearest(t * kTileLanes + kTileLanes / 2));
     gains_[std::size_t{user} * frame_.tiles() + t] = {static_cast<float>(gain.real()),
                                                       static_cast<float>(gain.imag())};
   }
@@ -172,9 +194,11 @@ void DownlinkUsers::estimate_gains(std::uint32_t user) {
 }
 
 void DownlinkUsers::read_references(std::uint32_t user) {
-  const auto& f = frame_.format();
   references_.clear();
-  for (std::uint32_t k = user; k < f.numerology.subcarriers; k += f.users) {
+  reference_at_.clear();
+  for (std::uint32_t k = 0; k < reference_users_.size(); ++k) {
+    if (reference_users_[k] != user) continue;
+    reference_at_.push_back(k);
     const std::uint32_t lane = k % kTileLanes;
     const auto& y = received_[std::size_t{user} * frame_.tiles() + k / kTileLanes];
     const auto& division = frame_.pilot_division()[k / kTileLanes];
@@ -182,6 +206,12 @@ void DownlinkUsers::read_references(std::uint32_t user) {
         Value(static_cast<double>(y.re[lane]), static_cast<double>(y.im[lane])) *
         Value(static_cast<double>(division.re[lane]), static_cast<double>(division.im[lane])));
   }
+}
+
+// The reference at a subcarrier or after it; the last one where there is none.
+std::size_t DownlinkUsers::nearest(std::uint32_t subcarrier) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(reference_at_, subcarrier) -
+                                  reference_at_.begin());
 }
 
 DownlinkUsers::Value DownlinkUsers::mean_around(std::size_t centre) const {
@@ -196,11 +226,10 @@ DownlinkUsers::Value DownlinkUsers::mean_around(std::size_t centre) const {
 // A tile has the band's variance, or its own where that is more than chance explains: past the
 // outermost pilots of combs precoders are worse than elsewhere.
 void DownlinkUsers::estimate_variances(std::uint32_t user) {
-  measure_scatter(user);
+  measure_scatter();
   measure_interference(user);
   const double amplitude = static_cast<double>(noise_amplitude_), noise = 2 * amplitude * amplitude;
-  const auto others = static_cast<double>(frame_.format().users - 1);
-  const auto variance = [&](const Powers& scatter, const Powers& heard) {
+  const auto variance = [&](const Powers& scatter, const Powers& heard, double others) {
     const double excess = heard.mean() - noise;
     const bool chance = heard.count == 0 || excess < 3 * noise / std::sqrt(heard.count);
     return scatter.mean() + (chance ? 0 : excess * others);
@@ -209,21 +238,31 @@ void DownlinkUsers::estimate_variances(std::uint32_t user) {
     const bool chance = own.count == 0 || own.mean() < band.mean() * (1 + 3 / std::sqrt(own.count));
     return chance ? band : own;
   };
-  for (std::uint32_t t = 0; t < frame_.tiles(); ++t)
-    variances_[std::size_t{user} * frame_.tiles() + t] = static_cast<float>(
-        variance(of_tile(scatter_[t], scatter_.back()), of_tile(heard_[t], heard_.back())));
+  for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
+    const auto together = program_->pairings().front().together(t * kTileLanes);
+    variances_[std::size_t{user} * frame_.tiles() + t] =
+        static_cast<float>(variance(of_tile(scatter_[t], scatter_.back()),
+                                    of_tile(heard_[t], heard_.back()), std::max(together, 1U) - 1));
+  }
 }
 
 // Variance about the mean around each reference, which itself is one of n in that mean.
-void DownlinkUsers::measure_scatter(std::uint32_t user) {
+void DownlinkUsers::measure_scatter() {
   std::fill(scatter_.begin(), scatter_.end(), Powers{});
   const std::size_t count = references_.size();
   for (std::size_t i = 0; i < count; ++i) {
     const auto n = static_cast<double>(std::min(count, i + kReach + 1) - (i - std::min(i, kReach)));
     const double power = n > 1 ? std::norm(references_[i] - mean_around(i)) * n / (n - 1) : 0;
-    scatter_[(user + i * frame_.format().users) / kTileLanes].add(power);
+    scatter_[reference_at_[i] / kTileLanes].add(power);
     scatter_.back().add(power);
   }
+}
+
+// Whether a user is one of those that are told apart on a subcarrier.
+bool DownlinkUsers::takes_part(std::uint32_t user, std::uint32_t subcarrier) const {
+  const std::uint32_t group = subcarrier / frame_.format().combiner.group;
+  const std::uint32_t lanes = program_->pairings().front().lanes_of(group / kTileLanes, user);
+  return (lanes >> group % kTileLanes & 1) != 0;
 }
 
 // Where another user's reference is sent, this one hears it with noise. Summed over the others that
@@ -234,7 +273,7 @@ void DownlinkUsers::measure_interference(std::uint32_t user) {
   const auto& f = frame_.format();
   std::fill(heard_.begin(), heard_.end(), Powers{});
   for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
-    if (k % f.users == user) continue;
+    if (reference_users_[k] == user || !takes_part(user, k)) continue;
     const auto& y = received_[std::size_t{user} * frame_.tiles() + k / kTileLanes];
     const Value value(static_cast<double>(y.re[k % kTileLanes]),
                       static_cast<double>(y.im[k % kTileLanes]));
@@ -247,15 +286,19 @@ void DownlinkUsers::measure_interference(std::uint32_t user) {
 // sent one at a time, show only a part of: the symbols' distance from the constellation tells.
 void DownlinkUsers::demodulate(std::uint32_t user) {
   const std::uint32_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal_];
-  const auto& a = frame_.allocations(symbol)[user];
-  if (a.count == 0) return;
-  const auto& tb = frame_.transport_blocks(Direction::Downlink)[a.transport_block];
-  const auto modulation = frame_.plan(tb).modulation();
+  const auto own = program_->allocations(symbol, user);
+  if (own.empty()) return;
+  if (coded_ != nullptr)
+    frame::modulate_user(*program_, frame_.tiles(), Direction::Downlink, symbol, user,
+                         phy::modulate_kernels(), coded_, sent_.data(), 1);
+  for (const frame::Allocation& a : own) demodulate(user, a);
+}
+
+void DownlinkUsers::demodulate(std::uint32_t user, const frame::Allocation& a) {
+  const auto& tb = program_->transport_blocks(Direction::Downlink)[a.transport_block];
+  const auto modulation = program_->plan(tb).modulation();
   const std::uint32_t first = a.first_subcarrier / kTileLanes;
   const std::uint32_t end = phy::tiles_for(a.first_subcarrier + a.count);
-  if (coded_ != nullptr)
-    frame::modulate_user(frame_, Direction::Downlink, symbol, user, phy::modulate_kernels(), coded_,
-                         sent_.data(), 1);
   float error = 0;
   for (std::uint32_t t = first; t < end; ++t) {
     equalize(user, t);
@@ -288,7 +331,7 @@ void DownlinkUsers::demap(std::uint32_t user, const frame::Allocation& a, std::u
   std::fill(std::begin(noise), std::end(noise),
             std::max({variances_[std::size_t{user} * frame_.tiles() + tile] / power, error,
                       phy::kPostNoiseFloor}));
-  frame::demap_tiles(frame_, Direction::Downlink, a,
+  frame::demap_tiles(*program_, Direction::Downlink, a,
                      {.first = tile,
                       .count = 1,
                       .s = &equalized_[tile],
@@ -300,22 +343,22 @@ void DownlinkUsers::demap(std::uint32_t user, const frame::Allocation& a, std::u
 }
 
 void DownlinkUsers::decode_block() {
-  const auto places = frame_.code_blocks(Direction::Downlink);
+  const auto places = program_->code_blocks(Direction::Downlink);
   const auto& place = places[code_block_];
-  const auto& tb = frame_.transport_blocks(Direction::Downlink)[place.transport_block];
+  const auto& tb = program_->transport_blocks(Direction::Downlink)[place.transport_block];
   const frame::ReceivedBlock block{code_block_, &soft_[soft_offsets_[code_block_]]};
-  frame::decode_blocks(frame_, Direction::Downlink, {&block, 1}, phy::demap_kernels(),
-                       phy::ldpc_kernels(), {recovered_.data(), ldpc_}, info_.data(),
-                       code_blocks_.data());
-  if (place.index + 1 == frame_.plan(tb).C()) finish_block(place.transport_block);
+  frame::decode_blocks(*program_, Direction::Downlink, frame_.coding(Direction::Downlink),
+                       {&block, 1}, phy::demap_kernels(), phy::ldpc_kernels(),
+                       {recovered_.data(), ldpc_}, info_.data(), code_blocks_.data());
+  if (place.index + 1 == program_->plan(tb).C()) finish_block(place.transport_block);
   if (++code_block_ == places.size()) phase_ = Phase::Idle;
 }
 
 void DownlinkUsers::finish_block(std::uint32_t transport_block) {
-  const auto& tb = frame_.transport_blocks(Direction::Downlink)[transport_block];
-  const auto& plan = frame_.plan(tb);
-  bool good =
-      frame::assemble(frame_, Direction::Downlink, transport_block, info_.data(), payload_.data());
+  const auto& tb = program_->transport_blocks(Direction::Downlink)[transport_block];
+  const auto& plan = program_->plan(tb);
+  bool good = frame::assemble(*program_, Direction::Downlink, transport_block, info_.data(),
+                              payload_.data());
   for (std::uint32_t r = 0; r < plan.C(); ++r)
     good = good && code_blocks_[tb.first_code_block + r].good;
   good_[transport_block] = good;

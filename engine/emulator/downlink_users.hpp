@@ -40,9 +40,9 @@ class DownlinkUsers {
   /// Samples of a D symbol as the antenna radiates them, prefix first. Never null.
   using Samples = std::function<const std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
   /// Takes on a frame, whose samples must stay until step() returns false. `replay` selects the
-  /// channel and `slot` the payload that was sent. `coded`: its coded bits, for known_error, until
-  /// then as well.
-  void start(std::uint64_t replay, std::uint64_t slot, Samples samples,
+  /// channel, `index` the program and the payload that was sent (fill_payload). `coded`: its coded
+  /// bits, for known_error, until then as well.
+  void start(std::uint64_t replay, std::uint64_t index, Samples samples,
              const std::uint8_t* coded = nullptr);
   /// One piece of work of some ten microseconds; false when the frame is finished.
   bool step();
@@ -88,30 +88,39 @@ class DownlinkUsers {
   void next_symbol();
   void estimate_gains(std::uint32_t user);
   void read_references(std::uint32_t user);
+  bool takes_part(std::uint32_t user, std::uint32_t subcarrier) const;
+  std::size_t nearest(std::uint32_t subcarrier) const;
   Value mean_around(std::size_t centre) const;
   void estimate_variances(std::uint32_t user);
-  void measure_scatter(std::uint32_t user);
+  void measure_scatter();
   void measure_interference(std::uint32_t user);
   void demodulate(std::uint32_t user);
+  void demodulate(std::uint32_t user, const frame::Allocation& a);
   void equalize(std::uint32_t user, std::uint32_t tile);
   void demap(std::uint32_t user, const frame::Allocation& a, std::uint32_t tile, float error);
   void decode_block();
   void finish_block(std::uint32_t transport_block);
 
+  std::size_t place_soft_bits(const frame::FrameProgram& program);
+  void take_program(const frame::FrameProgram& program);
+
   const frame::Frame& frame_;
+  const frame::FrameProgram* program_;  // of the frame taken on
   RadioPlan plan_;
   bool seeded_;
   Channel channel_;
   std::uint32_t tiles_per_step_;
   float noise_amplitude_;                  // per real dimension, the same for all users
-  std::vector<std::size_t> soft_offsets_;  // [code block]
+  std::vector<std::size_t> soft_offsets_;  // [code block] of the program
   phy::OfdmScratch ofdm_;
   phy::LdpcScratch ldpc_;
-  AlignedArray<phy::Tile> grid_;         // [tile][antenna]
-  AlignedArray<phy::Tile> received_;     // [user][tile]
-  std::vector<Value> references_;        // of one user: received over sent
-  AlignedArray<phy::Complex> gains_;     // [user][tile]
-  std::vector<float> variances_;         // [user][tile] of noise and interference
+  AlignedArray<phy::Tile> grid_;                // [tile][antenna]
+  AlignedArray<phy::Tile> received_;            // [user][tile]
+  std::vector<std::uint32_t> reference_users_;  // [subcarrier]
+  std::vector<Value> references_;               // of one user: received over sent,
+  std::vector<std::uint32_t> reference_at_;     // and the subcarriers that they are on
+  AlignedArray<phy::Complex> gains_;            // [user][tile]
+  std::vector<float> variances_;                // [user][tile] of noise and interference
   std::vector<Powers> scatter_, heard_;  // [tile] of one user, and last of the band: of its own
                                          // references, and where others have theirs
   AlignedArray<phy::Tile> equalized_;    // [tile] of one user

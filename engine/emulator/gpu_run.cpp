@@ -28,7 +28,8 @@ class Player {
       airs_.push_back({.cell = c});
       prepare(airs_.back());
     }
-    result_.blocks = static_cast<std::uint32_t>(frame.transport_blocks(Direction::Uplink).size());
+    result_.blocks =
+        static_cast<std::uint32_t>(frame.program().transport_blocks(Direction::Uplink).size());
     result_.frames.resize(options.frames * options.cells);
   }
 
@@ -161,15 +162,15 @@ class Player {
     runtime::DeviceMask used;
     for (const auto& status : server_.board(air.cell).statuses(at.slot)) used.set(status.device);
     record.devices = static_cast<std::uint16_t>(used.count());
-    const auto blocks = frame_.transport_blocks(Direction::Uplink);
+    const auto blocks = frame_.program().transport_blocks(Direction::Uplink);
     for (std::uint32_t b = 0; b < blocks.size(); ++b) record.failed += !whole(at, b);
   }
 
   // It passes its CRC, if it has one, and is what was sent.
   bool whole(FrameRef at, std::uint32_t b) const {
-    const frame::TransportBlock& block = frame_.transport_blocks(Direction::Uplink)[b];
+    const frame::TransportBlock& block = frame_.program().transport_blocks(Direction::Uplink)[b];
     const std::uint16_t device = server_.brought_by(at, block.last_symbol);
-    const phy::TransportPlan& plan = frame_.plan(block);
+    const phy::TransportPlan& plan = frame_.program().plan(block);
     const bool same = std::memcmp(server_.cells().payload(at, device) + block.payload_offset,
                                   recorded_.payload(at.slot).data() + block.payload_offset,
                                   (plan.A() + 7) / 8) == 0;

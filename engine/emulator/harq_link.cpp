@@ -14,16 +14,16 @@ using frame::Direction;
 using frame::SymbolKind;
 
 // FrameFormat::grants.list: numbers of a grant, and which of them is what.
-constexpr std::size_t kGrantNumbers = 7, kDirection = 2, kVersion = 5;
+constexpr std::size_t kDirection = 2, kVersion = 5;
 
 // The uplink alone.
 frame::FrameFormat in_version(frame::FrameFormat format, std::uint32_t version) {
   std::ranges::replace(format.schedule, 'D', 'G');
   format.uplink.redundancy_version = version;
   const std::vector<std::uint32_t> grants = std::exchange(format.grants.list, {});
-  for (std::size_t i = 0; i + kGrantNumbers <= grants.size(); i += kGrantNumbers) {
+  for (std::size_t i = 0; i + frame::kGrantNumbers <= grants.size(); i += frame::kGrantNumbers) {
     if (grants[i + kDirection] != 0) continue;
-    for (std::size_t k = 0; k < kGrantNumbers; ++k)
+    for (std::size_t k = 0; k < frame::kGrantNumbers; ++k)
       format.grants.list.push_back(k == kVersion ? version : grants[i + k]);
   }
   return format;
@@ -52,14 +52,14 @@ HarqLink::HarqLink(const frame::FrameFormat& format, const RadioPlan& plan) {
   payload_ = AlignedArray<std::uint8_t>(frame.payload_bytes(Direction::Uplink));
   info_ = AlignedArray<std::uint8_t>(frame.info_bytes(Direction::Uplink));
   recovered_ = AlignedArray<std::int8_t>(phy::LdpcCode{1, phy::kMaxLifting}.length());
-  for (const auto& block : frame.transport_blocks(Direction::Uplink))
+  for (const auto& block : frame.program().transport_blocks(Direction::Uplink))
     bits_.push_back(&sent_[block.payload_offset]);
   good_.resize(bits_.size());
   std::size_t at = 0;
-  for (const auto& place : frame.code_blocks(Direction::Uplink)) {
-    const auto& block = frame.transport_blocks(Direction::Uplink)[place.transport_block];
+  for (const auto& place : frame.program().code_blocks(Direction::Uplink)) {
+    const auto& block = frame.program().transport_blocks(Direction::Uplink)[place.transport_block];
     soft_at_.push_back(at);
-    at += (frame.plan(block).N() + kCacheLine - 1) / kCacheLine * kCacheLine;
+    at += (frame.program().plan(block).N() + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
   soft_ = AlignedArray<std::int8_t>(at);
   received_.resize(soft_at_.size());
@@ -120,9 +120,9 @@ void HarqLink::transmit(std::size_t attempt, std::uint64_t number) {
 void HarqLink::add(std::size_t attempt, std::uint64_t number) {
   const Attempt& a = *attempts_[attempt];
   const std::int8_t* soft = attempts_[attempt]->pipeline.slot(number).soft.data();
-  const auto places = a.frame.code_blocks(Direction::Uplink);
+  const auto places = a.frame.program().code_blocks(Direction::Uplink);
   for (std::size_t c = 0; c < places.size(); ++c) {
-    const auto& block = a.frame.code_block(Direction::Uplink, places[c]);
+    const auto& block = a.frame.program().code_block(Direction::Uplink, places[c]);
     const std::int8_t* from = soft + places[c].coded_offset;
     if (!block.map.direct) {
       phy::demap_kernels().recover(block.map, from, recovered_.data());
@@ -141,10 +141,10 @@ void HarqLink::add(std::size_t attempt, std::uint64_t number) {
 
 void HarqLink::decode() {
   const frame::Frame& frame = attempts_.front()->frame;
-  const auto blocks = frame.transport_blocks(Direction::Uplink);
-  const auto places = frame.code_blocks(Direction::Uplink);
+  const auto blocks = frame.program().transport_blocks(Direction::Uplink);
+  const auto places = frame.program().code_blocks(Direction::Uplink);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const auto& plan = frame.plan(blocks[b]);
+    const auto& plan = frame.program().plan(blocks[b]);
     bool good = true;
     for (std::uint32_t c = blocks[b].first_code_block; c < blocks[b].first_code_block + plan.C();
          ++c) {
@@ -154,7 +154,7 @@ void HarqLink::decode() {
                          phy::ldpc_kernels(), ldpc_, {&found, 1});
       good = good && found.good;
     }
-    good_[b] = frame::assemble(frame, Direction::Uplink, static_cast<std::uint32_t>(b),
+    good_[b] = frame::assemble(frame.program(), Direction::Uplink, static_cast<std::uint32_t>(b),
                                info_.data(), payload_.data()) &&
                good;
   }
@@ -163,10 +163,10 @@ void HarqLink::decode() {
 std::uint64_t HarqLink::wrong(std::span<const std::uint8_t> good,
                               const std::uint8_t* payload) const {
   const frame::Frame& frame = attempts_.front()->frame;
-  const auto blocks = frame.transport_blocks(Direction::Uplink);
+  const auto blocks = frame.program().transport_blocks(Direction::Uplink);
   std::uint64_t count = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
-    const auto& plan = frame.plan(blocks[b]);
+    const auto& plan = frame.program().plan(blocks[b]);
     const bool same =
         std::memcmp(payload + blocks[b].payload_offset, bits_[b], (plan.A() + 7) / 8) == 0;
     count += !frame::received(plan, good[b] != 0, same);

@@ -37,12 +37,12 @@ struct Exchange {
 };
 
 template <typename SoftOf>
-void count_blocks(const frame::Frame& frame, Direction direction, const Exchange& x,
+void count_blocks(const frame::FrameProgram& program, Direction direction, const Exchange& x,
                   SoftOf&& soft_of, LinkSide& side) {
-  const auto blocks = frame.transport_blocks(direction);
+  const auto blocks = program.transport_blocks(direction);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto& tb = blocks[b];
-    const phy::TransportPlan& plan = frame.plan(tb);
+    const phy::TransportPlan& plan = program.plan(tb);
     const std::uint32_t bits = plan.A();
     const auto errors =
         payload_errors(x.payload + tb.payload_offset, x.sent_payload + tb.payload_offset, bits);
@@ -53,9 +53,9 @@ void count_blocks(const frame::Frame& frame, Direction direction, const Exchange
     counts.payload_bits += bits;
     counts.payload_errors += errors;
   }
-  const auto places = frame.code_blocks(direction);
+  const auto places = program.code_blocks(direction);
   for (std::uint32_t c = 0; c < places.size(); ++c) {
-    const auto& map = frame.code_block(direction, places[c]).map;
+    const auto& map = program.code_block(direction, places[c]).map;
     auto& counts = side.users[blocks[places[c].transport_block].user];
     ++counts.code_blocks;
     counts.code_block_errors += !x.code_blocks[c].good;
@@ -156,9 +156,9 @@ void LinkSimulator::run_uplink(std::uint64_t frame, LinkResult& result) {
   const Exchange exchange{generator_->payload().data(), generator_->coded().data(),
                           slot.payload.data(), slot.results, slot.good};
   const auto soft_of = [&](std::uint32_t c) {
-    return slot.soft.data() + frame_.code_blocks(Direction::Uplink)[c].coded_offset;
+    return slot.soft.data() + slot.program->code_blocks(Direction::Uplink)[c].coded_offset;
   };
-  count_blocks(frame_, Direction::Uplink, exchange, soft_of, result.uplink);
+  count_blocks(*slot.program, Direction::Uplink, exchange, soft_of, result.uplink);
   const std::size_t users = frame_.format().users;
   for (std::size_t i = 0; i < slot.quality.size(); ++i) {
     auto& counts = result.uplink.users[i % users];
@@ -178,9 +178,11 @@ void LinkSimulator::compare_with_sent(std::uint64_t frame, LinkSide& uplink) {
   for (const std::uint32_t symbol : frame_.symbols_of(SymbolKind::Uplink)) {
     const std::uint32_t tile = pipeline_.sampled_tile(frame, symbol);
     const phy::Tile& received = pipeline_.slot(frame).constellation[frame_.symbol(symbol).ordinal];
-    frame::modulate_user(frame_, Direction::Uplink, symbol, user, phy::modulate_kernels(),
-                         generator_->coded().data(), sent_.data(), 1);
-    const std::uint32_t lanes = frame::lanes_in(frame_.allocations(symbol)[user], tile);
+    const frame::FrameProgram& program = *pipeline_.slot(frame).program;
+    frame::modulate_user(program, frame_.tiles(), Direction::Uplink, symbol, user,
+                         phy::modulate_kernels(), generator_->coded().data(), sent_.data(), 1);
+    std::uint32_t lanes = 0;
+    for (const auto& a : program.allocations(symbol, user)) lanes |= frame::lanes_in(a, tile);
     counts.known_error += static_cast<double>(distance(received, sent_[tile], lanes));
     counts.known_symbols += static_cast<std::uint64_t>(std::popcount(lanes));
   }
@@ -234,8 +236,8 @@ void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
   const Exchange exchange{users_->expected().data(), coded.data(), users_->payload().data(),
                           users_->code_blocks(), users_->good()};
   count_blocks(
-      frame_, Direction::Downlink, exchange, [&](std::uint32_t c) { return users_->soft(c); },
-      result.downlink);
+      *pipeline_.slot(frame).program, Direction::Downlink, exchange,
+      [&](std::uint32_t c) { return users_->soft(c); }, result.downlink);
   for (std::size_t u = 0; u < users_->results().size(); ++u) {
     auto& counts = result.downlink.users[u];
     counts.error_power += static_cast<double>(users_->results()[u].error_power);

@@ -1,6 +1,7 @@
 #include "emulator/live_uplink.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace carillon::emulator {
 
@@ -18,7 +19,7 @@ LiveUplink::LiveUplink(const frame::Frame& frame, const RadioPlan& plan, RadioUn
       place_([this](std::uint32_t symbol, std::uint32_t antenna) {
         return unit_.uplink_samples(static_cast<std::uint32_t>(next_ % replay_), symbol, antenna);
       }),
-      bits_(frame.transport_blocks(Direction::Uplink).size()) {
+      bits_(frame.most_transport_blocks(Direction::Uplink)) {
   for (const auto& symbol : frame.symbols())
     if (symbol.kind == SymbolKind::Pilot || symbol.kind == SymbolKind::Uplink)
       first_end_ = std::min(first_end_, symbol.end);
@@ -57,8 +58,11 @@ bool LiveUplink::begin(Tick now) noexcept {
   const bool at_rest = next_ < replay_ || unit_.passed() > next_ - replay_;
   if (now < unit_.air_start(next_) - kHeadStart * frame_.duration() || !at_rest || unit_.finished())
     return false;
-  source_.take({static_cast<std::uint32_t>(next_), 0}, unit_.air_start(next_), bits_);
-  generator_.begin(next_, bits_);
+  const auto number = static_cast<std::uint32_t>(next_);
+  const std::span bits(bits_.data(),
+                       frame_.program(number).transport_blocks(Direction::Uplink).size());
+  source_.take({number, 0}, unit_.air_start(next_), bits);
+  generator_.begin(number, bits);
   making_ = holding_ = true;
   return true;
 }

@@ -16,12 +16,13 @@ constexpr std::size_t kSampleBytes = std::size_t{96} << 20;  // of all frames to
 MemoryAir::MemoryAir(const frame::Frame& frame, const RadioPlan& radio) : frame_(frame) {
   const std::size_t antennas = frame.format().antennas, bytes = antennas * frame.samples() * 4;
   frames_ = std::max<std::size_t>(2, kSampleBytes / bytes);
-  samples_ = AlignedArray<std::int16_t>(frames_ * bytes / 2);
   sent_ = AlignedArray<std::int16_t>(frame.format().ring * bytes / 2);
   UplinkGenerator generator(frame, radio);
   // A few different frames are enough: what matters is that each lies in memory of its own. An
   // older frame's precoder wants the channel that it was made for.
-  different_ = frame.format().deadlines.precoder_age > 0 ? 1 : 2;
+  different_ = (frame.format().deadlines.precoder_age > 0 ? 1U : 2U) * frame.programs().size();
+  frames_ = (frames_ + different_ - 1) / different_ * different_;
+  samples_ = AlignedArray<std::int16_t>(frames_ * bytes / 2);
   for (std::size_t i = 0; i < different_; ++i)
     generator.generate(
         i, [&](auto symbol, auto antenna) { return place(samples_, i, symbol, antenna); });

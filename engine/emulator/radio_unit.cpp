@@ -354,6 +354,7 @@ void RadioUnit::report_on(const DownlinkFrame& frame) noexcept {
 void RadioUnit::hand_on(std::uint64_t frame) noexcept {
   auto& index = open_[frame % options_.collecting];
   add(counters_.downlink_frames);
+  add(counters_.downlink_blocks, std::uint64_t{options_.blocks[frame % options_.blocks.size()]});
   if (outstanding_ < options_.queue && queue_.push(index)) {
     ++outstanding_;
   } else {
@@ -420,6 +421,7 @@ RadioCounters RadioUnit::counters() const noexcept {
           read(c.downlink_symbols_substituted),
           read(c.downlink_frames),
           read(c.downlink_frames_unverified),
+          read(c.downlink_blocks),
           read(c.pacing_error_sum),
           read(c.pacing_error_square),
           read(c.pacing_frames)};

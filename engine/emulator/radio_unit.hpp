@@ -58,6 +58,7 @@ struct RadioCounters {
   std::uint64_t downlink_symbols_substituted = 0;  // on air from the contingency
   std::uint64_t downlink_frames = 0;               // on air, whatever was in them
   std::uint64_t downlink_frames_unverified = 0;    // nobody had time to decode them
+  std::uint64_t downlink_blocks = 0;               // of the frames on air
   Tick pacing_error_sum = 0;                       // of the frames' first packets against the clock
   std::uint64_t pacing_error_square = 0;           // ns²
   std::uint64_t pacing_frames = 0;
@@ -71,6 +72,7 @@ class RadioUnit {
     std::uint32_t queue = 4;       // complete ones that may wait for, or be at, the users
     bool spread = false;           // a symbol's packets over the next symbol's time, not in a burst
     bool live = false;             // a frame's samples are made shortly before, see made()
+    std::vector<std::uint32_t> blocks{0};  // [program] of the downlink, for downlink_blocks
   };
 
   /// Throws std::runtime_error when the transport lacks the buffers. Layout and transport outlive

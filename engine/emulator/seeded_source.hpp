@@ -12,7 +12,7 @@ namespace carillon::emulator {
 
 class SeededSource final : public frame::TransportSource {
  public:
-  /// Frames repeat after as many as the ring has, by the radio's number. The frame outlives this.
+  /// Frames repeat after downlink_payloads(), by the radio's number. The frame outlives this.
   SeededSource(const frame::Frame& frame, std::uint64_t seed);
 
   void take(frame::FramePlace frame, Tick air_start,
@@ -21,7 +21,7 @@ class SeededSource final : public frame::TransportSource {
 
  private:
   const frame::Frame& frame_;
-  std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame mod ring]
+  std::vector<AlignedArray<std::uint8_t>> payloads_;  // [radio's frame mod as many]
 };
 
 }  // namespace carillon::emulator

@@ -17,7 +17,8 @@ class SentBits final : public frame::KnownBits {
   SentBits(const frame::Frame& frame, const RadioPlan& plan);
 
   const std::uint8_t* coded(std::uint32_t radio_frame, std::uint32_t code_block) const override {
-    return &bits_[radio_frame % replay_ * frame_bytes_ + offset_[code_block]];
+    const auto& offset = offset_[radio_frame % offset_.size()];
+    return &bits_[radio_frame % replay_ * frame_bytes_ + offset[code_block]];
   }
 
   const std::uint8_t* payload(std::uint32_t radio_frame) const override {
@@ -27,8 +28,8 @@ class SentBits final : public frame::KnownBits {
  private:
   std::uint32_t replay_;
   std::size_t frame_bytes_ = 0;
-  std::vector<std::size_t> offset_;  // [code block]
-  AlignedArray<std::uint8_t> bits_;  // [replayed frame][frame_bytes_]
+  std::vector<std::vector<std::size_t>> offset_;  // [program][code block]
+  AlignedArray<std::uint8_t> bits_;               // [replayed frame][frame_bytes_]
   std::size_t payload_bytes_;
   AlignedArray<std::uint8_t> payload_;  // [replayed frame][payload_bytes_]
 };

@@ -29,6 +29,7 @@ double sample_scale(const frame::Frame& frame, const RadioPlan& plan) {
 
 UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& plan)
     : frame_(frame),
+      program_(&frame.program()),
       plan_(plan),
       channel_(frame, plan),
       scale_(sample_scale(frame, plan)),
@@ -41,7 +42,7 @@ UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& pla
       symbols_(std::size_t{frame.tiles()} * frame.format().users),
       received_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
       unused_(2 * std::size_t{frame.ofdm().noise_bins()}),
-      bits_(frame.transport_blocks(Direction::Uplink).size()) {
+      bits_(frame.most_transport_blocks(Direction::Uplink)) {
   for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
     for (const std::uint32_t symbol : frame.symbols_of(kind)) sent_.push_back(symbol);
 }
@@ -60,6 +61,7 @@ void UplinkGenerator::begin(std::uint64_t index) {
 
 void UplinkGenerator::begin(std::uint64_t index, std::span<const std::uint8_t* const> bits) {
   channel_.begin(index);
+  program_ = &frame_.program(index);
   std::ranges::copy(bits, bits_.begin());
   rewind(index);
   code_block_ = 0;
@@ -68,14 +70,14 @@ void UplinkGenerator::begin(std::uint64_t index, std::span<const std::uint8_t* c
 void UplinkGenerator::rewind(std::uint64_t index) {
   noise_ = Noise(plan_.seed, kNoiseStream + index);
   clipped_ = 0;
-  code_block_ = static_cast<std::uint32_t>(frame_.code_blocks(Direction::Uplink).size());
+  code_block_ = static_cast<std::uint32_t>(program_->code_blocks(Direction::Uplink).size());
   symbol_ = antenna_ = 0;
 }
 
 bool UplinkGenerator::step(const Place& place) {
   if (channel_.step()) return true;
   if (reads_bits()) {
-    const auto& block = frame_.code_blocks(Direction::Uplink)[code_block_];
+    const auto& block = program_->code_blocks(Direction::Uplink)[code_block_];
     encode_block(code_block_++, bits_[block.transport_block]);
     return true;
   }
@@ -90,15 +92,16 @@ bool UplinkGenerator::step(const Place& place) {
 
 void UplinkGenerator::encode(std::uint64_t index) {
   fill_payload(frame_, plan_.seed, Direction::Uplink, index, payload_.span());
-  const auto blocks = frame_.code_blocks(Direction::Uplink);
+  program_ = &frame_.program(index);
+  const auto blocks = program_->code_blocks(Direction::Uplink);
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    const auto& tb = frame_.transport_blocks(Direction::Uplink)[blocks[b].transport_block];
+    const auto& tb = program_->transport_blocks(Direction::Uplink)[blocks[b].transport_block];
     encode_block(b, &payload_[tb.payload_offset]);
   }
 }
 
 void UplinkGenerator::encode_block(std::uint32_t code_block, const std::uint8_t* bits) {
-  frame::encode_block(frame_, Direction::Uplink, code_block, phy::ldpc_kernels(), bits,
+  frame::encode_block(*program_, Direction::Uplink, code_block, phy::ldpc_kernels(), bits,
                       coded_.data(), {info_.data(), codeword_.data(), ldpc_});
 }
 
@@ -107,8 +110,8 @@ void UplinkGenerator::user_symbols(std::uint32_t symbol) {
   const std::uint32_t users = frame_.format().users;
   if (s.kind == SymbolKind::Uplink) {
     for (std::uint32_t u = 0; u < users; ++u)
-      frame::modulate_user(frame_, Direction::Uplink, symbol, u, phy::modulate_kernels(),
-                           coded_.data(), &symbols_[u], users);
+      frame::modulate_user(*program_, frame_.tiles(), Direction::Uplink, symbol, u,
+                           phy::modulate_kernels(), coded_.data(), &symbols_[u], users);
     return;
   }
   std::fill(symbols_.begin(), symbols_.end(), phy::Tile{});

@@ -21,7 +21,8 @@ class UplinkGenerator {
 
   /// Where the samples of a P or U symbol go, prefix first: 32768 = 1.0.
   using Place = std::function<std::int16_t*(std::uint32_t symbol, std::uint32_t antenna)>;
-  /// Makes frame `index`: its payload, channel and noise follow from the seed and the index.
+  /// Makes frame `index`: its payload, channel and noise follow from the seed and the index, which
+  /// is also its program's number.
   void generate(std::uint64_t index, const Place& place);
   /// Its payload and coded bits alone.
   void encode(std::uint64_t index);
@@ -33,7 +34,7 @@ class UplinkGenerator {
   void generate_silence(const Place& place);
   /// Whether step() still has to read the bits.
   bool reads_bits() const {
-    return code_block_ < frame_.code_blocks(frame::Direction::Uplink).size();
+    return code_block_ < program_->code_blocks(frame::Direction::Uplink).size();
   }
 
   /// The same frame by subcarriers: begin, then receive() a P or U symbol → grid[tile *
@@ -62,6 +63,7 @@ class UplinkGenerator {
   void antenna_samples(std::uint32_t symbol, std::uint32_t antenna, const Place& place);
 
   const frame::Frame& frame_;
+  const frame::FrameProgram* program_;  // of the frame that is being made
   RadioPlan plan_;
   Channel channel_;
   double scale_;

@@ -20,10 +20,10 @@ struct DownlinkKernels : KernelCall {
   }
 
   void encode() {
-    const auto blocks = frame.code_blocks_at(task.step);
+    const auto blocks = program.code_blocks_at(task.step);
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
-      const auto tb = frame.code_blocks(Direction::Downlink)[blocks[i]].transport_block;
-      encode_block(frame, Direction::Downlink, blocks[i], p.ldpc_, slot.downlink_bits[tb],
+      const auto tb = program.code_blocks(Direction::Downlink)[blocks[i]].transport_block;
+      encode_block(program, Direction::Downlink, blocks[i], p.ldpc_, slot.downlink_bits[tb],
                    slot.downlink_coded.data(),
                    {worker.info.data(), worker.codeword.data(), worker.ldpc});
     }
@@ -31,18 +31,25 @@ struct DownlinkKernels : KernelCall {
 
   void modulate() {
     for (std::uint32_t u = task.first; u < task.first + task.count; ++u)
-      modulate_user(frame, Direction::Downlink, task.step, u, p.modulate_,
+      modulate_user(program, frame.tiles(), Direction::Downlink, task.step, u, p.modulate_,
                     slot.downlink_coded.data(), symbols() + u, p.users_);
   }
 
+  // Of a tile, all users'.
+  const Tile* symbols_of(std::uint32_t tile) {
+    if (ordinal() > 0) return symbols() + std::size_t{tile} * p.users_;
+    if (slot.number == 0) return &frame.downlink_reference()[std::size_t{tile} * p.users_];
+    frame.downlink_reference(program, tile, worker.reference.data());
+    return worker.reference.data();
+  }
+
   void precode() {
-    const Combiners& c = *slot.precoder;
+    const PairCombiner& c = slot.precoder->of.front();
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     const bool integers = p.downlink_ == Precision::Int16, shared = p.group() == 16;
-    const Tile* s = ordinal() == 0 ? frame.downlink_reference().data() : symbols();
     for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
       Tile* x = grid() + std::size_t{t} * p.tile_stride();
-      const Tile* from = s + std::size_t{t} * p.users_;
+      const Tile* from = symbols_of(t);
       const std::size_t at = shared ? t : t / p.group(), row = at * p.antennas_;
       if (integers && shared)
         p.precode_.per_tile_int16(frame.array(), &c.precoder.scalars[at * block],
@@ -57,13 +64,25 @@ struct DownlinkKernels : KernelCall {
     }
   }
 
+  std::int16_t* samples(std::uint32_t antenna) const {
+    return slot.transmit[std::size_t{ordinal()} * p.antennas_ + antenna];
+  }
+
   void ifft() {
     const Symbol& symbol = frame.symbol(task.step);
+    const bool empty = carries_data(symbol, Direction::Downlink)
+                           ? !program.anyone_in(task.step)
+                           : program.pairings().front().is_empty();
+    if (empty) {
+      for (std::uint32_t a = task.first; a < task.first + task.count; ++a)
+        std::fill_n(samples(a), 2 * symbol.samples, std::int16_t{0});
+      return;
+    }
     std::uint32_t saturated = 0;
     for (std::uint32_t a = task.first; a < task.first + task.count; ++a)
-      saturated += p.ofdm_.transmit(
-          frame.ofdm(), grid() + a, p.tile_stride(), slot.precoder->transmit_gain, symbol.prefix,
-          slot.transmit[std::size_t{ordinal()} * p.antennas_ + a], worker.ofdm);
+      saturated +=
+          p.ofdm_.transmit(frame.ofdm(), grid() + a, p.tile_stride(), slot.precoder->transmit_gain,
+                           symbol.prefix, samples(a), worker.ofdm);
     if (saturated > 0 && !task.rehearsal)
       slot.saturated.fetch_add(saturated, std::memory_order_relaxed);
   }

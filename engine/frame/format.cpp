@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
-#include "frame/blocks.hpp"
+#include "frame/program.hpp"
 #include "phy/pilot/pilot.hpp"
 
 namespace carillon::frame {
@@ -19,6 +20,10 @@ using Problems = std::vector<Problem>;
 
 // Noise is measured on unused bins, of which the one next to either edge is left out.
 constexpr std::uint32_t kLeastUnusedBins = 3;
+// Last rows of the MCS tables.
+constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
+// Frames that differ, and a user's grants in one direction of a slot.
+constexpr std::uint32_t kMostFrames = 10'000, kMostGrantsOfASlot = 16;
 
 std::string number(double value) { return detail::number_text(value); }
 std::string milliseconds(double value) { return number(std::round(value * 1e3) / 1e3) + " ms"; }
@@ -78,15 +83,9 @@ void check_schedule(const FrameFormat& f, Problems& problems) {
   if (bad != std::string::npos)
     problems.push_back({"schedule", "has " + printable(s[bad]) + " at place " +
                                         std::to_string(bad) + " but may hold only P, U, D and G"});
-  require(count(s, 'U') + count(s, 'D') > 0, problems, "schedule",
-          "carries no data: it needs at least one U or D");
-  require(count(s, 'D') != 1, problems, "schedule",
-          "has one D symbol, which only carries references: downlink data needs a second D");
-  const auto first_data = s.find_first_of('U');
-  const auto last_pilot = s.find_last_of('P');
-  require(
-      first_data == std::string::npos || last_pilot == std::string::npos || last_pilot < first_data,
-      problems, "schedule", "has a pilot after uplink data: all P must come before the first U");
+  require(count(s, 'U') > 0 || count(s, 'D') > 1, problems, "schedule",
+          "carries no data: it needs at least one U, or a second D, since the first carries only "
+          "references");
   in_range(f.symbols_per_slot, 1, 140, problems, "symbols_per_slot");
 }
 
@@ -135,7 +134,6 @@ void check_rows(const Coding& c, std::uint32_t users, std::uint32_t last, const 
 
 void check_coding(const Coding& c, std::uint32_t users, const std::string& key,
                   Problems& problems) {
-  static constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
   if (c.mcs_table == McsTable::None) {
     in_range(c.rate, 0.01, 0.95, problems, key + ".rate");
     require(c.mcs_index == std::vector<std::uint32_t>{0}, problems, key + ".mcs_index",
@@ -154,59 +152,148 @@ void check_coding(const Coding& c, std::uint32_t users, const std::string& key,
 
 // Blocks that span the frame take these from the grant that they begin with.
 bool transports_alike(const Grant& a, const Grant& b) {
-  return a.redundancy_version == b.redundancy_version && a.harq_process == b.harq_process;
+  return a.redundancy_version == b.redundancy_version && a.harq_process == b.harq_process &&
+         a.modulation == b.modulation && a.mcs == b.mcs && a.rate == b.rate;
 }
 
-void check_grant(const FrameFormat& f, std::uint32_t slots, const Grant& g, const std::string& key,
-                 Problems& problems) {
+bool overlap(const Grant& a, const Grant& b, std::uint32_t symbols_per_slot) {
+  const auto end = [&](const Grant& g) {
+    return g.symbols == 0 ? symbols_per_slot : g.first_symbol + g.symbols;
+  };
+  return a.first_block < b.first_block + b.blocks && b.first_block < a.first_block + a.blocks &&
+         a.first_symbol < end(b) && b.first_symbol < end(a);
+}
+
+void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t* numbers,
+                      const std::string& key, Problems& problems) {
+  const Coding& c = g.direction == Direction::Uplink ? f.uplink : f.downlink;
+  in_range(numbers[9], 0, 4, problems, key + ".modulation");
+  if (c.mcs_table == McsTable::None) {
+    require(!g.mcs, problems, key + ".mcs",
+            "names a row of the MCS table, but the direction's mcs_table is none");
+    // 0.01 is no whole number of units.
+    require(g.rate == 0 || (g.rate > 0.01 - 0.5 / kRateUnits && g.rate <= 0.95), problems,
+            key + ".rate", "is " + number(g.rate) + " but must be between 0.01 and 0.95");
+    return;
+  }
+  if (g.mcs)
+    in_range(*g.mcs, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], problems, key + ".mcs");
+  require(!g.modulation, problems, key + ".modulation",
+          "is given beside the direction's mcs_table");
+  require(!(g.rate > 0), problems, key + ".rate", "is given beside the direction's mcs_table");
+}
+
+void check_grant(const FrameFormat& f, const Grant& g, const std::uint32_t* numbers,
+                 const std::string& key, Problems& problems) {
   in_range(g.user, 0, f.users - 1, problems, key + ".user");
-  in_range(g.slot, 0, slots - 1, problems, key + ".slot");
+  in_range(g.slot, 0, static_cast<double>(f.grants.frames * std::uint64_t{slots_of(f)}) - 1,
+           problems, key + ".slot");
+  in_range(numbers[2], 0, 1, problems, key + ".direction");
   const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
   in_range(g.first_block, 0, most - 1, problems, key + ".first_block");
   const std::uint32_t room = most - std::min(most - 1, g.first_block);
   in_range(g.blocks, 1, room, problems, key + ".blocks");
   in_range(g.redundancy_version, 0, 3, problems, key + ".redundancy_version");
   in_range(g.harq_process, 0, 15, problems, key + ".harq_process");
+  const std::uint32_t last = f.symbols_per_slot - 1;
+  in_range(g.first_symbol, 0, last, problems, key + ".first_symbol");
+  in_range(g.symbols, 0, f.symbols_per_slot - std::min(last, g.first_symbol), problems,
+           key + ".symbols");
+  check_own_coding(f, g, numbers, key, problems);
 }
+
+// A user's grants of a slot and direction share no resource element, and of blocks that span the
+// frame there is one in a slot, coded like the first. No more users share a combiner than there are
+// antennas.
+class GrantsTogether {
+ public:
+  GrantsTogether(const FrameFormat& f, const std::vector<Grant>& grants, Problems& problems)
+      : f_(f), grants_(grants), problems_(problems) {}
+
+  void check(std::size_t index) {
+    const Grant& g = grants_[index];
+    const std::string key = "grants.list." + std::to_string(index);
+    const bool spans =
+        (g.direction == Direction::Uplink ? f_.uplink : f_.downlink).block == BlockSpan::Frame;
+    auto& others = of_slot_[{g.user, g.slot, g.direction}];
+    for (const std::size_t other : others)
+      require(!spans && !overlap(g, grants_[other], f_.symbols_per_slot), problems_, key,
+              spans ? "is for the same user, slot and direction as grants.list[" +
+                          std::to_string(other) + "], with blocks that span the frame"
+                    : "shares resource elements with grants.list[" + std::to_string(other) +
+                          "] of the same user");
+    others.push_back(index);
+    if (f_.users > f_.antennas && g.blocks <= f_.numerology.subcarriers) check_company(g, key);
+    if (!spans) return;
+    const auto first = first_of_.try_emplace({g.user, g.slot / slots_of(f_), g.direction}, index);
+    const std::size_t other = first.first->second;
+    require(transports_alike(g, grants_[other]), problems_, key,
+            "has another redundancy_version, harq_process or coding than grants.list[" +
+                std::to_string(other) + "], with which it shares a transport block");
+  }
+
+ private:
+  using Key = std::tuple<std::uint32_t, std::uint32_t, Direction>;
+
+  // A downlink has one precoder for all slots of a frame.
+  void check_company(const Grant& g, const std::string& key) {
+    const bool up = g.direction == Direction::Uplink;
+    const std::uint32_t group = f_.combiner.group, band = f_.numerology.subcarriers;
+    auto& users = of_group_[{up ? g.slot : g.slot / slots_of(f_), g.direction}];
+    users.resize((band + group - 1) / group);
+    const std::uint32_t end = std::min(band, 12 * std::min(band, g.first_block + g.blocks));
+    for (std::uint32_t n = 12 * g.first_block / group; n * group < end && n < users.size(); ++n) {
+      users[n].insert(g.user);
+      if (users[n].size() <= f_.antennas) continue;
+      problems_.push_back(
+          {key, "makes " + std::to_string(users[n].size()) +
+                    " users share a combiner, from subcarrier " + std::to_string(n * group) +
+                    " on; a linear detector separates at most as many as there are antennas (" +
+                    std::to_string(f_.antennas) + ")"});
+      users[n].erase(g.user);
+      return;
+    }
+  }
+
+  const FrameFormat& f_;
+  const std::vector<Grant>& grants_;
+  Problems& problems_;
+  std::map<Key, std::vector<std::size_t>> of_slot_;  // [user, slot, direction]
+  std::map<Key, std::size_t> first_of_;              // [user, frame, direction]
+  // [slot or frame, direction][group of subcarriers]
+  std::map<std::pair<std::uint32_t, Direction>, std::vector<std::set<std::uint32_t>>> of_group_;
+};
 
 void check_grants(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
+  in_range(f.grants.frames, 1, kMostFrames, problems, "grants.frames");
   if (f.grants.kind != GrantKind::List) {
     require(list.empty(), problems, "grants.list",
             "holds grants but must be empty with grants.kind " + detail::value_text(f.grants.kind) +
                 ", which makes its own; set grants.kind to list, or delete it");
+    require(f.grants.frames == 1, problems, "grants.frames",
+            "is " + std::to_string(f.grants.frames) + " but must be 1 with grants.kind " +
+                detail::value_text(f.grants.kind) + ", which does the same in every frame");
     return;
   }
   require(!list.empty(), problems, "grants.list",
           "is empty but grants.kind is list; list at least one grant, or set grants.kind to full "
           "or round-robin");
-  const auto slots =
-      static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) / f.symbols_per_slot);
-  const std::size_t most = std::size_t{f.users} * slots * 2;
-  if (list.size() % 7 != 0 || list.size() / 7 > most) {
+  if (!problems.empty()) return;
+  const std::size_t most =
+      std::size_t{f.users} * slots_of(f) * f.grants.frames * 2 * kMostGrantsOfASlot;
+  if (list.size() % kGrantNumbers != 0 || list.size() / kGrantNumbers > most) {
     problems.push_back({"grants.list", "holds " + std::to_string(list.size()) +
-                                           " numbers but must hold seven for each of at most " +
+                                           " numbers but must hold twelve for each of at most " +
                                            std::to_string(most) + " grants"});
     return;
   }
-  std::vector<Grant> seen;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, Direction>, std::size_t> taken;
-  std::map<std::pair<std::uint32_t, Direction>, std::size_t> first_of;
-  for (const Grant& g : expand_grants(f)) {
-    const std::size_t index = seen.size();
-    const std::string key = "grants.list." + std::to_string(index);
-    in_range(list[7 * index + 2], 0, 1, problems, key + ".direction");
-    check_grant(f, slots, g, key, problems);
-    const auto twin = taken.try_emplace({g.user, g.slot, g.direction}, index);
-    require(twin.second, problems, key,
-            "is for the same user, slot and direction as grants.list[" +
-                std::to_string(twin.first->second) + "]");
-    const std::size_t first = first_of.try_emplace({g.user, g.direction}, index).first->second;
-    seen.push_back(g);
-    const auto& coding = g.direction == Direction::Uplink ? f.uplink : f.downlink;
-    require(coding.block != BlockSpan::Frame || transports_alike(g, seen[first]), problems, key,
-            "has another redundancy_version or harq_process than grants.list[" +
-                std::to_string(first) + "], with which it shares a transport block");
+  const std::vector<Grant> grants = expand_grants(f);
+  GrantsTogether together(f, grants, problems);
+  for (std::size_t index = 0; index < grants.size(); ++index) {
+    check_grant(f, grants[index], &list[index * kGrantNumbers],
+                "grants.list." + std::to_string(index), problems);
+    together.check(index);
   }
 }
 
@@ -226,7 +313,15 @@ void check_deadlines(const FrameFormat& f, Problems& problems) {
           "is " + std::to_string(d.precoder_age) + " but must be below ring (" +
               std::to_string(f.ring) + ")");
   const auto first_downlink = f.schedule.find('D');
+  const auto first_uplink = f.schedule.find('U');
   const auto last_pilot = f.schedule.find_last_of('P');
+  if (first_uplink < last_pilot && last_pilot != std::string::npos) {
+    const double wait = symbol_start_ms(f, last_pilot + 1) - symbol_start_ms(f, first_uplink + 1);
+    require(d.uplink_budget_ms > wait, problems, "deadlines.uplink_budget_ms",
+            "is " + milliseconds(d.uplink_budget_ms) +
+                ", but the first U waits for pilots that end " + milliseconds(wait) +
+                " after it; raise it, or move P before U");
+  }
   if (first_downlink == std::string::npos || last_pilot == std::string::npos) return;
   if (d.precoder_age > 0) return;
   const double pilots_end = symbol_start_ms(f, last_pilot + 1);
@@ -253,17 +348,40 @@ std::uint32_t prefix_samples(const Numerology& n, std::uint32_t index) {
       std::lround(144 * kappa * 15 / n.spacing_khz + (longer ? 16 * kappa : 0)));
 }
 
+namespace {
+
+Grant read_grant(const std::uint32_t* n) {
+  Grant g{.user = n[0],
+          .slot = n[1],
+          .direction = n[2] == 0 ? Direction::Uplink : Direction::Downlink,
+          .first_block = n[3],
+          .blocks = n[4],
+          .redundancy_version = n[5],
+          .harq_process = n[6],
+          .first_symbol = n[7],
+          .symbols = n[8]};
+  if (n[9] != 0) g.modulation = static_cast<ModulationChoice>(std::min(n[9] - 1, 3U));
+  if (n[10] != 0) g.mcs = n[10] - 1;
+  g.rate = n[11] / kRateUnits;
+  return g;
+}
+
+}  // namespace
+
+std::uint32_t slots_of(const FrameFormat& f) {
+  return static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
+                                    f.symbols_per_slot);
+}
+
 std::vector<Grant> expand_grants(const FrameFormat& f) {
   std::vector<Grant> grants;
   if (f.grants.kind == GrantKind::List) {
     const auto& l = f.grants.list;
-    for (std::size_t i = 0; i + 7 <= l.size(); i += 7)
-      grants.push_back({l[i], l[i + 1], l[i + 2] == 0 ? Direction::Uplink : Direction::Downlink,
-                        l[i + 3], l[i + 4], l[i + 5], l[i + 6]});
+    for (std::size_t i = 0; i + kGrantNumbers <= l.size(); i += kGrantNumbers)
+      grants.push_back(read_grant(&l[i]));
     return grants;
   }
-  const auto slots =
-      static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) / f.symbols_per_slot);
+  const std::uint32_t slots = slots_of(f);
   const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
   for (const Direction direction : {Direction::Uplink, Direction::Downlink}) {
     const auto& coding = direction == Direction::Uplink ? f.uplink : f.downlink;
@@ -274,8 +392,12 @@ std::vector<Grant> expand_grants(const FrameFormat& f) {
         const std::uint32_t first = full ? 0 : band * share / f.users;
         const std::uint32_t end = full ? band : band * (share + 1) / f.users;
         if (end > first)
-          grants.push_back(
-              {user, slot, direction, first, end - first, coding.redundancy_version, 0});
+          grants.push_back({.user = user,
+                            .slot = slot,
+                            .direction = direction,
+                            .first_block = first,
+                            .blocks = end - first,
+                            .redundancy_version = coding.redundancy_version});
       }
   }
   return grants;
@@ -286,11 +408,15 @@ std::vector<Problem> FrameFormat::validate() const {
   in_range(antennas, 1, 256, problems, "antennas");
   in_range(users, 1, 128, problems, "users");
   in_range(cell_id, 0, 1007, problems, "cell_id");
-  require(users <= antennas, problems, "users",
+  const bool all_together = grants.kind == GrantKind::Full || deadlines.precoder_age > 0;
+  require(users <= antennas || !all_together, problems, "users",
           "is " + std::to_string(users) +
               " but a linear detector separates at most as many users "
               "as there are antennas (" +
-              std::to_string(antennas) + ")");
+              std::to_string(antennas) + ")" +
+              (grants.kind == GrantKind::Full ? ""
+                                              : ", and deadlines.precoder_age above 0 has all "
+                                                "of them told apart"));
   check_numerology(numerology, problems);
   check_schedule(*this, problems);
   check_pilots(*this, problems);
@@ -302,7 +428,17 @@ std::vector<Problem> FrameFormat::validate() const {
   check_sequences(*this, problems);
   check_grants(*this, problems);
   check_deadlines(*this, problems);
-  if (problems.empty()) lay_out_blocks(*this, lay_out_symbols(*this), problems);
+  if (!problems.empty()) return problems;
+  TransportPlans plans;
+  const auto programs = compile(*this, lay_out_symbols(*this), plans, problems);
+  for (const FrameProgram& program : programs)
+    for (const Pairing& pairing : program.pairings())
+      if (problems.empty() && pairing.most_together() > antennas)
+        problems.push_back({"users", "is " + std::to_string(users) + ", of whom " +
+                                         std::to_string(pairing.most_together()) +
+                                         " share a combiner, but a linear detector separates at "
+                                         "most as many as there are antennas (" +
+                                         std::to_string(antennas) + ")"});
   return problems;
 }
 

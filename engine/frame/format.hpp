@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -124,8 +125,8 @@ struct Deadlines {
   }
 };
 
-/// Resource blocks (12 subcarriers) of one user in one slot. A grant's MCS is the cell's; its
-/// redundancy version and HARQ process are its own.
+/// Resource blocks (12 subcarriers) of one user in one slot, all its data symbols or some. What a
+/// grant says nothing of is as in the Coding of its direction.
 struct Grant {
   std::uint32_t user = 0;
   std::uint32_t slot = 0;
@@ -134,18 +135,28 @@ struct Grant {
   std::uint32_t blocks = 0;
   std::uint32_t redundancy_version = 0;
   std::uint32_t harq_process = 0;
+  std::uint32_t first_symbol = 0;  // of the slot
+  std::uint32_t symbols = 0;       // 0: to the end of the slot
+  std::optional<ModulationChoice> modulation{};
+  std::optional<std::uint32_t> mcs{};  // row of Coding::mcs_table
+  double rate = 0;                     // 0: as the Coding's
 };
+inline constexpr std::size_t kGrantNumbers = 12;
+inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
 /// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given.
 struct Grants {
   GrantKind kind = GrantKind::Full;
-  // One grant as seven numbers: user, slot, direction (0 up, 1 down), first block, blocks, rv,
-  // HARQ.
+  std::uint32_t frames = 1;  // that differ, one after another; slots count on through them
+  // One grant as twelve numbers: user, slot, direction (0 up, 1 down), first block, blocks, rv,
+  // HARQ, first symbol, symbols, and 0 or the modulation's place among its kinds from 1 on, the
+  // MCS row + 1, the rate times kRateUnits.
   std::vector<std::uint32_t> list;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
+    visit("frames", self.frames);
     visit("list", self.list);
   }
 };
@@ -187,6 +198,9 @@ struct FrameFormat {
   /// Everything that is wrong, each under the key to change; empty when the format can be built.
   std::vector<Problem> validate() const;
 };
+
+/// Slots of a frame, the last of which may be shorter.
+std::uint32_t slots_of(const FrameFormat& format);
 
 /// The grants in force, written out whatever their kind.
 std::vector<Grant> expand_grants(const FrameFormat& format);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <stdexcept>
 
 #include "phy/pilot/pilot.hpp"
@@ -38,7 +37,7 @@ Frame::Frame(const FrameFormat& format)
       comb_(format.pilots.kind == PilotKind::Comb ? format.pilots.comb : 1),
       symbols_(lay_out_symbols(format)) {
   std::vector<Problem> problems;
-  blocks_ = lay_out_blocks(format_, symbols_, problems);
+  programs_ = compile(format_, symbols_, *plans_, problems);
   for (std::size_t i = 0; i < symbols_.size(); ++i) {
     by_kind_[index_of(symbols_[i].kind)].push_back(static_cast<std::uint16_t>(i));
     samples_ += symbols_[i].samples;
@@ -87,45 +86,49 @@ std::uint32_t Frame::pilot_symbol_of(std::uint32_t user) const { return user / c
 void Frame::lay_out_downlink_reference() {
   if (symbols_of(SymbolKind::Downlink).empty()) return;
   downlink_reference_ = AlignedArray<phy::Tile>(std::size_t{tiles()} * format_.users);
-  for (std::uint32_t k = 0; k < format_.numerology.subcarriers; ++k) {
-    const auto lane = k % phy::kTileLanes;
-    const auto& division = pilot_division_[k / phy::kTileLanes];
-    auto& tile = downlink_reference_[k / phy::kTileLanes * format_.users + k % format_.users];
-    tile.re[lane] = division.re[lane];
-    tile.im[lane] = -division.im[lane];
+  for (std::uint32_t t = 0; t < tiles(); ++t)
+    downlink_reference(program(), t, &downlink_reference_[std::size_t{t} * format_.users]);
+}
+
+void Frame::downlink_reference(const FrameProgram& program, std::uint32_t tile,
+                               phy::Tile* users) const {
+  std::fill_n(users, format_.users, phy::Tile{});
+  const std::uint32_t first = tile * phy::kTileLanes;
+  const std::uint32_t end = std::min(format_.numerology.subcarriers, first + phy::kTileLanes);
+  const Pairing& pairing = program.pairings().front();
+  for (std::uint32_t k = first; k < end; ++k) {
+    const std::uint32_t user = pairing.turn(k);
+    if (user >= format_.users) continue;
+    users[user].re[k - first] = pilot_division_[tile].re[k - first];
+    users[user].im[k - first] = -pilot_division_[tile].im[k - first];
   }
 }
 
-std::span<const Allocation> Frame::allocations(std::uint32_t symbol) const {
-  return {blocks_.allocations.data() + std::size_t{symbol} * format_.users, format_.users};
+std::size_t Frame::most_pairings() const {
+  std::size_t most = 0;
+  for (const FrameProgram& p : programs_) most = std::max(most, p.pairings().size());
+  return most;
 }
 
-std::span<const std::uint32_t> Frame::code_blocks_at(std::uint32_t symbol) const {
-  return blocks_.code_blocks_at[symbol];
+std::uint32_t Frame::most_together() const {
+  std::uint32_t most = 0;
+  for (const FrameProgram& p : programs_)
+    for (const Pairing& pairing : p.pairings()) most = std::max(most, pairing.most_together());
+  return most;
 }
 
-bool Frame::anyone_in(std::uint32_t symbol) const {
-  const auto all = allocations(symbol);
-  return std::any_of(all.begin(), all.end(), [](const Allocation& a) { return a.count > 0; });
-}
-
-std::uint16_t Frame::first_symbol_of_blocks_at(std::uint16_t symbol) const {
-  std::uint16_t first = symbol;
-  for (const auto b : code_blocks_at(symbol))
-    first = std::min(first, code_blocks(Direction::Uplink)[b].first_symbol);
-  return first;
-}
-
-std::vector<std::uint16_t> Frame::first_symbols_of_blocks_in(std::uint16_t symbol) const {
-  std::set<std::uint16_t> first;
-  for (const auto& block : code_blocks(Direction::Downlink))
-    if (block.first_symbol <= symbol && symbol <= block.last_symbol)
-      first.insert(block.first_symbol);
-  return {first.begin(), first.end()};
-}
-
-std::span<const std::uint32_t> Frame::assemblies_at(std::uint32_t symbol) const {
-  return blocks_.assemblies_at[symbol];
+std::string Frame::why_not_on_devices() const {
+  if (programs_.size() > 1)
+    return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";
+  if (format_.users > format_.antennas)
+    return "is 1, but there are more users than antennas, and devices tell all of them apart";
+  for (std::uint32_t s = 0; s < symbols_.size(); ++s) {
+    const auto all = program().allocations(s);
+    if (std::ranges::adjacent_find(all, {}, &Allocation::user) != all.end())
+      return "is 1, but a user has several grants in symbol " + std::to_string(s) +
+             ", of which devices do one";
+  }
+  return "";
 }
 
 Tick Frame::uplink_deadline(std::uint32_t last_symbol) const {
@@ -171,16 +174,6 @@ Tick Frame::last_deadline(bool uplink) const {
   if (uplink)
     for (const auto s : symbols_of(SymbolKind::Uplink)) last = std::max(last, uplink_deadline(s));
   return last;
-}
-
-std::uint32_t Frame::bits_per_symbol(Direction d) const {
-  const auto kind = d == Direction::Uplink ? SymbolKind::Uplink : SymbolKind::Downlink;
-  std::uint32_t most = 0;
-  for (const auto symbol : symbols_of(kind))
-    for (const Allocation& a : allocations(symbol))
-      if (a.count > 0)
-        most = std::max(most, a.count * plan(transport_blocks(d)[a.transport_block]).Qm());
-  return most;
 }
 
 const Coding& Frame::coding(Direction d) const {

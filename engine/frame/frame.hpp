@@ -1,16 +1,20 @@
-// The arithmetic of a valid FrameFormat, done once: symbols in time, who sends what where,
-// transport blocks and their code blocks. Immutable; read by the graph builder, the kernels'
+// The arithmetic of a valid FrameFormat, done once: symbols in time, pilots, deadlines, and what
+// each frame does (frame/program.hpp). Immutable; read by the graph builder, the kernels'
 // launchers, the fronthaul and the emulated radio alike.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/aligned.hpp"
-#include "frame/blocks.hpp"
 #include "frame/format.hpp"
+#include "frame/program.hpp"
 #include "phy/ofdm/ofdm.hpp"
 #include "phy/tile.hpp"
 #include "phy/transport/transport.hpp"
@@ -45,39 +49,37 @@ class Frame {
   std::uint32_t pilot_symbol_of(std::uint32_t user) const;  // ordinal among pilot symbols
   std::uint32_t comb() const { return comb_; }              // 1 with time-orthogonal pilots
 
-  /// The downlink's first D symbol carries user u's unit-energy reference on subcarriers
-  /// k ≡ u (mod users) and no data. [tiles][users]
+  /// The downlink's first D symbol carries users' unit-energy references and no data: on subcarrier
+  /// k that of Pairing::turn. [tiles][users] of the first program; of any program's tile: [users].
   std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
+  void downlink_reference(const FrameProgram& program, std::uint32_t tile, phy::Tile* users) const;
 
-  std::span<const TransportBlock> transport_blocks(Direction d) const {
-    return side(d).transport_blocks;
+  /// What the frame does that both ends of the fronthaul know by this number.
+  const FrameProgram& program(std::uint64_t number = 0) const {
+    return programs_[number % programs_.size()];
   }
-  std::span<const CodeBlockPlace> code_blocks(Direction d) const { return side(d).code_blocks; }
-  const phy::TransportPlan& plan(const TransportBlock& b) const { return blocks_.plans[b.plan]; }
-  const phy::CodeBlock& code_block(Direction d, const CodeBlockPlace& c) const {
-    return plan(side(d).transport_blocks[c.transport_block]).blocks()[c.index];
-  }
-  /// Allocations of a data symbol, one for each user.
-  std::span<const Allocation> allocations(std::uint32_t symbol) const;
-  /// Whether anyone has data in a symbol.
-  bool anyone_in(std::uint32_t symbol) const;
-  /// Code blocks whose last (uplink) or first (downlink) resource element lies in a symbol.
-  std::span<const std::uint32_t> code_blocks_at(std::uint32_t symbol) const;
-  /// The first symbol with resource elements of the code blocks that end in an uplink symbol.
-  std::uint16_t first_symbol_of_blocks_at(std::uint16_t symbol) const;
-  /// The symbols in which the code blocks that a downlink symbol carries begin, ascending.
-  std::vector<std::uint16_t> first_symbols_of_blocks_in(std::uint16_t symbol) const;
-  /// Uplink transport blocks of several code blocks that end in a symbol (their CRC24A is checked
-  /// when all code blocks are there).
-  std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const;
-  std::span<const std::uint16_t> signs() const { return blocks_.signs; }
+  /// Frames that differ, after which they repeat.
+  std::span<const FrameProgram> programs() const { return programs_; }
 
-  /// Bytes for one frame in flight.
-  std::size_t info_bytes(Direction d) const { return side(d).info_bytes; }
-  std::size_t payload_bytes(Direction d) const { return side(d).payload_bytes; }
-  std::size_t coded_bytes(Direction d) const { return side(d).coded_bytes; }
-  /// Payload bits of one frame over all users, CRCs excluded.
-  std::uint64_t payload_bits(Direction d) const { return side(d).payload_bits; }
+  /// Why GPUs and virtual pools cannot work on it: they do the same in every frame, with at most
+  /// one block of a user in a symbol. Empty: they can.
+  std::string why_not_on_devices() const;
+  /// Combiners that a frame may have, and users that share one.
+  std::size_t most_pairings() const;
+  std::uint32_t most_together() const;
+  const phy::TransportPlan& plan(std::uint32_t index) const { return (*plans_)[index]; }
+
+  /// What one frame in flight needs, whatever it does: bytes, and places of blocks.
+  std::size_t info_bytes(Direction d) const { return most(&FrameProgram::info_bytes, d); }
+  std::size_t payload_bytes(Direction d) const { return most(&FrameProgram::payload_bytes, d); }
+  std::size_t coded_bytes(Direction d) const { return most(&FrameProgram::coded_bytes, d); }
+  std::size_t most_transport_blocks(Direction d) const {
+    return most([](const FrameProgram& p, Direction of) { return p.transport_blocks(of).size(); },
+                d);
+  }
+  std::size_t most_code_blocks(Direction d) const {
+    return most([](const FrameProgram& p, Direction of) { return p.code_blocks(of).size(); }, d);
+  }
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
   /// May be negative. A D symbol's samples leave before those of its unit that are first on air.
@@ -93,12 +95,15 @@ class Frame {
   std::uint16_t first_of_unit(std::uint32_t symbol) const;
   /// Of all symbols of the downlink, and of the uplink if that counts.
   Tick last_deadline(bool uplink) const;
-  /// Coded bits of one user in one data symbol: the largest allocation's.
-  std::uint32_t bits_per_symbol(Direction d) const;
   const Coding& coding(Direction d) const;
 
  private:
-  const BlockSide& side(Direction d) const { return blocks_.sides[static_cast<std::size_t>(d)]; }
+  template <typename Size>
+  std::size_t most(Size&& size, Direction d) const {
+    std::size_t result = 0;
+    for (const auto& p : programs_) result = std::max(result, std::invoke(size, p, d));
+    return result;
+  }
   void lay_out_pilots();
   void lay_out_downlink_reference();
 
@@ -111,7 +116,8 @@ class Frame {
   std::array<std::vector<std::uint16_t>, 4> by_kind_;
   AlignedArray<phy::Tile> pilot_division_;
   AlignedArray<phy::Tile> downlink_reference_;
-  Blocks blocks_;
+  std::shared_ptr<TransportPlans> plans_ = std::make_shared<TransportPlans>();
+  std::vector<FrameProgram> programs_;  // … which point to it
 };
 
 }  // namespace carillon::frame

@@ -57,30 +57,35 @@ cuda::Status launch(const GpuTask& task, cuda::Stream stream) {
 bool in_half(const Frame& frame, Direction direction) {
   const FrameFormat& f = frame.format();
   if (f.combiner.precision != Precision::Fastest) return f.combiner.precision == Precision::Fp16;
-  const auto blocks = frame.transport_blocks(direction);
+  const FrameProgram& program = frame.program();
+  const auto blocks = program.transport_blocks(direction);
   return !blocks.empty() && std::ranges::all_of(blocks, [&](const TransportBlock& block) {
-    return phy::suffices(phy::Rounding::Half, f.antennas, f.users, frame.plan(block).modulation());
+    return phy::suffices(phy::Rounding::Half, f.antennas, f.users,
+                         program.plan(block).modulation());
   });
 }
 
 phy::Runs put_runs(const Frame& frame, Direction direction, GpuMemory& memory,
                    const std::vector<std::vector<std::size_t>>& buffers) {
   const bool up = direction == Direction::Uplink;
+  const FrameProgram& program = frame.program();
   phy::RunTable table(up ? phy::RunTable::Order::Decoder : phy::RunTable::Order::Sent);
   for (const auto symbol : frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink))
-    for (const Allocation& a : frame.allocations(symbol)) {
-      if (a.count == 0) {
+    for (std::uint32_t user = 0; user < frame.format().users; ++user) {
+      const auto own = program.allocations(symbol, user);
+      if (own.empty()) {
         table.add({});
         continue;
       }
-      table.add({.plan = &frame.plan(frame.transport_blocks(direction)[a.transport_block]),
+      const Allocation& a = own.front();
+      table.add({.plan = &program.plan(program.transport_blocks(direction)[a.transport_block]),
                  .first_subcarrier = a.first_subcarrier,
                  .count = a.count,
                  .first_re = a.first_re,
                  .signs = static_cast<std::uint32_t>(a.signs),
                  .buffers = buffers[a.transport_block]});
     }
-  const std::vector<std::uint16_t> signs(frame.signs().begin(), frame.signs().end());
+  const std::vector<std::uint16_t> signs(program.signs().begin(), program.signs().end());
   return {put(memory, table.runs()), put(memory, table.first()), put(memory, table.places()),
           put(memory, signs)};
 }
@@ -103,7 +108,10 @@ std::uint32_t most_zero_force_parts(const Frame& frame) {
 }
 
 GpuFrame::GpuFrame(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts)
-    : arrays_(std::make_unique<Arrays>(frame, memory, zero_force_parts)) {}
+    : arrays_(std::make_unique<Arrays>(frame, memory, zero_force_parts)) {
+  if (const std::string why = frame.why_not_on_devices(); !why.empty())
+    throw std::invalid_argument("grants.frames " + why);
+}
 GpuFrame::~GpuFrame() = default;
 
 std::vector<GpuTask> GpuFrame::tasks(Op op, std::uint32_t first, std::uint32_t count) const {

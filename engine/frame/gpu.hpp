@@ -69,7 +69,7 @@ using GpuPiece = cuda::Rows;
 class GpuFrame {
  public:
   /// Both outlive this. `zero_force_parts`: at most most_zero_force_parts(). Throws what `memory`
-  /// throws.
+  /// throws, and std::invalid_argument for a frame that is not for devices.
   GpuFrame(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts = 1);
   ~GpuFrame();
 

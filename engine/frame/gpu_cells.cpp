@@ -298,8 +298,9 @@ std::uint8_t* GpuCells::downlink_payload(FrameRef at) const {
 bool GpuCells::good(FrameRef at, std::uint16_t device, std::uint32_t transport_block) const {
   const Cell& cell = *cells_[at.cell];
   const GpuFrame& made = cell.made(at.slot, device);
-  const TransportBlock& block = cell.frame().transport_blocks(Direction::Uplink)[transport_block];
-  const std::uint32_t blocks = cell.frame().plan(block).C();
+  const TransportBlock& block =
+      cell.frame().program().transport_blocks(Direction::Uplink)[transport_block];
+  const std::uint32_t blocks = cell.frame().program().plan(block).C();
   bool good = blocks == 1 || made.good()[transport_block] != 0;
   for (std::uint32_t r = 0; r < blocks; ++r)
     good = good && made.judged()[made.result_place(block.first_code_block + r)] != 0;

@@ -25,12 +25,12 @@ GpuDownlink::GpuDownlink(const Frame& frame, GpuMemory& memory, const GpuCombine
 }
 
 void GpuDownlink::lay_out_blocks(GpuMemory& memory) {
-  const auto blocks = frame_.transport_blocks(kDown);
+  const auto blocks = frame_.program().transport_blocks(kDown);
   std::vector<BlockOrder::Block> order;
   std::vector<std::vector<std::size_t>> buffers(blocks.size());
   std::size_t words = 0;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    const phy::TransportPlan& plan = frame_.plan(blocks[b]);
+    const phy::TransportPlan& plan = frame_.program().plan(blocks[b]);
     const phy::cuda::EncodeTask task = phy::cuda::encode_task(plan);
     order.push_back({blocks[b].plan, frame_.symbol(blocks[b].first_symbol).ordinal, b});
     coded_at_.push_back(words);
@@ -44,22 +44,23 @@ void GpuDownlink::lay_out_blocks(GpuMemory& memory) {
 }
 
 std::vector<GpuTask> GpuDownlink::encode(Ordinals symbols) const {
-  const auto all = frame_.transport_blocks(kDown);
+  const auto all = frame_.program().transport_blocks(kDown);
   std::vector<GpuTask> tasks;
   transport_blocks_.for_plans(symbols, [&](std::uint32_t, auto blocks) {
     const auto offsets = [&](std::uint32_t block) -> Offsets {
       return {block, all[block].payload_offset, coded_at_[block]};
     };
-    for_stretches(
-        blocks, offsets, [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
-          phy::cuda::EncodeTask task = phy::cuda::encode_task(frame_.plan(all[blocks[0].index]));
-          task.count = count;
-          task.payload = payload + at.a;
-          task.payload_stride = step.a;
-          task.coded = coded_ + at.b;
-          task.coded_stride = step.b;
-          tasks.push_back(task);
-        });
+    for_stretches(blocks, offsets,
+                  [&](const Offsets& at, const Offsets& step, std::uint32_t count) {
+                    phy::cuda::EncodeTask task =
+                        phy::cuda::encode_task(frame_.program().plan(all[blocks[0].index]));
+                    task.count = count;
+                    task.payload = payload + at.a;
+                    task.payload_stride = step.a;
+                    task.coded = coded_ + at.b;
+                    task.coded_stride = step.b;
+                    tasks.push_back(task);
+                  });
   });
   return tasks;
 }

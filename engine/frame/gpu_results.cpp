@@ -18,8 +18,8 @@ std::size_t room_at(std::span<const Block> blocks, std::uint32_t index, std::siz
 }
 
 std::size_t payload_room(const Frame& frame, Direction direction, std::uint32_t block) {
-  return room_at(frame.transport_blocks(direction), block, &TransportBlock::payload_offset,
-                 frame.payload_bytes(direction));
+  return room_at(frame.program().transport_blocks(direction), block,
+                 &TransportBlock::payload_offset, frame.payload_bytes(direction));
 }
 
 // Pieces of one array, adjacent ones as one: a copy costs the host as much as a launch.
@@ -37,7 +37,7 @@ void add_of_array(std::vector<GpuPiece>& pieces, std::vector<GpuPiece> of_array)
 }  // namespace
 
 bool blocks_within_symbols(const Frame& frame) {
-  return std::ranges::all_of(frame.code_blocks(kUp), [](const CodeBlockPlace& place) {
+  return std::ranges::all_of(frame.program().code_blocks(kUp), [](const CodeBlockPlace& place) {
     return place.first_symbol == place.last_symbol;
   });
 }
@@ -103,9 +103,10 @@ std::vector<GpuPiece> GpuUplink::received(std::uint32_t ordinal) const {
 }
 
 std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {
-  const auto places = frame_.code_blocks(kUp);
+  const auto places = frame_.program().code_blocks(kUp);
   std::vector<GpuPiece> soft, pieces;
-  for (const auto c : frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
+  for (const auto c :
+       frame_.program().code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
     soft.push_back(
         piece(soft_ + places[c].coded_offset,
               room_at(places, c, &CodeBlockPlace::coded_offset, frame_.coded_bytes(kUp))));
@@ -114,14 +115,15 @@ std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {
 }
 
 std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
-  const auto blocks = frame_.transport_blocks(kUp);
-  const auto places = frame_.code_blocks(kUp);
+  const auto blocks = frame_.program().transport_blocks(kUp);
+  const auto places = frame_.program().code_blocks(kUp);
   std::vector<GpuPiece> judgements, found, payloads, infos, pieces;
-  for (const auto c : frame_.code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal])) {
+  for (const auto c :
+       frame_.program().code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal])) {
     const TransportBlock& block = blocks[places[c].transport_block];
     judgements.push_back(piece(judged + code_blocks_.place(c), 1));
     found.push_back(piece(results + code_blocks_.place(c), 1));
-    if (frame_.plan(block).C() == 1)
+    if (frame_.program().plan(block).C() == 1)
       payloads.push_back(piece(payload + block.payload_offset,
                                payload_room(frame_, kUp, places[c].transport_block)));
     else
@@ -137,11 +139,11 @@ std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
 // The transport blocks that end there, with what is known of all of their code blocks.
 std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Uplink)[ordinal];
-  const auto blocks = frame_.transport_blocks(kUp);
+  const auto blocks = frame_.program().transport_blocks(kUp);
   std::vector<GpuPiece> judgements, found, goods, payloads, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
     if (blocks[b].last_symbol != symbol) continue;
-    for (std::uint32_t r = 0; r < frame_.plan(blocks[b]).C(); ++r) {
+    for (std::uint32_t r = 0; r < frame_.program().plan(blocks[b]).C(); ++r) {
       const std::uint32_t place = code_blocks_.place(blocks[b].first_code_block + r);
       judgements.push_back(piece(judged + place, 1));
       found.push_back(piece(results + place, 1));
@@ -156,7 +158,7 @@ std::vector<GpuPiece> GpuUplink::stored(std::uint32_t ordinal) const {
 
 std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
-  const auto blocks = frame_.transport_blocks(kDown);
+  const auto blocks = frame_.program().transport_blocks(kDown);
   std::vector<GpuPiece> payloads, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     if (blocks[b].first_symbol == symbol)
@@ -166,15 +168,15 @@ std::vector<GpuPiece> GpuDownlink::loaded(std::uint32_t ordinal) const {
 }
 
 GpuPiece GpuDownlink::coded_of(std::uint32_t transport_block) const {
-  const auto blocks = frame_.transport_blocks(kDown);
+  const auto blocks = frame_.program().transport_blocks(kDown);
   const std::size_t words =
-      phy::cuda::encode_task(frame_.plan(blocks[transport_block])).coded_stride;
+      phy::cuda::encode_task(frame_.program().plan(blocks[transport_block])).coded_stride;
   return piece(coded_ + coded_at_[transport_block], words);
 }
 
 std::vector<GpuPiece> GpuDownlink::encoded(std::uint32_t ordinal) const {
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
-  const auto blocks = frame_.transport_blocks(kDown);
+  const auto blocks = frame_.program().transport_blocks(kDown);
   std::vector<GpuPiece> coded, pieces;
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     if (blocks[b].first_symbol == symbol) coded.push_back(coded_of(b));
@@ -186,8 +188,8 @@ std::vector<GpuPiece> GpuDownlink::encoded(std::uint32_t ordinal) const {
 std::vector<GpuPiece> GpuDownlink::modulated(std::uint32_t ordinal) const {
   std::vector<GpuPiece> coded, pieces;
   const std::uint16_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal];
-  for (const Allocation& each : frame_.allocations(symbol))
-    if (each.count != 0) coded.push_back(coded_of(each.transport_block));
+  for (const Allocation& each : frame_.program().allocations(symbol))
+    coded.push_back(coded_of(each.transport_block));
   add_of_array(pieces, std::move(coded));
   return pieces;
 }

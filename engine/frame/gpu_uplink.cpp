@@ -169,8 +169,8 @@ void GpuUplink::lay_out_grid(GpuMemory& memory) {
 }
 
 void GpuUplink::lay_out_blocks(GpuMemory& memory) {
-  const auto blocks = frame_.transport_blocks(Direction::Uplink);
-  const auto places = frame_.code_blocks(Direction::Uplink);
+  const auto blocks = frame_.program().transport_blocks(Direction::Uplink);
+  const auto places = frame_.program().code_blocks(Direction::Uplink);
   const auto ordinal = [&](std::uint16_t symbol) -> std::uint32_t {
     return frame_.symbol(symbol).ordinal;
   };
@@ -190,7 +190,8 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   info_ = room<std::uint8_t>(memory, frame_.info_bytes(Direction::Uplink));
   payload = room<std::uint8_t>(memory, frame_.payload_bytes(Direction::Uplink));
   std::vector<std::uint8_t> single;
-  for (const TransportBlock& block : blocks) single.push_back(frame_.plan(block).C() == 1 ? 1 : 0);
+  for (const TransportBlock& block : blocks)
+    single.push_back(frame_.program().plan(block).C() == 1 ? 1 : 0);
   good = put(memory, single);
   judged = room<std::uint8_t>(memory, places.size());
   results = room<phy::DecodeResult>(memory, places.size());
@@ -199,7 +200,8 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   std::vector<std::size_t> recovered_at;
   std::size_t recovered = 0;
   for (const auto& each : code_blocks_.blocks()) {
-    const phy::CodeBlock& block = frame_.code_block(Direction::Uplink, places[each.index]);
+    const phy::CodeBlock& block =
+        frame_.program().code_block(Direction::Uplink, places[each.index]);
     recovered_at.push_back(recovered);
     recoveries_at_.push_back(static_cast<std::uint32_t>(recoveries.size()));
     if (block.map.direct) continue;
@@ -214,7 +216,7 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   std::vector<std::uint8_t*> infos, payloads;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const CodeBlockPlace& place = places[code_blocks_.blocks()[i].index];
-    const bool direct = frame_.code_block(Direction::Uplink, place).map.direct;
+    const bool direct = frame_.program().code_block(Direction::Uplink, place).map.direct;
     softs.push_back(direct ? soft_ + place.coded_offset : recovered_ + recovered_at[i]);
     infos.push_back(info_ + place.info_offset);
     payloads.push_back(payload + blocks[place.transport_block].payload_offset);
@@ -365,9 +367,9 @@ std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {
   std::vector<GpuTask> tasks;
   code_blocks_.for_plans(symbols, [&](std::uint32_t place, auto blocks) {
     const auto count = static_cast<std::uint32_t>(blocks.size());
-    const auto& first = frame_.code_blocks(Direction::Uplink)[blocks[0].index];
-    const phy::TransportPlan& plan =
-        frame_.plan(frame_.transport_blocks(Direction::Uplink)[first.transport_block]);
+    const auto& first = frame_.program().code_blocks(Direction::Uplink)[blocks[0].index];
+    const phy::TransportPlan& plan = frame_.program().plan(
+        frame_.program().transport_blocks(Direction::Uplink)[first.transport_block]);
     const auto& code = frame_.coding(Direction::Uplink);
     // Of a transport block's, the last may have more bits than the first, and alone repeat some.
     const std::uint32_t repeat = recoveries_at_[place], end = recoveries_at_[place + count];
@@ -399,11 +401,11 @@ std::vector<GpuTask> GpuUplink::decode(Ordinals symbols) const {
 
 // Those of one code block have been handed out by the decoder.
 std::vector<GpuTask> GpuUplink::store(Ordinals symbols) const {
-  const auto all = frame_.transport_blocks(Direction::Uplink);
-  const auto places = frame_.code_blocks(Direction::Uplink);
+  const auto all = frame_.program().transport_blocks(Direction::Uplink);
+  const auto places = frame_.program().code_blocks(Direction::Uplink);
   std::vector<GpuTask> tasks;
   transport_blocks_.for_plans(symbols, [&](std::uint32_t, auto blocks) {
-    const phy::TransportPlan& plan = frame_.plan(all[blocks[0].index]);
+    const phy::TransportPlan& plan = frame_.program().plan(all[blocks[0].index]);
     if (plan.C() == 1) return;
     const auto offsets = [&](std::uint32_t block) -> Offsets {
       return {block, places[all[block].first_code_block].info_offset, all[block].payload_offset};

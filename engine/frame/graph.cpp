@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "frame/opcodes.hpp"
@@ -25,7 +26,10 @@ class Builder {
         encode_(none()),
         modulate_(none()) {
     result_.receive = result_.decode = result_.assemble = result_.transmit = result_.bring = none();
-    result_.packs.resize(frame.symbols().size());
+    for (const FrameProgram& program : frame.programs()) {
+      auto& packs = result_.work.emplace_back().packs;
+      for (std::uint16_t s = 0; s < frame.symbols().size(); ++s) packs.push_back(pack(program, s));
+    }
   }
 
   FrameGraph build() {
@@ -37,10 +41,60 @@ class Builder {
     auto made = builder_.build();
     if (!made.graph) throw std::logic_error("frame graph: " + made.error);
     result_.graph = std::move(*made.graph);
+    for (std::size_t p = 0; p < result_.work.size(); ++p)
+      result_.work[p].chunks = chunks_of(frame_.program(p), result_.work[p].packs);
     return std::move(result_);
   }
 
  private:
+  // Of each instruction, in the order of the graph.
+  std::vector<std::uint32_t> chunks_of(const FrameProgram& program,
+                                       const std::vector<Packs>& packs) const {
+    std::vector<std::uint32_t> chunks;
+    for (std::uint16_t i = 0; i < result_.graph.size(); ++i) {
+      const runtime::Instruction& instruction = result_.graph[i];
+      const std::uint16_t s = instruction.step;
+      const auto count = [&]() -> std::size_t {
+        if (result_.bring[s] == i) return 0;
+        switch (static_cast<Op>(instruction.opcode)) {
+          case Op::Decode: return packs[s].size();
+          case Op::Store: return program.assemblies_at(s).size();
+          case Op::Encode: return program.code_blocks_at(s).size();
+          case Op::EqualizeDemodulate:
+          case Op::Modulate: return program.anyone_in(s) ? instruction.chunks : 0;
+          case Op::Precode: return sends(program, s) ? instruction.chunks : 0;
+          case Op::ZeroForce: {
+            const std::size_t pairing = i - result_.zero_force.front();
+            const bool any =
+                pairing < program.pairings().size() && !program.pairings()[pairing].is_empty();
+            return any ? instruction.chunks : 0;
+          }
+          default: return instruction.chunks;
+        }
+      };
+      chunks.push_back(static_cast<std::uint32_t>(count()));
+    }
+    return chunks;
+  }
+
+  // References, or someone's data.
+  bool sends(const FrameProgram& program, std::uint16_t s) const {
+    if (program.pairings().front().is_empty()) return false;
+    return !carries_data(frame_.symbol(s), Direction::Downlink) || program.anyone_in(s);
+  }
+
+  // The most of a number that any program has.
+  template <typename Of>
+  std::size_t most(Of&& of) const {
+    std::size_t result = 0;
+    for (std::size_t p = 0; p < result_.work.size(); ++p)
+      result = std::max<std::size_t>(result, of(frame_.program(p), result_.work[p]));
+    return result;
+  }
+  bool anyone_in(std::uint16_t s) const {
+    return most([s](const FrameProgram& p, const ProgramWork&) { return p.anyone_in(s); }) > 0;
+  }
+
   std::vector<std::uint16_t> none() const {
     return std::vector<std::uint16_t>(frame_.symbols().size(), kNoInstruction);
   }
@@ -127,17 +181,24 @@ class Builder {
     if (pilots.empty()) return;
     const auto& f = frame_.format();
     const auto chunks = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
-    result_.zero_force = add(Op::ZeroForce, pilots.back(), chunks, pilot_deadline(pilots.back()));
-    for (const auto s : pilots) builder_.depend(result_.receive[s], result_.zero_force);
+    for (std::size_t i = 0; i < frame_.most_pairings(); ++i) {
+      const auto id = add(Op::ZeroForce, pilots.back(), chunks, pilot_deadline(pilots.back()));
+      for (const auto s : pilots) builder_.depend(result_.receive[s], id);
+      result_.zero_force.push_back(id);
+    }
   }
 
   void uplink() {
     const auto symbols = frame_.symbols_of(SymbolKind::Uplink);
     for (const auto s : symbols) {
-      if (!frame_.anyone_in(s)) continue;
+      if (!anyone_in(s)) continue;
       equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
       builder_.depend(result_.receive[s], equalize_[s]);
-      builder_.depend(result_.zero_force, equalize_[s]);
+      std::set<std::uint32_t> pairings;
+      for (const FrameProgram& program : frame_.programs())
+        if (program.anyone_in(s)) pairings.insert(program.pairing_of(s));
+      for (const auto pairing : pairings)
+        builder_.depend(result_.zero_force[pairing], equalize_[s]);
     }
     for (std::size_t i = kReceivedGrids; i < symbols.size(); ++i)
       builder_.depend(last_use_of_grid(symbols[i - kReceivedGrids]), result_.receive[symbols[i]]);
@@ -150,32 +211,37 @@ class Builder {
   }
 
   void decode(std::uint16_t s) {
-    const auto blocks = frame_.code_blocks_at(s);
-    if (blocks.empty()) return;
-    result_.packs[s] = pack(blocks);
-    Instruction decode = make(Op::Decode, s, result_.packs[s].size(), frame_.uplink_deadline(s));
+    const std::size_t chunks =
+        most([s](const FrameProgram&, const ProgramWork& work) { return work.packs[s].size(); });
+    if (chunks == 0) return;
+    Instruction decode = make(Op::Decode, s, chunks, frame_.uplink_deadline(s));
     decode.notify = true;
     // From one iteration on.
     decode.longest = frame_.coding(Direction::Uplink).iterations;
     result_.decode[s] = builder_.add(decode);
-    for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
+    const auto before = most([s](const FrameProgram& p, const ProgramWork&) {
+      return s - p.first_symbol_of_blocks_at(s);
+    });
+    for (std::size_t t = s - before; t <= s; ++t)
       if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
   }
 
   // Blocks of the same plan together, at most a worker's share of the instruction.
-  Packs pack(std::span<const std::uint32_t> blocks) const {
-    const auto plan_of = [&](std::uint32_t block) {
-      const auto& place = frame_.code_blocks(Direction::Uplink)[block];
-      return &frame_.plan(frame_.transport_blocks(Direction::Uplink)[place.transport_block]);
-    };
-    std::map<const phy::TransportPlan*, std::vector<std::uint32_t>> of_plan;
-    for (const auto block : blocks) of_plan[plan_of(block)].push_back(block);
-    const std::size_t share = (blocks.size() + workers_ - 1) / workers_;
+  Packs pack(const FrameProgram& program, std::uint16_t s) const {
     Packs packs;
+    if (frame_.symbol(s).kind != SymbolKind::Uplink) return packs;
+    const auto blocks = program.code_blocks_at(s);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> of_plan;
+    for (const auto block : blocks) {
+      const auto& place = program.code_blocks(Direction::Uplink)[block];
+      of_plan[program.transport_blocks(Direction::Uplink)[place.transport_block].plan].push_back(
+          block);
+    }
+    const std::size_t share = (blocks.size() + workers_ - 1) / workers_;
     for (const auto& [plan, same] : of_plan)
       for (std::span<const std::uint32_t> left = same; !left.empty();) {
         const auto most = static_cast<std::uint32_t>(std::min(left.size(), share));
-        const std::uint32_t count = phy::ldpc_pack(plan->code(), most);
+        const std::uint32_t count = phy::ldpc_pack(frame_.plan(plan).code(), most);
         packs.add(left.first(count));
         left = left.subspan(count);
       }
@@ -183,15 +249,19 @@ class Builder {
   }
 
   void assemble(std::uint16_t s) {
-    const auto blocks = frame_.assemblies_at(s);
-    if (blocks.empty()) return;
-    Instruction store = make(Op::Store, s, blocks.size(), frame_.uplink_deadline(s));
+    const auto chunks =
+        most([s](const FrameProgram& p, const ProgramWork&) { return p.assemblies_at(s).size(); });
+    if (chunks == 0) return;
+    Instruction store = make(Op::Store, s, chunks, frame_.uplink_deadline(s));
     store.notify = true;
     result_.assemble[s] = builder_.add(store);
-    std::uint16_t first = s;
-    for (const auto b : blocks)
-      first = std::min(first, frame_.transport_blocks(Direction::Uplink)[b].first_symbol);
-    for (std::uint16_t t = first; t <= s; ++t)
+    const auto before = most([s](const FrameProgram& p, const ProgramWork&) {
+      std::uint16_t first = s;
+      for (const auto b : p.assemblies_at(s))
+        first = std::min(first, p.transport_blocks(Direction::Uplink)[b].first_symbol);
+      return s - first;
+    });
+    for (std::size_t t = s - before; t <= s; ++t)
       if (result_.decode[t] != kNoInstruction)
         builder_.depend(result_.decode[t], result_.assemble[s]);
   }
@@ -199,24 +269,30 @@ class Builder {
   void downlink() {
     const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
     for (const auto s : symbols)
-      if (const auto blocks = frame_.code_blocks_at(s); !blocks.empty())
-        encode_[s] = add(Op::Encode, s, blocks.size(), frame_.downlink_deadline(s));
+      if (const auto chunks = most([s](const FrameProgram& p, const ProgramWork&) {
+            return p.code_blocks_at(s).size();
+          });
+          chunks > 0)
+        encode_[s] = add(Op::Encode, s, chunks, frame_.downlink_deadline(s));
     for (const auto s : symbols) {
-      if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) modulate(s);
+      if (carries_data(frame_.symbol(s), Direction::Downlink) && anyone_in(s)) modulate(s);
       transmit(s);
     }
   }
 
   void modulate(std::uint16_t s) {
     modulate_[s] = add_for_air(Op::Modulate, s, frame_.format().users);
-    for (const auto first : frame_.first_symbols_of_blocks_in(s))
-      builder_.depend(encode_[first], modulate_[s]);
+    std::set<std::uint16_t> needed;
+    for (const FrameProgram& program : frame_.programs())
+      needed.merge(program.first_symbols_of_blocks_in(s));
+    for (const auto first : needed) builder_.depend(encode_[first], modulate_[s]);
   }
 
   void transmit(std::uint16_t s) {
     const auto precode = add_for_air(Op::Precode, s, frame_.tiles());
     if (modulate_[s] != kNoInstruction) builder_.depend(modulate_[s], precode);
-    if (frame_.format().deadlines.precoder_age == 0) builder_.depend(result_.zero_force, precode);
+    if (frame_.format().deadlines.precoder_age == 0)
+      builder_.depend(result_.zero_force.front(), precode);
     result_.transmit[s] = add_for_air(Op::Ifft, s, frame_.format().antennas);
     builder_.depend(precode, result_.transmit[s]);
   }
@@ -227,7 +303,7 @@ class Builder {
     const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
     for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
       const bool yields = result_.decode[s] != kNoInstruction;
-      if (!yields && frame_.anyone_in(s)) continue;
+      if (!yields && anyone_in(s)) continue;
       Instruction store = make(Op::Store, s, 1, frame_.uplink_deadline(s));
       store.notify = yields;
       bring(s, store, frame_.symbol(s).end);

@@ -38,29 +38,40 @@ class Packs {
   std::vector<std::size_t> ends_;      // [pack]
 };
 
-/// The graph, and which instruction does what for each symbol (kNoInstruction: none).
-struct FrameGraph {
-  runtime::Graph graph;
-  std::vector<std::uint16_t> receive;   // [symbol] PilotFft or UplinkFft
-  std::vector<std::uint16_t> decode;    // [symbol] Decode of the code blocks that end there
-  std::vector<std::uint16_t> assemble;  // [symbol] Store of the transport blocks that end there
-  std::vector<std::uint16_t> transmit;  // [symbol] Ifft
-  std::vector<std::uint16_t> bring;     // [symbol] Store of what was done elsewhere
-  std::vector<Packs> packs;             // [symbol] what its Decode decodes
-  std::uint16_t zero_force = kNoInstruction;
+/// What a frame's program makes of the graph.
+struct ProgramWork {
+  std::vector<std::uint32_t> chunks;  // [instruction] 0: nothing to do
+  std::vector<Packs> packs;           // [symbol] what its Decode decodes
 };
 
-/// Uplink: receive(s) → ZeroForce → EqualizeDemodulate(s) → Decode(s) → Store(s). Downlink:
-/// Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce when the precoder
-/// is this frame's own. An uplink symbol's FFT also waits until the grid that it takes over has
-/// been equalized, kReceivedGrids uplink symbols before. A symbol's packets are expected from 5 µs
-/// before its air end on; what is missing is given up half the uplink budget after it. Code blocks
-/// are packed for the highest rate, but at most a worker's share of a Decode.
+/// The graph of all frames, whatever their program, and which instruction does what for each symbol
+/// (kNoInstruction: none).
+struct FrameGraph {
+  runtime::Graph graph;
+  std::vector<ProgramWork> work;          // [program] but for what brings results
+  std::vector<std::uint16_t> receive;     // [symbol] PilotFft or UplinkFft
+  std::vector<std::uint16_t> decode;      // [symbol] Decode of the code blocks that end there
+  std::vector<std::uint16_t> assemble;    // [symbol] Store of the transport blocks that end there
+  std::vector<std::uint16_t> transmit;    // [symbol] Ifft
+  std::vector<std::uint16_t> bring;       // [symbol] Store of what was done elsewhere
+  std::vector<std::uint16_t> zero_force;  // [pairing] one after another; none without pilots
+};
+
+/// Uplink: receive(s) → ZeroForce of its slot's pairing → EqualizeDemodulate(s) → Decode(s) →
+/// Store(s). Downlink: Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce
+/// of the first pairing when the precoder is this frame's own. An uplink symbol's FFT also waits
+/// until the grid that it takes over has been equalized, kReceivedGrids uplink symbols before. A
+/// symbol's packets are expected from 5 µs before its air end on; what is missing is given up half
+/// the uplink budget after it. Code blocks are packed for the highest rate, but at most a worker's
+/// share of a Decode.
 ///
 /// `elsewhere`: a frame may also be worked on by others (Pipeline::send_away). Then nothing is left
 /// of it but a Store of each symbol that yields something, fed when that is there, and of uplink
 /// symbols that nobody is in, fed when they are there; a frame that is worked on here has none of
 /// these.
+///
+/// With several programs an instruction has the most chunks that any of them gives it, and waits
+/// for all that it waits for in any.
 FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1, bool elsewhere = false);
 
 }  // namespace carillon::frame

@@ -34,8 +34,9 @@ constexpr auto kOpcodes = opcode_table();
 // Bytes of a direction's longest transport block.
 std::size_t longest_block(const Frame& frame, Direction direction) {
   std::size_t longest = 0;
-  for (const auto& tb : frame.transport_blocks(direction))
-    longest = std::max<std::size_t>(longest, (frame.plan(tb).A() + 7) / 8);
+  for (const FrameProgram& program : frame.programs())
+    for (const auto& tb : program.transport_blocks(direction))
+      longest = std::max<std::size_t>(longest, (program.plan(tb).A() + 7) / 8);
   return longest;
 }
 
@@ -91,6 +92,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       graph_(build_graph(frame, options.workers, options.elsewhere)),
       antennas_(frame.format().antennas),
       users_(frame.format().users),
+      together_(frame.most_together()),
       csi_tiles_(
           phy::csi_tiles(frame.format().numerology.subcarriers, frame.format().combiner.group)),
       source_(options.source),
@@ -110,22 +112,31 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       zeros_(longest_block(frame, Direction::Downlink)),
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
-  for (std::uint32_t u = 0; u < users_; ++u)
-    estimate_noise_ += comb_plan_.plan(u % frame.comb()).noise_gain();
+  for (std::uint32_t offset = 0; offset < frame.comb(); ++offset)
+    estimate_noise_.push_back(comb_plan_.plan(offset).noise_gain());
   const bool residual = phy::leaves_residual(frame.comb(), group());
   for (std::uint32_t offset = 0; residual && offset < frame.comb(); ++offset)
     deviation_plans_.push_back(comb_plan_.plan(offset).deviation_plan());
   const Sizes sizes(frame);
   for (auto& slot : slots_) allocate(slot, sizes);
-  for (auto& combiners : combiners_) allocate(combiners, sizes);
+  for (auto& combiners : combiners_) {
+    combiners.of = std::vector<PairCombiner>(frame.most_pairings());
+    for (auto& combiner : combiners.of) allocate(combiner, sizes);
+  }
+  for (const FrameProgram& program : frame.programs()) {
+    const auto pairings = program.pairings();
+    all_together_.push_back(pairings.size() == 1 && pairings.front().is_whole());
+  }
+  const bool pairs = std::ranges::count(all_together_, 0) > 0;
   for (std::uint32_t w = 0; w < options.workers; ++w)
-    workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_));
+    workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_, pairs));
+  uplink_only_.resize(graph_.work.size());
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
     const runtime::Instruction& instruction = graph_.graph[i];
     const bool brings = graph_.bring[instruction.step] == i;
     const bool sends = frame.symbol(instruction.step).kind == SymbolKind::Downlink;
-    all_.push_back(brings ? 0 : instruction.chunks);
-    uplink_only_.push_back(sends ? 0 : all_.back());
+    for (std::size_t n = 0; n < graph_.work.size(); ++n)
+      uplink_only_[n].push_back(sends ? 0 : graph_.work[n].chunks[i]);
     brought_.push_back(brings ? instruction.chunks : 0);
   }
 }
@@ -149,18 +160,19 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
   s.info = AlignedArray<std::uint8_t>(frame_.info_bytes(Direction::Uplink));
   s.payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Uplink));
-  s.results.resize(frame_.code_blocks(Direction::Uplink).size());
-  s.good.resize(frame_.transport_blocks(Direction::Uplink).size());
+  s.results.resize(frame_.most_code_blocks(Direction::Uplink));
+  s.good.resize(frame_.most_transport_blocks(Direction::Uplink));
   s.quality.resize(uplink * users_);
   s.constellation.resize(uplink);
-  s.downlink_bits.assign(frame_.transport_blocks(Direction::Downlink).size(), zeros_.data());
+  s.downlink_bits.assign(frame_.most_transport_blocks(Direction::Downlink), zeros_.data());
   s.downlink_coded = AlignedArray<std::uint8_t>(frame_.coded_bytes(Direction::Downlink));
   s.symbols = AlignedArray<phy::Tile>(sizes.downlink_symbols);
   s.downlink_grid = AlignedArray<phy::Tile>(sizes.downlink_grid);
   s.transmit.resize(downlink * antennas_);
+  s.program = &frame_.program();
 }
 
-void Pipeline::allocate(Combiners& c, const Sizes& sizes) const {
+void Pipeline::allocate(PairCombiner& c, const Sizes& sizes) const {
   const bool shared = group() == 16;
   const auto keep = [&]<typename S, typename T>(AlignedArray<S>& scalars, AlignedArray<T>& tiles) {
     if (shared)
@@ -183,9 +195,11 @@ void Pipeline::allocate(Combiners& c, const Sizes& sizes) const {
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
 
-void Pipeline::begin(std::uint64_t frame) {
+void Pipeline::begin(std::uint64_t frame, std::uint64_t number) {
   FrameSlot& s = slot(frame);
   s.frame = frame;
+  s.number = number % frame_.programs().size();
+  s.program = &frame_.program(s.number);
   s.saturated.store(0, std::memory_order_relaxed);
   std::fill(s.good.begin(), s.good.end(), std::uint8_t{0});
   std::fill(s.results.begin(), s.results.end(), CodeBlockResult{});
@@ -198,15 +212,20 @@ void Pipeline::begin(std::uint64_t frame) {
   s.precoder = nullptr;
   s.combiners = &free_combiners();
   s.combiners->frame.store(Combiners::kIncomplete, std::memory_order_relaxed);
-  s.combiners->chunks_done.store(0, std::memory_order_relaxed);
+  for (auto& combiner : s.combiners->of) combiner.chunks_done.store(0, std::memory_order_relaxed);
   s.combiners->ill_conditioned.store(0, std::memory_order_relaxed);
   s.precoder = own ? s.combiners : find_precoder(frame);
 }
 
 void Pipeline::set_downlink(std::uint64_t frame, const std::uint8_t* payload) {
-  const auto blocks = frame_.transport_blocks(Direction::Downlink);
+  const auto blocks = slot(frame).program->transport_blocks(Direction::Downlink);
   for (std::size_t b = 0; b < blocks.size(); ++b)
     slot(frame).downlink_bits[b] = payload + blocks[b].payload_offset;
+}
+
+std::span<const std::uint8_t*> Pipeline::downlink_bits(std::uint64_t frame) {
+  FrameSlot& s = slot(frame);
+  return {s.downlink_bits.data(), s.program->transport_blocks(Direction::Downlink).size()};
 }
 
 void Pipeline::forget() {
@@ -245,7 +264,7 @@ const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
 std::span<const std::uint32_t> Pipeline::chunks(std::uint64_t frame) {
   const FrameSlot& s = slot(frame);
   if (s.elsewhere != nullptr) return brought_;
-  return s.precoder != nullptr ? all_ : uplink_only_;
+  return s.precoder != nullptr ? graph_.work[s.number].chunks : uplink_only_[s.number];
 }
 
 std::uint32_t Pipeline::sampled_user(std::uint64_t frame) const {
@@ -262,9 +281,12 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   const Precision wanted = f.combiner.precision;
   const bool up = direction == Direction::Uplink, halves = up && samples;
   if (frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink).empty()) return std::nullopt;
+  const std::uint32_t together = frame.most_together();
   const auto suffices = [&](phy::Rounding rounding) {
-    return std::ranges::all_of(frame.transport_blocks(direction), [&](const auto& tb) {
-      return phy::suffices(rounding, f.antennas, f.users, frame.plan(tb).modulation());
+    return std::ranges::all_of(frame.programs(), [&](const FrameProgram& program) {
+      return std::ranges::all_of(program.transport_blocks(direction), [&](const auto& tb) {
+        return phy::suffices(rounding, f.antennas, together, program.plan(tb).modulation());
+      });
     });
   };
   if (wanted == Precision::Fp16) return halves ? Precision::Fp16 : Precision::Fp32;
@@ -304,7 +326,7 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   for (const Direction d : {Direction::Uplink, Direction::Downlink}) slot += frame.coded_bytes(d);
   slot += frame.payload_bytes(Direction::Uplink);
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
-  return f.ring * (slot + packets) + combiner_count(f) * combiners;
+  return f.ring * (slot + packets) + combiner_count(f) * frame.most_pairings() * combiners;
 }
 
 }  // namespace carillon::frame

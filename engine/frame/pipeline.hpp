@@ -41,11 +41,8 @@ struct Int16Matrix {
   AlignedArray<float> scale;                // [tile][row]; of tiles [CSI tile][row][16]
 };
 
-/// The combiner of one frame, and as its transpose the precoder; kept longer than its frame when
-/// the downlink uses older channels. Not written anew while a slot names it.
-struct Combiners {
-  static constexpr std::uint64_t kIncomplete = ~0ULL;
-
+/// The combiner of one pairing of a frame, and as its transpose the precoder.
+struct PairCombiner {
   // In single precision for the directions that have no other.
   AlignedArray<phy::Tile> tiles;       // [CSI tile][user][antenna], group < 16
   AlignedArray<phy::Complex> scalars;  // [tile][user][antenna], group 16
@@ -56,9 +53,17 @@ struct Combiners {
   Int16Matrix precoder;               // rows are antennas
   AlignedArray<float> post_noise;     // [tile][user][16]
   AlignedArray<float> antenna_power;  // [CSI tile][antenna]: Σ|w|² over users and subcarriers
-  float transmit_gain = 0;
   std::atomic<std::uint32_t> chunks_done{0};
-  std::atomic<std::uint64_t> frame{kIncomplete};  // whose combiner this is, once complete
+};
+
+/// All combiners of one frame; kept longer than it when the downlink uses older channels. Not
+/// written anew while a slot names them.
+struct Combiners {
+  static constexpr std::uint64_t kIncomplete = ~0ULL;
+
+  std::vector<PairCombiner> of;                   // [pairing] see FrameProgram::pairings
+  float transmit_gain = 0;                        // of the first, which is the precoder
+  std::atomic<std::uint64_t> frame{kIncomplete};  // whose they are, once the first is complete
   /// Groups of subcarriers whose combiner was regularised, or which have a user without a channel.
   std::atomic<std::uint32_t> ill_conditioned{0};
 };
@@ -90,9 +95,11 @@ struct FrameSlot {
   std::atomic<std::uint64_t> saturated{0};
 
   std::uint64_t frame = 0;
-  Combiners* combiners = nullptr;       // written by this frame
-  const Combiners* precoder = nullptr;  // read by this frame's downlink; null: none is ready
-  Elsewhere* elsewhere = nullptr;       // who works on this frame; null: these kernels
+  const FrameProgram* program = nullptr;  // what it does
+  std::size_t number = 0;                 // … the program's among Frame::programs()
+  Combiners* combiners = nullptr;         // written by this frame
+  const Combiners* precoder = nullptr;    // read by this frame's downlink; null: none is ready
+  Elsewhere* elsewhere = nullptr;         // who works on this frame; null: these kernels
 };
 
 /// Works on whole frames by itself and hands over what their symbols yield.
@@ -147,8 +154,10 @@ class Pipeline {
   FrameSlot& slot(std::uint64_t frame) { return slots_[frame % ring()]; }
 
   /// Before a frame's first task, when nothing of its slot's previous frame runs any more: forgets
-  /// that one, chooses a precoder. One thread at a time, whatever the slots.
-  void begin(std::uint64_t frame);
+  /// that one, chooses a precoder. `number`: which program it has, see Frame::program. One thread
+  /// at a time, whatever the slots.
+  void begin(std::uint64_t frame, std::uint64_t number);
+  void begin(std::uint64_t frame) { begin(frame, frame); }
   /// After begin(): the frame is worked on elsewhere; its only tasks here bring what comes of it.
   void send_away(std::uint64_t frame, Elsewhere& to) { slot(frame).elsewhere = &to; }
   /// Before a frame that does not follow on what came before: no precoder is known. No frame may be
@@ -170,6 +179,8 @@ class Pipeline {
                     std::int16_t* samples) {
     slots_[slot].transmit[std::size_t{ordinal} * antennas_ + antenna] = samples;
   }
+  /// Where the downlink's bits lie, see TransportSource::take. [transport block]
+  std::span<const std::uint8_t*> downlink_bits(std::uint64_t frame);
   /// The user whose constellation a frame samples, and the tile that is sampled in a symbol.
   std::uint32_t sampled_user(std::uint64_t frame) const;
   std::uint32_t sampled_tile(std::uint64_t frame, std::uint32_t symbol) const;
@@ -189,7 +200,9 @@ class Pipeline {
   struct Sizes;
   struct Worker;
   friend struct KernelCall;
+  friend struct UplinkCall;
   friend struct UplinkKernels;
+  friend struct CombineKernels;
   friend struct DownlinkKernels;
 
   std::uint32_t tile_stride() const { return frame_.array().antenna_stride; }
@@ -200,17 +213,19 @@ class Pipeline {
     return {static_cast<std::uint8_t>(group()), static_cast<std::uint8_t>(tile % group())};
   }
   void allocate(FrameSlot& slot, const Sizes& sizes) const;
-  void allocate(Combiners& combiners, const Sizes& sizes) const;
+  void allocate(PairCombiner& combiner, const Sizes& sizes) const;
   Combiners& free_combiners();
   const Combiners* find_precoder(std::uint64_t frame) const;
 
   const Frame& frame_;
   FrameGraph graph_;
   std::uint32_t antennas_, users_;
+  std::uint32_t together_;  // users that share a combiner, where most do
   std::uint32_t csi_tiles_;
   SubcarrierSource* source_;
   std::optional<Precision> uplink_, downlink_;
-  bool single_;  // combiners are kept in single precision
+  bool single_;                             // combiners are kept in single precision
+  std::vector<std::uint8_t> all_together_;  // [program] all users have one combiner
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;
@@ -220,12 +235,13 @@ class Pipeline {
   const phy::ModulateKernels& modulate_;
   const phy::LdpcKernels& ldpc_;
   phy::CombPlan comb_plan_;
-  float estimate_noise_ = 0;  // variance of all users' channel estimates over the noise's
+  std::vector<float> estimate_noise_;  // [pilot offset] variance of estimates over the noise's
   std::vector<phy::DeviationPlan> deviation_plans_;  // [pilot offset]; none: no combs, no groups
   AlignedArray<std::uint8_t> zeros_;                 // as long as the longest block of the downlink
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
-  std::vector<std::uint32_t> all_, uplink_only_, brought_;  // chunks of instructions
+  std::vector<std::vector<std::uint32_t>> uplink_only_;  // [program] chunks of instructions
+  std::vector<std::uint32_t> brought_;                   // likewise, of frames sent away
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

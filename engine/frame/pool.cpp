@@ -173,6 +173,7 @@ class Builder {
   Builder(const Frame& frame, const PoolGraphOptions& options, const PoolProfile& profile)
       : frame_(frame),
         format_(frame.format()),
+        program_(frame.program()),
         options_(options),
         profile_(profile),
         equalize_(frame.symbols().size(), kNoInstruction),
@@ -192,6 +193,8 @@ class Builder {
 
  private:
   void check() const {
+    if (const std::string why = frame_.why_not_on_devices(); !why.empty())
+      throw std::invalid_argument("grants.frames " + why);
     Tick last = 0;
     for (const auto kind : {SymbolKind::Pilot, SymbolKind::Uplink})
       if (const auto symbols = frame_.symbols_of(kind); !symbols.empty())
@@ -225,10 +228,9 @@ class Builder {
 
   std::uint64_t coded_bits(std::uint16_t symbol, Direction direction) const {
     std::uint64_t bits = 0;
-    for (const Allocation& a : frame_.allocations(symbol))
-      if (a.count > 0)
-        bits += std::uint64_t{a.count} *
-                frame_.plan(frame_.transport_blocks(direction)[a.transport_block]).Qm();
+    for (const Allocation& a : program_.allocations(symbol))
+      bits += std::uint64_t{a.count} *
+              program_.plan(program_.transport_blocks(direction)[a.transport_block]).Qm();
     return bits;
   }
 
@@ -335,7 +337,7 @@ class Builder {
   void uplink(std::uint16_t s) {
     const auto received = kernel(Op::UplinkFft, s, fft(samples_bytes(), symbol_bytes(antennas())),
                                  {load_received(s)});
-    if (!frame_.anyone_in(s)) return;
+    if (!program_.anyone_in(s)) return;
     const auto sources = with_combiner({received});
     const std::uint64_t soft_bits = coded_bits(s, Direction::Uplink);  // a byte each
     equalize_[s] = kernel(Op::EqualizeDemodulate, s,
@@ -343,7 +345,7 @@ class Builder {
                            product_flops() + kDemapOps * static_cast<double>(soft_bits),
                            outputs(sources), soft_bits, format_.antennas},
                           sources);
-    if (!frame_.code_blocks_at(s).empty()) decode(s);
+    if (!program_.code_blocks_at(s).empty()) decode(s);
   }
 
   void decode(std::uint16_t s) {
@@ -351,7 +353,7 @@ class Builder {
     Cost cost = coding_cost(s, Direction::Uplink, kDecodeOps * coding.iterations);
     std::swap(cost.read, cost.output);
     Sources sources;
-    for (std::uint16_t t = frame_.first_symbol_of_blocks_at(s); t <= s; ++t)
+    for (std::uint16_t t = program_.first_symbol_of_blocks_at(s); t <= s; ++t)
       if (equalize_[t] != kNoInstruction) sources.push_back(equalize_[t]);
     decode_[s] = kernel(Op::Decode, s, cost, sources);
     store(s, decoded_for(s));
@@ -360,11 +362,12 @@ class Builder {
   // The Decodes of all code blocks of the transport blocks that end in a symbol, its own last.
   Sources decoded_for(std::uint16_t s) const {
     Sources sources = {decode_[s]};
-    for (const auto b : frame_.assemblies_at(s)) {
-      const auto& block = frame_.transport_blocks(Direction::Uplink)[b];
-      for (std::uint32_t r = 0; r < frame_.plan(block).C(); ++r)
+    for (const auto b : program_.assemblies_at(s)) {
+      const auto& block = program_.transport_blocks(Direction::Uplink)[b];
+      for (std::uint32_t r = 0; r < program_.plan(block).C(); ++r)
         sources.push_back(
-            decode_[frame_.code_blocks(Direction::Uplink)[block.first_code_block + r].last_symbol]);
+            decode_[program_.code_blocks(Direction::Uplink)[block.first_code_block + r]
+                        .last_symbol]);
     }
     std::ranges::sort(sources);
     sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
@@ -376,10 +379,10 @@ class Builder {
   Cost coding_cost(std::uint16_t s, Direction direction, double ops) const {
     Cost cost;
     std::uint64_t info = 0, coded = 0;
-    for (const auto b : frame_.code_blocks_at(s)) {
-      const CodeBlockPlace& place = frame_.code_blocks(direction)[b];
-      const auto& plan = frame_.plan(frame_.transport_blocks(direction)[place.transport_block]);
-      const phy::CodeBlock& block = frame_.code_block(direction, place);
+    for (const auto b : program_.code_blocks_at(s)) {
+      const CodeBlockPlace& place = program_.code_blocks(direction)[b];
+      const auto& plan = program_.plan(program_.transport_blocks(direction)[place.transport_block]);
+      const phy::CodeBlock& block = program_.code_block(direction, place);
       cost.ctas += 1;
       cost.flops += ops * edges_in_use(plan.code(), block.last_position) * plan.code().lifting;
       info += divide_up(plan.K(), 8);
@@ -391,12 +394,12 @@ class Builder {
   }
 
   void downlink(std::uint16_t s) {
-    if (!frame_.code_blocks_at(s).empty()) {
+    if (!program_.code_blocks_at(s).empty()) {
       const Cost cost = coding_cost(s, Direction::Downlink, kEncodeOps);
       encode_[s] = kernel(Op::Encode, s, cost, {load({.release = 0}, s, cost.read)});
     }
     Sources symbols;
-    if (frame_.symbol(s).ordinal > 0 && frame_.anyone_in(s)) symbols = modulated(s);
+    if (frame_.symbol(s).ordinal > 0 && program_.anyone_in(s)) symbols = modulated(s);
     const auto sources = with_combiner(symbols);
     const auto precoded =
         kernel(Op::Precode, s,
@@ -410,7 +413,8 @@ class Builder {
   // What Precode waits for: Modulate, or where Precode does its work, Encode.
   Sources modulated(std::uint16_t s) {
     Sources sources;
-    for (const auto first : frame_.first_symbols_of_blocks_in(s)) sources.push_back(encode_[first]);
+    for (const auto first : program_.first_symbols_of_blocks_in(s))
+      sources.push_back(encode_[first]);
     const bool merged = profile_.device != nullptr &&
                         profile_.measured[static_cast<std::size_t>(Op::Modulate)].time == 0;
     return merged ? sources : Sources{modulate(s, sources)};
@@ -427,6 +431,7 @@ class Builder {
 
   const Frame& frame_;
   const FrameFormat& format_;
+  const FrameProgram& program_;
   const PoolGraphOptions& options_;
   const PoolProfile& profile_;
   runtime::GraphBuilder builder_;

@@ -1,11 +1,8 @@
-#include "frame/blocks.hpp"
+#include "frame/program.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "base/aligned.hpp"
@@ -23,11 +20,16 @@ std::size_t round_up(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
-// A user's granted data symbols that share a transport block.
+// An allocation by its place in FrameProgram::allocations_.
+struct Piece {
+  std::uint16_t symbol;
+  std::size_t place;
+};
+
+// A user's allocations that share a transport block, and the grant that they begin with.
 struct Run {
-  std::uint32_t user;
-  const Grant* grant;
-  std::vector<std::uint16_t> symbols;
+  std::size_t grant;
+  std::vector<Piece> pieces;
 };
 
 struct Band {
@@ -41,99 +43,132 @@ Band band_of(const Grant& grant, std::uint32_t subcarriers) {
   return {first, end - first};
 }
 
-// Data symbols of a direction; the first D symbol carries references instead.
-std::vector<std::uint16_t> data_symbols(const std::vector<Symbol>& symbols, Direction d) {
-  std::vector<std::uint16_t> found;
-  for (std::size_t i = 0; i < symbols.size(); ++i) {
-    const bool uplink = symbols[i].kind == SymbolKind::Uplink;
-    const bool downlink = symbols[i].kind == SymbolKind::Downlink && symbols[i].ordinal > 0;
-    if (d == Direction::Uplink ? uplink : downlink) found.push_back(static_cast<std::uint16_t>(i));
-  }
-  return found;
+std::string name(Direction d) { return d == Direction::Uplink ? "uplink" : "downlink"; }
+
+}  // namespace
+
+bool carries_data(const Symbol& symbol, Direction direction) {
+  if (direction == Direction::Uplink) return symbol.kind == SymbolKind::Uplink;
+  return symbol.kind == SymbolKind::Downlink && symbol.ordinal > 0;
 }
 
-class Layout {
+std::variant<std::uint32_t, phy::CodingError> TransportPlans::find(
+    Direction direction, const phy::Coding& coding, std::uint32_t resource_elements) {
+  const Key key{direction, resource_elements, static_cast<std::uint32_t>(coding.modulation),
+                coding.rate, coding.redundancy_version};
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  auto& result = known_[key];
+  auto made = phy::TransportPlan::make(coding, resource_elements);
+  if (auto* error = std::get_if<phy::CodingError>(&made)) return result = std::move(*error);
+  auto& plan = std::get<phy::TransportPlan>(made);
+  if (plan.blocks().front().E < plan.Kprime())
+    return result = phy::CodingError{
+               "lifting", "cuts " + std::to_string(resource_elements) + " resource elements into " +
+                              std::to_string(plan.C()) + " code blocks of " +
+                              std::to_string(plan.blocks().front().E) +
+                              " coded bits, fewer than their " + std::to_string(plan.Kprime()) +
+                              " information bits"};
+  result = static_cast<std::uint32_t>(plans_.size());
+  plans_.push_back(std::make_unique<const phy::TransportPlan>(std::move(plan)));
+  return result;
+}
+
+// Fills a program in.
+class Compiler {
  public:
-  Layout(const FrameFormat& format, const std::vector<Symbol>& symbols,
-         std::vector<Problem>& problems)
-      : format_(format), symbols_(symbols), problems_(problems) {
-    blocks_.allocations.resize(symbols.size() * format.users);
-    blocks_.code_blocks_at.resize(symbols.size());
-    blocks_.assemblies_at.resize(symbols.size());
-    const std::size_t slots = std::size_t{symbols.back().slot} + 1;
-    for (auto& grants : grant_of_) grants.resize(slots * format.users);
-    for (const Grant& grant : grants_)
-      grant_of_[static_cast<std::size_t>(grant.direction)][grant.slot * format.users + grant.user] =
-          &grant;
+  Compiler(const FrameFormat& format, std::span<const Grant> grants,
+           std::span<const Symbol> symbols, TransportPlans& plans, std::vector<Problem>& problems,
+           FrameProgram& program)
+      : format_(format),
+        grants_(grants),
+        symbols_(symbols),
+        plans_(plans),
+        problems_(problems),
+        program_(program) {
+    program_.plans_ = &plans;
+    program_.allocations_.resize(symbols.size());
+    program_.code_blocks_at_.resize(symbols.size());
+    program_.assemblies_at_.resize(symbols.size());
   }
 
-  Blocks build() {
+  /// `mine`: the frame's grants.
+  void compile(std::vector<std::size_t> mine) {
+    std::ranges::stable_sort(
+        mine, {}, [this](std::size_t g) { return std::pair(grants_[g].user, grants_[g].slot); });
     for (const Direction d : {Direction::Uplink, Direction::Downlink}) {
       std::vector<Run> runs;
-      for (std::uint32_t user = 0; user < format_.users; ++user) add_runs(d, user, runs);
+      for (const std::size_t g : mine)
+        if (grants_[g].direction == d) add_runs(g, runs);
       // By symbol first: what all users have in one lies together, and is one copy to a GPU.
-      std::ranges::stable_sort(runs, {}, [](const Run& run) { return run.symbols.front(); });
+      std::ranges::stable_sort(runs, {}, [](const Run& run) { return run.pieces.front().symbol; });
       for (const Run& run : runs) add_transport_block(d, run);
     }
-    blocks_.signs.push_back(0);
-    return std::move(blocks_);
+    leave_out_what_was_refused();
+    pair_users();
+    program_.signs_.push_back(0);
   }
 
  private:
+  static constexpr std::uint32_t kRefused = 0xffff'ffff;
+
   const Coding& coding(Direction d) const {
     return d == Direction::Uplink ? format_.uplink : format_.downlink;
   }
-  static std::string name(Direction d) { return d == Direction::Uplink ? "uplink" : "downlink"; }
-  BlockSide& side(Direction d) { return blocks_.sides[static_cast<std::size_t>(d)]; }
-  Allocation& allocation(std::uint32_t symbol, std::uint32_t user) {
-    return blocks_.allocations[std::size_t{symbol} * format_.users + user];
-  }
+  BlockSide& side(Direction d) { return program_.sides_[static_cast<std::size_t>(d)]; }
+  Allocation& at(const Piece& piece) { return program_.allocations_[piece.symbol][piece.place]; }
 
-  // Cuts a user's granted data symbols into runs that share a transport block.
-  void add_runs(Direction d, std::uint32_t user, std::vector<Run>& runs) {
-    const BlockSpan span = coding(d).block;
-    const std::size_t before = runs.size();
-    for (const std::uint16_t symbol : data_symbols(symbols_, d)) {
-      const std::uint32_t slot = symbols_[symbol].slot;
-      const Grant* grant =
-          grant_of_[static_cast<std::size_t>(d)][std::size_t{slot} * format_.users + user];
-      if (grant == nullptr) continue;
-      const bool first = runs.size() == before;
-      const bool same_slot = !first && symbols_[runs.back().symbols.back()].slot == slot;
-      if (first || span == BlockSpan::Symbol || (span == BlockSpan::Slot && !same_slot))
-        runs.push_back({user, grant, {}});
-      const Band band = band_of(*grant, format_.numerology.subcarriers);
-      auto& a = allocation(symbol, user);
-      a.first_subcarrier = band.first;
-      a.count = band.count;
-      runs.back().symbols.push_back(symbol);
+  // Cuts a grant's data symbols into runs that share a transport block: of a frame, with those of
+  // the user's grants before.
+  void add_runs(std::size_t g, std::vector<Run>& runs) {
+    const Grant& grant = grants_[g];
+    const BlockSpan span = coding(grant.direction).block;
+    const Band band = band_of(grant, format_.numerology.subcarriers);
+    const std::uint32_t slots = symbols_.back().slot + 1U;
+    const auto user_of = [&](const Run& run) { return grants_[run.grant].user; };
+    bool first = span != BlockSpan::Frame || runs.empty() || user_of(runs.back()) != grant.user;
+    const std::uint32_t begin = grant.slot % slots * format_.symbols_per_slot + grant.first_symbol;
+    const std::uint32_t most = format_.symbols_per_slot - grant.first_symbol;
+    const std::uint32_t count = grant.symbols == 0 ? most : grant.symbols;
+    for (std::uint32_t s = begin; s < std::min<std::size_t>(begin + count, symbols_.size()); ++s) {
+      if (!carries_data(symbols_[s], grant.direction)) continue;
+      if (first || span == BlockSpan::Symbol) runs.push_back({g, {}});
+      first = false;
+      auto& allocations = program_.allocations_[s];
+      runs.back().pieces.push_back({static_cast<std::uint16_t>(s), allocations.size()});
+      allocations.push_back({.user = grant.user,
+                             .transport_block = kRefused,
+                             .first_subcarrier = band.first,
+                             .count = band.count});
     }
   }
 
   void add_transport_block(Direction d, const Run& run) {
     std::uint32_t re = 0;
-    const auto index = static_cast<std::uint32_t>(side(d).transport_blocks.size());
-    for (const std::uint16_t symbol : run.symbols) {
-      auto& a = allocation(symbol, run.user);
-      a.transport_block = index;
-      a.first_re = re;
-      re += a.count;
+    for (const Piece& piece : run.pieces) {
+      at(piece).first_re = re;
+      re += at(piece).count;
     }
     if (refused_[static_cast<std::size_t>(d)]) return;
-    const auto plan = plan_for(d, re, run.grant->redundancy_version, coding(d).mcs_of(run.user));
+    const Grant& grant = grants_[run.grant];
+    const auto plan = plan_for(run.grant, re);
     if (!plan) return;
-    const phy::TransportPlan& p = blocks_.plans[*plan];
+    const phy::TransportPlan& p = plans_[*plan];
     auto& s = side(d);
     if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
+    const auto index = static_cast<std::uint32_t>(s.transport_blocks.size());
+    for (const Piece& piece : run.pieces) {
+      at(piece).transport_block = index;
+      s.bits_per_symbol = std::max(s.bits_per_symbol, at(piece).count * p.Qm());
+    }
     s.transport_blocks.push_back(
-        {d, static_cast<std::uint16_t>(run.user), run.symbols.front(), run.symbols.back(),
-         static_cast<std::uint16_t>(run.grant->redundancy_version),
-         static_cast<std::uint16_t>(run.grant->harq_process), *plan,
+        {d, static_cast<std::uint16_t>(grant.user), run.pieces.front().symbol,
+         run.pieces.back().symbol, static_cast<std::uint16_t>(grant.redundancy_version),
+         static_cast<std::uint16_t>(grant.harq_process), *plan,
          static_cast<std::uint32_t>(s.code_blocks.size()), s.payload_bytes});
     s.payload_bytes += round_up((p.A() + 7) / 8);
     s.payload_bits += p.A();
-    place_code_blocks(d, index, run.symbols);
-    precompute_signs(run.user, run.symbols, p);
+    place_code_blocks(d, index, run.pieces);
+    precompute_signs(grant.user, run.pieces, p);
   }
 
   void refuse_code_blocks(Direction d) {
@@ -144,46 +179,47 @@ class Layout {
                              " code blocks; choose a larger one, or 0 for 38.212's choice"});
   }
 
-  // Plans are shared; what cannot be is a problem once, not for every user and symbol.
-  std::optional<std::uint32_t> plan_for(Direction d, std::uint32_t re, std::uint32_t rv,
-                                        std::uint32_t mcs) {
-    const auto key = std::make_tuple(d, re, rv, mcs);
-    if (const auto known = known_plans_.find(key); known != known_plans_.end())
-      return known->second;
-    auto& plan = known_plans_[key];
-    const auto request = request_for(d, rv, mcs);
+  // What cannot be coded is a problem once, not for every user and symbol.
+  std::optional<std::uint32_t> plan_for(std::size_t g, std::uint32_t re) {
+    const Grant& grant = grants_[g];
+    const auto request = request_for(g);
     if (!request) return {};
-    auto made = phy::TransportPlan::make(*request, re);
-    if (const auto* error = std::get_if<phy::CodingError>(&made)) {
-      const bool ours = error->key != "tbs" && error->key != "resource_elements";
-      add_problem(name(d) + "." + (ours ? error->key : "rate"), error->message);
-      return {};
+    const auto found = plans_.find(grant.direction, *request, re);
+    if (const auto* index = std::get_if<std::uint32_t>(&found)) return *index;
+    const auto& error = std::get<phy::CodingError>(found);
+    if (own_key(g).empty()) {
+      const bool ours = error.key != "tbs" && error.key != "resource_elements";
+      add_problem(name(grant.direction) + "." + (ours ? error.key : "rate"), error.message);
+    } else {
+      add_problem(own_key(g), "cannot be coded: " + error.key + " " + error.message);
     }
-    auto& p = std::get<phy::TransportPlan>(made);
-    if (p.blocks().front().E < p.Kprime()) {
-      add_problem(name(d) + ".lifting", "cuts " + std::to_string(re) + " resource elements into " +
-                                            std::to_string(p.C()) + " code blocks of " +
-                                            std::to_string(p.blocks().front().E) +
-                                            " coded bits, fewer than their " +
-                                            std::to_string(p.Kprime()) + " information bits");
-      return {};
-    }
-    blocks_.plans.push_back(std::move(p));
-    plan = static_cast<std::uint32_t>(blocks_.plans.size() - 1);
-    return plan;
+    return {};
   }
 
-  std::optional<phy::Coding> request_for(Direction d, std::uint32_t rv, std::uint32_t mcs) {
-    const Coding& c = coding(d);
+  // Of what a grant has of its own, by which it is refused alone; empty: it has the cell's.
+  std::string own_key(std::size_t g) const {
+    const Grant& grant = grants_[g];
+    const std::string key = "grants.list." + std::to_string(g);
+    if (grant.mcs) return key + ".mcs";
+    if (grant.rate > 0) return key + ".rate";
+    if (grant.modulation) return key + ".modulation";
+    return format_.grants.frames > 1 ? key + ".blocks" : "";
+  }
+
+  std::optional<phy::Coding> request_for(std::size_t g) {
+    const Grant& grant = grants_[g];
+    const Coding& c = coding(grant.direction);
     phy::Coding request;
     request.crc = c.crc;
-    request.modulation =
-        static_cast<phy::Modulation>(2 * (static_cast<std::uint32_t>(c.modulation) + 1));
-    request.rate = c.rate;
+    request.modulation = static_cast<phy::Modulation>(
+        2 * (static_cast<std::uint32_t>(grant.modulation.value_or(c.modulation)) + 1));
+    request.rate = grant.rate > 0 ? grant.rate : c.rate;
     if (c.mcs_table != McsTable::None) {
-      const auto row = phy::mcs(static_cast<phy::McsTable>(c.mcs_table), mcs);
+      const auto row = phy::mcs(static_cast<phy::McsTable>(c.mcs_table),
+                                grant.mcs.value_or(c.mcs_of(grant.user)));
       if (!row) {
-        add_problem(name(d) + ".mcs_index", "names a reserved row of the MCS table");
+        add_problem(grant.mcs ? own_key(g) : name(grant.direction) + ".mcs_index",
+                    "names a reserved row of the MCS table");
         return {};
       }
       request.modulation = row->modulation;
@@ -191,7 +227,7 @@ class Layout {
     }
     request.base_graph = static_cast<std::uint8_t>(c.base_graph);
     request.lifting = static_cast<std::uint16_t>(c.lifting);
-    request.redundancy_version = static_cast<std::uint8_t>(rv);
+    request.redundancy_version = static_cast<std::uint8_t>(grant.redundancy_version);
     request.buffer_limit = c.buffer_limit;
     return request;
   }
@@ -202,71 +238,140 @@ class Layout {
     problems_.push_back({std::move(key), std::move(message)});
   }
 
-  void place_code_blocks(Direction d, std::uint32_t block, const std::vector<std::uint16_t>& run) {
+  void place_code_blocks(Direction d, std::uint32_t block, const std::vector<Piece>& run) {
     auto& s = side(d);
     const auto& tb = s.transport_blocks[block];
-    const auto& plan = blocks_.plans[tb.plan];
+    const auto& plan = plans_[tb.plan];
     const std::uint32_t soft_bytes = plan.soft_bytes();
     for (std::uint32_t r = 0; r < plan.C(); ++r) {
       const auto& cb = plan.blocks()[r];
-      const std::uint16_t first = symbol_of(tb.user, run, cb.first_re);
-      const std::uint16_t last = symbol_of(tb.user, run, cb.first_re + cb.re_count - 1);
+      const std::uint16_t first = symbol_of(run, cb.first_re);
+      const std::uint16_t last = symbol_of(run, cb.first_re + cb.re_count - 1);
       const auto index = static_cast<std::uint32_t>(s.code_blocks.size());
       s.code_blocks.push_back({block, r, first, last, s.info_bytes, s.coded_bytes});
       s.info_bytes += round_up((plan.K() + 7) / 8);
       s.coded_bytes +=
           round_up(d == Direction::Uplink ? soft_bytes : (cb.E + 7) / 8 + phy::kCodedPadding);
-      blocks_.code_blocks_at[d == Direction::Uplink ? last : first].push_back(index);
+      program_.code_blocks_at_[d == Direction::Uplink ? last : first].push_back(index);
     }
     if (d == Direction::Uplink && plan.C() > 1)
-      blocks_.assemblies_at[tb.last_symbol].push_back(block);
+      program_.assemblies_at_[tb.last_symbol].push_back(block);
   }
 
-  std::uint16_t symbol_of(std::uint32_t user, const std::vector<std::uint16_t>& run,
-                          std::uint32_t re) {
-    return *std::find_if(run.begin(), run.end(), [&](std::uint16_t symbol) {
-      const auto& a = allocation(symbol, user);
-      return re < a.first_re + a.count;
-    });
+  std::uint16_t symbol_of(const std::vector<Piece>& run, std::uint32_t re) {
+    return std::ranges::find_if(
+               run, [&](const Piece& piece) { return re < at(piece).first_re + at(piece).count; })
+        ->symbol;
   }
 
   // TS 38.211 6.3.1.1 and 7.3.1.1: element j's bit i is scrambled by c(j·Qm + i).
-  void precompute_signs(std::uint32_t user, const std::vector<std::uint16_t>& run,
+  void precompute_signs(std::uint32_t user, const std::vector<Piece>& run,
                         const phy::TransportPlan& plan) {
     const std::uint32_t bits = plan.Qm();
     const std::size_t plane_bytes = phy::gold_plane_bytes(plan.re_count());
     std::vector<std::uint8_t> planes(bits * plane_bytes);
     phy::gold_planes(phy::data_scrambling_seed(user + 1, format_.cell_id), bits, plan.re_count(),
                      planes.data(), plane_bytes);
-    for (const std::uint16_t symbol : run) {
-      auto& a = allocation(symbol, user);
-      a.signs = blocks_.signs.size();
+    for (const Piece& piece : run) {
+      auto& a = at(piece);
+      a.signs = program_.signs_.size();
       const std::uint32_t tiles = tiles_of(a);
-      blocks_.signs.resize(a.signs + std::size_t{bits} * tiles);
+      program_.signs_.resize(a.signs + std::size_t{bits} * tiles);
       std::uint32_t lane = a.first_subcarrier % phy::kTileLanes, re = a.first_re;
       for (std::uint32_t t = 0; t < tiles; ++t) {
         std::uint16_t signs[phy::kMaxBitsPerSymbol];
         phy::lane_signs(planes.data(), plane_bytes, bits, re, lane, signs);
-        for (std::uint32_t i = 0; i < bits; ++i) blocks_.signs[a.signs + i * tiles + t] = signs[i];
+        for (std::uint32_t i = 0; i < bits; ++i)
+          program_.signs_[a.signs + i * tiles + t] = signs[i];
         re += phy::kTileLanes - lane;
         lane = 0;
       }
     }
   }
 
+  void leave_out_what_was_refused() {
+    for (auto& allocations : program_.allocations_)
+      std::erase_if(allocations, [](const auto& a) { return a.transport_block == kRefused; });
+  }
+
+  void pair_users() {
+    program_.pairing_of_.resize(symbols_.size());
+    const bool down = std::ranges::any_of(
+        symbols_, [](const Symbol& s) { return s.kind == SymbolKind::Downlink; });
+    if (down)
+      program_.pairings_.push_back(format_.deadlines.precoder_age > 0
+                                       ? Pairing::whole(format_)
+                                       : paired(SymbolKind::Downlink, 0, symbols_.size()));
+    for (std::size_t first = 0; first < symbols_.size(); first += format_.symbols_per_slot) {
+      const std::size_t end = std::min(symbols_.size(), first + format_.symbols_per_slot);
+      const Pairing own = paired(SymbolKind::Uplink, first, end);
+      if (own.is_empty()) continue;
+      const std::uint32_t number = number_of(own);
+      for (std::size_t s = first; s < end; ++s)
+        if (symbols_[s].kind == SymbolKind::Uplink) program_.pairing_of_[s] = number;
+    }
+  }
+
+  // Who has something in symbols of a kind.
+  Pairing paired(SymbolKind kind, std::size_t first, std::size_t end) const {
+    Pairing pairing(format_);
+    for (std::size_t s = first; s < end; ++s) {
+      if (symbols_[s].kind != kind) continue;
+      for (const Allocation& a : program_.allocations_[s])
+        pairing.add(a.user, a.first_subcarrier, a.count);
+    }
+    return pairing;
+  }
+
+  std::uint32_t number_of(const Pairing& pairing) {
+    auto& all = program_.pairings_;
+    const auto known = std::ranges::find(all, pairing);
+    if (known == all.end()) all.push_back(pairing);
+    return static_cast<std::uint32_t>(std::ranges::find(all, pairing) - all.begin());
+  }
+
   const FrameFormat& format_;
-  const std::vector<Symbol>& symbols_;
+  std::span<const Grant> grants_;
+  std::span<const Symbol> symbols_;
+  TransportPlans& plans_;
   std::vector<Problem>& problems_;
-  std::vector<Grant> grants_ = expand_grants(format_);
-  std::array<std::vector<const Grant*>, 2> grant_of_;  // [Direction][slot][user]; null: none
-  std::map<std::tuple<Direction, std::uint32_t, std::uint32_t, std::uint32_t>,
-           std::optional<std::uint32_t>>
-      known_plans_;  // [direction, resource elements, redundancy version, row]
-  std::array<bool, 2> refused_{};
-  Blocks blocks_;
+  FrameProgram& program_;
+  std::array<bool, 2> refused_{};  // [Direction]
 };
 
-}  // namespace
+std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Symbol> symbols,
+                                  TransportPlans& plans, std::vector<Problem>& problems) {
+  const std::vector<Grant> grants = expand_grants(format);
+  const std::uint32_t slots = symbols.back().slot + 1U;
+  std::vector<std::vector<std::size_t>> of_frame(format.grants.frames);
+  for (std::size_t g = 0; g < grants.size(); ++g) of_frame.at(grants[g].slot / slots).push_back(g);
+  std::vector<FrameProgram> programs(of_frame.size());
+  for (std::size_t f = 0; f < programs.size(); ++f)
+    Compiler(format, grants, symbols, plans, problems, programs[f]).compile(std::move(of_frame[f]));
+  return programs;
+}
+
+std::span<const Allocation> FrameProgram::allocations(std::uint32_t symbol,
+                                                      std::uint32_t user) const {
+  const auto& all = allocations_[symbol];
+  const auto [first, end] = std::ranges::equal_range(all, user, {}, &Allocation::user);
+  return {first, end};
+}
+
+std::uint16_t FrameProgram::first_symbol_of_blocks_at(std::uint16_t symbol) const {
+  std::uint16_t first = symbol;
+  for (const auto b : code_blocks_at(symbol))
+    first = std::min(first, code_blocks(Direction::Uplink)[b].first_symbol);
+  return first;
+}
+
+std::set<std::uint16_t> FrameProgram::first_symbols_of_blocks_in(std::uint16_t symbol) const {
+  std::set<std::uint16_t> first;
+  for (const auto& block : code_blocks(Direction::Downlink))
+    if (block.first_symbol <= symbol && symbol <= block.last_symbol)
+      first.insert(block.first_symbol);
+  return first;
+}
 
 std::vector<Symbol> lay_out_symbols(const FrameFormat& format) {
   std::vector<Symbol> symbols;
@@ -284,11 +389,6 @@ std::vector<Symbol> lay_out_symbols(const FrameFormat& format) {
     sample += samples;
   }
   return symbols;
-}
-
-Blocks lay_out_blocks(const FrameFormat& format, const std::vector<Symbol>& symbols,
-                      std::vector<Problem>& problems) {
-  return Layout(format, symbols, problems).build();
 }
 
 }  // namespace carillon::frame

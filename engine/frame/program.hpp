@@ -1,13 +1,21 @@
-// Who sends which bits where: transport blocks, code blocks and their places in the frame.
+// What one frame does: who sends which bits where. Transport blocks, code blocks and their places
+// in the frame, compiled from grants (FrameFormat::grants); other frames may do something else.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 #include "frame/format.hpp"
+#include "frame/pairing.hpp"
 #include "phy/transport/transport.hpp"
 
 namespace carillon::frame {
@@ -24,14 +32,17 @@ struct Symbol {
   Tick start, end;             // on air, from the frame's start
 };
 
+/// Lays out the symbols of a frame in time.
+std::vector<Symbol> lay_out_symbols(const FrameFormat& format);
+
 /// One transport block: a user's bits over one frame, slot or symbol.
 struct TransportBlock {
   Direction direction;
   std::uint16_t user;
   std::uint16_t first_symbol, last_symbol;
   std::uint16_t redundancy_version, harq_process;
-  std::uint32_t plan;              // index into Frame::plans
-  std::uint32_t first_code_block;  // index into Frame::code_blocks(direction)
+  std::uint32_t plan;              // index into the cell's TransportPlans
+  std::uint32_t first_code_block;  // index into FrameProgram::code_blocks(direction)
   std::size_t payload_offset;      // bytes into a frame's payload memory of this direction
 };
 
@@ -44,13 +55,14 @@ struct CodeBlockPlace {
   std::size_t coded_offset;  // bytes into a frame's soft (uplink) or coded (downlink) memory
 };
 
-/// A user's part of one data symbol; count is 0 where it has none.
+/// Neighbouring subcarriers of one data symbol that a user has for one of its transport blocks.
 struct Allocation {
+  std::uint32_t user = 0;
   std::uint32_t transport_block = 0;
   std::uint32_t first_subcarrier = 0;
   std::uint32_t count = 0;     // subcarriers
   std::uint32_t first_re = 0;  // resource elements of the transport block before this symbol
-  std::size_t signs = 0;       // index into Frame::signs(): [bit][tile from the first touched]
+  std::size_t signs = 0;  // index into FrameProgram::signs(): [bit][tile from the first touched]
 };
 
 /// Tiles that an allocation touches.
@@ -65,6 +77,22 @@ inline std::uint32_t lanes_in(const Allocation& a, std::uint32_t tile) {
   return begin < end ? ((1U << (end - begin)) - 1) << begin % phy::kTileLanes : 0;
 }
 
+/// How transport blocks are coded. What several frames do is often coded alike: they share these.
+class TransportPlans {
+ public:
+  const phy::TransportPlan& operator[](std::uint32_t index) const { return *plans_[index]; }
+  std::size_t size() const { return plans_.size(); }
+  /// The plan's index, made where it was not known; or why it cannot be made.
+  std::variant<std::uint32_t, phy::CodingError> find(Direction direction, const phy::Coding& coding,
+                                                     std::uint32_t resource_elements);
+
+ private:
+  using Key = std::tuple<Direction, std::uint32_t, std::uint32_t, double, std::uint32_t>;
+
+  std::vector<std::unique_ptr<const phy::TransportPlan>> plans_;
+  std::map<Key, std::variant<std::uint32_t, phy::CodingError>> known_;
+};
+
 /// All transport blocks of one direction, and the memory that one frame in flight needs for them.
 struct BlockSide {
   std::vector<TransportBlock> transport_blocks;
@@ -72,24 +100,80 @@ struct BlockSide {
   std::size_t payload_bytes = 0;
   std::size_t info_bytes = 0;
   std::size_t coded_bytes = 0;
-  std::uint64_t payload_bits = 0;  // CRCs excluded
+  std::uint64_t payload_bits = 0;     // CRCs excluded
+  std::uint32_t bits_per_symbol = 0;  // coded ones, of the largest allocation
 };
 
-struct Blocks {
-  std::vector<phy::TransportPlan> plans;
-  std::array<BlockSide, 2> sides;                          // [Direction]
-  std::vector<Allocation> allocations;                     // [symbol][user]
-  std::vector<std::vector<std::uint32_t>> code_blocks_at;  // [symbol], see Frame::code_blocks_at
-  std::vector<std::vector<std::uint32_t>> assemblies_at;   // [symbol], see Frame::assemblies_at
-  std::vector<std::uint16_t> signs;                        // with a spare one at the end
+class FrameProgram {
+ public:
+  std::span<const TransportBlock> transport_blocks(Direction d) const {
+    return side(d).transport_blocks;
+  }
+  std::span<const CodeBlockPlace> code_blocks(Direction d) const { return side(d).code_blocks; }
+  const phy::TransportPlan& plan(const TransportBlock& b) const { return (*plans_)[b.plan]; }
+  const phy::CodeBlock& code_block(Direction d, const CodeBlockPlace& c) const {
+    return plan(side(d).transport_blocks[c.transport_block]).blocks()[c.index];
+  }
+  /// Of a data symbol, by user; of none that has nothing there.
+  std::span<const Allocation> allocations(std::uint32_t symbol) const {
+    return allocations_[symbol];
+  }
+  /// A user's allocations of a data symbol.
+  std::span<const Allocation> allocations(std::uint32_t symbol, std::uint32_t user) const;
+  /// Whether anyone has data in a symbol.
+  bool anyone_in(std::uint32_t symbol) const { return !allocations_[symbol].empty(); }
+  /// Code blocks whose last (uplink) or first (downlink) resource element lies in a symbol.
+  std::span<const std::uint32_t> code_blocks_at(std::uint32_t symbol) const {
+    return code_blocks_at_[symbol];
+  }
+  /// The first symbol with resource elements of the code blocks that end in an uplink symbol.
+  std::uint16_t first_symbol_of_blocks_at(std::uint16_t symbol) const;
+  /// The symbols in which the code blocks that a downlink symbol carries begin.
+  std::set<std::uint16_t> first_symbols_of_blocks_in(std::uint16_t symbol) const;
+  /// Uplink transport blocks of several code blocks that end in a symbol (their CRC24A is checked
+  /// when all code blocks are there).
+  std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const {
+    return assemblies_at_[symbol];
+  }
+  /// Who is told apart: of each, the frame has a combiner. The first is the downlink's, if the
+  /// frame has one: of all its data symbols, or of older frames all users
+  /// (Deadlines::precoder_age).
+  std::span<const Pairing> pairings() const { return pairings_; }
+  /// Which of them a data symbol has: of an uplink symbol, that of its slot.
+  std::uint32_t pairing_of(std::uint32_t symbol) const { return pairing_of_[symbol]; }
+
+  /// With a spare one at the end.
+  std::span<const std::uint16_t> signs() const { return signs_; }
+
+  /// Bytes for one frame in flight.
+  std::size_t info_bytes(Direction d) const { return side(d).info_bytes; }
+  std::size_t payload_bytes(Direction d) const { return side(d).payload_bytes; }
+  std::size_t coded_bytes(Direction d) const { return side(d).coded_bytes; }
+  /// Payload bits over all users, CRCs excluded.
+  std::uint64_t payload_bits(Direction d) const { return side(d).payload_bits; }
+  /// Coded bits of one user in one data symbol: the largest allocation's.
+  std::uint32_t bits_per_symbol(Direction d) const { return side(d).bits_per_symbol; }
+
+ private:
+  friend class Compiler;
+  const BlockSide& side(Direction d) const { return sides_[static_cast<std::size_t>(d)]; }
+
+  const TransportPlans* plans_ = nullptr;
+  std::array<BlockSide, 2> sides_;                          // [Direction]
+  std::vector<std::vector<Allocation>> allocations_;        // [symbol]
+  std::vector<std::vector<std::uint32_t>> code_blocks_at_;  // [symbol]
+  std::vector<std::vector<std::uint32_t>> assemblies_at_;   // [symbol]
+  std::vector<Pairing> pairings_;
+  std::vector<std::uint32_t> pairing_of_;  // [symbol]
+  std::vector<std::uint16_t> signs_;
 };
 
-/// Lays out the symbols of a frame in time.
-std::vector<Symbol> lay_out_symbols(const FrameFormat& format);
+/// What each frame of FrameFormat::grants does; what cannot be done (a rate that a grant cannot
+/// carry) is left out, and a problem under its key. `plans` outlives the programs.
+std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Symbol> symbols,
+                                  TransportPlans& plans, std::vector<Problem>& problems);
 
-/// Lays out all blocks; what cannot be (a rate that a grant cannot carry) is a problem under its
-/// key.
-Blocks lay_out_blocks(const FrameFormat& format, const std::vector<Symbol>& symbols,
-                      std::vector<Problem>& problems);
+/// Whether a direction's data may be in a symbol: the first D carries references instead.
+bool carries_data(const Symbol& symbol, Direction direction);
 
 }  // namespace carillon::frame

@@ -78,12 +78,13 @@ void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint
   }
 }
 
-void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,
-                   const phy::DemapKernels& demap, const phy::LdpcKernels& ldpc,
-                   DecodeScratch scratch, std::uint8_t* infos, CodeBlockResult* results) noexcept {
-  const auto places = frame.code_blocks(direction);
+void decode_blocks(const FrameProgram& program, Direction direction, const Coding& coding,
+                   std::span<const ReceivedBlock> blocks, const phy::DemapKernels& demap,
+                   const phy::LdpcKernels& ldpc, DecodeScratch scratch, std::uint8_t* infos,
+                   CodeBlockResult* results) noexcept {
+  const auto places = program.code_blocks(direction);
   const auto& plan =
-      frame.plan(frame.transport_blocks(direction)[places[blocks[0].index].transport_block]);
+      program.plan(program.transport_blocks(direction)[places[blocks[0].index].transport_block]);
   std::uint32_t sent = 0;
   std::array<phy::DecodeBlock, phy::kMaxPack> pack{};
   std::array<CodeBlockResult, phy::kMaxPack> found;
@@ -97,9 +98,21 @@ void decode_blocks(const Frame& frame, Direction direction, std::span<const Rece
     demap.recover(cb.map, blocks[i].soft, recovered);
     pack[i].soft = recovered;
   }
-  decode_soft(plan, frame.coding(direction), sent, {pack.data(), blocks.size()}, ldpc, scratch.ldpc,
+  decode_soft(plan, coding, sent, {pack.data(), blocks.size()}, ldpc, scratch.ldpc,
               {found.data(), blocks.size()});
   for (std::size_t i = 0; i < blocks.size(); ++i) results[blocks[i].index] = found[i];
+}
+
+void clear_unsent(const phy::SoftMap& map, std::int8_t* soft) noexcept {
+  if (!map.direct) return;
+  const std::span pieces(map.pieces.data(), map.piece_count);
+  for (std::uint32_t end = 0; end < map.N;) {
+    std::uint32_t next = map.N, after = map.N;  // the piece that comes next
+    for (const phy::SoftPiece& piece : pieces)
+      if (piece.d >= end && piece.d < next) next = piece.d, after = piece.d + piece.count;
+    std::memset(soft + end, 0, next - end);
+    end = after;
+  }
 }
 
 // Soft bits lie at their place in the codeword, or one after the other where places repeat.
@@ -112,11 +125,11 @@ std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
   return errors;
 }
 
-bool assemble(const Frame& frame, Direction direction, std::uint32_t transport_block,
+bool assemble(const FrameProgram& program, Direction direction, std::uint32_t transport_block,
               const std::uint8_t* infos, std::uint8_t* payload) noexcept {
-  const auto& tb = frame.transport_blocks(direction)[transport_block];
-  const auto& plan = frame.plan(tb);
-  const auto places = frame.code_blocks(direction).subspan(tb.first_code_block, plan.C());
+  const auto& tb = program.transport_blocks(direction)[transport_block];
+  const auto& plan = program.plan(tb);
+  const auto places = program.code_blocks(direction).subspan(tb.first_code_block, plan.C());
   const std::size_t stride = places.size() > 1 ? places[1].info_offset - places[0].info_offset : 0;
   return phy::desegment(plan, infos + places[0].info_offset, stride, payload + tb.payload_offset);
 }

@@ -45,14 +45,14 @@ struct UserTiles {
 /// Calls body(modulation, phy::SoftRun) for those subcarriers of the tiles that belong to the
 /// allocation, once for each code block; soft_of(code block of the direction) → its buffer.
 template <typename SoftOf, typename Body>
-void for_soft_runs(const Frame& frame, Direction direction, const Allocation& a,
+void for_soft_runs(const FrameProgram& program, Direction direction, const Allocation& a,
                    const UserTiles& tiles, SoftOf&& soft_of, Body&& body) noexcept {
   const std::uint32_t begin = std::max(a.first_subcarrier, tiles.first * phy::kTileLanes);
   const std::uint32_t end =
       std::min(a.first_subcarrier + a.count, (tiles.first + tiles.count) * phy::kTileLanes);
   if (begin >= end) return;
-  const auto& tb = frame.transport_blocks(direction)[a.transport_block];
-  const auto& plan = frame.plan(tb);
+  const auto& tb = program.transport_blocks(direction)[a.transport_block];
+  const auto& plan = program.plan(tb);
   const std::size_t signs = a.signs - a.first_subcarrier / phy::kTileLanes;  // of tile 0
   std::uint32_t re = a.first_re + begin - a.first_subcarrier;
   for (std::uint32_t k = begin, r = code_block_of(plan, re); k < end; ++r) {
@@ -67,7 +67,7 @@ void for_soft_runs(const Frame& frame, Direction direction, const Allocation& a,
                                          .stride = tiles.stride,
                                          .noise = tiles.noise + i * tiles.noise_stride,
                                          .noise_stride = tiles.noise_stride,
-                                         .signs = &frame.signs()[signs + tile],
+                                         .signs = &program.signs()[signs + tile],
                                          .sign_stride = tiles_of(a),
                                          .soft = soft_of(tb.first_code_block + r)});
     re += count;
@@ -77,10 +77,10 @@ void for_soft_runs(const Frame& frame, Direction direction, const Allocation& a,
 
 /// The tiles' soft bits to the decoders' buffers.
 template <typename SoftOf>
-void demap_tiles(const Frame& frame, Direction direction, const Allocation& a,
+void demap_tiles(const FrameProgram& program, Direction direction, const Allocation& a,
                  const UserTiles& tiles, const phy::DemapKernels& kernels,
                  SoftOf&& soft_of) noexcept {
-  for_soft_runs(frame, direction, a, tiles, soft_of, kernels.demap);
+  for_soft_runs(program, direction, a, tiles, soft_of, kernels.demap);
 }
 
 /// Decodes at most ldpc_pack() code blocks of a plan, whose soft bits lie in d order (N of each, 0
@@ -92,9 +92,14 @@ void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint
 
 /// Decodes at most ldpc_pack() code blocks of a direction, all of the same plan, into `infos` (K
 /// bits of each at its info_offset) and `results` (of all code blocks of the direction).
-void decode_blocks(const Frame& frame, Direction direction, std::span<const ReceivedBlock> blocks,
-                   const phy::DemapKernels& demap, const phy::LdpcKernels& ldpc,
-                   DecodeScratch scratch, std::uint8_t* infos, CodeBlockResult* results) noexcept;
+void decode_blocks(const FrameProgram& program, Direction direction, const Coding& coding,
+                   std::span<const ReceivedBlock> blocks, const phy::DemapKernels& demap,
+                   const phy::LdpcKernels& ldpc, DecodeScratch scratch, std::uint8_t* infos,
+                   CodeBlockResult* results) noexcept;
+
+/// Where a soft buffer held other blocks before: makes a code block's places zero of which nothing
+/// is sent.
+void clear_unsent(const phy::SoftMap& map, std::int8_t* soft) noexcept;
 
 /// Coded bits of a code block (`coded`: E of them, least significant bit first, and
 /// phy::kCodedPadding bytes) that the signs of its soft bits give wrong.
@@ -103,7 +108,7 @@ std::uint64_t raw_errors(const phy::SoftMap& map, const std::int8_t* soft,
 
 /// A transport block's payload from its decoded code blocks (`infos` at info_offset), at its
 /// payload_offset. Returns whether the transport block's CRC holds.
-bool assemble(const Frame& frame, Direction direction, std::uint32_t transport_block,
+bool assemble(const FrameProgram& program, Direction direction, std::uint32_t transport_block,
               const std::uint8_t* infos, std::uint8_t* payload) noexcept;
 
 /// Whether a block was received, where what was sent is known: without a CRC that decides alone.

@@ -23,14 +23,15 @@ struct EncodeScratch {
 
 /// Code block `index` of a direction: `bits` are those of its transport block, most significant
 /// first; `coded` is a frame's coded memory laid out as the downlink's (coded_offset; for the
-/// uplink use `coded` sized by Frame::coded_bytes, whose places are larger than needed).
-void encode_block(const Frame& frame, Direction direction, std::uint32_t index,
+/// uplink use `coded` sized by FrameProgram::coded_bytes, whose places are larger than needed).
+void encode_block(const FrameProgram& program, Direction direction, std::uint32_t index,
                   const phy::LdpcKernels& ldpc, const std::uint8_t* bits, std::uint8_t* coded,
                   EncodeScratch scratch) noexcept;
 
-/// One user's tiles of one data symbol, symbols[t * stride]; tiles without allocation become zero.
-void modulate_user(const Frame& frame, Direction direction, std::uint32_t symbol,
-                   std::uint32_t user, const phy::ModulateKernels& kernels,
+/// One user's tiles of one data symbol, symbols[t * stride] of `tiles`; those without allocation
+/// become zero.
+void modulate_user(const FrameProgram& program, std::uint32_t tiles, Direction direction,
+                   std::uint32_t symbol, std::uint32_t user, const phy::ModulateKernels& kernels,
                    const std::uint8_t* coded, phy::Tile* symbols, std::size_t stride) noexcept;
 
 }  // namespace carillon::frame

@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
+#include <span>
 
 #include "base/prefetch.hpp"
 #include "frame/kernels.hpp"
-#include "frame/transmit.hpp"
-#include "frame/worker.hpp"
+#include "frame/uplink_call.hpp"
 #include "phy/equalize/leave_out.hpp"
-#include "phy/estimate/held.hpp"
 
 namespace carillon::frame {
 
@@ -18,9 +16,8 @@ using phy::kTileLanes;
 using phy::Tile;
 using runtime::Task;
 
-struct UplinkKernels : KernelCall {
-  using KernelCall::KernelCall;
-  static constexpr float kUnitPower = phy::kInt16Norm * phy::kInt16Norm;
+struct UplinkKernels : UplinkCall {
+  using UplinkCall::UplinkCall;
 
   /// An item's samples past the prefix; null when its packet is missing.
   const std::int16_t* samples_of(std::uint16_t item) const {
@@ -38,11 +35,6 @@ struct UplinkKernels : KernelCall {
       absent(task.step)[antenna] = samples_of(task.arrived[i]) == nullptr && p.source_ == nullptr;
       chunk(antenna, samples_of(task.arrived[i]));
     }
-  }
-
-  /// Whose packets a received symbol was without. [antenna]
-  std::uint8_t* absent(std::uint32_t symbol) const {
-    return &slot.absent[std::size_t{symbol} * p.antennas_];
   }
 
   void pilot_fft() {
@@ -83,12 +75,10 @@ struct UplinkKernels : KernelCall {
     return sum;
   }
 
-  std::uint32_t users_of_pilot(std::uint32_t ordinal) const {
-    return std::min(p.users_ - std::min(p.users_, ordinal * frame.comb()), frame.comb());
-  }
-
   void uplink_fft() {
-    if (p.source_ != nullptr)
+    if (!program.anyone_in(task.step))
+      for_antennas([](std::uint32_t, const std::int16_t*) {});
+    else if (p.source_ != nullptr)
       p.source_->uplink_grid(task.step, grid_of(slot.grid));
     else if (p.uplink_ == Precision::Fp16)
       receive(p.ofdm_.receive_half, grid_of(slot.half_grid));
@@ -114,240 +104,6 @@ struct UplinkKernels : KernelCall {
     return &grids[place * frame.tiles() * p.tile_stride()];
   }
 
-  std::uint32_t csi_lanes() const {
-    return (frame.ofdm().shape().subcarriers + p.group() - 1) / p.group();
-  }
-
-  float mean_noise() const {
-    float sum = 0;
-    std::uint32_t measured = 0;
-    for (const float noise : slot.noise) {
-      if (noise < 0) continue;
-      sum += noise;
-      ++measured;
-    }
-    return measured == 0 ? 0 : sum / static_cast<float>(measured);
-  }
-
-  // An antenna of which a pilot is missing has no part in the combiner: by its other pilots alone
-  // it would bring the interference of the users whose pilot is missing. So at least where enough
-  // are left to tell users apart. Returns how many have one.
-  std::uint32_t choose_antennas() const {
-    auto& out = worker.left_out;
-    std::ranges::fill(out, std::uint8_t{0});
-    for (const auto s : frame.symbols_of(SymbolKind::Pilot))
-      for (std::uint32_t a = 0; a < p.antennas_; ++a) out[a] |= absent(s)[a];
-    const auto left = static_cast<std::uint32_t>(std::ranges::count(out, 0));
-    if (left >= p.users_) return left;
-    std::ranges::fill(out, std::uint8_t{0});
-    return p.antennas_;
-  }
-
-  void leave_out(Tile* csi) const {
-    for (std::uint32_t a = 0; a < p.antennas_; ++a)
-      for (std::uint32_t u = 0; worker.left_out[a] != 0 && u < p.users_; ++u)
-        csi[std::size_t{u} * p.tile_stride() + a] = {};
-  }
-
-  /// What interpolation and sharing combiners leave on a user's symbol goes to worker.residual and
-  /// worker.held; returns what they add to the noise of all.
-  float residual_noise(float noise) {
-    if (p.deviation_plans_.empty()) return 0;
-    float spread = 0, doubt = 0;
-    for (std::uint32_t u = 0; u < p.users_; ++u) {
-      std::uint32_t antennas = 0;
-      const phy::GroupDeviation sum = deviation_of(u, antennas);
-      const phy::DeviationPlan& plan = p.deviation_plans_[u % frame.comb()];
-      const phy::Residual left = phy::residual(plan, sum, antennas, noise);
-      worker.residual[u] = left.common;
-      worker.held[u] = phy::held_residual(plan, sum, antennas, noise);
-      spread += left.spread;
-      doubt += left.doubt;
-    }
-    return phy::shared_residual(spread, doubt);
-  }
-
-  phy::GroupDeviation deviation_of(std::uint32_t user, std::uint32_t& antennas) const {
-    const std::uint32_t ordinal = user / frame.comb(), offset = user % frame.comb();
-    const std::uint32_t users = users_of_pilot(ordinal);
-    const std::size_t first = std::size_t{ordinal} * p.antennas_;
-    phy::GroupDeviation sum;
-    for (std::uint32_t a = offset; a < std::min(p.antennas_, phy::kDeviationAntennas * users);
-         a += users) {
-      if (slot.noise[first + a] < 0) continue;
-      sum.add(slot.deviation[first + a]);
-      ++antennas;
-    }
-    return sum;
-  }
-
-  /// Per antenna and subcarrier, as combiners are made with. The errors of all users' estimates
-  /// come with their unit-energy symbols: noise like the other.
-  float combining_noise() {
-    const float received = mean_noise();
-    return received * (1 + p.estimate_noise_) + residual_noise(received);
-  }
-
-  void zero_force() {
-    const bool whole = choose_antennas() == p.antennas_;
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    const float noise = combining_noise();
-    Combiners& c = *slot.combiners;
-    for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
-      Tile* w = p.group() < 16 && p.single_ ? &c.tiles[g * block] : worker.combiner.data();
-      float* post_noise = p.group() == 1 ? &c.post_noise[std::size_t{g} * p.users_ * kTileLanes]
-                                         : worker.group_noise.data();
-      if (!whole) leave_out(&slot.csi[g * block]);
-      const auto flagged =
-          p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
-                                &slot.csi[g * block], w, post_noise, worker.zero_force);
-      if (frame.comb() > 1 && frame.format().combiner.kind != phy::Detector::Conjugate)
-        phy::add_held({frame.ofdm().shape().subcarriers, frame.comb(), p.group()}, g, p.users_,
-                      worker.held.data(), noise, post_noise);
-      add_residual(post_noise, 1);
-      // Lanes past the band's end have no channel and are flagged too.
-      const std::uint32_t empty = kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
-      if (flagged > empty && !task.rehearsal)
-        c.ill_conditioned.fetch_add(flagged - empty, std::memory_order_relaxed);
-      keep(g, w, c);
-    }
-    if (task.rehearsal) return;
-    const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
-    if (done == p.csi_tiles_) complete(c);
-  }
-
-  void add_residual(float* post_noise, float times) const {
-    if (p.deviation_plans_.empty()) return;
-    for (std::uint32_t u = 0; u < p.users_; ++u)
-      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-        float& noise = post_noise[u * kTileLanes + lane];
-        noise = std::clamp(noise + times * worker.residual[u], phy::kPostNoiseFloor,
-                           phy::kPostNoiseCeiling);
-      }
-  }
-
-  // Stores a CSI tile's combiners in the layout in which its tiles use them.
-  void keep(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
-    const std::uint32_t group = p.group(), first = csi_tile * group;
-    const std::uint32_t count = std::min(group, frame.tiles() - first);
-    if (group == 16) {
-      expand_shared(first, count, c);
-    } else {
-      if (group > 1) spread_noise(first, count, c);
-      round(csi_tile, w, c);
-    }
-    if (!p.downlink_) return;
-    float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
-    std::fill(power, power + p.antennas_, 0.0F);
-    if (group == 16)
-      add_shared_power(first, count, c, power);
-    else
-      add_power(csi_tile, c, power);
-  }
-
-  void spread_noise(std::uint32_t first, std::uint32_t count, Combiners& c) {
-    for (std::uint32_t tile = first; tile < first + count; ++tile)
-      p.zero_force_.spread_groups(p.groups_of(tile), p.users_, worker.group_noise.data(),
-                                  &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
-  }
-
-  void round(std::uint32_t csi_tile, const Tile* w, Combiners& c) {
-    const std::size_t at = std::size_t{csi_tile} * p.users_ * p.tile_stride();
-    const std::size_t user = std::size_t{csi_tile} * p.users_;
-    const std::size_t antenna = std::size_t{csi_tile} * p.antennas_;
-    if (p.uplink_ == Precision::Fp16)
-      p.zero_force_.halve(frame.array(), w, &c.half_tiles[at], &c.half_scale[user]);
-    if (p.uplink_ == Precision::Int16)
-      p.zero_force_.quantize_rows(frame.array(), w, &c.integers.tiles[at],
-                                  &c.integers.scale[user * kTileLanes]);
-    if (p.downlink_ == Precision::Int16)
-      p.zero_force_.quantize_columns(frame.array(), w, &c.precoder.tiles[at],
-                                     &c.precoder.scale[antenna * kTileLanes]);
-  }
-
-  // Up to 16 tiles with one combiner each, the lanes of what was computed.
-  void expand_shared(std::uint32_t first, std::uint32_t count, Combiners& c) {
-    const phy::ZeroForceKernels& kernels = p.zero_force_;
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    phy::spread_lanes(p.users_, count, worker.group_noise.data(),
-                      &c.post_noise[std::size_t{first} * p.users_ * kTileLanes], kTileLanes);
-    const auto round = [&](auto&& quantize, std::uint32_t rows, Int16Matrix& to) {
-      quantize(frame.array(), worker.combiner.data(), worker.integers.data(),
-               worker.group_scale.data());
-      kernels.expand_int16(frame.array(), count, worker.integers.data(), &to.scalars[first * block],
-                           block);
-      phy::spread_lanes(rows, count, worker.group_scale.data(),
-                        &to.scale[std::size_t{first} * rows]);
-    };
-    if (p.uplink_ == Precision::Int16) round(kernels.quantize_rows, p.users_, c.integers);
-    if (p.downlink_ == Precision::Int16) round(kernels.quantize_columns, p.antennas_, c.precoder);
-    if (!p.single_ && p.uplink_ != Precision::Fp16) return;
-    Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
-    kernels.expand_scalars(frame.array(), count, worker.combiner.data(), w, block);
-    if (p.uplink_ != Precision::Fp16) return;
-    for (std::uint32_t tile = first; tile < first + count; ++tile, w += block)
-      kernels.halve_scalar(frame.array(), w, &c.half_scalars[tile * block],
-                           &c.half_scale[std::size_t{tile} * p.users_]);
-  }
-
-  // What the precoders of a CSI tile's subcarriers give to each antenna. Columns of integers have a
-  // known norm.
-  void add_shared_power(std::uint32_t first, std::uint32_t count, const Combiners& c,
-                        float* power) {
-    const std::size_t block = std::size_t{p.users_} * p.tile_stride();
-    for (std::uint32_t tile = first; tile < first + count; ++tile) {
-      if (p.downlink_ != Precision::Int16) {
-        p.zero_force_.antenna_power_scalar(frame.array(), &c.scalars[tile * block], lanes_of(tile),
-                                           power);
-        continue;
-      }
-      const float* scale = &c.precoder.scale[std::size_t{tile} * p.antennas_];
-      for (std::uint32_t a = 0; a < p.antennas_; ++a)
-        power[a] += static_cast<float>(lanes_of(tile)) * kUnitPower * (scale[a] * scale[a]);
-    }
-  }
-
-  void add_power(std::uint32_t csi_tile, const Combiners& c, float* power) {
-    float times[kTileLanes];  // each lane's subcarriers
-    const std::uint32_t group = p.group(), subcarriers = frame.ofdm().shape().subcarriers;
-    for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
-      const std::uint32_t begin = (csi_tile * kTileLanes + lane) * group;
-      times[lane] = static_cast<float>(std::min(group, subcarriers - std::min(subcarriers, begin)));
-    }
-    if (p.downlink_ != Precision::Int16) {
-      const std::size_t at = std::size_t{csi_tile} * p.users_ * p.tile_stride();
-      p.zero_force_.antenna_power(frame.array(), &c.tiles[at], times, power);
-      return;
-    }
-    const float* scale = &c.precoder.scale[std::size_t{csi_tile} * p.antennas_ * kTileLanes];
-    for (std::uint32_t a = 0; a < p.antennas_; ++a, scale += kTileLanes)
-      for (std::uint32_t lane = 0; lane < kTileLanes; ++lane)
-        power[a] += kUnitPower * times[lane] * (scale[lane] * scale[lane]);
-  }
-
-  /// Used subcarriers.
-  std::uint32_t lanes_of(std::uint32_t tile) const {
-    return std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
-  }
-
-  void complete(Combiners& c) {
-    if (p.downlink_) c.transmit_gain = transmit_gain(c);
-    c.frame.store(slot.frame, std::memory_order_release);
-  }
-
-  // One gain for the whole band and all antennas keeps the precoder's nulls where they are.
-  float transmit_gain(const Combiners& c) const {
-    float most = 0;
-    for (std::uint32_t a = 0; a < p.antennas_; ++a) {
-      float power = 0;
-      for (std::uint32_t g = 0; g < p.csi_tiles_; ++g)
-        power += c.antenna_power[std::size_t{g} * p.antennas_ + a];
-      most = std::max(most, power);
-    }
-    const auto bins = static_cast<float>(frame.ofdm().shape().fft_size);
-    return most > 0 ? std::sqrt(kTransmitPower * bins / most) : 0;
-  }
-
   void equalize_demodulate() {
     find_missing();
     for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
@@ -371,12 +127,14 @@ struct UplinkKernels : KernelCall {
             .noise_stride = noise_stride};
   }
 
-  // Where the soft bits go of the i-th share of users, beside the equalization of the i-th tile.
+  // Where the soft bits go of the i-th share of allocations, beside the equalization of the i-th
+  // tile.
   void fetch_soft(std::uint32_t first, std::uint32_t count, std::uint32_t i) {
-    const auto allocations = frame.allocations(task.step);
-    for (std::uint32_t u = p.users_ * i / count; u < p.users_ * (i + 1) / count; ++u)
+    const auto all = program.allocations(task.step);
+    const std::size_t begin = all.size() * i / count, end = all.size() * (i + 1) / count;
+    for (const Allocation& a : all.subspan(begin, end - begin))
       for_soft_runs(
-          frame, Direction::Uplink, allocations[u], tiles_of_user(first, count, u),
+          program, Direction::Uplink, a, tiles_of_user(first, count, a.user),
           [&](std::uint32_t block) { return soft_of(block); },
           [&](phy::Modulation, const phy::SoftRun& run) { p.demap_.fetch(run); });
   }
@@ -395,10 +153,14 @@ struct UplinkKernels : KernelCall {
       ++found;
     }
     left -= found;
-    worker.lost = found > phy::kMostLeftOut || left < p.users_;
+    worker.lost = found > phy::kMostLeftOut || left < p.together_;
     worker.missing_count = worker.lost ? 0 : found;
-    worker.combining_noise = combining_noise();
+    const float received = mean_noise();
+    measure_residuals(received);
+    worker.combining_noise = combining_noise(received, everyone());
   }
+
+  PairCombiner& combiner() const { return slot.combiners->of[program.pairing_of(task.step)]; }
 
   // A tile's symbols, the i-th at once, as the combiner of the antennas that are there yields them.
   // A column of a combiner, whatever it is kept in, is what it makes of an impulse.
@@ -407,7 +169,7 @@ struct UplinkKernels : KernelCall {
     const std::size_t row = std::size_t{p.users_} * kTileLanes;
     float* const noise = &worker.changed_noise[i * row];
     if (worker.lost) return phy::erase(p.users_, s, noise);
-    std::copy_n(&slot.combiners->post_noise[tile * row], row, noise);
+    std::copy_n(&combiner().post_noise[tile * row], row, noise);
     for (std::uint32_t m = 0; m < worker.missing_count; ++m) {
       const std::size_t at = std::size_t{m} * p.users_;
       set_impulse(worker.missing[m], true);
@@ -434,13 +196,15 @@ struct UplinkKernels : KernelCall {
   // An antenna's channel to all users in a tile: of its subcarriers' groups.
   void channel_of(std::uint32_t tile, std::uint32_t antenna, Tile* h) {
     const std::uint32_t group = p.group();
+    const Pairing& pairing = program.pairings()[program.pairing_of(task.step)];
     for (std::uint32_t u = 0; u < p.users_; ++u) {
       const std::size_t row = std::size_t{tile / group} * p.users_ + u;
       const Tile& from = slot.csi[row * p.tile_stride() + antenna];
+      const std::uint32_t in = pairing.lanes_of(tile / group, u);
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
         const std::uint32_t of = (kTileLanes * (tile % group) + lane) / group;
-        h[u].re[lane] = from.re[of];
-        h[u].im[lane] = from.im[of];
+        h[u].re[lane] = (in >> of & 1) != 0 ? from.re[of] : 0;
+        h[u].im[lane] = (in >> of & 1) != 0 ? from.im[of] : 0;
       }
     }
   }
@@ -448,7 +212,7 @@ struct UplinkKernels : KernelCall {
   /// The variance of a tile's symbols and those after it. [tile][user][16]
   const float* noise_from(std::uint32_t tile) const {
     if (worker.lost || worker.missing_count > 0) return worker.changed_noise.data();
-    return &slot.combiners->post_noise[std::size_t{tile} * p.users_ * kTileLanes];
+    return &combiner().post_noise[std::size_t{tile} * p.users_ * kTileLanes];
   }
 
   /// A tile of all antennas; one of the two.
@@ -463,7 +227,7 @@ struct UplinkKernels : KernelCall {
   }
 
   void equalize(std::uint32_t tile, const Row& from, Tile* s) {
-    const Combiners& c = *slot.combiners;
+    const PairCombiner& c = combiner();
     const bool shared = p.group() == 16;
     const std::size_t block = shared ? tile : tile / p.group();
     const std::size_t w = block * p.users_ * p.tile_stride(), user = block * p.users_;
@@ -491,25 +255,26 @@ struct UplinkKernels : KernelCall {
   }
 
   void demodulate(std::uint32_t first, std::uint32_t count) {
-    const auto allocations = frame.allocations(task.step);
-    for (std::uint32_t u = 0; u < p.users_; ++u)
-      demap_tiles(frame, Direction::Uplink, allocations[u], tiles_of_user(first, count, u),
-                  p.demap_, [&](std::uint32_t block) { return soft_of(block); });
+    const auto allocations = program.allocations(task.step);
+    for (const Allocation& a : allocations)
+      demap_tiles(program, Direction::Uplink, a, tiles_of_user(first, count, a.user), p.demap_,
+                  [&](std::uint32_t block) { return soft_of(block); });
     const std::uint32_t sampled = p.sampled_tile(slot.frame, task.step);
     if (sampled < first || sampled >= first + count) return;
-    for (std::uint32_t u = 0; u < p.users_; ++u) {
-      const UserTiles tiles = tiles_of_user(first, count, u);
+    std::fill_n(&slot.quality[std::size_t{frame.symbol(task.step).ordinal} * p.users_], p.users_,
+                SymbolQuality{});
+    for (const Allocation& a : allocations) {
+      const UserTiles tiles = tiles_of_user(first, count, a.user);
       const std::uint32_t i = sampled - first;
-      sample(u, sampled, tiles.s[i * tiles.stride], tiles.noise + i * tiles.noise_stride);
+      sample(a, sampled, tiles.s[i * tiles.stride], tiles.noise + i * tiles.noise_stride);
     }
   }
 
-  void sample(std::uint32_t user, std::uint32_t tile, const Tile& s, const float* noise) {
-    const Allocation& a = frame.allocations(task.step)[user];
-    const std::uint32_t lanes = lanes_in(a, tile);
+  void sample(const Allocation& a, std::uint32_t tile, const Tile& s, const float* noise) {
+    const std::uint32_t user = a.user, lanes = lanes_in(a, tile);
     if (lanes == 0) return;
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
-    const auto& plan = frame.plan(frame.transport_blocks(Direction::Uplink)[a.transport_block]);
+    const auto& plan = program.plan(program.transport_blocks(Direction::Uplink)[a.transport_block]);
     const bool kept = user == p.sampled_user(slot.frame);
     float variance = 0;
     for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
@@ -519,41 +284,50 @@ struct UplinkKernels : KernelCall {
       slot.constellation[ordinal].re[lane] = s.re[lane];
       slot.constellation[ordinal].im[lane] = s.im[lane];
     }
-    slot.quality[std::size_t{ordinal} * p.users_ + user] = {
-        p.demap_.error_power(plan.modulation(), s, lanes), variance,
-        static_cast<std::uint32_t>(std::popcount(lanes))};
+    SymbolQuality& quality = slot.quality[std::size_t{ordinal} * p.users_ + user];
+    quality.error_power += p.demap_.error_power(plan.modulation(), s, lanes);
+    quality.noise_power += variance;
+    quality.symbols += static_cast<std::uint32_t>(std::popcount(lanes));
   }
 
   void decode() {
-    const Packs& packs = p.graph_.packs[task.step];
+    const Packs& packs = p.graph_.work[slot.number].packs[task.step];
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) decode(packs[i]);
   }
 
   void decode(std::span<const std::uint32_t> pack) {
     std::array<ReceivedBlock, phy::kMaxPack> blocks;
-    for (std::size_t i = 0; i < pack.size(); ++i) blocks[i] = {pack[i], soft_of(pack[i])};
-    decode_blocks(frame, Direction::Uplink, {blocks.data(), pack.size()}, p.demap_, p.ldpc_,
+    for (std::size_t i = 0; i < pack.size(); ++i) {
+      blocks[i] = {pack[i], soft_of(pack[i])};
+      if (frame.programs().size() > 1) clear_unsent(map_of(pack[i]), soft_of(pack[i]));
+    }
+    decode_blocks(program, Direction::Uplink, frame.coding(Direction::Uplink),
+                  {blocks.data(), pack.size()}, p.demap_, p.ldpc_,
                   {worker.soft.data(), worker.ldpc}, slot.info.data(), slot.results.data());
     for (const std::uint32_t index : pack) {
-      const std::uint32_t tb = frame.code_blocks(Direction::Uplink)[index].transport_block;
-      if (frame.plan(frame.transport_blocks(Direction::Uplink)[tb]).C() > 1) continue;
-      assemble(frame, Direction::Uplink, tb, slot.info.data(), slot.payload.data());
+      const std::uint32_t tb = program.code_blocks(Direction::Uplink)[index].transport_block;
+      if (program.plan(program.transport_blocks(Direction::Uplink)[tb]).C() > 1) continue;
+      assemble(program, Direction::Uplink, tb, slot.info.data(), slot.payload.data());
       slot.good[tb] = slot.results[index].good;
     }
   }
 
   std::int8_t* soft_of(std::uint32_t code_block) {
-    return slot.soft.data() + frame.code_blocks(Direction::Uplink)[code_block].coded_offset;
+    return slot.soft.data() + program.code_blocks(Direction::Uplink)[code_block].coded_offset;
+  }
+  const phy::SoftMap& map_of(std::uint32_t code_block) const {
+    const auto places = program.code_blocks(Direction::Uplink);
+    return program.code_block(Direction::Uplink, places[code_block]).map;
   }
 
   void store() {
     if (slot.elsewhere != nullptr) return slot.elsewhere->bring(task.step, slot);
-    const auto blocks = frame.assemblies_at(task.step);
+    const auto blocks = program.assemblies_at(task.step);
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) {
-      const auto& tb = frame.transport_blocks(Direction::Uplink)[blocks[i]];
+      const auto& tb = program.transport_blocks(Direction::Uplink)[blocks[i]];
       bool good =
-          assemble(frame, Direction::Uplink, blocks[i], slot.info.data(), slot.payload.data());
-      for (std::uint32_t r = 0; r < frame.plan(tb).C(); ++r)
+          assemble(program, Direction::Uplink, blocks[i], slot.info.data(), slot.payload.data());
+      for (std::uint32_t r = 0; r < program.plan(tb).C(); ++r)
         good = good && slot.results[tb.first_code_block + r].good;
       slot.good[blocks[i]] = good;
     }
@@ -567,9 +341,6 @@ void pilot_fft(void* context, const Task& task) noexcept {
 }
 void uplink_fft(void* context, const Task& task) noexcept {
   UplinkKernels(context, task).uplink_fft();
-}
-void zero_force(void* context, const Task& task) noexcept {
-  UplinkKernels(context, task).zero_force();
 }
 void equalize_demodulate(void* context, const Task& task) noexcept {
   UplinkKernels(context, task).equalize_demodulate();

@@ -1,6 +1,7 @@
 // Working memory of one worker: what its kernels need between loading and storing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "frame/pipeline.hpp"
@@ -13,9 +14,9 @@ namespace carillon::frame {
 inline constexpr std::uint32_t kTilesAtOnce = 16;
 
 struct Pipeline::Worker {
-  /// spreads: combiners are not kept in single precision.
+  /// spreads: combiners are not kept in single precision. pairs: they are not all of all users.
   Worker(const Frame& frame, std::optional<Precision> uplink, std::optional<Precision> downlink,
-         bool spreads)
+         bool spreads, bool pairs)
       : ofdm(frame.ofdm()),
         zero_force(frame.format().users),
         row(frame.tiles()),
@@ -26,12 +27,17 @@ struct Pipeline::Worker {
         integers(shared(frame) && (uplink == Precision::Int16 || downlink == Precision::Int16)
                      ? combiner.size()
                      : 0),
-        group_scale(std::size_t{frame.format().antennas} * phy::kTileLanes),
+        group_scale(std::size_t{std::max(frame.format().antennas, frame.format().users)} *
+                    phy::kTileLanes),
         group_noise(std::size_t{frame.format().users} * phy::kTileLanes),
+        paired_csi(pairs ? combiner.size() : 0),
+        paired(pairs ? combiner.size() : 0),
+        paired_noise(pairs ? group_noise.size() : 0),
         left_out(frame.format().antennas),
-        residual(frame.format().users),
+        residuals(frame.format().users),
         held(frame.format().users),
         equalized(std::size_t{kTilesAtOnce} * frame.format().users),
+        reference(frame.format().users),
         impulse(uplink == Precision::Fp16 ? 0 : frame.array().antenna_stride),
         half_impulse(uplink == Precision::Fp16 ? frame.array().antenna_stride : 0),
         columns(std::size_t{phy::kMostLeftOut} * frame.format().users),
@@ -46,16 +52,19 @@ struct Pipeline::Worker {
   phy::OfdmScratch ofdm;
   phy::ZeroForceScratch zero_force;
   phy::LdpcScratch ldpc;
-  AlignedArray<phy::Tile> row;                // one antenna's pilot symbol
-  AlignedArray<phy::Tile> combiner;           // of one CSI tile, lanes are groups
-  AlignedArray<phy::Complex> spread_scalars;  // of its sixteen tiles, before they are rounded
-  AlignedArray<phy::Int16Tile> integers;      // of one CSI tile, before they are spread
-  AlignedArray<float> group_scale;            // of its rows: users or, not fewer, antennas
-  AlignedArray<float> group_noise;            // its post-equalization noise
-  std::vector<std::uint8_t> left_out;         // [antenna]: has no part in the frame's combiner
-  AlignedArray<float> residual;               // [user] of the frame: phy::Residual::common
-  std::vector<phy::HeldResidual> held;        // [user] of the frame
-  AlignedArray<phy::Tile> equalized;          // [tile][user]
+  AlignedArray<phy::Tile> row;                 // one antenna's pilot symbol
+  AlignedArray<phy::Tile> combiner;            // of one CSI tile, lanes are groups
+  AlignedArray<phy::Complex> spread_scalars;   // of its sixteen tiles, before they are rounded
+  AlignedArray<phy::Int16Tile> integers;       // of one CSI tile, before they are spread
+  AlignedArray<float> group_scale;             // of its rows: users or antennas
+  AlignedArray<float> group_noise;             // its post-equalization noise
+  AlignedArray<phy::Tile> paired_csi, paired;  // of a CSI tile's users that are told apart there
+  AlignedArray<float> paired_noise;
+  std::vector<std::uint8_t> left_out;    // [antenna]: has no part in the frame's combiner
+  std::vector<phy::Residual> residuals;  // [user] of the frame
+  std::vector<phy::HeldResidual> held;   // [user] of the frame
+  AlignedArray<phy::Tile> equalized;     // [tile][user]
+  AlignedArray<phy::Tile> reference;     // [user] of a tile of the downlink
   // Where packets of the symbol are missing:
   std::array<std::uint32_t, phy::kMostLeftOut> missing;  // antennas, which the combiner counts on
   std::uint32_t missing_count = 0;
@@ -76,6 +85,7 @@ struct KernelCall {
   const Frame& frame;
   Pipeline::Worker& worker;
   FrameSlot& slot;
+  const FrameProgram& program;
   const runtime::Task& task;
 
   KernelCall(void* context, const runtime::Task& t)
@@ -83,6 +93,7 @@ struct KernelCall {
         frame(p.frame_),
         worker(*p.workers_[t.worker]),
         slot(p.slots_[t.slot]),
+        program(*slot.program),
         task(t) {}
 };
 

@@ -21,17 +21,22 @@ constexpr std::size_t units_for(std::size_t bytes, std::size_t unit) {
 
 std::size_t longest_block(const frame::Frame& frame, Direction direction) {
   std::size_t longest = 0;
-  for (const auto& block : frame.transport_blocks(direction))
-    longest = std::max(longest, bytes_for(frame.plan(block).A()));
+  for (const frame::FrameProgram& program : frame.programs())
+    for (const auto& block : program.transport_blocks(direction))
+      longest = std::max(longest, bytes_for(program.plan(block).A()));
   return longest;
 }
 
-// Units of a frame's blocks in the queue.
+// Units of a frame's blocks in the queue: of the one that has most of them.
 std::size_t units_of_a_frame(const frame::Frame& frame, Direction direction, std::size_t unit) {
-  std::size_t units = 0;
-  for (const auto& block : frame.transport_blocks(direction))
-    units += units_for(sizeof(Message) + bytes_for(frame.plan(block).A()), unit);
-  return units;
+  std::size_t most = 0;
+  for (const frame::FrameProgram& program : frame.programs()) {
+    std::size_t units = 0;
+    for (const auto& block : program.transport_blocks(direction))
+      units += units_for(sizeof(Message) + bytes_for(program.plan(block).A()), unit);
+    most = std::max(most, units);
+  }
+  return most;
 }
 
 std::size_t queue_units(const frame::Frame& frame, Direction direction, std::size_t unit) {
@@ -50,7 +55,7 @@ Exchange::Exchange(const frame::Frame& frame, Direction sends, std::uint32_t rin
       zeros_(longest_block(frame, sends)),
       queue_(kUnit, queue_units(frame, receives(), kUnit), 1) {
   for (Entry& entry : entries_) {
-    const std::size_t blocks = frame.transport_blocks(sends).size();
+    const std::size_t blocks = frame.most_transport_blocks(sends);
     entry.blocks = std::vector<std::atomic<Block>>(blocks);
     entry.filled.resize(blocks);
     entry.payload = AlignedArray<std::uint8_t>(frame.payload_bytes(sends));
@@ -63,7 +68,7 @@ void Exchange::take(frame::FramePlace frame, Tick air_start,
   std::uint64_t filling = word(frame.radio_frame, Place::Filling);
   const bool any = entry.word.compare_exchange_strong(
       filling, word(frame.radio_frame, Place::Taken), std::memory_order_acq_rel);
-  const auto blocks = frame_.transport_blocks(sends_);
+  const auto blocks = frame_.program(frame.radio_frame).transport_blocks(sends_);
   std::uint64_t used = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool ready =
@@ -132,9 +137,10 @@ Refusal Exchange::offer(const Message& message, std::span<const std::uint8_t> pi
   const auto ahead = static_cast<std::int32_t>(message.frame - static_cast<std::uint32_t>(newest));
   if (ahead <= 0) return Refusal::Late;
   if (ahead > static_cast<std::int32_t>(kAhead)) return Refusal::Early;
-  const auto blocks = frame_.transport_blocks(sends_);
+  const frame::FrameProgram& program = frame_.program(message.frame);
+  const auto blocks = program.transport_blocks(sends_);
   if (message.block >= blocks.size()) return Refusal::Block;
-  const std::uint32_t bits = frame_.plan(blocks[message.block]).A();
+  const std::uint32_t bits = program.plan(blocks[message.block]).A();
   if (message.bits != bits || piece.empty() || message.offset > bytes_for(bits) ||
       piece.size() > bytes_for(bits) - message.offset)
     return Refusal::Bits;
@@ -169,7 +175,7 @@ Refusal Exchange::put(Entry& entry, const Message& message,
                       std::span<const std::uint8_t> piece) noexcept {
   std::size_t& filled = entry.filled[message.block];
   if (message.offset != filled) return Refusal::Order;
-  const auto& block = frame_.transport_blocks(sends_)[message.block];
+  const auto& block = frame_.program(message.frame).transport_blocks(sends_)[message.block];
   std::uint8_t* const to = entry.payload.data() + block.payload_offset;
   std::memcpy(to + filled, piece.data(), piece.size());
   filled += piece.size();

@@ -70,12 +70,14 @@ IpPort::IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame
       first_(first),
       sequencer_(frame, exchange.receives()),
       packet_(kLongest) {
-  const auto blocks = frame.transport_blocks(exchange.sends());
-  users_.reserve(frame.format().users);
-  for (std::uint32_t u = 0; u < frame.format().users; ++u) users_.emplace_back(kQueue);
-  for (std::uint32_t b = 0; b < blocks.size(); ++b) users_[blocks[b].user].blocks.push_back(b);
-  for (User& user : users_)
-    std::ranges::sort(user.blocks, {}, [&](std::uint32_t b) { return blocks[b].first_symbol; });
+  const std::uint32_t users = frame.format().users;
+  users_.reserve(users);
+  for (std::uint32_t u = 0; u < users; ++u) users_.emplace_back(kQueue);
+  for (const frame::FrameProgram& program : frame.programs()) {
+    const auto& of_user =
+        blocks_by_user_.emplace_back(blocks_by_user(program, exchange.sends(), users));
+    for (std::uint32_t u = 0; u < users; ++u) users_[u].sends |= !of_user[u].empty();
+  }
 }
 
 void IpPort::start() {
@@ -127,7 +129,7 @@ void IpPort::take_packets() {
     }
     const bool down = exchange_.sends() == frame::Direction::Downlink;
     const std::uint32_t user = address_at(packet, down ? kDestination : kSource) - first_;
-    if (user >= users_.size() || users_[user].blocks.empty())
+    if (user >= users_.size() || !users_[user].sends)
       count(Foreign);
     else if (!users_[user].packer.push(packet))
       count(Dropped);
@@ -140,23 +142,29 @@ void IpPort::fill_blocks() {
     newest_ = begun->frame;
   }
   if (!begun_) return;
-  for (User& user : users_) fill(user);
+  for (std::uint32_t u = 0; u < users_.size(); ++u)
+    if (users_[u].sends) fill(u);
 }
 
 // Blocks are filled in order, and only as far ahead as keeps them in time: what waits there waits
 // for nothing.
-void IpPort::fill(User& user) {
-  while (!user.packer.empty() && !user.blocks.empty()) {
+void IpPort::fill(std::uint32_t number) {
+  User& user = users_[number];
+  while (!user.packer.empty()) {
     if (const auto ahead = static_cast<std::int32_t>(user.frame - newest_);
         ahead <= 0 || ahead > static_cast<std::int32_t>(kAhead) + 1) {
       user.frame = newest_ + 1;
       user.k = 0;
     }
     if (static_cast<std::int32_t>(user.frame - newest_) > static_cast<std::int32_t>(kAhead)) return;
-    if (!give(user, user.blocks[user.k])) return;
-    if (++user.k < user.blocks.size()) continue;
-    user.k = 0;
-    ++user.frame;
+    const auto& blocks = blocks_by_user_[user.frame % blocks_by_user_.size()][number];
+    if (user.k < blocks.size()) {
+      if (!give(user, blocks[user.k])) return;
+      ++user.k;
+    } else {
+      user.k = 0;
+      ++user.frame;
+    }
   }
 }
 

@@ -57,15 +57,15 @@ class IpPort {
     explicit User(std::size_t room) : packer(room) {}
     Packer packer;
     Unpacker unpacker;
-    std::vector<std::uint32_t> blocks;  // that it sends in a frame, in order
-    std::uint32_t frame = 0;            // … and the next of them that may be filled
+    bool sends = false;       // in some frame
+    std::uint32_t frame = 0;  // … and the next of its blocks that may be filled
     std::size_t k = 0;
   };
 
   void serve(const dataflow::Stop& stop);
   void take_packets();
   void fill_blocks();
-  void fill(User& user);
+  void fill(std::uint32_t number);
   bool give(User& user, std::uint32_t block);
   void deliver_blocks();
   void deliver(std::uint32_t user, std::span<const std::uint8_t> packet);
@@ -76,6 +76,8 @@ class IpPort {
   const std::uint32_t first_;
   Sequencer sequencer_;
   std::vector<User> users_;
+  // [program][user] the blocks that it sends in a frame, in order
+  std::vector<std::vector<std::vector<std::uint32_t>>> blocks_by_user_;
   std::vector<std::uint8_t> packet_, block_;
   bool begun_ = false;
   std::uint32_t newest_ = 0;

@@ -8,16 +8,21 @@ using frame::Direction;
 
 std::vector<BlockRow> rows_of(const frame::Frame& frame) {
   std::vector<BlockRow> rows;
-  for (const Direction direction : {Direction::Uplink, Direction::Downlink})
-    for (const auto& block : frame.transport_blocks(direction))
-      rows.push_back({.direction = static_cast<std::uint8_t>(direction),
-                      .harq_process = static_cast<std::uint8_t>(block.harq_process),
-                      .redundancy_version = static_cast<std::uint8_t>(block.redundancy_version),
-                      .user = block.user,
-                      .slot = frame.symbol(block.first_symbol).slot,
-                      .first_symbol = block.first_symbol,
-                      .last_symbol = block.last_symbol,
-                      .bits = frame.plan(block).A()});
+  std::uint32_t first = 0;  // slot of the program's frame
+  for (const frame::FrameProgram& program : frame.programs()) {
+    for (const Direction direction : {Direction::Uplink, Direction::Downlink})
+      for (const auto& block : program.transport_blocks(direction))
+        rows.push_back(
+            {.direction = static_cast<std::uint8_t>(direction),
+             .harq_process = static_cast<std::uint8_t>(block.harq_process),
+             .redundancy_version = static_cast<std::uint8_t>(block.redundancy_version),
+             .user = block.user,
+             .slot = static_cast<std::uint16_t>(first + frame.symbol(block.first_symbol).slot),
+             .first_symbol = block.first_symbol,
+             .last_symbol = block.last_symbol,
+             .bits = program.plan(block).A()});
+    first += frame::slots_of(frame.format());
+  }
   return rows;
 }
 
@@ -34,7 +39,8 @@ Parsed parse(std::span<const std::uint8_t> datagram, std::uint32_t cell) {
 
 Message message_of(MessageType type, const frame::Frame& frame, Direction direction,
                    std::uint32_t radio_frame, std::uint32_t block) {
-  const auto& tb = frame.transport_blocks(direction)[block];
+  const frame::FrameProgram& program = frame.program(radio_frame);
+  const auto& tb = program.transport_blocks(direction)[block];
   return {.type = type,
           .cell = static_cast<std::uint16_t>(frame.format().cell_id),
           .frame = radio_frame,
@@ -43,7 +49,7 @@ Message message_of(MessageType type, const frame::Frame& frame, Direction direct
           .harq_process = static_cast<std::uint8_t>(tb.harq_process),
           .redundancy_version = static_cast<std::uint8_t>(tb.redundancy_version),
           .slot = frame.symbol(tb.first_symbol).slot,
-          .bits = frame.plan(tb).A()};
+          .bits = program.plan(tb).A()};
 }
 
 }  // namespace carillon::port

@@ -48,9 +48,9 @@ struct Message {
   std::uint16_t cell = 0;
   std::uint32_t frame = 0;  ///< the radio's number; of a Carrier how far ahead bits may be
   std::uint32_t block = 0;  ///< in the frame, by direction; of a Carrier the number of rows
-  std::uint16_t user = 0;
+  std::uint16_t user = 0;   ///< of a Carrier the slots of a frame
   std::uint8_t harq_process = 0, redundancy_version = 0;
-  std::uint16_t slot = 0;
+  std::uint16_t slot = 0;  ///< of the frame; of a Carrier the frames that differ
   std::uint16_t reserved = 0;
   std::uint32_t bits = 0;    ///< of the whole block
   std::uint32_t offset = 0;  ///< bytes of it, or of the Carrier's rows, before this piece
@@ -60,7 +60,8 @@ struct Message {
 };
 static_assert(sizeof(Message) == 40);
 
-/// A transport block of every frame, as a Carrier tells it.
+/// A transport block, as a Carrier tells it. Slots count on through the frames that differ: it is
+/// one of all frames whose number, modulo as many, is `slot` divided by a frame's slots.
 struct BlockRow {
   std::uint8_t direction = 0;  ///< a frame::Direction
   std::uint8_t harq_process = 0, redundancy_version = 0, reserved = 0;
@@ -73,7 +74,7 @@ static_assert(sizeof(BlockRow) == 16);
 /// Most bytes behind a Message's 40; longer blocks come in pieces, in order.
 inline constexpr std::size_t kPiece = 32768;
 
-/// All blocks of a cell, first those of the uplink.
+/// All blocks of a cell, frame after frame of those that differ, first those of the uplink.
 std::vector<BlockRow> rows_of(const frame::Frame& frame);
 
 /// Names a block of a frame.

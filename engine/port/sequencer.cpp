@@ -4,17 +4,25 @@
 
 namespace carillon::port {
 
+std::vector<std::vector<std::uint32_t>> blocks_by_user(const frame::FrameProgram& program,
+                                                       frame::Direction direction,
+                                                       std::uint32_t users) {
+  const auto blocks = program.transport_blocks(direction);
+  std::vector<std::vector<std::uint32_t>> of_user(users);
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) of_user[blocks[b].user].push_back(b);
+  for (auto& own : of_user)
+    std::ranges::stable_sort(own, {}, [&](std::uint32_t b) { return blocks[b].first_symbol; });
+  return of_user;
+}
+
 Sequencer::Sequencer(const frame::Frame& frame, frame::Direction direction)
-    : of_user_(frame.format().users), places_(frame.format().users) {
-  const auto blocks = frame.transport_blocks(direction);
-  for (std::uint32_t b = 0; b < blocks.size(); ++b) of_user_[blocks[b].user].push_back(b);
-  for (auto& own : of_user_)
-    std::ranges::sort(own, {}, [&](std::uint32_t b) { return blocks[b].first_symbol; });
-  for (Frame& each : frames_) each.blocks.resize(blocks.size());
+    : places_(frame.format().users) {
+  for (const frame::FrameProgram& program : frame.programs())
+    of_user_.push_back(blocks_by_user(program, direction, frame.format().users));
+  for (Frame& each : frames_) each.blocks.resize(frame.most_transport_blocks(direction));
 }
 
 void Sequencer::push(const Message& block, std::span<const std::uint8_t> bits, const Next& next) {
-  const auto& own = of_user_[block.user];
   Place& place = places_[block.user];
   const auto ahead = static_cast<std::int32_t>(block.frame - place.frame);
   if (!place.any || ahead < -kPatience || ahead >= static_cast<std::int32_t>(kFrames))
@@ -24,21 +32,26 @@ void Sequencer::push(const Message& block, std::span<const std::uint8_t> bits, c
   hold(block, bits);
   if (static_cast<std::int32_t>(block.frame - place.newest) > 0) place.newest = block.frame;
   for (;;) {
+    const auto& own = blocks_of(block.user, place.frame);
+    if (place.k >= own.size()) {
+      if (place.frame == place.newest) return;  // what comes next is of a later frame
+      place.k = 0;
+      ++place.frame;
+      continue;
+    }
     const Held* const here = held(place.frame, own[place.k]);
     if (here == nullptr && static_cast<std::int32_t>(place.newest - place.frame) < kPatience)
       return;
     if (here != nullptr && here->good) next(block.user, here->bits);
-    if (++place.k < own.size()) continue;
-    place.k = 0;
-    ++place.frame;
+    ++place.k;
   }
 }
 
 // With a user's first block, or with those of a radio unit that has begun anew.
 void Sequencer::begin(const Message& block) {
-  const auto& own = of_user_[block.user];
   for (Frame& each : frames_)
-    for (const std::uint32_t b : own) each.blocks[b].known = false;
+    for (const std::uint32_t b : blocks_of(block.user, each.number)) each.blocks[b].known = false;
+  const auto& own = blocks_of(block.user, block.frame);
   places_[block.user] = {
       true, block.frame, block.frame,
       static_cast<std::size_t>(std::ranges::find(own, block.block) - own.begin())};

@@ -12,6 +12,11 @@
 
 namespace carillon::port {
 
+/// A frame's blocks of each user, as they follow one another on air. [user]
+std::vector<std::vector<std::uint32_t>> blocks_by_user(const frame::FrameProgram& program,
+                                                       frame::Direction direction,
+                                                       std::uint32_t users);
+
 class Sequencer {
  public:
   /// Of a direction's blocks. The frame outlives this.
@@ -45,13 +50,17 @@ class Sequencer {
     std::size_t k = 0;
   };
 
+  const std::vector<std::uint32_t>& blocks_of(std::uint32_t user, std::uint32_t frame) const {
+    return of_user_[frame % of_user_.size()][user];
+  }
   void begin(const Message& block);
   void hold(const Message& block, std::span<const std::uint8_t> bits);
   const Held* held(std::uint32_t frame, std::uint32_t block) const;
 
-  std::array<Frame, kFrames> frames_;                // [number mod kFrames]
-  std::vector<std::vector<std::uint32_t>> of_user_;  // [user] its blocks in a frame, in order
-  std::vector<Place> places_;                        // [user]
+  std::array<Frame, kFrames> frames_;  // [number mod kFrames]
+  // [program][user] its blocks in a frame, in order
+  std::vector<std::vector<std::vector<std::uint32_t>>> of_user_;
+  std::vector<Place> places_;  // [user]
 };
 
 }  // namespace carillon::port

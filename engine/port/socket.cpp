@@ -159,6 +159,8 @@ void SocketPort::greet() {
        .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
        .frame = Exchange::kAhead,
        .block = static_cast<std::uint32_t>(rows_.size()),
+       .user = static_cast<std::uint16_t>(frame::slots_of(frame_.format())),
+       .slot = static_cast<std::uint16_t>(frame_.programs().size()),
        .time = frame_.duration()},
       {reinterpret_cast<const std::uint8_t*>(rows_.data()), rows_.size() * sizeof(BlockRow)},
       false};

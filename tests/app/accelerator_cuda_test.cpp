@@ -5,6 +5,7 @@
 #include "app/daemon.hpp"
 #include "app/rig.hpp"
 #include "app/station.hpp"
+#include "frame/grants.hpp"
 #include "frame/working_gpus.hpp"
 #include "support/place.hpp"
 
@@ -200,8 +201,8 @@ TEST(Accelerator, WaitsForSymbolsThatNobodyIsIn) {
   const auto gpus = test::working_gpus(1, wish);
   auto plan = plan_of();
   plan.cell.schedule = "PPU" + std::string(6, 'G') + "UUU" + std::string(16, 'G');
-  plan.cell.grants.kind = frame::GrantKind::List;
-  plan.cell.grants.list = {0, 0, 0, 0, 25, 0, 0, 1, 0, 0, 0, 25, 0, 0};
+  constexpr auto kUp = frame::Direction::Uplink;
+  plan.cell.grants = test::listed({{0, 0, kUp, 0, 25}, {1, 0, kUp, 0, 25}});
   test::Rig rig(plan, {}, 2, &gpus);
   rig.radiate(frames(30));
   rig.finish();

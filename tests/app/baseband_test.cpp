@@ -1,5 +1,6 @@
 // What the baseband unit does when the radio or the machine does not keep to the plan.
 #include "app/rig.hpp"
+#include "frame/grants.hpp"
 
 namespace carillon {
 namespace {
@@ -68,7 +69,7 @@ TEST(Overload, AFrameThatCannotBeInTimeIsNackedWithAllItsBlocks) {
   rig.working.store(false);
   rig.radiate(20);
   rig.finish();
-  const auto blocks = rig.frame.transport_blocks(frame::Direction::Uplink);
+  const auto blocks = rig.frame.program().transport_blocks(frame::Direction::Uplink);
   const auto& c = rig.store.counters();
   EXPECT_EQ(c.frames_completed, 0U);
   EXPECT_EQ(c.overload_nacks, c.frames_seen);
@@ -101,14 +102,15 @@ TEST(Overload, ACellFarBeyondTheMachineLosesFramesAndNothingElse) {
 
 TEST(Nacks, NameTheFrameUserAndProcess) {
   auto plan = quick_plan();
-  plan.cell.grants.kind = frame::GrantKind::List;  // one slot of one user each, own processes
-  plan.cell.grants.list = {0, 0, 0, 0, 25, 0, 3, 0, 1, 0, 0, 25, 0, 4, 1, 1, 0, 0, 25, 0, 5};
+  constexpr auto kUp = frame::Direction::Uplink;
+  plan.cell.grants =
+      test::listed({{0, 0, kUp, 0, 25, 0, 3}, {0, 1, kUp, 0, 25, 0, 4}, {1, 1, kUp, 0, 25, 0, 5}});
   plan.cell.cell_id = 77;
   plan.radio.snr_db = {-30};  // nothing can be decoded
   test::Rig rig(plan);
   rig.radiate(5);
   rig.finish();
-  const auto blocks = rig.frame.transport_blocks(frame::Direction::Uplink);
+  const auto blocks = rig.frame.program().transport_blocks(frame::Direction::Uplink);
   EXPECT_EQ(rig.store.counters().harq_nacks, rig.store.counters().uplink_blocks);
   std::map<std::uint64_t, std::set<std::pair<std::uint32_t, std::uint32_t>>> nacked;
   for (std::uint64_t i = 0; i < rig.store.nacks().count(); ++i) {

@@ -112,7 +112,8 @@ TEST(Faults, NoneMeansThatEveryBlockIsRight) {
     EXPECT_LE(c.frames_seen, 20U) << name(kind);
     EXPECT_GE(c.frames_seen, radio.frames_sent) << name(kind);
     EXPECT_EQ(c.frames_completed, radio.frames_sent) << name(kind);
-    const std::size_t blocks = rig.frame.transport_blocks(frame::Direction::Uplink).size();
+    const std::size_t blocks =
+        rig.frame.program().transport_blocks(frame::Direction::Uplink).size();
     EXPECT_EQ(c.uplink_failed, (c.frames_seen - radio.frames_sent) * blocks) << name(kind);
     EXPECT_EQ(c.harq_nacks, c.uplink_failed) << name(kind);
     expect_only_touched_frames_suffer(rig);

@@ -142,7 +142,7 @@ struct Cell : fronthaul::SymbolSink {
     run(number, [](std::uint32_t, std::uint32_t) { return false; });
   }
 
-  std::size_t blocks() const { return frame.transport_blocks(Direction::Uplink).size(); }
+  std::size_t blocks() const { return frame.program().transport_blocks(Direction::Uplink).size(); }
 
   const File file;
   frame::Frame frame;
@@ -197,7 +197,7 @@ TEST(Recorder, OrdersAFramesMilestones) {
     EXPECT_EQ(r.late_cause, 0U);
     EXPECT_EQ(r.missing_packets, 0U);
     EXPECT_EQ(r.uplink_blocks, cell.blocks());
-    EXPECT_EQ(r.code_blocks, cell.frame.code_blocks(Direction::Uplink).size());
+    EXPECT_EQ(r.code_blocks, cell.frame.program().code_blocks(Direction::Uplink).size());
     EXPECT_GE(r.iterations, 1U);
     EXPECT_LE(r.first_packet, r.last_packet);
     EXPECT_LE(r.first_packet, r.started);
@@ -241,8 +241,8 @@ TEST(Recorder, ComparesBlocksWithoutACrcWithWhatWasSent) {
 // is counted whether it was decoded or not.
 TEST(Recorder, CountsRawErrorsOfBlocksThatFailToo) {
   Cell cell(2);
-  const auto places = cell.frame.code_blocks(Direction::Uplink);
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  const auto places = cell.frame.program().code_blocks(Direction::Uplink);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
   std::vector<std::uint32_t> counted(places.size());
   std::uint32_t failed = 0, sampled = 0;
   for (std::uint32_t n = 0; n < 16; ++n) {
@@ -259,7 +259,7 @@ TEST(Recorder, CountsRawErrorsOfBlocksThatFailToo) {
     const auto& slot = cell.pipeline.slot(n);
     std::uint32_t matches = 0;
     for (std::size_t c = 0; c < places.size(); ++c) {
-      const auto& map = cell.frame.code_block(Direction::Uplink, places[c]).map;
+      const auto& map = cell.frame.program().code_block(Direction::Uplink, places[c]).map;
       const std::uint32_t user = blocks[places[c].transport_block].user;
       std::uint64_t wrong = 0;
       for (std::uint32_t p = 0; p < map.piece_count; ++p)
@@ -307,7 +307,7 @@ TEST(Recorder, NamesMissingPacketsAsTheCauseOfTheBlocksThatLackThem) {
   cell.run(0, [](std::uint32_t symbol, std::uint32_t) { return symbol >= 4; });  // the second slot
   cell.run(1, [](std::uint32_t symbol, std::uint32_t antenna) { return symbol + antenna == 0; });
   cell.recorder.close();
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
   ASSERT_EQ(cell.store.nacks().count(), 2 * blocks.size());
   for (std::size_t i = 0; i < cell.store.nacks().count(); ++i) {
     const bool noise = i < blocks.size() && blocks[i].last_symbol < 4;
@@ -401,7 +401,7 @@ TEST(Recorder, ADiscardedFrameLacksAlsoWhatWasNeverWorkedOn) {
 TEST(Recorder, ARefusedFrameIsLateAndNacked) {
   Cell cell;
   cell.run(0);
-  cell.recorder.refused(1, now());
+  cell.recorder.refused(1, 1, now());
   cell.recorder.close();
   const auto& c = cell.store.counters();
   EXPECT_EQ(c.frames_seen, 2U);
@@ -429,7 +429,7 @@ TEST(Recorder, AFrameThatTheOnlyThreadCameTooLateForIsNoFaultOfTheWork) {
   cell.recorder.watch(cell.runtime, 0, {}, loops);
   const Tick begun = now() - kSecond;
   std::thread([&] { loop.run(begun); }).join();  // it pins itself
-  cell.recorder.refused(0, begun);
+  cell.recorder.refused(0, 0, begun);
   cell.recorder.close();
   const auto& c = cell.store.counters();
   EXPECT_EQ(c.lates_processing, 0U);
@@ -441,7 +441,7 @@ TEST(Recorder, AFrameThatTheOnlyThreadCameTooLateForIsNoFaultOfTheWork) {
 TEST(Recorder, AFrameThatIsRefusedBeforeItIsOnAirIsTheFronthauls) {
   Cell cell;
   cell.run(0);
-  cell.recorder.refused(1, now() + kSecond);
+  cell.recorder.refused(1, 1, now() + kSecond);
   cell.recorder.close();
   EXPECT_EQ(cell.store.counters().frames_nacked, 1U);
   EXPECT_EQ(cell.store.counters().lates_fronthaul, 1U);
@@ -450,7 +450,7 @@ TEST(Recorder, AFrameThatIsRefusedBeforeItIsOnAirIsTheFronthauls) {
 TEST(Recorder, AFrameThatTheRadioNeverSentIsNotCounted) {
   Cell cell;
   cell.run(0);
-  cell.recorder.refused(1, cell.started + cell.frame.duration(), false);
+  cell.recorder.refused(1, 1, cell.started + cell.frame.duration(), false);
   cell.recorder.close();
   EXPECT_EQ(cell.store.counters().frames_seen, 1U);
   EXPECT_EQ(cell.recorder.ghosts(), 1U);
@@ -521,7 +521,7 @@ TEST(Recorder, BlocksOfAFrameThatTheRadioUnitReplacedKeepTheirOwnCause) {
   cell.recorder.reported(0, 0b1);
   cell.recorder.close();
   EXPECT_EQ(cell.store.counters().lates_fronthaul, 1U);
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
   ASSERT_EQ(cell.store.nacks().count(), blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i)
     EXPECT_EQ(
@@ -544,7 +544,7 @@ TEST(Recorder, ARadioUnitThatReportsNothingIsNotWaitedForLong) {
 TEST(Recorder, ASilentFrameCountsAsSoonAsTheRadioGoesOn) {
   Cell cell;
   cell.run(0);
-  cell.recorder.refused(1, cell.started + cell.frame.duration(), false);
+  cell.recorder.refused(1, 1, cell.started + cell.frame.duration(), false);
   cell.ingest.release(1);
   cell.run(2);
   cell.recorder.close();

@@ -263,7 +263,7 @@ class Rig {
     return baseband->frames_sent_away() - recorder.ghosts_sent_away();
   }
   std::size_t blocks_of_a_frame() const {
-    return frame.transport_blocks(frame::Direction::Uplink).size();
+    return frame.program().transport_blocks(frame::Direction::Uplink).size();
   }
   std::uint32_t packets() const { return layout.packets(fronthaul::Carries::Uplink); }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "app/daemon.hpp"
+#include "frame/grants.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
@@ -39,8 +40,7 @@ TEST(RunPlan, ReadsBackWhatItWrites) {
   plan.cell.schedule = "PPPUUUU";
   plan.cell.uplink.modulation = frame::ModulationChoice::Qam64;
   plan.cell.uplink.rate = 0.123456789012345678;
-  plan.cell.grants.kind = frame::GrantKind::List;
-  plan.cell.grants.list = {0, 0, 0, 0, 25, 1, 15};
+  plan.cell.grants = test::listed({{0, 0, frame::Direction::Uplink, 0, 25, 1, 15}});
   plan.cell.numerology.dc_hole = true;
   plan.radio.snr_db = {10, 20.5, -3};
   plan.radio.channel = emulator::ChannelKind::Awgn;

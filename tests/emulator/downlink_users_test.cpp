@@ -101,7 +101,7 @@ frame::FrameFormat cell(std::uint32_t antennas = 16, std::uint32_t users = 4) {
 void expect_no_failure(const frame::FrameFormat& format, const RadioPlan& plan) {
   Cell c(format, plan);
   c.run(3);
-  EXPECT_EQ(c.blocks, 3 * c.frame.transport_blocks(Direction::Downlink).size());
+  EXPECT_EQ(c.blocks, 3 * c.frame.program().transport_blocks(Direction::Downlink).size());
   EXPECT_EQ(c.failed, 0U);
 }
 

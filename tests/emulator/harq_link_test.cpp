@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frame/grants.hpp"
 #include "support/test.hpp"
 #include "support/watched.hpp"
 
@@ -90,8 +91,8 @@ TEST(HarqLink, OddFormats) {
   frame::FrameFormat both = cell(0.5);  // the downlink has no part in it
   both.schedule = "PUUGGGGGGGDDDD";
   both.symbols_per_slot = 14;
-  both.grants.kind = frame::GrantKind::List;
-  both.grants.list = {0, 0, 0, 0, 15, 0, 0, 0, 0, 1, 0, 15, 0, 0};
+  both.grants = test::listed(
+      {{0, 0, frame::Direction::Uplink, 0, 15}, {0, 0, frame::Direction::Downlink, 0, 15}});
   for (const auto& format : {repeating, several, both}) {
     const HarqResult clear = run(format, 45, 2);
     for (const std::uint64_t errors : clear.errors) EXPECT_EQ(errors, 0U);

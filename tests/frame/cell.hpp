@@ -98,6 +98,7 @@ struct Cell {
         if (!lost || !lost(s, a)) pipeline.set_samples(index, s, a, place(s, a));
   }
 
+  const frame::FrameProgram& program(std::uint64_t index) { return *pipeline.slot(index).program; }
   /// Uplink blocks of the frame last run that are called good.
   std::size_t good_blocks(std::uint64_t index) {
     std::size_t good = 0;
@@ -107,7 +108,7 @@ struct Cell {
   /// Those that are not good, or differ from what was sent.
   std::size_t wrong_blocks(std::uint64_t index) {
     std::size_t wrong = 0;
-    const auto blocks = frame.transport_blocks(frame::Direction::Uplink);
+    const auto blocks = program(index).transport_blocks(frame::Direction::Uplink);
     for (std::size_t b = 0; b < blocks.size(); ++b)
       wrong += pipeline.slot(index).good[b] == 0 || !same_bits(index, blocks[b]);
     return wrong;
@@ -115,7 +116,7 @@ struct Cell {
   bool same_bits(std::uint64_t index, const frame::TransportBlock& block) {
     return std::memcmp(pipeline.slot(index).payload.data() + block.payload_offset,
                        generator.payload().data() + block.payload_offset,
-                       (frame.plan(block).A() + 7) / 8) == 0;
+                       (program(index).plan(block).A() + 7) / 8) == 0;
   }
 
   frame::Frame frame;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "frame/frame.hpp"
+#include "frame/grants.hpp"
 #include "phy/ofdm/ofdm.hpp"
 #include "support/test.hpp"
 
@@ -47,11 +48,15 @@ void expect_valid(Change&& change, FrameFormat format = valid()) {
     EXPECT_EQ(problem.key + " " + problem.message, std::string());
 }
 
-FrameFormat with_list(std::vector<std::uint32_t> list) {
+FrameFormat with_list(std::initializer_list<Grant> grants) {
   FrameFormat format = valid();
-  format.grants.kind = GrantKind::List;
-  format.grants.list = std::move(list);
+  format.grants = test::listed(grants);
   return format;
+}
+
+// Changes a number of a grant in the list, by its place there.
+auto set(std::size_t grant, std::size_t number, std::uint32_t value) {
+  return [=](FrameFormat& f) { f.grants.list[grant * kGrantNumbers + number] = value; };
 }
 
 }  // namespace
@@ -195,8 +200,11 @@ TEST(Validate, NamesTheSchedule) {
   expect_problem("schedule", "byte 0xc3 at place 2", schedule("PP\xc3\x9cU"));
   expect_problem("schedule", "has 141 symbols but must have 1 to 140",
                  schedule("PP" + std::string(139, 'U')));
-  expect_problem("schedule", "pilot after uplink data", schedule("PUP"));
-  expect_problem("schedule", "one D symbol", schedule("PPGGGGGGGGGGD"));
+  expect_problem("schedule", "carries no data", schedule("PPGGGGGGGGGGD"));
+  expect_valid(schedule("PPUUGGGGGGGGGD"));
+  expect_valid(schedule("PUPU"));
+  expect_problem("deadlines.uplink_budget_ms", "waits for pilots that end 0.071 ms after it",
+                 [](FrameFormat& f) { f.schedule = "PUPU", f.deadlines.uplink_budget_ms = 0.05; });
   expect_problem("schedule", "carries no data", schedule("PPGG"));
   FrameFormat empty = valid();
   empty.schedule.clear();
@@ -377,29 +385,34 @@ TEST(Validate, WantsRoomBetweenPilotsAndTheDownlinkTheyServe) {
 }
 
 TEST(Validate, NamesTheGrantThatIsWrong) {
-  // user, slot, direction, first block, blocks, redundancy version, HARQ process
-  const FrameFormat base = with_list({0, 0, 0, 0, 6, 0, 0, 1, 0, 0, 0, 6, 0, 0});
-  const auto set = [](std::size_t place, std::uint32_t value) {
-    return [=](FrameFormat& f) { f.grants.list[place] = value; };
-  };
-  expect_problem("grants.list.1.user", "is 2 but must be between 0 and 1", set(7, 2), base);
-  expect_problem("grants.list.1.slot", "is 1 but must be between 0 and 0", set(8, 1), base);
-  expect_problem("grants.list.1.direction", "between 0 and 1", set(9, 2), base);
+  constexpr auto kUp = Direction::Uplink;
+  const FrameFormat base = with_list({{0, 0, kUp, 0, 6}, {1, 0, kUp, 0, 6}});
+  expect_problem("grants.list.1.user", "is 2 but must be between 0 and 1", set(1, 0, 2), base);
+  expect_problem("grants.list.1.slot", "is 1 but must be between 0 and 0", set(1, 1, 1), base);
+  expect_problem("grants.list.1.direction", "between 0 and 1", set(1, 2, 2), base);
   expect_problem(
       "grants.list.0.first_block", "between 0 and 5",
       [](FrameFormat& f) { f.grants.list[3] = 6, f.grants.list[4] = 1; }, base);
-  expect_problem("grants.list.0.blocks", "is 6 but must be between 1 and 5", set(3, 1), base);
-  expect_problem("grants.list.0.blocks", "is 0", set(4, 0), base);
-  expect_problem("grants.list.0.blocks", "is 4294967295", set(4, 0xffff'ffff), base);
-  expect_problem("grants.list.1.redundancy_version", "between 0 and 3", set(12, 4), base);
-  expect_problem("grants.list.1.harq_process", "between 0 and 15", set(13, 16), base);
-  expect_problem("grants.list.1", "same user, slot and direction as grants.list[0]", set(7, 0),
+  expect_problem("grants.list.0.blocks", "is 6 but must be between 1 and 5", set(0, 3, 1), base);
+  expect_problem("grants.list.0.blocks", "is 0", set(0, 4, 0), base);
+  expect_problem("grants.list.0.blocks", "is 4294967295", set(0, 4, 0xffff'ffff), base);
+  expect_problem("grants.list.1.redundancy_version", "between 0 and 3", set(1, 5, 4), base);
+  expect_problem("grants.list.1.harq_process", "between 0 and 15", set(1, 6, 16), base);
+  expect_problem("grants.list.1.first_symbol", "is 14 but must be between 0 and 13", set(1, 7, 14),
+                 base);
+  expect_problem("grants.list.1.symbols", "is 15 but must be between 0 and 14", set(1, 8, 15),
+                 base);
+  expect_problem("grants.list.1.modulation", "is 5 but must be between 0 and 4", set(1, 9, 5),
+                 base);
+  expect_problem("grants.list.1.mcs", "mcs_table is none", set(1, 10, 1), base);
+  expect_problem("grants.list.1.rate", "must be between 0.01 and 0.95", set(1, 11, 9729), base);
+  expect_problem("grants.list.1", "shares resource elements with grants.list[0]", set(1, 0, 0),
                  base);
   expect_problem(
-      "grants.list", "seven", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
+      "grants.list", "twelve", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
   expect_problem(
-      "grants.list", "at most 4 grants",
-      [](FrameFormat& f) { f.grants.list.resize(7 * 1'000'000); }, base);
+      "grants.list", "at most 64 grants",
+      [](FrameFormat& f) { f.grants.list.resize(kGrantNumbers * 1'000'000); }, base);
   expect_problem(
       "grants.list", "must be empty with grants.kind full",
       [](FrameFormat& f) { f.grants.kind = GrantKind::Full; }, base);
@@ -411,27 +424,101 @@ TEST(Validate, NamesTheGrantThatIsWrong) {
       [](FrameFormat& f) { f.grants.list.clear(); }, base);
 }
 
-TEST(Validate, WantsOneRedundancyVersionInABlockThatSpansGrants) {
-  FrameFormat base = with_list({0, 0, 0, 0, 6, 1, 3, 0, 1, 0, 0, 6, 1, 3});
+TEST(Validate, WantsOneCodingInABlockThatSpansGrants) {
+  constexpr auto kUp = Direction::Uplink;
+  FrameFormat base = with_list({{0, 0, kUp, 0, 6, 1, 3}, {0, 1, kUp, 0, 6, 1, 3}});
   base.schedule =
       "PPUUUUU"
       "UUUUUUU";
   base.symbols_per_slot = 7;
   base.uplink.block = BlockSpan::Frame;
+  expect_problem("grants.list.1", "another redundancy_version", set(1, 5, 2), base);
+  expect_problem("grants.list.1", "harq_process", set(1, 6, 2), base);
+  expect_problem("grants.list.1", "coding", set(1, 9, 1), base);
+  expect_problem("grants.list.1", "blocks that span the frame", set(1, 1, 0), base);
+  base.uplink.block = BlockSpan::Slot;
+  expect_valid(set(1, 5, 2), base);
+}
+
+// A user may have several grants in a slot, in other blocks or other symbols.
+TEST(Validate, LetsAUsersGrantsShareASlotButNoElement) {
+  constexpr auto kUp = Direction::Uplink;
+  expect_valid([](FrameFormat&) {}, with_list({{0, 0, kUp, 0, 3}, {0, 0, kUp, 3, 3}}));
+  const FrameFormat in_turn =
+      with_list({{0, 0, kUp, 0, 6, 0, 0, 0, 7}, {0, 0, kUp, 0, 6, 0, 0, 7, 0}});
+  expect_valid([](FrameFormat&) {}, in_turn);
+  expect_problem("grants.list.1", "shares resource elements", set(1, 7, 6), in_turn);
+  expect_problem("grants.list.1", "shares resource elements", set(0, 8, 0), in_turn);
+}
+
+TEST(Validate, CountsSlotsOnThroughFramesThatDiffer) {
+  constexpr auto kUp = Direction::Uplink;
+  FrameFormat base = with_list({{0, 0, kUp, 0, 6}, {0, 2, kUp, 0, 6}});
+  base.grants.frames = 3;
   expect_problem(
-      "grants.list.1", "another redundancy_version", [](FrameFormat& f) { f.grants.list[12] = 2; },
+      "grants.list.1.slot", "is 2 but must be between 0 and 1",
+      [](FrameFormat& f) { f.grants.frames = 2; }, base);
+  expect_problem(
+      "grants.frames", "between 1 and 10000", [](FrameFormat& f) { f.grants.frames = 0; }, base);
+  expect_problem(
+      "grants.frames", "must be 1 with grants.kind full",
+      [](FrameFormat& f) { f.grants.frames = 2; }, valid());
+}
+
+// Where neighbouring grants share a group of subcarriers, their users share a combiner.
+TEST(Validate, LetsNoMoreUsersShareACombinerThanThereAreAntennas) {
+  constexpr auto kUp = Direction::Uplink, kDown = Direction::Downlink;
+  FrameFormat base = with_list({{0, 0, kUp, 0, 2}, {1, 0, kUp, 2, 2}, {2, 0, kUp, 4, 2}});
+  base.antennas = 2;
+  base.users = 3;
+  base.schedule = "PPPUUUUGGGGDDD";
+  base.deadlines.downlink_lead_ms = 0.1;
+  base.combiner.group = 12;
+  expect_valid([](FrameFormat&) {}, base);
+  expect_problem(
+      "grants.list.2", "makes 3 users share a combiner, from subcarrier 24 on",
+      [](FrameFormat& f) {
+        f.grants = test::listed({{0, 0, kUp, 0, 3}, {1, 0, kUp, 2, 2}, {2, 0, kUp, 2, 4}});
+      },
       base);
   expect_problem(
-      "grants.list.1", "harq_process", [](FrameFormat& f) { f.grants.list[13] = 2; }, base);
-  base.uplink.block = BlockSpan::Slot;
-  expect_valid([](FrameFormat& f) { f.grants.list[12] = 2; }, base);
+      "grants.list.2", "makes 3 users share a combiner",
+      [](FrameFormat& f) {
+        f.combiner.group = 16;
+        f.grants = test::listed({{0, 0, kUp, 0, 2}, {1, 0, kUp, 1, 1}, {2, 0, kUp, 2, 4}});
+      },
+      base);
+  // A precoder is of all slots of its frame.
+  expect_problem(
+      "grants.list.2", "makes 3 users share a combiner",
+      [](FrameFormat& f) {
+        f.symbols_per_slot = 13;
+        f.grants = test::listed({{0, 0, kDown, 0, 2}, {1, 0, kDown, 0, 2}, {2, 1, kDown, 0, 2}});
+      },
+      base);
+  expect_problem(
+      "users", "is 3 but a linear detector", [](FrameFormat& f) { f.grants = {}; }, base);
+  expect_problem(
+      "users", "precoder_age", [](FrameFormat& f) { f.deadlines.precoder_age = 1; }, base);
+}
+
+// What a grant has of its own is refused as its own; the cell's is the cell's.
+TEST(Validate, NamesTheGrantWhoseOwnCodingCannotBe) {
+  constexpr auto kUp = Direction::Uplink;
+  FrameFormat base = with_list({{0, 0, kUp, 0, 6}, {1, 0, kUp, 0, 6}});
+  base.uplink.mcs_table = McsTable::Qam64;
+  expect_problem("grants.list.1.mcs", "is 29 but must be between 0 and 28", set(1, 10, 30), base);
+  expect_valid(set(1, 10, 29), base);
+  expect_problem("grants.list.1.modulation", "beside the direction's mcs_table", set(1, 9, 1),
+                 base);
+  expect_problem("grants.list.1.rate", "beside the direction's mcs_table", set(1, 11, 5120), base);
 }
 
 TEST(Validate, SaysWhereAGrantIsTooSmallForItsCode) {
   expect_problem(
       "uplink.lifting", "carry", [](FrameFormat& f) { f.uplink.lifting = 48; },
       [] {
-        FrameFormat f = with_list({0, 0, 0, 5, 1, 0, 0});
+        FrameFormat f = with_list({{0, 0, Direction::Uplink, 5, 1}});
         f.uplink.base_graph = 1;
         return f;
       }());

@@ -219,13 +219,13 @@ class Station {
 // rounding.
 void compare(Station& station, Cell& cell, std::uint64_t index, const std::string& what) {
   const FrameRef at{0, static_cast<std::uint16_t>(index % kRing)};
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
     const std::uint16_t device = station.brought(index, blocks[b].last_symbol);
     EXPECT_TRUE(station.cells().good(at, device, b)) << what << ", block " << b;
     EXPECT_EQ(std::memcmp(station.cells().payload(at, device) + blocks[b].payload_offset,
                           cell.generator.payload().data() + blocks[b].payload_offset,
-                          (cell.frame.plan(blocks[b]).A() + 7) / 8),
+                          (cell.frame.program().plan(blocks[b]).A() + 7) / 8),
               0)
         << what << ", block " << b;
   }
@@ -327,7 +327,7 @@ TEST(GpuCells, ServeTransportBlocksOfSeveralSymbolsOnSeveralDevices) {
   format.uplink.rate = 0.66;
   const Frame frame(format);
   EXPECT_TRUE(blocks_within_symbols(frame));
-  EXPECT_EQ(frame.plan(frame.transport_blocks(Direction::Uplink)[0]).C(), 2U);
+  EXPECT_EQ(frame.program().plan(frame.program().transport_blocks(Direction::Uplink)[0]).C(), 2U);
   std::uint64_t copies = 0, again = 0;
   for (const std::string_view policy : {"task-level", "symbol-level"})
     serve(format, policy, 2, 0, copies, again);

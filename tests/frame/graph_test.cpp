@@ -55,6 +55,10 @@ struct Built {
       }
     return found;
   }
+  // That makes the combiner of a symbol.
+  std::uint16_t zero_force(std::uint32_t symbol) const {
+    return made.zero_force.at(frame.program().pairing_of(symbol));
+  }
   Frame frame;
   FrameGraph made;
   Ancestry ancestry;
@@ -138,14 +142,17 @@ TEST(FrameGraph, WritesAReceivedGridAgainWhenNobodyReadsItAnyMore) {
 
 TEST(FrameGraph, MakesTheCombinerFromAllPilots) {
   for_random_graphs(3, [](const Built& b) {
-    const auto id = b.made.zero_force;
+    if (b.made.zero_force.empty()) return;  // nobody sends anything
+    const auto id = b.made.zero_force.front();
     ASSERT_NE(id, kNoInstruction);
     const auto& f = b.frame.format();
     const std::uint32_t groups =
         (f.numerology.subcarriers + f.combiner.group - 1) / f.combiner.group;
     EXPECT_EQ(b.made.graph[id].chunks, (groups + 15) / 16);
+    EXPECT_EQ(b.made.zero_force.size(), b.frame.program().pairings().size());
     for (const auto s : b.frame.symbols_of(SymbolKind::Pilot))
-      EXPECT_TRUE(b.ancestry.before(b.made.receive[s], id));
+      for (const auto each : b.made.zero_force)
+        EXPECT_TRUE(b.ancestry.before(b.made.receive[s], each));
   });
 }
 
@@ -153,26 +160,28 @@ TEST(FrameGraph, DecodesACodeBlockAfterAllItsSymbols) {
   for_random_graphs(4, [](const Built& b) {
     for (std::uint32_t s = 0; s < b.frame.symbols().size(); ++s) {
       if (b.frame.symbol(s).kind != SymbolKind::Uplink) continue;
-      const auto blocks = b.frame.code_blocks_at(s);
+      const auto blocks = b.frame.program().code_blocks_at(s);
       const auto decode = b.made.decode[s];
       EXPECT_EQ(decode, b.find(Op::Decode, s));
       ASSERT_EQ(decode != kNoInstruction, !blocks.empty());
       if (blocks.empty()) continue;
-      EXPECT_EQ(b.made.graph[decode].chunks, b.made.packs[s].size());
+      EXPECT_EQ(b.made.graph[decode].chunks, b.made.work[0].packs[s].size());
+      EXPECT_EQ(b.made.work[0].chunks[decode], b.made.work[0].packs[s].size());
       EXPECT_EQ(b.made.graph[decode].longest, b.frame.coding(Direction::Uplink).iterations);
-      EXPECT_TRUE(b.ancestry.before(b.made.zero_force, decode));
+      EXPECT_TRUE(b.ancestry.before(b.zero_force(s), decode));
       for (const auto block : blocks) {
-        const auto& place = b.frame.code_blocks(Direction::Uplink)[block];
-        const auto user = b.frame.transport_blocks(Direction::Uplink)[place.transport_block].user;
+        const auto& place = b.frame.program().code_blocks(Direction::Uplink)[block];
+        const auto user =
+            b.frame.program().transport_blocks(Direction::Uplink)[place.transport_block].user;
         for (std::uint32_t t = place.first_symbol; t <= place.last_symbol; ++t) {
           if (b.frame.symbol(t).kind != SymbolKind::Uplink ||
-              b.frame.allocations(t)[user].count == 0)
+              b.frame.program().allocations(t, user).empty())
             continue;
           const auto equalize = b.find(Op::EqualizeDemodulate, t);
           EXPECT_EQ(b.made.graph[equalize].chunks, b.frame.tiles());
           EXPECT_TRUE(b.ancestry.before(equalize, decode));
           EXPECT_TRUE(b.ancestry.before(b.made.receive[t], equalize));
-          EXPECT_TRUE(b.ancestry.before(b.made.zero_force, equalize));
+          EXPECT_TRUE(b.ancestry.before(b.zero_force(t), equalize));
         }
       }
     }
@@ -187,15 +196,15 @@ TEST(FrameGraph, PacksCodeBlocksOfTheSamePlanUpToAWorkersShare) {
       const FrameGraph made = build_graph(frame, workers);
       for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
         if (frame.symbol(s).kind != SymbolKind::Uplink) continue;
-        const auto blocks = frame.code_blocks_at(s);
+        const auto blocks = frame.program().code_blocks_at(s);
         std::multiset<std::uint32_t> packed;
-        for (std::size_t n = 0; n < made.packs[s].size(); ++n) {
-          const auto pack = made.packs[s][n];
+        for (std::size_t n = 0; n < made.work[0].packs[s].size(); ++n) {
+          const auto pack = made.work[0].packs[s][n];
           std::set<const phy::TransportPlan*> plans;
           for (const auto block : pack) {
-            const auto& place = frame.code_blocks(Direction::Uplink)[block];
-            plans.insert(
-                &frame.plan(frame.transport_blocks(Direction::Uplink)[place.transport_block]));
+            const auto& place = frame.program().code_blocks(Direction::Uplink)[block];
+            plans.insert(&frame.program().plan(
+                frame.program().transport_blocks(Direction::Uplink)[place.transport_block]));
           }
           ASSERT_EQ(plans.size(), 1U);
           const std::size_t lifting = (*plans.begin())->code().lifting;
@@ -212,10 +221,10 @@ TEST(FrameGraph, PacksCodeBlocksOfTheSamePlanUpToAWorkersShare) {
 TEST(FrameGraph, ChecksATransportBlockAfterAllItsCodeBlocks) {
   for_random_graphs(5, [](const Built& b) {
     for (std::uint32_t s = 0; s < b.frame.symbols().size(); ++s) {
-      const auto blocks = b.frame.assemblies_at(s);
+      const auto blocks = b.frame.program().assemblies_at(s);
       ASSERT_EQ(b.made.assemble[s] != kNoInstruction, !blocks.empty());
       for (const auto block : blocks)
-        for (const auto& place : b.frame.code_blocks(Direction::Uplink))
+        for (const auto& place : b.frame.program().code_blocks(Direction::Uplink))
           if (place.transport_block == block) {
             EXPECT_TRUE(b.ancestry.before(b.made.decode[place.last_symbol], b.made.assemble[s]));
           }
@@ -239,12 +248,10 @@ TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
       }
       EXPECT_EQ(b.made.graph[ifft].deadline,
                 b.frame.symbol(s).start - ms(b.frame.format().deadlines.downlink_lead_ms));
-      EXPECT_EQ(b.ancestry.before(b.made.zero_force, ifft), own);
+      EXPECT_EQ(b.ancestry.before(b.made.zero_force.front(), ifft), own);
       EXPECT_TRUE(b.ancestry.before(b.find(Op::Precode, s), ifft));
-      for (std::uint32_t u = 0; u < b.frame.format().users; ++u) {
-        const Allocation& a = b.frame.allocations(s)[u];
-        if (a.count == 0) continue;
-        for (const auto& place : b.frame.code_blocks(Direction::Downlink))
+      for (const Allocation& a : b.frame.program().allocations(s)) {
+        for (const auto& place : b.frame.program().code_blocks(Direction::Downlink))
           if (place.transport_block == a.transport_block && place.first_symbol <= s &&
               s <= place.last_symbol) {
             const auto encode = b.find(Op::Encode, place.first_symbol);

@@ -194,7 +194,7 @@ TEST(LostPackets, OfAllAntennasFailTheirBlock) {
           f.schedule = "PPUUUUUU";
         }));
         cell.run(0, [&](std::uint32_t s, std::uint32_t) { return s >= symbol && s < symbol + 4; });
-        const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+        const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
           const bool hit = blocks[b].last_symbol >= symbol && blocks[b].first_symbol < symbol + 4;
           const bool whole = blocks[b].first_symbol >= symbol && blocks[b].last_symbol < symbol + 4;
@@ -219,7 +219,7 @@ TEST(LostPackets, NeverMakeAWrongBlockGood) {
       for (std::uint64_t i = 0; i < 40; ++i) {
         const std::uint64_t share = random.next() % 100;
         cell.run(i, [&](std::uint32_t, std::uint32_t) { return random.next() % 100 < share; });
-        const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
+        const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
           if (cell.pipeline.slot(i).good[b] != 0) {
             ++good;

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "frame/cell.hpp"
+#include "frame/grants.hpp"
 #include "frame/random_format.hpp"
 #include "frame/transmit.hpp"
 #include "phy/half.hpp"
@@ -26,7 +27,7 @@ void expect_decoded(const FrameFormat& format, const std::string& what,
                     const emulator::RadioPlan& plan = clear_air()) {
   for (const Isa isa : test::tested_isas()) {
     Cell cell(format, plan, isa);
-    ASSERT_GT(cell.frame.transport_blocks(Direction::Uplink).size(), 0U) << what;
+    ASSERT_GT(cell.frame.program().transport_blocks(Direction::Uplink).size(), 0U) << what;
     for (std::uint64_t i = 0; i < 3; ++i) {
       cell.run(i);
       EXPECT_EQ(cell.wrong_blocks(i), 0U) << what << ", " << to_string(isa) << ", frame " << i;
@@ -36,7 +37,7 @@ void expect_decoded(const FrameFormat& format, const std::string& what,
 
 std::size_t decode_chunks(const Cell& cell) {
   std::size_t chunks = 0;
-  for (const auto& packs : cell.pipeline.graph().packs) chunks += packs.size();
+  for (const auto& packs : cell.pipeline.graph().work[0].packs) chunks += packs.size();
   return chunks;
 }
 
@@ -46,7 +47,8 @@ void expect_packed_as_alone(const FrameFormat& format, const std::string& what) 
   for (const double snr_db : {-12.0, -6.0, 0.0, 20.0}) {
     Cell packed(format, clear_air(snr_db)), alone(format, clear_air(snr_db), active_isa(), 100);
     EXPECT_LE(2 * decode_chunks(packed), decode_chunks(alone)) << what;
-    EXPECT_EQ(decode_chunks(alone), alone.frame.code_blocks(Direction::Uplink).size()) << what;
+    EXPECT_EQ(decode_chunks(alone), alone.frame.program().code_blocks(Direction::Uplink).size())
+        << what;
     for (std::uint64_t i = 0; i < 2; ++i) {
       packed.run(i);
       alone.run(i);
@@ -130,8 +132,8 @@ TEST(Uplink, IsDecodedWithRowsOfEachUsersOwn) {
   const Frame both(with({20})), one(with({20, 3})), other(with({3}));
   const auto bits = [](const Frame& frame, std::size_t user) {
     std::uint64_t sum = 0;
-    for (const auto& block : frame.transport_blocks(Direction::Uplink))
-      if (block.user == user) sum += frame.plan(block).A();
+    for (const auto& block : frame.program().transport_blocks(Direction::Uplink))
+      if (block.user == user) sum += frame.program().plan(block).A();
     return sum;
   };
   EXPECT_EQ(bits(one, 0), bits(both, 0));
@@ -218,7 +220,8 @@ TEST(Uplink, IsDecodedInManyCodeBlocks) {
         f.uplink.rate = 0.5;
       });
       const Frame frame(format);
-      EXPECT_GT(frame.plan(frame.transport_blocks(Direction::Uplink)[0]).C(), 1U);
+      EXPECT_GT(frame.program().plan(frame.program().transport_blocks(Direction::Uplink)[0]).C(),
+                1U);
       expect_decoded(format, "lifting " + std::to_string(lifting));
     }
   // Large enough for segmentation by 38.212's own rule, over several symbols each.
@@ -252,7 +255,7 @@ TEST(Uplink, IsDecodedWhenBitsRepeat) {
     f.uplink.buffer_limit = 0.5;
   });
   const Frame frame(format);
-  const auto& plan = frame.plan(frame.transport_blocks(Direction::Uplink)[0]);
+  const auto& plan = frame.program().plan(frame.program().transport_blocks(Direction::Uplink)[0]);
   EXPECT_FALSE(plan.blocks()[0].map.direct);
   EXPECT_GT(plan.blocks()[0].E, plan.Ncb());
   expect_decoded(format, "repetition");
@@ -278,7 +281,8 @@ TEST(Uplink, IsDecodedInPacksAsAlone) {
                          "repetition");
   expect_packed_as_alone(changed([&](FrameFormat& f) {
                            small_blocks(f);
-                           f.grants = {GrantKind::List, {0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 4, 2, 0, 0}};
+                           f.grants = test::listed({{.user = 0, .first_block = 0, .blocks = 4},
+                                                    {.user = 1, .first_block = 4, .blocks = 2}});
                          }),
                          "grants");
 }
@@ -313,9 +317,12 @@ TEST(Uplink, IsDecodedOverGrantsThatCrossTiles) {
   expect_decoded(changed([](FrameFormat& f) {
                    f.schedule = "PPUUUUUUU";
                    f.symbols_per_slot = 3;
-                   f.grants.kind = GrantKind::List;
-                   f.grants.list = {0, 0, 0, 1, 3, 0, 1, 1, 0, 0, 1, 3, 2, 2, 0, 1, 0, 5,
-                                    1, 3, 3, 0, 2, 0, 0, 1, 1, 4, 1, 2, 0, 2, 4, 0, 5};
+                   constexpr auto kUp = Direction::Uplink;
+                   f.grants = test::listed({{0, 0, kUp, 1, 3, 0, 1},
+                                            {1, 0, kUp, 1, 3, 2, 2},
+                                            {0, 1, kUp, 5, 1, 3, 3},
+                                            {0, 2, kUp, 0, 1, 1, 4},
+                                            {1, 2, kUp, 2, 4, 0, 5}});
                    f.uplink.rate = 0.25;
                  }),
                  "listed grants");
@@ -336,7 +343,7 @@ TEST(Uplink, IsDecodedForRandomFormats) {
     const bool listed = format.grants.kind == GrantKind::List;  // may start at version 1, 2 or 3
     const Frame frame(format);
     // No grant in any uplink slot, or too short for the code's core: nothing to promise.
-    if (listed || frame.transport_blocks(Direction::Uplink).empty()) continue;
+    if (listed || frame.program().transport_blocks(Direction::Uplink).empty()) continue;
     ++tried;
     std::string text;
     write_fields(format, "", text);
@@ -377,7 +384,8 @@ TEST(Uplink, SamplesTheConstellationOfAGrantedUserOnly) {
     const auto& slot = cell.pipeline.slot(i);
     const std::uint32_t user = cell.pipeline.sampled_user(i);
     for (const auto s : cell.frame.symbols_of(SymbolKind::Uplink)) {
-      const Allocation& a = cell.frame.allocations(s)[user];
+      ASSERT_EQ(cell.frame.program().allocations(s, user).size(), 1U);
+      const Allocation& a = cell.frame.program().allocations(s, user).front();
       const std::uint32_t tile = cell.pipeline.sampled_tile(i, s);
       for (std::uint32_t lane = 0; lane < 16; ++lane) {
         const std::uint32_t k = 16 * tile + lane;
@@ -441,7 +449,8 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
                   clear_air(), isa);
         for (std::uint64_t i = 0; i < std::size(extremes); ++i) {
           cell.run(i, {}, extremes[i]);
-          const Combiners& c = *cell.pipeline.slot(i).combiners;
+          const Combiners& all = *cell.pipeline.slot(i).combiners;
+          const PairCombiner& c = all.of.front();
           EXPECT_EQ(c.scalars.size() != 0, precision != Precision::Int16);
           EXPECT_EQ(c.half_scalars.size() != 0, precision == Precision::Fp16);
           EXPECT_EQ(c.integers.scalars.size() != 0, precision == Precision::Int16);
@@ -454,20 +463,20 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
           expect_finite({c.half_scale.data(), c.half_scale.size()});
           expect_finite({c.integers.scale.data(), c.integers.scale.size()});
           expect_finite({c.precoder.scale.data(), c.precoder.scale.size()});
-          EXPECT_EQ(c.transmit_gain == 0, i == 0) << "silence has no channel";
+          EXPECT_EQ(all.transmit_gain == 0, i == 0) << "silence has no channel";
           expect_finite({c.post_noise.data(), c.post_noise.size()});
-          expect_finite({&c.transmit_gain, 1});
+          expect_finite({&all.transmit_gain, 1});
           // Silence has no channel; one level is a carrier in one group, the same on all antennas.
           const std::uint32_t groups = (72 + 15) / 16;
           if (i < 2) {
-            EXPECT_GE(c.ill_conditioned.load(), i == 0 ? groups : groups - 1);
+            EXPECT_GE(all.ill_conditioned.load(), i == 0 ? groups : groups - 1);
           }
         }
       }
 }
 
 TEST(Footprint, IsWhatIsAllocated) {
-  test::FormatMaker make(5);
+  test::FormatMaker make(5, 3);
   for (int i = 0; i < 40; ++i) {
     FrameFormat format = make();
     if (i % 6 == 5) {
@@ -487,10 +496,13 @@ TEST(Footprint, IsWhatIsAllocated) {
       c->frame.store(n);  // complete: then the oldest is taken next
       if (std::find(seen.begin(), seen.end(), c) != seen.end()) continue;
       seen.push_back(c);
-      total += bytes(c->tiles) + bytes(c->scalars) + bytes(c->half_tiles) + bytes(c->half_scalars) +
-               bytes(c->half_scale) + bytes(c->post_noise) + bytes(c->antenna_power);
-      for (const Int16Matrix& m : {std::cref(c->integers), std::cref(c->precoder)})
-        total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.scale);
+      for (const PairCombiner& each : c->of) {
+        total += bytes(each.tiles) + bytes(each.scalars) + bytes(each.half_tiles) +
+                 bytes(each.half_scalars) + bytes(each.half_scale) + bytes(each.post_noise) +
+                 bytes(each.antenna_power);
+        for (const Int16Matrix& m : {std::cref(each.integers), std::cref(each.precoder)})
+          total += bytes(m.tiles) + bytes(m.scalars) + bytes(m.scale);
+      }
     }
     for (std::uint32_t n = 0; n < pipeline.ring(); ++n) {
       const FrameSlot& s = pipeline.slot(n);

@@ -251,14 +251,14 @@ TEST(PoolGraph, EveryRandomFrameIsComplete) {
          {std::pair{Op::Decode, Direction::Uplink}, std::pair{Op::Encode, Direction::Downlink}}) {
       std::size_t blocks = 0;
       for (const auto id : all(pool, op)) blocks += pool.work[id].footprint.ctas;
-      EXPECT_EQ(blocks, frame.code_blocks(direction).size());
+      EXPECT_EQ(blocks, frame.program().code_blocks(direction).size());
     }
-    for (const auto& place : frame.code_blocks(Direction::Uplink)) {
+    for (const auto& place : frame.program().code_blocks(Direction::Uplink)) {
       const auto sources = waits_for(pool, {Op::Decode, place.last_symbol});
       EXPECT_TRUE(sources.contains({Op::EqualizeDemodulate, place.first_symbol}));
       EXPECT_TRUE(sources.contains({Op::EqualizeDemodulate, place.last_symbol}));
     }
-    for (const auto& place : frame.code_blocks(Direction::Downlink))
+    for (const auto& place : frame.program().code_blocks(Direction::Downlink))
       for (const std::uint32_t s : {place.first_symbol, place.last_symbol})
         EXPECT_TRUE(waits_for(pool, {Op::Modulate, s}).contains({Op::Encode, place.first_symbol}));
   }

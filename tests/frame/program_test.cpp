@@ -1,7 +1,8 @@
-#include "frame/blocks.hpp"
+#include "frame/program.hpp"
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "frame/frame.hpp"
 #include "frame/random_format.hpp"
@@ -18,8 +19,15 @@ constexpr Direction kDirections[] = {Direction::Uplink, Direction::Downlink};
 
 template <typename Check>
 void for_random_frames(std::uint64_t seed, Check&& check) {
-  test::FormatMaker make(seed);
+  test::FormatMaker make(seed, 3);
   for (int i = 0; i < 150; ++i) check(Frame(make()));
+}
+
+template <typename Check>
+void for_random_programs(std::uint64_t seed, Check&& check) {
+  for_random_frames(seed, [&](const Frame& frame) {
+    for (std::uint32_t n = 0; n < frame.programs().size(); ++n) check(frame, frame.program(n), n);
+  });
 }
 
 // Symbols that carry data this way: the first D symbol carries references.
@@ -37,18 +45,22 @@ std::uint32_t slot_of(const Frame& frame, std::uint32_t symbol) {
   return symbol / frame.format().symbols_per_slot;
 }
 
-// The grant's subcarriers of a user in a symbol, straight from the list of grants.
-std::pair<std::uint32_t, std::uint32_t> granted(const Frame& frame, Direction d,
-                                                std::uint32_t symbol, std::uint32_t user) {
-  for (const Grant& g : expand_grants(frame.format()))
-    if (g.direction == d && g.user == user && g.slot == slot_of(frame, symbol))
-      return {12 * g.first_block,
-              std::min(frame.format().numerology.subcarriers, 12 * (g.first_block + g.blocks))};
-  return {0, 0};
+// The grants that have data in a symbol of the n-th frame, straight from the list.
+std::vector<Grant> granted(const Frame& frame, std::uint32_t n, Direction d, std::uint32_t symbol) {
+  const std::uint32_t per_slot = frame.format().symbols_per_slot, in_slot = symbol % per_slot;
+  std::vector<Grant> found;
+  for (const Grant& g : expand_grants(frame.format())) {
+    const std::uint32_t end = g.symbols == 0 ? per_slot : g.first_symbol + g.symbols;
+    if (g.direction == d && g.slot == n * slots_of(frame.format()) + slot_of(frame, symbol) &&
+        g.first_symbol <= in_slot && in_slot < end)
+      found.push_back(g);
+  }
+  std::ranges::stable_sort(found, {}, &Grant::user);
+  return found;
 }
 
-std::size_t payload_bytes(const Frame& frame, const TransportBlock& tb) {
-  return (frame.plan(tb).A() + 7) / 8;
+std::size_t payload_bytes(const FrameProgram& program, const TransportBlock& tb) {
+  return (program.plan(tb).A() + 7) / 8;
 }
 
 }  // namespace
@@ -77,43 +89,48 @@ TEST(Symbols, FollowEachOtherOnAir) {
 }
 
 TEST(Blocks, AllocationsAreTheGrantsBands) {
-  for_random_frames(2, [](const Frame& frame) {
+  for_random_programs(2, [](const Frame& frame, const FrameProgram& program, std::uint32_t n) {
     for (const Direction d : kDirections)
-      for (const auto s : data_symbols(frame, d))
-        for (std::uint32_t u = 0; u < frame.format().users; ++u) {
-          const auto [first, end] = granted(frame, d, s, u);
-          const Allocation& a = frame.allocations(s)[u];
-          EXPECT_EQ(a.count, end - first);
-          if (a.count > 0) {
-            EXPECT_EQ(a.first_subcarrier, first);
-          }
+      for (const auto s : data_symbols(frame, d)) {
+        const auto grants = granted(frame, n, d, s);
+        const auto all = program.allocations(s);
+        ASSERT_EQ(all.size(), grants.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          const Grant& g = grants[i];
+          EXPECT_EQ(all[i].user, g.user);
+          EXPECT_EQ(all[i].first_subcarrier, 12 * g.first_block);
+          EXPECT_EQ(
+              all[i].first_subcarrier + all[i].count,
+              std::min(frame.format().numerology.subcarriers, 12 * (g.first_block + g.blocks)));
+          const auto own = program.allocations(s, g.user);
+          EXPECT_TRUE(&own.front() <= &all[i] && &all[i] <= &own.back());
         }
+        EXPECT_EQ(program.anyone_in(s), !grants.empty());
+      }
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
       const auto kind = frame.symbol(s).kind;
       const bool reference = kind == SymbolKind::Downlink && frame.symbol(s).ordinal == 0;
       if (kind != SymbolKind::Pilot && kind != SymbolKind::Guard && !reference) continue;
-      for (const Allocation& a : frame.allocations(s)) EXPECT_EQ(a.count, 0U);
+      EXPECT_TRUE(program.allocations(s).empty());
     }
   });
 }
 
 TEST(Blocks, EveryGrantedElementBelongsToExactlyOneCodeBlock) {
-  for_random_frames(3, [](const Frame& frame) {
+  for_random_programs(3, [](const Frame& frame, const FrameProgram& program, std::uint32_t) {
     for (const Direction d : kDirections) {
-      const auto blocks = frame.transport_blocks(d);
+      const auto blocks = program.transport_blocks(d);
       std::vector<std::uint32_t> elements(blocks.size());
       for (const auto s : data_symbols(frame, d))
-        for (std::uint32_t u = 0; u < frame.format().users; ++u) {
-          const Allocation& a = frame.allocations(s)[u];
-          if (a.count == 0) continue;
+        for (const Allocation& a : program.allocations(s)) {
           ASSERT_LT(a.transport_block, blocks.size());
           const TransportBlock& tb = blocks[a.transport_block];
-          EXPECT_EQ(tb.user, u);
+          EXPECT_EQ(tb.user, a.user);
           EXPECT_TRUE(tb.direction == d);
           // Symbol after symbol, frequency first, without a gap.
           EXPECT_EQ(a.first_re, elements[a.transport_block]);
           elements[a.transport_block] += a.count;
-          const auto& plan = frame.plan(tb);
+          const auto& plan = program.plan(tb);
           for (std::uint32_t re = a.first_re; re < a.first_re + a.count; ++re) {
             std::uint32_t owners = 0;
             for (std::uint32_t r = 0; r < plan.C(); ++r) {
@@ -121,7 +138,7 @@ TEST(Blocks, EveryGrantedElementBelongsToExactlyOneCodeBlock) {
               if (re < cb.first_re || re >= cb.first_re + cb.re_count) continue;
               ++owners;
               EXPECT_EQ(code_block_of(plan, re), r);
-              const auto& place = frame.code_blocks(d)[tb.first_code_block + r];
+              const auto& place = program.code_blocks(d)[tb.first_code_block + r];
               EXPECT_LE(place.first_symbol, s);
               EXPECT_GE(place.last_symbol, s);
               if (re == cb.first_re) {
@@ -135,63 +152,82 @@ TEST(Blocks, EveryGrantedElementBelongsToExactlyOneCodeBlock) {
           }
         }
       for (std::size_t b = 0; b < blocks.size(); ++b)
-        EXPECT_EQ(elements[b], frame.plan(blocks[b]).re_count());
+        EXPECT_EQ(elements[b], program.plan(blocks[b]).re_count());
     }
   });
 }
 
 TEST(Blocks, SpanWhatIsAskedFor) {
-  for_random_frames(4, [](const Frame& frame) {
+  for_random_programs(4, [](const Frame& frame, const FrameProgram& program, std::uint32_t n) {
     for (const Direction d : kDirections) {
-      std::set<std::pair<std::uint32_t, std::uint32_t>> runs;  // (user, span)
-      for (const auto s : data_symbols(frame, d))
-        for (std::uint32_t u = 0; u < frame.format().users; ++u) {
-          const Allocation& a = frame.allocations(s)[u];
-          if (a.count == 0) continue;
-          std::uint32_t span = 0;
-          if (frame.coding(d).block == BlockSpan::Slot) span = slot_of(frame, s);
-          if (frame.coding(d).block == BlockSpan::Symbol) span = s;
-          const bool first = runs.insert({u, span}).second;
-          const TransportBlock& tb = frame.transport_blocks(d)[a.transport_block];
+      std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> runs;  // user, grant, span
+      for (const auto s : data_symbols(frame, d)) {
+        const auto grants = granted(frame, n, d, s);
+        for (std::size_t i = 0; i < grants.size(); ++i) {
+          const Allocation& a = program.allocations(s)[i];
+          const BlockSpan span = frame.coding(d).block;
+          const std::uint32_t within = span == BlockSpan::Frame  ? 0
+                                       : span == BlockSpan::Slot ? slot_of(frame, s)
+                                                                 : s;
+          const bool first =
+              runs.insert({a.user, span == BlockSpan::Frame ? 0 : grants[i].harq_process, within})
+                  .second;
+          const TransportBlock& tb = program.transport_blocks(d)[a.transport_block];
           EXPECT_EQ(first, tb.first_symbol == s);
           EXPECT_GE(tb.last_symbol, s);
         }
-      EXPECT_EQ(runs.size(), frame.transport_blocks(d).size());
+      }
+      EXPECT_EQ(runs.size(), program.transport_blocks(d).size());
     }
   });
 }
 
-TEST(Blocks, TakeRedundancyVersionAndProcessFromTheirGrant) {
-  for_random_frames(5, [](const Frame& frame) {
+TEST(Blocks, TakeVersionProcessAndCodingFromTheirGrant) {
+  for_random_programs(5, [](const Frame& frame, const FrameProgram& program, std::uint32_t n) {
     for (const Direction d : kDirections)
-      for (const TransportBlock& tb : frame.transport_blocks(d))
-        for (const Grant& g : expand_grants(frame.format()))
-          if (g.direction == d && g.user == tb.user && g.slot == slot_of(frame, tb.first_symbol)) {
-            EXPECT_EQ(tb.redundancy_version, g.redundancy_version);
-            EXPECT_EQ(tb.harq_process, g.harq_process);
+      for (const auto s : data_symbols(frame, d)) {
+        const auto grants = granted(frame, n, d, s);
+        for (std::size_t i = 0; i < grants.size(); ++i) {
+          const Grant& g = grants[i];
+          const Coding& c = frame.coding(d);
+          const TransportBlock& tb =
+              program.transport_blocks(d)[program.allocations(s)[i].transport_block];
+          if (c.block == BlockSpan::Frame && tb.first_symbol != s) continue;
+          EXPECT_EQ(tb.redundancy_version, g.redundancy_version);
+          EXPECT_EQ(tb.harq_process, g.harq_process);
+          const phy::TransportPlan& plan = program.plan(tb);
+          if (c.mcs_table == McsTable::None) {
+            const auto choice = static_cast<std::uint32_t>(g.modulation.value_or(c.modulation));
+            EXPECT_EQ(plan.Qm(), 2 * (choice + 1));
+            continue;
           }
+          const auto row =
+              phy::mcs(static_cast<phy::McsTable>(c.mcs_table), g.mcs.value_or(c.mcs_of(g.user)));
+          ASSERT_TRUE(row.has_value());
+          EXPECT_TRUE(plan.modulation() == row->modulation);
+        }
+      }
   });
 }
 
 // TS 38.211 6.3.1.1, 7.3.1.1: c_init = n_RNTI·2^15 + n_ID (codeword 0), anew for each block.
 TEST(Blocks, SignsAreTheGoldSequenceInOrder) {
-  for_random_frames(6, [](const Frame& frame) {
+  for_random_programs(6, [](const Frame& frame, const FrameProgram& program, std::uint32_t) {
     for (const Direction d : kDirections)
       for (const auto s : data_symbols(frame, d))
-        for (std::uint32_t u = 0; u < frame.format().users; ++u) {
-          const Allocation& a = frame.allocations(s)[u];
-          if (a.count == 0) continue;
-          const auto& plan = frame.plan(frame.transport_blocks(d)[a.transport_block]);
+        for (const Allocation& a : program.allocations(s)) {
+          const auto& plan = program.plan(program.transport_blocks(d)[a.transport_block]);
           const std::uint32_t bits = plan.Qm();
           std::vector<std::uint8_t> c((plan.G() + 7) / 8);
-          phy::gold(((u + 1) << 15) + frame.format().cell_id, 0, plan.G(), c.data());
+          phy::gold(((a.user + 1) << 15) + frame.format().cell_id, 0, plan.G(), c.data());
           std::size_t wrong = 0;
           for (std::uint32_t j = 0; j < a.count; ++j)
             for (std::uint32_t i = 0; i < bits; ++i) {
               const std::size_t n = std::size_t{a.first_re + j} * bits + i;
               const std::uint32_t k = a.first_subcarrier + j;
               const std::uint32_t tile = k / 16 - a.first_subcarrier / 16;
-              const unsigned sign = frame.signs()[a.signs + i * tiles_of(a) + tile] >> k % 16 & 1U;
+              const unsigned sign =
+                  program.signs()[a.signs + i * tiles_of(a) + tile] >> k % 16 & 1U;
               wrong += sign != (c[n / 8] >> n % 8 & 1U);
             }
           EXPECT_EQ(wrong, 0U);
@@ -200,74 +236,73 @@ TEST(Blocks, SignsAreTheGoldSequenceInOrder) {
 }
 
 TEST(Blocks, PlacesInMemoryDoNotOverlap) {
-  for_random_frames(7, [](const Frame& frame) {
+  for_random_programs(7, [](const Frame& frame, const FrameProgram& program, std::uint32_t) {
     for (const Direction d : kDirections) {
       std::size_t payload = 0, info = 0, coded = 0;
       std::uint64_t bits = 0;
-      for (const TransportBlock& tb : frame.transport_blocks(d)) {
+      for (const TransportBlock& tb : program.transport_blocks(d)) {
         EXPECT_GE(tb.payload_offset, payload);
         EXPECT_EQ(tb.payload_offset % kCacheLine, 0U);
-        payload = tb.payload_offset + payload_bytes(frame, tb);
-        bits += frame.plan(tb).A();
+        payload = tb.payload_offset + payload_bytes(program, tb);
+        bits += program.plan(tb).A();
       }
-      for (const CodeBlockPlace& place : frame.code_blocks(d)) {
-        const auto& plan = frame.plan(frame.transport_blocks(d)[place.transport_block]);
+      for (const CodeBlockPlace& place : program.code_blocks(d)) {
+        const auto& plan = program.plan(program.transport_blocks(d)[place.transport_block]);
         EXPECT_GE(place.info_offset, info);
         EXPECT_GE(place.coded_offset, coded);
         EXPECT_EQ(place.info_offset % kCacheLine, 0U);
         EXPECT_EQ(place.coded_offset % kCacheLine, 0U);
         info = place.info_offset + (plan.K() + 7) / 8;
-        coded =
-            place.coded_offset +
-            (d == Direction::Uplink ? plan.soft_bytes()
-                                    : (frame.code_block(d, place).E + 7) / 8 + phy::kCodedPadding);
+        coded = place.coded_offset +
+                (d == Direction::Uplink
+                     ? plan.soft_bytes()
+                     : (program.code_block(d, place).E + 7) / 8 + phy::kCodedPadding);
       }
       EXPECT_LE(payload, frame.payload_bytes(d));
       EXPECT_LE(info, frame.info_bytes(d));
       EXPECT_LE(coded, frame.coded_bytes(d));
-      EXPECT_EQ(bits, frame.payload_bits(d));
+      EXPECT_EQ(bits, program.payload_bits(d));
     }
   });
 }
 
 TEST(Blocks, EveryCodeBlockIsHandledInOneSymbol) {
-  for_random_frames(8, [](const Frame& frame) {
+  for_random_programs(8, [](const Frame& frame, const FrameProgram& program, std::uint32_t) {
     std::vector<std::uint32_t> seen[2];
-    std::vector<std::uint32_t> assembled(frame.transport_blocks(Direction::Uplink).size());
+    std::vector<std::uint32_t> assembled(program.transport_blocks(Direction::Uplink).size());
     for (const Direction d : kDirections)
-      seen[static_cast<std::size_t>(d)].resize(frame.code_blocks(d).size());
+      seen[static_cast<std::size_t>(d)].resize(program.code_blocks(d).size());
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
       const bool up = frame.symbol(s).kind == SymbolKind::Uplink;
-      for (const auto b : frame.code_blocks_at(s)) {
+      for (const auto b : program.code_blocks_at(s)) {
         const Direction d = up ? Direction::Uplink : Direction::Downlink;
-        const auto& place = frame.code_blocks(d)[b];
+        const auto& place = program.code_blocks(d)[b];
         EXPECT_EQ(up ? place.last_symbol : place.first_symbol, s);
         ++seen[static_cast<std::size_t>(d)][b];
       }
-      for (const auto b : frame.assemblies_at(s)) {
-        EXPECT_EQ(frame.transport_blocks(Direction::Uplink)[b].last_symbol, s);
+      for (const auto b : program.assemblies_at(s)) {
+        EXPECT_EQ(program.transport_blocks(Direction::Uplink)[b].last_symbol, s);
         ++assembled[b];
       }
     }
     for (const auto& counts : seen)
       EXPECT_TRUE(std::all_of(counts.begin(), counts.end(), [](auto n) { return n == 1; }));
     for (std::size_t b = 0; b < assembled.size(); ++b) {
-      const auto& tb = frame.transport_blocks(Direction::Uplink)[b];
-      EXPECT_EQ(assembled[b], frame.plan(tb).C() > 1 ? 1U : 0U);
+      const auto& tb = program.transport_blocks(Direction::Uplink)[b];
+      EXPECT_EQ(assembled[b], program.plan(tb).C() > 1 ? 1U : 0U);
     }
   });
 }
 
 TEST(Blocks, CountTheBitsOfASymbol) {
-  for_random_frames(9, [](const Frame& frame) {
+  for_random_programs(9, [](const Frame& frame, const FrameProgram& program, std::uint32_t) {
     for (const Direction d : kDirections) {
       std::uint32_t most = 0;
       for (const auto s : data_symbols(frame, d))
-        for (const Allocation& a : frame.allocations(s))
-          if (a.count > 0)
-            most = std::max(
-                most, a.count * frame.plan(frame.transport_blocks(d)[a.transport_block]).Qm());
-      EXPECT_EQ(frame.bits_per_symbol(d), most);
+        for (const Allocation& a : program.allocations(s))
+          most = std::max(
+              most, a.count * program.plan(program.transport_blocks(d)[a.transport_block]).Qm());
+      EXPECT_EQ(program.bits_per_symbol(d), most);
     }
   });
 }
@@ -297,17 +332,27 @@ TEST(Pilots, OfUsersInASymbolDoNotMeet) {
   });
 }
 
-TEST(DownlinkReference, GivesEachSubcarrierToOneUser) {
-  for_random_frames(11, [](const Frame& frame) {
-    const auto reference = frame.downlink_reference();
-    const std::uint32_t users = frame.format().users;
-    EXPECT_EQ(reference.empty(), frame.symbols_of(SymbolKind::Downlink).empty());
-    if (reference.empty()) return;
-    for (std::uint32_t k = 0; k < frame.format().numerology.subcarriers; ++k)
+TEST(DownlinkReference, GivesEachSubcarrierToOneOfTheUsersToldApartThere) {
+  for_random_programs(11, [](const Frame& frame, const FrameProgram& program, std::uint32_t n) {
+    const std::uint32_t users = frame.format().users, group = frame.format().combiner.group;
+    EXPECT_EQ(frame.downlink_reference().empty(), frame.symbols_of(SymbolKind::Downlink).empty());
+    if (frame.downlink_reference().empty()) return;
+    std::vector<phy::Tile> reference(users);
+    for (std::uint32_t k = 0; k < frame.format().numerology.subcarriers; ++k) {
+      std::vector<std::uint32_t> present;
+      for (std::uint32_t u = 0; u < users; ++u)
+        if (program.pairings().front().lanes_of(k / group / 16, u) >> k / group % 16 & 1)
+          present.push_back(u);
+      frame.downlink_reference(program, k / 16, reference.data());
       for (std::uint32_t u = 0; u < users; ++u) {
-        const auto& tile = reference[k / 16 * users + u];
+        const auto& tile = reference[u];
         const float power = tile.re[k % 16] * tile.re[k % 16] + tile.im[k % 16] * tile.im[k % 16];
-        EXPECT_NEAR(power, k % users == u ? 1.0F : 0.0F, 1e-5F);
+        const bool own = !present.empty() && present[k % present.size()] == u;
+        EXPECT_NEAR(power, own ? 1.0F : 0.0F, 1e-5F);
+        if (n == 0) {
+          EXPECT_EQ(tile.re[k % 16], frame.downlink_reference()[k / 16 * users + u].re[k % 16]);
+        }
       }
+    }
   });
 }

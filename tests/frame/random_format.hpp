@@ -4,12 +4,15 @@
 #include <random>
 
 #include "frame/format.hpp"
+#include "frame/grants.hpp"
 
 namespace carillon::test {
 
 class FormatMaker {
  public:
-  explicit FormatMaker(std::uint64_t seed) : random_(seed) {}
+  /// `most_frames`: that do different things; with one a user has one grant in a slot at most.
+  explicit FormatMaker(std::uint64_t seed, std::uint32_t most_frames = 1)
+      : random_(seed), most_frames_(most_frames) {}
 
   /// A small cell; formats that are not valid are thrown away.
   frame::FrameFormat operator()() {
@@ -53,7 +56,7 @@ class FormatMaker {
     f.ring = between(2, 4);
     f.deadlines.precoder_age = between(0, f.ring - 1);
     f.grants.kind = one_of<frame::GrantKind>(3);
-    if (f.grants.kind == frame::GrantKind::List) f.grants.list = grants(f);
+    if (f.grants.kind == frame::GrantKind::List) list_grants(f);
     return f;
   }
 
@@ -75,25 +78,45 @@ class FormatMaker {
     return c;
   }
 
-  std::vector<std::uint32_t> grants(const frame::FrameFormat& f) {
-    std::vector<std::uint32_t> list;
-    const auto slots = static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
-                                                  f.symbols_per_slot);
-    const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
+  void list_grants(frame::FrameFormat& f) {
+    f.grants.frames = between(1, most_frames_);
+    const std::uint32_t slots = f.grants.frames * frame::slots_of(f);
     for (std::uint32_t user = 0; user < f.users; ++user)
       for (std::uint32_t slot = 0; slot < slots; ++slot)
-        for (std::uint32_t direction = 0; direction < 2; ++direction) {
-          if (between(0, 3) == 0) continue;
-          const auto span = (direction == 0 ? f.uplink : f.downlink).block;
-          const std::uint32_t rv = span == frame::BlockSpan::Frame ? user % 4 : between(0, 3);
-          const std::uint32_t first = between(0, band - 1);
-          list.insert(list.end(),
-                      {user, slot, direction, first, between(1, band - first), rv, user});
-        }
-    return list;
+        for (const auto direction : {frame::Direction::Uplink, frame::Direction::Downlink})
+          if (between(0, 3) != 0) grant(f, user, slot, direction);
+  }
+
+  // The whole slot, or a part before and another after one of its symbols.
+  void grant(frame::FrameFormat& f, std::uint32_t user, std::uint32_t slot,
+             frame::Direction direction) {
+    const auto& coding = direction == frame::Direction::Uplink ? f.uplink : f.downlink;
+    const bool spans = coding.block == frame::BlockSpan::Frame;
+    const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
+    frame::Grant g{.user = user, .slot = slot, .direction = direction};
+    g.first_block = between(0, band - 1);
+    g.blocks = between(1, band - g.first_block);
+    g.redundancy_version = spans ? user % 4 : between(0, 3);
+    g.harq_process = user;
+    if (most_frames_ == 1 || spans) return append(f.grants.list, g);
+    if (coding.mcs_table != frame::McsTable::None && between(0, 1) == 1) g.mcs = between(0, 27);
+    if (coding.mcs_table == frame::McsTable::None && between(0, 1) == 1) {
+      g.modulation = one_of<frame::ModulationChoice>(4);
+      g.rate = between(2, 90) / 100.0;
+    }
+    const std::uint32_t cut = between(0, f.symbols_per_slot - 1);
+    g.symbols = cut;  // 0: all
+    append(f.grants.list, g);
+    if (cut == 0) return;
+    g.first_symbol = cut;
+    g.symbols = 0;
+    g.harq_process = user + 8;
+    if (between(0, 2) == 0) g.first_block = 0, g.blocks = band;
+    append(f.grants.list, g);
   }
 
   std::mt19937_64 random_;
+  std::uint32_t most_frames_;
 };
 
 }  // namespace carillon::test

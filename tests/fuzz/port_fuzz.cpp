@@ -38,7 +38,7 @@ struct Run {
     std::vector<const std::uint8_t*> bits(blocks.size());
     exchange.take({next, 0}, 0, bits);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      const std::uint32_t length = cell().plan(blocks[b]).A();
+      const std::uint32_t length = cell().program().plan(blocks[b]).A();
       const std::uint8_t last = bits[b][port::bytes_for(length) - 1];
       require(length % 8 == 0 || (last & (0xff >> length % 8)) == 0);
     }
@@ -61,7 +61,7 @@ struct Run {
   }
 
   std::span<const frame::TransportBlock> blocks =
-      cell().transport_blocks(frame::Direction::Downlink);
+      cell().program().transport_blocks(frame::Direction::Downlink);
   port::Exchange exchange{cell(), frame::Direction::Downlink, 4};
   std::uint32_t next = 0;
   std::deque<std::uint32_t> held;

@@ -56,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   f.uplink = coding(bytes);
   f.downlink = coding(bytes);
   f.grants.kind = static_cast<GrantKind>(bytes.next() % 3);
-  for (std::uint32_t n = f.grants.kind == GrantKind::List ? 7 * (bytes.next() % 8) : 0; n > 0; --n)
+  for (std::uint32_t n = f.grants.kind == GrantKind::List ? kGrantNumbers * (bytes.next() % 8) : 0;
+       n > 0; --n)
     f.grants.list.push_back(bytes.next());
   f.schedule = bytes.rest();
   if (f.validate().empty()) build_graph(Frame(f));

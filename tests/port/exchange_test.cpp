@@ -26,10 +26,11 @@ struct Cell {
     return bits;
   }
   std::size_t blocks(Direction d = Direction::Downlink) const {
-    return frame.transport_blocks(d).size();
+    return frame.program().transport_blocks(d).size();
   }
   std::size_t bytes(std::uint32_t block) const {
-    return port::bytes_for(frame.plan(frame.transport_blocks(Direction::Downlink)[block]).A());
+    return port::bytes_for(
+        frame.program().plan(frame.program().transport_blocks(Direction::Downlink)[block]).A());
   }
   Message message(std::uint32_t number, std::uint32_t block) const {
     return port::message_of(MessageType::Bits, frame, Direction::Downlink, number, block);
@@ -170,8 +171,9 @@ TEST(Exchange, TellsTheNewestFrameOnce) {
 
 TEST(Exchange, HandsOutUplinkBlocksInOrderWithTheirBits) {
   Cell cell;
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
-  const std::vector<std::uint8_t> bits(port::bytes_for(cell.frame.plan(blocks[0]).A()), 0xa5);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
+  const std::vector<std::uint8_t> bits(port::bytes_for(cell.frame.program().plan(blocks[0]).A()),
+                                       0xa5);
   cell.exchange.receive({7, 0}, received(0, Verdict::Good, bits));
   cell.exchange.receive({7, 0}, received(1, Verdict::Late, {}));
   const Message* first = cell.exchange.front();
@@ -192,8 +194,9 @@ TEST(Exchange, HandsOutUplinkBlocksInOrderWithTheirBits) {
 
 TEST(Exchange, AFullQueueDropsWhatCame) {
   Cell cell;
-  const auto blocks = cell.frame.transport_blocks(Direction::Uplink);
-  const std::vector<std::uint8_t> bits(port::bytes_for(cell.frame.plan(blocks[0]).A()), 1);
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
+  const std::vector<std::uint8_t> bits(port::bytes_for(cell.frame.program().plan(blocks[0]).A()),
+                                       1);
   for (std::uint32_t n = 0; n < 4096; ++n)
     cell.exchange.receive({n, 0}, received(0, n % 2 == 0 ? Verdict::Good : Verdict::Failed, bits));
   const auto counters = cell.exchange.counters();

@@ -87,12 +87,12 @@ struct Air {
     std::vector<std::vector<const std::uint8_t*>> bits(2);
     for (End* end : {&users, &server}) {
       const Direction sends = end->exchange.sends();
-      bits[static_cast<std::size_t>(sends)].resize(frame.transport_blocks(sends).size());
+      bits[static_cast<std::size_t>(sends)].resize(frame.program().transport_blocks(sends).size());
       end->exchange.take({number, 0}, 0, bits[static_cast<std::size_t>(sends)]);
     }
     for (End* end : {&users, &server}) {
       const Direction receives = end->exchange.receives();
-      const auto blocks = frame.transport_blocks(receives);
+      const auto blocks = frame.program().transport_blocks(receives);
       std::vector<std::uint32_t> order(blocks.size());
       for (std::uint32_t b = 0; b < blocks.size(); ++b) order[b] = b;
       for (std::size_t i = order.size(); i > 1; --i)
@@ -100,11 +100,11 @@ struct Air {
       for (const std::uint32_t b : order) {
         const std::uint8_t* const from = bits[static_cast<std::size_t>(receives)][b];
         const bool lost = random.uniform() < loss;
-        end->exchange.receive({number, 0},
-                              {.block = b,
-                               .verdict = lost ? Verdict::Failed : Verdict::Good,
-                               .at = 0,
-                               .bits = {from, port::bytes_for(frame.plan(blocks[b]).A())}});
+        end->exchange.receive(
+            {number, 0}, {.block = b,
+                          .verdict = lost ? Verdict::Failed : Verdict::Good,
+                          .at = 0,
+                          .bits = {from, port::bytes_for(frame.program().plan(blocks[b]).A())}});
       }
     }
     for (End* end : {&users, &server}) end->exchange.release({number, 0});
@@ -125,7 +125,7 @@ Message block_message(const frame::Frame& frame, std::uint32_t number, std::uint
 
 TEST(Sequencer, OrdersEachUsersBlocksWhateverOrderTheyComeIn) {
   const frame::Frame frame(format());
-  const auto blocks = frame.transport_blocks(Direction::Uplink);
+  const auto blocks = frame.program().transport_blocks(Direction::Uplink);
   Random random(1, 0);
   for (int round = 0; round < 100; ++round) {
     Sequencer sequencer(frame, Direction::Uplink);
@@ -162,7 +162,7 @@ TEST(Sequencer, GoesOnAfterBlocksThatNeverCome) {
   std::vector<std::uint32_t> got;
   const auto push = [&](std::uint32_t n) {
     const std::uint8_t name = static_cast<std::uint8_t>(n);
-    for (std::uint32_t b = 0; b < frame.transport_blocks(Direction::Uplink).size(); ++b)
+    for (std::uint32_t b = 0; b < frame.program().transport_blocks(Direction::Uplink).size(); ++b)
       sequencer.push(block_message(frame, n, b), {&name, 1}, [&](std::uint32_t user, auto bits) {
         if (user == 0) got.push_back(bits[0]);
       });
@@ -261,14 +261,14 @@ TEST(IpPort, NobodySpeaksForAnotherAndOtherPacketsAreForeign) {
   port::Packer packer(1000);
   EXPECT_TRUE(packer.push(packet(kFirst + 1, kServer, 1, 30)));
   EXPECT_TRUE(packer.push(packet(kFirst, kServer, 2, 30)));
-  const auto blocks = air.frame.transport_blocks(Direction::Uplink);
-  Bytes bits(air.frame.plan(blocks[0]).A() / 8);
+  const auto blocks = air.frame.program().transport_blocks(Direction::Uplink);
+  Bytes bits(air.frame.program().plan(blocks[0]).A() / 8);
   for (std::uint32_t n = air.number + 20; !packer.empty(); ++n)
     for (std::uint32_t b = 0; b < blocks.size(); ++b) {
       const bool own = blocks[b].user == 0 && packer.fill(bits);
       if (own) (void)packer.sent();
       const Bytes made = own ? bits : Bytes(bits.size());
-      Bytes whole(port::bytes_for(air.frame.plan(blocks[b]).A()));
+      Bytes whole(port::bytes_for(air.frame.program().plan(blocks[b]).A()));
       std::ranges::copy(made, whole.begin());
       air.server.exchange.receive({n, 0},
                                   {.block = b, .verdict = Verdict::Good, .at = 0, .bits = whole});

@@ -122,12 +122,12 @@ struct Port {
   explicit Port(const std::string& path) : socket(path, frame, exchange) {}
 
   void begin(std::uint32_t number) {
-    bits.resize(frame.transport_blocks(Direction::Downlink).size());
+    bits.resize(frame.program().transport_blocks(Direction::Downlink).size());
     exchange.take({number, 0}, 1000 * number, bits);
   }
   std::vector<std::uint8_t> uplink_bits(std::uint32_t block) const {
-    const auto& tb = frame.transport_blocks(Direction::Uplink)[block];
-    std::vector<std::uint8_t> made(port::bytes_for(frame.plan(tb).A()));
+    const auto& tb = frame.program().transport_blocks(Direction::Uplink)[block];
+    std::vector<std::uint8_t> made(port::bytes_for(frame.program().plan(tb).A()));
     for (std::size_t i = 0; i < made.size(); ++i)
       made[i] = static_cast<std::uint8_t>(i * 7 + block);
     return made;
