@@ -15,14 +15,15 @@ given = 0  # frames up to this one have their bits
 with Client(sys.argv[1], timeout=60) as port:
     carrier = port.carrier
     print(
-        f"cell {carrier.cell}: {len(carrier.received)} blocks come, {len(carrier.given)} go a frame"
+        f"cell {carrier.cell}: {len(carrier.received())} blocks come, {len(carrier.given())} go a "
+        "frame"
     )
     for event in port:
         match event:
             case Frame(number=number):
                 first = given + 1 if 0 <= given - number <= carrier.ahead else number + 1
                 for frame in range(first, number + carrier.ahead + 1):
-                    for block in carrier.given:
+                    for block in carrier.given(frame):
                         seen["sent"] += 1
                         port.send(frame, block, bytes([seen["sent"] % 256]) * block.bytes)
                 given = number + carrier.ahead

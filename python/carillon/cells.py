@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,5 +34,8 @@ def title(chosen: Sequence[Loaded]) -> str:
 
 
 def load(text: str, *, check: bool = True) -> Loaded:
-    """Reads and checks a cell by path or example name."""
-    return load_cell(resolve(text), check=check)
+    """Reads and checks a cell by path or example name; warns of allocations that were refused."""
+    loaded = load_cell(resolve(text), check=check)
+    for problem in loaded.slots.refused if loaded.slots else ():
+        print(f"warning: {problem}; it is left out", file=sys.stderr)
+    return loaded

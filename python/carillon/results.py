@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -259,12 +260,17 @@ def _evm(error_power: float, symbols: float) -> float | None:
 
 
 def _unverified(folder: RunFolder, count: dict[str, int]) -> list[int]:
-    """By user: whole frames go unchecked, each with all its blocks."""
+    """By user: whole frames go unchecked, each with all its blocks. Of frames that differ it is not
+    known which; users have shares as in all of them, and together all blocks."""
     side = folder.derived["downlink"]
     if side is None:
         return [0] * folder.cell.users
-    frames = count["downlink_unverified"] // side["blocks"]
-    return [frames * user["blocks"] for user in side["users"]]
+    shares, before = [], 0
+    for blocks in itertools.accumulate(user["blocks"] for user in side["users"]):
+        until = count["downlink_unverified"] * blocks // side["blocks"]
+        shares.append(until - before)
+        before = until
+    return shares
 
 
 def _user(index: int, u: Records, unverified: int) -> User:

@@ -164,7 +164,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
         ("antennas: 2\nusers: 3\nschedule: PPPU", 2, "users"),
         ("numerology:\n  fft_size: 256\n  subcarriers: 300", 3, "numerology.subcarriers"),
         ("schedule: PPUXU", 1, "schedule"),
-        ("schedule: PPUUD\nusers: 2", 1, "schedule"),
+        ("schedule: PPGGD\nusers: 2", 1, "schedule"),
         ("uplink:\n  block: symbol\n  lifting: 384\n  base_graph: 1", 3, "uplink.lifting"),
         (
             "grants:\n  kind: list\n  list:\n    - {user: 0}\n    - {user: 1, blocks: 99}",
@@ -436,23 +436,23 @@ def test_the_plan_holds_every_key_that_the_engine_reads() -> None:
     keys = {line.split(" = ")[0].removeprefix("cell.") for line in text.splitlines()}
     for path, field in walk(Cell):
         inside_a_list = path[:2] == ("grants", "list") and len(path) > 2
-        for_people = path[0] in ("name", "description")
+        for_people = path[0] in ("name", "description") or path == ("grants", "file")
         is_section = section_model(field.annotation) is not None and path != ("grants", "list")
         if not (inside_a_list or for_people or is_section):
             assert ".".join(map(str, path)) in keys
 
 
-def test_listed_grants_become_seven_numbers_each() -> None:
+def test_listed_grants_become_twelve_numbers_each() -> None:
     text = """
     grants:
       kind: list
       list:
         - {user: 0, slot: 0, first_block: 0, blocks: 10}
         - {user: 1, direction: downlink, first_block: 5, blocks: 3, redundancy_version: 2,
-           harq_process: 7}
+           harq_process: 7, first_symbol: 3, symbols: 4, modulation: qpsk, rate: 1/4}
     """
     plan = plan_text(parse_cell(text, check=False).cell, Run())
-    assert "cell.grants.list = 0 0 0 0 10 0 0 1 0 1 5 3 2 7\n" in plan
+    assert "cell.grants.list = 0 0 0 0 10 0 0 0 0 0 0 0 1 0 1 5 3 2 7 3 4 1 0 2560\n" in plan
 
 
 def test_auto_is_zero_in_the_plan_and_numbers_survive_exactly() -> None:

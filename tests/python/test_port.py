@@ -54,7 +54,7 @@ class Owner:
             case Frame(number=number):
                 ahead = number + self.port.carrier.ahead
                 for frame in range(max(self.given, number) + 1, ahead + 1):
-                    for block in self.port.carrier.given:
+                    for block in self.port.carrier.given():
                         self.port.send(frame, block, bytes([frame % 256]) * block.bytes)
                         self.sent += 1
                 self.given = max(self.given, ahead)
@@ -131,7 +131,7 @@ def test_a_client_has_the_uplinks_blocks_and_gives_the_downlinks(
     add_up(port)
     assert port.clients == clients
     blocks = result.uplink.blocks
-    assert (len(carrier.received), len(carrier.given)) == (2, 2)
+    assert (len(carrier.received()), len(carrier.given())) == (2, 2)
     assert port.received.good == blocks - result.uplink.blocks_failed
     assert port.given.used >= wanted
     assert port.given.padded > 0  # before the first client came
@@ -168,7 +168,7 @@ class End(threading.Thread):
                 case Frame(number=number):
                     ahead = number + self.port.carrier.ahead
                     for frame in range(max(self.given, number) + 1, ahead + 1):
-                        for block in self.port.carrier.given:
+                        for block in self.port.carrier.given():
                             self.port.send(frame, block, pattern(frame, block))
                     self.given = max(self.given, ahead)
                 case Block(frame=frame, block=block, verdict="good", bits=bits):
@@ -180,7 +180,7 @@ class End(threading.Thread):
 @pytest.mark.parametrize("run", [", users_socket: users.sock"], indirect=True)
 def test_what_one_end_gives_the_other_gets(run: subprocess.Popen[str], tmp_path: Path) -> None:
     cell, users = End(tmp_path / "cell.sock"), End(tmp_path / "users.sock")
-    assert users.port.carrier.given == cell.port.carrier.received
+    assert users.port.carrier.given() == cell.port.carrier.received()
     wait_until(lambda: min(cell.right, users.right) >= 20)
     result = stop(run, tmp_path / "run")
     for end, port in ((cell, result.data_port), (users, result.users_port)):

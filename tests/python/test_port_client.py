@@ -30,9 +30,16 @@ class Peer:
         self.listener.close()
 
 
-def carrier(*rows: bytes) -> bytes:
+def carrier(*rows: bytes, frames: int = 1) -> bytes:
     header = Header(
-        type=messages.CARRIER, verdict=1, cell=3, frame=8, block=len(rows), time=1_000_000
+        type=messages.CARRIER,
+        verdict=1,
+        cell=3,
+        frame=8,
+        block=len(rows),
+        user=2,  # slots of a frame
+        slot=frames,
+        time=1_000_000,
     )
     return header.pack() + b"".join(rows)
 
@@ -41,11 +48,22 @@ UP = bytes.fromhex("00 05 02 00 0100 0000 0200 0500 0c000000")
 DOWN = bytes.fromhex("01 00 00 00 0000 0000 0900 0d00 0d000000")
 
 
+def test_frames_that_differ_have_blocks_of_their_own(tmp_path: Path) -> None:
+    later = UP[:6] + bytes([3, 0]) + UP[8:]  # slot 3: the second of the second frame
+    peer = Peer(tmp_path / "s", carrier(UP, DOWN, UP, later, frames=2))
+    with Client(tmp_path / "s") as client:
+        told = client.carrier
+        assert [[b.slot for b in told.received(n)] for n in range(4)] == [[0, 0], [1], [0, 0], [1]]
+        assert [len(told.given(n)) for n in (0, 1, 2)] == [1, 0, 1]
+        assert [b.index for b in told.received(0)] == [0, 1]
+    peer.close()
+
+
 def test_a_client_reads_and_writes_messages_byte_by_byte(tmp_path: Path) -> None:
     peer = Peer(tmp_path / "s", carrier(UP, DOWN))
     with Client(tmp_path / "s") as client:
-        up, down = client.carrier.received[0], client.carrier.given[0]
-        assert client.carrier == Carrier(3, 1_000_000, 8, (up,), (down,))
+        up, down = client.carrier.received()[0], client.carrier.given()[0]
+        assert client.carrier == Carrier(3, 1_000_000, 8, ((up,),), ((down,),))
         assert (up.index, up.user, up.slot, up.first_symbol, up.last_symbol) == (0, 1, 0, 2, 5)
         assert (up.harq_process, up.redundancy_version, up.bits, up.bytes) == (5, 2, 12, 2)
         assert (down.bits, down.bytes) == (13, 2)

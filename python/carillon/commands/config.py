@@ -8,7 +8,7 @@ import sys
 from rich.console import Console
 
 from carillon import cells, runfolder
-from carillon.config import ConfigError, Problem, reference
+from carillon.config import ConfigError, Problem, load_cell, reference
 from carillon.config.show import derived_tables
 from carillon.config.warnings import warnings
 
@@ -18,9 +18,12 @@ def check(names: list[str]) -> None:
     problems: list[Problem] = []
     for name in names:
         try:
-            loaded = cells.load(name)
+            loaded = load_cell(cells.resolve(name))
         except ConfigError as error:
             problems += error.problems
+            continue
+        if loaded.slots and loaded.slots.refused:
+            problems += loaded.slots.refused
             continue
         defaults = "" if loaded.lines else ", with every key at its default"
         print(f"{loaded.file}: {loaded.cell.name} is a valid cell{defaults}")

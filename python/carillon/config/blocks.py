@@ -1,4 +1,4 @@
-"""The transport blocks of a frame by their kinds: a kind for each grant that differs."""
+"""The transport blocks of a cell by their kinds: a kind for each grant that differs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from carillon import core
 from carillon.config.models import Cell, Coding, Grant, Grants
-from carillon.config.plan import Run, plan_text
+from carillon.config.plan import Run, plan_text, slots_of
 
 Direction = Literal["uplink", "downlink"]
 DIRECTIONS: tuple[Direction, ...] = ("uplink", "downlink")
@@ -18,13 +18,14 @@ DIRECTIONS: tuple[Direction, ...] = ("uplink", "downlink")
 # TS 38.212 table 5.4.2.1-2: where reading of the circular buffer starts, in columns of the graph.
 _START = {1: (0, 17, 33, 56), 2: (0, 13, 25, 43)}
 _COLUMNS = {1: (22, 66), 2: (10, 50)}  # of information, and of the buffer
+_MOST_KINDS = 64  # that are told apart: of more, nobody wants to hear
 _SURE = 64  # soft bit of a channel without noise
 _ITERATIONS = 100
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Transport blocks that are alike, and how many a frame has of them."""
+    """Transport blocks that are alike, and how many all frames that differ have of them."""
 
     count: int
     bits: int
@@ -43,12 +44,14 @@ class Kind:
 
 
 def kinds(cell: Cell, direction: Direction) -> list[Kind]:
-    """In the order of the first user, slot and grant that has each."""
+    """In the order of the first user, slot and grant that has each, 64 at most."""
     coding: Coding = getattr(cell, direction)
     alike: dict[object, tuple[list[Grant], int]] = {}
     for grants in _of_one_block(cell, direction, coding):
         row = coding.mcs_of(grants[0].user)
         shape = (row, *(_shape(cell, grant) for grant in grants))
+        if shape not in alike and len(alike) == _MOST_KINDS:
+            continue
         first, count = alike.setdefault(shape, (grants, 0))
         alike[shape] = (first, count + 1)
     found = (_described(cell, direction, grants, count) for grants, count in alike.values())
@@ -61,8 +64,10 @@ def _of_one_block(cell: Cell, direction: Direction, coding: Coding) -> Iterator[
     if coding.block != "frame":
         yield from ([grant] for grant in grants)
         return
-    for user in dict.fromkeys(grant.user for grant in grants):
-        yield [grant for grant in grants if grant.user == user]
+    together: dict[tuple[int, int], list[Grant]] = {}
+    for grant in grants:
+        together.setdefault((grant.user, grant.slot // slots_of(cell)), []).append(grant)
+    yield from together.values()
 
 
 def _grants(cell: Cell, direction: Direction, coding: Coding) -> Iterator[Grant]:
@@ -71,7 +76,7 @@ def _grants(cell: Cell, direction: Direction, coding: Coding) -> Iterator[Grant]
         yield from (grant for grant in cell.grants.list if grant.direction == direction)
         return
     band = -(-cell.numerology.subcarriers // 12)
-    for slot in range(-(-len(cell.schedule) // cell.symbols_per_slot)):
+    for slot in range(slots_of(cell)):
         for user in range(cell.users):
             share = (user + slot) % cell.users
             whole = cell.grants.kind == "full"
@@ -88,22 +93,26 @@ def _grants(cell: Cell, direction: Direction, coding: Coding) -> Iterator[Grant]
                 )
 
 
-def _shape(cell: Cell, grant: Grant) -> tuple[int, int, int]:
-    """What a grant's blocks depend on: subcarriers, data symbols, redundancy version."""
+def _shape(cell: Cell, grant: Grant) -> tuple[object, ...]:
+    """What a grant's blocks depend on: subcarriers, data symbols, redundancy version, coding."""
     begin, end = (12 * block for block in (grant.first_block, grant.first_block + grant.blocks))
     letter = "U" if grant.direction == "uplink" else "D"
     references = {cell.schedule.find("D")}
-    first = grant.slot * cell.symbols_per_slot
-    symbols = range(first, min(first + cell.symbols_per_slot, len(cell.schedule)))
+    slot = grant.slot % slots_of(cell) * cell.symbols_per_slot
+    first = slot + grant.first_symbol
+    last = first + grant.symbols if grant.symbols else slot + cell.symbols_per_slot
+    symbols = range(first, min(last, len(cell.schedule)))
     data = sum(cell.schedule[n] == letter and n not in references for n in symbols)
-    return min(end, cell.numerology.subcarriers) - begin, data, grant.redundancy_version
+    coding = (grant.redundancy_version, grant.modulation, grant.rate, grant.mcs)
+    return (min(end, cell.numerology.subcarriers) - begin, data, *coding)
 
 
 def _described(
     cell: Cell, direction: Direction, grants: Sequence[Grant], count: int
 ) -> Kind | None:
     """The engine's figures of a frame that has no other grants; None: it has no data symbol."""
-    alone = cell.model_copy(update={"grants": Grants(kind="list", list=list(grants))})
+    own = [grant.model_copy(update={"slot": grant.slot % slots_of(cell)}) for grant in grants]
+    alone = cell.model_copy(update={"grants": Grants(kind="list", list=own)})
     side: dict[str, Any] | None = core.describe(plan_text(alone, Run()))[direction]
     if side is None:
         return None

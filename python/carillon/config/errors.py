@@ -114,7 +114,10 @@ def unknown_key(model: type[BaseModel], loc: Path) -> str:
     parent = tuple(part for part in loc[:-1] if isinstance(part, str))
     siblings = [key for path, key in keys.items() if path[:-1] == parent]
     # A slip of the finger, a key in the wrong section, or something only like a key.
-    elsewhere = [path for path, key in keys.items() if key == name]
+    # Items of a list say something else by the same names.
+    elsewhere = [
+        path for path, key in keys.items() if key == name and path[:-1] != ("grants", "list")
+    ]
     close = difflib.get_close_matches(name, siblings, n=1, cutoff=0.8 if elsewhere else 0.6)
     if close:
         return f"is not a key; did you mean {dotted((*parent, close[0]))}?"

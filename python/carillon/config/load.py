@@ -13,15 +13,17 @@ from yaml.error import MarkedYAMLError, YAMLError
 from carillon import core
 from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
-from carillon.config.models import Cell
-from carillon.config.plan import Run, plan_text
+from carillon.config.models import Cell, Grants
+from carillon.config.plan import Run, plan_text, slots_of
 from carillon.config.sections import plannable
+from carillon.config.slots import Slots, read_slots
 from carillon.config.yaml_text import parse
 from carillon.inputs import read_input
 
 M = TypeVar("M", bound=BaseModel)
 
 _MOST_BYTES = 1 << 18
+_GRANT = "cell.grants.list."
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Loaded:
     cell: Cell
     file: str
     lines: dict[Path, int] = field(default_factory=dict)
+    slots: Slots | None = None  # of grants.file
 
     def line(self, path: Path) -> int:
         """The line of a key, or of the nearest section that holds it."""
@@ -41,7 +44,7 @@ class Loaded:
     def check(self, run: Run | None = None) -> None:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
         found = core.validate(plan_text(self.cell, run or Run()))
-        told = (self.problem(*self._as_given(key, message)) for key, message in found)
+        told = [self.problem(*self._as_given(key, message)) for key, message in found]
         problems = [*self._needless(), *told]
         if problems:
             raise ConfigError(problems)
@@ -115,8 +118,9 @@ class Loaded:
         def found(file: str) -> str:
             return str((folder / file).absolute()) if file else ""
 
-        link, data = self.cell.fronthaul, self.cell.data
+        link, data, grants = self.cell.fronthaul, self.cell.data, self.cell.grants
         update = {
+            "grants": grants.model_copy(update={"file": found(grants.file)}),
             "fronthaul": link.model_copy(update={"key_file": found(link.key_file)}),
             "data": data.model_copy(
                 update={
@@ -127,10 +131,42 @@ class Loaded:
         }
         return replace(self, cell=self.cell.model_copy(update=update))
 
+    def with_slots(self) -> "Loaded":
+        """The cell with the grants of the file of slots that it names; those that do not fit are
+        left out, see Slots.refused. Raises ConfigError where it cannot be read."""
+        grants = self.cell.grants
+        if grants.kind != "file":
+            if grants.file:
+                message = f"is {shown(grants.file)} but counts only with grants.kind: file"
+                raise ConfigError([self.problem("grants.file", message)])
+            return self
+        if not grants.file:
+            message = "is empty but grants.kind is file; name the file"
+            raise ConfigError([self.problem("grants.file", message)])
+        slots = read_slots(FilePath(grants.file))
+        while True:
+            cell = _listed(self.cell, slots, replays=("radio", "frames") in self.lines)
+            loaded = replace(self, cell=cell, slots=slots)
+            wrong = loaded._wrong_grants()
+            if not wrong:
+                return loaded
+            slots = slots.without(wrong)
+
+    def _wrong_grants(self) -> dict[int, Problem]:
+        wrong: dict[int, Problem] = {}
+        for key, message in core.validate(plan_text(self.cell, Run())):
+            if key.startswith(_GRANT):
+                number = int(key.removeprefix(_GRANT).partition(".")[0])
+                wrong.setdefault(number, self.problem(key, message))
+        return wrong
+
     def problem(self, key: str, message: str) -> Problem:
         """A mistake of a key, where the file says it; those of the run are options."""
         if key.startswith("run."):
             return Problem("", 0, "--" + key.removeprefix("run."), message)
+        if self.slots and key.startswith(_GRANT):
+            place, _, own = key.removeprefix(_GRANT).partition(".")
+            return self.slots.problem(int(place), own, message)
         path: Path = tuple(
             int(part) if part.isdigit() else part for part in key.removeprefix("cell.").split(".")
         )
@@ -138,8 +174,8 @@ class Loaded:
 
 
 def load_cell(file: FilePath, *, check: bool = True) -> Loaded:
-    """Reads a cell's YAML file."""
-    return parse_cell(_read(file), str(file), check=check).found_from(file.parent)
+    """Reads a cell's YAML file, and the file of slots that it names."""
+    return parse_cell(_read(file), str(file), check=check, folder=file.parent)
 
 
 def load_model(
@@ -166,16 +202,35 @@ def _read(file: FilePath, most_bytes: int = _MOST_BYTES) -> str:
     return text
 
 
-def parse_cell(text: str, file: str = "cell.yaml", *, check: bool = True) -> Loaded:
-    """Reads a cell from YAML text; `file` is only for messages and for a missing name."""
+def parse_cell(
+    text: str, file: str = "cell.yaml", *, check: bool = True, folder: FilePath | None = None
+) -> Loaded:
+    """Reads a cell from YAML text; `file` is only for messages and for a missing name. Files
+    that it names are found from `folder`, else from where this process is."""
     tree, lines = _parse(text, file)
     if isinstance(tree, dict) and tree.get("name") in (None, ""):
         # A file's name may hold bytes that are no text.
         tree["name"] = "".join(c if c.isprintable() else "?" for c in FilePath(file).stem)
     loaded = Loaded(_validated(Cell, tree, file, lines), file, lines)
+    if folder is not None:
+        loaded = loaded.found_from(folder)
+    loaded = loaded.with_slots()
     if check:
         loaded.check()
     return loaded
+
+
+def _listed(cell: Cell, slots: Slots, *, replays: bool) -> Cell:
+    """With the grants of a file, in whole frames. replays: how many frames the radio replays is
+    given; else as many as are a multiple of these."""
+    frames = max(1, -(-slots.slots // slots_of(cell)))
+    grants = Grants(kind="list", file=cell.grants.file, list=slots.grants)
+    grants = grants.model_copy(update={"frames": frames})
+    update: dict[str, Any] = {"grants": grants}
+    if not replays:
+        whole = -(-cell.radio.frames // frames) * frames
+        update["radio"] = cell.radio.model_copy(update={"frames": whole})
+    return cell.model_copy(update=update)
 
 
 def _validated(model: type[M], tree: Any, file: str, lines: dict[Path, int]) -> M:

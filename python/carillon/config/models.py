@@ -183,16 +183,48 @@ class Coding(Base):
         return rows[0] if len(rows) == 1 else rows[user]
 
 
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters")
+    return text
+
+
+OneLine = Annotated[str, AfterValidator(_printable)]
+
+
 class Grant(Base):
-    """Resource blocks (12 subcarriers) of one user in one slot."""
+    """Resource blocks (12 subcarriers) of one user in one slot, all its data symbols or some."""
 
     user: int = key(0, "The user, from 0.", ge=0, le=127)
-    slot: int = key(0, "The slot of the frame, from 0.", ge=0, le=139)
+    slot: int = key(
+        0,
+        "The slot, from 0; with several `frames` they count on.",
+        ge=0,
+        le=1048575,
+    )
     direction: Literal["uplink", "downlink"] = key("uplink", "Who sends.")
     first_block: int = key(0, "First resource block.", ge=0, le=341)
     blocks: int = key(1, "How many resource blocks.", ge=1, le=342)
     redundancy_version: int = key(0, "Of this grant's transport block.", ge=0, le=3)
     harq_process: int = key(0, "HARQ process the block belongs to.", ge=0, le=15)
+    first_symbol: int = key(0, "First symbol of the slot that it may have.", ge=0, le=139)
+    symbols: int = key(
+        0, "How many symbols from there on; 0: to the slot's end.", "symbols", ge=0, le=140
+    )
+    modulation: Literal["cell", "qpsk", "16qam", "64qam", "256qam"] = key(
+        "cell", "Constellation; `cell`: its direction's. Not beside an `mcs_table`."
+    )
+    rate: Literal["cell"] | Rate = key(
+        "cell",
+        "Target code rate, to a tenth of 1/1024; `cell`: its direction's. Not beside an "
+        "`mcs_table`.",
+        allowed="`cell`, or a number between 0.01 and 0.95, also as a fraction such as 1/3",
+    )
+    mcs: Literal["cell"] | Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=28)] = key(
+        "cell",
+        "Row of its direction's `mcs_table`; `cell`: the `mcs_index`.",
+        allowed="`cell` or a whole number between 0 and 28",
+    )
 
 
 GrantList = list[Grant]
@@ -201,10 +233,25 @@ GrantList = list[Grant]
 class Grants(Base):
     """Which user has which part of the band in which slot."""
 
-    kind: Literal["full", "round-robin", "list"] = key(
+    kind: Literal["full", "round-robin", "list", "file"] = key(
         "full",
         "`full`: every user has the whole band. `round-robin`: the band is cut in one share for "
-        "each user, and in slot n user u has share (u + n) mod users. `list`: as listed.",
+        "each user, and in slot n user u has share (u + n) mod users. `list`: as listed. `file`: "
+        "as listed in a file, slot after slot.",
+    )
+    file: OneLine = key(
+        "",
+        "Of kind `file`: a line of JSON for each slot, see docs/slots.md. Found from the cell's "
+        "file.",
+        allowed="one line of plain text",
+    )
+    frames: int = key(
+        1,
+        "Frames that differ, one after another, after which they repeat. Of kind `file` as many as "
+        "it has.",
+        "frames",
+        ge=1,
+        le=10000,
     )
     list: GrantList = Field(
         default_factory=GrantList, description="The grants of kind `list`, one mapping each."
@@ -258,15 +305,6 @@ def _plain_line(schedule: str) -> str:
 Schedule = Annotated[str, AfterValidator(_plain_line)]
 
 
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("control characters")
-    return text
-
-
-OneLine = Annotated[str, AfterValidator(_printable)]
-
-
 class Cell(Base):
     """One cell: its frame, and how this machine emulates, carries and computes it."""
 
@@ -287,7 +325,7 @@ class Cell(Base):
     schedule: Schedule = key(
         "PPUUUUUUUUUUUU",
         "The frame, one letter for each symbol: P pilot, U uplink, D downlink, G guard. 1 to 140 "
-        "symbols; all P before the first U. The first D carries only references.",
+        "symbols. Data waits for all P of its frame. The first D carries only references.",
         allowed="text: one word of the letters P, U, D and G",
     )
     symbols_per_slot: int = key(

@@ -11,7 +11,10 @@ from carillon.config.models import Cell, Grant
 
 _BESIDE_THE_FRAME = ("radio", "fronthaul", "data", "runtime")
 _FOR_PEOPLE = ("name", "description")
+_READ_HERE = ("cell.grants", "file")
 _ZERO_IS_AUTO = ("base_graph", "lifting")
+_MODULATIONS = ("cell", "qpsk", "16qam", "64qam", "256qam")
+_RATE_UNITS = 10240
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ def run_of(tree: dict[str, Any]) -> Run:
     return Run(**tree | {"power": Power(**power | lists | {"governor": governor})})
 
 
+def slots_of(cell: Cell) -> int:
+    """Slots of a frame."""
+    return -(-len(cell.schedule) // cell.symbols_per_slot)
+
+
 def plan_text(cell: Cell, run: Run) -> str:
     """The plan of one run."""
     lines: list[str] = []
@@ -103,7 +111,8 @@ def plan_text(cell: Cell, run: Run) -> str:
 def _lines(prefix: str, value: Any) -> Iterator[str]:
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
-            yield from _lines(f"{prefix}.{name}", getattr(value, name))
+            if (prefix, name) != _READ_HERE:
+                yield from _lines(f"{prefix}.{name}", getattr(value, name))
     elif value == "auto" and prefix.rpartition(".")[2] in _ZERO_IS_AUTO:
         yield f"{prefix} = 0"
     else:
@@ -114,7 +123,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Grant):
-        return " ".join(map(str, _seven(value)))
+        return " ".join(map(str, _numbers(value)))
     if isinstance(value, list | tuple):
         return " ".join(map(_text, value))
     if isinstance(value, float):
@@ -122,7 +131,8 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _seven(grant: Grant) -> tuple[int, ...]:
+def _numbers(grant: Grant) -> tuple[int, ...]:
+    """As engine/frame/format.hpp has them."""
     return (
         grant.user,
         grant.slot,
@@ -131,4 +141,9 @@ def _seven(grant: Grant) -> tuple[int, ...]:
         grant.blocks,
         grant.redundancy_version,
         grant.harq_process,
+        grant.first_symbol,
+        grant.symbols,
+        _MODULATIONS.index(grant.modulation),
+        0 if grant.mcs == "cell" else grant.mcs + 1,
+        0 if grant.rate == "cell" else round(grant.rate * _RATE_UNITS),
     )

@@ -61,7 +61,9 @@ def _direction(cell: Cell, name: Direction, side: Derived) -> Iterator[Table]:
     table = _table(name)
     found = kinds(cell, name)
     table.add_row("data symbols", str(side["data_symbols"]))
-    table.add_row("transport blocks of a frame", _count(found))
+    frames = cell.grants.frames
+    every = "a frame" if frames == 1 else f"{frames} frames"
+    table.add_row(f"transport blocks of {every}", _count(found))
     if len(found) == 1:
         (kind,) = found
         table.add_row("coded bits of a transport block", str(kind.coded_bits))

@@ -15,6 +15,7 @@ from typing import Any
 from carillon import runfolder
 from carillon.config import Cell
 from carillon.config.combiner_group import group_of
+from carillon.errors import InputError
 
 TILE = 16  # subcarriers
 
@@ -56,7 +57,8 @@ class Workload:
 
     @classmethod
     def of(cls, cell: Cell) -> Workload:
-        """A cell's work, with every grant used."""
+        """A cell's work, with every grant used. InputError for one whose frames differ."""
+        _check_alike(cell)
         figures = runfolder.describe(cell)
         antennas, users, tiles = cell.antennas, cell.users, figures["tiles"]
         blocks = {kind: _blocks(cell, figures, kind) for kind in "UD"}
@@ -104,6 +106,18 @@ class Workload:
     def count(self, kind: str) -> int:
         """How many symbols are of a kind."""
         return sum(symbol.kind == kind for symbol in self.symbols)
+
+
+def _check_alike(cell: Cell) -> None:
+    why = "costs are known of cells that do the same in every frame"
+    if cell.grants.frames > 1:
+        raise InputError(f"{cell.name}: grants.frames is {cell.grants.frames}, but {why}")
+    taken = Counter((g.user, g.slot, g.direction) for g in cell.grants.list)
+    if any(count > 1 for count in taken.values()):
+        raise InputError(
+            f"{cell.name}: grants.list has several of a user in a slot, but {why} "
+            "and give each user one at most"
+        )
 
 
 def _blocks(cell: Cell, figures: dict[str, Any], kind: str) -> tuple[Counter[int], Counter[int]]:

@@ -28,7 +28,7 @@ class BusyError(PortError):
 
 @dataclass(frozen=True)
 class TransportBlock:
-    """A block that every frame has, of one direction; `index` is its place in the frame."""
+    """A block of a frame, of one direction; `index` is its place there."""
 
     index: int
     user: int
@@ -47,13 +47,25 @@ class TransportBlock:
 
 @dataclass(frozen=True)
 class Carrier:
-    """What a cell carries in each frame."""
+    """What a cell carries: frame n is the one of n modulo those that differ, often one.
+
+    What the cell has received comes to the client: the uplink's blocks, at the users' port the
+    downlink's. The client gives the other direction's.
+    """
 
     cell: int
     frame_ns: int  # how long a frame lasts
     ahead: int  # frames for which bits may be given before they begin
-    received: tuple[TransportBlock, ...]  # the uplink's, at the users' port the downlink's
-    given: tuple[TransportBlock, ...]  # by the client: the other direction's
+    all_received: tuple[tuple[TransportBlock, ...], ...]  # by frame
+    all_given: tuple[tuple[TransportBlock, ...], ...]
+
+    def received(self, frame: int = 0) -> tuple[TransportBlock, ...]:
+        """The blocks of a frame that come."""
+        return self.all_received[frame % len(self.all_received)]
+
+    def given(self, frame: int = 0) -> tuple[TransportBlock, ...]:
+        """The blocks of a frame that go."""
+        return self.all_given[frame % len(self.all_given)]
 
 
 @dataclass(frozen=True)
@@ -229,7 +241,7 @@ class Client:
             self._ended = PortError(f"{self._path}: sent a message of unknown type {header.type}")
         else:
             verdict = messages.VERDICTS[header.verdict]
-            block = self.carrier.received[header.block]
+            block = self.carrier.received(header.frame)[header.block]
             bits = b"" if verdict == "late" else self._whole(data, block.bytes, header)
             self._events.append(Block(header.frame, block, verdict, header.time, bits))
 
@@ -253,13 +265,18 @@ class Client:
             raise BusyError(f"{self._path}: serves another client; close that one first")
         if header.type != messages.CARRIER:
             raise PortError(f"{self._path}: is no data port of this Carillon")
-        sides: tuple[list[TransportBlock], list[TransportBlock]] = ([], [])
+        frames, slots = header.slot, header.user
+        sides: tuple[list[list[TransportBlock]], ...] = (
+            [[] for _ in range(frames)],
+            [[] for _ in range(frames)],
+        )
         for row in messages.rows(self._whole(data, header.block * 16, header)):
             direction, harq, version, user, slot, first, last, bits = row
-            side = sides[direction]
-            side.append(TransportBlock(len(side), user, slot, first, last, harq, version, bits))
-        given = header.verdict
-        received = 1 - given
-        return Carrier(
-            header.cell, header.time, header.frame, tuple(sides[received]), tuple(sides[given])
-        )
+            if not slots or slot // slots >= frames:
+                raise PortError(f"{self._path}: is no data port of this Carillon")
+            side = sides[direction][slot // slots]
+            block = TransportBlock(len(side), user, slot % slots, first, last, harq, version, bits)
+            side.append(block)
+        up, down = (tuple(map(tuple, side)) for side in sides)
+        received, given = (up, down) if header.verdict == 1 else (down, up)
+        return Carrier(header.cell, header.time, header.frame, received, given)
