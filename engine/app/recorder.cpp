@@ -307,7 +307,8 @@ FrameRecord Recorder::measure(const FrameView& view) const {
     record.uplink_done = std::max(record.uplink_done, relative(status.committed));
     if (op == Op::PilotFft)
       record.pilots_done = std::max(record.pilots_done, relative(status.committed));
-    if (op == Op::ZeroForce) record.combiner_done = relative(status.committed);
+    if (op == Op::ZeroForce)
+      record.combiner_done = std::max(record.combiner_done, relative(status.committed));
   }
   const auto arrivals = view.ingest.arrivals(view.frame);
   record.first_packet = relative(arrivals.first_packet);

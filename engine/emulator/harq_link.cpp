@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "emulator/payload.hpp"
@@ -47,6 +49,10 @@ HarqLink::HarqLink(const frame::FrameFormat& format, const RadioPlan& plan) {
   for (const std::uint32_t version : kVersions)
     attempts_.push_back(std::make_unique<Attempt>(format, version));
   const frame::Frame& frame = attempts_.front()->frame;
+  if (frame.programs().size() > 1)
+    throw std::invalid_argument(
+        "grants.frames is " + std::to_string(frame.programs().size()) +
+        ", but retransmissions are of cells that do the same in every frame");
   samples_ = AlignedArray<std::int16_t>(std::size_t{frame.samples()} * 2 * format.antennas);
   sent_ = AlignedArray<std::uint8_t>(frame.payload_bytes(Direction::Uplink));
   payload_ = AlignedArray<std::uint8_t>(frame.payload_bytes(Direction::Uplink));

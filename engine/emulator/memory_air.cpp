@@ -20,7 +20,8 @@ MemoryAir::MemoryAir(const frame::Frame& frame, const RadioPlan& radio) : frame_
   UplinkGenerator generator(frame, radio);
   // A few different frames are enough: what matters is that each lies in memory of its own. An
   // older frame's precoder wants the channel that it was made for.
-  different_ = (frame.format().deadlines.precoder_age > 0 ? 1U : 2U) * frame.programs().size();
+  const bool one = frame.format().deadlines.precoder_age > 0 || frame.programs().size() > 1;
+  different_ = (one ? 1U : 2U) * frame.programs().size();
   frames_ = (frames_ + different_ - 1) / different_ * different_;
   samples_ = AlignedArray<std::int16_t>(frames_ * bytes / 2);
   for (std::size_t i = 0; i < different_; ++i)

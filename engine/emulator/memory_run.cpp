@@ -137,8 +137,10 @@ class Player {
     const Tick air_start = result_.starts[event.frame - first_];
     const auto statuses = cell_.board().statuses(event.slot);
     frame.completed = true;
-    for (const std::uint8_t good : pipeline_.slot(event.frame).good)
-      result_.blocks_failed += good == 0;
+    const frame::FrameSlot& slot = pipeline_.slot(event.frame);
+    const auto blocks = slot.program->transport_blocks(frame::Direction::Uplink);
+    result_.blocks_failed += static_cast<std::uint64_t>(std::count(
+        slot.good.begin(), slot.good.begin() + static_cast<std::ptrdiff_t>(blocks.size()), 0));
     if (options_.at_once) frame.first_packet = received_after();
     for (std::uint16_t id = 0; id < graph.size(); ++id) {
       const auto& status = statuses[id];

@@ -23,7 +23,7 @@ constexpr std::uint32_t kLeastUnusedBins = 3;
 // Last rows of the MCS tables.
 constexpr std::array<std::uint32_t, 4> kMcsRows{0, 28, 27, 28};
 // Frames that differ, and a user's grants in one direction of a slot.
-constexpr std::uint32_t kMostFrames = 10'000, kMostGrantsOfASlot = 16;
+constexpr std::uint32_t kMostFrames = 4096, kMostSlots = 65'535, kMostGrantsOfASlot = 16;
 
 std::string number(double value) { return detail::number_text(value); }
 std::string milliseconds(double value) { return number(std::round(value * 1e3) / 1e3) + " ms"; }
@@ -210,30 +210,45 @@ class GrantsTogether {
   GrantsTogether(const FrameFormat& f, const std::vector<Grant>& grants, Problems& problems)
       : f_(f), grants_(grants), problems_(problems) {}
 
+  /// Of a grant that is right by itself. One that is not right beside those before it does not
+  /// count for those after it.
   void check(std::size_t index) {
     const Grant& g = grants_[index];
     const std::string key = "grants.list." + std::to_string(index);
-    const bool spans =
-        (g.direction == Direction::Uplink ? f_.uplink : f_.downlink).block == BlockSpan::Frame;
+    const std::size_t before = problems_.size();
     auto& others = of_slot_[{g.user, g.slot, g.direction}];
-    for (const std::size_t other : others)
-      require(!spans && !overlap(g, grants_[other], f_.symbols_per_slot), problems_, key,
-              spans ? "is for the same user, slot and direction as grants.list[" +
-                          std::to_string(other) + "], with blocks that span the frame"
-                    : "shares resource elements with grants.list[" + std::to_string(other) +
-                          "] of the same user");
-    others.push_back(index);
-    if (f_.users > f_.antennas && g.blocks <= f_.numerology.subcarriers) check_company(g, key);
-    if (!spans) return;
+    const bool spans = spans_frame(g);
+    for (const std::size_t other : others) {
+      if (!spans && !overlap(g, grants_[other], f_.symbols_per_slot)) continue;
+      const std::string name = "grants.list[" + std::to_string(other) + "]";
+      problems_.push_back(
+          {key, spans ? "is for the same user, slot and direction as " + name +
+                            ", with blocks that span the frame"
+                      : "shares resource elements with " + name + " of the same user"});
+      return;
+    }
+    require(others.size() < kMostGrantsOfASlot, problems_, key,
+            "is one more than the " + std::to_string(kMostGrantsOfASlot) +
+                " that a user may have in one direction of a slot");
+    if (spans) check_first(g, index, key);
+    if (f_.users > f_.antennas && problems_.size() == before) check_company(g, key);
+    if (problems_.size() == before) others.push_back(index);
+  }
+
+ private:
+  using Key = std::tuple<std::uint32_t, std::uint32_t, Direction>;
+
+  bool spans_frame(const Grant& g) const {
+    return (g.direction == Direction::Uplink ? f_.uplink : f_.downlink).block == BlockSpan::Frame;
+  }
+
+  void check_first(const Grant& g, std::size_t index, const std::string& key) {
     const auto first = first_of_.try_emplace({g.user, g.slot / slots_of(f_), g.direction}, index);
     const std::size_t other = first.first->second;
     require(transports_alike(g, grants_[other]), problems_, key,
             "has another redundancy_version, harq_process or coding than grants.list[" +
                 std::to_string(other) + "], with which it shares a transport block");
   }
-
- private:
-  using Key = std::tuple<std::uint32_t, std::uint32_t, Direction>;
 
   // A downlink has one precoder for all slots of a frame.
   void check_company(const Grant& g, const std::string& key) {
@@ -242,17 +257,17 @@ class GrantsTogether {
     auto& users = of_group_[{up ? g.slot : g.slot / slots_of(f_), g.direction}];
     users.resize((band + group - 1) / group);
     const std::uint32_t end = std::min(band, 12 * std::min(band, g.first_block + g.blocks));
-    for (std::uint32_t n = 12 * g.first_block / group; n * group < end && n < users.size(); ++n) {
-      users[n].insert(g.user);
-      if (users[n].size() <= f_.antennas) continue;
+    const std::uint32_t first = 12 * g.first_block / group;
+    for (std::uint32_t n = first; n * group < end; ++n) {
+      if (users[n].contains(g.user) || users[n].size() < f_.antennas) continue;
       problems_.push_back(
-          {key, "makes " + std::to_string(users[n].size()) +
+          {key, "makes " + std::to_string(users[n].size() + 1) +
                     " users share a combiner, from subcarrier " + std::to_string(n * group) +
                     " on; a linear detector separates at most as many as there are antennas (" +
                     std::to_string(f_.antennas) + ")"});
-      users[n].erase(g.user);
       return;
     }
+    for (std::uint32_t n = first; n * group < end; ++n) users[n].insert(g.user);
   }
 
   const FrameFormat& f_;
@@ -266,7 +281,8 @@ class GrantsTogether {
 
 void check_grants(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
-  in_range(f.grants.frames, 1, kMostFrames, problems, "grants.frames");
+  const std::uint32_t most_frames = std::max(1U, std::min(kMostFrames, kMostSlots / slots_of(f)));
+  in_range(f.grants.frames, 1, most_frames, problems, "grants.frames");
   if (f.grants.kind != GrantKind::List) {
     require(list.empty(), problems, "grants.list",
             "holds grants but must be empty with grants.kind " + detail::value_text(f.grants.kind) +
@@ -291,9 +307,10 @@ void check_grants(const FrameFormat& f, Problems& problems) {
   const std::vector<Grant> grants = expand_grants(f);
   GrantsTogether together(f, grants, problems);
   for (std::size_t index = 0; index < grants.size(); ++index) {
+    const std::size_t before = problems.size();
     check_grant(f, grants[index], &list[index * kGrantNumbers],
                 "grants.list." + std::to_string(index), problems);
-    together.check(index);
+    if (problems.size() == before) together.check(index);
   }
 }
 
@@ -431,6 +448,12 @@ std::vector<Problem> FrameFormat::validate() const {
   if (!problems.empty()) return problems;
   TransportPlans plans;
   const auto programs = compile(*this, lay_out_symbols(*this), plans, problems);
+  const bool down = schedule.find('D') != std::string::npos;
+  for (const FrameProgram& program : programs)
+    if (problems.empty() && down && !program.pairings().front().gives_all_a_turn())
+      problems.push_back({"users", "is " + std::to_string(users) +
+                                       ", of whom more share subcarriers of the downlink than "
+                                       "there are of these: not all have references"});
   for (const FrameProgram& program : programs)
     for (const Pairing& pairing : program.pairings())
       if (problems.empty() && pairing.most_together() > antennas)

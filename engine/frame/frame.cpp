@@ -87,15 +87,14 @@ void Frame::lay_out_downlink_reference() {
   if (symbols_of(SymbolKind::Downlink).empty()) return;
   downlink_reference_ = AlignedArray<phy::Tile>(std::size_t{tiles()} * format_.users);
   for (std::uint32_t t = 0; t < tiles(); ++t)
-    downlink_reference(program(), t, &downlink_reference_[std::size_t{t} * format_.users]);
+    downlink_reference(program().pairings().front(), t,
+                       &downlink_reference_[std::size_t{t} * format_.users]);
 }
 
-void Frame::downlink_reference(const FrameProgram& program, std::uint32_t tile,
-                               phy::Tile* users) const {
+void Frame::downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const {
   std::fill_n(users, format_.users, phy::Tile{});
   const std::uint32_t first = tile * phy::kTileLanes;
   const std::uint32_t end = std::min(format_.numerology.subcarriers, first + phy::kTileLanes);
-  const Pairing& pairing = program.pairings().front();
   for (std::uint32_t k = first; k < end; ++k) {
     const std::uint32_t user = pairing.turn(k);
     if (user >= format_.users) continue;

@@ -50,9 +50,10 @@ class Frame {
   std::uint32_t comb() const { return comb_; }              // 1 with time-orthogonal pilots
 
   /// The downlink's first D symbol carries users' unit-energy references and no data: on subcarrier
-  /// k that of Pairing::turn. [tiles][users] of the first program; of any program's tile: [users].
+  /// k that of Pairing::turn. [tiles][users] of the first program; of a tile of any pairing:
+  /// [users].
   std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
-  void downlink_reference(const FrameProgram& program, std::uint32_t tile, phy::Tile* users) const;
+  void downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const;
 
   /// What the frame does that both ends of the fronthaul know by this number.
   const FrameProgram& program(std::uint64_t number = 0) const {

@@ -149,7 +149,7 @@ class Builder {
   // and the downlink with them, but perhaps not yet the uplink.
   std::uint32_t enough_antennas() const {
     const FrameFormat& f = frame_.format();
-    return std::max(f.users, f.antennas - f.antennas / 4);
+    return std::max(frame_.most_together(), f.antennas - f.antennas / 4);
   }
 
   // How long a pilot's last packets are waited for: half of the time until the first downlink

@@ -12,7 +12,8 @@ using phy::kTileLanes;
 Pairing::Pairing(const FrameFormat& format)
     : users_(format.users),
       group_(format.combiner.group),
-      lanes_((format.numerology.subcarriers + group_ - 1) / group_),
+      subcarriers_(format.numerology.subcarriers),
+      lanes_((subcarriers_ + group_ - 1) / group_),
       tiles_(phy::csi_tiles(format.numerology.subcarriers, group_)) {}
 
 Pairing Pairing::whole(const FrameFormat& format) {
@@ -67,6 +68,15 @@ std::uint32_t Pairing::turn(std::uint32_t k) const {
   for (const PairedUser& each : tiles_[lane / kTileLanes])
     if ((each.lanes >> lane % kTileLanes & 1) != 0 && left-- == 0) return each.user;
   return 0xffff'ffff;
+}
+
+bool Pairing::gives_all_a_turn() const {
+  std::vector<bool> present(users_), has(users_);
+  for (const auto& users : tiles_)
+    for (const PairedUser& each : users) present[each.user] = true;
+  for (std::uint32_t k = 0; k < subcarriers_; ++k)
+    if (const std::uint32_t user = turn(k); user < users_) has[user] = true;
+  return present == has;
 }
 
 bool Pairing::is_empty() const {

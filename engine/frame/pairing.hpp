@@ -37,6 +37,8 @@ class Pairing {
   /// Of the n users that take part in subcarrier k the (k mod n)-th; more than there are: none
   /// does.
   std::uint32_t turn(std::uint32_t k) const;
+  /// Whether each user has its turn somewhere.
+  bool gives_all_a_turn() const;
   /// How many take part in it.
   std::uint32_t together(std::uint32_t k) const;
   /// All users take part everywhere.
@@ -48,8 +50,8 @@ class Pairing {
   bool operator==(const Pairing&) const = default;
 
  private:
-  std::uint32_t users_, group_, lanes_;         // … and all groups of subcarriers
-  std::vector<std::vector<PairedUser>> tiles_;  // [CSI tile]
+  std::uint32_t users_, group_, subcarriers_, lanes_;  // … and all groups of subcarriers
+  std::vector<std::vector<PairedUser>> tiles_;         // [CSI tile]
 };
 
 }  // namespace carillon::frame

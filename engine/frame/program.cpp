@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -203,7 +205,7 @@ class Compiler {
     if (grant.mcs) return key + ".mcs";
     if (grant.rate > 0) return key + ".rate";
     if (grant.modulation) return key + ".modulation";
-    return format_.grants.frames > 1 ? key + ".blocks" : "";
+    return format_.grants.kind == GrantKind::List ? key + ".blocks" : "";
   }
 
   std::optional<phy::Coding> request_for(std::size_t g) {
@@ -233,9 +235,8 @@ class Compiler {
   }
 
   void add_problem(std::string key, std::string message) {
-    for (const Problem& known : problems_)
-      if (known.key == key && known.message == message) return;
-    problems_.push_back({std::move(key), std::move(message)});
+    if (said_.emplace(key, message).second)
+      problems_.push_back({std::move(key), std::move(message)});
   }
 
   void place_code_blocks(Direction d, std::uint32_t block, const std::vector<Piece>& run) {
@@ -336,7 +337,8 @@ class Compiler {
   TransportPlans& plans_;
   std::vector<Problem>& problems_;
   FrameProgram& program_;
-  std::array<bool, 2> refused_{};  // [Direction]
+  std::array<bool, 2> refused_{};                       // [Direction]
+  std::set<std::pair<std::string, std::string>> said_;  // problems of this program
 };
 
 std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Symbol> symbols,

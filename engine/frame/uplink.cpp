@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <ranges>
 #include <span>
 
 #include "base/prefetch.hpp"
@@ -157,7 +158,7 @@ struct UplinkKernels : UplinkCall {
     worker.missing_count = worker.lost ? 0 : found;
     const float received = mean_noise();
     measure_residuals(received);
-    worker.combining_noise = combining_noise(received, everyone());
+    worker.received_noise = received;
   }
 
   PairCombiner& combiner() const { return slot.combiners->of[program.pairing_of(task.step)]; }
@@ -178,8 +179,11 @@ struct UplinkKernels : UplinkCall {
       channel_of(tile, worker.missing[m], &worker.channels[at]);
     }
     add_residual(noise, -1);  // it is no antenna's
+    const auto there = program.pairings()[program.pairing_of(task.step)].at(tile / p.group()) |
+                       std::views::transform(&PairedUser::user);
     phy::leave_out(frame.format().combiner.kind, p.users_, worker.missing_count,
-                   worker.combining_noise, worker.channels.data(), worker.columns.data(), s, noise);
+                   combining_noise(worker.received_noise, there), worker.channels.data(),
+                   worker.columns.data(), s, noise);
     add_residual(noise, 1);
   }
 

@@ -45,7 +45,8 @@ VirtualRun run_in_virtual_time(const Frame& frame, runtime::Policy& policy,
   const Tick begins = options.at_once ? all_received(frame) : 0;
   for (std::uint64_t n = 0; n < options.frames; ++n) {
     const Tick air_start = static_cast<Tick>(n) * period;
-    simulation.begin(air_start + begins, n, air_start);
+    const auto& work = graph.work[n % graph.work.size()];
+    simulation.begin(air_start + begins, n, air_start, work.chunks);
     send_packets(simulation, frame, graph, n, air_start, air_start + begins, options.packet);
   }
   simulation.run();

@@ -69,7 +69,7 @@ struct Pipeline::Worker {
   std::array<std::uint32_t, phy::kMostLeftOut> missing;  // antennas, which the combiner counts on
   std::uint32_t missing_count = 0;
   bool lost = false;                // too many for a combiner
-  float combining_noise = 0;        // … which was made with it
+  float received_noise = 0;         // … which was made with it
   AlignedArray<phy::Tile> impulse;  // [antenna] a received tile, zeros
   AlignedArray<phy::HalfTile> half_impulse;
   AlignedArray<phy::Tile> columns, channels;  // [missing antenna][user]

@@ -52,9 +52,11 @@ void Sequencer::begin(const Message& block) {
   for (Frame& each : frames_)
     for (const std::uint32_t b : blocks_of(block.user, each.number)) each.blocks[b].known = false;
   const auto& own = blocks_of(block.user, block.frame);
-  places_[block.user] = {
-      true, block.frame, block.frame,
-      static_cast<std::size_t>(std::ranges::find(own, block.block) - own.begin())};
+  // Of those before it a newcomer has missed some; who has only been idle will have them all.
+  const bool idle = places_[block.user].any &&
+                    static_cast<std::int32_t>(block.frame - places_[block.user].frame) > 0;
+  const auto k = static_cast<std::size_t>(std::ranges::find(own, block.block) - own.begin());
+  places_[block.user] = {true, block.frame, block.frame, idle ? 0 : k};
 }
 
 void Sequencer::hold(const Message& block, std::span<const std::uint8_t> bits) {

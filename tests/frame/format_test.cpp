@@ -459,10 +459,52 @@ TEST(Validate, CountsSlotsOnThroughFramesThatDiffer) {
       "grants.list.1.slot", "is 2 but must be between 0 and 1",
       [](FrameFormat& f) { f.grants.frames = 2; }, base);
   expect_problem(
-      "grants.frames", "between 1 and 10000", [](FrameFormat& f) { f.grants.frames = 0; }, base);
+      "grants.frames", "between 1 and 4096", [](FrameFormat& f) { f.grants.frames = 0; }, base);
   expect_problem(
       "grants.frames", "must be 1 with grants.kind full",
       [](FrameFormat& f) { f.grants.frames = 2; }, valid());
+}
+
+// What is refused does not count beside those after it; what is wrong is told once.
+TEST(Validate, CountsNoGrantThatIsRefused) {
+  constexpr auto kUp = Direction::Uplink;
+  const FrameFormat base = with_list({{0, 0, kUp, 0, 2}, {0, 0, kUp, 1, 2}, {0, 0, kUp, 2, 2}});
+  const auto problems = base.validate();
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].key, "grants.list.1");
+  expect_problem("grants.list.0.blocks", "is 30", set(0, 4, 30),
+                 with_list({{0, 0, kUp, 0, 2}, {0, 0, kUp, 2, 2}}));
+  FrameFormat wide = valid();
+  wide.numerology.fft_size = 512;
+  wide.numerology.subcarriers = 300;
+  wide.grants = {GrantKind::List, 2, {}};
+  for (std::uint32_t n = 0; n < 17; ++n)
+    test::append(wide.grants.list, {.user = 0, .slot = 0, .first_block = n, .blocks = 1});
+  const auto last = wide.validate();
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0].key, "grants.list.16");
+}
+
+// Each user needs a subcarrier of the first D for its reference.
+TEST(Validate, WantsReferencesForAllThatShareTheDownlink) {
+  FrameFormat f = valid();
+  f.antennas = 16;
+  f.users = 14;
+  f.pilots = {PilotKind::Comb, 14, 25};
+  f.combiner.group = 1;
+  f.schedule = "PPUUUUUGGGGDDD";
+  f.deadlines.downlink_lead_ms = 0.1;
+  f.grants = {GrantKind::List, 1, {}};
+  for (std::uint32_t user = 0; user < 12; ++user)
+    test::append(f.grants.list,
+                 {.user = user, .direction = Direction::Downlink, .first_block = 0, .blocks = 1});
+  ASSERT_TRUE(f.validate().empty());
+  test::append(f.grants.list,
+               {.user = 12, .direction = Direction::Downlink, .first_block = 0, .blocks = 1});
+  const auto problems = f.validate();
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].key, "users");
+  EXPECT_NE(problems[0].message.find("not all have references"), std::string::npos);
 }
 
 // Where neighbouring grants share a group of subcarriers, their users share a combiner.
@@ -516,7 +558,7 @@ TEST(Validate, NamesTheGrantWhoseOwnCodingCannotBe) {
 
 TEST(Validate, SaysWhereAGrantIsTooSmallForItsCode) {
   expect_problem(
-      "uplink.lifting", "carry", [](FrameFormat& f) { f.uplink.lifting = 48; },
+      "grants.list.0.blocks", "carry", [](FrameFormat& f) { f.uplink.lifting = 48; },
       [] {
         FrameFormat f = with_list({{0, 0, Direction::Uplink, 5, 1}});
         f.uplink.base_graph = 1;

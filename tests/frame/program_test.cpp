@@ -343,7 +343,7 @@ TEST(DownlinkReference, GivesEachSubcarrierToOneOfTheUsersToldApartThere) {
       for (std::uint32_t u = 0; u < users; ++u)
         if (program.pairings().front().lanes_of(k / group / 16, u) >> k / group % 16 & 1)
           present.push_back(u);
-      frame.downlink_reference(program, k / 16, reference.data());
+      frame.downlink_reference(program.pairings().front(), k / 16, reference.data());
       for (std::uint32_t u = 0; u < users; ++u) {
         const auto& tile = reference[u];
         const float power = tile.re[k % 16] * tile.re[k % 16] + tile.im[k % 16] * tile.im[k % 16];

@@ -8,6 +8,7 @@
 #include "emulator/link.hpp"
 #include "frame/cell.hpp"
 #include "frame/random_work.hpp"
+#include "frame/virtual_run.hpp"
 #include "phy/gold/gold.hpp"
 #include "support/isas.hpp"
 #include "support/test.hpp"
@@ -193,4 +194,23 @@ TEST(SlotWork, OfAnyKindArrivesInBothDirections) {
   }
   EXPECT_GT(up, 15'000U);
   EXPECT_GT(down, 5'000U);
+}
+
+// A plan counts each frame's own chunks.
+TEST(SlotWork, TakesItsOwnChunksInVirtualTime) {
+  test::WorkMaker make(3);
+  for (int i = 0; i < 20; ++i) {
+    const Frame frame(make());
+    const FrameGraph graph = build_graph(frame);
+    const auto policy = runtime::make_policy("earliest-frame", {});
+    const std::uint64_t frames = 2 * frame.programs().size();
+    VirtualRunOptions options{.frames = frames};
+    options.costs.resize(kOps, runtime::Cost{1000, 100, 0, {}});
+    const VirtualRun run = run_in_virtual_time(frame, *policy, options);
+    std::vector<std::vector<std::uint32_t>> done(frames);
+    for (auto& of_frame : done) of_frame.resize(graph.graph.size());
+    for (const auto& e : run.executions) done[e.what.frame][e.what.instruction] += e.count;
+    for (std::uint64_t n = 0; n < frames; ++n)
+      EXPECT_EQ(done[n], graph.work[n % graph.work.size()].chunks) << "frame " << n;
+  }
 }

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from carillon import cells, core
 from carillon.cli import app
-from carillon.config import ConfigError, Loaded, Run, load_cell, plan_text
-from carillon.errors import InputError
+from carillon.config import Cell, ConfigError, Loaded, Run, load_cell, plan_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "slots" / "cell.yaml"
+EXAMPLE = "slots/six-users"
 CELL = """
 antennas: 4
 users: 2
@@ -49,6 +48,7 @@ def test_slots_become_grants_of_as_many_frames(tmp_path: Path) -> None:
     loaded = load_cell(write(tmp_path, given))
     grants = loaded.cell.grants
     assert (grants.kind, grants.frames) == ("list", 4)
+    assert Cell.model_validate(loaded.cell.model_dump()) == loaded.cell
     assert [(g.user, g.slot, g.first_block, g.blocks) for g in grants.list] == [
         (0, 0, 0, 6),
         (1, 3, 2, 1),
@@ -59,7 +59,7 @@ def test_slots_become_grants_of_as_many_frames(tmp_path: Path) -> None:
 
 def test_a_frame_of_several_slots_takes_as_many_lines(tmp_path: Path) -> None:
     cell = CELL.replace("schedule", "symbols_per_slot: 7\nschedule")
-    loaded = load_cell(write(tmp_path, [slot(0, {}), slot(4, {})], cell))
+    loaded = load_cell(write(tmp_path, [slot(0, {}), slot(2, {"blocks": 2}), slot(4)], cell))
     assert loaded.cell.grants.frames == 3  # of two slots each
 
 
@@ -85,6 +85,8 @@ def test_every_key_of_an_allocation_reaches_the_engine(tmp_path: Path) -> None:
         ({"block": 6}, "block is not a key; did you mean blocks?"),
         ({"mcs": 3}, "mcs names a row of the MCS table, but the direction's mcs_table is none"),
         ({"symbols": 15}, "symbols is 15 but must be between 0 and 14"),
+        ({"symbols": 2}, "symbols have no U in their slot"),
+        ({"slot": 0}, "slot is no key of an allocation"),
         (
             {
                 "user": 1,
@@ -114,6 +116,43 @@ def test_what_does_not_fit_is_left_out_and_named(tmp_path: Path, allocation: Any
     assert str(done.exception).startswith(where)
 
 
+def test_what_is_left_out_takes_no_other_with_it(tmp_path: Path) -> None:
+    told = refused(load_cell(write(tmp_path, [slot(0, {"blocks": 30}, {"blocks": 5})])))
+    assert len(told) == 1
+    chain = [{"blocks": 2}, {"first_block": 1, "blocks": 2}, {"first_block": 2, "blocks": 2}]
+    (one,) = refused(load_cell(write(tmp_path, [slot(0, *chain)])))
+    assert "allocations[1] shares" in one
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([slot(0, 7, {"blocks": 90})], "slots.jsonl:1: slot 0, allocations[0] is 7"),
+        ([slot(0)], "cell.yaml:7: grants.file is "),
+        ([], "which has no allocation in any slot"),
+    ],
+)
+def test_a_file_of_which_nothing_is_left_says_why(
+    tmp_path: Path, lines: Sequence[Any], why: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_cell(write(tmp_path, lines))
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["frames: 4", "list: [{user: 0}]"])
+def test_a_file_is_not_given_beside_what_it_says(tmp_path: Path, more: str) -> None:
+    cell = CELL.replace("kind: file,", f"kind: file, {more},")
+    with pytest.raises(ConfigError, match=r"grants\.kind is file"):
+        load_cell(write(tmp_path, [slot(0, {})], cell))
+
+
+def test_retransmissions_are_of_frames_that_are_alike() -> None:
+    done = CliRunner().invoke(app, ["link", EXAMPLE, "--harq", "--snr", "10", "--frames", "4"])
+    assert done.exit_code != 0
+    assert "but retransmissions are of cells that do the same in every frame" in str(done.exception)
+
+
 def test_the_later_of_two_that_share_elements_is_left_out(tmp_path: Path) -> None:
     file = write(tmp_path, [slot(0, {"blocks": 3}, {"first_block": 2, "blocks": 2})])
     (told,) = refused(load_cell(file))
@@ -130,7 +169,7 @@ def test_the_later_of_two_that_share_elements_is_left_out(tmp_path: Path) -> Non
         ([{"slot": -1}], "slot is -1 but must be a whole number between 0 and"),
         ([{"slot": True}], "slot is true but must be a whole number between 0 and"),
         ([{"slot": 0, "allocations": {}}], "allocations is {} but must be a list"),
-        ([slot(10_000, {})], "grants.frames is 10001 but must be between 1 and 10000"),
+        ([slot(4096, {"first_symbol": 2})], "grants.frames is 4097 but must be between 1 and 4096"),
     ],
 )
 def test_a_file_that_is_none_is_told_by_its_line(
@@ -149,12 +188,13 @@ def test_the_file_must_be_named_and_be_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"counts only with grants\.kind: file"):
         load_cell(file)
     file.write_text(CELL.replace("slots.jsonl", "none.jsonl"))
-    with pytest.raises(InputError, match=r"none\.jsonl: cannot be read: no such file"):
+    why = r"cell\.yaml:7: grants\.file cannot be used: .*none\.jsonl: cannot be read: no such file"
+    with pytest.raises(ConfigError, match=why):
         load_cell(file)
 
 
 def test_all_blocks_of_the_example_arrive() -> None:
-    loaded = cells.load(str(EXAMPLE))
+    loaded = cells.load(EXAMPLE)
     assert refused(loaded) == []
     counts = core.Link(plan_text(loaded.cell, Run())).point(45.0, 20, 1)
     assert counts["block_errors"] == 0 == counts["downlink"]["block_errors"]

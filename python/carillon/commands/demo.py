@@ -129,7 +129,8 @@ def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     loaded.check()
     loaded.check_cores()
     radio = loaded.cell.radio
-    replay = max(_TRIAL_REPLAY, loaded.cell.grants.frames)  # of frames that differ, each one
+    differ = loaded.cell.grants.frames
+    replay = -(-_TRIAL_REPLAY // differ) * differ
     fewer = radio.model_copy(update={"frames": min(radio.frames, replay)})
     # Who owns its bits is not bothered with a trial.
     cell = loaded.cell.model_copy(update={"radio": fewer, "data": Data()})

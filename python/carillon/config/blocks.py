@@ -10,7 +10,7 @@ import numpy as np
 
 from carillon import core
 from carillon.config.models import Cell, Coding, Grant, Grants
-from carillon.config.plan import Run, plan_text, slots_of
+from carillon.config.plan import Run, data_symbols, plan_text, slots_of
 
 Direction = Literal["uplink", "downlink"]
 DIRECTIONS: tuple[Direction, ...] = ("uplink", "downlink")
@@ -96,13 +96,7 @@ def _grants(cell: Cell, direction: Direction, coding: Coding) -> Iterator[Grant]
 def _shape(cell: Cell, grant: Grant) -> tuple[object, ...]:
     """What a grant's blocks depend on: subcarriers, data symbols, redundancy version, coding."""
     begin, end = (12 * block for block in (grant.first_block, grant.first_block + grant.blocks))
-    letter = "U" if grant.direction == "uplink" else "D"
-    references = {cell.schedule.find("D")}
-    slot = grant.slot % slots_of(cell) * cell.symbols_per_slot
-    first = slot + grant.first_symbol
-    last = first + grant.symbols if grant.symbols else slot + cell.symbols_per_slot
-    symbols = range(first, min(last, len(cell.schedule)))
-    data = sum(cell.schedule[n] == letter and n not in references for n in symbols)
+    data = data_symbols(cell, grant)
     coding = (grant.redundancy_version, grant.modulation, grant.rate, grant.mcs)
     return (min(end, cell.numerology.subcarriers) - begin, data, *coding)
 

@@ -14,11 +14,12 @@ from carillon import core
 from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell, Grants
-from carillon.config.plan import Run, plan_text, slots_of
+from carillon.config.plan import Run, data_symbols, plan_text, slots_of
 from carillon.config.sections import plannable
-from carillon.config.slots import Slots, read_slots
+from carillon.config.slots import MOST_BYTES, Slots, read_slots
 from carillon.config.yaml_text import parse
-from carillon.inputs import read_input
+from carillon.errors import InputError
+from carillon.inputs import read_input, read_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -140,17 +141,37 @@ class Loaded:
                 message = f"is {shown(grants.file)} but counts only with grants.kind: file"
                 raise ConfigError([self.problem("grants.file", message)])
             return self
-        if not grants.file:
-            message = "is empty but grants.kind is file; name the file"
-            raise ConfigError([self.problem("grants.file", message)])
-        slots = read_slots(FilePath(grants.file))
-        while True:
+        self._check_file(grants)
+        slots = _with_symbols(self.cell, read_slots(FilePath(grants.file)))
+        while slots.grants:
             cell = _listed(self.cell, slots, replays=("radio", "frames") in self.lines)
             loaded = replace(self, cell=cell, slots=slots)
             wrong = loaded._wrong_grants()
             if not wrong:
                 return loaded
             slots = slots.without(wrong)
+        if slots.refused:
+            raise ConfigError(slots.refused)
+        message = f"is {shown(grants.file)}, which has no allocation in any slot"
+        raise ConfigError([self.problem("grants.file", message)])
+
+    def _check_file(self, grants: Grants) -> None:
+        wrong = {
+            "file": "is empty but grants.kind is file; name the file" if not grants.file else "",
+            "list": "lists grants but grants.kind is file; delete it" if grants.list else "",
+            "frames": f"is {grants.frames} but grants.kind is file, which has as many as it has; "
+            "delete it"
+            if grants.frames > 1
+            else "",
+        }
+        problems = [self.problem(f"grants.{key}", why) for key, why in wrong.items() if why]
+        if grants.file and not problems:
+            try:
+                read_text(FilePath(grants.file), MOST_BYTES)
+            except InputError as error:
+                problems = [self.problem("grants.file", f"cannot be used: {error}")]
+        if problems:
+            raise ConfigError(problems)
 
     def _wrong_grants(self) -> dict[int, Problem]:
         wrong: dict[int, Problem] = {}
@@ -220,11 +241,26 @@ def parse_cell(
     return loaded
 
 
+def _with_symbols(cell: Cell, slots: Slots) -> Slots:
+    """But for those that have no symbol of their direction."""
+    letters = {"uplink": "U", "downlink": "D but a frame's first"}
+    return slots.without(
+        {
+            number: slots.problem(
+                number, "symbols", f"have no {letters[grant.direction]} in their slot"
+            )
+            for number, grant in enumerate(slots.grants)
+            if grant.symbols + grant.first_symbol <= cell.symbols_per_slot
+            and not data_symbols(cell, grant)
+        }
+    )
+
+
 def _listed(cell: Cell, slots: Slots, *, replays: bool) -> Cell:
     """With the grants of a file, in whole frames. replays: how many frames the radio replays is
     given; else as many as are a multiple of these."""
     frames = max(1, -(-slots.slots // slots_of(cell)))
-    grants = Grants(kind="list", file=cell.grants.file, list=slots.grants)
+    grants = Grants(kind="list", list=slots.grants)
     grants = grants.model_copy(update={"frames": frames})
     update: dict[str, Any] = {"grants": grants}
     if not replays:

@@ -251,7 +251,7 @@ class Grants(Base):
         "it has.",
         "frames",
         ge=1,
-        le=10000,
+        le=4096,
     )
     list: GrantList = Field(
         default_factory=GrantList, description="The grants of kind `list`, one mapping each."
@@ -317,7 +317,13 @@ class Cell(Base):
     )
     description: str = key("", "One or two sentences for people.")
     antennas: int = key(8, "M, the base station's antennas.", "antennas", ge=1, le=256)
-    users: int = key(2, "K, spatial streams; at most as many as antennas.", "users", ge=1, le=128)
+    users: int = key(
+        2,
+        "K, spatial streams; no more may share a combiner than there are antennas.",
+        "users",
+        ge=1,
+        le=128,
+    )
     cell_id: int = key(
         0, "Identity of the cell: in every packet, and in scrambling.", ge=0, le=1007
     )

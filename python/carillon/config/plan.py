@@ -89,6 +89,17 @@ def slots_of(cell: Cell) -> int:
     return -(-len(cell.schedule) // cell.symbols_per_slot)
 
 
+def data_symbols(cell: Cell, grant: Grant) -> int:
+    """Symbols of its slot that carry a grant's data."""
+    letter = "U" if grant.direction == "uplink" else "D"
+    references = {cell.schedule.find("D")}
+    slot = grant.slot % slots_of(cell) * cell.symbols_per_slot
+    first = slot + grant.first_symbol
+    last = first + grant.symbols if grant.symbols else slot + cell.symbols_per_slot
+    symbols = range(first, min(last, len(cell.schedule)))
+    return sum(cell.schedule[n] == letter and n not in references for n in symbols)
+
+
 def plan_text(cell: Cell, run: Run) -> str:
     """The plan of one run."""
     lines: list[str] = []

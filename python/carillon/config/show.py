@@ -63,7 +63,7 @@ def _direction(cell: Cell, name: Direction, side: Derived) -> Iterator[Table]:
     table.add_row("data symbols", str(side["data_symbols"]))
     frames = cell.grants.frames
     every = "a frame" if frames == 1 else f"{frames} frames"
-    table.add_row(f"transport blocks of {every}", _count(found))
+    table.add_row(f"transport blocks of {every}", _count(found, side["blocks"]))
     if len(found) == 1:
         (kind,) = found
         table.add_row("coded bits of a transport block", str(kind.coded_bits))
@@ -78,11 +78,11 @@ def _direction(cell: Cell, name: Direction, side: Derived) -> Iterator[Table]:
         yield _each(found)
 
 
-def _count(found: list[Kind]) -> str:
-    total = sum(kind.count for kind in found)
+def _count(found: list[Kind], total: int) -> str:
     if len(found) == 1:
         return f"{total}, each of {found[0].bits} bits"
-    return f"{total}, of {len(found)} kinds"
+    all_known = total == sum(kind.count for kind in found)
+    return f"{total}, of {len(found)} kinds" + ("" if all_known else " and others")
 
 
 def _each(found: list[Kind]) -> Table:

@@ -14,7 +14,7 @@ from carillon.config.fields import dotted
 from carillon.config.models import Grant
 from carillon.inputs import parse_json, read_text
 
-_MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 26
 _MOST_SLOT = 1 << 20
 _OTHER = re.compile(r"grants\.list\[(\d+)\]")  # another grant, as the engine names it
 
@@ -68,7 +68,7 @@ def read_slots(file: Path) -> Slots:
     places: list[Place] = []
     refused: list[Problem] = []
     last = -1
-    for line, text in enumerate(read_text(file, _MOST_BYTES).splitlines(), 1):
+    for line, text in enumerate(read_text(file, MOST_BYTES).split("\n"), 1):
         if not text.strip():
             continue
         slot, allocations = _slot(str(file), line, text)
@@ -78,11 +78,16 @@ def read_slots(file: Path) -> Slots:
             )
         last = slot
         for number, item in enumerate(allocations):
+            place = Place(line, slot, number)
+            if isinstance(item, dict) and "slot" in item:
+                why = "is no key of an allocation: its line says which slot it is in"
+                refused.append(Problem(str(file), line, f"{place.name}.slot", why))
+                continue
             try:
                 grants.append(_grant(slot, item))
-                places.append(Place(line, slot, number))
+                places.append(place)
             except ValidationError as error:
-                refused += _refusals(str(file), Place(line, slot, number), error)
+                refused += _refusals(str(file), place, error)
     return Slots(str(file), last + 1, grants, places, refused)
 
 
@@ -103,9 +108,7 @@ def _slot(file: str, line: int, text: str) -> tuple[int, list[object]]:
 
 
 def _grant(slot: int, item: object) -> Grant:
-    if isinstance(item, dict) and "slot" not in item:
-        item = {**item, "slot": slot}
-    return Grant.model_validate(item)
+    return Grant.model_validate({**item, "slot": slot} if isinstance(item, dict) else item)
 
 
 def _refusals(file: str, place: Place, error: ValidationError) -> Iterator[Problem]:

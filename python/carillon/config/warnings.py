@@ -46,7 +46,7 @@ def _key(loaded: Loaded, direction: Direction, version: int) -> str:
         for place, grant in enumerate(loaded.cell.grants.list)
         if (grant.direction, grant.redundancy_version) == (direction, version)
     )
-    return f"grants.list.{which}.redundancy_version"
+    return f"cell.grants.list.{which}.redundancy_version"
 
 
 def _too_few(kind: Kind, limit: float) -> str:

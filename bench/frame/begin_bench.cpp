@@ -32,7 +32,7 @@ frame::FrameFormat cell() {
 }
 
 void run(bench::Bench& bench) {
-  const bench::Case admit{.kernel = "admit", .shape = "64 changing allocations", .per = "frame"};
+  const bench::Case admit{.kernel = "begin", .shape = "64 changing allocations", .per = "frame"};
   if (!bench.begin(admit)) return;
   const frame::Frame frame(cell());
   frame::Pipeline pipeline(frame, {});
@@ -49,6 +49,6 @@ void run(bench::Bench& bench) {
   if (instructions > 0) bench.report(admit, bench::summary(rounds));
 }
 
-const bench::Group group("admission", run);
+const bench::Group group("begin", run);
 
 }  // namespace
