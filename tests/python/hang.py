@@ -15,14 +15,22 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+def _command(process: str) -> bytes:
+    """Nothing, of one that has just ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def children_of(process: int, what: bytes = b"") -> list[int]:
     """Those whose command says so, once there are some."""
     found: list[int] = []
 
     def are_there() -> bool:
         words = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in words}
-        found[:] = [child for child, command in commands.items() if what in command]
+        commands = {int(child): _command(child) for child in words}
+        found[:] = [child for child, command in commands.items() if command and what in command]
         return bool(found)
 
     wait_until(are_there)
