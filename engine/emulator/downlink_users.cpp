@@ -258,7 +258,7 @@ void DownlinkUsers::measure_scatter() {
   }
 }
 
-// Whether a user is one of those that are told apart on a subcarrier.
+// Whether a user is one of those that are separated on a subcarrier.
 bool DownlinkUsers::takes_part(std::uint32_t user, std::uint32_t subcarrier) const {
   const std::uint32_t group = subcarrier / frame_.format().combiner.group;
   const std::uint32_t lanes = program_->pairings().front().lanes_of(group / kTileLanes, user);

@@ -18,8 +18,8 @@ MemoryAir::MemoryAir(const frame::Frame& frame, const RadioPlan& radio) : frame_
   frames_ = std::max<std::size_t>(2, kSampleBytes / bytes);
   sent_ = AlignedArray<std::int16_t>(frame.format().ring * bytes / 2);
   UplinkGenerator generator(frame, radio);
-  // A few different frames are enough: what matters is that each lies in memory of its own. An
-  // older frame's precoder wants the channel that it was made for.
+  // A few different frames are enough: what matters is that each lies in memory of its own. Where
+  // frames are alike, an older frame's precoder has the channel that it was made for.
   const bool one = frame.format().deadlines.precoder_age > 0 || frame.programs().size() > 1;
   different_ = (one ? 1U : 2U) * frame.programs().size();
   frames_ = (frames_ + different_ - 1) / different_ * different_;

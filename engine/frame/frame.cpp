@@ -120,7 +120,7 @@ std::string Frame::why_not_on_devices() const {
   if (programs_.size() > 1)
     return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";
   if (format_.users > format_.antennas)
-    return "is 1, but there are more users than antennas, and devices tell all of them apart";
+    return "is 1, but there are more users than antennas, and devices separate all of them";
   for (std::uint32_t s = 0; s < symbols_.size(); ++s) {
     const auto all = program().allocations(s);
     if (std::ranges::adjacent_find(all, {}, &Allocation::user) != all.end())

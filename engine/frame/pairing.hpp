@@ -17,8 +17,8 @@ struct PairedUser {
   bool operator==(const PairedUser&) const = default;
 };
 
-/// Of each CSI tile, the users that are told apart there: users that send where others do not need
-/// not be.
+/// Of each CSI tile, the users that a combiner separates there; who has other subcarriers is not
+/// among them.
 class Pairing {
  public:
   /// Nobody, nowhere.

@@ -135,8 +135,8 @@ class FrameProgram {
   std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const {
     return assemblies_at_[symbol];
   }
-  /// Who is told apart: of each, the frame has a combiner. The first is the downlink's, if the
-  /// frame has one: of all its data symbols, or of older frames all users
+  /// Users that share subcarriers: the frame has a combiner for each pairing. The first is the
+  /// downlink's, if the frame has one: of all its data symbols, or of older frames all users
   /// (Deadlines::precoder_age).
   std::span<const Pairing> pairings() const { return pairings_; }
   /// Which of them a data symbol has: of an uplink symbol, that of its slot.

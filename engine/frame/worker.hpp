@@ -58,7 +58,7 @@ struct Pipeline::Worker {
   AlignedArray<phy::Int16Tile> integers;       // of one CSI tile, before they are spread
   AlignedArray<float> group_scale;             // of its rows: users or antennas
   AlignedArray<float> group_noise;             // its post-equalization noise
-  AlignedArray<phy::Tile> paired_csi, paired;  // of a CSI tile's users that are told apart there
+  AlignedArray<phy::Tile> paired_csi, paired;  // of the users paired in a CSI tile
   AlignedArray<float> paired_noise;
   std::vector<std::uint8_t> left_out;    // [antenna]: has no part in the frame's combiner
   std::vector<phy::Residual> residuals;  // [user] of the frame

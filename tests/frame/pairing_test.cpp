@@ -1,4 +1,4 @@
-// Users are told apart where they share subcarriers, and nowhere else.
+// A combiner separates users that share subcarriers, and no others.
 #include "frame/pairing.hpp"
 
 #include <complex>
@@ -81,7 +81,7 @@ TEST(Pairing, IsOfEachSlotInTheUplinkAndOfTheFrameInTheDownlink) {
   EXPECT_EQ(program.pairings()[second].lanes_of(0, 2), 0U);
   EXPECT_EQ(program.pairings()[third].lanes_of(0, 2), 0xffffU);
   EXPECT_NE(second, third);
-  // With an older frame's channel nobody knows yet who will be there: all are told apart.
+  // With an older frame's channel nobody knows yet who will be there: all are separated.
   format.deadlines.precoder_age = 1;
   EXPECT_TRUE(Frame(format).program().pairings().front().is_whole());
 }

@@ -69,7 +69,7 @@ class WorkMaker {
     }
   }
 
-  // To some user in some blocks and symbols, if a combiner tells it apart with ease.
+  // To some user in some blocks and symbols, if a combiner separates it with ease.
   void give(frame::FrameFormat& f, std::uint32_t slot) {
     const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
     frame::Grant g{.user = between(0, f.users - 1), .slot = slot};

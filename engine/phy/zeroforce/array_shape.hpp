@@ -11,7 +11,7 @@ namespace carillon::phy {
 /// is no multiple of 4 KiB, else all rows compete for the same cache sets.
 struct ArrayShape {
   std::uint32_t antennas;        ///< M, up to 256
-  std::uint32_t users;           ///< K, up to 128; those that are told apart are at most M
+  std::uint32_t users;           ///< K, up to 128; a combiner separates at most M
   std::uint32_t antenna_stride;  ///< ≥ antennas
 };
 

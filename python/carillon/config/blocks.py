@@ -18,7 +18,7 @@ DIRECTIONS: tuple[Direction, ...] = ("uplink", "downlink")
 # TS 38.212 table 5.4.2.1-2: where reading of the circular buffer starts, in columns of the graph.
 _START = {1: (0, 17, 33, 56), 2: (0, 13, 25, 43)}
 _COLUMNS = {1: (22, 66), 2: (10, 50)}  # of information, and of the buffer
-_MOST_KINDS = 64  # that are told apart: of more, nobody wants to hear
+_MOST_KINDS = 64  # of more, nobody wants to read
 _SURE = 64  # soft bit of a channel without noise
 _ITERATIONS = 100
 
