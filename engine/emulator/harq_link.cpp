@@ -15,18 +15,15 @@ namespace {
 using frame::Direction;
 using frame::SymbolKind;
 
-// FrameFormat::grants.list: numbers of a grant, and which of them is what.
-constexpr std::size_t kDirection = 2, kVersion = 5;
-
 // The uplink alone.
 frame::FrameFormat in_version(frame::FrameFormat format, std::uint32_t version) {
   std::ranges::replace(format.schedule, 'D', 'G');
   format.uplink.redundancy_version = version;
   const std::vector<std::uint32_t> grants = std::exchange(format.grants.list, {});
   for (std::size_t i = 0; i + frame::kGrantNumbers <= grants.size(); i += frame::kGrantNumbers) {
-    if (grants[i + kDirection] != 0) continue;
+    if (grants[i + frame::kGrantDirection] != 0) continue;
     for (std::size_t k = 0; k < frame::kGrantNumbers; ++k)
-      format.grants.list.push_back(k == kVersion ? version : grants[i + k]);
+      format.grants.list.push_back(k == frame::kGrantVersion ? version : grants[i + k]);
   }
   return format;
 }

@@ -28,14 +28,18 @@ struct CombineKernels : UplinkCall {
     const float received = mean_noise();
     measure_residuals(received);
     PairCombiner& c = slot.combiners->of[number];
-    const float noise = combining_noise(received, everyone());
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       const Target to = target(g, c);
-      std::uint32_t flagged;
-      if (p.all_together_[slot.number] != 0)
-        flagged = combine_all(g, noise, whole, to);
-      else
-        flagged = combine_paired(g, received, whole, program.pairings()[number].at(g), to);
+      const auto paired = program.pairings()[number].at(g);
+      const float noise =
+          combining_noise(received, paired | std::views::transform(&PairedUser::user));
+      const std::uint32_t flagged = p.all_together_[slot.number] != 0
+                                        ? combine_all(g, noise, whole, to)
+                                        : combine_paired(g, noise, whole, paired, to);
+      // Past the outermost pilots of combs, channels are held.
+      if (frame.comb() > 1 && frame.format().combiner.kind != phy::Detector::Conjugate)
+        phy::add_held({frame.ofdm().shape().subcarriers, frame.comb(), p.group()}, g, p.users_,
+                      worker.held.data(), noise, to.noise);
       add_residual(to.noise, 1);
       if (!task.rehearsal)
         slot.combiners->ill_conditioned.fetch_add(flagged, std::memory_order_relaxed);
@@ -64,25 +68,18 @@ struct CombineKernels : UplinkCall {
     if (!whole) leave_out(csi);
     const auto flagged = p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                                csi, to.w, to.noise, worker.zero_force);
-    if (holds())
-      phy::add_held({frame.ofdm().shape().subcarriers, frame.comb(), p.group()}, g, p.users_,
-                    worker.held.data(), noise, to.noise);
     // Lanes past the band's end have no channel and are flagged too.
     return flagged - std::min(flagged, empty_lanes(g));
   }
 
-  /// Past the outermost pilots of combs, channels are held.
-  bool holds() const {
-    return frame.comb() > 1 && frame.format().combiner.kind != phy::Detector::Conjugate;
-  }
   std::uint32_t empty_lanes(std::uint32_t g) const {
     return kTileLanes - std::min(kTileLanes, csi_lanes() - g * kTileLanes);
   }
 
-  /// Of those users alone that are told apart in a CSI tile: the others have no channel where they
+  /// Of those users alone that are paired in a CSI tile: the others have no channel where they
   /// do not take part, and get no row. Other combiners have the estimates too, so that these are
   /// copied.
-  std::uint32_t combine_paired(std::uint32_t g, float received, bool whole,
+  std::uint32_t combine_paired(std::uint32_t g, float noise, bool whole,
                                std::span<const PairedUser> users, const Target& to) {
     const std::size_t stride = p.tile_stride(), row = kTileLanes;
     std::uint32_t shared = 0xffff;
@@ -91,8 +88,6 @@ struct CombineKernels : UplinkCall {
       copy_lanes(&slot.csi[from], users[i].lanes, whole, &worker.paired_csi[i * stride]);
       shared &= users[i].lanes;
     }
-    const auto numbers = users | std::views::transform(&PairedUser::user);
-    const float noise = combining_noise(received, numbers);
     const phy::ArrayShape shape{p.antennas_, static_cast<std::uint32_t>(users.size()),
                                 frame.array().antenna_stride};
     std::uint32_t flagged = 0;
@@ -106,9 +101,6 @@ struct CombineKernels : UplinkCall {
       std::copy_n(&worker.paired[i * stride], p.antennas_, to.w + users[i].user * stride);
       std::copy_n(&worker.paired_noise[i * row], row, to.noise + users[i].user * row);
     }
-    if (holds())
-      phy::add_held({frame.ofdm().shape().subcarriers, frame.comb(), p.group()}, g, p.users_,
-                    worker.held.data(), noise, to.noise);
     // So are lanes in which one of them has no part.
     const auto apart = kTileLanes - static_cast<std::uint32_t>(std::popcount(shared));
     return flagged - std::min(flagged, apart);

@@ -167,7 +167,7 @@ bool overlap(const Grant& a, const Grant& b, std::uint32_t symbols_per_slot) {
 void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t* numbers,
                       const std::string& key, Problems& problems) {
   const Coding& c = g.direction == Direction::Uplink ? f.uplink : f.downlink;
-  in_range(numbers[9], 0, 4, problems, key + ".modulation");
+  in_range(numbers[kGrantModulation], 0, 4, problems, key + ".modulation");
   if (c.mcs_table == McsTable::None) {
     require(!g.mcs, problems, key + ".mcs",
             "names a row of the MCS table, but the direction's mcs_table is none");
@@ -188,7 +188,7 @@ void check_grant(const FrameFormat& f, const Grant& g, const std::uint32_t* numb
   in_range(g.user, 0, f.users - 1, problems, key + ".user");
   in_range(g.slot, 0, static_cast<double>(f.grants.frames * std::uint64_t{slots_of(f)}) - 1,
            problems, key + ".slot");
-  in_range(numbers[2], 0, 1, problems, key + ".direction");
+  in_range(numbers[kGrantDirection], 0, 1, problems, key + ".direction");
   const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
   in_range(g.first_block, 0, most - 1, problems, key + ".first_block");
   const std::uint32_t room = most - std::min(most - 1, g.first_block);
@@ -432,8 +432,8 @@ std::vector<Problem> FrameFormat::validate() const {
               "as there are antennas (" +
               std::to_string(antennas) + ")" +
               (grants.kind == GrantKind::Full ? ""
-                                              : ", and deadlines.precoder_age above 0 has all "
-                                                "of them told apart"));
+                                              : ", with deadlines.precoder_age above 0 all of "
+                                                "them share a precoder"));
   check_numerology(numerology, problems);
   check_schedule(*this, problems);
   check_pilots(*this, problems);

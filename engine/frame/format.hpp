@@ -141,7 +141,9 @@ struct Grant {
   std::optional<std::uint32_t> mcs{};  // row of Coding::mcs_table
   double rate = 0;                     // 0: as the Coding's
 };
-inline constexpr std::size_t kGrantNumbers = 12;
+/// Numbers of a grant in Grants::list, and which of them is what.
+inline constexpr std::size_t kGrantNumbers = 12, kGrantDirection = 2, kGrantVersion = 5,
+                             kGrantModulation = 9;
 inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
 /// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given.

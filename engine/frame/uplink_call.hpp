@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <ranges>
 
 #include "frame/worker.hpp"
 
@@ -84,8 +83,6 @@ struct UplinkCall : KernelCall {
     }
     return received * (1 + estimates) + phy::shared_residual(spread, doubt);
   }
-
-  auto everyone() const { return std::views::iota(0U, p.users_); }
 
   void add_residual(float* post_noise, float times) const {
     if (p.deviation_plans_.empty()) return;
