@@ -124,22 +124,6 @@ def test_what_is_left_out_takes_no_other_with_it(tmp_path: Path) -> None:
     assert "allocations[1] shares" in one
 
 
-@pytest.mark.parametrize(
-    ("lines", "why"),
-    [
-        ([slot(0, 7, {"blocks": 90})], "slots.jsonl:1: slot 0, allocations[0] is 7"),
-        ([slot(0)], "cell.yaml:7: grants.file is "),
-        ([], "which has no allocation in any slot"),
-    ],
-)
-def test_a_file_of_which_nothing_is_left_says_why(
-    tmp_path: Path, lines: Sequence[Any], why: str
-) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_cell(write(tmp_path, lines))
-    assert why in str(caught.value)
-
-
 @pytest.mark.parametrize("more", ["frames: 4", "list: [{user: 0}]"])
 def test_a_file_is_not_given_beside_what_it_says(tmp_path: Path, more: str) -> None:
     cell = CELL.replace("kind: file,", f"kind: file, {more},")
@@ -169,10 +153,13 @@ def test_the_later_of_two_that_share_elements_is_left_out(tmp_path: Path) -> Non
         ([{"slot": -1}], "slot is -1 but must be a whole number between 0 and"),
         ([{"slot": True}], "slot is true but must be a whole number between 0 and"),
         ([{"slot": 0, "allocations": {}}], "allocations is {} but must be a list"),
+        ([slot(0, 7, {"blocks": 90})], "slots.jsonl:1: slot 0, allocations[0] is 7"),
+        ([slot(0)], "cell.yaml:7: grants.file is "),
+        ([], "which has no allocation in any slot"),
         ([slot(4096, {"first_symbol": 2})], "grants.frames is 4097 but must be between 1 and 4096"),
     ],
 )
-def test_a_file_that_is_none_is_told_by_its_line(
+def test_a_file_that_cannot_be_used_says_why(
     tmp_path: Path, lines: Sequence[Any], why: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
