@@ -133,8 +133,8 @@ def test_a_file_is_not_given_beside_what_it_says(tmp_path: Path, more: str) -> N
 
 def test_retransmissions_are_of_frames_that_are_alike() -> None:
     done = CliRunner().invoke(app, ["link", EXAMPLE, "--harq", "--snr", "10", "--frames", "4"])
-    assert done.exit_code != 0
-    assert "but retransmissions are of cells that do the same in every frame" in str(done.exception)
+    assert isinstance(done.exception, ConfigError)
+    assert "grants.frames is 10, but --harq sends the same blocks again" in str(done.exception)
 
 
 def test_the_later_of_two_that_share_elements_is_left_out(tmp_path: Path) -> None:

@@ -70,6 +70,9 @@ def link(
     plan = plan_text(loaded.cell, Run())
     if runfolder.describe(loaded.cell)[rules.direction] is None:
         raise ConfigError([loaded.problem("schedule", f"has no {rules.direction} symbols")])
+    if rules.harq and (frames := loaded.cell.grants.frames) > 1:
+        why = f"is {frames}, but --harq sends the same blocks again: give frames that are alike"
+        raise ConfigError([loaded.problem("grants.frames", why)])
     suffix = "-harq" if rules.harq else "" if rules.direction == "uplink" else "-downlink"
     target = runfolder.made(
         folder or Path("runs") / f"link-{runfolder.file_name(loaded.cell.name)}{suffix}"
