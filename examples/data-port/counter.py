@@ -15,8 +15,8 @@ given = 0  # frames up to this one have their bits
 with Client(sys.argv[1], timeout=60) as port:
     carrier = port.carrier
     print(
-        f"cell {carrier.cell}: {len(carrier.received())} blocks come, {len(carrier.given())} go a "
-        "frame"
+        f"cell {carrier.cell}: {len(carrier.received())} blocks come, {len(carrier.given())} go in "
+        "frame 0"
     )
     for event in port:
         match event:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frame/frame.hpp"
+#include "frame/grants.hpp"
 #include "port/small_cell.hpp"
 #include "support/test.hpp"
 
@@ -64,6 +65,41 @@ frame::ReceivedTransportBlock received(std::uint32_t block, Verdict verdict,
 }
 
 }  // namespace
+
+// Frames that differ have blocks of their own, by their number.
+TEST(Exchange, TakesTheBlocksThatAFrameHas) {
+  frame::FrameFormat f = small_cell();
+  constexpr auto kDown = Direction::Downlink;
+  f.grants = test::listed({{0, 0, kDown, 0, 6}, {1, 0, kDown, 0, 6}, {0, 1, kDown, 0, 2}}, 3);
+  const frame::Frame frame(f);
+  Exchange exchange(frame, kDown, 4);
+  const auto blocks = [&](std::uint32_t n) { return frame.program(n).transport_blocks(kDown); };
+  ASSERT_EQ(blocks(0).size(), 6U);
+  ASSERT_EQ(blocks(1).size(), 3U);
+  ASSERT_EQ(blocks(2).size(), 0U);
+  std::vector<const std::uint8_t*> bits(6);
+  const auto take = [&](std::uint32_t n) {
+    exchange.take({n, 0}, 0, std::span(bits).first(blocks(n).size()));
+  };
+  const auto give = [&](std::uint32_t n, std::uint32_t b, std::uint32_t of) {
+    Message message = port::message_of(MessageType::Bits, frame, kDown, of, b);
+    message.frame = n;
+    return exchange.offer(message, std::vector<std::uint8_t>(port::bytes_for(message.bits), 1));
+  };
+  take(0);
+  EXPECT_EQ(give(1, 0, 1), Refusal::None);
+  EXPECT_EQ(give(1, 1, 0), Refusal::Bits) << "of a block as long as another frame's";
+  EXPECT_EQ(give(1, 3, 0), Refusal::Block);
+  EXPECT_EQ(give(2, 0, 0), Refusal::Block);
+  take(1);
+  EXPECT_EQ(bits[0][0], 1);
+  EXPECT_EQ(bits[1][0], 0);
+  take(2);
+  exchange.close();
+  const auto counters = exchange.counters();
+  EXPECT_EQ(counters.used, 1U);
+  EXPECT_EQ(counters.used + counters.padded, 6U + 3U + 0U);
+}
 
 TEST(Exchange, WhatIsGivenInTimeIsUsedAndTheRestIsPadded) {
   Cell cell;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "frame/grants.hpp"
 #include "port/small_cell.hpp"
 #include "support/test.hpp"
 
@@ -154,6 +155,33 @@ TEST(Sequencer, OrdersEachUsersBlocksWhateverOrderTheyComeIn) {
       EXPECT_TRUE(got[user] == wanted) << "round" << round;
     }
   }
+}
+
+// A user that has nothing for twenty frames has not missed what comes first on air then, though a
+// later block may be decoded before it.
+TEST(Sequencer, KeepsTheOrderOfAUserThatWasIdle) {
+  frame::FrameFormat f = format();
+  f.grants = test::listed({{0, 0, Direction::Uplink, 0, 6}, {1, 5, Direction::Uplink, 0, 6}}, 20);
+  const frame::Frame frame(f);
+  Sequencer sequencer(frame, Direction::Uplink);
+  std::vector<std::uint32_t> got;
+  const auto push = [&](std::uint32_t n, std::uint32_t b) {
+    const auto name = static_cast<std::uint8_t>(10 * n + b);
+    sequencer.push(block_message(frame, n, b), {&name, 1},
+                   [&](std::uint32_t, auto bits) { got.push_back(bits[0]); });
+  };
+  for (const std::uint32_t n : {0U, 20U}) {
+    push(n, 0);
+    push(n, n == 0 ? 1 : 2);
+    push(n, n == 0 ? 2 : 1);
+    push(n, 3);
+  }
+  EXPECT_EQ(got, (std::vector<std::uint32_t>{0, 1, 2, 3, 200, 201, 202, 203}));
+  got.clear();
+  for (const std::uint32_t b : {3U, 1U, 0U, 2U}) push(40, b);
+  std::vector<std::uint32_t> wanted;
+  for (std::uint32_t b = 0; b < 4; ++b) wanted.push_back((400 + b) % 256);
+  EXPECT_EQ(got, wanted);
 }
 
 TEST(Sequencer, GoesOnAfterBlocksThatNeverCome) {
