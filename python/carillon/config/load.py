@@ -16,10 +16,10 @@ from carillon.config.fields import Path, dotted, extra, spans, walk
 from carillon.config.models import Cell, Grants
 from carillon.config.plan import Run, data_symbols, plan_text, slots_of
 from carillon.config.sections import plannable
-from carillon.config.slots import MOST_BYTES, Slots, read_slots
+from carillon.config.slots import Slots, read_slots
 from carillon.config.yaml_text import parse
 from carillon.errors import InputError
-from carillon.inputs import read_input, read_text
+from carillon.inputs import read_input
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -141,8 +141,11 @@ class Loaded:
                 message = f"is {shown(grants.file)} but counts only with grants.kind: file"
                 raise ConfigError([self.problem("grants.file", message)])
             return self
-        self._check_file(grants)
-        slots = _with_symbols(self.cell, read_slots(FilePath(grants.file)))
+        for key, given in (("list", grants.list), ("frames", grants.frames > 1)):
+            if given:
+                message = "is given, but grants.kind is file, and the file says it; delete it"
+                raise ConfigError([self.problem(f"grants.{key}", message)])
+        slots = _with_symbols(self.cell, self._read_slots(grants.file))
         while slots.grants:
             cell = _listed(self.cell, slots, replays=("radio", "frames") in self.lines)
             loaded = replace(self, cell=cell, slots=slots)
@@ -155,23 +158,17 @@ class Loaded:
         message = f"is {shown(grants.file)}, which has no allocation in any slot"
         raise ConfigError([self.problem("grants.file", message)])
 
-    def _check_file(self, grants: Grants) -> None:
-        wrong = {
-            "file": "is empty but grants.kind is file; name the file" if not grants.file else "",
-            "list": "lists grants but grants.kind is file; delete it" if grants.list else "",
-            "frames": f"is {grants.frames} but grants.kind is file, which has as many as it has; "
-            "delete it"
-            if grants.frames > 1
-            else "",
-        }
-        problems = [self.problem(f"grants.{key}", why) for key, why in wrong.items() if why]
-        if grants.file and not problems:
-            try:
-                read_text(FilePath(grants.file), MOST_BYTES)
-            except InputError as error:
-                problems = [self.problem("grants.file", f"cannot be used: {error}")]
-        if problems:
-            raise ConfigError(problems)
+    def _read_slots(self, file: str) -> Slots:
+        if not file:
+            message = "is empty but grants.kind is file; name the file"
+            raise ConfigError([self.problem("grants.file", message)])
+        try:
+            return read_slots(FilePath(file))
+        except ConfigError:
+            raise
+        except InputError as error:
+            message = f"cannot be used: {error}"
+            raise ConfigError([self.problem("grants.file", message)]) from None
 
     def _wrong_grants(self) -> dict[int, Problem]:
         wrong: dict[int, Problem] = {}

@@ -14,7 +14,7 @@ from carillon.config.fields import dotted
 from carillon.config.models import Grant
 from carillon.inputs import parse_json, read_text
 
-MOST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 26
 _MOST_SLOT = 1 << 20
 _OTHER = re.compile(r"grants\.list\[(\d+)\]")  # another grant, as the engine names it
 
@@ -68,7 +68,7 @@ def read_slots(file: Path) -> Slots:
     places: list[Place] = []
     refused: list[Problem] = []
     last = -1
-    for line, text in enumerate(read_text(file, MOST_BYTES).split("\n"), 1):
+    for line, text in enumerate(read_text(file, _MOST_BYTES).split("\n"), 1):
         if not text.strip():
             continue
         slot, allocations = _slot(str(file), line, text)
