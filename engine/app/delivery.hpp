@@ -37,8 +37,8 @@ class Delivery {
   frame::Pipeline& pipeline_;
   const frame::Frame& frame_;
   const frame::DataPort port_;
-  using BlocksOf =
-      std::vector<std::vector<std::uint32_t>>;  // [instruction] that it is the last for
+  // [instruction] the blocks that it is the last for.
+  using BlocksOf = std::vector<std::vector<std::uint32_t>>;
 
   std::vector<BlocksOf> blocks_of_;             // [program]
   std::vector<std::vector<std::uint8_t>> out_;  // [place][block]: has been handed out

@@ -326,7 +326,7 @@ bool Recorder::missed_deadline(const FrameView& view) const {
   const auto statuses = view.board.statuses(view.slot);
   const auto& graph = view.board.graph();
   for (std::uint16_t id = 0; id < statuses.size(); ++id)
-    if (has_last_word(frame_, graph[id]) &&
+    if (has_last_word(frame_, graph[id]) && statuses[id].chunks > 0 &&
         statuses[id].committed > view.air_start + graph[id].deadline)
       return true;
   return false;
