@@ -1,5 +1,6 @@
 """`carillon net rtt`, at rates that any machine keeps."""
 
+import itertools
 import json
 import os
 import signal
@@ -281,15 +282,23 @@ def test_a_cells_file_chooses_how_its_packets_are_received(io: str, tmp_path: Pa
     cell = tmp_path / "cell.yaml"
     text = (ROOT / "examples/cells/laptop-8x2.yaml").read_text(encoding="utf-8")
     cell.write_text(f"{text}fronthaul: {{kind: udp, io: {io}}}\n", encoding="utf-8")
-    folder = tmp_path / "run"
-    words = ["demo", "--cell", str(cell), "--frames", "50", "--no-live", "--folder", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-m", "carillon", *words], capture_output=True, text=True, check=False
-    )
-    if "for fronthaul.io: busy-poll" in done.stderr or "io_uring: " in done.stderr:
-        pytest.skip(done.stderr)
-    assert done.returncode in (0, 3), done.stderr  # 3: no frame was in time
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    result: dict[str, Any] = {}
+    for attempt in itertools.count():  # a machine that stands still for all 50 ms hears nothing
+        folder = tmp_path / f"run-{attempt}"
+        demo = ["demo", "--cell", str(cell), "--frames", "50", "--no-live", "--folder", str(folder)]
+        done = subprocess.run(
+            [sys.executable, "-m", "carillon", *demo],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_S,
+        )
+        if "for fronthaul.io: busy-poll" in done.stderr or "io_uring: " in done.stderr:
+            pytest.skip(done.stderr)
+        assert done.returncode in (0, 3), done.stderr  # 3: no frame was in time
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        if result["packets"]["received"] > 0:
+            break
+        assert attempt < 20, result["packets"]
     assert result["transport"] == "udp"
     assert result["configuration"]["fronthaul"]["io"] == io
-    assert result["packets"]["received"] > 0

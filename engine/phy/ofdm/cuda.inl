@@ -254,13 +254,14 @@ CARILLON_GPU void measure_noise(Cta& cta, const ReceiveTask& task, float scale) 
 
 inline constexpr std::uint32_t kGatherThreads = 256, kGatherLoads = 4;
 
-// While the packets of a frame that was given up are still read, the next may come into the same
-// memory: the samples are mixed, and nobody uses them.
+// While the packets of a frame that was given up are still read, those of the next may come into
+// the same memory and be noted where these were: the samples are mixed, and nobody uses them.
+template <typename T>
 #if defined(__SANITIZE_THREAD__) && !defined(__CUDACC__)
 __attribute__((no_sanitize("thread")))
 #endif
-CARILLON_GPU inline Sample
-fetch(const Sample* from) {
+CARILLON_GPU T
+fetch(const T* from) {
   return *from;
 }
 
@@ -269,7 +270,7 @@ fetch(const Sample* from) {
 template <typename Cta>
 CARILLON_GPU void gather_block(Cta& cta, const GatherTask& task) {
   const std::uint32_t antenna = cta.x(), apart = task.samples / kGatherLoads;
-  const std::int16_t* const packet = task.packets[antenna];
+  const std::int16_t* const packet = fetch(task.packets + antenna);
   cta.each(1, [&](std::uint32_t) { task.missing[antenna] = packet == nullptr ? 1 : 0; });
   if (packet == nullptr) return;
   const Sample* const from = reinterpret_cast<const Sample*>(packet) + task.skip;
