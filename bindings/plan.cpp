@@ -13,8 +13,8 @@
 
 #include "app/together.hpp"
 #include "bindings.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "frame/frame.hpp"
-#include "frame/pipeline.hpp"
 #include "fronthaul/key_file.hpp"
 #include "fronthaul/packet.hpp"
 #include "milestones.hpp"

@@ -1,4 +1,4 @@
-// Cells on a pool of devices in virtual time (engine/frame/pool_run.hpp).
+// Cells on a pool of devices in virtual time (engine/rack/pool_run.hpp).
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -19,8 +19,8 @@
 
 #include "bindings.hpp"
 #include "frame/opcodes.hpp"
-#include "frame/pool_run.hpp"
 #include "milestones.hpp"
+#include "rack/pool_run.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/policies/timed.hpp"
 
@@ -94,13 +94,13 @@ runtime::PoolModel model_of(const Server& server, const Degrees& degrees,
   return model;
 }
 
-runtime::PoolModel& server_of(frame::RackModel& rack, std::uint16_t server) {
+runtime::PoolModel& server_of(rack::RackModel& rack, std::uint16_t server) {
   if (server >= rack.servers.size())
     throw nb::value_error("what names a server names one that is not there");
   return rack.servers[server];
 }
 
-void add_faults(frame::RackModel& rack, const std::vector<Fault>& faults) {
+void add_faults(rack::RackModel& rack, const std::vector<Fault>& faults) {
   for (const auto& [at_ms, server, device, what, noticed_ms] : faults) {
     runtime::PoolModel& of = server_of(rack, server);
     const Tick at = ticks(at_ms, 1e6, "a fault"), noticed = ticks(noticed_ms, 1e6, "a fault");
@@ -116,7 +116,7 @@ void add_faults(frame::RackModel& rack, const std::vector<Fault>& faults) {
   }
 }
 
-void add_background(frame::RackModel& rack, const std::vector<Background>& background) {
+void add_background(rack::RackModel& rack, const std::vector<Background>& background) {
   for (const auto& [server, device, kernels, footprint, flops, bytes] : background) {
     runtime::PoolModel& of = server_of(rack, server);
     if (device >= of.devices.size() || footprint.size() != 4)
@@ -153,11 +153,11 @@ frame::PoolProfile with_kernels(frame::PoolProfile base, const Measured& measure
   return base;
 }
 
-nb::dict as_dict(const frame::PoolRun& run) {
+nb::dict as_dict(const rack::PoolRun& run) {
   std::vector<double> began, latency;
   std::vector<std::uint16_t> cell, devices, server;
   std::vector<std::uint8_t> done, why;
-  for (const frame::PoolFrame& each : run.frames) {
+  for (const rack::PoolFrame& each : run.frames) {
     began.push_back(milliseconds(each.began));
     latency.push_back(milliseconds(each.latency));
     cell.push_back(each.cell);
@@ -178,12 +178,12 @@ nb::dict as_dict(const frame::PoolRun& run) {
   result["memory"] = run.memory;
   result["ports"] = run.ports;
   nb::list moves;
-  for (const frame::Move& each : run.moves)
+  for (const rack::Move& each : run.moves)
     moves.append(nb::make_tuple(milliseconds(each.decided), milliseconds(each.served), each.cell,
                                 each.from, each.to, static_cast<std::uint8_t>(each.why)));
   result["moves"] = moves;
   nb::list joins;
-  for (const frame::Join& each : run.joins)
+  for (const rack::Join& each : run.joins)
     joins.append(nb::make_tuple(milliseconds(each.at), each.server, each.device, each.cell));
   result["joins"] = joins;
   nb::dict stages;
@@ -225,7 +225,7 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
   for (const auto& [type, degree] : degrees)
     if (known_type(type).host || !(degree >= 0 && degree <= 1))
       throw nb::value_error("degrees: of types of GPUs, between 0 and 1");
-  frame::RackModel rack;
+  rack::RackModel rack;
   for (const Server& server : servers)
     rack.servers.push_back(model_of(server, degrees, host_ns, jitter, seed));
   if (servers.empty()) throw nb::value_error("a rack has at least one server");
@@ -248,7 +248,7 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
     throw nb::value_error("a pool serves between 1 and 64 cells");
   if (ring < 1 || ring > 64 || at_once > ring)
     throw nb::value_error("ring must be between 1 and 64, and at_once at most as many");
-  frame::PoolRunOptions options;
+  rack::PoolRunOptions options;
   options.policy = policy;
   options.profile = &known_profile(profile);
   if (!measured.empty() && measured.size() != cells.size())
@@ -277,10 +277,10 @@ nb::dict simulate_pool(const std::vector<std::string>& plan_texts, const std::st
       const nb::gil_scoped_acquire held;
       return progress(ended);
     };
-  frame::PoolRun run;
+  rack::PoolRun run;
   {
     const nb::gil_scoped_release released;
-    run = frame::run_on_rack(cells, rack, options);
+    run = rack::run_on_rack(cells, rack, options);
   }
   nb::dict result = as_dict(run);
   result["decision_ns"] = array_of(std::move(decisions));

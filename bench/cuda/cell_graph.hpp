@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cuda/bench.hpp"
-#include "frame/gpu.hpp"
+#include "frame/gpu/frame.hpp"
 #include "frame/pool.hpp"
 
 namespace carillon::bench {

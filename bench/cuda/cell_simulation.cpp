@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "frame/pool_run.hpp"
+#include "rack/pool_run.hpp"
 
 namespace carillon::bench {
 namespace {
@@ -57,13 +57,13 @@ double simulated_us(const frame::Frame& frame, const CellRow& row, const HostRow
   model.fabric = *runtime::Fabric::build(nodes).fabric;
   model.devices.push_back({&type, 1, 32, 0});
   model.host = {0, 0, 0, 0};
-  frame::PoolRunOptions options;
+  rack::PoolRunOptions options;
   options.policy = "symbol-level";
   options.of_cells = {profile};
   options.graph.deadline = kSecond;
   options.frames = 2;
   options.at_once = 1;
-  const frame::PoolRun run = frame::run_on_pool({&frame}, model, options);
+  const rack::PoolRun run = rack::run_on_pool({&frame}, model, options);
   return static_cast<double>(run.frames.back().latency) * 1e-3 + host.launch + host.notify;
 }
 

@@ -11,7 +11,7 @@
 #include "cuda/bench.hpp"
 #include "cuda/cell_format.hpp"
 #include "cuda/parts.hpp"
-#include "frame/gpu_pool.hpp"
+#include "frame/gpu/server.hpp"
 
 namespace carillon::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/bench.hpp"
-#include "frame/gpu.hpp"
+#include "frame/gpu/frame.hpp"
 
 namespace carillon::bench {
 

@@ -8,7 +8,7 @@
 #include "base/pci.hpp"
 #include "cuda/bench.hpp"
 #include "cuda/cell_format.hpp"
-#include "frame/gpu_pool.hpp"
+#include "frame/gpu/server.hpp"
 #include "fronthaul/gpu/measure.hpp"
 
 namespace carillon::bench {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "frame/worker.hpp"
+#include "frame/cpu/worker.hpp"
 #include "phy/demap/demap.hpp"
 #include "phy/equalize/equalize.hpp"
 #include "phy/ofdm/ofdm.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "support/bench.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "frame/gpu_pool.hpp"
+#include "frame/gpu/server.hpp"
 #include "frame/large_cell.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "support/bench.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "frame/pool_run.hpp"
+#include "rack/pool_run.hpp"
 
 namespace carillon::bench {
 

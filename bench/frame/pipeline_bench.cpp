@@ -9,8 +9,8 @@
 #include "emulator/downlink_users.hpp"
 #include "emulator/memory_air.hpp"
 #include "emulator/payload.hpp"
-#include "frame/pipeline.hpp"
-#include "frame/serial.hpp"
+#include "frame/cpu/pipeline.hpp"
+#include "frame/cpu/serial.hpp"
 #include "support/bench.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frame/large_cell.hpp"
-#include "frame/pool_run.hpp"
+#include "rack/pool_run.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/policies/timed.hpp"
 #include "support/bench.hpp"
@@ -15,6 +15,7 @@ namespace {
 
 using namespace carillon;
 using namespace carillon::frame;
+using namespace carillon::rack;
 using namespace carillon::runtime;
 
 PoolModel pool(std::uint32_t devices) {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "frame/gpu_pool.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
+#include "frame/gpu/server.hpp"
 #include "runtime/runtime.hpp"
 
 namespace carillon::app {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/tick.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "frame/data_port.hpp"
-#include "frame/pipeline.hpp"
 
 namespace carillon::app {
 

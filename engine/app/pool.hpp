@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/run_plan.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "runtime/runtime.hpp"
 
 namespace carillon::app {

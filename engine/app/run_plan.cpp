@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "emulator/live_uplink.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "frame/frame.hpp"
-#include "frame/pipeline.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "runtime/policy.hpp"
 

@@ -1,6 +1,6 @@
 #include "emulator/calibration.hpp"
 
-#include "frame/serial.hpp"
+#include "frame/cpu/serial.hpp"
 #include "telemetry/trace.hpp"
 
 namespace carillon::emulator {

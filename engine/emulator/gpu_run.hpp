@@ -9,7 +9,7 @@
 
 #include "base/tick.hpp"
 #include "emulator/recorded_air.hpp"
-#include "frame/gpu_pool.hpp"
+#include "frame/gpu/server.hpp"
 
 namespace carillon::emulator {
 

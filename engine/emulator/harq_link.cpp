@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "emulator/payload.hpp"
-#include "frame/serial.hpp"
+#include "frame/cpu/serial.hpp"
 
 namespace carillon::emulator {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/aligned.hpp"
 #include "emulator/uplink_generator.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "frame/receive.hpp"
 
 namespace carillon::emulator {

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "emulator/payload.hpp"
+#include "frame/cpu/serial.hpp"
 #include "frame/receive.hpp"
-#include "frame/serial.hpp"
 #include "frame/transmit.hpp"
 
 namespace carillon::emulator {

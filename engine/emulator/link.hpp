@@ -9,7 +9,7 @@
 #include "base/aligned.hpp"
 #include "emulator/downlink_users.hpp"
 #include "emulator/uplink_generator.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 
 namespace carillon::emulator {
 

@@ -6,7 +6,7 @@
 
 #include "base/aligned.hpp"
 #include "emulator/radio_plan.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 
 namespace carillon::emulator {
 

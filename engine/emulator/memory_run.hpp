@@ -8,9 +8,9 @@
 
 #include "base/tick.hpp"
 #include "emulator/memory_air.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "frame/frame.hpp"
 #include "frame/milestones.hpp"
-#include "frame/pipeline.hpp"
 #include "runtime/policy.hpp"
 #include "telemetry/trace.hpp"
 

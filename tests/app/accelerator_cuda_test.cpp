@@ -5,8 +5,8 @@
 #include "app/daemon.hpp"
 #include "app/rig.hpp"
 #include "app/station.hpp"
+#include "frame/gpu/working_gpus.hpp"
 #include "frame/grants.hpp"
-#include "frame/working_gpus.hpp"
 #include "support/place.hpp"
 
 namespace carillon {

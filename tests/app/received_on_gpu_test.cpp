@@ -6,7 +6,7 @@
 #include "app/cell.hpp"
 #include "app/daemon.hpp"
 #include "app/rig.hpp"
-#include "frame/working_gpus.hpp"
+#include "frame/gpu/working_gpus.hpp"
 #include "support/card_link.hpp"
 
 namespace carillon {

@@ -4,7 +4,7 @@
 #include "cuda/cell_format.hpp"
 #include "cuda/goals.hpp"
 #include "frame/cell.hpp"
-#include "frame/working_gpus.hpp"
+#include "frame/gpu/working_gpus.hpp"
 #include "runtime/policies/pool/pool_policies.hpp"
 #include "support/watched.hpp"
 

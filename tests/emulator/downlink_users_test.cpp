@@ -9,8 +9,8 @@
 #include "base/random.hpp"
 #include "emulator/seeded_source.hpp"
 #include "emulator/uplink_generator.hpp"
-#include "frame/pipeline.hpp"
-#include "frame/serial.hpp"
+#include "frame/cpu/pipeline.hpp"
+#include "frame/cpu/serial.hpp"
 #include "support/test.hpp"
 #include "support/watched.hpp"
 

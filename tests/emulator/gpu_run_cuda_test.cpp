@@ -5,7 +5,7 @@
 
 #include "emulator/gpu_run.hpp"
 #include "frame/cell.hpp"
-#include "frame/working_gpus.hpp"
+#include "frame/gpu/working_gpus.hpp"
 #include "support/place.hpp"
 
 namespace {

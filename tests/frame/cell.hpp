@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "emulator/uplink_generator.hpp"
-#include "frame/pipeline.hpp"
-#include "frame/serial.hpp"
+#include "frame/cpu/pipeline.hpp"
+#include "frame/cpu/serial.hpp"
 #include "support/test.hpp"
 
 namespace carillon::test {

@@ -1,4 +1,4 @@
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 
 #include <cmath>
 #include <complex>

@@ -5,13 +5,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "frame/pool_case.hpp"
-#include "frame/pool_run.hpp"
 #include "frame/random_format.hpp"
+#include "rack/pool_case.hpp"
+#include "rack/pool_run.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
 using namespace carillon::frame;
+using namespace carillon::rack;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What combiners and precoders are kept and applied in.
 #include "frame/cell.hpp"
-#include "frame/pipeline.hpp"
+#include "frame/cpu/pipeline.hpp"
 #include "support/test.hpp"
 
 namespace {

@@ -24,7 +24,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("file", "include", "allowed"),
     [
-        ("frame/pipeline.cpp", "phy/tile.hpp", True),
+        ("frame/cpu/pipeline.cpp", "phy/tile.hpp", True),
         ("phy/crc/crc.cpp", "base/isa.hpp", True),
         ("phy/crc/crc.cpp", "telemetry/trace.hpp", False),
         ("runtime/policy.hpp", "phy/tile.hpp", False),
