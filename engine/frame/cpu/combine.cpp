@@ -135,10 +135,10 @@ struct CombineKernels : UplinkCall {
     const std::uint32_t group = p.group(), first = csi_tile * group;
     const std::uint32_t count = std::min(group, frame.tiles() - first);
     if (group == 16) {
-      expand_shared(first, count, c);
+      expand_shared(first, count, c, sends);
     } else {
       if (group > 1) spread_noise(first, count, c);
-      round(csi_tile, w, c);
+      round(csi_tile, w, c, sends);
     }
     if (!p.downlink_ || !sends) return;
     float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
@@ -155,7 +155,7 @@ struct CombineKernels : UplinkCall {
                                   &c.post_noise[std::size_t{tile} * p.users_ * kTileLanes]);
   }
 
-  void round(std::uint32_t csi_tile, const Tile* w, PairCombiner& c) {
+  void round(std::uint32_t csi_tile, const Tile* w, PairCombiner& c, bool sends) {
     const std::size_t at = std::size_t{csi_tile} * p.users_ * p.tile_stride();
     const std::size_t user = std::size_t{csi_tile} * p.users_;
     const std::size_t antenna = std::size_t{csi_tile} * p.antennas_;
@@ -164,13 +164,13 @@ struct CombineKernels : UplinkCall {
     if (p.uplink_ == Precision::Int16)
       p.zero_force_.quantize_rows(frame.array(), w, &c.integers.tiles[at],
                                   &c.integers.scale[user * kTileLanes]);
-    if (p.downlink_ == Precision::Int16)
+    if (sends && p.downlink_ == Precision::Int16)
       p.zero_force_.quantize_columns(frame.array(), w, &c.precoder.tiles[at],
                                      &c.precoder.scale[antenna * kTileLanes]);
   }
 
   // Up to 16 tiles with one combiner each, the lanes of what was computed.
-  void expand_shared(std::uint32_t first, std::uint32_t count, PairCombiner& c) {
+  void expand_shared(std::uint32_t first, std::uint32_t count, PairCombiner& c, bool sends) {
     const phy::ZeroForceKernels& kernels = p.zero_force_;
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     phy::spread_lanes(p.users_, count, worker.group_noise.data(),
@@ -184,7 +184,8 @@ struct CombineKernels : UplinkCall {
                         &to.scale[std::size_t{first} * rows]);
     };
     if (p.uplink_ == Precision::Int16) round(kernels.quantize_rows, p.users_, c.integers);
-    if (p.downlink_ == Precision::Int16) round(kernels.quantize_columns, p.antennas_, c.precoder);
+    if (sends && p.downlink_ == Precision::Int16)
+      round(kernels.quantize_columns, p.antennas_, c.precoder);
     if (!p.single_ && p.uplink_ != Precision::Fp16) return;
     Complex* w = p.single_ ? &c.scalars[first * block] : worker.spread_scalars.data();
     kernels.expand_scalars(frame.array(), count, worker.combiner.data(), w, block);

@@ -121,7 +121,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot, sizes);
   for (auto& combiners : combiners_) {
     combiners.of = std::vector<PairCombiner>(frame.most_pairings());
-    for (auto& combiner : combiners.of) allocate(combiner, sizes);
+    for (auto& combiner : combiners.of)
+      allocate(combiner, sizes, downlink_ && &combiner == &combiners.of.front());
   }
   for (const FrameProgram& program : frame.programs()) {
     const auto pairings = program.pairings();
@@ -172,7 +173,7 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   s.program = &frame_.program();
 }
 
-void Pipeline::allocate(PairCombiner& c, const Sizes& sizes) const {
+void Pipeline::allocate(PairCombiner& c, const Sizes& sizes, bool sends) const {
   const bool shared = group() == 16;
   const auto keep = [&]<typename S, typename T>(AlignedArray<S>& scalars, AlignedArray<T>& tiles) {
     if (shared)
@@ -190,8 +191,9 @@ void Pipeline::allocate(PairCombiner& c, const Sizes& sizes) const {
     to.scale = AlignedArray<float>(scales);
   };
   if (uplink_ == Precision::Int16) keep_integers(c.integers, sizes.combiner_scale);
-  if (downlink_ == Precision::Int16) keep_integers(c.precoder, sizes.precoder_scale);
   c.post_noise = AlignedArray<float>(sizes.post_noise);
+  if (!sends) return;
+  if (downlink_ == Precision::Int16) keep_integers(c.precoder, sizes.precoder_scale);
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
 
@@ -305,17 +307,18 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   const bool shared = f.combiner.group == 16;
   const auto uplink = precision(frame, Direction::Uplink, isa);
   const auto downlink = precision(frame, Direction::Downlink, isa);
-  std::uint64_t combiners = (s.post_noise + s.antenna_power) * sizeof(float);
+  std::uint64_t combiners = s.post_noise * sizeof(float);
   if (uplink == Precision::Fp32 || downlink == Precision::Fp32)
     combiners += s.weights * (shared ? sizeof(phy::Complex) : sizeof(phy::Tile));
-  const auto keep = [&](std::size_t scales) {
+  const auto in_16_bits = [&](std::size_t scales) {
     static_assert(sizeof(phy::Int16Tile) == sizeof(phy::HalfTile));
-    combiners += s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
-                 scales * sizeof(float);
+    return s.weights * (shared ? sizeof(phy::HalfComplex) : sizeof(phy::HalfTile)) +
+           scales * sizeof(float);
   };
-  if (uplink == Precision::Fp16) keep(s.half_scale);
-  if (uplink == Precision::Int16) keep(s.combiner_scale);
-  if (downlink == Precision::Int16) keep(s.precoder_scale);
+  if (uplink == Precision::Fp16) combiners += in_16_bits(s.half_scale);
+  if (uplink == Precision::Int16) combiners += in_16_bits(s.combiner_scale);
+  std::uint64_t precoder = downlink ? s.antenna_power * sizeof(float) : 0;
+  if (downlink == Precision::Int16) precoder += in_16_bits(s.precoder_scale);
   const bool half = uplink == Precision::Fp16;
   const std::uint64_t deviation = phy::leaves_residual(frame.comb(), f.combiner.group)
                                       ? s.noise * sizeof(phy::GroupDeviation)
@@ -326,7 +329,8 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   for (const Direction d : {Direction::Uplink, Direction::Downlink}) slot += frame.coded_bytes(d);
   slot += frame.payload_bytes(Direction::Uplink);
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
-  return f.ring * (slot + packets) + combiner_count(f) * frame.most_pairings() * combiners;
+  return f.ring * (slot + packets) +
+         combiner_count(f) * (frame.most_pairings() * combiners + precoder);
 }
 
 }  // namespace carillon::frame

@@ -50,9 +50,9 @@ struct PairCombiner {
   AlignedArray<phy::HalfComplex> half_scalars;
   AlignedArray<float> half_scale;     // [tile][user]; of tiles [CSI tile][user]
   Int16Matrix integers;               // rows are users
-  Int16Matrix precoder;               // rows are antennas
+  Int16Matrix precoder;               // rows are antennas; of the pairing that sends
   AlignedArray<float> post_noise;     // [tile][user][16]
-  AlignedArray<float> antenna_power;  // [CSI tile][antenna]: Σ|w|² over users and subcarriers
+  AlignedArray<float> antenna_power;  // likewise; [CSI tile][antenna]: Σ|w|²
   std::atomic<std::uint32_t> chunks_done{0};
 };
 
@@ -213,7 +213,7 @@ class Pipeline {
     return {static_cast<std::uint8_t>(group()), static_cast<std::uint8_t>(tile % group())};
   }
   void allocate(FrameSlot& slot, const Sizes& sizes) const;
-  void allocate(PairCombiner& combiner, const Sizes& sizes) const;
+  void allocate(PairCombiner& combiner, const Sizes& sizes, bool sends) const;
   Combiners& free_combiners();
   const Combiners* find_precoder(std::uint64_t frame) const;
 
