@@ -5,14 +5,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "frame/pool_cell.hpp"
+#include "frame/pool_server.hpp"
 #include "frame/random_format.hpp"
-#include "rack/pool_case.hpp"
-#include "rack/pool_run.hpp"
 #include "support/test.hpp"
 
 using namespace carillon;
 using namespace carillon::frame;
-using namespace carillon::rack;
 
 namespace {
 

@@ -1,6 +1,5 @@
 """`carillon net rtt`, at rates that any machine keeps."""
 
-import itertools
 import json
 import os
 import signal
@@ -283,7 +282,7 @@ def test_a_cells_file_chooses_how_its_packets_are_received(io: str, tmp_path: Pa
     text = (ROOT / "examples/cells/laptop-8x2.yaml").read_text(encoding="utf-8")
     cell.write_text(f"{text}fronthaul: {{kind: udp, io: {io}}}\n", encoding="utf-8")
     result: dict[str, Any] = {}
-    for attempt in itertools.count():  # a machine that stands still for all 50 ms hears nothing
+    for attempt in range(20):  # a machine that stands still for all 50 ms hears nothing
         folder = tmp_path / f"run-{attempt}"
         demo = ["demo", "--cell", str(cell), "--frames", "50", "--no-live", "--folder", str(folder)]
         done = subprocess.run(
@@ -299,6 +298,6 @@ def test_a_cells_file_chooses_how_its_packets_are_received(io: str, tmp_path: Pa
         result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         if result["packets"]["received"] > 0:
             break
-        assert attempt < 20, result["packets"]
+    assert result["packets"]["received"] > 0
     assert result["transport"] == "udp"
     assert result["configuration"]["fronthaul"]["io"] == io

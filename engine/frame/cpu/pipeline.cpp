@@ -121,8 +121,8 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (auto& slot : slots_) allocate(slot, sizes);
   for (auto& combiners : combiners_) {
     combiners.of = std::vector<PairCombiner>(frame.most_pairings());
-    for (auto& combiner : combiners.of)
-      allocate(combiner, sizes, downlink_ && &combiner == &combiners.of.front());
+    for (std::size_t i = 0; i < combiners.of.size(); ++i)
+      allocate(combiners.of[i], sizes, downlink_ && i == 0);
   }
   for (const FrameProgram& program : frame.programs()) {
     const auto pairings = program.pairings();
