@@ -41,7 +41,7 @@ void run(bench::Bench& bench) {
   std::vector<double> rounds;
   for (int round = bench.options().quick ? 100 : 2000; round > 0; --round) {
     const Tick start = now();
-    pipeline.begin(next, next);
+    pipeline.begin(next);
     instructions += pipeline.chunks(next).size();
     rounds.push_back(static_cast<double>(now() - start));
     ++next;

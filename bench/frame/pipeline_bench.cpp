@@ -39,8 +39,8 @@ class Check {
       : frame_(frame),
         seed_(radio.seed),
         users_(frame, radio),
-        sent_(frame.payload_bytes(Direction::Uplink)),
-        to_send_(frame.payload_bytes(Direction::Downlink)) {}
+        sent_(frame.room(Direction::Uplink).payload_bytes),
+        to_send_(frame.room(Direction::Downlink).payload_bytes) {}
 
   void prepare(Pipeline& pipeline, std::uint64_t frame) {
     emulator::fill_payload(frame_, seed_, Direction::Downlink, frame, to_send_.span());

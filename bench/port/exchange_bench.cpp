@@ -42,9 +42,9 @@ class Port {
 
   void give() {
     for (std::uint32_t b = 0; b < given_.size(); ++b)
-      (void)exchange_.offer(
-          port::message_of(port::MessageType::Bits, frame_, Direction::Downlink, next_, b),
-          given_[b]);
+      (void)exchange_.offer(port::message_of(port::MessageType::Bits, frame_, frame_.program(next_),
+                                             Direction::Downlink, next_, b),
+                            given_[b]);
   }
   void begin() {
     exchange_.take({next_, 0}, 0, bits_);

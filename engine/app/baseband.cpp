@@ -80,6 +80,13 @@ Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
     holder_[slot].store(kNone, std::memory_order_relaxed);
     for (const auto s : frame_.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
   }
+  recorder_.told_by(port_.work);
+  if (port_.work != nullptr) {
+    told_.resize(port_.work->places());
+    port_.work->prepare_by([this](const frame::WorkSource::Work& work) {
+      told_[work.place] = pipeline_.prepare(*work.program);
+    });
+  }
   ingest_.drain();
 }
 
@@ -129,12 +136,18 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
   }
   const auto number = static_cast<std::uint32_t>(frame % places_.size());
   const frame::FramePlace place = places_[number] = {ingest_.wire_frame(frame), number};
-  pipeline_.begin(frame, place.radio_frame);
+  pipeline_.begin(frame, hold_work(place.radio_frame));
   delivery_.begin(number);
   if (port_.source != nullptr) port_.source->take(place, air_start, pipeline_.downlink_bits(frame));
   downlink_[frame % holder_.size()] = {};
   holder.store(frame, std::memory_order_relaxed);
   return begin(frame, air_start);
+}
+
+const frame::Prepared& Baseband::hold_work(std::uint32_t radio_frame) noexcept {
+  const std::uint32_t told =
+      port_.work == nullptr ? frame::kNoPlace : port_.work->hold(radio_frame).place;
+  return told == frame::kNoPlace ? pipeline_.prepared(radio_frame) : told_[told];
 }
 
 // Where it is worked on is decided here, once and for all unless it is handed back.
@@ -185,7 +198,7 @@ bool Baseband::resume(Returned& back) noexcept {
   if (!back.begun) {
     if (!cell_.vacant(back.frame)) return false;
     const Opening guard(opening_);
-    pipeline_.begin(back.frame, place_of(back.frame).radio_frame);
+    pipeline_.begin(back.frame, pipeline_.prepared(place_of(back.frame).radio_frame));
     gather(back);
     const auto chunks = pipeline_.chunks(back.frame);
     for (std::size_t i = 0; i < chunks.size(); ++i)
@@ -401,6 +414,8 @@ void Baseband::finish(const runtime::FrameEvent& event) noexcept {
   const frame::FramePlace& place = place_of(frame);
   delivery_.ended(place, event.at);
   if (port_.source != nullptr) port_.source->release(place);
+  if (port_.work != nullptr && pipeline_.slot(frame).program != &frame_.program())
+    port_.work->release(place.radio_frame);
   learn_way(frame, ended.air_start);
   ingest_.release(frame);
   if (away) accelerator_->release(frame);
@@ -424,9 +439,11 @@ void Baseband::settle_refused() noexcept {
     const Refusal& row = refused[i];
     for (std::uint64_t n = 0; n < row.count; ++n) {
       const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
-      recorder_.refused(row.first + n, row.first_on_wire + static_cast<std::uint32_t>(n), air_start,
-                        row.heard);
-      delivery_.refused(row.first_on_wire + static_cast<std::uint32_t>(n), now());
+      const std::uint32_t number = row.first_on_wire + static_cast<std::uint32_t>(n);
+      const bool told = port_.work != nullptr && port_.work->hold(number).program != nullptr;
+      recorder_.refused(row.first + n, number, air_start, row.heard);
+      delivery_.refused(number, port_.program(frame_, number), now());
+      if (told) port_.work->release(number);
       ingest_.release(row.first + n);
     }
     ended_.fetch_add(row.count, std::memory_order_relaxed);

@@ -104,6 +104,7 @@ class Baseband final : public fronthaul::SymbolSink {
   void miss(const runtime::FrameEvent& event) noexcept;
   void finish(const runtime::FrameEvent& event) noexcept;
   void settle_refused() noexcept;
+  const frame::Prepared& hold_work(std::uint32_t radio_frame) noexcept;
   bool begin(std::uint64_t frame, Tick air_start) noexcept;
   void take_back(const runtime::FrameEvent& event) noexcept;
   bool resume(Returned& back) noexcept;
@@ -129,6 +130,7 @@ class Baseband final : public fronthaul::SymbolSink {
   fronthaul::DownlinkSender sender_;
   const frame::DataPort port_;
   Delivery delivery_;
+  std::vector<frame::Prepared> told_;      // [WorkSource::places()] what frames do that are told
   const Tick first_leaves_, received_by_;  // from a frame's start: the first downlink symbol, by
                                            // the graph's deadlines; the last uplink symbol's end
   fronthaul::TransmitLead lead_;

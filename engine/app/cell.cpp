@@ -15,6 +15,9 @@ using frame::Direction;
 
 namespace {
 
+// Frames whose downlink may be at the users, or on its way there.
+constexpr std::uint32_t kDecoded = 16;
+
 telemetry::Store::Sizes store_sizes(const RunPlan& plan, const std::vector<std::string>& threads) {
   telemetry::Store::Sizes sizes;
   sizes.frames = plan.run.record_frames;
@@ -102,8 +105,10 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
 frame::DataPort Cell::open_port(const std::string& socket, const std::string& tun,
                                 Direction sends) {
   if (socket.empty() && tun.empty()) return {};
-  ports_.push_back(
-      std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends, plan_.cell.ring));
+  // What users are told is kept until they have decoded it.
+  const std::uint32_t waits = sends == Direction::Uplink && frame_.told_by_port() ? kDecoded : 0;
+  ports_.push_back(std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends,
+                                               plan_.cell.ring + waits));
   store_.ports()[ports_.size() - 1] = ports_.back()->record();
   store_.ports().set_count(ports_.size());
   return ports_.back()->port();

@@ -20,19 +20,8 @@ bool passed(const frame::FrameSlot& slot, const frame::KnownBits* known, std::ui
 }
 
 Delivery::Delivery(frame::Pipeline& pipeline, const frame::DataPort& port)
-    : pipeline_(pipeline), frame_(pipeline.frame()), port_(port), out_(pipeline.ring()) {
-  const frame::FrameGraph& graph = pipeline.graph();
-  for (const frame::FrameProgram& program : frame_.programs()) {
-    BlocksOf& blocks_of = blocks_of_.emplace_back(graph.graph.size());
-    const auto blocks = program.transport_blocks(Direction::Uplink);
-    for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-      const std::uint16_t last = blocks[b].last_symbol;
-      const bool alone = program.plan(blocks[b]).C() == 1;
-      blocks_of[(alone ? graph.decode : graph.assemble)[last]].push_back(b);
-      if (graph.bring[last] != frame::kNoInstruction) blocks_of[graph.bring[last]].push_back(b);
-    }
-  }
-  for (auto& out : out_) out.resize(frame_.most_transport_blocks(Direction::Uplink));
+    : pipeline_(pipeline), port_(port), out_(pipeline.ring()) {
+  for (auto& out : out_) out.resize(pipeline.frame().room(Direction::Uplink).transport_blocks);
 }
 
 void Delivery::begin(std::uint32_t place) noexcept {
@@ -41,29 +30,55 @@ void Delivery::begin(std::uint32_t place) noexcept {
 
 void Delivery::committed(frame::FramePlace frame, std::uint16_t instruction, Tick at) noexcept {
   if (port_.sink == nullptr) return;
+  const frame::FrameGraph& graph = pipeline_.graph();
+  const frame::FrameProgram& program = *pipeline_.slot(frame.place).program;
+  const std::uint16_t symbol = graph.graph[instruction].step;
+  const bool brought = instruction == graph.bring[symbol];
+  if (brought || instruction == graph.decode[symbol])
+    for (const std::uint32_t b : program.lone_blocks_at(symbol)) hand_out(frame, b, at);
+  if (brought || instruction == graph.assemble[symbol])
+    for (const std::uint32_t b : program.assemblies_at(symbol)) hand_out(frame, b, at);
+}
+
+void Delivery::hand_out(frame::FramePlace frame, std::uint32_t block, Tick at) noexcept {
+  if (std::exchange(out_[frame.place][block], std::uint8_t{1}) != 0) return;
   const frame::FrameSlot& slot = pipeline_.slot(frame.place);
-  for (const std::uint32_t b : blocks_of_[slot.number][instruction]) {
-    if (std::exchange(out_[frame.place][b], std::uint8_t{1}) != 0) continue;
-    const auto& block = slot.program->transport_blocks(Direction::Uplink)[b];
-    const bool good = passed(slot, port_.known, frame.radio_frame, b);
-    port_.sink->receive(frame, {.block = b,
-                                .verdict = good ? Verdict::Good : Verdict::Failed,
-                                .at = at,
-                                .bits = {&slot.payload[block.payload_offset],
-                                         (slot.program->plan(block).A() + 7) / 8}});
+  const auto& tb = slot.program->transport_blocks(Direction::Uplink)[block];
+  const bool good = passed(slot, port_.known, frame.radio_frame, block);
+  port_.sink->receive(
+      frame, {.block = block,
+              .verdict = good ? Verdict::Good : Verdict::Failed,
+              .at = at,
+              .bits = {&slot.payload[tb.payload_offset], (slot.program->plan(tb).A() + 7) / 8},
+              .snr = snr_of(slot, tb)});
+}
+
+// As the demapper was told; of the one tile of each symbol that is sampled.
+float Delivery::snr_of(const frame::FrameSlot& slot, const frame::TransportBlock& block) const {
+  const frame::Frame& frame = pipeline_.frame();
+  const std::size_t users = frame.format().users;
+  float noise = 0;
+  std::uint32_t symbols = 0;
+  for (std::uint32_t s = block.first_symbol; s <= block.last_symbol; ++s) {
+    if (frame.symbol(s).kind != frame::SymbolKind::Uplink) continue;
+    const auto& quality = slot.quality[frame.symbol(s).ordinal * users + block.user];
+    noise += quality.noise_power;
+    symbols += quality.symbols;
   }
+  return noise > 0 ? static_cast<float>(symbols) / noise : 0;
 }
 
 void Delivery::ended(frame::FramePlace frame, Tick at) noexcept {
   if (port_.sink == nullptr) return;
-  const auto& program = frame_.program(frame.radio_frame);
+  const auto& program = *pipeline_.slot(frame.place).program;
   for (std::uint32_t b = 0; b < program.transport_blocks(Direction::Uplink).size(); ++b)
     if (std::exchange(out_[frame.place][b], std::uint8_t{1}) == 0) late(frame, b, at);
 }
 
-void Delivery::refused(std::uint32_t radio_frame, Tick at) noexcept {
+void Delivery::refused(std::uint32_t radio_frame, const frame::FrameProgram& program,
+                       Tick at) noexcept {
   if (port_.sink == nullptr) return;
-  const std::size_t blocks = frame_.program(radio_frame).transport_blocks(Direction::Uplink).size();
+  const std::size_t blocks = program.transport_blocks(Direction::Uplink).size();
   for (std::uint32_t b = 0; b < blocks; ++b) late({radio_frame, frame::kNoPlace}, b, at);
 }
 

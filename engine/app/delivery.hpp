@@ -28,19 +28,16 @@ class Delivery {
   void committed(frame::FramePlace frame, std::uint16_t instruction, Tick at) noexcept;
   /// The frame is over: hands out what is left as late.
   void ended(frame::FramePlace frame, Tick at) noexcept;
-  /// So is one that never began.
-  void refused(std::uint32_t radio_frame, Tick at) noexcept;
+  /// So is one that never began and was to do this.
+  void refused(std::uint32_t radio_frame, const frame::FrameProgram& program, Tick at) noexcept;
 
  private:
+  void hand_out(frame::FramePlace frame, std::uint32_t block, Tick at) noexcept;
+  float snr_of(const frame::FrameSlot& slot, const frame::TransportBlock& block) const;
   void late(frame::FramePlace frame, std::uint32_t block, Tick at) noexcept;
 
   frame::Pipeline& pipeline_;
-  const frame::Frame& frame_;
   const frame::DataPort port_;
-  // [instruction] the blocks that it is the last for.
-  using BlocksOf = std::vector<std::vector<std::uint32_t>>;
-
-  std::vector<BlocksOf> blocks_of_;             // [program]
   std::vector<std::vector<std::uint8_t>> out_;  // [place][block]: has been handed out
 };
 

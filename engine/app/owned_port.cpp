@@ -4,7 +4,7 @@ namespace carillon::app {
 
 OwnedPort::OwnedPort(const std::string& socket, const std::string& tun, const std::string& network,
                      const frame::Frame& frame, frame::Direction sends, std::uint32_t ring)
-    : exchange_(frame, sends, ring) {
+    : told_(frame.told_by_port()), exchange_(frame, sends, ring) {
   if (tun.empty()) {
     socket_ = std::make_unique<port::SocketPort>(socket, frame, exchange_);
     return;
@@ -46,6 +46,7 @@ telemetry::PortRecord OwnedPort::record() const {
           .refused_order = refused(port::Refusal::Order),
           .refused_format = refused(port::Refusal::Format),
           .refused_busy = refused(port::Refusal::Busy),
+          .refused_grant = refused(port::Refusal::Grant),
           .ip = ip_ ? 1U : 0U,
           .ip_sent = packets.sent,
           .ip_dropped = packets.dropped,

@@ -22,12 +22,15 @@ class OwnedPort {
   OwnedPort(const std::string& socket, const std::string& tun, const std::string& network,
             const frame::Frame& frame, frame::Direction sends, std::uint32_t ring);
 
-  frame::DataPort port() { return {.source = &exchange_, .sink = &exchange_}; }
+  frame::DataPort port() {
+    return {.source = &exchange_, .sink = &exchange_, .work = told_ ? &exchange_ : nullptr};
+  }
   /// When the cell is at rest: the owner has what there is for it.
   void finish();
   telemetry::PortRecord record() const;
 
  private:
+  const bool told_;
   port::Exchange exchange_;
   std::unique_ptr<port::SocketPort> socket_;
   std::unique_ptr<port::IpPort> ip_;

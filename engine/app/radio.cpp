@@ -6,15 +6,21 @@ namespace carillon::app {
 namespace {
 
 emulator::RadioUnit::Options unit_options(const RunPlan& plan, const frame::Frame& frame,
-                                          bool live) {
+                                          const frame::DataPort& port) {
   emulator::RadioUnit::Options options;
   options.replay = plan.radio.frames;
-  options.blocks.clear();
-  for (const frame::FrameProgram& program : frame.programs())
-    options.blocks.push_back(
-        static_cast<std::uint32_t>(program.transport_blocks(frame::Direction::Downlink).size()));
-  options.live = live;
+  options.blocks = [&frame, port](std::uint64_t number) {
+    return static_cast<std::uint32_t>(port.program(frame, static_cast<std::uint32_t>(number))
+                                          .transport_blocks(frame::Direction::Downlink)
+                                          .size());
+  };
+  options.live = port.source != nullptr;
   return options;
+}
+
+// By the distance of its symbols from the constellation.
+float snr_of(const emulator::DownlinkResult& user) {
+  return user.error_power > 0 ? static_cast<float>(user.symbols) / user.error_power : 0;
 }
 
 }  // namespace
@@ -25,12 +31,11 @@ Radio::Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transpor
       frame_(frame),
       store_(store),
       layout_(frame),
-      unit_(layout_, transport, unit_options(plan, frame, port.source != nullptr)),
+      unit_(layout_, transport, unit_options(plan, frame, port)),
       generator_(frame, plan.radio),
       port_(port),
       users_(frame, plan.radio, !plan.data.owned()) {
-  if (port.source != nullptr)
-    live_.emplace(frame, plan.radio, unit_, plan.radio.frames, *port.source);
+  if (port.source != nullptr) live_.emplace(frame, plan.radio, unit_, plan.radio.frames, port);
 }
 
 void Radio::prepare_frame(std::uint32_t replay) {
@@ -49,6 +54,7 @@ bool Radio::decode() noexcept {
     const std::uint64_t frame = decoding_->frame();
     users_.start(live_ ? frame : frame % plan_.radio.frames,
                  frame % emulator::downlink_payloads(frame_),
+                 port_.program(frame_, static_cast<std::uint32_t>(frame)),
                  [this](std::uint32_t symbol, std::uint32_t antenna) {
                    return decoding_->samples(symbol, antenna);
                  });
@@ -82,7 +88,7 @@ void Radio::hand_out() noexcept {
   if (port_.sink == nullptr) return;
   hand_out_late(decoding_->frame());
   const auto number = static_cast<std::uint32_t>(handed_out_++);
-  const frame::FrameProgram& program = frame_.program(number);
+  const frame::FrameProgram& program = port_.program(frame_, number);
   const auto blocks = program.transport_blocks(frame::Direction::Downlink);
   for (std::uint32_t b = 0; b < blocks.size(); ++b)
     port_.sink->receive(
@@ -91,7 +97,15 @@ void Radio::hand_out() noexcept {
          .verdict = users_.good()[b] != 0 ? frame::Verdict::Good : frame::Verdict::Failed,
          .at = now(),
          .bits = users_.payload().subspan(blocks[b].payload_offset,
-                                          (program.plan(blocks[b]).A() + 7) / 8)});
+                                          (program.plan(blocks[b]).A() + 7) / 8),
+         .snr = snr_of(users_.results()[blocks[b].user])});
+  forget(number);
+}
+
+// It is over for the users.
+void Radio::forget(std::uint32_t frame) noexcept {
+  if (port_.work != nullptr && port_.work->find(frame).program != nullptr)
+    port_.work->release(frame);
 }
 
 // Of frames that nobody had time to decode.
@@ -99,10 +113,11 @@ void Radio::hand_out_late(std::uint64_t end) noexcept {
   if (port_.sink == nullptr) return;
   for (; handed_out_ < end; ++handed_out_) {
     const auto number = static_cast<std::uint32_t>(handed_out_);
-    const auto blocks = frame_.program(number).transport_blocks(frame::Direction::Downlink);
+    const auto blocks = port_.program(frame_, number).transport_blocks(frame::Direction::Downlink);
     for (std::uint32_t b = 0; b < blocks.size(); ++b)
       port_.sink->receive({number, frame::kNoPlace},
                           {.block = b, .verdict = frame::Verdict::Late, .at = now(), .bits = {}});
+    forget(number);
   }
 }
 

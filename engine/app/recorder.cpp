@@ -159,7 +159,9 @@ void Recorder::push(const Pending& pending) {
     for (auto& source : stalls_) collect_stalls(source);
     settle(true);
   }
-  pending_[(first_ + waiting_++) % kPending] = pending;
+  Pending& kept = pending_[(first_ + waiting_++) % kPending] = pending;
+  if (work_ != nullptr && pending.silent)
+    kept.holds_work = work_->hold(pending.radio_frame).program != nullptr;
 }
 
 void Recorder::settle(bool closing) {
@@ -175,6 +177,7 @@ void Recorder::settle(bool closing) {
     } else {
       commit(pending);
     }
+    if (pending.holds_work) work_->release(pending.radio_frame);
     first_ = (first_ + 1) % kPending;
     --waiting_;
   }
@@ -280,7 +283,8 @@ void Recorder::nack_frame(std::uint64_t frame) {
 
 // All blocks of a frame that was refused or never came.
 void Recorder::fail_blocks(FrameRecord& record, std::uint32_t radio_frame) {
-  const auto blocks = frame_.program(radio_frame).transport_blocks(Direction::Uplink);
+  const frame::DataPort port{.work = work_};
+  const auto blocks = port.program(frame_, radio_frame).transport_blocks(Direction::Uplink);
   for (const auto& block : blocks) {
     ++store_.users()[block.user].uplink_blocks;
     ++store_.users()[block.user].uplink_failed;

@@ -64,6 +64,9 @@ class Recorder {
   using LeftOut = std::function<bool(std::uint64_t frame)>;
   void watch(LeftOut left_out) { left_out_ = std::move(left_out); }
 
+  /// Before the run: who says what frames do, if that is not known beforehand.
+  void told_by(frame::WorkSource* work) { work_ = work; }
+
   /// Before the run: called with each frame that is settled, on the thread that collects, and the
   /// clock that frames are to have in their records, in MHz.
   using Settled = std::function<void(const telemetry::FrameRecord& record)>;
@@ -112,6 +115,7 @@ class Recorder {
     bool is_late = false, silent = false;
     bool sent_away = false, handed_back = false;
     bool sent_all = false;    // its downlink left in time, as far as is known here
+    bool holds_work = false;  // which is still to be counted
     std::uint64_t nacks = 0;  // its first NackRecord
   };
   static constexpr std::size_t kPending = 4096;
@@ -164,6 +168,7 @@ class Recorder {
   OnAir on_air_;
   LeftOut left_out_;
   Settled settled_;
+  frame::WorkSource* work_ = nullptr;
   const std::atomic<std::uint32_t>* clock_mhz_ = nullptr;
   std::uint16_t cell_ = 0;
   std::vector<Source> tasks_, stalls_;

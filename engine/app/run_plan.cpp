@@ -160,6 +160,17 @@ void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
                                             "as 10.45.0.0"});
 }
 
+// Whose frames a port tells needs a client at either side.
+void check_told(const RunPlan& plan, std::vector<Problem>& problems) {
+  if (plan.cell.grants.kind != frame::GrantKind::Port) return;
+  const std::string why = ", but grants.kind is port: a program there says what each frame does; ";
+  if (plan.data.socket.empty())
+    problems.push_back({"data.socket", "is not given" + why + "name a socket for it"});
+  if (plan.data.users_socket.empty())
+    problems.push_back({"data.users_socket",
+                        "is not given" + why + "name a socket at which the users hear it too"});
+}
+
 void check_programs(const RunPlan& plan, std::vector<Problem>& problems) {
   const frame::Frame frame(plan.cell);
   const std::string why = frame.why_not_on_devices();
@@ -194,6 +205,7 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
                 problems);
   check_ports(link, problems);
   check_data(plan.data, problems);
+  check_told(plan, problems);
   if (!link.key_file.empty() && link.receive == fronthaul::ReceiveInto::Gpu)
     problems.push_back({"fronthaul.key_file",
                         "is '" + link.key_file +

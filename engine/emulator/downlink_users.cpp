@@ -57,11 +57,11 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, b
       equalized_(frame.tiles()),
       sent_(frame.tiles()),
       recovered_(phy::LdpcCode{1, phy::kMaxLifting}.length()),
-      info_(frame.info_bytes(Direction::Downlink)),
-      payload_(frame.payload_bytes(Direction::Downlink)),
-      expected_(frame.payload_bytes(Direction::Downlink)),
-      code_blocks_(frame.most_code_blocks(Direction::Downlink)),
-      good_(frame.most_transport_blocks(Direction::Downlink)),
+      info_(frame.room(Direction::Downlink).info_bytes),
+      payload_(frame.room(Direction::Downlink).payload_bytes),
+      expected_(frame.room(Direction::Downlink).payload_bytes),
+      code_blocks_(frame.room(Direction::Downlink).code_blocks),
+      good_(frame.room(Direction::Downlink).transport_blocks),
       results_(frame.format().users),
       noise_(plan.seed, kNoiseStream) {
   const auto& f = frame.format();
@@ -71,44 +71,39 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, b
   const double bins = frame.ofdm().shape().fft_size;
   const double radiated = frame::kTransmitPower * bins / frame.ofdm().shape().subcarriers;
   noise_amplitude_ = static_cast<float>(std::sqrt(radiated * f.antennas / f.users / 2));
-  std::size_t most = 0;
-  for (const frame::FrameProgram& program : frame.programs())
-    most = std::max(most, place_soft_bits(program));
-  soft_ = AlignedArray<std::int8_t>(most);
+  soft_ = AlignedArray<std::int8_t>(frame.room(Direction::Downlink).soft_bytes);
   if (!frame.symbols_of(SymbolKind::Downlink).empty()) take_program(frame.program());
 }
 
 void DownlinkUsers::take_program(const frame::FrameProgram& program) {
   program_ = &program;
-  place_soft_bits(program);
+  place_soft_bits();
   std::fill(soft_.begin(), soft_.end(), std::int8_t{0});
   reference_users_.clear();
   for (std::uint32_t k = 0; k < frame_.format().numerology.subcarriers; ++k)
     reference_users_.push_back(program.pairings().front().turn(k));
 }
 
-// Returns how many bytes they take.
-std::size_t DownlinkUsers::place_soft_bits(const frame::FrameProgram& program) {
+void DownlinkUsers::place_soft_bits() {
   std::size_t offset = 0;
   soft_offsets_.clear();
-  for (const auto& place : program.code_blocks(Direction::Downlink)) {
+  for (const auto& place : program_->code_blocks(Direction::Downlink)) {
     soft_offsets_.push_back(offset);
-    const auto& tb = program.transport_blocks(Direction::Downlink)[place.transport_block];
-    offset += aligned(program.plan(tb).soft_bytes());
+    const auto& tb = program_->transport_blocks(Direction::Downlink)[place.transport_block];
+    offset += aligned(program_->plan(tb).soft_bytes());
   }
-  return offset;
 }
 
 void DownlinkUsers::seed_noise(std::uint64_t number) {
   noise_ = Noise(plan_.seed, kNoiseStream + 1 + number);
 }
 
-void DownlinkUsers::start(std::uint64_t replay, std::uint64_t index, Samples samples,
+void DownlinkUsers::start(std::uint64_t replay, std::uint64_t index,
+                          const frame::FrameProgram& program, Samples samples,
                           const std::uint8_t* coded) {
   coded_ = coded;
   channel_.begin(replay);
-  if (frame_.programs().size() > 1 && !frame_.symbols_of(SymbolKind::Downlink).empty())
-    take_program(frame_.program(index));
+  if (frame_.varies() && !frame_.symbols_of(SymbolKind::Downlink).empty()) take_program(program);
   if (seeded_) fill_payload(frame_, plan_.seed, Direction::Downlink, index, expected_.span());
   samples_ = std::move(samples);
   std::fill(results_.begin(), results_.end(), DownlinkResult{});

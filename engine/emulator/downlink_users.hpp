@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/aligned.hpp"
@@ -43,7 +44,12 @@ class DownlinkUsers {
   /// channel, `index` the program and the payload that was sent (fill_payload). `coded`: its coded
   /// bits, for known_error, until then as well.
   void start(std::uint64_t replay, std::uint64_t index, Samples samples,
-             const std::uint8_t* coded = nullptr);
+             const std::uint8_t* coded = nullptr) {
+    start(replay, index, frame_.program(index), std::move(samples), coded);
+  }
+  /// One that does what this says, which stays as long.
+  void start(std::uint64_t replay, std::uint64_t index, const frame::FrameProgram& program,
+             Samples samples, const std::uint8_t* coded = nullptr);
   /// One piece of work of some ten microseconds; false when the frame is finished.
   bool step();
   bool busy() const { return phase_ != Phase::Idle; }
@@ -101,7 +107,7 @@ class DownlinkUsers {
   void decode_block();
   void finish_block(std::uint32_t transport_block);
 
-  std::size_t place_soft_bits(const frame::FrameProgram& program);
+  void place_soft_bits();
   void take_program(const frame::FrameProgram& program);
 
   const frame::Frame& frame_;

@@ -51,9 +51,9 @@ HarqLink::HarqLink(const frame::FrameFormat& format, const RadioPlan& plan) {
         "grants.frames is " + std::to_string(frame.programs().size()) +
         ", but retransmissions are of cells that do the same in every frame");
   samples_ = AlignedArray<std::int16_t>(std::size_t{frame.samples()} * 2 * format.antennas);
-  sent_ = AlignedArray<std::uint8_t>(frame.payload_bytes(Direction::Uplink));
-  payload_ = AlignedArray<std::uint8_t>(frame.payload_bytes(Direction::Uplink));
-  info_ = AlignedArray<std::uint8_t>(frame.info_bytes(Direction::Uplink));
+  sent_ = AlignedArray<std::uint8_t>(frame.room(Direction::Uplink).payload_bytes);
+  payload_ = AlignedArray<std::uint8_t>(frame.room(Direction::Uplink).payload_bytes);
+  info_ = AlignedArray<std::uint8_t>(frame.room(Direction::Uplink).info_bytes);
   recovered_ = AlignedArray<std::int8_t>(phy::LdpcCode{1, phy::kMaxLifting}.length());
   for (const auto& block : frame.program().transport_blocks(Direction::Uplink))
     bits_.push_back(&sent_[block.payload_offset]);
@@ -108,7 +108,7 @@ void HarqLink::transmit(std::size_t attempt, std::uint64_t number) {
         std::size_t{antenna} * a.frame.samples() + a.frame.symbol(symbol).first_sample;
     return &samples_[2 * sample];
   };
-  a.generator->begin(number, bits_);
+  a.generator->begin(number, a.frame.program(), bits_);
   while (a.generator->step(at)) {
   }
   a.pipeline.begin(number);

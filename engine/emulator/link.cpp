@@ -97,7 +97,7 @@ LinkSimulator::LinkSimulator(const frame::Frame& frame, const RadioPlan& plan, U
       path_(path),
       pipeline_(frame, {.source = path == UplinkPath::Subcarriers ? this : nullptr}),
       ofdm_(frame.ofdm()),
-      downlink_payload_(frame.payload_bytes(Direction::Downlink)),
+      downlink_payload_(frame.room(Direction::Downlink).payload_bytes),
       samples_(std::size_t{frame.samples()} * 2 * frame.format().antennas),
       sent_(frame.tiles()),
       pilots_(std::size_t{frame.tiles()} * frame.array().antenna_stride),

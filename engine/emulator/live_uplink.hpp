@@ -24,7 +24,7 @@ class LiveUplink {
 
   /// `unit` is live and, as the others, outlives this.
   LiveUplink(const frame::Frame& frame, const RadioPlan& plan, RadioUnit& unit,
-             std::uint32_t replay, frame::TransportSource& source);
+             std::uint32_t replay, const frame::DataPort& port);
 
   /// Before the start: what is sent for frames that are not made in time.
   void prepare();
@@ -33,11 +33,12 @@ class LiveUplink {
 
  private:
   bool begin(Tick now) noexcept;
+  void pass() noexcept;
 
   const frame::Frame& frame_;
   RadioUnit& unit_;
   const std::uint32_t replay_;
-  frame::TransportSource& source_;
+  const frame::DataPort port_;
   UplinkGenerator generator_;
   Tick first_end_ = 0;  // of the first symbol that is sent, from a frame's start
   UplinkGenerator::Place place_;

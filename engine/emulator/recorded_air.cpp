@@ -17,7 +17,7 @@ RecordedAir::RecordedAir(const frame::Frame& frame, const RadioPlan& radio)
     });
     payloads_.emplace_back(generator.payload().begin(), generator.payload().end());
     std::vector<std::uint8_t>& down =
-        downlinks_.emplace_back(frame.payload_bytes(Direction::Downlink));
+        downlinks_.emplace_back(frame.room(Direction::Downlink).payload_bytes);
     if (!down.empty()) fill_payload(frame, radio.seed, Direction::Downlink, number, down);
   }
 }

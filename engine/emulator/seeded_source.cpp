@@ -8,7 +8,7 @@ using frame::Direction;
 
 SeededSource::SeededSource(const frame::Frame& frame, std::uint64_t seed) : frame_(frame) {
   for (std::uint64_t n = 0; n < downlink_payloads(frame); ++n) {
-    payloads_.emplace_back(frame.payload_bytes(Direction::Downlink));
+    payloads_.emplace_back(frame.room(Direction::Downlink).payload_bytes);
     fill_payload(frame, seed, Direction::Downlink, n, payloads_.back().span());
   }
 }

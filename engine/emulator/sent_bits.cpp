@@ -10,7 +10,7 @@ using frame::Direction;
 
 SentBits::SentBits(const frame::Frame& frame, const RadioPlan& plan)
     : replay_(plan.frames),
-      payload_bytes_(frame.payload_bytes(Direction::Uplink)),
+      payload_bytes_(frame.room(Direction::Uplink).payload_bytes),
       payload_(replay_ * payload_bytes_) {
   const auto bytes = [](const frame::FrameProgram& program, const frame::CodeBlockPlace& place) {
     return (program.code_block(Direction::Uplink, place).E + 7) / 8;

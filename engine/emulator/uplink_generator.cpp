@@ -35,14 +35,14 @@ UplinkGenerator::UplinkGenerator(const frame::Frame& frame, const RadioPlan& pla
       scale_(sample_scale(frame, plan)),
       noise_(plan.seed, kNoiseStream),
       ofdm_(frame.ofdm()),
-      payload_(frame.payload_bytes(Direction::Uplink)),
-      coded_(frame.coded_bytes(Direction::Uplink)),
+      payload_(frame.room(Direction::Uplink).payload_bytes),
+      coded_(frame.room(Direction::Uplink).coded_bytes),
       info_(phy::LdpcCode{1, phy::kMaxLifting}.info_bits() / 8),
       codeword_(phy::LdpcCode{1, phy::kMaxLifting}.length() / 8 + phy::kCodedPadding),
       symbols_(std::size_t{frame.tiles()} * frame.format().users),
       received_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
       unused_(2 * std::size_t{frame.ofdm().noise_bins()}),
-      bits_(frame.most_transport_blocks(Direction::Uplink)) {
+      bits_(frame.room(Direction::Uplink).transport_blocks) {
   for (const SymbolKind kind : {SymbolKind::Pilot, SymbolKind::Uplink})
     for (const std::uint32_t symbol : frame.symbols_of(kind)) sent_.push_back(symbol);
 }
@@ -59,9 +59,10 @@ void UplinkGenerator::begin(std::uint64_t index) {
   rewind(index);
 }
 
-void UplinkGenerator::begin(std::uint64_t index, std::span<const std::uint8_t* const> bits) {
+void UplinkGenerator::begin(std::uint64_t index, const frame::FrameProgram& program,
+                            std::span<const std::uint8_t* const> bits) {
   channel_.begin(index);
-  program_ = &frame_.program(index);
+  program_ = &program;
   std::ranges::copy(bits, bits_.begin());
   rewind(index);
   code_block_ = 0;

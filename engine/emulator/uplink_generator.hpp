@@ -27,8 +27,10 @@ class UplinkGenerator {
   /// Its payload and coded bits alone.
   void encode(std::uint64_t index);
   /// The same in pieces of some ten microseconds, of other bits: [transport block], each as of
-  /// frame::TransportSource, until the last code block is made. Call step() until it returns false.
-  void begin(std::uint64_t index, std::span<const std::uint8_t* const> bits);
+  /// frame::TransportSource, until the last code block is made. What the frame does stays until
+  /// step() returns false; call it until then.
+  void begin(std::uint64_t index, const frame::FrameProgram& program,
+             std::span<const std::uint8_t* const> bits);
   bool step(const Place& place);
   /// A frame in which all users are silent: noise.
   void generate_silence(const Place& place);

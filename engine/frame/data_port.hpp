@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "base/tick.hpp"
+#include "frame/frame.hpp"
 
 namespace carillon::frame {
 
@@ -33,6 +35,30 @@ class TransportSource {
   ~TransportSource() = default;
 };
 
+/// Says what frames do where nobody knows it before they come (FrameFormat::grants of kind port).
+class WorkSource {
+ public:
+  struct Work {
+    const FrameProgram* program = nullptr;  ///< null: nobody said anything, and it does nothing
+    std::uint32_t place = kNoPlace;         ///< among places(); no other frame in flight has it
+  };
+
+  /// A frame begins: what it does stays what it is until it was released as often. One thread.
+  virtual Work hold(std::uint32_t radio_frame) noexcept = 0;
+  virtual void release(std::uint32_t radio_frame) noexcept = 0;
+  /// Of a frame that is held.
+  virtual Work find(std::uint32_t radio_frame) const noexcept = 0;
+
+  virtual std::uint32_t places() const noexcept = 0;
+  /// Is told of every program before a frame can have it, on a thread of ordinary priority. Before
+  /// the first frame.
+  using Prepare = std::function<void(const Work&)>;
+  virtual void prepare_by(Prepare prepare) = 0;
+
+ protected:
+  ~WorkSource() = default;
+};
+
 /// What became of an uplink transport block.
 enum class Verdict : std::uint8_t {
   Good,    ///< its CRC holds; of a block without one every parity check, or it is what was sent
@@ -45,6 +71,9 @@ struct ReceivedTransportBlock {
   Verdict verdict;
   Tick at;                             ///< when it was decoded, or the frame given up
   std::span<const std::uint8_t> bits;  ///< as of TransportSource; none of a late one
+  /// Signal over noise and interference after equalization, as a ratio, where it was measured of
+  /// the user's symbols; else 0.
+  float snr = 0;
 };
 
 /// Takes the uplink's bits: each block of each frame once, in any order. Must not block.
@@ -76,6 +105,13 @@ struct DataPort {
   TransportSource* source = nullptr;  ///< null: all bits of the downlink are zero
   TransportSink* sink = nullptr;      ///< null: nobody wants to have the uplink's
   const KnownBits* known = nullptr;   ///< null: only those who send it know what it is
+  WorkSource* work = nullptr;         ///< null: frames do what their numbers say (Frame::program)
+
+  /// What a frame that has begun does.
+  const FrameProgram& program(const Frame& frame, std::uint32_t radio_frame) const noexcept {
+    const FrameProgram* told = work == nullptr ? nullptr : work->find(radio_frame).program;
+    return told == nullptr ? frame.program(radio_frame) : *told;
+  }
 };
 
 }  // namespace carillon::frame

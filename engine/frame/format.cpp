@@ -183,11 +183,11 @@ void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t*
   require(!(g.rate > 0), problems, key + ".rate", "is given beside the direction's mcs_table");
 }
 
-void check_grant(const FrameFormat& f, const Grant& g, const std::uint32_t* numbers,
-                 const std::string& key, Problems& problems) {
+void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
+                 const std::uint32_t* numbers, const std::string& key, Problems& problems) {
   in_range(g.user, 0, f.users - 1, problems, key + ".user");
-  in_range(g.slot, 0, static_cast<double>(f.grants.frames * std::uint64_t{slots_of(f)}) - 1,
-           problems, key + ".slot");
+  in_range(g.slot, 0, static_cast<double>(frames * std::uint64_t{slots_of(f)}) - 1, problems,
+           key + ".slot");
   in_range(numbers[kGrantDirection], 0, 1, problems, key + ".direction");
   const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
   in_range(g.first_block, 0, most - 1, problems, key + ".first_block");
@@ -279,7 +279,7 @@ class GrantsTogether {
   std::map<std::pair<std::uint32_t, Direction>, std::vector<std::set<std::uint32_t>>> of_group_;
 };
 
-void check_grants(const FrameFormat& f, Problems& problems) {
+void check_list(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
   const std::uint32_t most_frames = std::max(1U, std::min(kMostFrames, kMostSlots / slots_of(f)));
   in_range(f.grants.frames, 1, most_frames, problems, "grants.frames");
@@ -304,14 +304,7 @@ void check_grants(const FrameFormat& f, Problems& problems) {
                                            std::to_string(most) + " grants"});
     return;
   }
-  const std::vector<Grant> grants = expand_grants(f);
-  GrantsTogether together(f, grants, problems);
-  for (std::size_t index = 0; index < grants.size(); ++index) {
-    const std::size_t before = problems.size();
-    check_grant(f, grants[index], &list[index * kGrantNumbers],
-                "grants.list." + std::to_string(index), problems);
-    if (problems.size() == before) together.check(index);
-  }
+  check_grants(f, f.grants.frames, list, problems);
 }
 
 double symbol_start_ms(const FrameFormat& f, std::size_t symbol) {
@@ -385,19 +378,34 @@ Grant read_grant(const std::uint32_t* n) {
 
 }  // namespace
 
+std::vector<Grant> read_grants(std::span<const std::uint32_t> list) {
+  std::vector<Grant> grants;
+  for (std::size_t i = 0; i + kGrantNumbers <= list.size(); i += kGrantNumbers)
+    grants.push_back(read_grant(&list[i]));
+  return grants;
+}
+
+void check_grants(const FrameFormat& f, std::uint32_t frames, std::span<const std::uint32_t> list,
+                  Problems& problems) {
+  const std::vector<Grant> grants = read_grants(list);
+  GrantsTogether together(f, grants, problems);
+  for (std::size_t index = 0; index < grants.size(); ++index) {
+    const std::size_t before = problems.size();
+    check_grant(f, frames, grants[index], &list[index * kGrantNumbers],
+                "grants.list." + std::to_string(index), problems);
+    if (problems.size() == before) together.check(index);
+  }
+}
+
 std::uint32_t slots_of(const FrameFormat& f) {
   return static_cast<std::uint32_t>((f.schedule.size() + f.symbols_per_slot - 1) /
                                     f.symbols_per_slot);
 }
 
 std::vector<Grant> expand_grants(const FrameFormat& f) {
+  if (f.grants.kind == GrantKind::List) return read_grants(f.grants.list);
   std::vector<Grant> grants;
-  if (f.grants.kind == GrantKind::List) {
-    const auto& l = f.grants.list;
-    for (std::size_t i = 0; i + kGrantNumbers <= l.size(); i += kGrantNumbers)
-      grants.push_back(read_grant(&l[i]));
-    return grants;
-  }
+  if (f.grants.kind == GrantKind::Port) return grants;
   const std::uint32_t slots = slots_of(f);
   const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
   for (const Direction direction : {Direction::Uplink, Direction::Downlink}) {
@@ -443,11 +451,12 @@ std::vector<Problem> FrameFormat::validate() const {
   in_range(ring, 2, 64, problems, "ring");
   if (!problems.empty()) return problems;
   check_sequences(*this, problems);
-  check_grants(*this, problems);
+  check_list(*this, problems);
   check_deadlines(*this, problems);
   if (!problems.empty()) return problems;
-  TransportPlans plans;
-  const auto programs = compile(*this, lay_out_symbols(*this), plans, problems);
+  const auto symbols = lay_out_symbols(*this);
+  if (grants.kind == GrantKind::Port) (void)room_for_any(*this, symbols, problems);
+  const auto programs = compile(*this, symbols, problems);
   const bool down = schedule.find('D') != std::string::npos;
   for (const FrameProgram& program : programs)
     if (problems.empty() && down && !program.pairings().front().gives_all_a_turn())

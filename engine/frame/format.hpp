@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ enum class PilotKind : std::uint8_t { Time, Comb };
 enum class BlockSpan : std::uint8_t { Frame, Slot, Symbol };
 enum class ModulationChoice : std::uint8_t { Qpsk, Qam16, Qam64, Qam256 };
 enum class McsTable : std::uint8_t { None, Qam64, Qam256, LowSe };
-enum class GrantKind : std::uint8_t { Full, RoundRobin, List };
+enum class GrantKind : std::uint8_t { Full, RoundRobin, List, Port };
 enum class Direction : std::uint8_t { Uplink, Downlink };
 enum class Precision : std::uint8_t { Fastest, Fp32, Fp16, Int16 };
 
@@ -146,7 +147,8 @@ inline constexpr std::size_t kGrantNumbers = 12, kGrantDirection = 2, kGrantVers
                              kGrantModulation = 9;
 inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
-/// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given.
+/// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given. Port:
+/// whoever is at the data port says it while the frames come (WorkSource).
 struct Grants {
   GrantKind kind = GrantKind::Full;
   std::uint32_t frames = 1;  // that differ, one after another; slots count on through them
@@ -204,8 +206,15 @@ struct FrameFormat {
 /// Slots of a frame, the last of which may be shorter.
 std::uint32_t slots_of(const FrameFormat& format);
 
-/// The grants in force, written out whatever their kind.
+/// The grants in force, written out whatever their kind; none of those that a port is to tell.
 std::vector<Grant> expand_grants(const FrameFormat& format);
+
+/// Grants of kGrantNumbers numbers each, as in Grants::list.
+std::vector<Grant> read_grants(std::span<const std::uint32_t> list);
+/// What is wrong with grants of so many frames, under "grants.list.N" and the number's name. One
+/// that is wrong does not count beside the others.
+void check_grants(const FrameFormat& format, std::uint32_t frames,
+                  std::span<const std::uint32_t> list, std::vector<Problem>& problems);
 
 /// Samples of the cyclic prefix of symbol `index` counted from the frame's start.
 std::uint32_t prefix_samples(const Numerology& numerology, std::uint32_t index);
@@ -238,7 +247,7 @@ struct EnumNames<frame::McsTable> {
 };
 template <>
 struct EnumNames<frame::GrantKind> {
-  static constexpr std::array<std::string_view, 3> value{"full", "round-robin", "list"};
+  static constexpr std::array<std::string_view, 4> value{"full", "round-robin", "list", "port"};
 };
 template <>
 struct EnumNames<frame::Precision> {

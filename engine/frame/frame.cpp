@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 #include "phy/pilot/pilot.hpp"
@@ -37,7 +38,11 @@ Frame::Frame(const FrameFormat& format)
       comb_(format.pilots.kind == PilotKind::Comb ? format.pilots.comb : 1),
       symbols_(lay_out_symbols(format)) {
   std::vector<Problem> problems;
-  programs_ = compile(format_, symbols_, *plans_, problems);
+  programs_ = compile(format_, symbols_, problems);
+  if (told_by_port()) rooms_ = room_for_any(format_, symbols_, problems);
+  for (const FrameProgram& program : programs_)
+    for (const Direction d : {Direction::Uplink, Direction::Downlink})
+      rooms_[static_cast<std::size_t>(d)].include(program.room(d));
   for (std::size_t i = 0; i < symbols_.size(); ++i) {
     by_kind_[index_of(symbols_[i].kind)].push_back(static_cast<std::uint16_t>(i));
     samples_ += symbols_[i].samples;
@@ -103,13 +108,21 @@ void Frame::downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::
   }
 }
 
+// The first is the downlink's; an uplink slot has one.
 std::size_t Frame::most_pairings() const {
   std::size_t most = 0;
+  if (told_by_port()) {
+    most = symbols_of(SymbolKind::Downlink).empty() ? 0 : 1;
+    std::set<std::uint16_t> slots;
+    for (const auto s : symbols_of(SymbolKind::Uplink)) slots.insert(symbols_[s].slot);
+    most += slots.size();
+  }
   for (const FrameProgram& p : programs_) most = std::max(most, p.pairings().size());
   return most;
 }
 
 std::uint32_t Frame::most_together() const {
+  if (told_by_port()) return std::min(format_.users, format_.antennas);
   std::uint32_t most = 0;
   for (const FrameProgram& p : programs_)
     for (const Pairing& pairing : p.pairings()) most = std::max(most, pairing.most_together());
@@ -117,6 +130,8 @@ std::uint32_t Frame::most_together() const {
 }
 
 std::string Frame::why_not_on_devices() const {
+  if (told_by_port())
+    return "does not count, since grants.kind is port, but devices do the same in every frame";
   if (programs_.size() > 1)
     return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";
   if (format_.users > format_.antennas)

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,12 +54,17 @@ class Frame {
   std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
   void downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const;
 
-  /// What the frame does that both ends of the fronthaul know by this number.
+  /// What the frame does that both ends of the fronthaul know by this number; nothing where a port
+  /// is to tell (WorkSource).
   const FrameProgram& program(std::uint64_t number = 0) const {
     return programs_[number % programs_.size()];
   }
   /// Frames that differ, after which they repeat.
   std::span<const FrameProgram> programs() const { return programs_; }
+  /// Whether frames do what a port tells while they come.
+  bool told_by_port() const { return format_.grants.kind == GrantKind::Port; }
+  /// Whether frames differ in what they do.
+  bool varies() const { return programs_.size() > 1 || told_by_port(); }
 
   /// Why GPUs and virtual pools cannot work on it: they do the same in every frame, with at most
   /// one block of a user in a symbol. Empty: they can.
@@ -68,19 +72,10 @@ class Frame {
   /// Combiners that a frame may have, and users that share one.
   std::size_t most_pairings() const;
   std::uint32_t most_together() const;
-  const phy::TransportPlan& plan(std::uint32_t index) const { return (*plans_)[index]; }
 
-  /// What one frame in flight needs, whatever it does: bytes, and places of blocks.
-  std::size_t info_bytes(Direction d) const { return most(&FrameProgram::info_bytes, d); }
-  std::size_t payload_bytes(Direction d) const { return most(&FrameProgram::payload_bytes, d); }
-  std::size_t coded_bytes(Direction d) const { return most(&FrameProgram::coded_bytes, d); }
-  std::size_t most_transport_blocks(Direction d) const {
-    return most([](const FrameProgram& p, Direction of) { return p.transport_blocks(of).size(); },
-                d);
-  }
-  std::size_t most_code_blocks(Direction d) const {
-    return most([](const FrameProgram& p, Direction of) { return p.code_blocks(of).size(); }, d);
-  }
+  /// What one frame in flight needs, whatever it does.
+  const Room& room(Direction d) const { return rooms_[static_cast<std::size_t>(d)]; }
+  const Rooms& rooms() const { return rooms_; }
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
   /// May be negative. A D symbol's samples leave before those of its unit that are first on air.
@@ -99,12 +94,6 @@ class Frame {
   const Coding& coding(Direction d) const;
 
  private:
-  template <typename Size>
-  std::size_t most(Size&& size, Direction d) const {
-    std::size_t result = 0;
-    for (const auto& p : programs_) result = std::max(result, std::invoke(size, p, d));
-    return result;
-  }
   void lay_out_pilots();
   void lay_out_downlink_reference();
 
@@ -117,8 +106,8 @@ class Frame {
   std::array<std::vector<std::uint16_t>, 4> by_kind_;
   AlignedArray<phy::Tile> pilot_division_;
   AlignedArray<phy::Tile> downlink_reference_;
-  std::shared_ptr<TransportPlans> plans_ = std::make_shared<TransportPlans>();
-  std::vector<FrameProgram> programs_;  // … which point to it
+  std::vector<FrameProgram> programs_;
+  Rooms rooms_;
 };
 
 }  // namespace carillon::frame

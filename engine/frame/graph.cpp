@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <set>
 #include <stdexcept>
 
+#include "frame/needs.hpp"
 #include "frame/opcodes.hpp"
 #include "phy/estimate/estimate.hpp"
 
@@ -20,16 +19,13 @@ class Builder {
  public:
   Builder(const Frame& frame, std::uint32_t workers, bool elsewhere)
       : frame_(frame),
-        workers_(workers),
+        needs_(needs_of(frame, workers)),
         elsewhere_(elsewhere),
         equalize_(none()),
         encode_(none()),
         modulate_(none()) {
     result_.receive = result_.decode = result_.assemble = result_.transmit = result_.bring = none();
-    for (const FrameProgram& program : frame.programs()) {
-      auto& packs = result_.work.emplace_back().packs;
-      for (std::uint16_t s = 0; s < frame.symbols().size(); ++s) packs.push_back(pack(program, s));
-    }
+    result_.workers = workers;
   }
 
   FrameGraph build() {
@@ -41,60 +37,12 @@ class Builder {
     auto made = builder_.build();
     if (!made.graph) throw std::logic_error("frame graph: " + made.error);
     result_.graph = std::move(*made.graph);
-    for (std::size_t p = 0; p < result_.work.size(); ++p)
-      result_.work[p].chunks = chunks_of(frame_.program(p), result_.work[p].packs);
+    for (const FrameProgram& program : frame_.programs())
+      result_.work.push_back(work_of(program, frame_, result_));
     return std::move(result_);
   }
 
  private:
-  // Of each instruction, in the order of the graph.
-  std::vector<std::uint32_t> chunks_of(const FrameProgram& program,
-                                       const std::vector<Packs>& packs) const {
-    std::vector<std::uint32_t> chunks;
-    for (std::uint16_t i = 0; i < result_.graph.size(); ++i) {
-      const runtime::Instruction& instruction = result_.graph[i];
-      const std::uint16_t s = instruction.step;
-      const auto count = [&]() -> std::size_t {
-        if (result_.bring[s] == i) return 0;
-        switch (static_cast<Op>(instruction.opcode)) {
-          case Op::Decode: return packs[s].size();
-          case Op::Store: return program.assemblies_at(s).size();
-          case Op::Encode: return program.code_blocks_at(s).size();
-          case Op::EqualizeDemodulate:
-          case Op::Modulate: return program.anyone_in(s) ? instruction.chunks : 0;
-          case Op::Precode: return sends(program, s) ? instruction.chunks : 0;
-          case Op::ZeroForce: {
-            const std::size_t pairing = i - result_.zero_force.front();
-            const bool any =
-                pairing < program.pairings().size() && !program.pairings()[pairing].is_empty();
-            return any ? instruction.chunks : 0;
-          }
-          default: return instruction.chunks;
-        }
-      };
-      chunks.push_back(static_cast<std::uint32_t>(count()));
-    }
-    return chunks;
-  }
-
-  // References, or someone's data.
-  bool sends(const FrameProgram& program, std::uint16_t s) const {
-    if (program.pairings().front().is_empty()) return false;
-    return !carries_data(frame_.symbol(s), Direction::Downlink) || program.anyone_in(s);
-  }
-
-  // The most of a number that any program has.
-  template <typename Of>
-  std::size_t most(Of&& of) const {
-    std::size_t result = 0;
-    for (std::size_t p = 0; p < result_.work.size(); ++p)
-      result = std::max<std::size_t>(result, of(frame_.program(p), result_.work[p]));
-    return result;
-  }
-  bool anyone_in(std::uint16_t s) const {
-    return most([s](const FrameProgram& p, const ProgramWork&) { return p.anyone_in(s); }) > 0;
-  }
-
   std::vector<std::uint16_t> none() const {
     return std::vector<std::uint16_t>(frame_.symbols().size(), kNoInstruction);
   }
@@ -191,13 +139,10 @@ class Builder {
   void uplink() {
     const auto symbols = frame_.symbols_of(SymbolKind::Uplink);
     for (const auto s : symbols) {
-      if (!anyone_in(s)) continue;
+      if (!needs_[s].anyone) continue;
       equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
       builder_.depend(result_.receive[s], equalize_[s]);
-      std::set<std::uint32_t> pairings;
-      for (const FrameProgram& program : frame_.programs())
-        if (program.anyone_in(s)) pairings.insert(program.pairing_of(s));
-      for (const auto pairing : pairings)
+      for (const auto pairing : needs_[s].pairings)
         builder_.depend(result_.zero_force[pairing], equalize_[s]);
     }
     for (std::size_t i = kReceivedGrids; i < symbols.size(); ++i)
@@ -211,57 +156,22 @@ class Builder {
   }
 
   void decode(std::uint16_t s) {
-    const std::size_t chunks =
-        most([s](const FrameProgram&, const ProgramWork& work) { return work.packs[s].size(); });
-    if (chunks == 0) return;
-    Instruction decode = make(Op::Decode, s, chunks, frame_.uplink_deadline(s));
+    if (needs_[s].decodes == 0) return;
+    Instruction decode = make(Op::Decode, s, needs_[s].decodes, frame_.uplink_deadline(s));
     decode.notify = true;
     // From one iteration on.
     decode.longest = frame_.coding(Direction::Uplink).iterations;
     result_.decode[s] = builder_.add(decode);
-    const auto before = most([s](const FrameProgram& p, const ProgramWork&) {
-      return s - p.first_symbol_of_blocks_at(s);
-    });
-    for (std::size_t t = s - before; t <= s; ++t)
+    for (std::size_t t = needs_[s].decodes_from; t <= s; ++t)
       if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
   }
 
-  // Blocks of the same plan together, at most a worker's share of the instruction.
-  Packs pack(const FrameProgram& program, std::uint16_t s) const {
-    Packs packs;
-    if (frame_.symbol(s).kind != SymbolKind::Uplink) return packs;
-    const auto blocks = program.code_blocks_at(s);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> of_plan;
-    for (const auto block : blocks) {
-      const auto& place = program.code_blocks(Direction::Uplink)[block];
-      of_plan[program.transport_blocks(Direction::Uplink)[place.transport_block].plan].push_back(
-          block);
-    }
-    const std::size_t share = (blocks.size() + workers_ - 1) / workers_;
-    for (const auto& [plan, same] : of_plan)
-      for (std::span<const std::uint32_t> left = same; !left.empty();) {
-        const auto most = static_cast<std::uint32_t>(std::min(left.size(), share));
-        const std::uint32_t count = phy::ldpc_pack(frame_.plan(plan).code(), most);
-        packs.add(left.first(count));
-        left = left.subspan(count);
-      }
-    return packs;
-  }
-
   void assemble(std::uint16_t s) {
-    const auto chunks =
-        most([s](const FrameProgram& p, const ProgramWork&) { return p.assemblies_at(s).size(); });
-    if (chunks == 0) return;
-    Instruction store = make(Op::Store, s, chunks, frame_.uplink_deadline(s));
+    if (needs_[s].assembles == 0) return;
+    Instruction store = make(Op::Store, s, needs_[s].assembles, frame_.uplink_deadline(s));
     store.notify = true;
     result_.assemble[s] = builder_.add(store);
-    const auto before = most([s](const FrameProgram& p, const ProgramWork&) {
-      std::uint16_t first = s;
-      for (const auto b : p.assemblies_at(s))
-        first = std::min(first, p.transport_blocks(Direction::Uplink)[b].first_symbol);
-      return s - first;
-    });
-    for (std::size_t t = s - before; t <= s; ++t)
+    for (std::size_t t = needs_[s].assembles_from; t <= s; ++t)
       if (result_.decode[t] != kNoInstruction)
         builder_.depend(result_.decode[t], result_.assemble[s]);
   }
@@ -269,23 +179,17 @@ class Builder {
   void downlink() {
     const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
     for (const auto s : symbols)
-      if (const auto chunks = most([s](const FrameProgram& p, const ProgramWork&) {
-            return p.code_blocks_at(s).size();
-          });
-          chunks > 0)
-        encode_[s] = add(Op::Encode, s, chunks, frame_.downlink_deadline(s));
+      if (needs_[s].encodes > 0)
+        encode_[s] = add(Op::Encode, s, needs_[s].encodes, frame_.downlink_deadline(s));
     for (const auto s : symbols) {
-      if (carries_data(frame_.symbol(s), Direction::Downlink) && anyone_in(s)) modulate(s);
+      if (carries_data(frame_.symbol(s), Direction::Downlink) && needs_[s].anyone) modulate(s);
       transmit(s);
     }
   }
 
   void modulate(std::uint16_t s) {
     modulate_[s] = add_for_air(Op::Modulate, s, frame_.format().users);
-    std::set<std::uint16_t> needed;
-    for (const FrameProgram& program : frame_.programs())
-      needed.merge(program.first_symbols_of_blocks_in(s));
-    for (const auto first : needed) builder_.depend(encode_[first], modulate_[s]);
+    for (const auto first : needs_[s].encoded_at) builder_.depend(encode_[first], modulate_[s]);
   }
 
   void transmit(std::uint16_t s) {
@@ -303,7 +207,7 @@ class Builder {
     const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
     for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) {
       const bool yields = result_.decode[s] != kNoInstruction;
-      if (!yields && anyone_in(s)) continue;
+      if (!yields && needs_[s].anyone) continue;
       Instruction store = make(Op::Store, s, 1, frame_.uplink_deadline(s));
       store.notify = yields;
       bring(s, store, frame_.symbol(s).end);
@@ -321,7 +225,7 @@ class Builder {
   }
 
   const Frame& frame_;
-  std::uint32_t workers_;
+  const std::vector<SymbolNeeds> needs_;  // [symbol]
   bool elsewhere_;
   runtime::GraphBuilder builder_;
   FrameGraph result_;

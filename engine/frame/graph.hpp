@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "frame/frame.hpp"
+#include "frame/program_work.hpp"
 #include "runtime/graph.hpp"
 
 namespace carillon::frame {
@@ -20,41 +20,18 @@ inline constexpr Tick kReadiness = 5 * kMicrosecond;
 /// Received grids that a frame has at once: few enough to stay in a core's cache.
 inline constexpr std::uint32_t kReceivedGrids = 4;
 
-/// The chunks of a Decode: code blocks of the same plan, decoded together.
-class Packs {
- public:
-  std::size_t size() const { return ends_.size(); }
-  std::span<const std::uint32_t> operator[](std::size_t i) const {
-    const std::size_t first = i == 0 ? 0 : ends_[i - 1];
-    return std::span(blocks_).subspan(first, ends_[i] - first);
-  }
-  void add(std::span<const std::uint32_t> blocks) {
-    blocks_.insert(blocks_.end(), blocks.begin(), blocks.end());
-    ends_.push_back(blocks_.size());
-  }
-
- private:
-  std::vector<std::uint32_t> blocks_;  // indices of the uplink's code blocks
-  std::vector<std::size_t> ends_;      // [pack]
-};
-
-/// What a frame's program makes of the graph.
-struct ProgramWork {
-  std::vector<std::uint32_t> chunks;  // [instruction] 0: nothing to do
-  std::vector<Packs> packs;           // [symbol] what its Decode decodes
-};
-
 /// The graph of all frames, whatever their program, and which instruction does what for each symbol
 /// (kNoInstruction: none).
 struct FrameGraph {
   runtime::Graph graph;
-  std::vector<ProgramWork> work;          // [program] but for what brings results
+  std::vector<ProgramWork> work;          // [program]
   std::vector<std::uint16_t> receive;     // [symbol] PilotFft or UplinkFft
   std::vector<std::uint16_t> decode;      // [symbol] Decode of the code blocks that end there
   std::vector<std::uint16_t> assemble;    // [symbol] Store of the transport blocks that end there
   std::vector<std::uint16_t> transmit;    // [symbol] Ifft
   std::vector<std::uint16_t> bring;       // [symbol] Store of what was done elsewhere
   std::vector<std::uint16_t> zero_force;  // [pairing] one after another; none without pilots
+  std::uint32_t workers = 1;              // among whom code blocks are divided
 };
 
 /// Uplink: receive(s) → ZeroForce of its slot's pairing → EqualizeDemodulate(s) → Decode(s) →
@@ -70,8 +47,8 @@ struct FrameGraph {
 /// symbols that nobody is in, fed when they are there; a frame that is worked on here has none of
 /// these.
 ///
-/// With several programs an instruction has the most chunks that any of them gives it, and waits
-/// for all that it waits for in any.
+/// Where frames differ an instruction has the most chunks that any of them gives it, and waits for
+/// all that it waits for in any (frame/needs.hpp).
 FrameGraph build_graph(const Frame& frame, std::uint32_t workers = 1, bool elsewhere = false);
 
 }  // namespace carillon::frame

@@ -15,6 +15,8 @@ namespace carillon::frame {
 namespace {
 
 constexpr std::uint32_t kSubcarriersPerBlock = 12;
+// Plans that are kept beyond the programs that have them: a port may ask for others in every frame.
+constexpr std::size_t kMostKnown = 4096;
 // What a frame may ask for in one direction: the smallest lifting sizes could make millions.
 constexpr std::size_t kMostCodeBlocks = 1 << 18;
 
@@ -45,6 +47,16 @@ Band band_of(const Grant& grant, std::uint32_t subcarriers) {
   return {first, end - first};
 }
 
+std::size_t payload_bytes(const phy::TransportPlan& plan) { return round_up((plan.A() + 7) / 8); }
+
+// Of each of its code blocks.
+std::size_t info_bytes(const phy::TransportPlan& plan) { return round_up((plan.K() + 7) / 8); }
+
+std::size_t coded_bytes(Direction d, const phy::TransportPlan& plan, const phy::CodeBlock& block) {
+  return round_up(d == Direction::Uplink ? plan.soft_bytes()
+                                         : (block.E + 7) / 8 + phy::kCodedPadding);
+}
+
 std::string name(Direction d) { return d == Direction::Uplink ? "uplink" : "downlink"; }
 
 }  // namespace
@@ -54,11 +66,12 @@ bool carries_data(const Symbol& symbol, Direction direction) {
   return symbol.kind == SymbolKind::Downlink && symbol.ordinal > 0;
 }
 
-std::variant<std::uint32_t, phy::CodingError> TransportPlans::find(
+std::variant<TransportPlans::Plan, phy::CodingError> TransportPlans::find(
     Direction direction, const phy::Coding& coding, std::uint32_t resource_elements) {
   const Key key{direction, resource_elements, static_cast<std::uint32_t>(coding.modulation),
                 coding.rate, coding.redundancy_version};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (known_.size() >= kMostKnown) known_.clear();
   auto& result = known_[key];
   auto made = phy::TransportPlan::make(coding, resource_elements);
   if (auto* error = std::get_if<phy::CodingError>(&made)) return result = std::move(*error);
@@ -70,9 +83,7 @@ std::variant<std::uint32_t, phy::CodingError> TransportPlans::find(
                               std::to_string(plan.blocks().front().E) +
                               " coded bits, fewer than their " + std::to_string(plan.Kprime()) +
                               " information bits"};
-  result = static_cast<std::uint32_t>(plans_.size());
-  plans_.push_back(std::make_unique<const phy::TransportPlan>(std::move(plan)));
-  return result;
+  return result = std::make_shared<const phy::TransportPlan>(std::move(plan));
 }
 
 // Fills a program in.
@@ -80,17 +91,18 @@ class Compiler {
  public:
   Compiler(const FrameFormat& format, std::span<const Grant> grants,
            std::span<const Symbol> symbols, TransportPlans& plans, std::vector<Problem>& problems,
-           FrameProgram& program)
+           FrameProgram& program, const Rooms* room = nullptr)
       : format_(format),
         grants_(grants),
         symbols_(symbols),
         plans_(plans),
         problems_(problems),
-        program_(program) {
-    program_.plans_ = &plans;
+        program_(program),
+        room_(room) {
     program_.allocations_.resize(symbols.size());
     program_.code_blocks_at_.resize(symbols.size());
     program_.assemblies_at_.resize(symbols.size());
+    program_.lone_blocks_at_.resize(symbols.size());
   }
 
   /// `mine`: the frame's grants.
@@ -152,11 +164,12 @@ class Compiler {
     }
     if (refused_[static_cast<std::size_t>(d)]) return;
     const Grant& grant = grants_[run.grant];
-    const auto plan = plan_for(run.grant, re);
-    if (!plan) return;
-    const phy::TransportPlan& p = plans_[*plan];
+    const TransportPlans::Plan plan = plan_for(run.grant, re);
+    if (plan == nullptr) return;
+    const phy::TransportPlan& p = *plan;
     auto& s = side(d);
     if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
+    if (room_ != nullptr && !leaves_room(d, p)) return refuse_for_room(run.grant);
     const auto index = static_cast<std::uint32_t>(s.transport_blocks.size());
     for (const Piece& piece : run.pieces) {
       at(piece).transport_block = index;
@@ -165,9 +178,9 @@ class Compiler {
     s.transport_blocks.push_back(
         {d, static_cast<std::uint16_t>(grant.user), run.pieces.front().symbol,
          run.pieces.back().symbol, static_cast<std::uint16_t>(grant.redundancy_version),
-         static_cast<std::uint16_t>(grant.harq_process), *plan,
+         static_cast<std::uint16_t>(grant.harq_process), number_of(plan),
          static_cast<std::uint32_t>(s.code_blocks.size()), s.payload_bytes});
-    s.payload_bytes += round_up((p.A() + 7) / 8);
+    s.payload_bytes += payload_bytes(p);
     s.payload_bits += p.A();
     place_code_blocks(d, index, run.pieces);
     precompute_signs(grant.user, run.pieces, p);
@@ -181,13 +194,32 @@ class Compiler {
                              " code blocks; choose a larger one, or 0 for 38.212's choice"});
   }
 
+  bool leaves_room(Direction d, const phy::TransportPlan& plan) const {
+    Room wanted = program_.room(d);
+    ++wanted.transport_blocks;
+    wanted.payload_bytes += payload_bytes(plan);
+    for (const phy::CodeBlock& block : plan.blocks()) {
+      ++wanted.code_blocks;
+      wanted.info_bytes += info_bytes(plan);
+      wanted.coded_bytes += coded_bytes(d, plan, block);
+      wanted.soft_bytes += round_up(plan.soft_bytes());
+    }
+    return (*room_)[static_cast<std::size_t>(d)].holds(wanted);
+  }
+
+  void refuse_for_room(std::size_t g) {
+    add_problem(own_key(g),
+                "needs more room than a frame has beside those before it; ask for fewer or smaller "
+                "blocks");
+  }
+
   // What cannot be coded is a problem once, not for every user and symbol.
-  std::optional<std::uint32_t> plan_for(std::size_t g, std::uint32_t re) {
+  TransportPlans::Plan plan_for(std::size_t g, std::uint32_t re) {
     const Grant& grant = grants_[g];
     const auto request = request_for(g);
     if (!request) return {};
     const auto found = plans_.find(grant.direction, *request, re);
-    if (const auto* index = std::get_if<std::uint32_t>(&found)) return *index;
+    if (const auto* plan = std::get_if<TransportPlans::Plan>(&found)) return *plan;
     const auto& error = std::get<phy::CodingError>(found);
     if (own_key(g).empty()) {
       const bool ours = error.key != "tbs" && error.key != "resource_elements";
@@ -198,6 +230,13 @@ class Compiler {
     return {};
   }
 
+  std::uint32_t number_of(const TransportPlans::Plan& plan) {
+    const auto next = static_cast<std::uint32_t>(program_.plans_.size());
+    const auto [known, is_new] = numbers_.try_emplace(plan.get(), next);
+    if (is_new) program_.plans_.push_back(plan);
+    return known->second;
+  }
+
   // Of what a grant has of its own, by which it is refused alone; empty: it has the cell's.
   std::string own_key(std::size_t g) const {
     const Grant& grant = grants_[g];
@@ -205,7 +244,8 @@ class Compiler {
     if (grant.mcs) return key + ".mcs";
     if (grant.rate > 0) return key + ".rate";
     if (grant.modulation) return key + ".modulation";
-    return format_.grants.kind == GrantKind::List ? key + ".blocks" : "";
+    const bool told = format_.grants.kind == GrantKind::List || room_ != nullptr;
+    return told ? key + ".blocks" : "";
   }
 
   std::optional<phy::Coding> request_for(std::size_t g) {
@@ -242,21 +282,21 @@ class Compiler {
   void place_code_blocks(Direction d, std::uint32_t block, const std::vector<Piece>& run) {
     auto& s = side(d);
     const auto& tb = s.transport_blocks[block];
-    const auto& plan = plans_[tb.plan];
-    const std::uint32_t soft_bytes = plan.soft_bytes();
+    const auto& plan = program_.plan(tb);
     for (std::uint32_t r = 0; r < plan.C(); ++r) {
       const auto& cb = plan.blocks()[r];
       const std::uint16_t first = symbol_of(run, cb.first_re);
       const std::uint16_t last = symbol_of(run, cb.first_re + cb.re_count - 1);
       const auto index = static_cast<std::uint32_t>(s.code_blocks.size());
       s.code_blocks.push_back({block, r, first, last, s.info_bytes, s.coded_bytes});
-      s.info_bytes += round_up((plan.K() + 7) / 8);
-      s.coded_bytes +=
-          round_up(d == Direction::Uplink ? soft_bytes : (cb.E + 7) / 8 + phy::kCodedPadding);
+      s.info_bytes += info_bytes(plan);
+      s.coded_bytes += coded_bytes(d, plan, cb);
+      s.soft_bytes += round_up(plan.soft_bytes());
       program_.code_blocks_at_[d == Direction::Uplink ? last : first].push_back(index);
     }
-    if (d == Direction::Uplink && plan.C() > 1)
-      program_.assemblies_at_[tb.last_symbol].push_back(block);
+    if (d == Direction::Uplink)
+      (plan.C() > 1 ? program_.assemblies_at_ : program_.lone_blocks_at_)[tb.last_symbol].push_back(
+          block);
   }
 
   std::uint16_t symbol_of(const std::vector<Piece>& run, std::uint32_t re) {
@@ -337,12 +377,15 @@ class Compiler {
   TransportPlans& plans_;
   std::vector<Problem>& problems_;
   FrameProgram& program_;
-  std::array<bool, 2> refused_{};                       // [Direction]
-  std::set<std::pair<std::string, std::string>> said_;  // problems of this program
+  const Rooms* room_;                                           // null: as much as they need
+  std::map<const phy::TransportPlan*, std::uint32_t> numbers_;  // among the program's plans
+  std::array<bool, 2> refused_{};                               // [Direction]
+  std::set<std::pair<std::string, std::string>> said_;          // problems of this program
 };
 
 std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Symbol> symbols,
-                                  TransportPlans& plans, std::vector<Problem>& problems) {
+                                  std::vector<Problem>& problems) {
+  TransportPlans plans;
   const std::vector<Grant> grants = expand_grants(format);
   const std::uint32_t slots = symbols.back().slot + 1U;
   std::vector<std::vector<std::size_t>> of_frame(format.grants.frames);
@@ -351,6 +394,62 @@ std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Sym
   for (std::size_t f = 0; f < programs.size(); ++f)
     Compiler(format, grants, symbols, plans, problems, programs[f]).compile(std::move(of_frame[f]));
   return programs;
+}
+
+FrameProgram compile(const FrameFormat& format, std::span<const Symbol> symbols,
+                     std::span<const Grant> grants, std::vector<std::size_t> which,
+                     const Rooms& room, TransportPlans& plans, std::vector<Problem>& problems) {
+  FrameProgram program;
+  Compiler(format, grants, symbols, plans, problems, program, &room).compile(std::move(which));
+  return program;
+}
+
+Rooms room_for_any(const FrameFormat& format, std::span<const Symbol> symbols,
+                   std::vector<Problem>& problems) {
+  FrameFormat full = format;
+  full.grants.kind = GrantKind::Full;
+  const FrameProgram program = compile(full, symbols, problems).front();
+  Rooms rooms;
+  for (const Direction d : {Direction::Uplink, Direction::Downlink}) {
+    Room& room = rooms[static_cast<std::size_t>(d)] = program.room(d);
+    const std::size_t more = (kMoreBlocks - 1) * room.code_blocks * kCacheLine;
+    for (std::size_t* const bytes :
+         {&room.payload_bytes, &room.info_bytes, &room.coded_bytes, &room.soft_bytes})
+      *bytes += more;
+    room.transport_blocks *= kMoreBlocks;
+    room.code_blocks *= kMoreBlocks;
+    room.longest_block = room.payload_bytes;
+  }
+  return rooms;
+}
+
+void Room::include(const Room& other) {
+  transport_blocks = std::max(transport_blocks, other.transport_blocks);
+  code_blocks = std::max(code_blocks, other.code_blocks);
+  payload_bytes = std::max(payload_bytes, other.payload_bytes);
+  info_bytes = std::max(info_bytes, other.info_bytes);
+  coded_bytes = std::max(coded_bytes, other.coded_bytes);
+  soft_bytes = std::max(soft_bytes, other.soft_bytes);
+  longest_block = std::max(longest_block, other.longest_block);
+}
+
+bool Room::holds(const Room& other) const {
+  Room both = *this;
+  both.include(other);
+  return both == *this;
+}
+
+Room FrameProgram::room(Direction d) const {
+  const BlockSide& s = side(d);
+  Room room{.transport_blocks = s.transport_blocks.size(),
+            .code_blocks = s.code_blocks.size(),
+            .payload_bytes = s.payload_bytes,
+            .info_bytes = s.info_bytes,
+            .coded_bytes = s.coded_bytes,
+            .soft_bytes = s.soft_bytes};
+  for (const TransportBlock& block : s.transport_blocks)
+    room.longest_block = std::max<std::size_t>(room.longest_block, (plan(block).A() + 7) / 8);
+  return room;
 }
 
 std::span<const Allocation> FrameProgram::allocations(std::uint32_t symbol,

@@ -41,7 +41,7 @@ struct TransportBlock {
   std::uint16_t user;
   std::uint16_t first_symbol, last_symbol;
   std::uint16_t redundancy_version, harq_process;
-  std::uint32_t plan;              // index into the cell's TransportPlans
+  std::uint32_t plan;              // see FrameProgram::plan; the same for blocks coded alike
   std::uint32_t first_code_block;  // index into FrameProgram::code_blocks(direction)
   std::size_t payload_offset;      // bytes into a frame's payload memory of this direction
 };
@@ -80,17 +80,16 @@ inline std::uint32_t lanes_in(const Allocation& a, std::uint32_t tile) {
 /// How transport blocks are coded. What several frames do is often coded alike: they share these.
 class TransportPlans {
  public:
-  const phy::TransportPlan& operator[](std::uint32_t index) const { return *plans_[index]; }
-  std::size_t size() const { return plans_.size(); }
-  /// The plan's index, made where it was not known; or why it cannot be made.
-  std::variant<std::uint32_t, phy::CodingError> find(Direction direction, const phy::Coding& coding,
-                                                     std::uint32_t resource_elements);
+  using Plan = std::shared_ptr<const phy::TransportPlan>;
+
+  /// A plan, made where it was not known; or why it cannot be made.
+  std::variant<Plan, phy::CodingError> find(Direction direction, const phy::Coding& coding,
+                                            std::uint32_t resource_elements);
 
  private:
   using Key = std::tuple<Direction, std::uint32_t, std::uint32_t, double, std::uint32_t>;
 
-  std::vector<std::unique_ptr<const phy::TransportPlan>> plans_;
-  std::map<Key, std::variant<std::uint32_t, phy::CodingError>> known_;
+  std::map<Key, std::variant<Plan, phy::CodingError>> known_;
 };
 
 /// All transport blocks of one direction, and the memory that one frame in flight needs for them.
@@ -100,9 +99,24 @@ struct BlockSide {
   std::size_t payload_bytes = 0;
   std::size_t info_bytes = 0;
   std::size_t coded_bytes = 0;
+  std::size_t soft_bytes = 0;         // that a receiver of all code blocks needs
   std::uint64_t payload_bits = 0;     // CRCs excluded
   std::uint32_t bits_per_symbol = 0;  // coded ones, of the largest allocation
 };
+
+/// What frames in flight need of one direction, whatever they do: bytes, and places of blocks.
+struct Room {
+  std::size_t transport_blocks = 0, code_blocks = 0;
+  std::size_t payload_bytes = 0, info_bytes = 0, coded_bytes = 0, soft_bytes = 0;
+  std::size_t longest_block = 0;  // bytes of a transport block
+
+  /// The more of both.
+  void include(const Room& other);
+  /// Whether that leaves room for `other`.
+  bool holds(const Room& other) const;
+  bool operator==(const Room&) const = default;
+};
+using Rooms = std::array<Room, 2>;  // [Direction]
 
 class FrameProgram {
  public:
@@ -110,7 +124,8 @@ class FrameProgram {
     return side(d).transport_blocks;
   }
   std::span<const CodeBlockPlace> code_blocks(Direction d) const { return side(d).code_blocks; }
-  const phy::TransportPlan& plan(const TransportBlock& b) const { return (*plans_)[b.plan]; }
+  const phy::TransportPlan& plan(const TransportBlock& b) const { return plan(b.plan); }
+  const phy::TransportPlan& plan(std::uint32_t index) const { return *plans_[index]; }
   const phy::CodeBlock& code_block(Direction d, const CodeBlockPlace& c) const {
     return plan(side(d).transport_blocks[c.transport_block]).blocks()[c.index];
   }
@@ -135,6 +150,10 @@ class FrameProgram {
   std::span<const std::uint32_t> assemblies_at(std::uint32_t symbol) const {
     return assemblies_at_[symbol];
   }
+  /// Those of one code block, which end with it.
+  std::span<const std::uint32_t> lone_blocks_at(std::uint32_t symbol) const {
+    return lone_blocks_at_[symbol];
+  }
   /// Users that share subcarriers: the frame has a combiner for each pairing. The first is the
   /// downlink's, if the frame has one: of all its data symbols, or of older frames all users
   /// (Deadlines::precoder_age).
@@ -145,10 +164,8 @@ class FrameProgram {
   /// With a spare one at the end.
   std::span<const std::uint16_t> signs() const { return signs_; }
 
-  /// Bytes for one frame in flight.
-  std::size_t info_bytes(Direction d) const { return side(d).info_bytes; }
-  std::size_t payload_bytes(Direction d) const { return side(d).payload_bytes; }
-  std::size_t coded_bytes(Direction d) const { return side(d).coded_bytes; }
+  /// What one frame in flight needs.
+  Room room(Direction d) const;
   /// Payload bits over all users, CRCs excluded.
   std::uint64_t payload_bits(Direction d) const { return side(d).payload_bits; }
   /// Coded bits of one user in one data symbol: the largest allocation's.
@@ -158,20 +175,33 @@ class FrameProgram {
   friend class Compiler;
   const BlockSide& side(Direction d) const { return sides_[static_cast<std::size_t>(d)]; }
 
-  const TransportPlans* plans_ = nullptr;
+  std::vector<TransportPlans::Plan> plans_;                 // each once
   std::array<BlockSide, 2> sides_;                          // [Direction]
   std::vector<std::vector<Allocation>> allocations_;        // [symbol]
   std::vector<std::vector<std::uint32_t>> code_blocks_at_;  // [symbol]
   std::vector<std::vector<std::uint32_t>> assemblies_at_;   // [symbol]
+  std::vector<std::vector<std::uint32_t>> lone_blocks_at_;  // [symbol]
   std::vector<Pairing> pairings_;
   std::vector<std::uint32_t> pairing_of_;  // [symbol]
   std::vector<std::uint16_t> signs_;
 };
 
 /// What each frame of FrameFormat::grants does; what cannot be done (a rate that a grant cannot
-/// carry) is left out, and a problem under its key. `plans` outlives the programs.
+/// carry) is left out, and a problem under its key.
 std::vector<FrameProgram> compile(const FrameFormat& format, std::span<const Symbol> symbols,
-                                  TransportPlans& plans, std::vector<Problem>& problems);
+                                  std::vector<Problem>& problems);
+
+/// What one frame does that has those of these grants, of slots within it, that `which` names. One
+/// that needs more than there is room for is left out as well.
+FrameProgram compile(const FrameFormat& format, std::span<const Symbol> symbols,
+                     std::span<const Grant> grants, std::vector<std::size_t> which,
+                     const Rooms& room, TransportPlans& plans, std::vector<Problem>& problems);
+
+/// What frames have room for whose grants a port tells: all users in all resource blocks, coded as
+/// the cell says; and for kMoreBlocks times as many blocks, so that these may be smaller.
+inline constexpr std::size_t kMoreBlocks = 4;
+Rooms room_for_any(const FrameFormat& format, std::span<const Symbol> symbols,
+                   std::vector<Problem>& problems);
 
 /// Whether a direction's data may be in a symbol: the first D carries references instead.
 bool carries_data(const Symbol& symbol, Direction direction);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace carillon::port {
@@ -15,28 +16,21 @@ constexpr std::size_t kQueuedFrames = 8;
 constexpr Tick kQueued = 200 * kMillisecond;
 constexpr std::size_t kMostQueued = std::size_t{16} << 20;  // bytes
 
+// As Message::snr.
+std::uint16_t in_hundredths(float snr) {
+  if (!(snr > 0)) return 0;
+  const float db = std::clamp(10 * std::log10(snr), -99.0F, 300.0F);
+  return static_cast<std::uint16_t>(std::lround((db + 100) * 100));
+}
+
 constexpr std::size_t units_for(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit;
 }
 
-std::size_t longest_block(const frame::Frame& frame, Direction direction) {
-  std::size_t longest = 0;
-  for (const frame::FrameProgram& program : frame.programs())
-    for (const auto& block : program.transport_blocks(direction))
-      longest = std::max(longest, bytes_for(program.plan(block).A()));
-  return longest;
-}
-
-// Units of a frame's blocks in the queue: of the one that has most of them.
+// Units that a frame's blocks take in the queue at most.
 std::size_t units_of_a_frame(const frame::Frame& frame, Direction direction, std::size_t unit) {
-  std::size_t most = 0;
-  for (const frame::FrameProgram& program : frame.programs()) {
-    std::size_t units = 0;
-    for (const auto& block : program.transport_blocks(direction))
-      units += units_for(sizeof(Message) + bytes_for(program.plan(block).A()), unit);
-    most = std::max(most, units);
-  }
-  return most;
+  const frame::Room& room = frame.room(direction);
+  return room.payload_bytes / unit + room.transport_blocks * units_for(sizeof(Message), unit);
 }
 
 std::size_t queue_units(const frame::Frame& frame, Direction direction, std::size_t unit) {
@@ -52,42 +46,69 @@ Exchange::Exchange(const frame::Frame& frame, Direction sends, std::uint32_t rin
     : frame_(frame),
       sends_(sends),
       entries_(std::bit_ceil(ring + kAhead + 1)),
-      zeros_(longest_block(frame, sends)),
+      zeros_(frame.room(sends).longest_block),
+      compiler_(frame),
       queue_(kUnit, queue_units(frame, receives(), kUnit), 1) {
   for (Entry& entry : entries_) {
-    const std::size_t blocks = frame.most_transport_blocks(sends);
+    const std::size_t blocks = frame.room(sends).transport_blocks;
     entry.blocks = std::vector<std::atomic<Block>>(blocks);
     entry.filled.resize(blocks);
-    entry.payload = AlignedArray<std::uint8_t>(frame.payload_bytes(sends));
+    entry.payload = AlignedArray<std::uint8_t>(frame.room(sends).payload_bytes);
   }
+}
+
+bool Exchange::hold(Entry& entry, std::uint32_t frame) noexcept {
+  std::uint64_t present = entry.word.load(std::memory_order_acquire);
+  while (present >> kStateBits == frame && state_of(present) >= kFilling)
+    if (entry.word.compare_exchange_weak(present, present + 1, std::memory_order_acq_rel))
+      return true;
+  return false;
+}
+
+void Exchange::release(std::uint32_t frame) noexcept {
+  Entry& entry = this->entry(frame);
+  std::uint64_t present = entry.word.load(std::memory_order_acquire);
+  while (present >> kStateBits == frame && state_of(present) >= kTaken) {
+    const bool last = state_of(present) == kTaken;
+    if (entry.word.compare_exchange_weak(present, last ? word(frame, kFree) : present - 1,
+                                         std::memory_order_acq_rel))
+      return;
+  }
+}
+
+frame::WorkSource::Work Exchange::hold(std::uint32_t frame) noexcept {
+  Entry& entry = this->entry(frame);
+  if (!hold(entry, frame)) return {};
+  return {&entry.program, static_cast<std::uint32_t>(index(frame))};
+}
+
+frame::WorkSource::Work Exchange::find(std::uint32_t frame) const noexcept {
+  const Entry& entry = this->entry(frame);
+  const std::uint64_t present = entry.word.load(std::memory_order_acquire);
+  if (present >> kStateBits != frame || state_of(present) < kTaken) return {};
+  return {&entry.program, static_cast<std::uint32_t>(index(frame))};
 }
 
 void Exchange::take(frame::FramePlace frame, Tick air_start,
                     std::span<const std::uint8_t*> bits) noexcept {
   Entry& entry = this->entry(frame.radio_frame);
-  std::uint64_t filling = word(frame.radio_frame, Place::Filling);
-  const bool any = entry.word.compare_exchange_strong(
-      filling, word(frame.radio_frame, Place::Taken), std::memory_order_acq_rel);
-  const auto blocks = frame_.program(frame.radio_frame).transport_blocks(sends_);
+  const bool any = hold(entry, frame.radio_frame);
   std::uint64_t used = 0;
-  for (std::size_t b = 0; b < blocks.size(); ++b) {
+  for (std::size_t b = 0; b < bits.size(); ++b) {
     const bool ready =
         any && entry.blocks[b].exchange(Block::Closed, std::memory_order_acq_rel) == Block::Ready;
-    bits[b] = ready ? entry.payload.data() + blocks[b].payload_offset : zeros_.data();
+    bits[b] = ready ? entry.payload.data() +
+                          program_of(frame.radio_frame).transport_blocks(sends_)[b].payload_offset
+                    : zeros_.data();
     used += ready;
   }
   count(Used, used);
-  count(Padded, blocks.size() - used);
+  count(Padded, bits.size() - used);
   entry.air_start.store(air_start, std::memory_order_relaxed);
   newest_.store(frame.radio_frame, std::memory_order_release);
 }
 
-void Exchange::release(frame::FramePlace frame) noexcept {
-  std::uint64_t taken = word(frame.radio_frame, Place::Taken);
-  entry(frame.radio_frame)
-      .word.compare_exchange_strong(taken, word(frame.radio_frame, Place::Free),
-                                    std::memory_order_acq_rel);
-}
+void Exchange::release(frame::FramePlace frame) noexcept { release(frame.radio_frame); }
 
 void Exchange::receive(frame::FramePlace frame,
                        const frame::ReceivedTransportBlock& block) noexcept {
@@ -98,10 +119,11 @@ void Exchange::receive(frame::FramePlace frame,
   }
   const std::size_t units = units_for(sizeof(Message) + block.bits.size(), kUnit);
   if (queue_.room() < units) return count(Dropped);
-  Message message =
-      message_of(MessageType::Block, frame_, receives(), frame.radio_frame, block.block);
+  Message message = message_of(MessageType::Block, frame_, program_of(frame.radio_frame),
+                               receives(), frame.radio_frame, block.block);
   message.verdict = static_cast<std::uint8_t>(block.verdict);
   message.time = block.at;
+  message.snr = in_hundredths(block.snr);
   std::byte* const place = queue_.place();
   std::memcpy(place, &message, sizeof(message));
   if (!block.bits.empty())
@@ -131,35 +153,74 @@ std::optional<Exchange::Begun> Exchange::newest() noexcept {
   return Begun{frame, entry(frame).air_start.load(std::memory_order_relaxed)};
 }
 
-Refusal Exchange::offer(const Message& message, std::span<const std::uint8_t> piece) noexcept {
+// Whether the owner may still, and already, say something of a frame.
+Refusal Exchange::in_time(std::uint32_t frame) const noexcept {
   const std::uint64_t newest = newest_.load(std::memory_order_acquire);
   if (newest == kNone) return Refusal::NoFrame;
-  const auto ahead = static_cast<std::int32_t>(message.frame - static_cast<std::uint32_t>(newest));
+  const auto ahead = static_cast<std::int32_t>(frame - static_cast<std::uint32_t>(newest));
   if (ahead <= 0) return Refusal::Late;
-  if (ahead > static_cast<std::int32_t>(kAhead)) return Refusal::Early;
-  const frame::FrameProgram& program = frame_.program(message.frame);
+  return ahead > static_cast<std::int32_t>(kAhead) ? Refusal::Early : Refusal::None;
+}
+
+Refusal Exchange::offer(const Message& message, std::span<const std::uint8_t> piece) noexcept {
+  if (const Refusal why = in_time(message.frame); why != Refusal::None) return why;
+  Entry& entry = this->entry(message.frame);
+  if (const Refusal why = is_told(entry, message.frame); why != Refusal::None) return why;
+  const frame::FrameProgram& program = program_of(message.frame);
   const auto blocks = program.transport_blocks(sends_);
   if (message.block >= blocks.size()) return Refusal::Block;
   const std::uint32_t bits = program.plan(blocks[message.block]).A();
   if (message.bits != bits || piece.empty() || message.offset > bytes_for(bits) ||
       piece.size() > bytes_for(bits) - message.offset)
     return Refusal::Bits;
-  Entry& entry = this->entry(message.frame);
   if (const Refusal why = claim(entry, message.frame); why != Refusal::None) return why;
   return put(entry, message, piece);
 }
 
+// Whether it is known what the frame does.
+Refusal Exchange::is_told(const Entry& entry, std::uint32_t frame) const noexcept {
+  const std::uint64_t present = entry.word.load(std::memory_order_acquire);
+  if (!frame_.told_by_port() || present == word(frame, kFilling)) return Refusal::None;
+  return present >> kStateBits == frame && state_of(present) >= kTaken ? Refusal::Late
+                                                                       : Refusal::Block;
+}
+
+Refusal Exchange::tell(std::uint32_t frame, std::span<const std::uint32_t> grants,
+                       std::vector<Problem>& problems) {
+  if (!frame_.told_by_port()) return Refusal::Format;
+  if (const Refusal why = in_time(frame); why != Refusal::None) return why;
+  Entry& entry = this->entry(frame);
+  if (entry.word.load(std::memory_order_acquire) == word(frame, kFilling)) return Refusal::Order;
+  if (const Refusal why = make_room(entry, frame); why != Refusal::None) return why;
+  entry.program = compiler_.compile(grants, problems);
+  if (prepare_) prepare_({&entry.program, static_cast<std::uint32_t>(index(frame))});
+  std::uint64_t filling = word(frame, kFilling);
+  entry.word.store(filling, std::memory_order_release);
+  // The cell may have begun it meanwhile, with nothing to do.
+  const bool late = in_time(frame) == Refusal::Late;
+  return late && entry.word.compare_exchange_strong(filling, word(frame, kFree),
+                                                    std::memory_order_acq_rel)
+             ? Refusal::Late
+             : Refusal::None;
+}
+
 // Makes the entry the frame's, unless it is or cannot be.
 Refusal Exchange::claim(Entry& entry, std::uint32_t frame) noexcept {
+  if (entry.word.load(std::memory_order_acquire) == word(frame, kFilling)) return Refusal::None;
+  if (const Refusal why = make_room(entry, frame); why != Refusal::None) return why;
+  entry.word.store(word(frame, kFilling), std::memory_order_release);
+  return Refusal::None;
+}
+
+// Takes the entry from the frame that was here.
+Refusal Exchange::make_room(Entry& entry, std::uint32_t frame) noexcept {
   std::uint64_t present = entry.word.load(std::memory_order_acquire);
-  if (present == word(frame, Place::Filling)) return Refusal::None;
-  if (present == word(frame, Place::Taken)) return Refusal::Late;
-  if (static_cast<Place>(present & 3) == Place::Taken) return Refusal::Early;
-  if (!entry.word.compare_exchange_strong(present, word(frame, Place::Clearing),
+  if (state_of(present) >= kTaken)
+    return present >> kStateBits == frame ? Refusal::Late : Refusal::Early;
+  if (!entry.word.compare_exchange_strong(present, word(frame, kClearing),
                                           std::memory_order_acq_rel))
-    return Refusal::Late;  // the cell has just begun the frame that was here
+    return Refusal::Late;  // the cell has just begun it
   clear(entry);
-  entry.word.store(word(frame, Place::Filling), std::memory_order_release);
   return Refusal::None;
 }
 
@@ -175,7 +236,7 @@ Refusal Exchange::put(Entry& entry, const Message& message,
                       std::span<const std::uint8_t> piece) noexcept {
   std::size_t& filled = entry.filled[message.block];
   if (message.offset != filled) return Refusal::Order;
-  const auto& block = frame_.program(message.frame).transport_blocks(sends_)[message.block];
+  const auto& block = program_of(message.frame).transport_blocks(sends_)[message.block];
   std::uint8_t* const to = entry.payload.data() + block.payload_offset;
   std::memcpy(to + filled, piece.data(), piece.size());
   filled += piece.size();
@@ -191,9 +252,7 @@ Refusal Exchange::put(Entry& entry, const Message& message,
 }
 
 void Exchange::close() noexcept {
-  for (Entry& entry : entries_)
-    if (static_cast<Place>(entry.word.load(std::memory_order_acquire) & 3) != Place::Taken)
-      clear(entry);
+  for (Entry& entry : entries_) clear(entry);
 }
 
 PortCounters Exchange::counters() const noexcept {

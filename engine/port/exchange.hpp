@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/aligned.hpp"
 #include "dataflow/ring.hpp"
 #include "frame/data_port.hpp"
 #include "frame/frame.hpp"
+#include "frame/work.hpp"
 #include "port/message.hpp"
 
 namespace carillon::port {
@@ -29,7 +31,9 @@ struct PortCounters {
   std::uint64_t padded = 0;                      // zeros went on air, since no bits were there
 };
 
-class Exchange final : public frame::TransportSource, public frame::TransportSink {
+class Exchange final : public frame::TransportSource,
+                       public frame::TransportSink,
+                       public frame::WorkSource {
  public:
   /// Frames for which bits may be given before they begin.
   static constexpr std::uint32_t kAhead = 8;
@@ -50,10 +54,24 @@ class Exchange final : public frame::TransportSource, public frame::TransportSin
   void release(frame::FramePlace frame) noexcept override;
   void receive(frame::FramePlace frame,
                const frame::ReceivedTransportBlock& block) noexcept override;
+  // … whose frames are told what to do, any thread.
+  Work hold(std::uint32_t frame) noexcept override;
+  void release(std::uint32_t frame) noexcept override;
+  Work find(std::uint32_t frame) const noexcept override;
+  std::uint32_t places() const noexcept override {
+    return static_cast<std::uint32_t>(entries_.size());
+  }
+  void prepare_by(Prepare prepare) override { prepare_ = std::move(prepare); }
 
   // The owner of the bits, one thread.
   /// A piece of a block that is to be sent: None, or why it was not taken.
   Refusal offer(const Message& message, std::span<const std::uint8_t> piece) noexcept;
+  /// What a frame is to do, as in frame::Grants::list, once: None, or why it was not taken. Grants
+  /// that cannot be done are left out, with a problem each (frame::WorkCompiler).
+  Refusal tell(std::uint32_t frame, std::span<const std::uint32_t> grants,
+               std::vector<Problem>& problems);
+  /// What the owner told a frame that has not begun.
+  const frame::FrameProgram& told(std::uint32_t frame) noexcept { return program_of(frame); }
   struct Begun {
     std::uint32_t frame;
     Tick air_start;
@@ -64,34 +82,45 @@ class Exchange final : public frame::TransportSource, public frame::TransportSin
   const Message* front() const noexcept;
   std::span<const std::uint8_t> bits() const noexcept;
   void pop() noexcept;
-  /// No frame will begin any more: what still waits for one is unused.
+  /// No frame will begin any more, and none is in flight: what still waits for one is unused.
   void close() noexcept;
 
   /// Any thread.
   PortCounters counters() const noexcept;
 
  private:
-  enum class Place : std::uint8_t {
-    Free,
-    Clearing,  // the owner makes room for a frame
-    Filling,   // the owner's bits come
-    Taken,     // the cell has begun the frame
-  };
+  // Of an entry, and the frame that it is.
+  static constexpr std::uint64_t kFree = 0;
+  static constexpr std::uint64_t kClearing = 1;  // the owner makes room for a frame
+  static constexpr std::uint64_t kFilling = 2;   // the owner's bits come
+  static constexpr std::uint64_t kTaken = 3;     // the cell has begun the frame; and more: as often
+  static constexpr int kStateBits = 16;
   enum class Block : std::uint8_t { Empty, Ready, Closed };
 
   struct Entry {
-    std::atomic<std::uint64_t> word{0};  // frame · 4 + Place
+    std::atomic<std::uint64_t> word{0};  // frame · 2¹⁶ + state
     std::atomic<Tick> air_start{0};
     std::vector<std::atomic<Block>> blocks;
     std::vector<std::size_t> filled;  // bytes of each block that are there; the owner's
     AlignedArray<std::uint8_t> payload;
+    frame::FrameProgram program;  // that it was told
   };
 
-  static std::uint64_t word(std::uint32_t frame, Place place) {
-    return std::uint64_t{frame} << 2 | static_cast<std::uint64_t>(place);
+  static std::uint64_t word(std::uint32_t frame, std::uint64_t state) {
+    return std::uint64_t{frame} << kStateBits | state;
   }
-  Entry& entry(std::uint32_t frame) { return entries_[frame & (entries_.size() - 1)]; }
+  static std::uint64_t state_of(std::uint64_t word) { return word & ((1 << kStateBits) - 1); }
+  std::size_t index(std::uint32_t frame) const { return frame & (entries_.size() - 1); }
+  Entry& entry(std::uint32_t frame) { return entries_[index(frame)]; }
+  const Entry& entry(std::uint32_t frame) const { return entries_[index(frame)]; }
+  bool hold(Entry& entry, std::uint32_t frame) noexcept;
+  const frame::FrameProgram& program_of(std::uint32_t frame) const noexcept {
+    return frame_.told_by_port() ? entry(frame).program : frame_.program(frame);
+  }
+  Refusal in_time(std::uint32_t frame) const noexcept;
+  Refusal is_told(const Entry& entry, std::uint32_t frame) const noexcept;
   Refusal claim(Entry& entry, std::uint32_t frame) noexcept;
+  Refusal make_room(Entry& entry, std::uint32_t frame) noexcept;
   void clear(Entry& entry) noexcept;
   Refusal put(Entry& entry, const Message& message, std::span<const std::uint8_t> piece) noexcept;
 
@@ -102,6 +131,8 @@ class Exchange final : public frame::TransportSource, public frame::TransportSin
   const frame::Direction sends_;
   std::vector<Entry> entries_;  // [frame mod their number], a power of two
   AlignedArray<std::uint8_t> zeros_;
+  frame::WorkCompiler compiler_;  // the owner's
+  Prepare prepare_;
   std::atomic<std::uint64_t> newest_{kNone};  // frame, once there is one
   std::uint64_t told_ = kNone;                // the owner's
   dataflow::Ring queue_;                      // Messages, each with its bits

@@ -170,8 +170,8 @@ void IpPort::fill(std::uint32_t number) {
 
 // False: the cell has no room for it now. One that is too late, or too short, is passed over.
 bool IpPort::give(User& user, std::uint32_t block) {
-  const Message message =
-      message_of(MessageType::Bits, frame_, exchange_.sends(), user.frame, block);
+  const Message message = message_of(MessageType::Bits, frame_, frame_.program(user.frame),
+                                     exchange_.sends(), user.frame, block);
   block_.resize(bytes_for(message.bits));
   // Spare bits of the last byte do not travel.
   const std::size_t whole = message.bits / 8;

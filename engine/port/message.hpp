@@ -19,6 +19,8 @@ enum class MessageType : std::uint8_t {
   Block = 3,    ///< to the client: a received block with its verdict
   Bits = 4,     ///< from the client: a block to be sent
   Refused = 5,  ///< to the client: its message, with the reason
+  Work =
+      6,  ///< from the client: what a frame does, a GrantRow each; and the answer, a BlockRow each
 };
 
 /// Why a client's message was not taken.
@@ -32,9 +34,10 @@ enum class Refusal : std::uint8_t {
   Order,    ///< the piece does not follow on the one before; all of the block may be there
   Format,   ///< it is no message of this kind, or of another cell
   Busy,     ///< another client is served; the connection is closed
+  Grant,    ///< one grant of a frame's work cannot be done; what follows the message says why
 };
-inline constexpr std::array<std::string_view, 9> kRefusals{
-    "none", "no_frame", "late", "early", "block", "bits", "order", "format", "busy"};
+inline constexpr std::array<std::string_view, 10> kRefusals{
+    "none", "no_frame", "late", "early", "block", "bits", "order", "format", "busy", "grant"};
 
 /// What every message begins with, little endian, as it travels.
 struct Message {
@@ -47,13 +50,17 @@ struct Message {
   std::uint8_t verdict = 0;
   std::uint16_t cell = 0;
   std::uint32_t frame = 0;  ///< the radio's number; of a Carrier how far ahead bits may be
-  std::uint32_t block = 0;  ///< in the frame, by direction; of a Carrier the number of rows
-  std::uint16_t user = 0;   ///< of a Carrier the slots of a frame
+  /// In the frame, by direction; of a Carrier and of Work the number of rows, of a refused grant
+  /// its row.
+  std::uint32_t block = 0;
+  std::uint16_t user = 0;  ///< of a Carrier the slots of a frame
   std::uint8_t harq_process = 0, redundancy_version = 0;
-  std::uint16_t slot = 0;  ///< of the frame; of a Carrier the frames that differ
-  std::uint16_t reserved = 0;
+  std::uint16_t slot = 0;  ///< of the frame; of a Carrier the frames that differ, 0: as Work tells
+  /// Of a Block the signal over noise after equalization, in hundredths of a dB above -100 dB; 0:
+  /// not measured.
+  std::uint16_t snr = 0;
   std::uint32_t bits = 0;    ///< of the whole block
-  std::uint32_t offset = 0;  ///< bytes of it, or of the Carrier's rows, before this piece
+  std::uint32_t offset = 0;  ///< bytes of it, or of the cell's rows, before this piece
   /// Nanoseconds of the machine's steady clock: of a Frame when it is on air, of a Block when it
   /// was decoded or given up; of a Carrier how long a frame lasts.
   std::int64_t time = 0;
@@ -71,18 +78,36 @@ struct BlockRow {
 };
 static_assert(sizeof(BlockRow) == 16);
 
+/// One grant of a frame (frame::Grant), as Work tells it.
+struct GrantRow {
+  std::uint16_t user = 0, slot = 0;  ///< of the frame
+  std::uint8_t direction = 0;        ///< a frame::Direction
+  std::uint8_t redundancy_version = 0, harq_process = 0;
+  std::uint8_t modulation = 0;                  ///< 0: as the cell; else bits per symbol, 2 to 8
+  std::uint16_t first_block = 0, blocks = 0;    ///< resource blocks
+  std::uint16_t first_symbol = 0, symbols = 0;  ///< of the slot; 0 symbols: to its end
+  std::uint16_t mcs = 0;                        ///< 0: as the cell; else a row of its table, plus 1
+  std::uint16_t rate = 0;                       ///< 0: as the cell; else times 10240
+};
+static_assert(sizeof(GrantRow) == 20);
+
+/// As in frame::Grants::list.
+std::vector<std::uint32_t> list_of(std::span<const std::uint8_t> rows);
+
 /// Most bytes behind a Message's 40; longer blocks come in pieces, in order.
 inline constexpr std::size_t kPiece = 32768;
 
 /// All blocks of a cell, frame after frame of those that differ, first those of the uplink.
 std::vector<BlockRow> rows_of(const frame::Frame& frame);
+/// Those of one frame.
+std::vector<BlockRow> rows_of(const frame::Frame& frame, const frame::FrameProgram& program);
 
 /// Names a block of a frame.
-Message message_of(MessageType type, const frame::Frame& frame, frame::Direction direction,
-                   std::uint32_t radio_frame, std::uint32_t block);
+Message message_of(MessageType type, const frame::Frame& frame, const frame::FrameProgram& program,
+                   frame::Direction direction, std::uint32_t radio_frame, std::uint32_t block);
 
-/// A client's datagram: its Message, as far as it is there, and what follows. Format: it is no Bits
-/// for this cell; else None.
+/// A client's datagram: its Message, as far as it is there, and what follows. Format: it is neither
+/// Bits nor Work for this cell; else None.
 struct Parsed {
   Refusal why = Refusal::None;
   Message message;

@@ -19,7 +19,7 @@ Sequencer::Sequencer(const frame::Frame& frame, frame::Direction direction)
     : places_(frame.format().users) {
   for (const frame::FrameProgram& program : frame.programs())
     of_user_.push_back(blocks_by_user(program, direction, frame.format().users));
-  for (Frame& each : frames_) each.blocks.resize(frame.most_transport_blocks(direction));
+  for (Frame& each : frames_) each.blocks.resize(frame.room(direction).transport_blocks);
 }
 
 void Sequencer::push(const Message& block, std::span<const std::uint8_t> bits, const Next& next) {

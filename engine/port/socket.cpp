@@ -160,7 +160,7 @@ void SocketPort::greet() {
        .frame = Exchange::kAhead,
        .block = static_cast<std::uint32_t>(rows_.size()),
        .user = static_cast<std::uint16_t>(frame::slots_of(frame_.format())),
-       .slot = static_cast<std::uint16_t>(frame_.programs().size()),
+       .slot = static_cast<std::uint16_t>(frame_.told_by_port() ? 0 : frame_.programs().size()),
        .time = frame_.duration()},
       {reinterpret_cast<const std::uint8_t*>(rows_.data()), rows_.size() * sizeof(BlockRow)},
       false};
@@ -185,18 +185,57 @@ void SocketPort::hear() {
 
 void SocketPort::answer(std::span<const std::uint8_t> datagram) {
   const Parsed parsed = parse(datagram, frame_.format().cell_id);
-  const Refusal why =
-      parsed.why != Refusal::None ? parsed.why : exchange_.offer(parsed.message, parsed.piece);
+  const auto take = [&] {
+    return parsed.message.type == MessageType::Work ? tell(parsed.message, parsed.piece)
+                                                    : exchange_.offer(parsed.message, parsed.piece);
+  };
+  const Refusal why = parsed.why != Refusal::None ? parsed.why : take();
   if (why != Refusal::None) refuse(parsed.message, why);
 }
 
+Refusal SocketPort::tell(const Message& message, std::span<const std::uint8_t> rows) {
+  if (rows.size() != std::size_t{message.block} * sizeof(GrantRow)) return Refusal::Format;
+  std::vector<Problem> problems;
+  const auto grants = list_of(rows);
+  const Refusal why = exchange_.tell(message.frame, grants, problems);
+  if (why != Refusal::None) return why;
+  for (const Problem& problem : problems) {
+    Message refused = message;
+    refused.block = static_cast<std::uint32_t>(frame::grant_of(problem));
+    const std::uint32_t* const grant = &grants[refused.block * frame::kGrantNumbers];
+    refused.user = static_cast<std::uint16_t>(grant[0]);
+    refused.slot = static_cast<std::uint16_t>(grant[1]);
+    const auto name = problem.key.find_last_of('.') + 1;
+    refuse(refused, Refusal::Grant, problem.key.substr(name) + " " + problem.message);
+  }
+  answer_work(message.frame);
+  return Refusal::None;
+}
+
+// The blocks that the frame has now.
+void SocketPort::answer_work(std::uint32_t frame) {
+  const auto rows = rows_of(frame_, exchange_.told(frame));
+  Outgoing work{
+      {.type = MessageType::Work,
+       .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
+       .frame = frame,
+       .block = static_cast<std::uint32_t>(rows.size())},
+      {reinterpret_cast<const std::uint8_t*>(rows.data()), rows.size() * sizeof(BlockRow)},
+      false};
+  while (client_.is_open() && !work.done && send_piece(work)) {
+  }
+}
+
 // A client that does not listen is not told.
-void SocketPort::refuse(Message message, Refusal why) {
+void SocketPort::refuse(Message message, Refusal why, std::string_view because) {
   refused_[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
   message.magic = Message::kMagic;
   message.type = MessageType::Refused;
   message.verdict = static_cast<std::uint8_t>(why);
-  (void)::send(client_.number(), &message, sizeof(message), MSG_NOSIGNAL);
+  const std::size_t length = std::min(because.size(), kPiece);
+  std::memcpy(sent_.data(), &message, sizeof(message));
+  if (length > 0) std::memcpy(sent_.data() + sizeof(message), because.data(), length);
+  (void)::send(client_.number(), sent_.data(), sizeof(message) + length, MSG_NOSIGNAL);
 }
 
 // Says one thing; false: there is nothing to say, or the client does not take it.

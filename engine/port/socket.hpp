@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,9 @@ class SocketPort {
   void greet();
   void hear();
   void answer(std::span<const std::uint8_t> datagram);
-  void refuse(Message message, Refusal why);
+  Refusal tell(const Message& message, std::span<const std::uint8_t> rows);
+  void answer_work(std::uint32_t frame);
+  void refuse(Message message, Refusal why, std::string_view because = {});
   bool speak();
   bool tell_frame();
   bool send_piece(Outgoing& outgoing);

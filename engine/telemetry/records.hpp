@@ -236,7 +236,8 @@ struct PortRecord {
   std::uint64_t accepted = 0, used = 0, unused = 0, padded = 0;                      // to be sent
   std::uint64_t refused_no_frame = 0, refused_late = 0, refused_early = 0, refused_block = 0;
   std::uint64_t refused_bits = 0, refused_order = 0, refused_format = 0, refused_busy = 0;
-  std::uint64_t ip = 0;  // 1: packets to and from a TUN device are its bits
+  std::uint64_t refused_grant = 0;  // grants
+  std::uint64_t ip = 0;             // 1: packets to and from a TUN device are its bits
   std::uint64_t ip_sent = 0, ip_dropped = 0, ip_foreign = 0;
   std::uint64_t ip_delivered = 0, ip_broken = 0, ip_refused = 0;
 
@@ -262,6 +263,7 @@ struct PortRecord {
     visit("refused_order", self.refused_order);
     visit("refused_format", self.refused_format);
     visit("refused_busy", self.refused_busy);
+    visit("refused_grant", self.refused_grant);
     visit("ip", self.ip);
     visit("ip_sent", self.ip_sent);
     visit("ip_dropped", self.ip_dropped);

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from carillon import examples
-from carillon.config import Loaded, load_cell
+from carillon.config import Loaded, busiest, load_cell
 
 # From the smallest to the largest that a machine is tried with when it may choose.
 DEMO_LADDER = ("laptop-8x2", "lan-8x4", "agora-64x16", "hydra-128x32")
@@ -33,9 +34,15 @@ def title(chosen: Sequence[Loaded]) -> str:
     return "+".join(loaded.cell.name for loaded in chosen)
 
 
-def load(text: str, *, check: bool = True) -> Loaded:
-    """Reads and checks a cell by path or example name; warns of allocations that were refused."""
+def load(text: str, *, check: bool = True, live: bool = False) -> Loaded:
+    """Reads and checks a cell by path or example name; warns of allocations that were refused.
+
+    live: it runs, with who owns its bits. Else a cell whose frames a port tells is one that does
+    all that it has room for.
+    """
     loaded = load_cell(resolve(text), check=check)
+    if not live:
+        loaded = replace(loaded, cell=busiest(loaded.cell))
     for problem in loaded.slots.refused if loaded.slots else ():
         print(f"warning: {problem}; it is left out", file=sys.stderr)
     return loaded

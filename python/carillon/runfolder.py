@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from carillon import core, files, resources
-from carillon.config import Cell, Run, plan_text
+from carillon.config import Cell, Run, busiest, plan_text
 from carillon.config.plan import run_of
 from carillon.errors import InputError
 from carillon.files import MARK, mark, write_text
@@ -57,8 +57,12 @@ class RunFolder:
 
 
 def describe(cell: Cell) -> dict[str, Any]:
-    """Every derived figure of a cell, from the engine."""
-    return core.describe(plan_text(cell, Run()))
+    """Every derived figure of a cell, from the engine; where a port tells what frames do, of all
+    that there is room for."""
+    figures = core.describe(plan_text(busiest(cell), Run()))
+    if cell.grants.kind == "port":
+        figures["memory_bytes"] = core.describe(plan_text(cell, Run()))["memory_bytes"]
+    return figures
 
 
 def require_own(path: Path) -> Path:

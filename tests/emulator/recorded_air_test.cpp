@@ -39,7 +39,7 @@ TEST(RecordedAir, EachOfItsFramesIsTheGenerators) {
           ASSERT_EQ(samples.size(), std::size_t{2} * frame.symbol(symbol).samples);
           ASSERT_TRUE(std::equal(samples.begin(), samples.end(), at(symbol, a)));
         }
-    std::vector<std::uint8_t> sent(frame.payload_bytes(frame::Direction::Downlink));
+    std::vector<std::uint8_t> sent(frame.room(frame::Direction::Downlink).payload_bytes);
     fill_payload(frame, 1, frame::Direction::Downlink, number, sent);
     EXPECT_TRUE(std::ranges::equal(air.downlink(number), sent));
   }

@@ -60,7 +60,7 @@ struct Cell {
         for (std::uint32_t a = 0; a < format.antennas; ++a)
           pipeline.set_transmit(slot, d, a, samples_of(slot, d, a));
     for (std::uint32_t slot = 0; slot < pipeline.ring(); ++slot) {
-      downlink.emplace_back(frame.payload_bytes(frame::Direction::Downlink));
+      downlink.emplace_back(frame.room(frame::Direction::Downlink).payload_bytes);
       pipeline.set_downlink(slot, downlink.back().data());
     }
   }

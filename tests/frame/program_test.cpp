@@ -258,9 +258,9 @@ TEST(Blocks, PlacesInMemoryDoNotOverlap) {
                      ? plan.soft_bytes()
                      : (program.code_block(d, place).E + 7) / 8 + phy::kCodedPadding);
       }
-      EXPECT_LE(payload, frame.payload_bytes(d));
-      EXPECT_LE(info, frame.info_bytes(d));
-      EXPECT_LE(coded, frame.coded_bytes(d));
+      EXPECT_LE(payload, frame.room(d).payload_bytes);
+      EXPECT_LE(info, frame.room(d).info_bytes);
+      EXPECT_LE(coded, frame.room(d).coded_bytes);
       EXPECT_EQ(bits, program.payload_bits(d));
     }
   });

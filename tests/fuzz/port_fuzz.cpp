@@ -14,18 +14,26 @@ using namespace carillon;
 
 namespace {
 
-const frame::Frame& cell() {
-  static const frame::Frame frame([] {
-    frame::FrameFormat f;
-    f.antennas = 4;
-    f.users = 2;
-    f.numerology.fft_size = 128;
-    f.numerology.subcarriers = 72;
-    f.schedule = "PPUUGGGGGGGGDDDD";
-    f.symbols_per_slot = 16;
-    f.downlink.block = frame::BlockSpan::Symbol;
-    return f;
-  }());
+frame::FrameFormat format(frame::GrantKind kind) {
+  frame::FrameFormat f;
+  f.antennas = 4;
+  f.users = 2;
+  f.numerology.fft_size = 128;
+  f.numerology.subcarriers = 72;
+  f.schedule = "PPUUGGGGGGGGDDDD";
+  f.symbols_per_slot = 16;
+  f.downlink.block = frame::BlockSpan::Symbol;
+  f.grants.kind = kind;
+  return f;
+}
+
+// Whose frames all do the same, and whose clients say what each does.
+const frame::Frame& same() {
+  static const frame::Frame frame(format(frame::GrantKind::Full));
+  return frame;
+}
+const frame::Frame& told() {
+  static const frame::Frame frame(format(frame::GrantKind::Port));
   return frame;
 }
 
@@ -34,44 +42,60 @@ void require(bool holds) {
 }
 
 struct Run {
+  explicit Run(const frame::Frame& frame) : cell(frame) {}
+
   void begin() {
+    const auto work = exchange.hold(next);
+    const frame::FrameProgram& program =
+        cell.told_by_port() && work.program != nullptr ? *work.program : cell.program();
+    const auto blocks = program.transport_blocks(frame::Direction::Downlink);
     std::vector<const std::uint8_t*> bits(blocks.size());
     exchange.take({next, 0}, 0, bits);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      const std::uint32_t length = cell().program().plan(blocks[b]).A();
+      const std::uint32_t length = program.plan(blocks[b]).A();
       const std::uint8_t last = bits[b][port::bytes_for(length) - 1];
       require(length % 8 == 0 || (last & (0xff >> length % 8)) == 0);
     }
+    all += blocks.size();
     held.push_back(next++);
   }
   void release() {
     if (held.empty()) return;
     exchange.release({held.front(), 0});
+    exchange.release(held.front());
     held.pop_front();
   }
   void say(std::span<const std::uint8_t> datagram) {
-    const port::Parsed parsed = port::parse(datagram, cell().format().cell_id);
-    if (parsed.why == port::Refusal::None) (void)exchange.offer(parsed.message, parsed.piece);
+    const port::Parsed parsed = port::parse(datagram, cell.format().cell_id);
+    if (parsed.why != port::Refusal::None) return;
+    if (parsed.message.type == port::MessageType::Bits)
+      return (void)exchange.offer(parsed.message, parsed.piece);
+    std::vector<Problem> problems;
+    const auto grants = port::list_of(parsed.piece);
+    const auto why = exchange.tell(parsed.message.frame, grants, problems);
+    if (why != port::Refusal::None) return;
+    for (const Problem& problem : problems)
+      require(frame::grant_of(problem) < grants.size() / frame::kGrantNumbers);
+    const frame::FrameProgram& program = exchange.told(parsed.message.frame);
+    for (const auto d : {frame::Direction::Uplink, frame::Direction::Downlink})
+      require(cell.room(d).holds(program.room(d)));
   }
   void close() {
     exchange.close();
     const port::PortCounters counters = exchange.counters();
     require(counters.accepted == counters.used + counters.unused);
-    require(counters.used + counters.padded == next * blocks.size());
+    require(counters.used + counters.padded == all);
   }
 
-  std::span<const frame::TransportBlock> blocks =
-      cell().program().transport_blocks(frame::Direction::Downlink);
-  port::Exchange exchange{cell(), frame::Direction::Downlink, 4};
+  const frame::Frame& cell;
+  port::Exchange exchange{cell, frame::Direction::Downlink, 4};
   std::uint32_t next = 0;
+  std::size_t all = 0;  // blocks of frames that have begun
   std::deque<std::uint32_t> held;
 };
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Run run;
-  std::span<const std::uint8_t> rest(data, size);
+void run_steps(const frame::Frame& cell, std::span<const std::uint8_t> rest) {
+  Run run(cell);
   while (!rest.empty()) {
     const unsigned step = rest[0] % 4;
     rest = rest.subspan(1);
@@ -83,5 +107,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest = rest.subspan(2 + length);
   }
   run.close();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  run_steps(same(), {data, size});
+  run_steps(told(), {data, size});
   return 0;
 }

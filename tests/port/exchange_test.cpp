@@ -34,7 +34,8 @@ struct Cell {
         frame.program().plan(frame.program().transport_blocks(Direction::Downlink)[block]).A());
   }
   Message message(std::uint32_t number, std::uint32_t block) const {
-    return port::message_of(MessageType::Bits, frame, Direction::Downlink, number, block);
+    return port::message_of(MessageType::Bits, frame, frame.program(number), Direction::Downlink,
+                            number, block);
   }
   // What the owner gives for a block, told by its frame and number.
   std::vector<std::uint8_t> pattern(std::uint32_t number, std::uint32_t block) const {
@@ -82,7 +83,7 @@ TEST(Exchange, TakesTheBlocksThatAFrameHas) {
     exchange.take({n, 0}, 0, std::span(bits).first(blocks(n).size()));
   };
   const auto give = [&](std::uint32_t n, std::uint32_t b, std::uint32_t of) {
-    Message message = port::message_of(MessageType::Bits, frame, kDown, of, b);
+    Message message = port::message_of(MessageType::Bits, frame, frame.program(of), kDown, of, b);
     message.frame = n;
     return exchange.offer(message, std::vector<std::uint8_t>(port::bytes_for(message.bits), 1));
   };

@@ -119,7 +119,8 @@ struct Air {
 };
 
 Message block_message(const frame::Frame& frame, std::uint32_t number, std::uint32_t block) {
-  return port::message_of(port::MessageType::Block, frame, Direction::Uplink, number, block);
+  return port::message_of(port::MessageType::Block, frame, frame.program(number), Direction::Uplink,
+                          number, block);
 }
 
 }  // namespace

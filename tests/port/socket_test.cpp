@@ -193,7 +193,8 @@ TEST(SocketPort, LongBlocksTravelInPiecesBothWays) {
   EXPECT_EQ(frame->message.type, MessageType::Frame);
   EXPECT_EQ(frame->message.frame, 3U);
   EXPECT_EQ(frame->message.time, 3000);
-  Message message = port::message_of(MessageType::Bits, port.frame, Direction::Downlink, 4, 0);
+  Message message = port::message_of(MessageType::Bits, port.frame, port.frame.program(),
+                                     Direction::Downlink, 4, 0);
   std::vector<std::uint8_t> bits(port::bytes_for(message.bits), 0x5a);
   const std::span<const std::uint8_t> all(bits);
   for (; message.offset < bits.size(); message.offset += port::kPiece) {
@@ -218,7 +219,8 @@ TEST(SocketPort, RefusesWhatIsNoMessage) {
   (void)client.whole(port.carrier_bytes());
   port.begin(0);
   (void)client.receive();
-  const Message good = port::message_of(MessageType::Bits, port.frame, Direction::Downlink, 1, 0);
+  const Message good = port::message_of(MessageType::Bits, port.frame, port.frame.program(),
+                                        Direction::Downlink, 1, 0);
   const std::vector<std::uint8_t> bits(port::bytes_for(good.bits));
   const auto expect_refused = [&](Refusal why) {
     const auto refused = client.receive();
@@ -322,4 +324,60 @@ TEST(SocketPort, ASocketOfADeadProcessMakesRoomAndAnythingElseStays) {
   EXPECT_TRUE(std::filesystem::exists(file));
   EXPECT_NE(failure(folder / "none/cell.sock").find("No such file"), std::string::npos);
   EXPECT_NE(failure(folder / std::string(120, 'x').c_str()).find("at most 107"), std::string::npos);
+}
+
+// What a client says of a frame comes back as the blocks that it has, and what cannot be done with
+// its grant and the reason.
+TEST(SocketPort, AnswersWork) {
+  const Folder folder;
+  frame::FrameFormat told = format();
+  told.grants.kind = frame::GrantKind::Port;
+  const frame::Frame frame(told);
+  Exchange exchange(frame, Direction::Downlink, 4);
+  SocketPort socket(folder / "cell.sock", frame, exchange);
+  Client client(folder / "cell.sock");
+  const auto carrier = client.receive();
+  ASSERT_TRUE(carrier);
+  EXPECT_EQ(carrier->message.slot, 0U) << "as Work tells";
+  EXPECT_EQ(carrier->message.block, 0U);
+  exchange.take({0, 0}, 0, {});
+  (void)client.receive();
+
+  const std::array<port::GrantRow, 3> rows{
+      port::GrantRow{.user = 1, .direction = 1, .modulation = 2, .blocks = 10, .rate = 5120},
+      port::GrantRow{.user = 2, .blocks = 10},
+      port::GrantRow{.user = 0, .harq_process = 3, .modulation = 5, .blocks = 10}};
+  const auto bytes = [&](std::size_t count) {
+    const auto* first = reinterpret_cast<const std::uint8_t*>(rows.data());
+    return std::span(first, count * sizeof(port::GrantRow));
+  };
+  Message work{.type = MessageType::Work, .cell = 5, .frame = 2, .block = 3};
+  client.send(work, bytes(2));
+  const auto short_one = client.receive();
+  ASSERT_TRUE(short_one);
+  EXPECT_EQ(short_one->message.verdict, static_cast<std::uint8_t>(Refusal::Format));
+  client.send(work, bytes(3));
+  for (const std::uint32_t grant : {1U, 2U}) {
+    const auto refused = client.receive();
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->message.type, MessageType::Refused);
+    EXPECT_EQ(refused->message.verdict, static_cast<std::uint8_t>(Refusal::Grant));
+    EXPECT_EQ(refused->message.block, grant);
+    EXPECT_EQ(refused->message.user, rows[grant].user);
+    const std::string why(refused->bytes.begin(), refused->bytes.end());
+    EXPECT_EQ(why.substr(0, 6), grant == 1 ? "user i" : "modula") << why;
+  }
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->message.type, MessageType::Work);
+  EXPECT_EQ(answer->message.frame, 2U);
+  ASSERT_EQ(answer->message.block, 1U);
+  port::BlockRow row;
+  ASSERT_EQ(answer->bytes.size(), sizeof(row));
+  std::memcpy(&row, answer->bytes.data(), sizeof(row));
+  EXPECT_EQ(row.direction, 1U);
+  EXPECT_EQ(row.user, 1U);
+  EXPECT_EQ(row.bits, exchange.told(2).plan(0).A());
+  EXPECT_EQ(socket.counters().refused[static_cast<std::size_t>(Refusal::Grant)], 2U);
+  socket.finish();
 }

@@ -80,7 +80,7 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             U8,
             "users clients good failed late sent dropped unheard accepted used unused padded "
             "refused_no_frame refused_late refused_early refused_block refused_bits "
-            "refused_order refused_format refused_busy ip "
+            "refused_order refused_format refused_busy refused_grant ip "
             "ip_sent ip_dropped ip_foreign ip_delivered ip_broken ip_refused",
         ),
     ],

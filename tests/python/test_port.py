@@ -10,7 +10,16 @@ from pathlib import Path
 
 import daemon_needed
 import pytest
-from carillon.port import Block, Client, Frame, PortError, Refused, TransportBlock
+from carillon.port import (
+    Allocation,
+    Block,
+    Client,
+    Frame,
+    PortError,
+    Refused,
+    TransportBlock,
+    Work,
+)
 from carillon.result import DataPort, Result
 from carillon.telemetry import Telemetry, TelemetryError
 from hang import HANG_S, wait_until
@@ -49,7 +58,7 @@ class Owner:
         self.sent = 0
         self.given = 0
 
-    def handle(self, event: Frame | Block | Refused) -> None:
+    def handle(self, event: Frame | Block | Refused | Work) -> None:
         match event:
             case Frame(number=number):
                 ahead = number + self.port.carrier.ahead
@@ -229,3 +238,82 @@ def test_a_name_that_is_taken_by_a_file_is_an_error(tmp_path: Path) -> None:
     assert done.returncode not in (0, 3)
     assert "is no socket, and is left as it is" in done.stdout + done.stderr
     assert (tmp_path / "cell.sock").read_text() == "mine"
+
+
+def schedule(frame: int) -> list[Allocation]:
+    """Each frame another: who sends, and how."""
+    first, second = frame % 2, 1 - frame % 2
+    return [
+        Allocation(user=first, blocks=1 + frame % 3, modulation="64qam", rate=0.4),
+        Allocation(user=second, first_block=3, blocks=3, modulation="qpsk"),
+        Allocation(user=first, first_block=frame % 4, blocks=2, direction="downlink"),
+    ]
+
+
+class Told:
+    """Tells each frame, fills what it gives with the frame's number, and checks what comes."""
+
+    def __init__(self, port: Client) -> None:
+        self.port = port
+        self.told = 0
+        self.seen: Counter[str] = Counter()
+
+    def handle(self, event: Frame | Block | Refused | Work) -> None:
+        match event:
+            case Frame(number=number):
+                # At the users' a frame begins two frames before it is on air.
+                for frame in range(max(self.told, number + 2) + 1, number + 9):
+                    self.port.tell(frame, schedule(frame))
+                    self.told = frame
+            case Work(frame=frame, received=received, given=given):
+                self.seen["told"] += 1
+                blocks = {"uplink": 2, "downlink": 1}
+                assert len(given) == blocks.pop(self.port.carrier.gives)
+                assert len(received) == blocks.popitem()[1]
+                for block in given:
+                    self.port.send(frame, block, bytes([frame % 255 + 1]) * block.bytes)
+            case Block(frame=frame, verdict=verdict, bits=bits):
+                self.seen[verdict] += 1
+                known = verdict == "good" and any(bits)  # else nobody gave any in time
+                self.seen["carried"] += known
+                assert not known or set(bits[:-1]) == {frame % 255 + 1}
+            case Refused(reason=reason):
+                self.seen[f"refused {reason}"] += 1
+
+
+@pytest.mark.parametrize("run", [", users_socket: users.sock}\ngrants: {kind: port"], indirect=True)
+def test_programs_tell_each_frame_what_to_do(run: subprocess.Popen[str], tmp_path: Path) -> None:
+    ends = {}
+    for name in ("cell.sock", "users.sock"):
+        ends[name] = Told(Client(tmp_path / name, timeout=HANG_S))
+        assert ends[name].port.carrier.told
+        assert ends[name].port.carrier.received() == ()
+
+    def serve(end: Told, done: threading.Event) -> None:
+        for event in end.port:
+            end.handle(event)
+            if end.seen["carried"] > 40:
+                done.set()
+        done.set()  # the cell has ended
+
+    done = [threading.Event() for _ in ends]
+    threads = [
+        threading.Thread(target=serve, args=each) for each in zip(ends.values(), done, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    assert all(event.wait(HANG_S) for event in done)
+    result = stop(run, tmp_path / "run")
+    for thread in threads:
+        thread.join()
+    for end in ends.values():
+        end.port.close()
+    assert result.data_port is not None
+    assert result.users_port is not None
+    for port in (result.data_port, result.users_port):
+        add_up(port)
+        assert port.given.used > 0
+    up, down = result.data_port.received, result.users_port.received
+    assert up.good == result.uplink.blocks - result.uplink.blocks_failed
+    assert down.good > 40
+    assert {user.uplink.blocks > 0 for user in result.users} == {True}

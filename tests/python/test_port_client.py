@@ -5,7 +5,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from carillon.port import Block, Carrier, Client, Frame, PortError, Refused, messages
+from carillon.port import (
+    Allocation,
+    Block,
+    Carrier,
+    Client,
+    Frame,
+    PortError,
+    Refused,
+    Work,
+    messages,
+)
 from carillon.port.messages import Header
 
 
@@ -63,7 +73,9 @@ def test_a_client_reads_and_writes_messages_byte_by_byte(tmp_path: Path) -> None
     peer = Peer(tmp_path / "s", carrier(UP, DOWN))
     with Client(tmp_path / "s") as client:
         up, down = client.carrier.received()[0], client.carrier.given()[0]
-        assert client.carrier == Carrier(3, 1_000_000, 8, ((up,),), ((down,),))
+        assert client.carrier == Carrier(
+            3, 1_000_000, 2, 8, "downlink", False, ((up,),), ((down,),)
+        )
         assert (up.index, up.user, up.slot, up.first_symbol, up.last_symbol) == (0, 1, 0, 2, 5)
         assert (up.harq_process, up.redundancy_version, up.bits, up.bytes) == (5, 2, 12, 2)
         assert (down.bits, down.bytes) == (13, 2)
@@ -111,3 +123,51 @@ def test_what_is_no_data_port_is_told(tmp_path: Path, greeting: bytes, why: str)
 def test_nobody_listens(tmp_path: Path) -> None:
     with pytest.raises(PortError, match="No such file or directory; is the cell running"):
         Client(tmp_path / "none", timeout=0.01)
+
+
+def test_a_client_tells_frames_what_to_do_byte_by_byte(tmp_path: Path) -> None:
+    peer = Peer(tmp_path / "s", carrier(frames=0))
+    with Client(tmp_path / "s") as client:
+        assert client.carrier.told
+        assert client.carrier.gives == "downlink"
+        client.tell(
+            9,
+            [
+                Allocation(user=1, first_block=3, blocks=4, slot=1, direction="downlink"),
+                Allocation(
+                    user=2, first_symbol=2, symbols=5, modulation="64qam", rate=0.5, mcs=7,
+                    redundancy_version=3, harq_process=11,
+                ),
+            ],
+        )  # fmt: skip
+        assert peer.end.recv(100) == bytes.fromhex(
+            "43445031 06 00 0300 09000000 02000000 0000 00 00 0000 0000 00000000 00000000"
+            "0000000000000000"
+            "0100 0100 01 00 00 00 0300 0400 0000 0000 0000 0000"
+            "0200 0000 00 03 0b 06 0000 0100 0200 0500 0800 0014"
+        )
+        refused = "43445031 05 09 0300 09000000 01000000 0200 00 00 0000 0000 00000000 00000000"
+        peer.end.send(bytes.fromhex(refused + "0000000000000000") + b"mcs names a row")
+        work = "43445031 06 00 0300 09000000 02000000 0000 00 00 0000 0000 00000000 00000000"
+        peer.end.send(bytes.fromhex(work + "0000000000000000") + UP + DOWN)
+        block = "43445031 03 00 0300 09000000 00000000 0100 05 02 0000 582f 0c000000 00000000"
+        peer.end.send(bytes.fromhex(block + "0500000000000000 abc0"))
+        unknown = "43445031 03 00 0300 04000000 06000000 0100 05 02 0000 0000 0c000000 00000000"
+        peer.end.send(bytes.fromhex(unknown + "0500000000000000 abc0"))
+        assert client.receive() == Refused(9, 1, "grant", "mcs names a row")
+        told = client.receive()
+        assert isinstance(told, Work)
+        assert [(b.user, b.bits) for b in (*told.received, *told.given)] == [(1, 12), (0, 13)]
+        came = client.receive()
+        assert isinstance(came, Block)
+        assert (came.block, came.bits) == (told.received[0], b"\xab\xc0")
+        assert came.snr_db == pytest.approx(21.2)
+        other = client.receive()  # of a frame that another client told
+        assert isinstance(other, Block)
+        assert (other.block.index, other.block.bits, other.block.first_symbol) == (6, 12, -1)
+        assert other.snr_db is None
+        with pytest.raises(ValueError, match="a grant of"):
+            client.tell(10, [Allocation(user=70_000)])
+        with pytest.raises(ValueError, match="more than a frame may have"):
+            client.tell(10, [Allocation(user=0)] * 2000)
+    peer.close()

@@ -33,7 +33,7 @@ struct CombineKernels : UplinkCall {
       const auto paired = program.pairings()[number].at(g);
       const float noise =
           combining_noise(received, paired | std::views::transform(&PairedUser::user));
-      const std::uint32_t flagged = p.all_together_[slot.number] != 0
+      const std::uint32_t flagged = slot.prepared->all_together
                                         ? combine_all(g, noise, whole, to)
                                         : combine_paired(g, noise, whole, paired, to);
       // Past the outermost pilots of combs, channels are held.

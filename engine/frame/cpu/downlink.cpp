@@ -38,7 +38,8 @@ struct DownlinkKernels : KernelCall {
   // Of a tile, all users'.
   const Tile* symbols_of(std::uint32_t tile) {
     if (ordinal() > 0) return symbols() + std::size_t{tile} * p.users_;
-    if (slot.number == 0) return &frame.downlink_reference()[std::size_t{tile} * p.users_];
+    if (slot.program == &frame.program())
+      return &frame.downlink_reference()[std::size_t{tile} * p.users_];
     frame.downlink_reference(program.pairings().front(), tile, worker.reference.data());
     return worker.reference.data();
   }

@@ -31,15 +31,6 @@ constexpr std::array<runtime::Opcode, kOps> opcode_table() {
 
 constexpr auto kOpcodes = opcode_table();
 
-// Bytes of a direction's longest transport block.
-std::size_t longest_block(const Frame& frame, Direction direction) {
-  std::size_t longest = 0;
-  for (const FrameProgram& program : frame.programs())
-    for (const auto& tb : program.transport_blocks(direction))
-      longest = std::max<std::size_t>(longest, (program.plan(tb).A() + 7) / 8);
-  return longest;
-}
-
 }  // namespace
 
 // Elements of the arrays that grow with the cell.
@@ -109,7 +100,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       ldpc_(phy::ldpc_kernels(options.isa)),
       comb_plan_(frame.format().numerology.subcarriers, frame.comb(),
                  frame.format().combiner.group),
-      zeros_(longest_block(frame, Direction::Downlink)),
+      zeros_(frame.room(Direction::Downlink).longest_block),
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t offset = 0; offset < frame.comb(); ++offset)
@@ -124,22 +115,28 @@ Pipeline::Pipeline(const Frame& frame, Options options)
     for (std::size_t i = 0; i < combiners.of.size(); ++i)
       allocate(combiners.of[i], sizes, downlink_ && i == 0);
   }
-  for (const FrameProgram& program : frame.programs()) {
-    const auto pairings = program.pairings();
-    all_together_.push_back(pairings.size() == 1 && pairings.front().is_whole());
-  }
-  const bool pairs = std::ranges::count(all_together_, 0) > 0;
+  for (const FrameProgram& program : frame.programs()) prepared_.push_back(prepare(program));
+  for (auto& slot : slots_) slot.prepared = &prepared_[0], slot.program = prepared_[0].program;
+  const bool pairs =
+      frame.told_by_port() || !std::ranges::all_of(prepared_, &Prepared::all_together);
   for (std::uint32_t w = 0; w < options.workers; ++w)
     workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_, pairs));
-  uplink_only_.resize(graph_.work.size());
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
     const runtime::Instruction& instruction = graph_.graph[i];
     const bool brings = graph_.bring[instruction.step] == i;
-    const bool sends = frame.symbol(instruction.step).kind == SymbolKind::Downlink;
-    for (std::size_t n = 0; n < graph_.work.size(); ++n)
-      uplink_only_[n].push_back(sends ? 0 : graph_.work[n].chunks[i]);
     brought_.push_back(brings ? instruction.chunks : 0);
   }
+}
+
+Prepared Pipeline::prepare(const FrameProgram& program) const {
+  Prepared prepared{&program, work_of(program, frame_, graph_), {}, false};
+  for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
+    const bool sends = frame_.symbol(graph_.graph[i].step).kind == SymbolKind::Downlink;
+    prepared.uplink_only.push_back(sends ? 0 : prepared.work.chunks[i]);
+  }
+  const auto pairings = program.pairings();
+  prepared.all_together = pairings.size() == 1 && pairings.front().is_whole();
+  return prepared;
 }
 
 Pipeline::~Pipeline() = default;
@@ -158,19 +155,18 @@ void Pipeline::allocate(FrameSlot& s, const Sizes& sizes) const {
   s.csi = AlignedArray<phy::Tile>(sizes.csi);
   s.noise = AlignedArray<float>(sizes.noise);
   if (!deviation_plans_.empty()) s.deviation.resize(sizes.noise);
-  s.soft = AlignedArray<std::int8_t>(frame_.coded_bytes(Direction::Uplink));
-  s.info = AlignedArray<std::uint8_t>(frame_.info_bytes(Direction::Uplink));
-  s.payload = AlignedArray<std::uint8_t>(frame_.payload_bytes(Direction::Uplink));
-  s.results.resize(frame_.most_code_blocks(Direction::Uplink));
-  s.good.resize(frame_.most_transport_blocks(Direction::Uplink));
+  s.soft = AlignedArray<std::int8_t>(frame_.room(Direction::Uplink).coded_bytes);
+  s.info = AlignedArray<std::uint8_t>(frame_.room(Direction::Uplink).info_bytes);
+  s.payload = AlignedArray<std::uint8_t>(frame_.room(Direction::Uplink).payload_bytes);
+  s.results.resize(frame_.room(Direction::Uplink).code_blocks);
+  s.good.resize(frame_.room(Direction::Uplink).transport_blocks);
   s.quality.resize(uplink * users_);
   s.constellation.resize(uplink);
-  s.downlink_bits.assign(frame_.most_transport_blocks(Direction::Downlink), zeros_.data());
-  s.downlink_coded = AlignedArray<std::uint8_t>(frame_.coded_bytes(Direction::Downlink));
+  s.downlink_bits.assign(frame_.room(Direction::Downlink).transport_blocks, zeros_.data());
+  s.downlink_coded = AlignedArray<std::uint8_t>(frame_.room(Direction::Downlink).coded_bytes);
   s.symbols = AlignedArray<phy::Tile>(sizes.downlink_symbols);
   s.downlink_grid = AlignedArray<phy::Tile>(sizes.downlink_grid);
   s.transmit.resize(downlink * antennas_);
-  s.program = &frame_.program();
 }
 
 void Pipeline::allocate(PairCombiner& c, const Sizes& sizes, bool sends) const {
@@ -197,11 +193,11 @@ void Pipeline::allocate(PairCombiner& c, const Sizes& sizes, bool sends) const {
   c.antenna_power = AlignedArray<float>(sizes.antenna_power);
 }
 
-void Pipeline::begin(std::uint64_t frame, std::uint64_t number) {
+void Pipeline::begin(std::uint64_t frame, const Prepared& prepared) {
   FrameSlot& s = slot(frame);
   s.frame = frame;
-  s.number = number % frame_.programs().size();
-  s.program = &frame_.program(s.number);
+  s.prepared = &prepared;
+  s.program = prepared.program;
   s.saturated.store(0, std::memory_order_relaxed);
   std::fill(s.good.begin(), s.good.end(), std::uint8_t{0});
   std::fill(s.results.begin(), s.results.end(), CodeBlockResult{});
@@ -266,7 +262,7 @@ const Combiners* Pipeline::find_precoder(std::uint64_t frame) const {
 std::span<const std::uint32_t> Pipeline::chunks(std::uint64_t frame) {
   const FrameSlot& s = slot(frame);
   if (s.elsewhere != nullptr) return brought_;
-  return s.precoder != nullptr ? graph_.work[s.number].chunks : uplink_only_[s.number];
+  return s.precoder != nullptr ? s.prepared->work.chunks : s.prepared->uplink_only;
 }
 
 std::uint32_t Pipeline::sampled_user(std::uint64_t frame) const {
@@ -285,6 +281,8 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   if (frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink).empty()) return std::nullopt;
   const std::uint32_t together = frame.most_together();
   const auto suffices = [&](phy::Rounding rounding) {
+    if (frame.told_by_port())
+      return phy::suffices(rounding, f.antennas, together, phy::Modulation::Qam256);
     return std::ranges::all_of(frame.programs(), [&](const FrameProgram& program) {
       return std::ranges::all_of(program.transport_blocks(direction), [&](const auto& tb) {
         return phy::suffices(rounding, f.antennas, together, program.plan(tb).modulation());
@@ -325,9 +323,11 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
                                       : 0;
   std::uint64_t slot = s.grid * (half ? sizeof(phy::HalfTile) : sizeof(phy::Tile)) +
                        (s.csi + s.downlink_symbols + s.downlink_grid) * sizeof(phy::Tile) +
-                       s.noise * sizeof(float) + deviation + frame.info_bytes(Direction::Uplink);
-  for (const Direction d : {Direction::Uplink, Direction::Downlink}) slot += frame.coded_bytes(d);
-  slot += frame.payload_bytes(Direction::Uplink);
+                       s.noise * sizeof(float) + deviation +
+                       frame.room(Direction::Uplink).info_bytes;
+  for (const Direction d : {Direction::Uplink, Direction::Downlink})
+    slot += frame.room(d).coded_bytes;
+  slot += frame.room(Direction::Uplink).payload_bytes;
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
   return f.ring * (slot + packets) +
          combiner_count(f) * (frame.most_pairings() * combiners + precoder);

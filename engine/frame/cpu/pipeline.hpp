@@ -70,6 +70,14 @@ struct Combiners {
 
 class Elsewhere;
 
+/// What the kernels make of a program, before any frame has it.
+struct Prepared {
+  const FrameProgram* program = nullptr;
+  ProgramWork work;
+  std::vector<std::uint32_t> uplink_only;  // [instruction] chunks without the downlink
+  bool all_together = false;               // all users have one combiner
+};
+
 /// One frame in flight. Every array is written by the tasks of one opcode only.
 struct FrameSlot {
   std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
@@ -96,7 +104,7 @@ struct FrameSlot {
 
   std::uint64_t frame = 0;
   const FrameProgram* program = nullptr;  // what it does
-  std::size_t number = 0;                 // … the program's among Frame::programs()
+  const Prepared* prepared = nullptr;     // … and how
   Combiners* combiners = nullptr;         // written by this frame
   const Combiners* precoder = nullptr;    // read by this frame's downlink; null: none is ready
   Elsewhere* elsewhere = nullptr;         // who works on this frame; null: these kernels
@@ -153,11 +161,18 @@ class Pipeline {
   std::uint32_t ring() const { return frame_.format().ring; }
   FrameSlot& slot(std::uint64_t frame) { return slots_[frame % ring()]; }
 
+  /// A program of the frame, or one that it has room for; it outlives the result. Any thread.
+  Prepared prepare(const FrameProgram& program) const;
+  /// That of a frame of this number, see Frame::program.
+  const Prepared& prepared(std::uint64_t number) const {
+    return prepared_[number % prepared_.size()];
+  }
+
   /// Before a frame's first task, when nothing of its slot's previous frame runs any more: forgets
-  /// that one, chooses a precoder. `number`: which program it has, see Frame::program. One thread
-  /// at a time, whatever the slots.
-  void begin(std::uint64_t frame, std::uint64_t number);
-  void begin(std::uint64_t frame) { begin(frame, frame); }
+  /// that one, chooses a precoder. What it does stays until the frame is released. One thread at a
+  /// time, whatever the slots.
+  void begin(std::uint64_t frame, const Prepared& prepared);
+  void begin(std::uint64_t frame) { begin(frame, prepared(frame)); }
   /// After begin(): the frame is worked on elsewhere; its only tasks here bring what comes of it.
   void send_away(std::uint64_t frame, Elsewhere& to) { slot(frame).elsewhere = &to; }
   /// Before a frame that does not follow on what came before: no precoder is known. No frame may be
@@ -224,8 +239,7 @@ class Pipeline {
   std::uint32_t csi_tiles_;
   SubcarrierSource* source_;
   std::optional<Precision> uplink_, downlink_;
-  bool single_;                             // combiners are kept in single precision
-  std::vector<std::uint8_t> all_together_;  // [program] all users have one combiner
+  bool single_;  // combiners are kept in single precision
   const phy::OfdmKernels& ofdm_;
   const phy::EstimateKernels& estimate_;
   const phy::ZeroForceKernels& zero_force_;
@@ -240,8 +254,8 @@ class Pipeline {
   AlignedArray<std::uint8_t> zeros_;                 // as long as the longest block of the downlink
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
-  std::vector<std::vector<std::uint32_t>> uplink_only_;  // [program] chunks of instructions
-  std::vector<std::uint32_t> brought_;                   // likewise, of frames sent away
+  std::vector<Prepared> prepared_;      // [program]
+  std::vector<std::uint32_t> brought_;  // [instruction] chunks of frames sent away
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -295,7 +295,7 @@ struct UplinkKernels : UplinkCall {
   }
 
   void decode() {
-    const Packs& packs = p.graph_.work[slot.number].packs[task.step];
+    const Packs& packs = slot.prepared->work.packs[task.step];
     for (std::uint32_t i = task.first; i < task.first + task.count; ++i) decode(packs[i]);
   }
 
@@ -303,7 +303,7 @@ struct UplinkKernels : UplinkCall {
     std::array<ReceivedBlock, phy::kMaxPack> blocks;
     for (std::size_t i = 0; i < pack.size(); ++i) {
       blocks[i] = {pack[i], soft_of(pack[i])};
-      if (frame.programs().size() > 1) clear_unsent(map_of(pack[i]), soft_of(pack[i]));
+      if (frame.varies()) clear_unsent(map_of(pack[i]), soft_of(pack[i]));
     }
     decode_blocks(program, Direction::Uplink, frame.coding(Direction::Uplink),
                   {blocks.data(), pack.size()}, p.demap_, p.ldpc_,

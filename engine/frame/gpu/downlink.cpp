@@ -10,7 +10,7 @@ constexpr Direction kDown = Direction::Downlink;
 
 GpuDownlink::GpuDownlink(const Frame& frame, GpuMemory& memory, const GpuCombiners& combiners)
     : samples(frame, SymbolKind::Downlink, memory),
-      payload(room<std::uint8_t>(memory, frame.payload_bytes(kDown))),
+      payload(room<std::uint8_t>(memory, frame.room(kDown).payload_bytes)),
       frame_(frame),
       combiners_(combiners) {
   const std::size_t symbols = frame.symbols_of(SymbolKind::Downlink).size();

@@ -19,7 +19,7 @@ std::size_t room_at(std::span<const Block> blocks, std::uint32_t index, std::siz
 
 std::size_t payload_room(const Frame& frame, Direction direction, std::uint32_t block) {
   return room_at(frame.program().transport_blocks(direction), block,
-                 &TransportBlock::payload_offset, frame.payload_bytes(direction));
+                 &TransportBlock::payload_offset, frame.room(direction).payload_bytes);
 }
 
 // Pieces of one array, adjacent ones as one: a copy costs the host as much as a launch.
@@ -109,7 +109,7 @@ std::vector<GpuPiece> GpuUplink::soft_bits(std::uint32_t ordinal) const {
        frame_.program().code_blocks_at(frame_.symbols_of(SymbolKind::Uplink)[ordinal]))
     soft.push_back(
         piece(soft_ + places[c].coded_offset,
-              room_at(places, c, &CodeBlockPlace::coded_offset, frame_.coded_bytes(kUp))));
+              room_at(places, c, &CodeBlockPlace::coded_offset, frame_.room(kUp).coded_bytes)));
   add_of_array(pieces, std::move(soft));
   return pieces;
 }
@@ -129,7 +129,7 @@ std::vector<GpuPiece> GpuUplink::decoded(std::uint32_t ordinal) const {
     else
       infos.push_back(
           piece(info_ + places[c].info_offset,
-                room_at(places, c, &CodeBlockPlace::info_offset, frame_.info_bytes(kUp))));
+                room_at(places, c, &CodeBlockPlace::info_offset, frame_.room(kUp).info_bytes)));
   }
   for (auto* each : {&judgements, &found, &payloads, &infos})
     add_of_array(pieces, std::move(*each));

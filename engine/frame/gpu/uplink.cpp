@@ -186,9 +186,9 @@ void GpuUplink::lay_out_blocks(GpuMemory& memory) {
   transport_blocks_ = BlockOrder(std::move(whole));
   code_blocks_ = BlockOrder(std::move(coded));
   runs_ = put_runs(frame_, Direction::Uplink, memory, buffers);
-  soft_ = room<std::int8_t>(memory, frame_.coded_bytes(Direction::Uplink));
-  info_ = room<std::uint8_t>(memory, frame_.info_bytes(Direction::Uplink));
-  payload = room<std::uint8_t>(memory, frame_.payload_bytes(Direction::Uplink));
+  soft_ = room<std::int8_t>(memory, frame_.room(Direction::Uplink).coded_bytes);
+  info_ = room<std::uint8_t>(memory, frame_.room(Direction::Uplink).info_bytes);
+  payload = room<std::uint8_t>(memory, frame_.room(Direction::Uplink).payload_bytes);
   std::vector<std::uint8_t> single;
   for (const TransportBlock& block : blocks)
     single.push_back(frame_.program().plan(block).C() == 1 ? 1 : 0);

@@ -35,7 +35,7 @@ def check(names: list[str]) -> None:
 
 def show(name: str, *, as_json: bool) -> None:
     """Prints every derived figure of a cell."""
-    loaded = cells.load(name)
+    loaded = cells.load(name, live=True)
     derived = runfolder.describe(loaded.cell)
     if as_json:
         whole = {"configuration": loaded.cell.model_dump(mode="json"), "derived": derived}

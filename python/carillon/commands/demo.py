@@ -12,7 +12,7 @@ from typing import Literal, NoReturn
 from carillon import cells, core, runfolder
 from carillon.bench import BenchError, Choice, command, measure
 from carillon.commands.start import Output, finish, start, start_all
-from carillon.config import Loaded, Run
+from carillon.config import Loaded, Run, busiest
 from carillon.config.sections import Data
 from carillon.daemon import Interrupts, RunError, carry_out
 from carillon.percent import percent
@@ -73,7 +73,7 @@ def demo(
     runfolder.require_free(folder)
     with Interrupts() as interrupts, tempfile.TemporaryDirectory(prefix="carillon-") as scratch:
         if cell is not None:
-            loaded = with_transport(cells.load(cell), transport)
+            loaded = with_transport(cells.load(cell, live=True), transport)
             loaded.check(run)
             trial = _try(loaded, Path(scratch) / "trial", interrupts)
         else:
@@ -95,7 +95,7 @@ def demo_cells(
     output: Output,
 ) -> list[Result]:
     """Runs several cells on the cores that they share, both sides of each, without a trial."""
-    chosen = [with_transport(cells.load(name), transport) for name in names]
+    chosen = [with_transport(cells.load(name, live=True), transport) for name in names]
     return start_all(chosen, run, folder, cells.title(chosen), output)
 
 
@@ -133,7 +133,7 @@ def _try(loaded: Loaded, path: Path, interrupts: Interrupts) -> Trial:
     replay = -(-_TRIAL_REPLAY // differ) * differ
     fewer = radio.model_copy(update={"frames": min(radio.frames, replay)})
     # Who owns its bits is not bothered with a trial.
-    cell = loaded.cell.model_copy(update={"radio": fewer, "data": Data()})
+    cell = busiest(loaded.cell).model_copy(update={"radio": fewer, "data": Data()})
     folder = runfolder.create(path, cell, Run(seconds=_TRIAL_SECONDS))
     try:
         carry_out([folder], interrupts)

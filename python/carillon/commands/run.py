@@ -33,7 +33,7 @@ def run_side(
 
 
 def _load(name: str, transport: Literal["shm", "udp"] | None, gpus: int | None) -> Loaded:
-    loaded = cells.load(name)
+    loaded = cells.load(name, live=True)
     if gpus is not None:
         runtime = loaded.cell.runtime.model_copy(update={"gpus": gpus})
         loaded = replace(loaded, cell=loaded.cell.model_copy(update={"runtime": runtime}))

@@ -3,7 +3,7 @@
 from carillon.config.errors import ConfigError, Problem
 from carillon.config.load import Loaded, load_cell, parse_cell
 from carillon.config.models import Cell
-from carillon.config.plan import Run, aiming, plan_text
+from carillon.config.plan import Run, aiming, busiest, plan_text
 from carillon.config.together import cell_folder, cell_run, together
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Problem",
     "Run",
     "aiming",
+    "busiest",
     "cell_folder",
     "cell_run",
     "load_cell",

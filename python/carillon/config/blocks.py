@@ -10,7 +10,7 @@ import numpy as np
 
 from carillon import core
 from carillon.config.models import Cell, Coding, Grant, Grants
-from carillon.config.plan import Run, data_symbols, plan_text, slots_of
+from carillon.config.plan import Run, busiest, data_symbols, plan_text, slots_of
 
 Direction = Literal["uplink", "downlink"]
 DIRECTIONS: tuple[Direction, ...] = ("uplink", "downlink")
@@ -72,6 +72,7 @@ def _of_one_block(cell: Cell, direction: Direction, coding: Coding) -> Iterator[
 
 def _grants(cell: Cell, direction: Direction, coding: Coding) -> Iterator[Grant]:
     """As the engine expands them (engine/frame/format.cpp)."""
+    cell = busiest(cell)
     if cell.grants.kind == "list":
         yield from (grant for grant in cell.grants.list if grant.direction == direction)
         return

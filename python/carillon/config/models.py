@@ -233,11 +233,12 @@ GrantList = list[Grant]
 class Grants(Base):
     """Which user has which part of the band in which slot."""
 
-    kind: Literal["full", "round-robin", "list", "file"] = key(
+    kind: Literal["full", "round-robin", "list", "file", "port"] = key(
         "full",
         "`full`: every user has the whole band. `round-robin`: the band is cut in one share for "
         "each user, and in slot n user u has share (u + n) mod users. `list`: as listed. `file`: "
-        "as listed in a file, slot after slot.",
+        "as listed in a file, slot after slot. `port`: as a program says at the data port while "
+        "the frames come, see docs/data-port.md.",
     )
     file: OneLine = key(
         "",

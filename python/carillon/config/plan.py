@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from carillon.config.combiner_group import group_of
-from carillon.config.models import Cell, Grant
+from carillon.config.models import Cell, Grant, Grants
+from carillon.config.sections import Data
 
 _BESIDE_THE_FRAME = ("radio", "fronthaul", "data", "runtime")
 _FOR_PEOPLE = ("name", "description")
@@ -98,6 +99,14 @@ def data_symbols(cell: Cell, grant: Grant) -> int:
     last = first + grant.symbols if grant.symbols else slot + cell.symbols_per_slot
     symbols = range(first, min(last, len(cell.schedule)))
     return sum(cell.schedule[n] == letter and n not in references for n in symbols)
+
+
+def busiest(cell: Cell) -> Cell:
+    """The same cell, of which is asked all that it has room for where a port is to tell."""
+    if cell.grants.kind != "port":
+        return cell
+    kind: Literal["full", "round-robin"] = "full" if cell.users <= cell.antennas else "round-robin"
+    return cell.model_copy(update={"grants": Grants(kind=kind), "data": Data()})
 
 
 def plan_text(cell: Cell, run: Run) -> str:

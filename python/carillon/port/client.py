@@ -5,95 +5,21 @@ from __future__ import annotations
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
 
-from carillon.errors import InputError
 from carillon.port import messages
+from carillon.port.errors import BusyError, PortError
+from carillon.port.events import Block, Carrier, Frame, Refused, TransportBlock, Work
+from carillon.port.grants import Allocation
 from carillon.port.messages import Header
 
 _GREETING_S = 60.0  # a cell that runs greets at once, unless its machine is very busy
+_KEPT = 256  # frames whose blocks are known after they were told
 
-
-class PortError(InputError):
-    """A data port that cannot be used, or has gone."""
-
-
-class BusyError(PortError):
-    """It serves another client, which may be about to go."""
-
-
-@dataclass(frozen=True)
-class TransportBlock:
-    """A block of a frame, of one direction; `index` is its place there."""
-
-    index: int
-    user: int
-    slot: int
-    first_symbol: int
-    last_symbol: int
-    harq_process: int
-    redundancy_version: int
-    bits: int
-
-    @property
-    def bytes(self) -> int:
-        """That its bits take, most significant bit first; spare ones are zero."""
-        return (self.bits + 7) // 8
-
-
-@dataclass(frozen=True)
-class Carrier:
-    """What a cell carries: frame n is the one of n modulo those that differ, often one.
-
-    What the cell has received comes to the client: the uplink's blocks, at the users' port the
-    downlink's. The client gives the other direction's.
-    """
-
-    cell: int
-    frame_ns: int  # how long a frame lasts
-    ahead: int  # frames for which bits may be given before they begin
-    all_received: tuple[tuple[TransportBlock, ...], ...]  # by frame
-    all_given: tuple[tuple[TransportBlock, ...], ...]
-
-    def received(self, frame: int = 0) -> tuple[TransportBlock, ...]:
-        """The blocks of a frame that come."""
-        return self.all_received[frame % len(self.all_received)]
-
-    def given(self, frame: int = 0) -> tuple[TransportBlock, ...]:
-        """The blocks of a frame that go."""
-        return self.all_given[frame % len(self.all_given)]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A frame has begun. Bits for later ones are welcome, for this one they are too late."""
-
-    number: int
-    air_start_ns: int  # of CLOCK_MONOTONIC_RAW
-
-
-@dataclass(frozen=True)
-class Block:
-    """A received block. Its bits are whatever was decoded, and none of a late one."""
-
-    frame: int
-    block: TransportBlock
-    verdict: str  # good, failed, late
-    at_ns: int  # of CLOCK_MONOTONIC_RAW: when it was decoded, or given up
-    bits: bytes
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A block, or a piece of one, that was not taken."""
-
-    frame: int
-    block: int
-    reason: str  # no_frame, late, early, block, bits, order, format
+Event = Frame | Block | Refused | Work
 
 
 class Client:
@@ -105,7 +31,8 @@ class Client:
 
     def __init__(self, path: str | PathLike[str], timeout: float = 10.0) -> None:
         self._path = fspath(path)
-        self._events: deque[Block | Refused] = deque()
+        self._events: deque[Block | Refused | Work] = deque()
+        self._work: dict[int, Work] = {}  # by frame, the newest last
         self._newest: Frame | None = None
         self._ended: PortError | None = None
         deadline = time.monotonic() + timeout
@@ -139,7 +66,7 @@ class Client:
     ) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Frame | Block | Refused]:
+    def __iter__(self) -> Iterator[Event]:
         """What comes, until the cell ends."""
         while True:
             try:
@@ -149,7 +76,7 @@ class Client:
             if event is not None:
                 yield event
 
-    def receive(self, timeout: float | None = None) -> Frame | Block | Refused | None:
+    def receive(self, timeout: float | None = None) -> Event | None:
         """The next event; None when none came in so many seconds. PortError: the cell ended.
 
         Of frames that have begun the newest one comes, before the blocks that wait: who is behind
@@ -190,6 +117,26 @@ class Client:
             for offset in range(0, len(bits), messages.PIECE):
                 piece = bits[offset : offset + messages.PIECE]
                 self._socket.send(header._replace(offset=offset).pack() + piece)
+
+    def tell(self, frame: int, allocations: Sequence[Allocation]) -> None:
+        """Says what a frame does that has not begun, once (`carrier.told`).
+
+        Work comes back with its blocks, after a Refused for each allocation that cannot be done;
+        or one Refused for all. The users' port is to be told the same. ValueError: a number that
+        does not travel, or more allocations than a message holds.
+        """
+        rows = b"".join(each.pack() for each in allocations)
+        if len(rows) > messages.PIECE:
+            raise ValueError(f"{len(allocations)} allocations, more than a frame may have")
+        header = Header(
+            type=messages.WORK,
+            cell=self.carrier.cell,
+            frame=frame & 0xFFFFFFFF,
+            block=len(allocations),
+        )
+        self._socket.settimeout(None)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._socket.send(header.pack() + rows)
 
     def close(self) -> None:
         """What has been given still goes out, and then padding."""
@@ -235,15 +182,41 @@ class Client:
         if header.type == messages.FRAME:
             self._newest = Frame(header.frame, header.time)
         elif header.type == messages.REFUSED:
-            reason = messages.REFUSALS[header.verdict]
-            self._events.append(Refused(header.frame, header.block, reason))
+            reason, why = messages.REFUSALS[header.verdict], data.decode(errors="replace")
+            self._events.append(Refused(header.frame, header.block, reason, why))
+        elif header.type == messages.WORK:
+            self._keep(header.frame, self._whole(data, header.block * messages.ROW, header))
         elif header.type != messages.BLOCK:
             self._ended = PortError(f"{self._path}: sent a message of unknown type {header.type}")
         else:
-            verdict = messages.VERDICTS[header.verdict]
-            block = self.carrier.received(header.frame)[header.block]
-            bits = b"" if verdict == "late" else self._whole(data, block.bytes, header)
-            self._events.append(Block(header.frame, block, verdict, header.time, bits))
+            self._events.append(self._block(header, data))
+
+    def _keep(self, frame: int, rows: bytes) -> None:
+        (up,), (down,) = _by_frame(rows, self.carrier.slots, 1)
+        received, given = (up, down) if self.carrier.gives == "downlink" else (down, up)
+        work = self._work[frame] = Work(frame, received, given)
+        self._events.append(work)
+        while len(self._work) > _KEPT:
+            del self._work[next(iter(self._work))]
+
+    def _block(self, header: Header, data: bytes) -> Block:
+        verdict = messages.VERDICTS[header.verdict]
+        block = self._described(header)
+        bits = b"" if verdict == "late" else self._whole(data, block.bytes, header)
+        snr = header.snr / 100 - 100 if header.snr else None
+        return Block(header.frame, block, verdict, header.time, bits, snr)
+
+    def _described(self, header: Header) -> TransportBlock:
+        """A block that came; of a frame that another client told, without its symbols."""
+        if not self.carrier.told:
+            return self.carrier.received(header.frame)[header.block]
+        work = self._work.get(header.frame)
+        if work is not None:
+            return work.received[header.block]
+        return TransportBlock(
+            header.block, header.user, header.slot, -1, -1,
+            header.harq_process, header.redundancy_version, header.bits,
+        )  # fmt: skip
 
     def _whole(self, data: bytes, length: int, first: Header) -> bytes:
         """A block, or the Carrier's rows, of which the first piece has come.
@@ -265,18 +238,35 @@ class Client:
             raise BusyError(f"{self._path}: serves another client; close that one first")
         if header.type != messages.CARRIER:
             raise PortError(f"{self._path}: is no data port of this Carillon")
-        frames, slots = header.slot, header.user
-        sides: tuple[list[list[TransportBlock]], ...] = (
-            [[] for _ in range(frames)],
-            [[] for _ in range(frames)],
+        told = header.slot == 0
+        rows = self._whole(data, header.block * messages.ROW, header)
+        try:
+            up, down = _by_frame(rows, header.user, 1 if told else header.slot)
+        except ValueError:
+            raise PortError(f"{self._path}: is no data port of this Carillon") from None
+        gives = ("uplink", "downlink")[header.verdict]
+        received, given = (up, down) if gives == "downlink" else (down, up)
+        return Carrier(
+            header.cell, header.time, header.user, header.frame, gives, told, received, given
         )
-        for row in messages.rows(self._whole(data, header.block * 16, header)):
-            direction, harq, version, user, slot, first, last, bits = row
-            if not slots or slot // slots >= frames:
-                raise PortError(f"{self._path}: is no data port of this Carillon")
-            side = sides[direction][slot // slots]
-            block = TransportBlock(len(side), user, slot % slots, first, last, harq, version, bits)
-            side.append(block)
-        up, down = (tuple(map(tuple, side)) for side in sides)
-        received, given = (up, down) if header.verdict == 1 else (down, up)
-        return Carrier(header.cell, header.time, header.frame, received, given)
+
+
+Blocks = tuple[TransportBlock, ...]
+
+
+def _by_frame(
+    rows: bytes, slots: int, frames: int
+) -> tuple[tuple[Blocks, ...], tuple[Blocks, ...]]:
+    """The uplink's blocks, and the downlink's, of frames one after another. ValueError: a row is of
+    none of these frames."""
+    sides: tuple[list[list[TransportBlock]], ...] = (
+        [[] for _ in range(frames)],
+        [[] for _ in range(frames)],
+    )
+    for direction, harq, version, user, slot, first, last, bits in messages.rows(rows):
+        if not slots or slot // slots >= frames:
+            raise ValueError(slot)
+        side = sides[direction][slot // slots]
+        side.append(TransportBlock(len(side), user, slot % slots, first, last, harq, version, bits))
+    up, down = (tuple(map(tuple, side)) for side in sides)
+    return up, down

@@ -4,15 +4,17 @@ import struct
 from typing import NamedTuple
 
 MAGIC = 0x31504443
-CARRIER, FRAME, BLOCK, BITS, REFUSED = range(1, 6)
+CARRIER, FRAME, BLOCK, BITS, REFUSED, WORK = range(1, 7)
 VERDICTS = ("good", "failed", "late")
 REFUSALS = (
-    "none", "no_frame", "late", "early", "block", "bits", "order", "format", "busy",
+    "none", "no_frame", "late", "early", "block", "bits", "order", "format", "busy", "grant",
 )  # fmt: skip
 PIECE = 32768  # most bytes behind a header
 
 _HEADER = struct.Struct("<IBBHIIHBBHHIIq")
 _ROW = struct.Struct("<BBBxHHHHI")
+ROW = _ROW.size
+_GRANT = struct.Struct("<HHBBBBHHHHHH")
 
 
 class Header(NamedTuple):
@@ -28,7 +30,7 @@ class Header(NamedTuple):
     harq_process: int = 0
     redundancy_version: int = 0
     slot: int = 0
-    reserved: int = 0
+    snr: int = 0  # hundredths of a dB above -100 dB; 0: not measured
     bits: int = 0
     offset: int = 0
     time: int = 0
@@ -49,6 +51,16 @@ def parse(datagram: bytes) -> tuple[Header, bytes]:
 
 
 def rows(data: bytes) -> list[tuple[int, ...]]:
-    """The rows of a Carrier: direction, HARQ process, redundancy version, user, slot, first and
-    last symbol, bits."""
+    """The rows of a Carrier, and of Work: direction, HARQ process, redundancy version, user, slot,
+    first and last symbol, bits."""
     return list(_ROW.iter_unpack(data))
+
+
+def grant(*numbers: int) -> bytes:
+    """A grant of Work: user, slot, direction, redundancy version, HARQ process, modulation, first
+    resource block, blocks, first symbol, symbols, MCS row + 1, rate · 10240. ValueError: a number
+    that does not travel."""
+    try:
+        return _GRANT.pack(*numbers)
+    except struct.error as error:
+        raise ValueError(f"a grant of {numbers}: {error}") from None

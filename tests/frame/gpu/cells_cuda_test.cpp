@@ -173,7 +173,7 @@ class Station {
     const auto& payload = cell_.downlink[index % cell_.downlink.size()];
     if (payload.size() != 0)
       std::memcpy(cells_.downlink_payload(at), payload.data(),
-                  cell_.frame.payload_bytes(Direction::Downlink));
+                  cell_.frame.room(Direction::Downlink).payload_bytes);
   }
 
   void disturb() {

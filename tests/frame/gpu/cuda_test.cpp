@@ -88,7 +88,7 @@ std::size_t compare_uplink(Place& place, Cell& cell, const GpuFrame& gpu, std::u
   const auto judged =
       place.get(gpu.judged(), cell.frame.program().code_blocks(Direction::Uplink).size());
   const auto payload =
-      place.get(gpu.payload(Direction::Uplink), cell.frame.payload_bytes(Direction::Uplink));
+      place.get(gpu.payload(Direction::Uplink), cell.frame.room(Direction::Uplink).payload_bytes);
   std::size_t differ = 0;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
     bool all = good[b] != 0;

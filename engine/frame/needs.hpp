@@ -1,0 +1,24 @@
+// What frames may ask of each symbol, whatever they do: the graph is built for the most of it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "frame/frame.hpp"
+
+namespace carillon::frame {
+
+struct SymbolNeeds {
+  bool anyone = false;                                  // somebody may have data in it
+  std::size_t decodes = 0, assembles = 0, encodes = 0;  // chunks, see ProgramWork
+  // The first symbol with something of what is decoded, and assembled, in this one.
+  std::uint16_t decodes_from = 0, assembles_from = 0;
+  std::set<std::uint16_t> encoded_at;  // where the code blocks that it carries begin
+  std::set<std::uint32_t> pairings;    // that it may have
+};
+
+/// Of all programs; of a cell whose frames a port tells, of all that it has room for. [symbol]
+std::vector<SymbolNeeds> needs_of(const Frame& frame, std::uint32_t workers);
+
+}  // namespace carillon::frame
