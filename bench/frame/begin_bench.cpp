@@ -26,7 +26,7 @@ frame::FrameFormat cell() {
       const std::uint32_t first = (7 * user + 11 * n) % 90, modulation = (user + n) % 4;
       const std::uint32_t rate = 3000 + 100 * ((user + 3 * n) % 20);  // of frame::kRateUnits
       f.grants.list.insert(f.grants.list.end(), {user, n, 0, first, 4 + (user + n) % 6, 0,
-                                                 user % 16, 0, 0, modulation + 1, 0, rate});
+                                                 user % 16, 0, 0, modulation + 1, 0, rate, 0});
     }
   return f;
 }

@@ -21,6 +21,7 @@ void OwnedPort::finish() {
 
 telemetry::PortRecord OwnedPort::record() const {
   const port::PortCounters blocks = exchange_.counters();
+  const port::HarqCounters harq = exchange_.harq();
   const port::SocketCounters client = socket_ ? socket_->counters() : port::SocketCounters{};
   const port::IpCounters packets = ip_ ? ip_->counters() : port::IpCounters{};
   const auto refused = [&](port::Refusal why) {
@@ -47,6 +48,11 @@ telemetry::PortRecord OwnedPort::record() const {
           .refused_format = refused(port::Refusal::Format),
           .refused_busy = refused(port::Refusal::Busy),
           .refused_grant = refused(port::Refusal::Grant),
+          .harq_blocks = harq.blocks,
+          .harq_good = harq.good,
+          .harq_bits = harq.good_bits,
+          .harq_again = harq.again,
+          .harq_again_most = harq.again_most,
           .ip = ip_ ? 1U : 0U,
           .ip_sent = packets.sent,
           .ip_dropped = packets.dropped,

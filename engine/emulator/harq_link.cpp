@@ -8,6 +8,7 @@
 
 #include "emulator/payload.hpp"
 #include "frame/cpu/serial.hpp"
+#include "frame/soft_store.hpp"
 
 namespace carillon::emulator {
 namespace {
@@ -27,8 +28,6 @@ frame::FrameFormat in_version(frame::FrameFormat format, std::uint32_t version) 
   }
   return format;
 }
-
-std::int8_t saturated(int value) { return static_cast<std::int8_t>(std::clamp(value, -127, 127)); }
 
 }  // namespace
 
@@ -137,7 +136,7 @@ void HarqLink::add(std::size_t attempt, std::uint64_t number) {
       received_[c] = block.last_position;
       continue;
     }
-    for (std::uint32_t i = 0; i < block.map.N; ++i) to[i] = saturated(to[i] + from[i]);
+    frame::add_soft(to, from, block.map.N);
     received_[c] = std::max(received_[c], block.last_position);
   }
 }

@@ -199,6 +199,9 @@ void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
   in_range(g.first_symbol, 0, last, problems, key + ".first_symbol");
   in_range(g.symbols, 0, f.symbols_per_slot - std::min(last, g.first_symbol), problems,
            key + ".symbols");
+  in_range(numbers[kGrantAgain], 0, 1, problems, key + ".again");
+  require(!g.again || (f.grants.kind == GrantKind::Port && g.direction == Direction::Uplink),
+          problems, key + ".again", "is for the uplink of cells of grants.kind port");
   check_own_coding(f, g, numbers, key, problems);
 }
 
@@ -283,6 +286,13 @@ void check_list(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
   const std::uint32_t most_frames = std::max(1U, std::min(kMostFrames, kMostSlots / slots_of(f)));
   in_range(f.grants.frames, 1, most_frames, problems, "grants.frames");
+  in_range(f.grants.harq_processes, 0, 16, problems, "grants.harq_processes");
+  require(f.grants.harq_processes == 0 || f.grants.kind == GrantKind::Port, problems,
+          "grants.harq_processes",
+          "counts only with grants.kind port, where blocks can be sent again");
+  require(f.grants.harq_processes == 0 || f.uplink.block == BlockSpan::Slot, problems,
+          "uplink.block",
+          "must be slot with grants.harq_processes: a process has one block at a time");
   if (f.grants.kind != GrantKind::List) {
     require(list.empty(), problems, "grants.list",
             "holds grants but must be empty with grants.kind " + detail::value_text(f.grants.kind) +
@@ -300,7 +310,7 @@ void check_list(const FrameFormat& f, Problems& problems) {
       std::size_t{f.users} * slots_of(f) * f.grants.frames * 2 * kMostGrantsOfASlot;
   if (list.size() % kGrantNumbers != 0 || list.size() / kGrantNumbers > most) {
     problems.push_back({"grants.list", "holds " + std::to_string(list.size()) +
-                                           " numbers but must hold twelve for each of at most " +
+                                           " numbers but must hold thirteen for each of at most " +
                                            std::to_string(most) + " grants"});
     return;
   }
@@ -373,6 +383,7 @@ Grant read_grant(const std::uint32_t* n) {
   if (n[9] != 0) g.modulation = static_cast<ModulationChoice>(std::min(n[9] - 1, 3U));
   if (n[10] != 0) g.mcs = n[10] - 1;
   g.rate = n[11] / kRateUnits;
+  g.again = n[kGrantAgain] != 0;
   return g;
 }
 

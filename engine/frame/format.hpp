@@ -141,10 +141,11 @@ struct Grant {
   std::optional<ModulationChoice> modulation{};
   std::optional<std::uint32_t> mcs{};  // row of Coding::mcs_table
   double rate = 0;                     // 0: as the Coding's
+  bool again = false;                  // what the user sent in this HARQ process before
 };
 /// Numbers of a grant in Grants::list, and which of them is what.
-inline constexpr std::size_t kGrantNumbers = 12, kGrantDirection = 2, kGrantVersion = 5,
-                             kGrantModulation = 9;
+inline constexpr std::size_t kGrantNumbers = 13, kGrantDirection = 2, kGrantVersion = 5,
+                             kGrantModulation = 9, kGrantAgain = 12;
 inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
 /// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given. Port:
@@ -152,16 +153,18 @@ inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in te
 struct Grants {
   GrantKind kind = GrantKind::Full;
   std::uint32_t frames = 1;  // that differ, one after another; slots count on through them
-  // One grant as twelve numbers: user, slot, direction (0 up, 1 down), first block, blocks, rv,
+  // One grant as thirteen numbers: user, slot, direction (0 up, 1 down), first block, blocks, rv,
   // HARQ, first symbol, symbols, and 0 or the modulation's place among its kinds from 1 on, the
-  // MCS row + 1, the rate times kRateUnits.
+  // MCS row + 1, the rate times kRateUnits, 1 if it is sent again.
   std::vector<std::uint32_t> list;
+  std::uint32_t harq_processes = 0;  // of each user's uplink, whose soft bits are kept; of a port
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
     visit("frames", self.frames);
     visit("list", self.list);
+    visit("harq_processes", self.harq_processes);
   }
 };
 

@@ -76,6 +76,8 @@ class Frame {
   /// What one frame in flight needs, whatever it does.
   const Room& room(Direction d) const { return rooms_[static_cast<std::size_t>(d)]; }
   const Rooms& rooms() const { return rooms_; }
+  /// Bytes of the soft bits that are kept of an uplink block (SoftStore).
+  std::size_t longest_kept() const { return room(Direction::Uplink).longest_kept; }
 
   Tick uplink_deadline(std::uint32_t last_symbol) const;  // from the frame's start
   /// May be negative. A D symbol's samples leave before those of its unit that are first on air.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/aligned.hpp"
+#include "frame/soft_store.hpp"
 #include "phy/gold/gold.hpp"
 #include "phy/tile.hpp"
 
@@ -179,7 +180,7 @@ class Compiler {
         {d, static_cast<std::uint16_t>(grant.user), run.pieces.front().symbol,
          run.pieces.back().symbol, static_cast<std::uint16_t>(grant.redundancy_version),
          static_cast<std::uint16_t>(grant.harq_process), number_of(plan),
-         static_cast<std::uint32_t>(s.code_blocks.size()), s.payload_bytes});
+         static_cast<std::uint32_t>(s.code_blocks.size()), s.payload_bytes, grant.again});
     s.payload_bytes += payload_bytes(p);
     s.payload_bits += p.A();
     place_code_blocks(d, index, run.pieces);
@@ -419,6 +420,8 @@ Rooms room_for_any(const FrameFormat& format, std::span<const Symbol> symbols,
     room.transport_blocks *= kMoreBlocks;
     room.code_blocks *= kMoreBlocks;
     room.longest_block = room.payload_bytes;
+    for (const TransportBlock& block : program.transport_blocks(d))
+      room.longest_kept = std::max(room.longest_kept, kept_bytes(program.plan(block)));
   }
   return rooms;
 }
@@ -431,6 +434,7 @@ void Room::include(const Room& other) {
   coded_bytes = std::max(coded_bytes, other.coded_bytes);
   soft_bytes = std::max(soft_bytes, other.soft_bytes);
   longest_block = std::max(longest_block, other.longest_block);
+  longest_kept = std::max(longest_kept, other.longest_kept);
 }
 
 bool Room::holds(const Room& other) const {

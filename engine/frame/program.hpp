@@ -44,6 +44,10 @@ struct TransportBlock {
   std::uint32_t plan;              // see FrameProgram::plan; the same for blocks coded alike
   std::uint32_t first_code_block;  // index into FrameProgram::code_blocks(direction)
   std::size_t payload_offset;      // bytes into a frame's payload memory of this direction
+  // Of the uplink of a cell with HARQ processes:
+  bool again = false;                  // it was sent before
+  bool combine = false, keep = false;  // its soft bits, with those kept before; if it fails
+  std::uint8_t attempt = 0;            // from 1 on
 };
 
 /// One code block of one transport block, and where its bits travel.
@@ -109,6 +113,7 @@ struct Room {
   std::size_t transport_blocks = 0, code_blocks = 0;
   std::size_t payload_bytes = 0, info_bytes = 0, coded_bytes = 0, soft_bytes = 0;
   std::size_t longest_block = 0;  // bytes of a transport block
+  std::size_t longest_kept = 0;   // of its soft bits, where these outlive the frame
 
   /// The more of both.
   void include(const Room& other);
@@ -123,9 +128,14 @@ class FrameProgram {
   std::span<const TransportBlock> transport_blocks(Direction d) const {
     return side(d).transport_blocks;
   }
+  /// To say how they are sent.
+  std::span<TransportBlock> blocks_of(Direction d) {
+    return sides_[static_cast<std::size_t>(d)].transport_blocks;
+  }
   std::span<const CodeBlockPlace> code_blocks(Direction d) const { return side(d).code_blocks; }
   const phy::TransportPlan& plan(const TransportBlock& b) const { return plan(b.plan); }
   const phy::TransportPlan& plan(std::uint32_t index) const { return *plans_[index]; }
+  TransportPlans::Plan shared_plan(const TransportBlock& b) const { return plans_[b.plan]; }
   const phy::CodeBlock& code_block(Direction d, const CodeBlockPlace& c) const {
     return plan(side(d).transport_blocks[c.transport_block]).blocks()[c.index];
   }

@@ -81,26 +81,35 @@ void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint
 void decode_blocks(const FrameProgram& program, Direction direction, const Coding& coding,
                    std::span<const ReceivedBlock> blocks, const phy::DemapKernels& demap,
                    const phy::LdpcKernels& ldpc, DecodeScratch scratch, std::uint8_t* infos,
-                   CodeBlockResult* results) noexcept {
+                   CodeBlockResult* results, SoftStore* store) noexcept {
   const auto places = program.code_blocks(direction);
-  const auto& plan =
-      program.plan(program.transport_blocks(direction)[places[blocks[0].index].transport_block]);
+  const auto all = program.transport_blocks(direction);
+  const auto& plan = program.plan(all[places[blocks[0].index].transport_block]);
   std::uint32_t sent = 0;
   std::array<phy::DecodeBlock, phy::kMaxPack> pack{};
   std::array<CodeBlockResult, phy::kMaxPack> found;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& place = places[blocks[i].index];
     const auto& cb = plan.blocks()[place.index];
-    pack[i] = {blocks[i].soft, infos + place.info_offset, {}};
+    std::int8_t* soft = blocks[i].soft;
     sent = std::max(sent, cb.last_position);
-    if (cb.map.direct) continue;
-    std::int8_t* recovered = scratch.soft + i * plan.N();
-    demap.recover(cb.map, blocks[i].soft, recovered);
-    pack[i].soft = recovered;
+    if (!cb.map.direct) {
+      soft = scratch.soft + i * plan.N();
+      demap.recover(cb.map, blocks[i].soft, soft);
+    }
+    const TransportBlock& block = all[place.transport_block];
+    if (block.combine) store->combine(block, plan, place.index, soft, sent);
+    pack[i] = {soft, infos + place.info_offset, {}};
   }
   decode_soft(plan, coding, sent, {pack.data(), blocks.size()}, ldpc, scratch.ldpc,
               {found.data(), blocks.size()});
-  for (std::size_t i = 0; i < blocks.size(); ++i) results[blocks[i].index] = found[i];
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    results[blocks[i].index] = found[i];
+    const auto& place = places[blocks[i].index];
+    const TransportBlock& block = all[place.transport_block];
+    if (block.keep && (!found[i].good || plan.C() > 1))
+      store->keep(block, plan, place.index, pack[i].soft, sent);
+  }
 }
 
 void clear_unsent(const phy::SoftMap& map, std::int8_t* soft) noexcept {

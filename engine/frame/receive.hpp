@@ -7,6 +7,7 @@
 #include <span>
 
 #include "frame/frame.hpp"
+#include "frame/soft_store.hpp"
 #include "phy/demap/demap.hpp"
 #include "phy/ldpc/ldpc.hpp"
 
@@ -26,7 +27,7 @@ struct DecodeScratch {
 /// A code block and its soft bits.
 struct ReceivedBlock {
   std::uint32_t index;  // within its direction
-  const std::int8_t* soft;
+  std::int8_t* soft;
 };
 
 /// Index of the code block that holds resource element `re` of a transport block.
@@ -91,11 +92,12 @@ void decode_soft(const phy::TransportPlan& plan, const Coding& coding, std::uint
                  phy::LdpcScratch& scratch, std::span<CodeBlockResult> results) noexcept;
 
 /// Decodes at most ldpc_pack() code blocks of a direction, all of the same plan, into `infos` (K
-/// bits of each at its info_offset) and `results` (of all code blocks of the direction).
+/// bits of each at its info_offset) and `results` (of all code blocks of the direction). `store`:
+/// where soft bits are kept of blocks that are sent again; they are combined in `soft`.
 void decode_blocks(const FrameProgram& program, Direction direction, const Coding& coding,
                    std::span<const ReceivedBlock> blocks, const phy::DemapKernels& demap,
                    const phy::LdpcKernels& ldpc, DecodeScratch scratch, std::uint8_t* infos,
-                   CodeBlockResult* results) noexcept;
+                   CodeBlockResult* results, SoftStore* store = nullptr) noexcept;
 
 /// Where a soft buffer held other blocks before: makes a code block's places zero of which nothing
 /// is sent.

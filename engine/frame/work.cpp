@@ -22,29 +22,79 @@ std::size_t grant_of(const Problem& problem) {
 
 FrameProgram WorkCompiler::compile(std::span<const std::uint32_t> list,
                                    std::vector<Problem>& problems) {
-  const FrameFormat& format = frame_.format();
-  check_grants(format, 1, list, problems);
+  check_grants(frame_.format(), 1, list, problems);
   std::set<std::size_t> wrong;
   for (const Problem& problem : problems) wrong.insert(grant_of(problem));
   const std::vector<Grant> grants = read_grants(list);
-  std::vector<std::size_t> right;
+  Which right;
   for (std::size_t g = 0; g < grants.size(); ++g)
     if (!wrong.contains(g)) right.push_back(g);
-  const auto compile = [&] {
-    return frame::compile(format, frame_.symbols(), grants, right, frame_.rooms(), plans_,
-                          problems);
-  };
-  FrameProgram program = compile();
+  check_processes(grants, right, problems);
+  FrameProgram program = compile(grants, right, problems);
+  harq_.begin(program);
+  return program;
+}
+
+// What can only be said of the whole program leaves others out.
+FrameProgram WorkCompiler::compile(std::span<const Grant> grants, Which& right,
+                                   std::vector<Problem>& problems) {
+  for (;;) {
+    std::vector<Problem> own;
+    FrameProgram program = frame::compile(frame_.format(), frame_.symbols(), grants, right,
+                                          frame_.rooms(), plans_, own);
+    const bool good = check_again(program, grants, right, problems) &&
+                      check_references(program, grants, right, problems);
+    if (!good) continue;
+    problems.insert(problems.end(), own.begin(), own.end());
+    return program;
+  }
+}
+
+void WorkCompiler::check_processes(std::span<const Grant> grants, Which& right,
+                                   std::vector<Problem>& problems) const {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> used;
+  std::erase_if(right, [&](std::size_t g) {
+    const Grant& grant = grants[g];
+    if (grant.direction != Direction::Uplink) return false;
+    std::string why = harq_.why_not(grant);
+    if (why.empty() && harq_.any() && !used.emplace(grant.user, grant.harq_process).second)
+      why = "is of a HARQ process that another allocation of the frame has";
+    if (!why.empty()) problems.push_back({key_of(g) + ".harq_process", why});
+    return !why.empty();
+  });
+}
+
+bool WorkCompiler::check_again(const FrameProgram& program, std::span<const Grant> grants,
+                               Which& right, std::vector<Problem>& problems) const {
+  const std::size_t before = right.size();
+  for (const TransportBlock& block : program.transport_blocks(Direction::Uplink)) {
+    if (!block.again) continue;
+    const std::string why = harq_.why_not_again(block, program.plan(block));
+    if (why.empty()) continue;
+    std::erase_if(right, [&](std::size_t g) {
+      const bool same = grants[g].direction == Direction::Uplink && grants[g].user == block.user &&
+                        grants[g].harq_process == block.harq_process;
+      if (same) problems.push_back({key_of(g) + ".again", why});
+      return same;
+    });
+  }
+  return right.size() == before;
+}
+
+bool WorkCompiler::check_references(const FrameProgram& program, std::span<const Grant> grants,
+                                    Which& right, std::vector<Problem>& problems) const {
   if (frame_.symbols_of(SymbolKind::Downlink).empty() ||
       program.pairings().front().gives_all_a_turn())
-    return program;
-  for (const std::size_t g : right)
-    if (grants[g].direction == Direction::Downlink)
+    return true;
+  std::erase_if(right, [&](std::size_t g) {
+    const bool down = grants[g].direction == Direction::Downlink;
+    if (down)
       problems.push_back({key_of(g) + ".blocks",
                           "shares subcarriers of the downlink with more users than there are of "
                           "these: not all would have references"});
-  std::erase_if(right, [&](std::size_t g) { return grants[g].direction == Direction::Downlink; });
-  return compile();
+    return down;
+  });
+  return false;
 }
 
 }  // namespace carillon::frame

@@ -47,8 +47,9 @@ Exchange::Exchange(const frame::Frame& frame, Direction sends, std::uint32_t rin
       sends_(sends),
       entries_(std::bit_ceil(ring + kAhead + 1)),
       zeros_(frame.room(sends).longest_block),
-      compiler_(frame),
-      queue_(kUnit, queue_units(frame, receives(), kUnit), 1) {
+      compiler_(frame, sends == Direction::Downlink),
+      queue_(kUnit, queue_units(frame, receives(), kUnit), 1),
+      first_verdict_(std::size_t{frame.format().users} * frame.format().grants.harq_processes) {
   for (Entry& entry : entries_) {
     const std::size_t blocks = frame.room(sends).transport_blocks;
     entry.blocks = std::vector<std::atomic<Block>>(blocks);
@@ -117,6 +118,9 @@ void Exchange::receive(frame::FramePlace frame,
     case frame::Verdict::Failed: count(Failed); break;
     case frame::Verdict::Late: count(Late); break;
   }
+  const frame::FrameProgram& program = program_of(frame.radio_frame);
+  const frame::TransportBlock& tb = program.transport_blocks(receives())[block.block];
+  if (tb.attempt > 0) settle(tb, program.plan(tb).A(), block.verdict, block.at);
   const std::size_t units = units_for(sizeof(Message) + block.bits.size(), kUnit);
   if (queue_.room() < units) return count(Dropped);
   Message message = message_of(MessageType::Block, frame_, program_of(frame.radio_frame),
@@ -129,6 +133,39 @@ void Exchange::receive(frame::FramePlace frame,
   if (!block.bits.empty())
     std::memcpy(place + sizeof(message), block.bits.data(), block.bits.size());
   queue_.write(units);
+}
+
+// Before the owner hears of it, who may send it again at once.
+void Exchange::settle(const frame::TransportBlock& block, std::uint64_t bits,
+                      frame::Verdict verdict, Tick at) noexcept {
+  const bool good = verdict == frame::Verdict::Good;
+  const auto add = [](auto& counter, auto value) {
+    counter.fetch_add(value, std::memory_order_relaxed);
+  };
+  Attempt& attempt = attempts_[std::min<std::size_t>(block.attempt, attempts_.size()) - 1];
+  add(attempt.blocks, std::uint64_t{1});
+  add(attempt.good, std::uint64_t{good});
+  add(attempt.good_bits, good ? bits : 0);
+  Tick& first =
+      first_verdict_[block.user * frame_.format().grants.harq_processes + block.harq_process];
+  if (block.attempt == 1) first = at;
+  if (block.attempt > 1 && good) {
+    add(again_, at - first);
+    again_most_.store(std::max(again_most_.load(std::memory_order_relaxed), at - first),
+                      std::memory_order_relaxed);
+  }
+  compiler_.settle(block, verdict);
+}
+
+HarqCounters Exchange::harq() const noexcept {
+  HarqCounters counters{.again = again_.load(std::memory_order_relaxed),
+                        .again_most = again_most_.load(std::memory_order_relaxed)};
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    counters.blocks[i] = attempts_[i].blocks.load(std::memory_order_relaxed);
+    counters.good[i] = attempts_[i].good.load(std::memory_order_relaxed);
+    counters.good_bits[i] = attempts_[i].good_bits.load(std::memory_order_relaxed);
+  }
+  return counters;
 }
 
 const Message* Exchange::front() const noexcept {
@@ -197,11 +234,11 @@ Refusal Exchange::tell(std::uint32_t frame, std::span<const std::uint32_t> grant
   std::uint64_t filling = word(frame, kFilling);
   entry.word.store(filling, std::memory_order_release);
   // The cell may have begun it meanwhile, with nothing to do.
-  const bool late = in_time(frame) == Refusal::Late;
-  return late && entry.word.compare_exchange_strong(filling, word(frame, kFree),
-                                                    std::memory_order_acq_rel)
-             ? Refusal::Late
-             : Refusal::None;
+  if (in_time(frame) != Refusal::Late ||
+      !entry.word.compare_exchange_strong(filling, word(frame, kFree), std::memory_order_acq_rel))
+    return Refusal::None;
+  compiler_.withdraw(entry.program);
+  return Refusal::Late;
 }
 
 // Makes the entry the frame's, unless it is or cannot be.
@@ -220,6 +257,7 @@ Refusal Exchange::make_room(Entry& entry, std::uint32_t frame) noexcept {
   if (!entry.word.compare_exchange_strong(present, word(frame, kClearing),
                                           std::memory_order_acq_rel))
     return Refusal::Late;  // the cell has just begun it
+  if (frame_.told_by_port() && state_of(present) == kFilling) compiler_.withdraw(entry.program);
   clear(entry);
   return Refusal::None;
 }

@@ -31,6 +31,14 @@ struct PortCounters {
   std::uint64_t padded = 0;                      // zeros went on air, since no bits were there
 };
 
+/// Received uplink blocks of a cell with HARQ processes, by attempt; the last place has all later
+/// ones.
+struct HarqCounters {
+  static constexpr std::size_t kAttempts = 4;
+  std::array<std::uint64_t, kAttempts> blocks{}, good{}, good_bits{};
+  Tick again = 0, again_most = 0;  // from a block's first verdict to its good one: sum and most
+};
+
 class Exchange final : public frame::TransportSource,
                        public frame::TransportSink,
                        public frame::WorkSource {
@@ -87,6 +95,7 @@ class Exchange final : public frame::TransportSource,
 
   /// Any thread.
   PortCounters counters() const noexcept;
+  HarqCounters harq() const noexcept;
 
  private:
   // Of an entry, and the frame that it is.
@@ -138,6 +147,14 @@ class Exchange final : public frame::TransportSource,
   dataflow::Ring queue_;                      // Messages, each with its bits
   enum Counter : std::uint8_t { Good, Failed, Late, Dropped, Accepted, Used, Unused, Padded, kAll };
   std::array<std::atomic<std::uint64_t>, kAll> counters_{};
+  struct Attempt {
+    std::atomic<std::uint64_t> blocks{0}, good{0}, good_bits{0};
+  };
+  std::array<Attempt, HarqCounters::kAttempts> attempts_{};
+  std::atomic<Tick> again_{0}, again_most_{0};
+  std::vector<Tick> first_verdict_;  // [user][process]; who receives'
+  void settle(const frame::TransportBlock& block, std::uint64_t bits, frame::Verdict verdict,
+              Tick at) noexcept;
   void count(Counter counter, std::uint64_t number = 1) noexcept {
     counters_[counter].fetch_add(number, std::memory_order_relaxed);
   }

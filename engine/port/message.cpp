@@ -55,7 +55,8 @@ std::vector<std::uint32_t> list_of(std::span<const std::uint8_t> rows) {
         row.blocks,       row.redundancy_version,
         row.harq_process, row.first_symbol,
         row.symbols,      kind_of(row.modulation),
-        row.mcs,          row.rate};
+        row.mcs,          row.rate,
+        row.again};
     list.insert(list.end(), numbers.begin(), numbers.end());
   }
   return list;

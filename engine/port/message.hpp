@@ -86,7 +86,8 @@ struct GrantRow {
   std::uint8_t modulation = 0;                  ///< 0: as the cell; else bits per symbol, 2 to 8
   std::uint16_t first_block = 0, blocks = 0;    ///< resource blocks
   std::uint16_t first_symbol = 0, symbols = 0;  ///< of the slot; 0 symbols: to its end
-  std::uint16_t mcs = 0;                        ///< 0: as the cell; else a row of its table, plus 1
+  std::uint8_t mcs = 0;                         ///< 0: as the cell; else a row of its table, plus 1
+  std::uint8_t again = 0;                       ///< 1: what was sent in its HARQ process before
   std::uint16_t rate = 0;                       ///< 0: as the cell; else times 10240
 };
 static_assert(sizeof(GrantRow) == 20);

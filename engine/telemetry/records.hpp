@@ -2,6 +2,7 @@
 // time into a shared file and read by other processes (telemetry/store.hpp says how).
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/tick.hpp"
@@ -236,8 +237,10 @@ struct PortRecord {
   std::uint64_t accepted = 0, used = 0, unused = 0, padded = 0;                      // to be sent
   std::uint64_t refused_no_frame = 0, refused_late = 0, refused_early = 0, refused_block = 0;
   std::uint64_t refused_bits = 0, refused_order = 0, refused_format = 0, refused_busy = 0;
-  std::uint64_t refused_grant = 0;  // grants
-  std::uint64_t ip = 0;             // 1: packets to and from a TUN device are its bits
+  std::uint64_t refused_grant = 0;                                       // grants
+  std::array<std::uint64_t, 4> harq_blocks{}, harq_good{}, harq_bits{};  // by attempt
+  Tick harq_again = 0, harq_again_most = 0;                              // port::HarqCounters
+  std::uint64_t ip = 0;  // 1: packets to and from a TUN device are its bits
   std::uint64_t ip_sent = 0, ip_dropped = 0, ip_foreign = 0;
   std::uint64_t ip_delivered = 0, ip_broken = 0, ip_refused = 0;
 
@@ -264,6 +267,20 @@ struct PortRecord {
     visit("refused_format", self.refused_format);
     visit("refused_busy", self.refused_busy);
     visit("refused_grant", self.refused_grant);
+    visit("harq_blocks_1", self.harq_blocks[0]);
+    visit("harq_blocks_2", self.harq_blocks[1]);
+    visit("harq_blocks_3", self.harq_blocks[2]);
+    visit("harq_blocks_4", self.harq_blocks[3]);
+    visit("harq_good_1", self.harq_good[0]);
+    visit("harq_good_2", self.harq_good[1]);
+    visit("harq_good_3", self.harq_good[2]);
+    visit("harq_good_4", self.harq_good[3]);
+    visit("harq_bits_1", self.harq_bits[0]);
+    visit("harq_bits_2", self.harq_bits[1]);
+    visit("harq_bits_3", self.harq_bits[2]);
+    visit("harq_bits_4", self.harq_bits[3]);
+    visit("harq_again", self.harq_again);
+    visit("harq_again_most", self.harq_again_most);
     visit("ip", self.ip);
     visit("ip_sent", self.ip_sent);
     visit("ip_dropped", self.ip_dropped);

@@ -317,6 +317,23 @@ class IpPackets(_Model):
     refused: int = Field(description="by the device")
 
 
+class HarqAttempt(_Model):
+    """Uplink blocks that were received for the n-th time; the last has all later ones."""
+
+    attempt: int
+    blocks: int
+    good: int
+    goodput_mbps: float | None
+
+
+class Harq(_Model):
+    """Uplink blocks of a cell with HARQ processes."""
+
+    attempts: list[HarqAttempt]
+    again_ms: float | None = Field(description="from a block's first verdict to its good one, mean")
+    again_max_ms: float
+
+
 class DataPort(_Model):
     """What went through a data port (docs/data-port.md)."""
 
@@ -325,6 +342,7 @@ class DataPort(_Model):
     received: PortReceived
     given: PortGiven
     refused: dict[str, int] = Field(description="messages of clients that were not taken, by why")
+    harq: Harq | None = Field(default=None, description="null: no soft bits are kept")
 
 
 class Traffic(_Model):

@@ -22,6 +22,8 @@ from carillon.result import (
     Explanation,
     Frames,
     Gap,
+    Harq,
+    HarqAttempt,
     IpPackets,
     Lates,
     Milestones,
@@ -114,8 +116,8 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
             for name in count
             if name.startswith(("packets_", "rejected_"))
         },
-        data_port=_port(telemetry, users=False),
-        users_port=_port(telemetry, users=True),
+        data_port=_port(telemetry, lasted_ms, users=False),
+        users_port=_port(telemetry, lasted_ms, users=True),
         traffic=_traffic(folder),
         nacks={"overload_nack": count["overload_nacks"], "harq_nack": count["harq_nacks"]},
         saturated_samples=count["saturated_samples"],
@@ -131,7 +133,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
     )
 
 
-def _port(telemetry: Telemetry, *, users: bool) -> DataPort | None:
+def _port(telemetry: Telemetry, lasted_ms: float, *, users: bool) -> DataPort | None:
     for record in telemetry.read("ports"):
         count = {name: int(record[name]) for name in record.dtype.names or ()}
         if bool(count["users"]) == users:
@@ -145,8 +147,30 @@ def _port(telemetry: Telemetry, *, users: bool) -> DataPort | None:
                     for name in count
                     if name.startswith("refused_")
                 },
+                harq=_harq(count, lasted_ms),
             )
     return None
+
+
+def _harq(count: dict[str, int], lasted_ms: float) -> Harq | None:
+    """By attempt; None where nothing was sent with soft bits to keep."""
+    numbers = range(1, 5)
+    if not count["harq_blocks_1"]:
+        return None
+    again = sum(count[f"harq_good_{n}"] for n in numbers[1:])
+    return Harq(
+        attempts=[
+            HarqAttempt(
+                attempt=n,
+                blocks=count[f"harq_blocks_{n}"],
+                good=count[f"harq_good_{n}"],
+                goodput_mbps=ratio(count[f"harq_bits_{n}"] * 1e-3, lasted_ms),
+            )
+            for n in numbers
+        ],
+        again_ms=ratio(count["harq_again"] * 1e-6, again),
+        again_max_ms=count["harq_again_most"] * 1e-6,
+    )
 
 
 def _packets(count: dict[str, int]) -> IpPackets:

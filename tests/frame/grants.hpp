@@ -15,7 +15,7 @@ namespace carillon::test {
               {g.user, g.slot, static_cast<std::uint32_t>(g.direction), g.first_block, g.blocks,
                g.redundancy_version, g.harq_process, g.first_symbol, g.symbols,
                g.modulation ? static_cast<std::uint32_t>(*g.modulation) + 1 : 0,
-               g.mcs ? *g.mcs + 1 : 0, units});
+               g.mcs ? *g.mcs + 1 : 0, units, g.again ? 1U : 0U});
 }
 
 inline frame::Grants listed(std::initializer_list<frame::Grant> grants, std::uint32_t frames = 1) {

@@ -254,3 +254,145 @@ TEST(Told, RefusesADownlinkOfMoreUsersThanReferences) {
 TEST(Told, DevicesDoNotTakeSuchCells) {
   EXPECT_NE(Frame(told(test::small_format())).why_not_on_devices(), "");
 }
+
+namespace {
+
+FrameFormat with_processes() {
+  FrameFormat format = told(test::small_format());
+  format.grants.harq_processes = 4;
+  format.uplink.iterations = 10;
+  format.uplink.rate = 0.8;
+  return format;
+}
+
+// A cell whose user 0 sends the same bits again and again.
+struct Retransmissions {
+  explicit Retransmissions(double snr_db, std::uint64_t seed = 1)
+      : cell(with_processes(), plan(snr_db, seed)),
+        compiler(cell.frame),
+        bits(cell.frame.room(Direction::Uplink).payload_bytes, 0x5a) {}
+
+  static emulator::RadioPlan plan(double snr_db, std::uint64_t seed) {
+    emulator::RadioPlan plan = test::clear_air(snr_db);
+    plan.seed = seed;
+    return plan;
+  }
+  // Whether attempt `n` (from 0) is received.
+  bool attempt(std::uint32_t n, bool again) {
+    constexpr std::uint32_t kVersions[] = {0, 2, 3, 1};
+    std::vector<Problem> problems;
+    program = compiler.compile(row({.user = 0,
+                                    .blocks = 6,
+                                    .redundancy_version = kVersions[n % 4],
+                                    .harq_process = 2,
+                                    .again = again}),
+                               problems);
+    EXPECT_TRUE(problems.empty()) << problems.front().key << " " << problems.front().message;
+    const Prepared prepared = cell.pipeline.prepare(program);
+    run(cell, number, prepared, bits);
+    const bool good = cell.pipeline.slot(number).good[0] != 0;
+    compiler.settle(block(), good ? Verdict::Good : Verdict::Failed);
+    ++number;
+    return good;
+  }
+  const TransportBlock& block() const { return program.transport_blocks(Direction::Uplink)[0]; }
+
+  Cell cell;
+  WorkCompiler compiler;
+  std::vector<std::uint8_t> bits;
+  FrameProgram program;
+  std::uint64_t number = 0;
+};
+
+}  // namespace
+
+// Where no single transmission can be decoded, those that are combined can.
+TEST(Told, SoftBitsOfEarlierAttemptsCount) {
+  std::uint32_t first = 0, alone = 0, combined = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Retransmissions link(0, seed);
+    first += link.attempt(0, false);
+    EXPECT_EQ(link.block().attempt, 1U);
+    bool good = false;
+    for (std::uint32_t n = 1; n < 4; ++n) good |= link.attempt(n, true);
+    combined += good;
+    Retransmissions other(0, seed);
+    good = false;
+    for (std::uint32_t n = 0; n < 4; ++n) good |= other.attempt(0, false);
+    alone += good;
+  }
+  EXPECT_LE(first, 2U);
+  EXPECT_LE(alone, 3U);
+  EXPECT_EQ(combined, 20U);
+}
+
+// What is kept is of the block before, and of no other.
+TEST(Told, ABlockThatIsSentForTheFirstTimeIsAlone) {
+  Retransmissions link(40);
+  for (std::uint32_t n = 0; n < 6; ++n) {
+    std::ranges::fill(link.bits, static_cast<std::uint8_t>(17 * n + 1));
+    EXPECT_TRUE(link.attempt(0, false));
+    EXPECT_FALSE(link.block().combine);
+    EXPECT_EQ(wrong_blocks(link.cell, link.number - 1, link.bits), 0U);
+  }
+  EXPECT_TRUE(link.attempt(0, true)) << "again though it was received: nothing is kept";
+  EXPECT_FALSE(link.block().combine);
+  EXPECT_EQ(link.block().attempt, 2U);
+}
+
+TEST(Told, AProcessHasOneBlockAtATime) {
+  const Frame frame(with_processes());
+  WorkCompiler compiler(frame);
+  std::vector<Problem> problems;
+  const auto key_of = [&](const std::vector<Grant>& grants, FrameProgram* made = nullptr) {
+    std::vector<std::uint32_t> list;
+    for (const Grant& g : grants) test::append(list, g);
+    problems.clear();
+    const FrameProgram program = compiler.compile(list, problems);
+    if (made != nullptr) *made = program;
+    return problems.empty() ? std::string() : problems.front().key;
+  };
+  FrameProgram first, second;
+  const Grant grant{.user = 1, .blocks = 2, .harq_process = 3};
+  Grant again = grant;
+  again.again = true;
+  EXPECT_EQ(key_of({{.user = 1, .blocks = 2, .harq_process = 4}}), "grants.list.0.harq_process");
+  EXPECT_EQ(key_of({again}), "grants.list.0.harq_process") << "nothing was sent";
+  EXPECT_EQ(key_of({grant}, &first), "");
+  EXPECT_EQ(key_of({grant}), "grants.list.0.harq_process") << "under way";
+  EXPECT_EQ(key_of({again}), "grants.list.0.harq_process") << "under way";
+  const auto block = [](const FrameProgram& of) {
+    return of.transport_blocks(Direction::Uplink)[0];
+  };
+  compiler.settle(block(first), Verdict::Failed);
+  again.blocks = 3;
+  EXPECT_EQ(key_of({again}), "grants.list.0.again") << "of another length";
+  again.blocks = 2;
+  EXPECT_EQ(key_of({again}, &second), "");
+  EXPECT_TRUE(block(second).combine);
+  compiler.withdraw(second);
+  EXPECT_EQ(key_of({again}, &second), "") << "the frame never began; what is kept still is";
+  EXPECT_TRUE(block(second).combine);
+  compiler.settle(block(second), Verdict::Late);
+  EXPECT_EQ(key_of({again}, &second), "");
+  EXPECT_TRUE(block(second).combine);
+  compiler.settle(block(second), Verdict::Good);
+  EXPECT_EQ(key_of({grant, {.user = 1, .first_block = 4, .blocks = 1, .harq_process = 3}}, &first),
+            "grants.list.1.harq_process");
+  compiler.withdraw(first);
+  EXPECT_EQ(key_of({again}), "grants.list.0.harq_process") << "the one before never began";
+}
+
+TEST(Told, SoftBitsAreAccountedFor) {
+  FrameFormat format = with_processes();
+  const std::size_t with = Pipeline::footprint(Frame(format));
+  format.grants.harq_processes = 0;
+  const Frame frame(format);
+  const std::size_t without = Pipeline::footprint(frame);
+  EXPECT_EQ(with - without, 2 * 4 * frame.longest_kept());
+  EXPECT_GT(frame.longest_kept(), 0U);
+  WorkCompiler compiler(frame);
+  std::vector<Problem> problems;
+  (void)compiler.compile(row({.user = 0, .blocks = 1, .again = true}), problems);
+  ASSERT_EQ(problems.size(), 1U);
+}

@@ -180,3 +180,47 @@ TEST(Told, FramesBeginWhileTheyAreTold) {
   EXPECT_EQ(counters.used, used);
   EXPECT_EQ(counters.accepted, counters.used + counters.unused);
 }
+
+// What is sent again is counted by attempt, and a block's process is free before its owner hears of
+// it.
+TEST(Told, AttemptsAreCounted) {
+  frame::FrameFormat f = format();
+  f.grants.harq_processes = 2;
+  const frame::Frame frame(f);
+  Exchange exchange(frame, Direction::Downlink, 4);
+  std::vector<Problem> problems;
+  const auto tell = [&](std::uint32_t number, bool again) {
+    std::vector<std::uint32_t> list;
+    test::append(list, {.user = 1, .blocks = 2, .harq_process = 1, .again = again});
+    problems.clear();
+    return exchange.tell(number, list, problems) == Refusal::None && problems.empty();
+  };
+  const auto receive = [&](std::uint32_t number, Verdict verdict, Tick at) {
+    const std::vector<std::uint8_t> bits(100);
+    (void)exchange.hold(number);
+    exchange.take({number, 0}, 0, {});
+    exchange.receive({number, 0}, {.block = 0, .verdict = verdict, .at = at, .bits = bits});
+    exchange.release({number, 0});
+    exchange.release(number);
+  };
+  exchange.take({0, 0}, 0, {});
+  ASSERT_TRUE(tell(1, false));
+  EXPECT_FALSE(tell(2, true)) << "it is under way";
+  receive(1, Verdict::Failed, 1000);
+  ASSERT_TRUE(tell(3, true));
+  receive(3, Verdict::Late, 2000);
+  ASSERT_TRUE(tell(4, true));
+  receive(4, Verdict::Good, 3500);
+  ASSERT_TRUE(tell(5, false));
+  receive(5, Verdict::Good, 4000);
+  ASSERT_TRUE(tell(6, false));
+  // Its frame never comes: the place goes to a later one.
+  exchange.take({6 + exchange.places() - 1, 0}, 0, {});
+  ASSERT_TRUE(tell(6 + exchange.places(), false));
+  const auto counters = exchange.harq();
+  EXPECT_EQ(counters.blocks, (std::array<std::uint64_t, 4>{2, 1, 1, 0}));
+  EXPECT_EQ(counters.good, (std::array<std::uint64_t, 4>{1, 0, 1, 0}));
+  EXPECT_EQ(counters.good_bits[0], counters.good_bits[2]);
+  EXPECT_EQ(counters.again, 2500);
+  EXPECT_EQ(counters.again_most, 2500);
+}

@@ -80,8 +80,15 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             U8,
             "users clients good failed late sent dropped unheard accepted used unused padded "
             "refused_no_frame refused_late refused_early refused_block refused_bits "
-            "refused_order refused_format refused_busy refused_grant ip "
-            "ip_sent ip_dropped ip_foreign ip_delivered ip_broken ip_refused",
+            "refused_order refused_format refused_busy refused_grant "
+            "harq_blocks_1 harq_blocks_2 harq_blocks_3 harq_blocks_4 "
+            "harq_good_1 harq_good_2 harq_good_3 harq_good_4 "
+            "harq_bits_1 harq_bits_2 harq_bits_3 harq_bits_4",
+        ),
+        *_fields(I8, "harq_again harq_again_most"),
+        *_fields(
+            U8,
+            "ip ip_sent ip_dropped ip_foreign ip_delivered ip_broken ip_refused",
         ),
     ],
     "constellation": [("user", U4), ("re", F4), ("im", F4), ("frame", U4)],

@@ -89,7 +89,11 @@ class Owner:
 
 @pytest.fixture
 def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
-    (tmp_path / "cell.yaml").write_text(CELL.replace("DATA", getattr(request, "param", "")))
+    change = getattr(request, "param", "")
+    text = CELL.replace("DATA", change)
+    if change == WEAK:
+        text = text.replace("snr_db: 30", "snr_db: 4")
+    (tmp_path / "cell.yaml").write_text(text)
     words = "demo --cell cell.yaml --seconds 3600 --no-live --folder run".split()
     process = subprocess.Popen(
         ["env", "--default-signal=INT", sys.executable, "-m", "carillon", *words],
@@ -317,3 +321,106 @@ def test_programs_tell_each_frame_what_to_do(run: subprocess.Popen[str], tmp_pat
     assert up.good == result.uplink.blocks - result.uplink.blocks_failed
     assert down.good > 40
     assert {user.uplink.blocks > 0 for user in result.users} == {True}
+
+
+# A first attempt is too weak; two together are not.
+WEAK = """, users_socket: users.sock}
+uplink: {modulation: 16qam, rate: 0.8}
+grants: {kind: port, harq_processes: 8"""
+
+
+class Retransmissions:
+    """A MAC of the uplink alone: user 0 in eight processes, each block until it is received."""
+
+    VERSIONS = (0, 2, 3, 1)
+
+    def __init__(self, cell: Client, users: Client) -> None:
+        self.cell, self.users = cell, users
+        self.attempt = dict.fromkeys(range(8), 0)  # of the block that a process has next
+        self.free = list(range(8))
+        self.received = 0
+        self.told = 0
+        self.of_frame: dict[int, int] = {}  # the process
+
+    def handle(self, event: Frame | Block | Refused | Work) -> None:
+        match event:
+            case Frame(number=number):
+                for frame in range(max(self.told, number + 2) + 1, number + 9):
+                    self.tell(frame)
+            case Refused(frame=frame):  # too late, as on a busy machine
+                if frame in self.of_frame:
+                    self.free.append(self.of_frame.pop(frame))
+            case Block(frame=frame, block=block, verdict=verdict, bits=bits):
+                process = self.of_frame.pop(frame)
+                assert block.harq_process == process
+                self.free.append(process)
+                if verdict == "good":
+                    assert set(bits[:-1]) <= {0, process + 1}
+                    self.received += 1
+                    self.attempt[process] = 0
+                else:
+                    self.attempt[process] += 1
+
+    def go_on(self) -> None:
+        for event in self.cell:
+            self.handle(event)
+
+    def tell(self, frame: int) -> None:
+        self.told = frame
+        if not self.free:
+            return
+        process = self.of_frame[frame] = self.free.pop(0)
+        work = [
+            Allocation(
+                user=0,
+                blocks=6,
+                harq_process=process,
+                redundancy_version=self.VERSIONS[self.attempt[process] % 4],
+                again=self.attempt[process] > 0,
+            )
+        ]
+        self.cell.tell(frame, work)
+        self.users.tell(frame, work)
+
+
+@pytest.mark.parametrize("run", [WEAK], indirect=True)
+def test_what_failed_is_sent_again(run: subprocess.Popen[str], tmp_path: Path) -> None:
+    text = (tmp_path / "cell.yaml").read_text()
+    assert "harq_processes: 8" in text
+    cell = Client(tmp_path / "cell.sock", timeout=HANG_S)
+    users = Client(tmp_path / "users.sock", timeout=HANG_S)
+    mac = Retransmissions(cell, users)
+
+    def send() -> None:
+        """Always the same bits in a process, so that what is sent again is what was."""
+        for event in users:
+            if isinstance(event, Work):
+                for block in event.given:
+                    users.send(event.frame, block, bytes([block.harq_process + 1]) * block.bytes)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    while mac.received < 30:
+        event = cell.receive(timeout=HANG_S)
+        assert event is not None
+        mac.handle(event)
+    rest = threading.Thread(target=mac.go_on)
+    rest.start()
+    result = stop(run, tmp_path / "run")
+    rest.join()
+    sender.join()
+    assert result.data_port is not None
+    harq = result.data_port.harq
+    assert harq is not None
+    first, *later = harq.attempts
+    assert first.good < first.blocks
+    assert sum(attempt.good for attempt in later) > 0
+    assert sum(a.good for a in harq.attempts) == result.data_port.received.good
+    assert sum(a.blocks for a in harq.attempts) == sum(
+        (result.data_port.received.good, result.data_port.received.failed,
+         result.data_port.received.late)
+    )  # fmt: skip
+    assert harq.again_ms is not None
+    assert 14 <= harq.again_ms <= harq.again_max_ms
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "Retransmissions" in report

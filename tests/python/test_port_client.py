@@ -136,7 +136,7 @@ def test_a_client_tells_frames_what_to_do_byte_by_byte(tmp_path: Path) -> None:
                 Allocation(user=1, first_block=3, blocks=4, slot=1, direction="downlink"),
                 Allocation(
                     user=2, first_symbol=2, symbols=5, modulation="64qam", rate=0.5, mcs=7,
-                    redundancy_version=3, harq_process=11,
+                    redundancy_version=3, harq_process=11, again=True,
                 ),
             ],
         )  # fmt: skip
@@ -144,7 +144,7 @@ def test_a_client_tells_frames_what_to_do_byte_by_byte(tmp_path: Path) -> None:
             "43445031 06 00 0300 09000000 02000000 0000 00 00 0000 0000 00000000 00000000"
             "0000000000000000"
             "0100 0100 01 00 00 00 0300 0400 0000 0000 0000 0000"
-            "0200 0000 00 03 0b 06 0000 0100 0200 0500 0800 0014"
+            "0200 0000 00 03 0b 06 0000 0100 0200 0500 08 01 0014"
         )
         refused = "43445031 05 09 0300 09000000 01000000 0200 00 00 0000 0000 00000000 00000000"
         peer.end.send(bytes.fromhex(refused + "0000000000000000") + b"mcs names a row")

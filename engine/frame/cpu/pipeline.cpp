@@ -101,6 +101,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
       comb_plan_(frame.format().numerology.subcarriers, frame.comb(),
                  frame.format().combiner.group),
       zeros_(frame.room(Direction::Downlink).longest_block),
+      soft_store_(frame),
       slots_(frame.format().ring),
       combiners_(combiner_count(frame.format())) {
   for (std::uint32_t offset = 0; offset < frame.comb(); ++offset)
@@ -329,7 +330,7 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
     slot += frame.room(d).coded_bytes;
   slot += frame.room(Direction::Uplink).payload_bytes;
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
-  return f.ring * (slot + packets) +
+  return f.ring * (slot + packets) + SoftStore::bytes(frame) +
          combiner_count(f) * (frame.most_pairings() * combiners + precoder);
 }
 

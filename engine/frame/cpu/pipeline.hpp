@@ -15,6 +15,7 @@
 #include "frame/graph.hpp"
 #include "frame/opcodes.hpp"
 #include "frame/receive.hpp"
+#include "frame/soft_store.hpp"
 #include "phy/demap/demap.hpp"
 #include "phy/equalize/equalize.hpp"
 #include "phy/estimate/estimate.hpp"
@@ -252,6 +253,7 @@ class Pipeline {
   std::vector<float> estimate_noise_;  // [pilot offset] variance of estimates over the noise's
   std::vector<phy::DeviationPlan> deviation_plans_;  // [pilot offset]; none: no combs, no groups
   AlignedArray<std::uint8_t> zeros_;                 // as long as the longest block of the downlink
+  SoftStore soft_store_;
   std::vector<FrameSlot> slots_;
   std::vector<Combiners> combiners_;
   std::vector<Prepared> prepared_;      // [program]

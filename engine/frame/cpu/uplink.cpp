@@ -307,7 +307,8 @@ struct UplinkKernels : UplinkCall {
     }
     decode_blocks(program, Direction::Uplink, frame.coding(Direction::Uplink),
                   {blocks.data(), pack.size()}, p.demap_, p.ldpc_,
-                  {worker.soft.data(), worker.ldpc}, slot.info.data(), slot.results.data());
+                  {worker.soft.data(), worker.ldpc}, slot.info.data(), slot.results.data(),
+                  &p.soft_store_);
     for (const std::uint32_t index : pack) {
       const std::uint32_t tb = program.code_blocks(Direction::Uplink)[index].transport_block;
       if (program.plan(program.transport_blocks(Direction::Uplink)[tb]).C() > 1) continue;

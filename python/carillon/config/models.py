@@ -257,6 +257,15 @@ class Grants(Base):
     list: GrantList = Field(
         default_factory=GrantList, description="The grants of kind `list`, one mapping each."
     )
+    harq_processes: int = key(
+        0,
+        "HARQ processes of each user in the uplink. Where there are any, soft bits of blocks that "
+        "failed are kept, and combined with those of what is sent again.",
+        "processes",
+        only_with="kind: port",
+        ge=0,
+        le=16,
+    )
 
 
 class Deadlines(Base):

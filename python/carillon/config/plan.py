@@ -166,4 +166,5 @@ def _numbers(grant: Grant) -> tuple[int, ...]:
         _MODULATIONS.index(grant.modulation),
         0 if grant.mcs == "cell" else grant.mcs + 1,
         0 if grant.rate == "cell" else round(grant.rate * _RATE_UNITS),
+        0,  # not sent again: that only a port tells
     )

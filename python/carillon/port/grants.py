@@ -27,6 +27,7 @@ class Allocation:
     mcs: int | None = None  # a row of the direction's mcs_table; None: the cell's
     redundancy_version: int = 0
     harq_process: int = 0
+    again: bool = False  # what the user sent in this process before, of the uplink
 
     def pack(self) -> bytes:
         """As it travels. ValueError: a number that does not."""
@@ -42,5 +43,6 @@ class Allocation:
             self.first_symbol,
             self.symbols,
             0 if self.mcs is None else self.mcs + 1,
+            int(self.again),
             0 if self.rate is None else round(self.rate * _RATE_UNITS),
         )

@@ -14,7 +14,7 @@ PIECE = 32768  # most bytes behind a header
 _HEADER = struct.Struct("<IBBHIIHBBHHIIq")
 _ROW = struct.Struct("<BBBxHHHHI")
 ROW = _ROW.size
-_GRANT = struct.Struct("<HHBBBBHHHHHH")
+_GRANT = struct.Struct("<HHBBBBHHHHBBH")
 
 
 class Header(NamedTuple):
@@ -58,8 +58,8 @@ def rows(data: bytes) -> list[tuple[int, ...]]:
 
 def grant(*numbers: int) -> bytes:
     """A grant of Work: user, slot, direction, redundancy version, HARQ process, modulation, first
-    resource block, blocks, first symbol, symbols, MCS row + 1, rate · 10240. ValueError: a number
-    that does not travel."""
+    resource block, blocks, first symbol, symbols, MCS row + 1, whether it is sent again, rate ·
+    10240. ValueError: a number that does not travel."""
     try:
         return _GRANT.pack(*numbers)
     except struct.error as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from carillon.explain import pick
 from carillon.report import late_tables
 from carillon.report.table import row_of, table
-from carillon.result import DataPort, Explanation, Result, Traffic
+from carillon.result import DataPort, Explanation, Harq, Result, Traffic
 from carillon.runfolder import RunFolder
 
 _FIRST, _WORST = 8, 4  # late frames that show at once
@@ -28,6 +28,8 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
     yield _counts(result)
     if result.data_port is not None:
         yield _data_port("Data port", result.data_port)
+        if result.data_port.harq is not None:
+            yield _harq(result.data_port.harq)
     if result.users_port is not None:
         yield _data_port("Data port of the users", result.users_port)
     if result.traffic:
@@ -126,6 +128,26 @@ def _data_port(title: str, port: DataPort) -> str:
         "used, or unused since their frame did not begin; padded ones went out as zeros."
     )
     return table(title, note, ["blocks and packets", "number"], rows)
+
+
+def _harq(harq: Harq) -> str:
+    later = harq.attempts[-1].attempt
+    wait = (
+        f" A block that was received in the end took {harq.again_ms:.3g} ms from its first verdict "
+        f"on, {harq.again_max_ms:.3g} ms at most."
+        if harq.again_ms is not None
+        else ""
+    )
+    return table(
+        "Retransmissions",
+        f"Uplink blocks by attempt, with the soft bits of those before.{wait}",
+        ["attempt", "blocks", "good", "Mb/s"],
+        [
+            [f"{a.attempt} and later" if a.attempt == later else a.attempt, a.blocks, a.good,
+             a.goodput_mbps]
+            for a in harq.attempts
+        ],
+    )  # fmt: skip
 
 
 def _traffic(traffic: Sequence[Traffic]) -> str:
