@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <vector>
 
 #include "app/run_plan.hpp"
 
@@ -31,7 +32,10 @@ inline void require(bool good, const char* message) {
   if (!good) throw nanobind::value_error(message);
 }
 
-/// Throws ValueError with the first problem.
+/// Throws ValueError with the first problem, if there is one.
+void require_none(const std::vector<Problem>& problems);
+
+/// Throws ValueError with the plan's first problem.
 app::RunPlan checked_plan(const std::string& text);
 
 }  // namespace carillon::bindings

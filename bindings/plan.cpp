@@ -26,11 +26,15 @@ using frame::Direction;
 using frame::Frame;
 using frame::SymbolKind;
 
+void require_none(const std::vector<Problem>& problems) {
+  if (!problems.empty())
+    throw nb::value_error((problems.front().key + " " + problems.front().message).c_str());
+}
+
 app::RunPlan checked_plan(const std::string& text) {
   std::vector<Problem> problems;
   auto plan = app::parse_run_plan(text, problems);
-  if (!problems.empty())
-    throw nb::value_error((problems.front().key + " " + problems.front().message).c_str());
+  require_none(problems);
   return plan;
 }
 

@@ -18,19 +18,6 @@ constexpr std::string_view kEveryAddress = "0.0.0.0";
 constexpr std::uint16_t kFreePort = 0;          // the system chooses
 constexpr std::uint32_t kFirstMulticast = 224;  // first octet; beyond are reserved ones, broadcast
 
-void take(std::vector<Problem> found, std::string_view prefix, std::vector<Problem>& problems) {
-  for (auto& problem : found)
-    problems.push_back({std::string(prefix) + "." + problem.key, std::move(problem.message)});
-}
-
-void in_range(double value, double low, double high, std::string key,
-              std::vector<Problem>& problems) {
-  if (value >= low && value <= high) return;
-  problems.push_back({std::move(key), "is " + detail::number_text(value) + " but must be between " +
-                                          detail::number_text(low) + " and " +
-                                          detail::number_text(high)});
-}
-
 void check_cores(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   const auto& cores = runtime.cores;
   for (std::size_t i = 0; i < cores.size(); ++i) {
@@ -53,18 +40,6 @@ void check_groups(const RuntimeOptions& runtime, std::vector<Problem>& problems)
                          : frame::check_group_sizes(runtime.groups);
   for (const auto& [key, message] : found)
     problems.push_back({"runtime.groups" + (key.empty() ? "" : "." + key), message});
-}
-
-template <typename Names>
-void one_of(const std::string& value, const Names& names, const char* key,
-            std::vector<Problem>& problems) {
-  std::string known;
-  for (const auto name : names) {
-    if (value == name) return;
-    if (!known.empty()) known += ", ";
-    known += name;
-  }
-  problems.push_back({key, "is '" + value + "' but must be one of " + known});
 }
 
 void check_gpus(const RunPlan& plan, std::vector<Problem>& problems) {
@@ -239,15 +214,15 @@ void check_memory(const RunPlan& plan, std::vector<Problem>& problems) {
 }
 
 void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
-  take(plan.cell.validate(), "cell", problems);
+  add_below(plan.cell.validate(), "cell", problems);
   check_runtime(plan.runtime, problems);
   check_gpus(plan, problems);
-  take(power::check(plan.power), "power", problems);
+  add_below(power::check(plan.power), "power", problems);
   check_run(plan, problems);
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;
-  take(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
+  add_below(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
   if (problems.empty()) check_programs(plan, problems);
   if (problems.empty()) check_live(plan, problems);
   if (problems.empty()) check_memory(plan, problems);

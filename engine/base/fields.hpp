@@ -3,25 +3,23 @@
 //
 // A struct takes part by a static member template
 //   template <typename Self, typename Visit> static void fields(Self& self, Visit&& visit)
-// that calls visit("key", self.member) for each member; nested structs give dotted keys.
+// that calls visit("key", self.member) for each member; nested structs give dotted keys, lists of
+// structs numbered ones: key.0.member.
 #pragma once
 
 #include <charconv>
 #include <concepts>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
-namespace carillon {
+#include "base/problem.hpp"
 
-/// What is wrong with one key of a configuration, in words that say the allowed range.
-struct Problem {
-  std::string key;
-  std::string message;
-};
+namespace carillon {
 
 /// The names of an enumeration's values, in order from zero; specialised beside each enumeration.
 template <typename E>
@@ -40,6 +38,14 @@ concept HasFields = requires(T& t) {
   T::fields(t, [](std::string_view, auto&) {});
 };
 
+template <typename T>
+concept ListOfFields = HasFields<typename T::value_type>;
+
+template <typename T>
+inline constexpr bool kOptional = false;
+template <typename T>
+inline constexpr bool kOptional<std::optional<T>> = true;
+
 /// The shortest text that reads back the same; whole numbers without an exponent.
 std::string number_text(double value);
 bool read_number(std::string_view text, double& value);
@@ -56,6 +62,8 @@ std::string value_text(const T& value) {
     return number_text(value);
   } else if constexpr (std::is_integral_v<T>) {
     return std::to_string(value);
+  } else if constexpr (kOptional<T>) {
+    return value ? value_text(*value) : "none";
   } else {  // a vector: items separated by spaces
     std::string text;
     for (const auto& item : value) text += (text.empty() ? "" : " ") + value_text(item);
@@ -94,6 +102,11 @@ std::string read_value(std::string_view text, T& value) {
     return whole ? ""
                  : "a whole number between " + std::to_string(Limits::min()) + " and " +
                        std::to_string(Limits::max());
+  } else if constexpr (kOptional<T>) {
+    value.reset();
+    if (text == "none") return {};
+    const auto expected = read_value(text, value.emplace());
+    return expected.empty() ? "" : "none or " + expected;
   } else {
     value.clear();
     while (!text.empty()) {
@@ -114,6 +127,11 @@ inline std::string join(std::string_view prefix, std::string_view key) {
   return prefix.empty() ? std::string(key) : std::string(prefix) + "." + std::string(key);
 }
 
+inline bool holds(const KeyValues& values, const std::string& section) {
+  const auto first = values.lower_bound(section + ".");
+  return first != values.end() && first->first.starts_with(section + ".");
+}
+
 }  // namespace detail
 
 /// Appends `prefix.key = value` lines for every field of `object`.
@@ -124,6 +142,9 @@ void write_fields(const T& object, std::string_view prefix, std::string& text) {
     const std::string name = detail::join(prefix, key);
     if constexpr (detail::HasFields<Member>)
       write_fields(member, name, text);
+    else if constexpr (detail::ListOfFields<Member>)
+      for (std::size_t i = 0; i < member.size(); ++i)
+        write_fields(member[i], detail::join(name, std::to_string(i)), text);
     else
       text += name + " = " + detail::value_text(member) + "\n";
   });
@@ -131,6 +152,7 @@ void write_fields(const T& object, std::string_view prefix, std::string& text) {
 
 /// Takes the fields of `object` out of `values`: what is absent keeps its value, what is taken is
 /// erased (so that what is left over at the end is unknown), what cannot be read is a problem.
+/// Lists of structs end before the first number without a key.
 template <typename T>
 void read_fields(T& object, std::string_view prefix, KeyValues& values,
                  std::vector<Problem>& problems) {
@@ -139,6 +161,11 @@ void read_fields(T& object, std::string_view prefix, KeyValues& values,
     const std::string name = detail::join(prefix, key);
     if constexpr (detail::HasFields<Member>) {
       read_fields(member, name, values, problems);
+    } else if constexpr (detail::ListOfFields<Member>) {
+      if (detail::holds(values, detail::join(name, "0"))) member.clear();
+      for (std::string item = detail::join(name, "0"); detail::holds(values, item);
+           item = detail::join(name, std::to_string(member.size())))
+        read_fields(member.emplace_back(), item, values, problems);
     } else if (const auto found = values.find(name); found != values.end()) {
       if (auto expected = detail::read_value(found->second, member); !expected.empty())
         problems.push_back({name, "is '" + found->second + "' but must be " + expected});

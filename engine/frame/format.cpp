@@ -32,11 +32,6 @@ void require(bool good, Problems& problems, std::string key, std::string message
   if (!good) problems.push_back({std::move(key), std::move(message)});
 }
 
-void in_range(double value, double low, double high, Problems& problems, std::string key) {
-  require(value >= low && value <= high, problems, std::move(key),
-          "is " + number(value) + " but must be between " + number(low) + " and " + number(high));
-}
-
 void check_numerology(const Numerology& n, Problems& problems) {
   const bool power_of_two = n.fft_size != 0 && (n.fft_size & (n.fft_size - 1)) == 0;
   require(power_of_two && n.fft_size >= 128 && n.fft_size <= 4096, problems, "numerology.fft_size",
@@ -58,8 +53,8 @@ void check_numerology(const Numerology& n, Problems& problems) {
             " but the nr-normal prefix is defined for 15, 30, 60 and 120 kHz; use prefix: "
             "constant for other spacings");
   } else {
-    in_range(n.spacing_khz, 1, 480, problems, "numerology.spacing_khz");
-    in_range(n.prefix_samples, 0, n.fft_size, problems, "numerology.prefix_samples");
+    in_range(n.spacing_khz, 1, 480, "numerology.spacing_khz", problems);
+    in_range(n.prefix_samples, 0, n.fft_size, "numerology.prefix_samples", problems);
   }
 }
 
@@ -86,13 +81,13 @@ void check_schedule(const FrameFormat& f, Problems& problems) {
   require(count(s, 'U') > 0 || count(s, 'D') > 1, problems, "schedule",
           "carries no data: it needs at least one U, or a second D, since the first carries only "
           "references");
-  in_range(f.symbols_per_slot, 1, 140, problems, "symbols_per_slot");
+  in_range(f.symbols_per_slot, 1, 140, "symbols_per_slot", problems);
 }
 
 void check_pilots(const FrameFormat& f, Problems& problems) {
   const std::uint32_t symbols = count(f.schedule, 'P');
   const bool comb = f.pilots.kind == PilotKind::Comb;
-  if (comb) in_range(f.pilots.comb, 1, 16, problems, "pilots.comb");
+  if (comb) in_range(f.pilots.comb, 1, 16, "pilots.comb", problems);
   require(comb || f.pilots.comb == 1, problems, "pilots.comb",
           "is " + std::to_string(f.pilots.comb) +
               " but must be 1 with pilots.kind time, where users do not share a P symbol; set "
@@ -103,7 +98,7 @@ void check_pilots(const FrameFormat& f, Problems& problems) {
               " pilot symbols with comb " + std::to_string(width) + " separate only " +
               std::to_string(symbols * width) +
               " users; add P to the schedule, widen pilots.comb, or have fewer users");
-  in_range(f.pilots.root, 1, 99999, problems, "pilots.root");
+  in_range(f.pilots.root, 1, 99999, "pilots.root", problems);
 }
 
 // What only makes sense once numerology, pilots and schedule are each in their range.
@@ -129,13 +124,13 @@ void check_rows(const Coding& c, std::uint32_t users, std::uint32_t last, const 
           "has " + std::to_string(rows.size()) + " rows but needs one, or one for each of the " +
               std::to_string(users) + " users");
   for (std::size_t i = 0; i < rows.size(); ++i)
-    in_range(rows[i], 0, last, problems, rows.size() == 1 ? key : key + "." + std::to_string(i));
+    in_range(rows[i], 0, last, rows.size() == 1 ? key : key + "." + std::to_string(i), problems);
 }
 
 void check_coding(const Coding& c, std::uint32_t users, const std::string& key,
                   Problems& problems) {
   if (c.mcs_table == McsTable::None) {
-    in_range(c.rate, 0.01, 0.95, problems, key + ".rate");
+    in_range(c.rate, 0.01, 0.95, key + ".rate", problems);
     require(c.mcs_index == std::vector<std::uint32_t>{0}, problems, key + ".mcs_index",
             "is " + detail::value_text(c.mcs_index) + " but must be 0 with " + key +
                 ".mcs_table none; set the table to 64qam, 256qam or low-se, or delete it");
@@ -143,11 +138,11 @@ void check_coding(const Coding& c, std::uint32_t users, const std::string& key,
     check_rows(c, users, kMcsRows[static_cast<std::size_t>(c.mcs_table)], key + ".mcs_index",
                problems);
   }
-  in_range(c.base_graph, 0, 2, problems, key + ".base_graph");
-  in_range(c.lifting, 0, phy::kMaxLifting, problems, key + ".lifting");
-  in_range(c.redundancy_version, 0, 3, problems, key + ".redundancy_version");
-  in_range(c.buffer_limit, 0.3, 1, problems, key + ".buffer_limit");
-  in_range(c.iterations, 1, 100, problems, key + ".iterations");
+  in_range(c.base_graph, 0, 2, key + ".base_graph", problems);
+  in_range(c.lifting, 0, phy::kMaxLifting, key + ".lifting", problems);
+  in_range(c.redundancy_version, 0, 3, key + ".redundancy_version", problems);
+  in_range(c.buffer_limit, 0.3, 1, key + ".buffer_limit", problems);
+  in_range(c.iterations, 1, 100, key + ".iterations", problems);
 }
 
 // Blocks that span the frame take these from the grant that they begin with.
@@ -167,7 +162,7 @@ bool overlap(const Grant& a, const Grant& b, std::uint32_t symbols_per_slot) {
 void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t* numbers,
                       const std::string& key, Problems& problems) {
   const Coding& c = g.direction == Direction::Uplink ? f.uplink : f.downlink;
-  in_range(numbers[kGrantModulation], 0, 4, problems, key + ".modulation");
+  in_range(numbers[kGrantModulation], 0, 4, key + ".modulation", problems);
   if (c.mcs_table == McsTable::None) {
     require(!g.mcs, problems, key + ".mcs",
             "names a row of the MCS table, but the direction's mcs_table is none");
@@ -177,7 +172,7 @@ void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t*
     return;
   }
   if (g.mcs)
-    in_range(*g.mcs, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], problems, key + ".mcs");
+    in_range(*g.mcs, 0, kMcsRows[static_cast<std::size_t>(c.mcs_table)], key + ".mcs", problems);
   require(!g.modulation, problems, key + ".modulation",
           "is given beside the direction's mcs_table");
   require(!(g.rate > 0), problems, key + ".rate", "is given beside the direction's mcs_table");
@@ -185,21 +180,21 @@ void check_own_coding(const FrameFormat& f, const Grant& g, const std::uint32_t*
 
 void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
                  const std::uint32_t* numbers, const std::string& key, Problems& problems) {
-  in_range(g.user, 0, f.users - 1, problems, key + ".user");
-  in_range(g.slot, 0, static_cast<double>(frames * std::uint64_t{slots_of(f)}) - 1, problems,
-           key + ".slot");
-  in_range(numbers[kGrantDirection], 0, 1, problems, key + ".direction");
+  in_range(g.user, 0, f.users - 1, key + ".user", problems);
+  in_range(g.slot, 0, static_cast<double>(frames * std::uint64_t{slots_of(f)}) - 1, key + ".slot",
+           problems);
+  in_range(numbers[kGrantDirection], 0, 1, key + ".direction", problems);
   const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
-  in_range(g.first_block, 0, most - 1, problems, key + ".first_block");
+  in_range(g.first_block, 0, most - 1, key + ".first_block", problems);
   const std::uint32_t room = most - std::min(most - 1, g.first_block);
-  in_range(g.blocks, 1, room, problems, key + ".blocks");
-  in_range(g.redundancy_version, 0, 3, problems, key + ".redundancy_version");
-  in_range(g.harq_process, 0, 15, problems, key + ".harq_process");
+  in_range(g.blocks, 1, room, key + ".blocks", problems);
+  in_range(g.redundancy_version, 0, 3, key + ".redundancy_version", problems);
+  in_range(g.harq_process, 0, 15, key + ".harq_process", problems);
   const std::uint32_t last = f.symbols_per_slot - 1;
-  in_range(g.first_symbol, 0, last, problems, key + ".first_symbol");
-  in_range(g.symbols, 0, f.symbols_per_slot - std::min(last, g.first_symbol), problems,
-           key + ".symbols");
-  in_range(numbers[kGrantAgain], 0, 1, problems, key + ".again");
+  in_range(g.first_symbol, 0, last, key + ".first_symbol", problems);
+  in_range(g.symbols, 0, f.symbols_per_slot - std::min(last, g.first_symbol), key + ".symbols",
+           problems);
+  in_range(numbers[kGrantAgain], 0, 1, key + ".again", problems);
   require(!g.again || (f.grants.kind == GrantKind::Port && g.direction == Direction::Uplink),
           problems, key + ".again", "is for the uplink of cells of grants.kind port");
   check_own_coding(f, g, numbers, key, problems);
@@ -285,8 +280,8 @@ class GrantsTogether {
 void check_list(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
   const std::uint32_t most_frames = std::max(1U, std::min(kMostFrames, kMostSlots / slots_of(f)));
-  in_range(f.grants.frames, 1, most_frames, problems, "grants.frames");
-  in_range(f.grants.harq_processes, 0, 16, problems, "grants.harq_processes");
+  in_range(f.grants.frames, 1, most_frames, "grants.frames", problems);
+  in_range(f.grants.harq_processes, 0, 16, "grants.harq_processes", problems);
   require(f.grants.harq_processes == 0 || f.grants.kind == GrantKind::Port, problems,
           "grants.harq_processes",
           "counts only with grants.kind port, where blocks can be sent again");
@@ -326,9 +321,9 @@ double symbol_start_ms(const FrameFormat& f, std::size_t symbol) {
 
 void check_deadlines(const FrameFormat& f, Problems& problems) {
   const auto& d = f.deadlines;
-  in_range(d.uplink_budget_ms, 0.01, 1000, problems, "deadlines.uplink_budget_ms");
-  in_range(d.downlink_lead_ms, 0, 100, problems, "deadlines.downlink_lead_ms");
-  in_range(d.lead_quantile, 0, 0.9999, problems, "deadlines.lead_quantile");
+  in_range(d.uplink_budget_ms, 0.01, 1000, "deadlines.uplink_budget_ms", problems);
+  in_range(d.downlink_lead_ms, 0, 100, "deadlines.downlink_lead_ms", problems);
+  in_range(d.lead_quantile, 0, 0.9999, "deadlines.lead_quantile", problems);
   require(d.precoder_age < f.ring, problems, "deadlines.precoder_age",
           "is " + std::to_string(d.precoder_age) + " but must be below ring (" +
               std::to_string(f.ring) + ")");
@@ -441,9 +436,9 @@ std::vector<Grant> expand_grants(const FrameFormat& f) {
 
 std::vector<Problem> FrameFormat::validate() const {
   Problems problems;
-  in_range(antennas, 1, 256, problems, "antennas");
-  in_range(users, 1, 128, problems, "users");
-  in_range(cell_id, 0, 1007, problems, "cell_id");
+  in_range(antennas, 1, 256, "antennas", problems);
+  in_range(users, 1, 128, "users", problems);
+  in_range(cell_id, 0, 1007, "cell_id", problems);
   const bool all_together = grants.kind == GrantKind::Full || deadlines.precoder_age > 0;
   require(users <= antennas || !all_together, problems, "users",
           "is " + std::to_string(users) +
@@ -456,10 +451,10 @@ std::vector<Problem> FrameFormat::validate() const {
   check_numerology(numerology, problems);
   check_schedule(*this, problems);
   check_pilots(*this, problems);
-  in_range(combiner.group, 1, 16, problems, "combiner.group");
+  in_range(combiner.group, 1, 16, "combiner.group", problems);
   check_coding(uplink, users, "uplink", problems);
   check_coding(downlink, users, "downlink", problems);
-  in_range(ring, 2, 64, problems, "ring");
+  in_range(ring, 2, 64, "ring", problems);
   if (!problems.empty()) return problems;
   check_sequences(*this, problems);
   check_list(*this, problems);

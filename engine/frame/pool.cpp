@@ -95,6 +95,22 @@ constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) {
   return (value + by - 1) / by;
 }
 
+// Of subcarriers with a combiner of their own.
+std::uint64_t groups_of(const FrameFormat& format) {
+  return divide_up(format.numerology.subcarriers, format.combiner.group);
+}
+
+bool is_in(const PoolProfile& profile, Op op) {
+  const MeasuredKernel& kernel = profile.measured[static_cast<std::size_t>(op)];
+  return kernel.time > 0 && kernel.footprint.ctas != 0;
+}
+
+// Precode does its work, too.
+bool merged_modulate(const PoolProfile& profile) {
+  return profile.device != nullptr &&
+         profile.measured[static_cast<std::size_t>(Op::Modulate)].time == 0;
+}
+
 // Of the rows that a decoder works through (all up to the last place sent) for one code block.
 double edges_in_use(phy::LdpcCode code, std::uint32_t last_position) {
   const phy::BaseGraph graph = phy::base_graph(code);
@@ -181,7 +197,6 @@ class Builder {
         encode_(frame.symbols().size(), kNoInstruction) {}
 
   PoolGraph build() {
-    check();
     zero_force();
     for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) uplink(s);
     for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) downlink(s);
@@ -192,27 +207,10 @@ class Builder {
   }
 
  private:
-  void check() const {
-    if (const std::string why = frame_.why_not_on_devices(); !why.empty())
-      throw std::invalid_argument("grants.frames " + why);
-    Tick last = 0;
-    for (const auto kind : {SymbolKind::Pilot, SymbolKind::Uplink})
-      if (const auto symbols = frame_.symbols_of(kind); !symbols.empty())
-        last = std::max(last, frame_.symbol(symbols.back()).end);
-    if (options_.deadline <= last)
-      throw std::invalid_argument("deadline is " + in_ms(options_.deadline) +
-                                  " but the last symbol to receive ends after " + in_ms(last));
-    if (options_.zero_force_parts == 0 || options_.zero_force_parts > groups())
-      throw std::invalid_argument("zero_force_parts is " +
-                                  std::to_string(options_.zero_force_parts) +
-                                  " but must be between 1 and the " + std::to_string(groups()) +
-                                  " groups of subcarriers with a combiner of their own");
-  }
-
   std::uint64_t subcarriers() const { return format_.numerology.subcarriers; }
   std::uint64_t antennas() const { return format_.antennas; }
   std::uint64_t users() const { return format_.users; }
-  std::uint64_t groups() const { return divide_up(subcarriers(), format_.combiner.group); }
+  std::uint64_t groups() const { return groups_of(format_); }
   std::uint64_t samples_bytes() const {
     return antennas() * format_.numerology.fft_size * kSampleBytes;
   }
@@ -254,11 +252,10 @@ class Builder {
 
   Work measured(Op op, const Cost& cost) const {
     const auto index = static_cast<std::size_t>(op);
-    const MeasuredKernel& kernel = profile_.measured[index];
-    if (kernel.time <= 0 || kernel.footprint.ctas == 0)
+    if (!is_in(profile_, op))
       throw std::invalid_argument("the device profile has no time of " +
                                   std::string(kOpNames[index]));
-    return measured_work(kernel, *profile_.device, cost);
+    return measured_work(profile_.measured[index], *profile_.device, cost);
   }
 
   Work assumed(Op op, const Cost& cost) const {
@@ -415,9 +412,7 @@ class Builder {
     Sources sources;
     for (const auto first : program_.first_symbols_of_blocks_in(s))
       sources.push_back(encode_[first]);
-    const bool merged = profile_.device != nullptr &&
-                        profile_.measured[static_cast<std::size_t>(Op::Modulate)].time == 0;
-    return merged ? sources : Sources{modulate(s, sources)};
+    return merged_modulate(profile_) ? sources : Sources{modulate(s, sources)};
   }
 
   std::uint16_t modulate(std::uint16_t s, const Sources& sources) {
@@ -451,7 +446,45 @@ const PoolProfile* find_pool_profile(std::string_view name) {
 
 PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile) {
+  if (const auto problems = check_pool_graph(frame, options); !problems.empty())
+    throw std::invalid_argument(problems.front().key + " " + problems.front().message);
   return Builder(frame, options, profile).build();
+}
+
+std::vector<Problem> check_pool_graph(const Frame& frame, const PoolGraphOptions& options) {
+  if (const std::string why = frame.why_not_on_devices(); !why.empty())
+    return {{"grants.frames", why}};
+  std::vector<Problem> problems;
+  Tick last = 0;
+  for (const auto kind : {SymbolKind::Pilot, SymbolKind::Uplink})
+    if (const auto symbols = frame.symbols_of(kind); !symbols.empty())
+      last = std::max(last, frame.symbol(symbols.back()).end);
+  if (options.deadline <= last)
+    problems.push_back({"deadline", "is " + in_ms(options.deadline) +
+                                        " but the last symbol to receive ends after " +
+                                        in_ms(last)});
+  const std::uint64_t groups = groups_of(frame.format());
+  if (options.zero_force_parts == 0 || options.zero_force_parts > groups)
+    problems.push_back(
+        {"zero_force_parts", "is " + std::to_string(options.zero_force_parts) +
+                                 " but must be between 1 and the " + std::to_string(groups) +
+                                 " groups of subcarriers with a combiner of their own"});
+  return problems;
+}
+
+std::optional<Op> unmeasured(const Frame& frame, const PoolGraphOptions& options,
+                             const PoolProfile& profile) {
+  if (profile.device == nullptr) return {};
+  PoolProfile assumed = profile;
+  assumed.device = nullptr;
+  const PoolGraph whole = Builder(frame, options, assumed).build();
+  for (std::uint16_t i = 0; i < whole.graph.size(); ++i) {
+    const auto op = static_cast<Op>(whole.graph[i].opcode);
+    const bool kernel = whole.work[i].footprint.ctas != 0;
+    if (kernel && !is_in(profile, op) && !(op == Op::Modulate && merged_modulate(profile)))
+      return op;
+  }
+  return {};
 }
 
 std::vector<std::uint16_t> rows_of(const PoolGraph& graph) {

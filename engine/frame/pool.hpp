@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/problem.hpp"
 #include "frame/frame.hpp"
 #include "frame/opcodes.hpp"
 #include "runtime/devices/device_type.hpp"
@@ -91,10 +93,17 @@ struct PoolGraph {
 /// measured, and as many CTAs as were measured together take theirs; without Modulate in it,
 /// Precode waits for Encode.
 ///
-/// Throws std::invalid_argument naming the option that is impossible, or the opcode that a measured
-/// profile does not have.
+/// Throws std::invalid_argument with what check_pool_graph() or unmeasured() finds.
 PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile);
+
+/// Options that are impossible for the frame, under `deadline` and `zero_force_parts`, and frames
+/// that are, under `grants.frames`.
+std::vector<Problem> check_pool_graph(const Frame& frame, const PoolGraphOptions& options);
+
+/// The first opcode of the frame that a measured profile does not have. `options` suit the frame.
+std::optional<Op> unmeasured(const Frame& frame, const PoolGraphOptions& options,
+                             const PoolProfile& profile);
 
 /// Of each instruction, its row in a table of what instructions cost: one for each opcode and size.
 std::vector<std::uint16_t> rows_of(const PoolGraph& graph);

@@ -1,6 +1,8 @@
 #include "frame/pool_server.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -27,31 +29,24 @@ double sm_time(const DeviceType& type, const PoolGraph& cell) {
   return time;
 }
 
-void check_fit(const PoolGraph& cell, const PoolModel& model) {
-  for (const PoolDevice& device : model.devices)
-    for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
-      const Footprint& footprint = cell.work[i].footprint;
-      if (footprint.ctas != 0 && ctas_per_sm(*device.type, footprint) == 0)
-        throw std::invalid_argument(std::string(kOpNames[cell.graph[i].opcode]) +
-                                    ": its kernel fits no SM of type " +
-                                    std::string(device.type->name));
-    }
+std::string gigabytes(std::uint64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g GB", static_cast<double>(bytes) / 1e9);
+  return text.data();
 }
 
 std::uint32_t sms_left(const PoolDevice& device) {
   return device.type->sms - std::min(device.reserved_sms, device.type->sms - 1);
 }
 
-void check_memory(const PoolGraph& cell, const PoolModel& model) {
-  std::uint64_t bytes = 0;
-  for (const Work& work : cell.work) bytes += DeviceMemory::rounded(work.output);
-  for (const PoolDevice& device : model.devices) {
-    const std::uint64_t has = device.memory != 0 ? device.memory : device.type->memory_bytes;
-    if (bytes > has)
-      throw std::invalid_argument("a frame's results take " + std::to_string(bytes) +
-                                  " bytes, a device of type " + std::string(device.type->name) +
-                                  " has " + std::to_string(has));
+// The first kernel that does not run on such a device.
+std::optional<Op> unfit(const PoolGraph& cell, const DeviceType& type) {
+  for (std::uint16_t i = 0; i < cell.graph.size(); ++i) {
+    const Footprint& footprint = cell.work[i].footprint;
+    if (footprint.ctas != 0 && ctas_per_sm(type, footprint) == 0)
+      return static_cast<Op>(cell.graph[i].opcode);
   }
+  return {};
 }
 
 }  // namespace
@@ -66,6 +61,26 @@ PoolServer::Kinds::Kinds(const PoolModel& model) {
   }
 }
 
+std::vector<Problem> misfits(const PoolGraph& cell, const PoolModel& model) {
+  std::uint64_t bytes = 0;
+  for (const Work& work : cell.work) bytes += DeviceMemory::rounded(work.output);
+  std::vector<Problem> problems;
+  for (std::size_t d = 0; d < model.devices.size(); ++d) {
+    const PoolDevice& device = model.devices[d];
+    const std::string key = "devices." + std::to_string(d);
+    if (const auto op = unfit(cell, *device.type))
+      problems.push_back({key + ".type", "is " + std::string(device.type->name) +
+                                             ", on whose SMs no CTA fits of " +
+                                             std::string(kOpNames[static_cast<std::size_t>(*op)])});
+    const std::uint64_t has = device.memory != 0 ? device.memory : device.type->memory_bytes;
+    if (bytes > has)
+      problems.push_back(
+          {key + ".memory_bytes",
+           "is " + gigabytes(has) + " but a frame's results take " + gigabytes(bytes)});
+  }
+  return problems;
+}
+
 PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& model,
                        const PoolServerOptions& options, std::function<void(const Ended&)> ended,
                        std::function<bool()> go_on)
@@ -75,10 +90,9 @@ PoolServer::PoolServer(const std::vector<PoolCell>& cells, const PoolModel& mode
       ended_(std::move(ended)),
       go_on_(std::move(go_on)),
       kinds_(model) {
-  for (const PoolCell& cell : cells) {
-    check_fit(cell.graph, model);
-    check_memory(cell.graph, model);
-  }
+  for (const PoolCell& cell : cells)
+    if (const auto problems = misfits(cell.graph, model); !problems.empty())
+      throw std::invalid_argument(problems.front().key + " " + problems.front().message);
   for (const PoolDevice* kind : kinds_.kinds) {
     auto& of_kind = asked_.emplace_back();
     for (const PoolCell& cell : cells) of_kind.push_back(sm_time(*kind->type, cell.graph));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/problem.hpp"
 #include "base/tick.hpp"
 #include "frame/frame.hpp"
 #include "frame/pool.hpp"
@@ -47,6 +48,10 @@ struct PoolUse {
   std::vector<runtime::Execution> executions;
 };
 
+/// What of a cell's frames has no room in the pool: the first kernel that fits no SM of a device,
+/// under `devices.N.type`, and a frame's results, under `devices.N.memory_bytes`.
+std::vector<Problem> misfits(const PoolGraph& cell, const runtime::PoolModel& model);
+
 class PoolServer {
  public:
   /// What became of a frame.
@@ -59,8 +64,8 @@ class PoolServer {
   };
 
   /// Cells, model and options outlive it. `ended` may begin frames; `go_on` is asked as
-  /// Simulation::ask() says. Throws std::invalid_argument when a kernel fits no SM of a device or a
-  /// frame's results not its memory, naming both, or when the policy is unknown.
+  /// Simulation::ask() says. Throws std::invalid_argument with what misfits() finds, or when the
+  /// policy is unknown.
   PoolServer(const std::vector<PoolCell>& cells, const runtime::PoolModel& model,
              const PoolServerOptions& options, std::function<void(const Ended&)> ended,
              std::function<bool()> go_on);

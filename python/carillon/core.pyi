@@ -297,55 +297,21 @@ def ctas_per_sm(device_type: str, warps: int, registers: int, shared_bytes: int)
 def reasons() -> list[str]:
     """What the numbers mean that say why."""
 
-def pool_graph(
-    plan_text: str,
-    *,
-    profile: str = "megastation",
-    device_type: str = "a100",
-    zero_force_parts: int = 1,
-    measured: tuple[str, Sequence[tuple[str, Sequence[int], float, float, int, float]]]
-    | None = None,
-) -> list[dict[str, Any]]:
+def pool_graph(plan_text: str, graph_text: str = "") -> list[dict[str, Any]]:
     """
-    A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device of that type (as the profile assumes it, or as `measured` of simulate_pool has it), bytes moved over the host's link and of its result, and the instructions it waits for.
+    A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device of a type (as the profile assumes it, or as it was measured), bytes moved over the host's link and of its result, and the instructions it waits for. graph_text: which type and profile, see GraphPlan in engine/rack/pool_plan.hpp. Raises ValueError on a plan that cannot be.
+    """
+
+def validate_pool(plan_texts: Sequence[str], pool_text: str) -> list[tuple[str, str]]:
+    """
+    What is wrong with a pool plan for its cells: (key, message) each; empty when it can be simulated. Raises ValueError on a cell's plan that cannot be.
     """
 
 def simulate_pool(
-    plan_texts: Sequence[str],
-    *,
-    policy: str,
-    servers: Sequence[
-        tuple[
-            Sequence[tuple[str, int, float, float]], Sequence[tuple[str, int, int, int, int, bool]]
-        ]
-    ],
-    profile: str = "megastation",
-    measured: Sequence[
-        tuple[str, Sequence[tuple[str, Sequence[int], float, float, int, float]]]
-    ] = (),
-    fronthaul: tuple[float, float] | None = None,
-    moving: tuple[int, int, float, float] = (3, 50, 20.0, 1.0),
-    homes: Sequence[int | None] = (),
-    frames: int = 100,
-    ring: int = 8,
-    at_once: int = 0,
-    apart_ms: float = 0.0,
-    late_us: float = 0.0,
-    deadline_ms: float = 4.0,
-    zero_force_parts: int = 1,
-    urgent_us: float = 200.0,
-    degrees: Mapping[str, float] = ...,
-    host_ns: Sequence[float] = ...,
-    jitter: tuple[float, float] = (0.0, 0.0),
-    faults: Sequence[tuple[float, int, int | None, str, float]] = (),
-    background: Sequence[tuple[int, int, int, Sequence[int], float, float, int, float]] = (),
-    keep: bool = False,
-    timed: bool = False,
-    seed: int = 1,
-    progress: Callable[[int], bool] | None = None,
+    plan_texts: Sequence[str], pool_text: str, *, progress: Callable[[int], bool] | None = None
 ) -> dict[str, Any]:
     """
-    Cells on servers of imaginary devices in virtual time: nothing is computed or measured. servers: of each its nodes and its devices. nodes: name, parent, bytes per second each way and latency in ns of the link to the parent; node 0 is the host. devices: type, node, hardware queues, SMs that are always busy, bytes for results (0: all of the type's), whether it is in reserve. measured: of each cell, or of none, a device type and what an opcode of a symbol took there alone: its name, CTAs, warps, registers and shared bytes, µs, bytes of device memory, and CTAs and µs of a launch of many symbols (0: not known). fronthaul: bytes per second and latency in ns of the switch's port to each server; None: samples are there at once. moving: NACKs among how many last frames that make a device in reserve join, or else the cell leave its server, ms without either after one, ms that a move takes. homes: the server of each cell, None: the roomiest. host_ns: per decision, per launch, until a kernel's end is known, between kernels of a stream. jitter: coefficients of variation of kernels and launches. faults: ms, server, its device or None for all of it, lost, hung or back, ms until that is noticed. background: server, device, kernels always queued there, their CTAs, warps, registers and shared bytes, flops and bytes per CTA. at_once: 0, frames come at the pace of the air; else so many of each cell are always under way. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, server (65535: none), done, why not (see reasons()); moves: ms when decided and when done, cell, from, to, why; joins: ms, server, device and the cell whose NACKs asked for it; shares of each port's time and of each device's SM time, and the most bytes of its memory that results took, devices of all servers in a row; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms, why there and why then, and in ms when the policy expected it to end, None: it has no forecast) if they are kept; where timed, what the policy took for each instruction, in ns of real time: these alone are measured. Raises ValueError on a pool or cell that cannot be.
+    Cells on servers of imaginary devices in virtual time: nothing is computed or measured. plan_texts: of each of the pool plan's cells its run plan. pool_text: the pool plan, see engine/rack/pool_plan.hpp. progress: called now and then with the frames that have ended; false stops. Frames in the order in which they ended: began and latency in ms, cell, devices that had part in it, server (65535: none), done, why not (see reasons()); moves: ms when decided and when done, cell, from, to, why; joins: ms, server, device and the cell whose NACKs asked for it; shares of each port's time and of each device's SM time, and the most bytes of its memory that results took, devices of all servers in a row; ms of kernels and transfers of a frame by opcode; tasks, copies between devices, tasks issued again; executions (cell, frame, instruction, device, queue, start and end in ms, why there and why then, and in ms when the policy expected it to end, None: it has no forecast) if they are kept; where timed, what the policy took for each instruction, in ns of real time: these alone are measured. Raises ValueError on a pool or cell that cannot be.
     """
 
 def link_limit(generation: int, lanes: int) -> float:

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "support/test.hpp"
 
@@ -19,6 +22,16 @@ struct Inner {
   }
 };
 
+struct Item {
+  std::uint32_t count = 0;
+  std::vector<Inner> inners;
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("count", self.count);
+    visit("inners", self.inners);
+  }
+};
+
 struct Outer {
   bool flag = false;
   std::int32_t number = -3;
@@ -26,6 +39,8 @@ struct Outer {
   Colour colour = Colour::Red;
   std::string word = "text";
   Inner inner;
+  std::optional<std::uint8_t> perhaps{};
+  std::vector<Item> items{};
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("flag", self.flag);
@@ -34,6 +49,8 @@ struct Outer {
     visit("colour", self.colour);
     visit("word", self.word);
     visit("inner", self.inner);
+    visit("perhaps", self.perhaps);
+    visit("items", self.items);
   }
 };
 
@@ -71,7 +88,44 @@ TEST(Fields, AreWrittenUnderDottedKeys) {
   write_fields(Outer{}, "a.b", text);
   EXPECT_EQ(text,
             "a.b.flag = false\na.b.number = -3\na.b.small = 7\na.b.colour = red\na.b.word = text\n"
-            "a.b.inner.size = 1.5\na.b.inner.list = 1 2\n");
+            "a.b.inner.size = 1.5\na.b.inner.list = 1 2\na.b.perhaps = none\n");
+}
+
+TEST(Fields, OfListsOfStructsAreNumbered) {
+  Outer outer;
+  outer.items = {{3, {}}, {4, {{2.5, {}}, {3.5, {7}}}}};
+  std::string text;
+  write_fields(outer, "", text);
+  EXPECT_NE(text.find("items.0.count = 3\nitems.1.count = 4\nitems.1.inners.0.size = 2.5\n"
+                      "items.1.inners.0.list = \nitems.1.inners.1.size = 3.5\n"
+                      "items.1.inners.1.list = 7\n"),
+            std::string::npos)
+      << text;
+  std::vector<Problem> problems;
+  const Outer back = read(text, problems);
+  EXPECT_TRUE(problems.empty());
+  ASSERT_EQ(back.items.size(), 2U);
+  EXPECT_EQ(back.items[0].count, 3U);
+  ASSERT_EQ(back.items[1].inners.size(), 2U);
+  EXPECT_EQ(back.items[1].inners[1].size, 3.5);
+}
+
+TEST(Fields, OfElevenStructsAreInTheOrderOfTheirNumbers) {
+  std::string text;
+  for (int i = 10; i >= 0; --i)
+    text += "items." + std::to_string(i) + ".count = " + std::to_string(i) + "\n";
+  std::vector<Problem> problems;
+  const Outer o = read(text, problems);
+  EXPECT_TRUE(problems.empty());
+  ASSERT_EQ(o.items.size(), 11U);
+  for (std::uint32_t i = 0; i < 11; ++i) EXPECT_EQ(o.items[i].count, i);
+}
+
+TEST(Fields, MayBeNone) {
+  std::vector<Problem> problems;
+  EXPECT_TRUE(read("perhaps = 9", problems).perhaps == std::uint8_t{9});
+  EXPECT_FALSE(read("perhaps = none", problems).perhaps.has_value());
+  EXPECT_TRUE(problems.empty());
 }
 
 TEST(Fields, NumbersAreAsShortAsReadsBackAndWholeOnesHaveNoExponent) {
@@ -133,6 +187,10 @@ TEST(Fields, SayWhatWasExpected) {
   expect_problem("inner.list = 1 x", "inner.list",
                  "is '1 x' but must be a list, each a whole number between 0 and 4294967295");
   expect_problem("inner = 3", "inner", "unknown");
+  expect_problem("perhaps = 256", "perhaps",
+                 "is '256' but must be none or a whole number between 0 and 255");
+  expect_problem("items.1.count = 2", "items.1.count", "unknown");  // there is no item 0
+  expect_problem("items.0.colour = 2", "items.0.colour", "unknown");
 }
 
 TEST(Fields, RefuseLinesThatAreNoneAndKeysGivenTwice) {

@@ -1,6 +1,7 @@
 // Any text read as fields either is a problem or, written out, reads back as the same.
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct Outer {
   std::uint16_t small = 0;
   std::string word;
   Inner inner;
+  std::optional<std::int16_t> perhaps{};
+  std::vector<Inner> items{};
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("flag", self.flag);
@@ -32,6 +35,8 @@ struct Outer {
     visit("small", self.small);
     visit("word", self.word);
     visit("inner", self.inner);
+    visit("perhaps", self.perhaps);
+    visit("items", self.items);
   }
 };
 

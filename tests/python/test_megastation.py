@@ -13,8 +13,9 @@ from carillon.commands import megastation as command
 from carillon.commands.study import Choice, study
 from carillon.config.pool import POLICIES, Devices, PoolStudy, RadioUnits
 from carillon.daemon import Interrupts
+from carillon.pool.plan import hardware
 from carillon.pool.running import Outcome, Request
-from carillon.pool.study import hardware, simulate
+from carillon.pool.study import simulate
 from carillon.studies.claims import change, gain, overall, times
 from carillon.studies.figure import Case, Figure, Measured, Point, frames_in_all, measure
 from carillon.studies.granularity import SMS

@@ -11,7 +11,7 @@ from carillon import core
 from carillon.commands import rack as command
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
-from carillon.pool import economy, study
+from carillon.pool import economy, plan, study
 from carillon.pool.summary import LOST
 from carillon.studies import rack
 
@@ -91,10 +91,21 @@ def test_a_home_is_one_of_the_servers(tmp_path: Path) -> None:
         described(tmp_path, TWO.replace("count: 2}]\npol", "count: 2, server: 2}]\npol"))
 
 
+def test_a_device_without_room_for_a_frame_is_told_where_the_file_has_it(tmp_path: Path) -> None:
+    small = "}, {devices: [{type: a100}, {type: a100, memory_gbytes: 1.0e-4}]}]\ncells"
+    with pytest.raises(ConfigError) as error:
+        described(tmp_path, TWO.replace("}]\ncells", small))
+    told = [str(problem).replace(f"{tmp_path}/", "") for problem in error.value.problems]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "my.yaml:1: servers[1].devices[1].memory_gbytes is 0.0001 GB but a frame's results take 0."
+    )
+
+
 def test_devices_are_numbered_over_all_servers(tmp_path: Path) -> None:
     text = TWO.replace("[{type: a100}], count: 2", "[{type: v100, count: 2}, {type: a100}]")
     text = text.replace("}]\ncells", "}, {devices: [{type: h200}]}]\ncells")
-    found = study.devices(described(tmp_path, text).study)
+    found = plan.devices(described(tmp_path, text).study)
     assert [(server, place, device.type) for server, place, device in found] == [
         (0, 0, "v100"),
         (0, 1, "v100"),

@@ -20,9 +20,10 @@ from carillon import core, resources
 from carillon.commands import simulate as command
 from carillon.commands.simulate import simulate
 from carillon.config import ConfigError
+from carillon.config.plan import key_values
 from carillon.config.pool import POLICIES, PROFILES, DeviceType, PoolStudy
 from carillon.files import MARK
-from carillon.pool import running, study, summary
+from carillon.pool import plan, running, study, summary
 from carillon.statistics import percentile
 from hang import HANG_S, children_of, wait_until
 
@@ -161,6 +162,32 @@ def test_devices_cells_and_sms_have_limits(tmp_path: Path) -> None:
     )
 
 
+def test_a_cell_whose_frames_differ_is_none_for_devices(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "antennas: 8\nusers: 2\nradio: {frames: 2}\n"
+        "grants: {kind: list, frames: 2, list: [{user: 0, slot: 0, blocks: 2}]}\n"
+    )
+    assert complaints(tmp_path, SMALL.replace("64x32-uplink", "own.yaml")) == [
+        "my.yaml:2: cells[0].cell.grants.frames is 2, but devices do the same in every frame"
+    ]
+
+
+def test_the_engine_says_which_key_of_a_pool_plan_is_wrong(tmp_path: Path) -> None:
+    whole = described(tmp_path)
+    plans = [served.plan for served in whole.served]
+
+    def wrong(**keys: object) -> list[tuple[str, str]]:
+        return core.validate_pool(plans, key_values(plan.pool_plan(whole) | keys))
+
+    assert wrong() == []
+    assert wrong(ring=65) == [("ring", "is 65 but must be between 1 and 64")]
+    assert wrong(colour="red") == [("colour", "is not a key of a pool plan")]
+    (found,) = wrong(policy="best")
+    assert found[0] == "policy" and found[1].startswith("is 'best' but must be one of frame-level")
+    with pytest.raises(ValueError, match="plan_texts must be as many as the pool plan has cells"):
+        core.simulate_pool([], key_values(plan.pool_plan(whole)))
+
+
 def test_a_cell_may_lie_beside_the_study(tmp_path: Path) -> None:
     family = described(tmp_path, SMALL.replace("64x32-uplink", "pool/64x32-uplink"))
     assert family.served == described(tmp_path).served
@@ -171,17 +198,16 @@ def test_a_cell_may_lie_beside_the_study(tmp_path: Path) -> None:
 
 def test_chassis_hang_on_the_switch_and_devices_on_their_chassis(tmp_path: Path) -> None:
     text = SMALL.replace("count: 2", "chassis: 3}, {type: v100, chassis: 1")
-    nodes, devices = study.fabric(described(tmp_path, text).study.rack()[0])
-    assert [(name, parent) for name, parent, _, _ in nodes] == [
-        ("host", 0),
+    nodes, node_of = plan.fabric(described(tmp_path, text).study.rack()[0])
+    assert [(node["name"], node["parent"]) for node in nodes[1:]] == [
         ("switch", 0),
         ("chassis 1", 1),
         ("chassis 3", 1),
         ("device 0", 3),
         ("device 1", 2),
     ]
-    assert [(name, node) for name, node, *_ in devices] == [("a100", 4), ("v100", 5)]
-    assert nodes[1][2:] == (64e9, 500.0)
+    assert node_of == [4, 5]
+    assert (nodes[1]["bytes_per_s"], nodes[1]["latency_ns"]) == (64e9, 500.0)
 
 
 # --- What it says ---------------------------------------------------------------------------------

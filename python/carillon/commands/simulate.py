@@ -23,8 +23,9 @@ from carillon.pool import profile as profiles
 from carillon.pool import trace
 from carillon.pool.degree import Degree, by_type, sentence
 from carillon.pool.economy import price
+from carillon.pool.plan import hardware
 from carillon.pool.running import NOWHERE, KilledError, Outcome, Request, run_all
-from carillon.pool.study import Bound, Described, bound, degrees, hardware, has_reserve, load
+from carillon.pool.study import Bound, Described, bound, degrees, has_reserve, load
 from carillon.pool.summary import Summary, summarize
 
 _COUNTS = ("done", "NACKed", "lost")

@@ -1,6 +1,6 @@
 """The run plan: what carillond is told, as `key = value` lines (engine/base/fields.hpp)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -128,6 +128,24 @@ def plan_text(cell: Cell, run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
+def key_values(tree: Mapping[str, Any]) -> str:
+    """A plan's lines, of sections and lists of sections by name: {"a": {"b": 1}, "c": [{"d": 2}]}
+    has a.b = 1 and c.0.d = 2."""
+    return "".join(f"{key} = {_text(value)}\n" for key, value in _leaves("", tree))
+
+
+def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    sections: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        sections = value.items()
+    elif isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        sections = enumerate(value)
+    else:
+        yield prefix, value
+    for name, section in sections:
+        yield from _leaves(f"{prefix}.{name}" if prefix else str(name), section)
+
+
 def _lines(prefix: str, value: Any) -> Iterator[str]:
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
@@ -142,6 +160,8 @@ def _lines(prefix: str, value: Any) -> Iterator[str]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if value is None:
+        return "none"
     if isinstance(value, Grant):
         return " ".join(map(str, _numbers(value)))
     if isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from carillon import core
 from carillon.config.pool import PoolStudy
-from carillon.pool.study import HOST, devices, hardware
+from carillon.pool.plan import HOST, devices, hardware
 
 
 def watts(study: PoolStudy, sm_shares: Sequence[float]) -> float:

@@ -27,6 +27,7 @@ from carillon.config.device_profile import (
 )
 from carillon.config.errors import explain
 from carillon.config.fields import dotted
+from carillon.config.plan import key_values
 from carillon.config.pool import DeviceType, HostCosts, Link, Links, PoolStudy
 from carillon.files import write_text
 from carillon.inputs import parse_json, read_input
@@ -43,8 +44,6 @@ _MOST_BYTES = 1 << 24
 _MOST_TOLD = 4  # of what is wrong in a file
 
 M = TypeVar("M", bound=BaseModel)
-Kernels = list[tuple[str, list[int], float, float, int, float]]
-Measured = tuple[str, Kernels]  # as core.simulate_pool takes it
 Finding = tuple[str, str]  # key and message
 
 
@@ -261,23 +260,31 @@ def _value(text: str) -> float | str:
         return text
 
 
-def measured(profile: DeviceProfile, cell: ProfileCell) -> Measured:
-    """What core.simulate_pool and core.pool_graph are told of a cell's opcodes.
+def measured(profile: DeviceProfile, cell: ProfileCell) -> dict[str, Any]:
+    """What the engine is told of a cell's opcodes: MeasuredPlan in engine/rack/pool_plan.hpp.
 
     An opcode of several kernels is one with the footprint of the longest. Bytes are so many that
     a device with the type's published bandwidth is as busy with them as the real one was.
     """
     published = {kind["name"]: float(kind["memory_bytes_per_s"]) for kind in core.device_types()}
     scale = published[profile.type] / (profile.memory_gbytes_per_s * 1e9)
-    kernels: Kernels = []
-    for opcode in cell.opcodes:
-        if not opcode.kernels:
-            continue
-        most = max(opcode.kernels, key=lambda kernel: kernel.us)
-        footprint = [most.ctas, -(-most.threads // _WARP), most.registers, most.shared_bytes]
-        full = opcode.full_ctas, opcode.full_us
-        kernels.append((opcode.opcode, footprint, opcode.us, opcode.bytes * scale, *full))
-    return profile.type, kernels
+    kernels = [_kernel(opcode, scale) for opcode in cell.opcodes if opcode.kernels]
+    return {"device": profile.type, "kernels": kernels}
+
+
+def _kernel(opcode: Opcode, scale: float) -> dict[str, Any]:
+    longest = max(opcode.kernels, key=lambda kernel: kernel.us)
+    return {
+        "opcode": opcode.opcode,
+        "ctas": longest.ctas,
+        "warps": -(-longest.threads // _WARP),
+        "registers": longest.registers,
+        "shared_bytes": longest.shared_bytes,
+        "us": opcode.us,
+        "bytes": opcode.bytes * scale,
+        "full_ctas": opcode.full_ctas,
+        "full_us": opcode.full_us,
+    }
 
 
 def with_costs(study: PoolStudy, profile: DeviceProfile) -> PoolStudy:
@@ -366,18 +373,22 @@ def frame_us(profile: DeviceProfile, cell: ProfileCell) -> float:
     copies = [opcode for opcode in cell.opcodes if not opcode.kernels and opcode.bytes]
     most = max(copies, key=lambda opcode: opcode.bytes, default=None)
     rate = most.bytes / most.us * 1e6 if most else 1e15
-    nodes = [("host", 0, 0.0, 0.0), ("device", 0, rate, 0.0)]
-    run = core.simulate_pool(
-        [plan],
-        policy="symbol-level",
-        servers=[(nodes, [(profile.type, 1, 32, 0, 0, False)])],
-        profile=BASE,
-        measured=[measured(profile, cell)],
-        frames=2,
-        at_once=1,
-        deadline_ms=_ENDLESS_MS,
-        host_ns=[0.0] * 4,
-    )
+    asked = {
+        "policy": "symbol-level",
+        "profile": BASE,
+        "servers": [
+            {
+                "nodes": [{"name": "host"}, {"name": "device", "bytes_per_s": rate}],
+                "devices": [{"type": profile.type, "node": 1}],
+            }
+        ],
+        "cells": [{"measured": measured(profile, cell)}],
+        "frames": 2,
+        "at_once": 1,
+        "deadline_ms": _ENDLESS_MS,
+        "host": dict.fromkeys(("decision_ns", "launch_ns", "notify_ns", "gap_ns"), 0.0),
+    }
+    run = core.simulate_pool([plan], key_values(asked))
     return 1e3 * float(run["latency"][-1])
 
 

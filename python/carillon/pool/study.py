@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,21 +14,15 @@ from carillon.config.device_profile import DeviceProfile
 from carillon.config.fields import Path as Key
 from carillon.config.fields import dotted
 from carillon.config.load import load_model
-from carillon.config.pool import (
-    PROFILES,
-    Background,
-    Devices,
-    Link,
-    PoolStudy,
-    Server,
-)
+from carillon.config.plan import key_values
+from carillon.config.pool import PROFILES, Background, Devices, PoolStudy, Server
 from carillon.pool import faults
 from carillon.pool import profile as profiles
 from carillon.pool.degree import Degree
 from carillon.pool.degree import degrees as degrees_of
+from carillon.pool.plan import devices, hardware, places, pool_plan
 
 MOST = 64  # devices, and cells, of the engine
-HOST, _HOST_CORES, _HOST_QUEUES = "epyc-7763", 64, 32  # whose cores stand in for lost devices
 _OVERLOAD = {"nacks", "window", "hold_ms"}  # of the switch's keys: of one server's reserve, too
 _MOST_NAMED = 4  # keys in which a cell differs
 _KINDS = ("cells/pool", "cells")  # of examples, in the order of search
@@ -37,10 +30,6 @@ _SM_REGISTERS, _REGISTER_UNIT, _WARP, _PARTITIONS = 65536, 8, 32, 4  # of every 
 _LEAST_MFLOP, _LEAST_KBYTES = 0.01, 1.0  # of a background CTA: else its kernels are endless
 
 WARNING = "simulated in virtual time, kernel times assumed (profile {profile}): nothing is measured"
-
-# As the engine says it.
-_NO_TIME = "the device profile has no time of "
-_SHORT = re.compile(r"a frame's results take (\d+) bytes, a device of type (\w+) has (\d+)")
 
 Finding = tuple[Key, str]
 
@@ -89,21 +78,21 @@ class Described:
         """Which of the engine's profiles goes with it."""
         return self.study.profile if self.profile is None else profiles.BASE
 
-    def measured(self, served: Served) -> profiles.Measured | None:
-        """What the device profile has of a cell; None: times are assumed."""
+    def measured(self, served: Served) -> dict[str, Any]:
+        """What the device profile has of a cell; empty: times are assumed."""
         if self.profile is None:
-            return None
+            return {}
         cell = profiles.cell_of(self.profile, served.plan)
         if cell is None:
             raise ValueError(f"{self.study.profile} has nothing of {served.cell.name}")
         return profiles.measured(self.profile, cell)
 
-    def graph(self, served: Served, **other: Any) -> list[dict[str, Any]]:
+    def graph(self, served: Served, *, zero_force_parts: int = 1) -> list[dict[str, Any]]:
         """A frame's instructions, see core.pool_graph."""
+        asked: dict[str, Any] = {"profile": self.base, "zero_force_parts": zero_force_parts}
         if self.profile is not None:
-            other |= {"device_type": self.profile.type}
-        known = self.measured(served)
-        return core.pool_graph(served.plan, profile=self.base, measured=known, **other)
+            asked |= {"device": self.profile.type, "measured": self.measured(served)}
+        return core.pool_graph(served.plan, key_values(asked))
 
     @property
     def units(self) -> int:
@@ -117,32 +106,6 @@ class Described:
             f"{kind} {number}" + (f" of server {server}" if several else "")
             for number, (server, kind) in enumerate(hardware(self.study))
         ]
-
-
-def devices(study: PoolStudy) -> list[tuple[int, int, Devices]]:
-    """Of all servers, by number: its server, its number there, and of which kind it is."""
-    return [
-        (number, place, device)
-        for number, server in enumerate(study.rack())
-        for place, device in enumerate(
-            group for group in server.devices for _ in range(group.count)
-        )
-    ]
-
-
-def _places(study: PoolStudy) -> list[tuple[int, int | None]]:
-    """Of all devices, by number: its server, and its number there."""
-    return [(server, number) for server, number, _ in devices(study)]
-
-
-def hardware(study: PoolStudy) -> list[tuple[int, str]]:
-    """Server and type of all that computes, as the engine has them: hosts after their devices."""
-    fallback = [HOST] if study.fallback_cores else []
-    return [
-        (number, kind)
-        for number, server in enumerate(study.rack())
-        for kind in [group.type for group in server.devices for _ in range(group.count)] + fallback
-    ]
 
 
 @dataclass(frozen=True)
@@ -188,10 +151,10 @@ def load(file: Path, frames: int | None = None) -> Described:
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
     described = Described(study, cells, file.stem, profile, asked_warm_up)
-    try:
-        simulate(described, study.policies[0], seed=1, frames=0, degrees={})
-    except ValueError as error:
-        raise ConfigError([_refusal(described, file, lines, str(error))]) from None
+    told = core.validate_pool(_plans(cells), key_values(pool_plan(described)))
+    if told:
+        found = [_refusal(described, file, lines, key, message) for key, message in told]
+        raise ConfigError(list(dict.fromkeys(found)))
     return described
 
 
@@ -213,39 +176,43 @@ def _check_profile(
             yield ("cells", place, "cell"), message
 
 
-def _refusal(described: Described, file: Path, lines: dict[Key, int], told: str) -> Problem:
-    """What the engine says against it before the first frame."""
-    profile, _, opcode = told.partition(_NO_TIME)
-    if described.profile is not None and opcode and not profile:
-        return _missing(described, described.profile, file.parent / described.study.profile, opcode)
-    word, _, message = told.partition(" ")
-    keys = {"deadline": "deadline_ms", "zero_force_parts": "zero_force_parts"}
-    finding: Finding = ((keys[word],), message) if word in keys else ((), told)
-    if short := _SHORT.fullmatch(told):
-        finding = _of_memory(described.study, int(short[1]), short[2], int(short[3]))
-    return _problem(file, lines, *finding)
+def _refusal(
+    described: Described, file: Path, lines: dict[Key, int], key: str, message: str
+) -> Problem:
+    """What the engine says against its plan, where the file says it."""
+    path: Key = tuple(int(part) if part.isdigit() else part for part in key.split("."))
+    match path:
+        case ("cells", int(place), "measured", "kernels") if described.profile is not None:
+            profile_file = file.parent / described.study.profile
+            return _unmeasured(described.profile, profile_file, described.served[place], message)
+        case ("cells", int(place), *rest):
+            path = ("cells", place, "cell", *rest)
+        case ("servers", int(server), "devices", int(device), "memory_bytes"):
+            path = (*_device_keys(described.study)[server][device], "memory_gbytes")
+        case ("servers", *_):
+            return _problem(file, lines, (), f"{dotted(path)} {message}")
+    return _problem(file, lines, path, message)
 
 
-def _of_memory(study: PoolStudy, asked: int, device: str, has: int) -> Finding:
-    """Which devices of that type have so few bytes."""
-    key = next(
-        (*key, place, "memory_gbytes")
-        for key, groups in _groups(study)
-        for place, group in enumerate(groups)
-        if group.type == device and _memory(group) == has
-    )
-    return key, f"is {has / 1e9:.6g} GB but a frame's results take {asked / 1e9:.6g} GB"
+def _device_keys(study: PoolStudy) -> list[list[Key]]:
+    """Of each server's devices, where the file has them; the host's cores are the last."""
+    counts = [server.count for server in study.servers] or [1]
+    found = []
+    for (key, groups), count in zip(_groups(study), counts, strict=True):
+        own: list[Key] = [
+            (*key, place) for place, group in enumerate(groups) for _ in range(group.count)
+        ]
+        found += [[*own, ("fallback_cores",)]] * count
+    return found
 
 
-def _missing(described: Described, profile: DeviceProfile, file: Path, opcode: str) -> Problem:
+def _unmeasured(profile: DeviceProfile, file: Path, served: Served, message: str) -> Problem:
     """Of a profile that has a cell, and not all that is done in it."""
-    for served in described.served:
-        cell = profiles.cell_of(profile, served.plan)
-        if cell and all(one.opcode != opcode for one in cell.opcodes):
-            key = f"cells[{profile.cells.index(cell)}].opcodes"
-            message = f"has no {opcode}, which {served.cell.name} needs"
-            return Problem(str(file), 0, key, f"{message}; `carillon calibrate --gpu` measures all")
-    return Problem(str(file), 0, "", _NO_TIME + opcode)
+    cell = profiles.cell_of(profile, served.plan)
+    assert cell is not None
+    key = f"cells[{profile.cells.index(cell)}].opcodes"
+    needed = f"{message}, which {served.cell.name} needs"
+    return Problem(str(file), 0, key, f"{needed}; `carillon calibrate --gpu` measures all")
 
 
 def _problem(file: Path, lines: dict[Key, int], key: Key, message: str) -> Problem:
@@ -290,7 +257,7 @@ def _check(study: PoolStudy) -> list[Finding]:
         *_check_devices(study),
         *_check_reserve(study),
         *_check_places(study),
-        *faults.check(study.faults, _places(study)),
+        *faults.check(study.faults, places(study)),
         *_check_use(study),
     ]
 
@@ -429,13 +396,16 @@ def simulate(
     progress: Callable[[int], bool] | None = None,
     **other: Any,
 ) -> dict[str, Any]:
-    """What the engine makes of a study under one policy; `other` replaces what the file says."""
-    if policy == "scoreboard" and "degrees" not in other:
+    """What the engine makes of a study under one policy; `other` replaces keys of the plan."""
+    if policy == "scoreboard":
         described = with_degrees(described)
-    asked = _arguments(described) | other
-    return core.simulate_pool(
-        _plans(described.served), policy=policy, seed=seed, progress=progress, **asked
-    )
+    plan = pool_plan(described) | {"policy": policy, "seed": seed} | other
+    return core.simulate_pool(_plans(described.served), key_values(plan), progress=progress)
+
+
+def _plans(served: Sequence[Served]) -> list[str]:
+    """A plan for each kind of radio unit."""
+    return [one.plan for one in served]
 
 
 def degrees(described: Described) -> dict[str, Degree]:
@@ -449,95 +419,6 @@ def with_degrees(described: Described) -> Described:
     scoreboard = described.study.scoreboard
     filled = scoreboard.model_copy(update={"degree": scoreboard.degree.model_copy(update=shares)})
     return replace(described, study=described.study.model_copy(update={"scoreboard": filled}))
-
-
-def _arguments(described: Described) -> dict[str, Any]:
-    """What core.simulate_pool is told besides cells, policy and seed."""
-    study = described.study
-    places = _places(study)
-    switch = study.switch
-    host, jitter = study.host, study.jitter
-    costs = (host.decision_us, host.launch_us, host.notify_us, host.gap_us)
-    return {
-        "servers": [fabric(server, study.fallback_cores) for server in study.rack()],
-        "fronthaul": (switch.gbytes_per_s * 1e9, switch.latency_us * 1e3)
-        if study.servers
-        else None,
-        "moving": (switch.nacks, switch.window, switch.hold_ms, switch.move_ms),
-        "homes": [served.home for served in described.served for _ in range(served.count)],
-        "profile": described.base,
-        "measured": [
-            known
-            for served in described.served
-            for _ in range(served.count)
-            if (known := described.measured(served)) is not None
-        ],
-        "frames": study.frames,
-        "ring": study.ring,
-        "at_once": study.at_once,
-        "apart_ms": study.apart_ms,
-        "late_us": jitter.late_us,
-        "deadline_ms": study.deadline_ms,
-        "zero_force_parts": study.zero_force_parts,
-        "urgent_us": study.scoreboard.urgent_us,
-        "degrees": study.scoreboard.degree.model_dump(exclude_none=True),
-        "host_ns": [1e3 * cost for cost in costs],
-        "jitter": (jitter.kernel, jitter.launch),
-        "faults": [
-            (fault.at_ms, *place, fault.event, fault.noticed_ms)
-            for fault in study.faults
-            for place in faults.places(fault, places)
-        ],
-        "background": [
-            (*places[kernel.device], *_background(kernel)) for kernel in study.background
-        ],
-    }
-
-
-def _plans(served: Sequence[Served]) -> list[str]:
-    """A plan for each radio unit."""
-    return [one.plan for one in served for _ in range(one.count)]
-
-
-def _background(kernel: Background) -> tuple[int, list[int], float, float]:
-    footprint = [kernel.ctas, kernel.warps, kernel.registers, kernel.shared_bytes]
-    return kernel.kernels, footprint, kernel.mflop * 1e6, kernel.kbytes * 1e3
-
-
-Node = tuple[str, int, float, float]
-Device = tuple[str, int, int, int, int, bool]
-
-
-def fabric(server: Server, fallback_cores: int = 0) -> tuple[list[Node], list[Device]]:
-    """Host, switch, chassis and devices as the engine has them: parents before children."""
-    links = server.links
-    nodes: list[Node] = [("host", 0, 0.0, 0.0), ("switch", 0, *_rates(links.host))]
-    chassis = {}
-    for number in sorted({group.chassis for group in server.devices}):
-        chassis[number] = len(nodes)
-        nodes.append((f"chassis {number}", 1, *_rates(links.chassis)))
-    found: list[Device] = []
-    for group in server.devices:
-        for _ in range(group.count):
-            place = (group.type, len(nodes), group.queues, group.reserved_sms)
-            found.append((*place, _memory(group), group.reserve))
-            name = f"device {len(found) - 1}"
-            nodes.append((name, chassis[group.chassis], *_rates(links.device)))
-    if fallback_cores:
-        found.append((HOST, 0, _HOST_QUEUES, _HOST_CORES - fallback_cores, 0, False))
-    return nodes, found
-
-
-def _memory(group: Devices) -> int:
-    """Bytes of each."""
-    if group.memory_gbytes is not None:
-        return round(1e9 * group.memory_gbytes)
-    known = {kind["name"]: int(kind["memory_bytes"]) for kind in core.device_types()}
-    return known[group.type]
-
-
-def _rates(link: Link) -> tuple[float, float]:
-    return link.gbytes_per_s * 1e9, link.latency_us * 1e3
 
 
 def bound(described: Described) -> Bound:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from carillon import core
 from carillon.pool.economy import watts
+from carillon.pool.plan import hardware
 from carillon.pool.running import Outcome
-from carillon.pool.study import Described, hardware
+from carillon.pool.study import Described
 from carillon.statistics import Values, percentile
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
