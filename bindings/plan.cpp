@@ -1,13 +1,11 @@
 // Run plans: what is wrong with one, and every figure that follows from it.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,13 +38,10 @@ app::RunPlan checked_plan(const std::string& text) {
 
 namespace {
 
-std::vector<std::pair<std::string, std::string>> validate(const std::string& text) {
+std::vector<Problem> validate(const std::string& text) {
   std::vector<Problem> problems;
   app::parse_run_plan(text, problems);
-  std::vector<std::pair<std::string, std::string>> pairs;
-  for (auto& problem : problems)
-    pairs.emplace_back(std::move(problem.key), std::move(problem.message));
-  return pairs;
+  return problems;
 }
 
 std::string key_problem(const std::string& file) {
@@ -58,7 +53,7 @@ std::string key_problem(const std::string& file) {
   }
 }
 
-using Clash = std::tuple<std::size_t, std::string, std::string>;
+using Clash = std::pair<std::size_t, Problem>;
 
 std::vector<Clash> validate_together(const std::vector<std::string>& texts,
                                      const std::vector<std::string>& names) {
@@ -67,7 +62,7 @@ std::vector<Clash> validate_together(const std::vector<std::string>& texts,
   for (const auto& text : texts) plans.push_back(checked_plan(text));
   std::vector<Clash> clashes;
   for (auto& [plan, problem] : app::check_together(plans, names))
-    clashes.emplace_back(plan, std::move(problem.key), std::move(problem.message));
+    clashes.emplace_back(plan, std::move(problem));
   return clashes;
 }
 
@@ -216,12 +211,25 @@ nb::dict describe(const std::string& text) {
 }  // namespace
 
 void bind_plan(nb::module_& core) {
+  nb::class_<Problem>(core, "Problem", "What is wrong with one key of a plan.")
+      .def_ro("key", &Problem::key, "Such as cell.numerology.fft_size.")
+      .def_ro("message", &Problem::message,
+              "For people, after the key: is 500 but must be 512 or 1024.")
+      .def_prop_ro(
+          "code",
+          [](const Problem& problem) {
+            const auto name = EnumNames<ProblemCode>::value[std::size_t(problem.code)];
+            return std::string(name);
+          },
+          "For who says it in other words (engine/base/problem.hpp): other, shares-elements, ….")
+      .def_ro("numbers", &Problem::numbers, "Of the code.")
+      .def("__repr__", [](const Problem& problem) { return problem.key + " " + problem.message; });
   core.def("validate", &validate, nb::arg("plan_text"),
-           "What is wrong with a run plan: (key, message) each; empty when it can be run.");
+           "What is wrong with a run plan; empty when it can be run.");
   core.def(
       "validate_together", &validate_together, nb::arg("plan_texts"), nb::arg("names"),
       "What is wrong with plans as cells of one process, though each is right by itself: (which "
-      "plan, key, message) each. Messages call plans by their names. Raises ValueError on a "
+      "plan, problem) each. Messages call plans by their names. Raises ValueError on a "
       "plan that cannot be.");
   core.def(
       "key_problem", &key_problem, nb::arg("file"),

@@ -1,6 +1,5 @@
 // Cells on a pool of devices in virtual time (engine/rack/pool_plan.hpp).
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -25,7 +24,6 @@ namespace nb = nanobind;
 namespace {
 
 using Progress = std::function<bool(std::uint64_t)>;
-using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 const runtime::DeviceType& known_type(const std::string& name) {
   const auto* type = runtime::find_device_type(name);
@@ -44,7 +42,8 @@ Frames frames_of(const rack::PoolPlan& plan, const std::vector<std::string>& pla
   return frames;
 }
 
-Pairs validate_pool(const std::vector<std::string>& plan_texts, const std::string& pool_text) {
+std::vector<Problem> validate_pool(const std::vector<std::string>& plan_texts,
+                                   const std::string& pool_text) {
   std::vector<Problem> problems;
   const rack::PoolPlan plan = rack::parse_pool_plan(pool_text, problems);
   if (problems.empty()) {
@@ -53,10 +52,7 @@ Pairs validate_pool(const std::vector<std::string>& plan_texts, const std::strin
     for (const auto& frame : owned) frames.push_back(frame.get());
     problems = rack::check(plan, frames);
   }
-  Pairs pairs;
-  for (auto& problem : problems)
-    pairs.emplace_back(std::move(problem.key), std::move(problem.message));
-  return pairs;
+  return problems;
 }
 
 nb::dict as_dict(const rack::PoolRun& run) {
@@ -248,8 +244,8 @@ void bind_pool(nb::module_& core) {
            "type and profile, see GraphPlan in engine/rack/pool_plan.hpp. Raises ValueError on a "
            "plan that cannot be.");
   core.def("validate_pool", &validate_pool, nb::arg("plan_texts"), nb::arg("pool_text"),
-           "What is wrong with a pool plan for its cells: (key, message) each; empty when it can "
-           "be simulated. Raises ValueError on a cell's plan that cannot be.");
+           "What is wrong with a pool plan for its cells; empty when it can be simulated. Raises "
+           "ValueError on a cell's plan that cannot be.");
   core.def(
       "simulate_pool", &simulate_pool, nb::arg("plan_texts"), nb::arg("pool_text"), nb::kw_only(),
       nb::arg("progress") = nb::none(),

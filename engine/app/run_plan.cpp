@@ -35,11 +35,9 @@ void check_cores(const RuntimeOptions& runtime, std::vector<Problem>& problems) 
 
 void check_groups(const RuntimeOptions& runtime, std::vector<Problem>& problems) {
   // Other policies do not use the groups, yet are made with them.
-  const auto found = runtime.policy == "core-groups"
-                         ? frame::check_groups(runtime.groups, runtime.workers)
-                         : frame::check_group_sizes(runtime.groups);
-  for (const auto& [key, message] : found)
-    problems.push_back({"runtime.groups" + (key.empty() ? "" : "." + key), message});
+  add_below(runtime.policy == "core-groups" ? frame::check_groups(runtime.groups, runtime.workers)
+                                            : frame::check_group_sizes(runtime.groups),
+            "runtime.groups", problems);
 }
 
 void check_gpus(const RunPlan& plan, std::vector<Problem>& problems) {

@@ -17,13 +17,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/enum_names.hpp"
 #include "base/problem.hpp"
 
 namespace carillon {
-
-/// The names of an enumeration's values, in order from zero; specialised beside each enumeration.
-template <typename E>
-struct EnumNames;  // static constexpr std::array<std::string_view, n> value;
 
 using KeyValues = std::map<std::string, std::string, std::less<>>;
 

@@ -29,7 +29,7 @@ void one_of(std::string_view value, const std::vector<std::string_view>& names, 
 void add_below(std::vector<Problem> found, std::string_view prefix,
                std::vector<Problem>& problems) {
   for (auto& problem : found) {
-    problem.key = detail::join(prefix, problem.key);
+    problem.key = problem.key.empty() ? std::string(prefix) : detail::join(prefix, problem.key);
     problems.push_back(std::move(problem));
   }
 }

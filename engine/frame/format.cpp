@@ -218,11 +218,12 @@ class GrantsTogether {
     const bool spans = spans_frame(g);
     for (const std::size_t other : others) {
       if (!spans && !overlap(g, grants_[other], f_.symbols_per_slot)) continue;
-      const std::string name = "grants.list[" + std::to_string(other) + "]";
-      problems_.push_back(
-          {key, spans ? "is for the same user, slot and direction as " + name +
-                            ", with blocks that span the frame"
-                      : "shares resource elements with " + name + " of the same user"});
+      if (spans)
+        beside(other, key, ProblemCode::SharesSlot, "is for the same user, slot and direction as ",
+               ", with blocks that span the frame");
+      else
+        beside(other, key, ProblemCode::SharesElements, "shares resource elements with ",
+               " of the same user");
       return;
     }
     require(others.size() < kMostGrantsOfASlot, problems_, key,
@@ -240,12 +241,22 @@ class GrantsTogether {
     return (g.direction == Direction::Uplink ? f_.uplink : f_.downlink).block == BlockSpan::Frame;
   }
 
+  // What is wrong with a grant because of another.
+  void beside(std::size_t other, const std::string& key, ProblemCode code, const char* before,
+              const char* behind) {
+    problems_.push_back({key,
+                         before + ("grants.list[" + std::to_string(other) + "]") + behind,
+                         code,
+                         {static_cast<double>(other)}});
+  }
+
   void check_first(const Grant& g, std::size_t index, const std::string& key) {
     const auto first = first_of_.try_emplace({g.user, g.slot / slots_of(f_), g.direction}, index);
     const std::size_t other = first.first->second;
-    require(transports_alike(g, grants_[other]), problems_, key,
-            "has another redundancy_version, harq_process or coding than grants.list[" +
-                std::to_string(other) + "], with which it shares a transport block");
+    if (!transports_alike(g, grants_[other]))
+      beside(other, key, ProblemCode::SharesBlock,
+             "has another redundancy_version, harq_process or coding than ",
+             ", with which it shares a transport block");
   }
 
   // A downlink has one precoder for all slots of a frame.
@@ -347,6 +358,14 @@ void check_deadlines(const FrameFormat& f, Problems& problems) {
               " of the frame, but the pilots it is precoded with end at " +
               milliseconds(pilots_end) +
               "; lower it, move D later, or set deadlines.precoder_age to 1 or more");
+}
+
+// Where a row of an MCS table gives the rate, the row is what to change.
+void name_rows(const Coding& c, const std::string& key, Problems& problems) {
+  if (c.mcs_table == McsTable::None) return;
+  for (Problem& problem : problems)
+    if (problem.key == key + ".rate")
+      problem = {key + ".mcs_index", "names a row with which " + problem.message};
 }
 
 }  // namespace
@@ -463,6 +482,8 @@ std::vector<Problem> FrameFormat::validate() const {
   const auto symbols = lay_out_symbols(*this);
   if (grants.kind == GrantKind::Port) (void)room_for_any(*this, symbols, problems);
   const auto programs = compile(*this, symbols, problems);
+  name_rows(uplink, "uplink", problems);
+  name_rows(downlink, "downlink", problems);
   const bool down = schedule.find('D') != std::string::npos;
   for (const FrameProgram& program : programs)
     if (problems.empty() && down && !program.pairings().front().gives_all_a_turn())

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/enum_names.hpp"
+
 namespace carillon::frame {
 
 enum class Op : std::uint16_t {
@@ -32,3 +34,8 @@ constexpr bool is_uplink(Op op) {
 }
 
 }  // namespace carillon::frame
+
+template <>
+struct carillon::EnumNames<carillon::frame::Op> {
+  static constexpr auto value = frame::kOpNames;
+};

@@ -43,9 +43,8 @@ std::vector<Problem> check(const PowerPlan& plan) {
     problems.push_back({"late", "has " + std::to_string(plan.late.size()) + " ratios for " +
                                     std::to_string(plan.clocks.size()) + " clocks"});
   if (!problems.empty()) return problems;
-  for (auto& [key, message] : check(Predicted{plan.late})) problems.push_back({key, message});
-  for (auto& [key, message] : check(plan.governor))
-    problems.push_back({"governor." + key, message});
+  add_below(check(Predicted{plan.late}), "", problems);
+  add_below(check(plan.governor), "governor", problems);
   return problems;
 }
 

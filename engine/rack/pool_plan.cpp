@@ -287,7 +287,10 @@ void check_cell(const PoolPlan& plan, const RackModel& rack, std::size_t place,
   const PoolProfile profile = profile_of(plan.profile, plan.cells[place].measured);
   if (const auto op = frame::unmeasured(frame, options, profile)) {
     const std::string name(frame::kOpNames[static_cast<std::size_t>(*op)]);
-    problems.push_back({key + ".measured.kernels", "has no " + name});
+    problems.push_back({key + ".measured.kernels",
+                        "has no " + name + ", which the cell needs",
+                        ProblemCode::Unmeasured,
+                        {static_cast<double>(*op)}});
     return;
   }
   const frame::PoolGraph graph = frame::build_pool_graph(frame, options, profile);

@@ -2,7 +2,6 @@
 // (base/fields.hpp).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -289,16 +288,3 @@ PoolRunOptions options_of(const PoolPlan& plan);
 frame::PoolProfile profile_of(const std::string& name, const MeasuredPlan& measured);
 
 }  // namespace carillon::rack
-
-namespace carillon {
-
-template <>
-struct EnumNames<frame::Op> {
-  static constexpr auto value = frame::kOpNames;
-};
-template <>
-struct EnumNames<runtime::Fault::Kind> {
-  static constexpr std::array<std::string_view, 3> value{"lost", "hung", "back"};
-};
-
-}  // namespace carillon

@@ -24,16 +24,35 @@ def cuda_machine() -> dict[str, Any]:
     built: with nvcc; driver, runtime: 13000 is CUDA 13.0, 0: none; devices and too_old: index, name, major, minor, sms, memory_bytes; why: there are no devices.
     """
 
-def validate(plan_text: str) -> list[tuple[str, str]]:
-    """
-    What is wrong with a run plan: (key, message) each; empty when it can be run.
-    """
+class Problem:
+    """What is wrong with one key of a plan."""
 
-def validate_together(
-    plan_texts: Sequence[str], names: Sequence[str]
-) -> list[tuple[int, str, str]]:
+    @property
+    def key(self) -> str:
+        """Such as cell.numerology.fft_size."""
+
+    @property
+    def message(self) -> str:
+        """For people, after the key: is 500 but must be 512 or 1024."""
+
+    @property
+    def code(self) -> str:
+        """
+        For who says it in other words (engine/base/problem.hpp): other, shares-elements, ….
+        """
+
+    @property
+    def numbers(self) -> list[float]:
+        """Of the code."""
+
+    def __repr__(self) -> str: ...
+
+def validate(plan_text: str) -> list[Problem]:
+    """What is wrong with a run plan; empty when it can be run."""
+
+def validate_together(plan_texts: Sequence[str], names: Sequence[str]) -> list[tuple[int, Problem]]:
     """
-    What is wrong with plans as cells of one process, though each is right by itself: (which plan, key, message) each. Messages call plans by their names. Raises ValueError on a plan that cannot be.
+    What is wrong with plans as cells of one process, though each is right by itself: (which plan, problem) each. Messages call plans by their names. Raises ValueError on a plan that cannot be.
     """
 
 def key_problem(file: str) -> str:
@@ -302,9 +321,9 @@ def pool_graph(plan_text: str, graph_text: str = "") -> list[dict[str, Any]]:
     A frame's instructions on a pool: opcode, symbol, CTAs, SMs and time alone on a device of a type (as the profile assumes it, or as it was measured), bytes moved over the host's link and of its result, and the instructions it waits for. graph_text: which type and profile, see GraphPlan in engine/rack/pool_plan.hpp. Raises ValueError on a plan that cannot be.
     """
 
-def validate_pool(plan_texts: Sequence[str], pool_text: str) -> list[tuple[str, str]]:
+def validate_pool(plan_texts: Sequence[str], pool_text: str) -> list[Problem]:
     """
-    What is wrong with a pool plan for its cells: (key, message) each; empty when it can be simulated. Raises ValueError on a cell's plan that cannot be.
+    What is wrong with a pool plan for its cells; empty when it can be simulated. Raises ValueError on a cell's plan that cannot be.
     """
 
 def simulate_pool(

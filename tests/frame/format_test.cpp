@@ -319,6 +319,21 @@ TEST(Validate, RefusesRatesThatLeaveNoParity) {
   });
 }
 
+TEST(Validate, NamesTheRowWhereItGivesTheRate) {
+  FrameFormat f = valid();
+  f.users = f.antennas = 2;
+  f.schedule = "PPU";
+  f.numerology.fft_size = 128;
+  f.numerology.subcarriers = 12;
+  f.uplink.block = BlockSpan::Symbol;
+  f.uplink.mcs_table = McsTable::LowSe;
+  const auto problems = f.validate();
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].key, std::string("uplink.mcs_index"));
+  EXPECT_EQ(problems[0].message.find("names a row with which 24 payload bits make"), 0U)
+      << problems[0].message;
+}
+
 TEST(Validate, SaysOnceWhatEveryUserSuffersFrom) {
   expect_problem("uplink.lifting", "at most", [](FrameFormat& f) {
     f.antennas = 16, f.users = 16;
@@ -438,6 +453,28 @@ TEST(Validate, WantsOneCodingInABlockThatSpansGrants) {
   expect_problem("grants.list.1", "blocks that span the frame", set(1, 1, 0), base);
   base.uplink.block = BlockSpan::Slot;
   expect_valid(set(1, 5, 2), base);
+}
+
+// What says it in other words needs neither the sentence nor the key to know which.
+TEST(Validate, TellsByCodeWhichGrantsDoNotGoTogether) {
+  constexpr auto kUp = Direction::Uplink;
+  const auto code_of = [](FrameFormat format, auto change) {
+    change(format);
+    const auto problems = format.validate();
+    EXPECT_EQ(problems.size(), 1U);
+    EXPECT_TRUE(problems.at(0).numbers == std::vector<double>{1});
+    return problems.at(0).code;
+  };
+  FrameFormat base = with_list({{1, 0, kUp, 0, 6}, {0, 0, kUp, 0, 3}, {0, 0, kUp, 3, 3}});
+  EXPECT_TRUE(code_of(base, set(2, 3, 2)) == ProblemCode::SharesElements);
+  base = with_list({{1, 0, kUp, 0, 6}, {0, 0, kUp, 0, 6}, {0, 1, kUp, 0, 6}});
+  base.schedule =
+      "PPUUUUU"
+      "UUUUUUU";
+  base.symbols_per_slot = 7;
+  base.uplink.block = BlockSpan::Frame;
+  EXPECT_TRUE(code_of(base, set(2, 1, 0)) == ProblemCode::SharesSlot);
+  EXPECT_TRUE(code_of(base, set(2, 5, 2)) == ProblemCode::SharesBlock);
 }
 
 // A user may have several grants in a slot, in other blocks or other symbols.

@@ -485,7 +485,7 @@ def test_the_engine_reads_every_plan_and_agrees_on_what_is_possible(
         "radio": {"snr_db": snr},
     }
     found = core.validate(plan_text(Cell.model_validate(tree), Run()))
-    keys = [key.removeprefix("cell.") for key, _ in found]
+    keys = [problem.key.removeprefix("cell.") for problem in found]
     assert keys == (["users"] if users > antennas else [])
 
 
@@ -497,7 +497,7 @@ def test_a_cell_with_an_mcs_is_told_of_its_row_and_not_of_a_rate(tmp_path: Path)
     assert told == (
         "my.yaml:6: uplink.mcs_index names a row with which 24 payload bits make 40 information "
         "bits with their CRCs, but 24 coded bits leave parity for at most 22 (rate 0.95); take a "
-        "lower row or allot more resource elements"
+        "lower rate or allot more resource elements"
     )
     (told,) = problems(
         small + "uplink: {block: symbol, modulation: qpsk, rate: 0.03}\n", check=True

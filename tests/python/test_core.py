@@ -369,11 +369,11 @@ def test_figures_of_the_thesis_cell() -> None:
 
 
 def test_problems_of_a_plan_are_named() -> None:
-    assert core.validate(plan("laptop-8x2", cell__nonsense="1")) == [
-        ("cell.nonsense", "is not a key of a run plan")
-    ]
-    keys = [key for key, _ in core.validate(plan("laptop-8x2", cell__users="9"))]
-    assert "cell.users" in keys
+    (found,) = core.validate(plan("laptop-8x2", cell__nonsense="1"))
+    assert str(found) == "cell.nonsense is not a key of a run plan"
+    assert (found.code, found.numbers) == ("other", [])
+    found_of_users = core.validate(plan("laptop-8x2", cell__users="9"))
+    assert "cell.users" in [problem.key for problem in found_of_users]
     with pytest.raises(ValueError, match=r"cell\.users"):
         core.describe(plan("laptop-8x2", cell__users="9"))
 

@@ -177,7 +177,8 @@ def test_the_engine_says_which_key_of_a_pool_plan_is_wrong(tmp_path: Path) -> No
     plans = [served.plan for served in whole.served]
 
     def wrong(**keys: object) -> list[tuple[str, str]]:
-        return core.validate_pool(plans, key_values(plan.pool_plan(whole) | keys))
+        found = core.validate_pool(plans, key_values(plan.pool_plan(whole) | keys))
+        return [(one.key, one.message) for one in found]
 
     assert wrong() == []
     assert wrong(ring=65) == [("ring", "is 65 but must be between 1 and 64")]

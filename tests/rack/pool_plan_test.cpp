@@ -192,7 +192,10 @@ TEST(PoolPlan, SaysWhatDoesNotSuitTheCells) {
                 "is 1e-06 GB but a frame's results take 0.");
   PoolPlan missing = plan;
   missing.cells.push_back({.measured = {.device = "h200"}});
-  expect_misfit(missing, "cells.1.measured.kernels", "has no PilotFft");
+  expect_misfit(missing, "cells.1.measured.kernels", "has no PilotFft, which the cell needs");
+  const auto problems = rack::check(missing, std::vector<const frame::Frame*>{&frame, &frame});
+  EXPECT_TRUE(problems.at(0).code == ProblemCode::Unmeasured);
+  EXPECT_EQ(problems.at(0).numbers.at(0), static_cast<double>(frame::Op::PilotFft));
 }
 
 TEST(PoolPlan, AGraphHasAPlanOfItsOwn) {

@@ -149,8 +149,8 @@ struct TransportPlanner {
   void set_payload(std::uint32_t A, std::uint32_t limit) {
     plan.A_ = A;
     if (A == 0)
-      return fail("rate", text("%u coded bits at rate %g carry no payload; raise the rate or the "
-                               "resource elements",
+      return fail("rate", text("%u coded bits at rate %g carry no payload; take a higher rate or "
+                               "allot more resource elements",
                                coded_bits(), coding.rate));
     plan.transport_crc_ = transport_crc_for(coding, A);
     const std::uint32_t B = plan.B();
@@ -175,10 +175,11 @@ struct TransportPlanner {
     if (static_cast<double>(info) > most)
       return fail(tbs ? "tbs" : "rate",
                   text("%u payload bits make %llu information bits with their CRCs, but %u coded "
-                       "bits leave parity for at most %u (rate %g); lower it or allot more "
+                       "bits leave parity for at most %u (rate %g); take %s or allot more "
                        "resource elements",
                        plan.A_, static_cast<unsigned long long>(info), coded_bits(),
-                       static_cast<unsigned>(most), kMaxEffectiveRate));
+                       static_cast<unsigned>(most), kMaxEffectiveRate,
+                       tbs ? "fewer bits" : "a lower rate"));
     // 5.4.2.1: what is not in the limited buffer is never sent.
     plan.Ncb_ = static_cast<std::uint32_t>(coding.buffer_limit * plan.N() + 1e-6);
     const double least = plan.Kprime_ / kMaxEffectiveRate + plan.fillers();

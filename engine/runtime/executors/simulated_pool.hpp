@@ -12,10 +12,13 @@
 // it what others have to be fed with again.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "base/enum_names.hpp"
 #include "runtime/arrivals.hpp"
 #include "runtime/devices/device_type.hpp"
 #include "runtime/devices/fabric.hpp"
@@ -235,3 +238,8 @@ class SimulatedPool final : public VirtualExecutor {
 };
 
 }  // namespace carillon::runtime
+
+template <>
+struct carillon::EnumNames<carillon::runtime::Fault::Kind> {
+  static constexpr std::array<std::string_view, 3> value{"lost", "hung", "back"};
+};

@@ -88,7 +88,7 @@ def _carry_out(
                 progress=progress,
             )
         except (RuntimeError, ValueError) as error:
-            kind = NoDeviceError if str(error).startswith("no GPU: ") else RunError
+            kind = RunError if core.cuda_machine()["devices"] else NoDeviceError
             raise kind(f"{error}; leave --device out to use the CPU") from error
 
 

@@ -45,19 +45,9 @@ class Loaded:
     def check(self, run: Run | None = None) -> None:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
         found = core.validate(plan_text(self.cell, run or Run()))
-        told = [self.problem(*self._as_given(key, message)) for key, message in found]
-        problems = [*self._needless(), *told]
+        problems = [*self._needless(), *map(self.told, found)]
         if problems:
             raise ConfigError(problems)
-
-    def _as_given(self, key: str, message: str) -> tuple[str, str]:
-        """Of a cell whose rate follows from a row of an MCS table, that row instead."""
-        for side in ("uplink", "downlink"):
-            if key == f"cell.{side}.rate" and getattr(self.cell, side).mcs_table != "none":
-                advice = message.replace("lower it", "take a lower row")
-                advice = advice.replace("raise the rate", "take a higher row")
-                return f"cell.{side}.mcs_index", f"names a row with which {advice}"
-        return key, message
 
     def _needless(self) -> Iterator[Problem]:
         """Keys that the file gives although another makes them count for nothing.
@@ -172,11 +162,16 @@ class Loaded:
 
     def _wrong_grants(self) -> dict[int, Problem]:
         wrong: dict[int, Problem] = {}
-        for key, message in core.validate(plan_text(self.cell, Run())):
-            if key.startswith(_GRANT):
-                number = int(key.removeprefix(_GRANT).partition(".")[0])
-                wrong.setdefault(number, self.problem(key, message))
+        for found in core.validate(plan_text(self.cell, Run())):
+            if found.key.startswith(_GRANT):
+                number = int(found.key.removeprefix(_GRANT).partition(".")[0])
+                wrong.setdefault(number, self.told(found))
         return wrong
+
+    def told(self, found: core.Problem) -> Problem:
+        """What the engine has found, where the files say it."""
+        message = self.slots.message(found) if self.slots else found.message
+        return self.problem(found.key, message)
 
     def problem(self, key: str, message: str) -> Problem:
         """A mistake of a key, where the file says it; those of the run are options."""

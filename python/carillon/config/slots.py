@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from carillon import core
 from carillon.config.errors import ConfigError, Problem, explain, shown
 from carillon.config.fields import dotted
 from carillon.config.models import Grant
@@ -16,7 +16,14 @@ from carillon.inputs import parse_json, read_text
 
 _MOST_BYTES = 1 << 26
 _MOST_SLOT = 1 << 20
-_OTHER = re.compile(r"grants\.list\[(\d+)\]")  # another grant, as the engine names it
+# Of two that do not go together, by the engine's code.
+_BESIDE = {
+    "shares-elements": "shares resource elements with {} of the same user",
+    "shares-slot": "is for the same user, slot and direction as {}, with blocks that span the "
+    "frame",
+    "shares-block": "has another redundancy_version, harq_process or coding than {}, with which it "
+    "shares a transport block",
+}
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,15 @@ class Slots:
 
     def problem(self, grant: int, key: str, message: str) -> Problem:
         """What is wrong with a grant, where the file says it."""
-        message = _OTHER.sub(lambda found: self.places[int(found[1])].name, message)
         place = self.places[grant]
         return Problem(self.file, place.line, place.name + (f".{key}" if key else ""), message)
+
+    def message(self, found: core.Problem) -> str:
+        """What the engine says, which names grants by their place in its list."""
+        if found.code not in _BESIDE:
+            return found.message
+        (other,) = found.numbers
+        return _BESIDE[found.code].format(self.places[int(other)].name)
 
     def without(self, refused: dict[int, Problem]) -> Slots:
         """But for some of its grants."""

@@ -26,9 +26,9 @@ def together(cells: Sequence[Loaded], run: Run) -> list[Loaded]:
     if clashes:
         raise ConfigError(
             [
-                own[place].problem(key, message)
-                for place, key, message in clashes
-                if key != "run.telemetry"  # follows from the id
+                own[place].told(found)
+                for place, found in clashes
+                if found.key != "run.telemetry"  # follows from the id
             ]
         )
     return own

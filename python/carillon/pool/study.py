@@ -153,7 +153,7 @@ def load(file: Path, frames: int | None = None) -> Described:
     described = Described(study, cells, file.stem, profile, asked_warm_up)
     told = core.validate_pool(_plans(cells), key_values(pool_plan(described)))
     if told:
-        found = [_refusal(described, file, lines, key, message) for key, message in told]
+        found = [_refusal(described, file, lines, one) for one in told]
         raise ConfigError(list(dict.fromkeys(found)))
     return described
 
@@ -177,14 +177,15 @@ def _check_profile(
 
 
 def _refusal(
-    described: Described, file: Path, lines: dict[Key, int], key: str, message: str
+    described: Described, file: Path, lines: dict[Key, int], found: core.Problem
 ) -> Problem:
     """What the engine says against its plan, where the file says it."""
-    path: Key = tuple(int(part) if part.isdigit() else part for part in key.split("."))
+    path: Key = tuple(int(part) if part.isdigit() else part for part in found.key.split("."))
+    message = found.message
     match path:
-        case ("cells", int(place), "measured", "kernels") if described.profile is not None:
-            profile_file = file.parent / described.study.profile
-            return _unmeasured(described.profile, profile_file, described.served[place], message)
+        case ("cells", int(place), *_) if found.code == "unmeasured":
+            opcode = core.opcodes()[int(found.numbers[0])]
+            return _unmeasured(described, file, described.served[place], opcode)
         case ("cells", int(place), *rest):
             path = ("cells", place, "cell", *rest)
         case ("servers", int(server), "devices", int(device), "memory_bytes"):
@@ -206,13 +207,16 @@ def _device_keys(study: PoolStudy) -> list[list[Key]]:
     return found
 
 
-def _unmeasured(profile: DeviceProfile, file: Path, served: Served, message: str) -> Problem:
-    """Of a profile that has a cell, and not all that is done in it."""
+def _unmeasured(described: Described, file: Path, served: Served, opcode: str) -> Problem:
+    """Of a device profile that has a cell, and not all that is done in it."""
+    profile = described.profile
+    assert profile is not None
     cell = profiles.cell_of(profile, served.plan)
     assert cell is not None
     key = f"cells[{profile.cells.index(cell)}].opcodes"
-    needed = f"{message}, which {served.cell.name} needs"
-    return Problem(str(file), 0, key, f"{needed}; `carillon calibrate --gpu` measures all")
+    message = f"has no {opcode}, which {served.cell.name} needs"
+    where = str(file.parent / described.study.profile)
+    return Problem(where, 0, key, f"{message}; `carillon calibrate --gpu` measures all")
 
 
 def _problem(file: Path, lines: dict[Key, int], key: Key, message: str) -> Problem:
