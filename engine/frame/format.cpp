@@ -195,7 +195,8 @@ void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
   in_range(g.symbols, 0, f.symbols_per_slot - std::min(last, g.first_symbol), key + ".symbols",
            problems);
   in_range(numbers[kGrantAgain], 0, 1, key + ".again", problems);
-  require(!g.again || (f.grants.kind == GrantKind::Port && g.direction == Direction::Uplink),
+  require(numbers[kGrantAgain] != 1 ||
+              (f.grants.kind == GrantKind::Port && g.direction == Direction::Uplink),
           problems, key + ".again", "is for the uplink of cells of grants.kind port");
   check_own_coding(f, g, numbers, key, problems);
 }

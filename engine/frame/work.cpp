@@ -20,6 +20,12 @@ std::size_t grant_of(const Problem& problem) {
   return grant;
 }
 
+std::string reason_of(const Problem& problem) {
+  const std::size_t name = problem.key.find('.', kList.size());
+  return name == std::string::npos ? problem.message
+                                   : problem.key.substr(name + 1) + " " + problem.message;
+}
+
 FrameProgram WorkCompiler::compile(std::span<const std::uint32_t> list,
                                    std::vector<Problem>& problems) {
   check_grants(frame_.format(), 1, list, problems);

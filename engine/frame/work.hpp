@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "frame/frame.hpp"
@@ -44,7 +45,8 @@ class WorkCompiler {
   HarqProcesses harq_;
 };
 
-/// The grant that a problem of compile() names.
+/// The grant that a problem of compile() names, and what is wrong with it: with its number's name.
 std::size_t grant_of(const Problem& problem);
+std::string reason_of(const Problem& problem);
 
 }  // namespace carillon::frame

@@ -205,8 +205,7 @@ Refusal SocketPort::tell(const Message& message, std::span<const std::uint8_t> r
     const std::uint32_t* const grant = &grants[refused.block * frame::kGrantNumbers];
     refused.user = static_cast<std::uint16_t>(grant[0]);
     refused.slot = static_cast<std::uint16_t>(grant[1]);
-    const auto name = problem.key.find_last_of('.') + 1;
-    refuse(refused, Refusal::Grant, problem.key.substr(name) + " " + problem.message);
+    refuse(refused, Refusal::Grant, frame::reason_of(problem));
   }
   answer_work(message.frame);
   return Refusal::None;

@@ -421,10 +421,13 @@ TEST(Validate, NamesTheGrantThatIsWrong) {
                  base);
   expect_problem("grants.list.1.mcs", "mcs_table is none", set(1, 10, 1), base);
   expect_problem("grants.list.1.rate", "must be between 0.01 and 0.95", set(1, 11, 9729), base);
+  expect_problem("grants.list.1.again", "is 2 but must be between 0 and 1", set(1, 12, 2), base);
+  expect_problem("grants.list.1.again", "is for the uplink of cells of grants.kind port",
+                 set(1, 12, 1), base);
   expect_problem("grants.list.1", "shares resource elements with grants.list[0]", set(1, 0, 0),
                  base);
   expect_problem(
-      "grants.list", "twelve", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
+      "grants.list", "thirteen", [](FrameFormat& f) { f.grants.list.pop_back(); }, base);
   expect_problem(
       "grants.list", "at most 64 grants",
       [](FrameFormat& f) { f.grants.list.resize(kGrantNumbers * 1'000'000); }, base);
@@ -437,6 +440,26 @@ TEST(Validate, NamesTheGrantThatIsWrong) {
   expect_problem(
       "grants.list", "is empty but grants.kind is list",
       [](FrameFormat& f) { f.grants.list.clear(); }, base);
+}
+
+TEST(Validate, SaysWhereHarqProcessesCannotBe) {
+  FrameFormat base = valid();
+  expect_problem(
+      "grants.harq_processes", "counts only with grants.kind port",
+      [](FrameFormat& f) { f.grants.harq_processes = 8; }, base);
+  base.grants.kind = GrantKind::Port;
+  expect_valid([](FrameFormat& f) { f.grants.harq_processes = 16; }, base);
+  expect_valid([](FrameFormat& f) { f.users = f.antennas = 1; }, base);
+  expect_problem(
+      "grants.harq_processes", "is 17 but must be between 0 and 16",
+      [](FrameFormat& f) { f.grants.harq_processes = 17; }, base);
+  expect_problem(
+      "uplink.block", "must be slot",
+      [](FrameFormat& f) {
+        f.grants.harq_processes = 1;
+        f.uplink.block = BlockSpan::Symbol;
+      },
+      base);
 }
 
 TEST(Validate, WantsOneCodingInABlockThatSpansGrants) {

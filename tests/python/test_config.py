@@ -442,7 +442,7 @@ def test_the_plan_holds_every_key_that_the_engine_reads() -> None:
             assert ".".join(map(str, path)) in keys
 
 
-def test_listed_grants_become_twelve_numbers_each() -> None:
+def test_listed_grants_become_thirteen_numbers_each() -> None:
     text = """
     grants:
       kind: list
@@ -452,7 +452,7 @@ def test_listed_grants_become_twelve_numbers_each() -> None:
            harq_process: 7, first_symbol: 3, symbols: 4, modulation: qpsk, rate: 1/4}
     """
     plan = plan_text(parse_cell(text, check=False).cell, Run())
-    assert "cell.grants.list = 0 0 0 0 10 0 0 0 0 0 0 0 1 0 1 5 3 2 7 3 4 1 0 2560\n" in plan
+    assert "cell.grants.list = 0 0 0 0 10 0 0 0 0 0 0 0 0 1 0 1 5 3 2 7 3 4 1 0 2560 0\n" in plan
 
 
 def test_auto_is_zero_in_the_plan_and_numbers_survive_exactly() -> None:
