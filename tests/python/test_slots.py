@@ -69,10 +69,10 @@ def test_every_key_of_an_allocation_reaches_the_engine(tmp_path: Path) -> None:
         "harq_process": 7, "first_symbol": 12, "symbols": 2, "modulation": "64qam", "rate": "1/2",
     }  # fmt: skip
     loaded = load_cell(write(tmp_path, [slot(0, whole)]))
-    assert "cell.grants.list = 1 0 1 1 2 0 7 12 2 3 0 5120\n" in plan_text(loaded.cell, Run())
+    assert "cell.grants.list = 1 0 1 1 2 0 7 12 2 3 0 5120 0\n" in plan_text(loaded.cell, Run())
     by_row = CELL + "uplink: {mcs_table: 64qam, mcs_index: 3}\n"
     loaded = load_cell(write(tmp_path, [slot(0, {"mcs": 9})], by_row))
-    assert "cell.grants.list = 0 0 0 0 1 0 0 0 0 0 10 0\n" in plan_text(loaded.cell, Run())
+    assert "cell.grants.list = 0 0 0 0 1 0 0 0 0 0 10 0 0\n" in plan_text(loaded.cell, Run())
 
 
 @pytest.mark.parametrize(
