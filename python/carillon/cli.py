@@ -13,6 +13,7 @@ from carillon.cli_config import config_app
 from carillon.cli_demo import DEMO_EXAMPLES, demo
 from carillon.cli_flowgraph import flowgraph_app
 from carillon.cli_ingest import ingest_app
+from carillon.cli_mac import MAC_EXAMPLES, mac
 from carillon.cli_net import net_app
 from carillon.cli_options import (
     AveragingOption,
@@ -49,6 +50,7 @@ for group, name in (*_GROUPS, (ingest_app, "ingest"), (net_app, "net"), (power_a
 
 
 app.command(epilog=DEMO_EXAMPLES)(demo)
+app.command(epilog=MAC_EXAMPLES)(mac)
 
 
 @app.command(

@@ -37,9 +37,9 @@ def call(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[
 
 def test_the_commands_are_all_there() -> None:
     expected = (
-        "bench calibrate config demo doctor flowgraph ingest link net plan power radio report run "
+        "bench calibrate config demo doctor flowgraph ingest link mac net plan power radio report "
     )
-    expected += "simulate study sweep validate"
+    expected += "run simulate study sweep validate"
     assert expected.split() == COMMANDS
     assert CONFIG_COMMANDS == ["check", "example", "reference", "schema", "show"]
 

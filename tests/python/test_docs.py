@@ -103,6 +103,8 @@ QUICK = {
     "PYTHONPATH=python examples/": "PYTHONPATH=$SOURCE/python $SOURCE/examples/",
     "keep_latency.py 10 20\n": "keep_latency.py 0.1 200\n",
     ".venv/bin/python examples/data-port/": "$SOURCE/.venv/bin/python $SOURCE/examples/data-port/",
+    "carillon mac examples/": "carillon mac $SOURCE/examples/",
+    "round-robin --seconds 30": "round-robin --seconds 1",
     "sudo .venv/bin/carillon demo --ip": "carillon demo --ip",
     "--seconds 14 --no-live": "--seconds 4 --no-live",
     "> docs/configuration.md": "> configuration.md",
@@ -126,7 +128,7 @@ def quick(script: str) -> str:
 
 
 def _needs_daemon(script: str) -> bool:
-    return re.search(r"carillon (demo|run|radio)", script) is not None
+    return re.search(r"carillon (demo|run|radio|mac)", script) is not None
 
 
 def _needs_gnuradio(script: str) -> bool:

@@ -27,15 +27,16 @@ _SIDES = {"both": "", "bbu": "the baseband unit of ", "radio": "the radio unit o
 
 @dataclass(frozen=True)
 class Output:
-    """How a run shows itself."""
+    """How a run shows itself; `aside`: standard output belongs to the JSON of who starts it."""
 
     live: bool
     json: bool
+    aside: bool = False
 
     @property
     def console(self) -> Console:
         """Where words go: standard output belongs to --json."""
-        return Console(stderr=self.json, highlight=False, markup=False)
+        return Console(stderr=self.json or self.aside, highlight=False, markup=False)
 
     @property
     def shows_live(self) -> bool:

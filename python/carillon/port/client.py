@@ -138,6 +138,10 @@ class Client:
         with suppress(BrokenPipeError, ConnectionResetError):
             self._socket.send(header.pack() + rows)
 
+    def fileno(self) -> int:
+        """For select(), once receive(0) has handed out all that had come."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """What has been given still goes out, and then padding."""
         self._socket.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +19,12 @@ from carillon.config import Loaded, Run
 from carillon.daemon import Interrupts
 from carillon.files import write_text
 from carillon.port import namespaces, traffic
+from carillon.port.made_live import with_room
 from carillon.port.namespaces import SERVER, USERS, Addresses, Namespaces
 from carillon.result import Result, Traffic
 from carillon.results import TRAFFIC
 
 _DEFAULT = "laptop-8x2"
-_HEAD_START = 8  # places of the emulated radio's frames beyond those that the cell may read
 _PATIENCE_S = 60.0
 
 
@@ -60,11 +59,7 @@ def _with_devices(loaded: Loaded) -> Loaded:
     data = cell.data.model_copy(
         update={"tun": SERVER, "users_tun": USERS, "socket": "", "users_socket": ""}
     )
-    frame_ms = float(runfolder.describe(cell)["frame_ms"])
-    read = max(cell.ring, math.ceil(1 + cell.deadlines.uplink_budget_ms / frame_ms))
-    frames = max(cell.radio.frames, read + _HEAD_START)
-    radio = cell.radio.model_copy(update={"frames": frames})
-    return replace(loaded, cell=cell.model_copy(update={"data": data, "radio": radio}))
+    return replace(loaded, cell=with_room(cell.model_copy(update={"data": data})))
 
 
 def _explain(addresses: Addresses, output: Output) -> None:

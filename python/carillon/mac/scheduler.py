@@ -1,0 +1,189 @@
+"""What a cell's frames do, a few ahead of the air. It knows no sockets: serve.py brings what both
+ports say, and takes along what they are to be told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from carillon.config import Cell
+from carillon.config.blocks import DIRECTIONS, Direction
+from carillon.config.models import Grant
+from carillon.config.plan import data_symbols, slots_of
+from carillon.mac.flow import Flow, Sent
+from carillon.mac.history import History
+from carillon.mac.link_adaptation import Row
+from carillon.mac.policies import Policy
+from carillon.port import Allocation, Block, Refused, TransportBlock, Work
+
+BLOCK_SUBCARRIERS = 12  # of a resource block
+Fill = tuple[TransportBlock, bytes]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One direction of one slot of the frame."""
+
+    slot: int
+    direction: Direction
+    elements: int  # of a resource block
+
+
+def parts_of(cell: Cell) -> tuple[Part, ...]:
+    """Those in which something can be sent."""
+    found = []
+    for slot in range(slots_of(cell)):
+        for direction in DIRECTIONS:
+            symbols = data_symbols(cell, Grant(slot=slot, direction=direction))
+            if symbols:
+                found.append(Part(slot, direction, symbols * BLOCK_SUBCARRIERS))
+    return tuple(found)
+
+
+@dataclass
+class _Told:
+    """A frame of which both ports were told, until all of its blocks came."""
+
+    reserved: dict[tuple[Direction, int, int], int]  # bytes by direction, slot and user
+    sent: dict[tuple[Direction, int], Sent] = field(default_factory=dict)  # by direction and block
+    accepted: set[Direction] = field(default_factory=set)  # by the ports that give these
+
+
+class Scheduler:
+    """`lead`: so many frames ahead of the newest one at the baseband unit; `patience`: frames after
+    which a block of which nobody told anything is given up; `window`: slots, see averaged()."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        flows: Sequence[Flow],
+        policy: Callable[[], Policy],
+        frame_s: float,
+        *,
+        lead: int = 6,
+        patience: int = 128,
+        window: float = 100.0,
+    ) -> None:
+        self.flows = flows
+        self.frames = 0  # that began
+        self.frame_s = frame_s
+        self.history = History()
+        self.refused: Counter[str] = Counter()
+        self.unheard = 0  # blocks
+        self._by_user = {(flow.direction, flow.user): flow for flow in flows}
+        self._parts = parts_of(cell)
+        self._blocks = cell.numerology.subcarriers // BLOCK_SUBCARRIERS
+        self._policies = {direction: policy() for direction in DIRECTIONS}
+        self._lead, self._patience, self._window = lead, patience, window
+        self._newest: dict[Direction, int] = {}
+        self._until = 0  # the last frame that was told
+        self._told: dict[int, _Told] = {}  # by frame, the oldest first
+
+    def begun(self, gives: Direction, number: int) -> list[tuple[int, list[Allocation]]]:
+        """A frame began, at the port that gives this direction: what both are to be told."""
+        before = self._newest.get(gives)
+        self._newest[gives] = number
+        if gives == "uplink" or "uplink" not in self._newest:
+            return []  # the baseband unit's clock counts
+        elapsed = 0 if before is None else number - before
+        self.frames += elapsed
+        for flow in self.flows:
+            flow.queue.arrive(flow.arrivals.after(elapsed * self.frame_s, flow.queue.waiting))
+        self.history.look(self.frames, self.flows)
+        self._give_up(number - self._patience)
+        # The users' frames begin earlier.
+        first = max(self._until, number, self._newest["uplink"]) + 1
+        return [(frame, self._tell(frame)) for frame in range(first, number + self._lead + 1)]
+
+    def accepted(self, gives: Direction, work: Work) -> list[Fill]:
+        """A port says what blocks a frame has: what those are to carry that it gives."""
+        told = self._told.get(work.frame)
+        if told is None:
+            return []
+        told.accepted.add(gives)
+        fills = [self._fill(told, gives, work.frame, block) for block in work.given]
+        for key in [key for key in told.reserved if key[0] == gives]:  # refused, or smaller
+            self._by_user[gives, key[2]].queue.give_back(told.reserved.pop(key))
+        return [fill for fill in fills if fill is not None]
+
+    def heard(self, gives: Direction, event: Block) -> None:
+        """A block came, at the port that gives the other direction."""
+        direction = _other(gives)
+        told = self._told.get(event.frame)
+        if told is None or len(told.accepted) < len(DIRECTIONS):
+            return  # of a frame that only one of the ports knew of
+        sent = told.sent.pop((direction, event.block.index), None)
+        self._by_user[direction, event.block.user].heard(event, sent)
+
+    def turned_down(self, gives: Direction, event: Refused) -> None:
+        """An allocation, a block or all of a frame was not taken."""
+        self.refused[event.reason] += 1
+        told = self._told.get(event.frame)
+        if told is None or event.reason == "grant":  # Work comes, without its block
+            return
+        if gives not in told.accepted:  # the frame: who was told it does it alone
+            self._forget(event.frame)
+        elif (sent := told.sent.pop((gives, event.block), None)) is not None:
+            self._by_user[gives, sent.user].queue.give_back(len(sent.bits))
+
+    def _tell(self, frame: int) -> list[Allocation]:
+        self._until = frame
+        told = self._told[frame] = _Told({})
+        return [each for part in self._parts for each in self._divide(part, told)]
+
+    def _divide(self, part: Part, told: _Told) -> Iterator[Allocation]:
+        flows = [flow for flow in self.flows if flow.direction == part.direction]
+        demands = [flow.demand(part.elements) for flow in flows]
+        wanting = [each for each in demands if each.waiting]
+        shares = self._policies[part.direction].divide(wanting, self._blocks)
+        first = 0
+        for flow, demand in zip(flows, demands, strict=True):
+            blocks = shares.get(flow.user, 0)
+            if blocks:
+                row, count = flow.grant(blocks, part.elements)
+                told.reserved[part.direction, part.slot, flow.user] = count
+                yield _allocation(part, flow, row, first, blocks)
+                first += blocks
+            flow.remember(blocks * demand.bits_per_block, self._window)
+
+    def _fill(
+        self, told: _Told, gives: Direction, frame: int, block: TransportBlock
+    ) -> Fill | None:
+        """As much as it holds: of what was reserved, and more if it holds more. None: nothing is
+        there any more, and padding will do."""
+        queue = self._by_user[gives, block.user].queue
+        queue.give_back(told.reserved.pop((gives, block.slot, block.user), 0))
+        count = queue.take(block.bits // 8)
+        if not count:
+            return None
+        bits = bytes([1 + (31 * block.index + frame) % 255]) * count
+        told.sent[gives, block.index] = Sent(block.user, bits)
+        return block, bits.ljust(block.bytes, b"\0")
+
+    def _give_up(self, frame: int) -> None:
+        """Nothing is heard any more of frames up to this one."""
+        for old in [each for each in self._told if each <= frame]:
+            self.unheard += len(self._told[old].sent)
+            self._forget(old)
+
+    def _forget(self, frame: int) -> None:
+        """What was on its way with a frame waits again."""
+        told = self._told.pop(frame)
+        for (direction, _, user), count in told.reserved.items():
+            self._by_user[direction, user].queue.give_back(count)
+        for (direction, _), sent in told.sent.items():
+            self._by_user[direction, sent.user].queue.give_back(len(sent.bits))
+
+
+def _other(direction: Direction) -> Direction:
+    return "uplink" if direction == "downlink" else "downlink"
+
+
+def _allocation(part: Part, flow: Flow, row: Row, first: int, blocks: int) -> Allocation:
+    if flow.by_table:
+        return Allocation(flow.user, first, blocks, part.slot, part.direction, mcs=row.mcs)
+    return Allocation(
+        flow.user, first, blocks, part.slot, part.direction,
+        modulation=row.modulation, rate=row.rate,
+    )  # fmt: skip
