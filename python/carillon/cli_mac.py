@@ -52,6 +52,16 @@ def mac(
         typer.Option(help="poisson: packets of 1500 bytes at random times; constant: bytes."),
     ] = ArrivalsName.poisson,
     seed: Annotated[int, typer.Option(min=0, help="Of random arrivals.")] = 1,
+    harq: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=16,
+            metavar="PROCESSES",
+            help="HARQ processes of each user's uplink: what failed is sent again, up to three "
+            "times, and combined with what was received before. 0: it is sent anew.",
+        ),
+    ] = 8,
     frames: FramesOption = 0,
     seconds: Annotated[
         float | None,
@@ -74,5 +84,5 @@ def mac(
     from carillon.mac.build import Settings
 
     seconds = (0.0 if frames else 10.0) if seconds is None else seconds
-    settings = Settings(policy.value, target_bler, tuple(load or ()), arrivals.value, seed)
+    settings = Settings(policy.value, target_bler, tuple(load or ()), arrivals.value, seed, harq)
     run_mac(cell, settings, Run(frames=frames, seconds=seconds), folder, as_json=json)

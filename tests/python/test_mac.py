@@ -16,6 +16,7 @@ from carillon.config.sections import Data
 from carillon.errors import TooSlowError
 from carillon.mac.build import Settings, scheduler_of, with_room
 from carillon.mac.flow import Flow
+from carillon.mac.harq import Attempt, Processes
 from carillon.mac.history import History, spans
 from carillon.mac.link_adaptation import LinkAdaptation, OuterLoop, Row, rows_of
 from carillon.mac.policies import POLICIES, Demand, ProportionalFair, RoundRobin, averaged
@@ -251,6 +252,7 @@ class Ports:
         self.wrong = 0.3
         self.known: dict[int, list[tuple[Direction, TransportBlock, bytes]]] = {}
         self.told: set[int] = set()
+        self.carried: dict[tuple[int, int], bytes] = {}  # by user and process
 
     def luck(self) -> bool:
         return self.draw.random() >= self.wrong
@@ -276,15 +278,27 @@ class Ports:
             return
         kept = [each for each in allocations if self.luck()]
         own = [each for each in kept if each.direction == gives]
+        others = [each for each in kept if each.direction != gives]
         blocks = tuple(block_of(place, each) for place, each in enumerate(own))
+        received = tuple(block_of(place, each) for place, each in enumerate(others))
         sent = dict.fromkeys(blocks, b"")
-        for block, bits in self.scheduler.accepted(gives, Work(frame, (), blocks)):
+        again = {block for block, each in zip(blocks, own, strict=True) if each.again}
+        for block, bits in self.scheduler.accepted(gives, Work(frame, received, blocks)):
             assert len(bits) == block.bytes
+            if gives == "uplink":
+                self.expect_the_same(block, bits, again=block in again)
             if self.luck():
                 sent[block] = bits
             else:
                 self.scheduler.turned_down(gives, Refused(frame, block.index, "late"))
         self.known.setdefault(frame, []).extend((gives, *each) for each in sent.items())
+
+    def expect_the_same(self, block: TransportBlock, bits: bytes, *, again: bool) -> None:
+        """As in the process before, if it is sent again."""
+        place = (block.user, block.harq_process)
+        if again:
+            assert bits == self.carried[place]
+        self.carried[place] = bits
 
     def bring(self, frame: int, direction: Direction, block: TransportBlock, bits: bytes) -> None:
         other: Direction = "downlink" if direction == "uplink" else "uplink"
@@ -297,7 +311,9 @@ class Ports:
 def block_of(place: int, allocation: Allocation) -> TransportBlock:
     assert allocation.rate is not None
     bits = int(132 * allocation.blocks * allocation.rate) // 8 * 8
-    return TransportBlock(place, allocation.user, allocation.slot, 0, 0, 0, 0, bits)
+    process, version = allocation.harq_process, allocation.redundancy_version
+    assert allocation.again == (version != 0)
+    return TransportBlock(place, allocation.user, allocation.slot, 0, 0, process, version, bits)
 
 
 def check(allocations: Sequence[Allocation]) -> None:
@@ -312,9 +328,12 @@ def check(allocations: Sequence[Allocation]) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("loads", [(), (0.2, 0.05, 0)])
-def test_counts_add_up_whatever_goes_wrong(policy: str, loads: tuple[float, ...]) -> None:
+@pytest.mark.parametrize("harq", [0, 4])
+def test_counts_add_up_whatever_goes_wrong(
+    policy: str, loads: tuple[float, ...], harq: int
+) -> None:
     cell = a_cell()
-    scheduler = scheduler_of(cell, Settings(policy, loads=loads), 2e-3)
+    scheduler = scheduler_of(cell, Settings(policy, loads=loads, harq=harq), 2e-3)
     ports = Ports(scheduler, random.Random(5))
     for _ in range(1500):
         ports.step()
@@ -326,12 +345,16 @@ def test_counts_add_up_whatever_goes_wrong(policy: str, loads: tuple[float, ...]
         silent = bool(loads) and loads[flow.user] == 0
         assert (flow.queue.delivered == 0) == silent
         assert (flow.blocks.late == 0) == silent
+        sends_again = harq > 0 and flow.direction == "uplink" and not silent
+        assert (flow.blocks.again > 0) == sends_again
+        assert flow.blocks.failed_again <= min(flow.blocks.again, flow.blocks.failed)
     assert scheduler.unheard > 0
     assert scheduler.refused["late"] > 0
 
 
-def test_what_failed_is_sent_again_until_all_has_arrived() -> None:
-    scheduler = scheduler_of(a_cell(), Settings(loads=(0.1,)), 2e-3)
+@pytest.mark.parametrize("harq", [0, 4])
+def test_what_failed_is_sent_again_until_all_has_arrived(harq: int) -> None:
+    scheduler = scheduler_of(a_cell(), Settings(loads=(0.1,), harq=harq), 2e-3)
     ports = Ports(scheduler, random.Random(6))
     for _ in range(300):
         ports.step()
@@ -342,6 +365,34 @@ def test_what_failed_is_sent_again_until_all_has_arrived() -> None:
         ports.step()
     for flow in scheduler.flows:
         assert flow.queue.arrived == flow.queue.delivered + flow.queue.dropped > 0
+
+
+def test_a_process_is_sent_again_three_times_and_then_free() -> None:
+    processes = Processes(2)
+    attempt = Attempt(LADDER[0], blocks=3, elements=24, bits=b"x")
+    first, second = processes.begin(attempt), processes.begin(attempt)
+    assert not processes.any_free
+    versions = []
+    while processes.failed(first):
+        assert processes.again(24, 2) is None, "it has three resource blocks"
+        assert processes.again(12, 6) is None, "of so many elements"
+        assert processes.waiting == 1
+        again = processes.again(24, 3)
+        assert again is not None
+        assert again[0] == first
+        versions.append(again[1].version)
+    assert versions == [2, 3, 1]
+    assert processes.any_free
+    processes.over(second)
+    processes.over(second)  # of which nothing is under way any more
+    assert [processes.begin(attempt), processes.begin(attempt)] == [first, second]
+    assert not processes.any_free
+
+
+def test_padding_is_not_sent_again() -> None:
+    processes = Processes(1)
+    assert not processes.failed(processes.begin(Attempt(LADDER[0], blocks=1, elements=24)))
+    assert processes.any_free
 
 
 def test_a_row_of_the_cells_table_is_told_as_one() -> None:

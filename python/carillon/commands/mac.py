@@ -41,7 +41,7 @@ def mac(cell: str, settings: Settings, run: Run, folder: Path | None, *, as_json
     runfolder.require_free(folder)
     output = Output(live=False, json=False, aside=as_json)
     with tempfile.TemporaryDirectory(prefix="carillon-") as sockets, Interrupts() as interrupts:
-        loaded = _told(cells.load(cell, live=True), Path(sockets))
+        loaded = _told(cells.load(cell, live=True), Path(sockets), settings.harq)
         settings.require_fit(loaded.cell)
         loaded.check(run)
         path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
@@ -69,10 +69,12 @@ def require_any_in_time(results: dict[str, Any]) -> None:
         )
 
 
-def _told(loaded: Loaded, sockets: Path) -> Loaded:
+def _told(loaded: Loaded, sockets: Path, processes: int) -> Loaded:
     """The same cell, whose frames do what the ports at these sockets tell."""
     data = Data(socket=str(sockets / "cell.sock"), users_socket=str(sockets / "users.sock"))
-    cell = loaded.cell.model_copy(update={"grants": Grants(kind="port"), "data": data})
+    cell = loaded.cell.model_copy(
+        update={"grants": Grants(kind="port", harq_processes=processes), "data": data}
+    )
     return replace(loaded, cell=made_live.with_room(with_room(cell)), slots=None)
 
 
@@ -157,14 +159,25 @@ def _write(folder: Path, results: dict[str, Any]) -> None:
 def _show(console: Console, results: dict[str, Any]) -> None:
     table = new_table(
         ["user", "direction"],
-        ["Mbit/s", "BLER", "of blocks", "MCS", "bits/RE", "SNR, dB", "waiting, kB", "dropped, kB"],
+        [
+            "Mbit/s",
+            "BLER",
+            "of blocks",
+            "again",
+            "MCS",
+            "bits/RE",
+            "SNR, dB",
+            "waiting, kB",
+            "dropped, kB",
+        ],
     )
     for flow in results["flows"]:
         blocks, held = flow["blocks"], flow["bytes"]
         table.add_row(
             str(flow["user"]), flow["direction"], _number(flow["throughput_mbps"], ".3g"),
             "" if flow["bler"] is None else percent(flow["bler"]),
-            str(blocks["good"] + blocks["failed"]), _number(flow["mean_mcs"], ".1f"),
+            str(blocks["good"] + blocks["failed"] - blocks["again"]), str(blocks["again"]),
+            _number(flow["mean_mcs"], ".1f"),
             _number(flow["mean_bits_per_element"], ".2f"), _number(flow["snr_db"], ".1f"),
             f"{held['waiting'] / 1e3:.1f}", f"{held['dropped'] / 1e3:.1f}",
         )  # fmt: skip

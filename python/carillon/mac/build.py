@@ -11,6 +11,7 @@ from carillon.config.blocks import Direction
 from carillon.config.models import Coding
 from carillon.errors import InputError
 from carillon.mac.flow import Flow
+from carillon.mac.harq import Processes
 from carillon.mac.link_adaptation import LinkAdaptation, OuterLoop, Row, rows_of
 from carillon.mac.policies import POLICIES
 from carillon.mac.queues import Arrivals, Constant, Full, Poisson, Queue
@@ -30,6 +31,7 @@ class Settings:
     loads: Sequence[float] = ()
     arrivals: Literal["constant", "poisson"] = "poisson"
     seed: int = 1
+    harq: int = 0  # processes of each user's uplink; 0: what failed waits with all the rest
 
     def require_fit(self, cell: Cell) -> None:
         """Raises InputError."""
@@ -44,6 +46,10 @@ class Settings:
                     f"{cell.name}: {direction}.block is frame, but this scheduler grants slots; "
                     "set it to slot"
                 )
+        if self.harq and cell.uplink.block != "slot":
+            raise InputError(
+                f"{cell.name}: uplink.block is {cell.uplink.block}, but with --harq it must be slot"
+            )
 
 
 def with_room(cell: Cell) -> Cell:
@@ -76,9 +82,14 @@ def scheduler_of(cell: Cell, settings: Settings, frame_s: float) -> Scheduler:
                     _arrivals(settings, direction, user, level),
                     LinkAdaptation(rows, OuterLoop(settings.target_bler)),
                     by_table=getattr(cell, direction).mcs_table != "none",
+                    harq=_processes(direction, settings),
                 )
             )
     return Scheduler(cell, flows, POLICIES[settings.policy], frame_s)
+
+
+def _processes(direction: Direction, settings: Settings) -> Processes | None:
+    return Processes(settings.harq) if settings.harq and direction == "uplink" else None
 
 
 def _frame_bytes(

@@ -69,6 +69,6 @@ def _point(frame: int, flows: Sequence[Flow]) -> Point:
     return Point(
         frame,
         tuple(flow.queue.delivered for flow in flows),
-        tuple(flow.blocks.good + flow.blocks.failed for flow in flows),
-        tuple(flow.blocks.failed for flow in flows),
+        tuple(flow.blocks.good + flow.blocks.failed - flow.blocks.again for flow in flows),
+        tuple(flow.blocks.failed - flow.blocks.failed_again for flow in flows),
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from carillon.config import Cell
 from carillon.config.blocks import DIRECTIONS, Direction
 from carillon.config.models import Grant
 from carillon.config.plan import data_symbols, slots_of
 from carillon.mac.flow import Flow, Sent
+from carillon.mac.harq import Attempt
 from carillon.mac.history import History
 from carillon.mac.link_adaptation import Row
 from carillon.mac.policies import Policy
@@ -45,9 +46,10 @@ def parts_of(cell: Cell) -> tuple[Part, ...]:
 class _Told:
     """A frame of which both ports were told, until all of its blocks came."""
 
-    reserved: dict[tuple[Direction, int, int], int]  # bytes by direction, slot and user
+    reserved: dict[tuple[Direction, int, int, int], int]  # bytes by direction, slot, user, process
     sent: dict[tuple[Direction, int], Sent] = field(default_factory=dict)  # by direction and block
     accepted: set[Direction] = field(default_factory=set)  # by the ports that give these
+    processes: set[tuple[int, int]] = field(default_factory=set)  # of users, with HARQ
 
 
 class Scheduler:
@@ -105,6 +107,9 @@ class Scheduler:
         fills = [self._fill(told, gives, work.frame, block) for block in work.given]
         for key in [key for key in told.reserved if key[0] == gives]:  # refused, or smaller
             self._by_user[gives, key[2]].queue.give_back(told.reserved.pop(key))
+        has = {(block.user, block.harq_process) for block in (*work.given, *work.received)}
+        for user, process in told.processes - has:  # refused
+            self._drop(told, user, process)
         return [fill for fill in fills if fill is not None]
 
     def heard(self, gives: Direction, event: Block) -> None:
@@ -114,7 +119,10 @@ class Scheduler:
         if told is None or len(told.accepted) < len(DIRECTIONS):
             return  # of a frame that only one of the ports knew of
         sent = told.sent.pop((direction, event.block.index), None)
-        self._by_user[direction, event.block.user].heard(event, sent)
+        flow = self._by_user[direction, event.block.user]
+        attempt = self._attempt(told, flow, event.block.harq_process)
+        told.processes.discard((event.block.user, event.block.harq_process))
+        flow.heard(event, sent, attempt)
 
     def turned_down(self, gives: Direction, event: Refused) -> None:
         """An allocation, a block or all of a frame was not taken."""
@@ -124,7 +132,8 @@ class Scheduler:
             return
         if gives not in told.accepted:  # the frame: who was told it does it alone
             self._forget(event.frame)
-        elif (sent := told.sent.pop((gives, event.block), None)) is not None:
+        elif (sent := told.sent.get((gives, event.block))) is not None and sent.process is None:
+            del told.sent[gives, event.block]
             self._by_user[gives, sent.user].queue.give_back(len(sent.bits))
 
     def _tell(self, frame: int) -> list[Allocation]:
@@ -134,32 +143,76 @@ class Scheduler:
 
     def _divide(self, part: Part, told: _Told) -> Iterator[Allocation]:
         flows = [flow for flow in self.flows if flow.direction == part.direction]
+        first = 0
+        for flow in flows:
+            if (found := self._send_again(part, told, flow, first)) is not None:
+                yield found
+                first += found.blocks
         demands = [flow.demand(part.elements) for flow in flows]
         wanting = [each for each in demands if each.waiting]
-        shares = self._policies[part.direction].divide(wanting, self._blocks)
-        first = 0
+        shares = self._policies[part.direction].divide(wanting, self._blocks - first)
         for flow, demand in zip(flows, demands, strict=True):
             blocks = shares.get(flow.user, 0)
             if blocks:
-                row, count = flow.grant(blocks, part.elements)
-                told.reserved[part.direction, part.slot, flow.user] = count
-                yield _allocation(part, flow, row, first, blocks)
+                row, count, process = flow.grant(blocks, part.elements)
+                told.reserved[part.direction, part.slot, flow.user, process] = count
+                if flow.harq is not None:
+                    told.processes.add((flow.user, process))
+                yield _allocation(part, flow, row, first, blocks, process=process)
                 first += blocks
             flow.remember(blocks * demand.bits_per_block, self._window)
+
+    def _send_again(self, part: Part, told: _Told, flow: Flow, first: int) -> Allocation | None:
+        """Before anything new: what failed is waited for."""
+        left = self._blocks - first
+        found = flow.harq.again(part.elements, left) if flow.harq is not None else None
+        if found is None:
+            return None
+        process, attempt = found
+        told.processes.add((flow.user, process))
+        return _allocation(part, flow, attempt.row, first, attempt.blocks, process, attempt.version)
 
     def _fill(
         self, told: _Told, gives: Direction, frame: int, block: TransportBlock
     ) -> Fill | None:
         """As much as it holds: of what was reserved, and more if it holds more. None: nothing is
         there any more, and padding will do."""
-        queue = self._by_user[gives, block.user].queue
-        queue.give_back(told.reserved.pop((gives, block.slot, block.user), 0))
-        count = queue.take(block.bits // 8)
-        if not count:
+        flow, process = self._by_user[gives, block.user], block.harq_process
+        flow.queue.give_back(told.reserved.pop((gives, block.slot, block.user, process), 0))
+        attempt = self._attempt(told, flow, process)
+        if flow.harq is not None and attempt is None:
+            return None  # the other port refused it
+        if attempt is not None and attempt.number > 0:
+            bits = attempt.bits
+        else:
+            bits = bytes([1 + (31 * block.index + frame) % 255]) * flow.queue.take(block.bits // 8)
+        if not bits:
             return None
-        bits = bytes([1 + (31 * block.index + frame) % 255]) * count
-        told.sent[gives, block.index] = Sent(block.user, bits)
+        if flow.harq is not None:
+            flow.harq.filled(process, bits)
+        told.sent[gives, block.index] = Sent(block.user, bits, None if attempt is None else process)
         return block, bits.ljust(block.bytes, b"\0")
+
+    @staticmethod
+    def _attempt(told: _Told, flow: Flow, process: int) -> Attempt | None:
+        """What this frame has in a process; None: nothing, or not any more."""
+        if flow.harq is None or (flow.user, process) not in told.processes:
+            return None
+        return flow.harq.under_way(process)
+
+    def _drop(self, told: _Told, user: int, process: int) -> None:
+        """A process whose block does not come: what it carried waits with the rest."""
+        flow = self._by_user["uplink", user]
+        attempt = self._attempt(told, flow, process)
+        told.processes.discard((user, process))
+        if flow.harq is None or attempt is None:
+            return
+        flow.harq.over(process)
+        on_its_way = any(
+            sent.user == user and sent.process == process for sent in told.sent.values()
+        )
+        if attempt.bits and not on_its_way:  # sent again, and not filled yet
+            flow.queue.give_back(len(attempt.bits))
 
     def _give_up(self, frame: int) -> None:
         """Nothing is heard any more of frames up to this one."""
@@ -170,7 +223,9 @@ class Scheduler:
     def _forget(self, frame: int) -> None:
         """What was on its way with a frame waits again."""
         told = self._told.pop(frame)
-        for (direction, _, user), count in told.reserved.items():
+        for user, process in tuple(told.processes):
+            self._drop(told, user, process)
+        for (direction, _, user, _), count in told.reserved.items():
             self._by_user[direction, user].queue.give_back(count)
         for (direction, _), sent in told.sent.items():
             self._by_user[direction, sent.user].queue.give_back(len(sent.bits))
@@ -180,10 +235,14 @@ def _other(direction: Direction) -> Direction:
     return "uplink" if direction == "downlink" else "downlink"
 
 
-def _allocation(part: Part, flow: Flow, row: Row, first: int, blocks: int) -> Allocation:
-    if flow.by_table:
-        return Allocation(flow.user, first, blocks, part.slot, part.direction, mcs=row.mcs)
-    return Allocation(
+def _allocation(
+    part: Part, flow: Flow, row: Row, first: int, blocks: int, process: int = 0, version: int = 0
+) -> Allocation:
+    """Version 0 is the first attempt's."""
+    whole = Allocation(
         flow.user, first, blocks, part.slot, part.direction,
-        modulation=row.modulation, rate=row.rate,
+        redundancy_version=version, harq_process=process, again=version != 0,
     )  # fmt: skip
+    if flow.by_table:
+        return replace(whole, mcs=row.mcs)
+    return replace(whole, modulation=row.modulation, rate=row.rate)

@@ -21,6 +21,7 @@ def summary(cell: str, settings: Settings, scheduler: Scheduler) -> dict[str, An
         "loads_mbps": list(settings.loads) or None,
         "arrivals": settings.arrivals if settings.loads else "full",
         "seed": settings.seed,
+        "harq_processes": settings.harq,
         "frames": scheduler.frames,
         "seconds": seconds,
         "refused": dict(scheduler.refused),
