@@ -50,6 +50,7 @@ class _Told:
     sent: dict[tuple[Direction, int], Sent] = field(default_factory=dict)  # by direction and block
     accepted: set[Direction] = field(default_factory=set)  # by the ports that give these
     processes: set[tuple[int, int]] = field(default_factory=set)  # of users, with HARQ
+    early: list[tuple[Direction, Block]] = field(default_factory=list)  # see heard()
 
 
 class Scheduler:
@@ -110,14 +111,21 @@ class Scheduler:
         has = {(block.user, block.harq_process) for block in (*work.given, *work.received)}
         for user, process in told.processes - has:  # refused
             self._drop(told, user, process)
+        if len(told.accepted) == len(DIRECTIONS):
+            for way, event in told.early:
+                self.heard(way, event)
         return [fill for fill in fills if fill is not None]
 
     def heard(self, gives: Direction, event: Block) -> None:
-        """A block came, at the port that gives the other direction."""
+        """A block came, at the port that gives the other direction; the other port's answer about
+        its frame may still be on the way."""
         direction = _other(gives)
         told = self._told.get(event.frame)
-        if told is None or len(told.accepted) < len(DIRECTIONS):
-            return  # of a frame that only one of the ports knew of
+        if told is None:
+            return
+        if len(told.accepted) < len(DIRECTIONS):
+            told.early.append((gives, event))
+            return
         sent = told.sent.pop((direction, event.block.index), None)
         flow = self._by_user[direction, event.block.user]
         attempt = self._attempt(told, flow, event.block.harq_process)
