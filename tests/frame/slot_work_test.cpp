@@ -12,6 +12,7 @@
 #include "phy/gold/gold.hpp"
 #include "support/isas.hpp"
 #include "support/test.hpp"
+#include "support/watched.hpp"
 
 using namespace carillon;
 using namespace carillon::frame;
@@ -20,6 +21,7 @@ using test::Cell;
 namespace {
 
 using Complex = std::complex<double>;
+using test::cases;
 
 std::string text_of(const FrameFormat& format) {
   std::string text;
@@ -160,7 +162,7 @@ void expect_as_plain(Cell& cell, std::uint64_t index, double scale, std::size_t&
 TEST(SlotWork, IsReceivedAsByAPlainReceiver) {
   test::WorkMaker make(1);
   std::size_t compared = 0;
-  for (int i = 0; i < 120; ++i) {
+  for (std::uint32_t i = 0; i < cases(120); ++i) {
     const FrameFormat format = make();
     for (const Isa isa : test::tested_isas()) {
       Cell cell(format, test::clear_air(60), isa);
@@ -173,14 +175,14 @@ TEST(SlotWork, IsReceivedAsByAPlainReceiver) {
       }
     }
   }
-  EXPECT_GT(compared, 50'000U);
+  EXPECT_GT(compared, cases(50'000));
 }
 
 // Thousands of slots; frames follow one another in the same memory.
 TEST(SlotWork, OfAnyKindArrivesInBothDirections) {
   test::WorkMaker make(2);
   std::uint64_t up = 0, down = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (std::uint32_t i = 0; i < cases(1500); ++i) {
     const FrameFormat format = make();
     const Frame frame(format);
     emulator::LinkSimulator link(
@@ -192,8 +194,8 @@ TEST(SlotWork, OfAnyKindArrivesInBothDirections) {
     up += result.uplink.total().blocks;
     down += result.downlink.total().blocks;
   }
-  EXPECT_GT(up, 15'000U);
-  EXPECT_GT(down, 5'000U);
+  EXPECT_GT(up, cases(15'000));
+  EXPECT_GT(down, cases(5'000));
 }
 
 // A plan counts each frame's own chunks.

@@ -12,9 +12,11 @@
 #include "frame/work.hpp"
 #include "support/isas.hpp"
 #include "support/test.hpp"
+#include "support/watched.hpp"
 
 using namespace carillon;
 using namespace carillon::frame;
+using test::cases;
 using test::Cell;
 
 namespace {
@@ -139,7 +141,7 @@ std::size_t wrong_blocks(Cell& cell, std::uint64_t index, std::span<const std::u
 TEST(Told, FramesDoWhatListedOnesDo) {
   test::WorkMaker make(7);
   std::size_t alike = 0, refused = 0;
-  for (int i = 0; i < 250; ++i) {
+  for (std::uint32_t i = 0; i < cases(250); ++i) {
     const FrameFormat format = make();
     const Frame listed(format), frame(told(format));
     const FrameGraph graph = build_graph(frame, 2);
@@ -158,7 +160,7 @@ TEST(Told, FramesDoWhatListedOnesDo) {
       expect_in(graph, work_of(program, frame, graph), build_graph(Frame(alone), 2));
     }
   }
-  EXPECT_GT(alike, 500U);
+  EXPECT_GT(alike, cases(500));
   EXPECT_LT(refused, alike / 10);  // there is room for what tests of lists ask for
 }
 
@@ -166,7 +168,7 @@ TEST(Told, FramesDoWhatListedOnesDo) {
 TEST(Told, WorkOfAnyKindArrives) {
   test::WorkMaker make(8);
   std::size_t blocks = 0;
-  for (int i = 0; i < 150; ++i) {
+  for (std::uint32_t i = 0; i < cases(150); ++i) {
     const FrameFormat format = make();
     for (const Isa isa : test::tested_isas()) {
       Cell cell(told(format), test::clear_air(55), isa);
@@ -184,7 +186,7 @@ TEST(Told, WorkOfAnyKindArrives) {
       }
     }
   }
-  EXPECT_GT(blocks, 3000U);
+  EXPECT_GT(blocks, cases(3000));
 }
 
 TEST(Told, WhatCannotBeDoneIsLeftOutAndTheRestRuns) {
