@@ -101,6 +101,11 @@ Cell::Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::ui
         open_port(plan_.data.users_socket, plan_.data.users_tun, Direction::Uplink));
 }
 
+// Ports prepare work for the baseband unit.
+Cell::~Cell() {
+  for (const auto& port : ports_) port->finish();
+}
+
 // Neither: no other owner.
 frame::DataPort Cell::open_port(const std::string& socket, const std::string& tun,
                                 Direction sends) {

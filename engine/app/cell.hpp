@@ -29,6 +29,7 @@ class Cell {
   /// `threads`: their names; `workers` of them work. Opens the link and allocates everything but
   /// what needs the runtime; throws std::runtime_error saying what to do.
   Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers);
+  ~Cell();
 
   PoolMember member() { return {plan_, *pipeline_}; }
   /// Only with a baseband: its place in the runtime, and in the accelerator if there is one.

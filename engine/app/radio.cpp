@@ -9,11 +9,12 @@ emulator::RadioUnit::Options unit_options(const RunPlan& plan, const frame::Fram
                                           const frame::DataPort& port) {
   emulator::RadioUnit::Options options;
   options.replay = plan.radio.frames;
-  options.blocks = [&frame, port](std::uint64_t number) {
-    return static_cast<std::uint32_t>(port.program(frame, static_cast<std::uint32_t>(number))
-                                          .transport_blocks(frame::Direction::Downlink)
-                                          .size());
-  };
+  // Of frames that are told the users' thread alone knows how many they have.
+  if (port.work == nullptr)
+    options.blocks = [&frame](std::uint64_t number) {
+      const auto blocks = frame.program(number).transport_blocks(frame::Direction::Downlink);
+      return static_cast<std::uint32_t>(blocks.size());
+    };
   options.live = port.source != nullptr;
   return options;
 }
@@ -117,6 +118,7 @@ void Radio::hand_out_late(std::uint64_t end) noexcept {
     for (std::uint32_t b = 0; b < blocks.size(); ++b)
       port_.sink->receive({number, frame::kNoPlace},
                           {.block = b, .verdict = frame::Verdict::Late, .at = now(), .bits = {}});
+    late_blocks_.fetch_add(blocks.size(), std::memory_order_relaxed);
     forget(number);
   }
 }
@@ -150,7 +152,8 @@ void Radio::report() noexcept {
   to.pacing_error_square = from.pacing_error_square;
   to.pacing_frames = from.pacing_frames;
   // Those that wait for the users are not verified either: at the end nobody will.
-  to.downlink_unverified = from.downlink_blocks - decoded;
+  to.downlink_unverified =
+      port_.work == nullptr ? from.downlink_blocks - decoded : late_blocks_.load();
 }
 
 }  // namespace carillon::app

@@ -77,6 +77,7 @@ class Radio {
   const emulator::DownlinkFrame* decoding_ = nullptr;
   std::uint64_t handed_out_ = 0;                               // all before this frame
   std::atomic<std::uint64_t> decoded_{0}, decoded_blocks_{0};  // frames, and blocks of these
+  std::atomic<std::uint64_t> late_blocks_{0};                  // handed out as late
 };
 
 }  // namespace carillon::app

@@ -43,7 +43,8 @@ class WorkSource {
     std::uint32_t place = kNoPlace;         ///< among places(); no other frame in flight has it
   };
 
-  /// A frame begins: what it does stays what it is until it was released as often. One thread.
+  /// A frame begins, or is counted later: what it does stays what it is until it was released as
+  /// often. Any thread.
   virtual Work hold(std::uint32_t radio_frame) noexcept = 0;
   virtual void release(std::uint32_t radio_frame) noexcept = 0;
   /// Of a frame that is held.

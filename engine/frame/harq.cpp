@@ -43,7 +43,10 @@ void HarqProcesses::begin(FrameProgram& program) {
   if (!any()) return;
   for (TransportBlock& block : program.blocks_of(Direction::Uplink)) {
     Process& process = of(block.user, block.harq_process);
-    const bool combine = block.again && process.state.load(std::memory_order_acquire) == Kept;
+    process.state_before = process.state.load(std::memory_order_acquire);
+    process.plan_before = process.plan;
+    process.attempt_before = process.attempt;
+    const bool combine = block.again && process.state_before == Kept;
     constexpr std::uint8_t kMost = std::numeric_limits<std::uint8_t>::max();
     process.attempt = block.again
                           ? static_cast<std::uint8_t>(std::min<int>(process.attempt + 1, kMost))
@@ -60,8 +63,9 @@ void HarqProcesses::withdraw(const FrameProgram& program) noexcept {
   if (!any()) return;
   for (const TransportBlock& block : program.transport_blocks(Direction::Uplink)) {
     Process& process = of(block.user, block.harq_process);
-    if (!block.again) process.plan = nullptr;
-    process.state.store(block.combine ? Kept : Idle, std::memory_order_release);
+    process.plan = process.plan_before;
+    process.attempt = process.attempt_before;
+    process.state.store(process.state_before, std::memory_order_release);
   }
 }
 

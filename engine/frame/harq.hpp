@@ -45,6 +45,10 @@ class HarqProcesses {
     std::atomic<State> state{Idle};
     TransportPlans::Plan plan;  // of what was sent in it last
     std::uint8_t attempt = 0;   // … and how often
+    // What these were before the block that is under way, or would be.
+    State state_before = Idle;
+    TransportPlans::Plan plan_before;
+    std::uint8_t attempt_before = 0;
   };
   Process& of(std::uint32_t user, std::uint32_t process) {
     return all_[std::size_t{user} * processes_ + process];

@@ -113,7 +113,7 @@ class Compiler {
     for (const Direction d : {Direction::Uplink, Direction::Downlink}) {
       std::vector<Run> runs;
       for (const std::size_t g : mine)
-        if (grants_[g].direction == d) add_runs(g, runs);
+        if (grants_[g].direction == d && !add_runs(g, runs)) refuse_for_symbols(g);
       // By symbol first: what all users have in one lies together, and is one copy to a GPU.
       std::ranges::stable_sort(runs, {}, [](const Run& run) { return run.pieces.front().symbol; });
       for (const Run& run : runs) add_transport_block(d, run);
@@ -133,8 +133,8 @@ class Compiler {
   Allocation& at(const Piece& piece) { return program_.allocations_[piece.symbol][piece.place]; }
 
   // Cuts a grant's data symbols into runs that share a transport block: of a frame, with those of
-  // the user's grants before.
-  void add_runs(std::size_t g, std::vector<Run>& runs) {
+  // the user's grants before. False: it has none.
+  bool add_runs(std::size_t g, std::vector<Run>& runs) {
     const Grant& grant = grants_[g];
     const BlockSpan span = coding(grant.direction).block;
     const Band band = band_of(grant, format_.numerology.subcarriers);
@@ -144,6 +144,7 @@ class Compiler {
     const std::uint32_t begin = grant.slot % slots * format_.symbols_per_slot + grant.first_symbol;
     const std::uint32_t most = format_.symbols_per_slot - grant.first_symbol;
     const std::uint32_t count = grant.symbols == 0 ? most : grant.symbols;
+    bool any = false;
     for (std::uint32_t s = begin; s < std::min<std::size_t>(begin + count, symbols_.size()); ++s) {
       if (!carries_data(symbols_[s], grant.direction)) continue;
       if (first || span == BlockSpan::Symbol) runs.push_back({g, {}});
@@ -154,7 +155,9 @@ class Compiler {
                              .transport_block = kRefused,
                              .first_subcarrier = band.first,
                              .count = band.count});
+      any = true;
     }
+    return any;
   }
 
   void add_transport_block(Direction d, const Run& run) {
@@ -169,8 +172,8 @@ class Compiler {
     if (plan == nullptr) return;
     const phy::TransportPlan& p = *plan;
     auto& s = side(d);
-    if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
     if (room_ != nullptr && !leaves_room(d, p)) return refuse_for_room(run.grant);
+    if (s.code_blocks.size() + p.C() > kMostCodeBlocks) return refuse_code_blocks(d);
     const auto index = static_cast<std::uint32_t>(s.transport_blocks.size());
     for (const Piece& piece : run.pieces) {
       at(piece).transport_block = index;
@@ -196,8 +199,13 @@ class Compiler {
   }
 
   bool leaves_room(Direction d, const phy::TransportPlan& plan) const {
-    Room wanted = program_.room(d);
-    ++wanted.transport_blocks;
+    const BlockSide& s = program_.side(d);
+    Room wanted{.transport_blocks = s.transport_blocks.size() + 1,
+                .code_blocks = s.code_blocks.size(),
+                .payload_bytes = s.payload_bytes,
+                .info_bytes = s.info_bytes,
+                .coded_bytes = s.coded_bytes,
+                .soft_bytes = s.soft_bytes};
     wanted.payload_bytes += payload_bytes(plan);
     for (const phy::CodeBlock& block : plan.blocks()) {
       ++wanted.code_blocks;
@@ -206,6 +214,13 @@ class Compiler {
       wanted.soft_bytes += round_up(plan.soft_bytes());
     }
     return (*room_)[static_cast<std::size_t>(d)].holds(wanted);
+  }
+
+  // Of a schedule that is known beforehand others say so.
+  void refuse_for_symbols(std::size_t g) {
+    if (room_ != nullptr)
+      add_problem("grants.list." + std::to_string(g) + ".symbols",
+                  "have none of its direction in their slot that carries data");
   }
 
   void refuse_for_room(std::size_t g) {

@@ -8,6 +8,8 @@ namespace carillon::frame {
 namespace {
 
 constexpr std::string_view kList = "grants.list.";
+// Of plans that frames to come may want: code blocks of some 100 bytes each.
+constexpr std::size_t kMostKept = 1 << 17;
 
 std::string key_of(std::size_t grant) { return std::string(kList) + std::to_string(grant); }
 
@@ -38,7 +40,17 @@ FrameProgram WorkCompiler::compile(std::span<const std::uint32_t> list,
   check_processes(grants, right, problems);
   FrameProgram program = compile(grants, right, problems);
   harq_.begin(program);
+  forget_plans(program, problems.size());
   return program;
+}
+
+// Nobody makes the cell run out of memory by asking for ever other codings.
+void WorkCompiler::forget_plans(const FrameProgram& program, std::size_t refused) {
+  for (const Direction d : {Direction::Uplink, Direction::Downlink})
+    kept_ += program.code_blocks(d).size() + refused * frame_.room(d).code_blocks;
+  if (kept_ <= kMostKept) return;
+  plans_ = TransportPlans();
+  kept_ = 0;
 }
 
 // What can only be said of the whole program leaves others out.

@@ -33,6 +33,7 @@ class WorkCompiler {
   using Which = std::vector<std::size_t>;  // of the grants
 
   FrameProgram compile(std::span<const Grant> grants, Which& right, std::vector<Problem>& problems);
+  void forget_plans(const FrameProgram& program, std::size_t refused);
   void check_processes(std::span<const Grant> grants, Which& right,
                        std::vector<Problem>& problems) const;
   bool check_again(const FrameProgram& program, std::span<const Grant> grants, Which& right,
@@ -42,6 +43,7 @@ class WorkCompiler {
 
   const Frame& frame_;
   TransportPlans plans_;
+  std::size_t kept_ = 0;  // code blocks that they may have
   HarqProcesses harq_;
 };
 

@@ -59,7 +59,7 @@ Exchange::Exchange(const frame::Frame& frame, Direction sends, std::uint32_t rin
 }
 
 bool Exchange::hold(Entry& entry, std::uint32_t frame) noexcept {
-  std::uint64_t present = entry.word.load(std::memory_order_acquire);
+  std::uint64_t present = entry.word.load();
   while (present >> kStateBits == frame && state_of(present) >= kFilling)
     if (entry.word.compare_exchange_weak(present, present + 1, std::memory_order_acq_rel))
       return true;
@@ -78,6 +78,11 @@ void Exchange::release(std::uint32_t frame) noexcept {
 }
 
 frame::WorkSource::Work Exchange::hold(std::uint32_t frame) noexcept {
+  // Before the entry is looked at: who tells looks in the other order, so that one sees the other.
+  std::uint64_t settled = settled_.load(std::memory_order_relaxed);
+  while (settled == kNone ||
+         static_cast<std::int32_t>(frame - static_cast<std::uint32_t>(settled)) > 0)
+    if (settled_.compare_exchange_weak(settled, frame)) break;
   Entry& entry = this->entry(frame);
   if (!hold(entry, frame)) return {};
   return {&entry.program, static_cast<std::uint32_t>(index(frame))};
@@ -93,7 +98,9 @@ frame::WorkSource::Work Exchange::find(std::uint32_t frame) const noexcept {
 void Exchange::take(frame::FramePlace frame, Tick air_start,
                     std::span<const std::uint8_t*> bits) noexcept {
   Entry& entry = this->entry(frame.radio_frame);
-  const bool any = hold(entry, frame.radio_frame);
+  // What a frame does is not settled here.
+  const bool none = frame_.told_by_port() && find(frame.radio_frame).program == nullptr;
+  const bool any = !none && hold(entry, frame.radio_frame);
   std::uint64_t used = 0;
   for (std::size_t b = 0; b < bits.size(); ++b) {
     const bool ready =
@@ -106,6 +113,7 @@ void Exchange::take(frame::FramePlace frame, Tick air_start,
   count(Used, used);
   count(Padded, bits.size() - used);
   entry.air_start.store(air_start, std::memory_order_relaxed);
+  settled_.store(frame.radio_frame);
   newest_.store(frame.radio_frame, std::memory_order_release);
 }
 
@@ -184,17 +192,17 @@ void Exchange::pop() noexcept { queue_.take(0, units_for(sizeof(Message) + bits(
 
 std::optional<Exchange::Begun> Exchange::newest() noexcept {
   const std::uint64_t newest = newest_.load(std::memory_order_acquire);
-  if (newest == told_) return std::nullopt;
-  told_ = newest;
+  if (newest == newest_said_) return std::nullopt;
+  newest_said_ = newest;
   const auto frame = static_cast<std::uint32_t>(newest);
   return Begun{frame, entry(frame).air_start.load(std::memory_order_relaxed)};
 }
 
 // Whether the owner may still, and already, say something of a frame.
 Refusal Exchange::in_time(std::uint32_t frame) const noexcept {
-  const std::uint64_t newest = newest_.load(std::memory_order_acquire);
-  if (newest == kNone) return Refusal::NoFrame;
-  const auto ahead = static_cast<std::int32_t>(frame - static_cast<std::uint32_t>(newest));
+  const std::uint64_t settled = settled_.load();
+  if (settled == kNone) return Refusal::NoFrame;
+  const auto ahead = static_cast<std::int32_t>(frame - static_cast<std::uint32_t>(settled));
   if (ahead <= 0) return Refusal::Late;
   return ahead > static_cast<std::int32_t>(kAhead) ? Refusal::Early : Refusal::None;
 }
@@ -232,7 +240,7 @@ Refusal Exchange::tell(std::uint32_t frame, std::span<const std::uint32_t> grant
   entry.program = compiler_.compile(grants, problems);
   if (prepare_) prepare_({&entry.program, static_cast<std::uint32_t>(index(frame))});
   std::uint64_t filling = word(frame, kFilling);
-  entry.word.store(filling, std::memory_order_release);
+  entry.word.store(filling);
   // The cell may have begun it meanwhile, with nothing to do.
   if (in_time(frame) != Refusal::Late ||
       !entry.word.compare_exchange_strong(filling, word(frame, kFree), std::memory_order_acq_rel))
@@ -256,7 +264,7 @@ Refusal Exchange::make_room(Entry& entry, std::uint32_t frame) noexcept {
     return present >> kStateBits == frame ? Refusal::Late : Refusal::Early;
   if (!entry.word.compare_exchange_strong(present, word(frame, kClearing),
                                           std::memory_order_acq_rel))
-    return Refusal::Late;  // the cell has just begun it
+    return present >> kStateBits == frame ? Refusal::Late : Refusal::Early;  // just begun
   if (frame_.told_by_port() && state_of(present) == kFilling) compiler_.withdraw(entry.program);
   clear(entry);
   return Refusal::None;

@@ -78,7 +78,7 @@ class Exchange final : public frame::TransportSource,
   /// that cannot be done are left out, with a problem each (frame::WorkCompiler).
   Refusal tell(std::uint32_t frame, std::span<const std::uint32_t> grants,
                std::vector<Problem>& problems);
-  /// What the owner told a frame that has not begun.
+  /// What a frame does that the owner has told, and no later one of its place.
   const frame::FrameProgram& told(std::uint32_t frame) noexcept { return program_of(frame); }
   struct Begun {
     std::uint32_t frame;
@@ -142,9 +142,10 @@ class Exchange final : public frame::TransportSource,
   AlignedArray<std::uint8_t> zeros_;
   frame::WorkCompiler compiler_;  // the owner's
   Prepare prepare_;
-  std::atomic<std::uint64_t> newest_{kNone};  // frame, once there is one
-  std::uint64_t told_ = kNone;                // the owner's
-  dataflow::Ring queue_;                      // Messages, each with its bits
+  std::atomic<std::uint64_t> newest_{kNone};   // frame, once there is one
+  std::atomic<std::uint64_t> settled_{kNone};  // what this one and those before do is
+  std::uint64_t newest_said_ = kNone;          // the owner's
+  dataflow::Ring queue_;                       // Messages, each with its bits
   enum Counter : std::uint8_t { Good, Failed, Late, Dropped, Accepted, Used, Unused, Padded, kAll };
   std::array<std::atomic<std::uint64_t>, kAll> counters_{};
   struct Attempt {

@@ -175,7 +175,8 @@ void SocketPort::greet() {
 }
 
 void SocketPort::hear() {
-  for (int i = 0; i < kMostHeard && client_.is_open(); ++i) {
+  // Until its answer is whole, no more is told.
+  for (int i = 0; i < kMostHeard && client_.is_open() && work_.done; ++i) {
     const ssize_t length = ::recv(client_.number(), received_.data(), received_.size(), 0);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (length <= 0) return part();  // it has gone
@@ -213,15 +214,15 @@ Refusal SocketPort::tell(const Message& message, std::span<const std::uint8_t> r
 
 // The blocks that the frame has now.
 void SocketPort::answer_work(std::uint32_t frame) {
-  const auto rows = rows_of(frame_, exchange_.told(frame));
-  Outgoing work{
-      {.type = MessageType::Work,
-       .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
-       .frame = frame,
-       .block = static_cast<std::uint32_t>(rows.size())},
-      {reinterpret_cast<const std::uint8_t*>(rows.data()), rows.size() * sizeof(BlockRow)},
-      false};
-  while (client_.is_open() && !work.done && send_piece(work)) {
+  work_rows_ = rows_of(frame_, exchange_.told(frame));
+  work_ = {{.type = MessageType::Work,
+            .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
+            .frame = frame,
+            .block = static_cast<std::uint32_t>(work_rows_.size())},
+           {reinterpret_cast<const std::uint8_t*>(work_rows_.data()),
+            work_rows_.size() * sizeof(BlockRow)},
+           false};
+  while (client_.is_open() && !work_.done && send_piece(work_)) {
   }
 }
 
@@ -246,6 +247,7 @@ bool SocketPort::speak() {
     return true;
   }
   if (!carrier_.done) return send_piece(carrier_);
+  if (!work_.done) return send_piece(work_);
   if (block_.done) {
     if (const auto newest = exchange_.newest()) begun_ = newest;
     if (begun_) return tell_frame();
@@ -292,7 +294,7 @@ bool SocketPort::send_piece(Outgoing& outgoing) {
 
 void SocketPort::part() noexcept {
   client_ = Descriptor();
-  carrier_ = block_ = {};
+  carrier_ = block_ = work_ = {};
   begun_.reset();
   full_ = false;
 }

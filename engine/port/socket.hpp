@@ -69,7 +69,8 @@ class SocketPort {
   Descriptor listener_, client_;
   const std::pair<dev_t, ino_t> identity_;  // of the socket's name
   std::vector<std::uint8_t> received_, sent_;
-  Outgoing carrier_, block_;
+  Outgoing carrier_, block_, work_;
+  std::vector<BlockRow> work_rows_;
   std::optional<Exchange::Begun> begun_;  // that the client is still to be told of
   bool full_ = false;                     // the client does not take more now
   std::atomic<std::uint64_t> clients_{0}, unheard_{0}, blocks_sent_{0};

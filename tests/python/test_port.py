@@ -91,8 +91,10 @@ class Owner:
 def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     change = getattr(request, "param", "")
     text = CELL.replace("DATA", change)
-    if change == WEAK:
+    if change in (WEAK, UPLINK_ALONE):
         text = text.replace("snr_db: 30", "snr_db: 4")
+    if change == UPLINK_ALONE:
+        text = text.replace("DDD", "GGG")
     (tmp_path / "cell.yaml").write_text(text)
     words = "demo --cell cell.yaml --seconds 3600 --no-live --folder run".split()
     process = subprocess.Popen(
@@ -329,6 +331,9 @@ uplink: {modulation: 16qam, rate: 0.8}
 grants: {kind: port, harq_processes: 8"""
 
 
+UPLINK_ALONE = WEAK.replace("uplink:", "name: uplink-alone\nuplink:")
+
+
 class Retransmissions:
     """A MAC of the uplink alone: user 0 in eight processes, each block until it is received."""
 
@@ -383,7 +388,7 @@ class Retransmissions:
         self.users.tell(frame, work)
 
 
-@pytest.mark.parametrize("run", [WEAK], indirect=True)
+@pytest.mark.parametrize("run", [WEAK, UPLINK_ALONE], indirect=True)
 def test_what_failed_is_sent_again(run: subprocess.Popen[str], tmp_path: Path) -> None:
     text = (tmp_path / "cell.yaml").read_text()
     assert "harq_processes: 8" in text
@@ -400,7 +405,8 @@ def test_what_failed_is_sent_again(run: subprocess.Popen[str], tmp_path: Path) -
 
     sender = threading.Thread(target=send)
     sender.start()
-    while mac.received < 30:
+    wanted = 150 if "uplink-alone" in text else 30  # more than the ports have places for
+    while mac.received < wanted:
         event = cell.receive(timeout=HANG_S)
         assert event is not None
         mac.handle(event)

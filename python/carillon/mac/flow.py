@@ -83,6 +83,9 @@ class Flow:
             if not again:  # whose BLER is to be at the target
                 self.link.heard(good=good, snr_db=block.snr_db)
         if self.harq is not None and attempt is not None:
+            if block.verdict == "late" and attempt.bits:
+                self.harq.late(process)
+                return
             if not good and self.harq.failed(process):
                 return  # what it carries stays under way
             self.harq.over(process)

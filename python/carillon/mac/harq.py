@@ -82,6 +82,10 @@ class Processes:
         self._failed.append((process, replace(attempt, number=attempt.number + 1)))
         return True
 
+    def late(self, process: int) -> None:
+        """Nothing was decoded: the same attempt is to be made once more."""
+        self._failed.append((process, self._under_way.pop(process)))
+
     def over(self, process: int) -> None:
         """It was received, or given up."""
         if self._under_way.pop(process, None) is not None:

@@ -190,7 +190,7 @@ class Scheduler:
         attempt = self._attempt(told, flow, process)
         if flow.harq is not None and attempt is None:
             return None  # the other port refused it
-        if attempt is not None and attempt.number > 0:
+        if attempt is not None and attempt.bits:
             bits = attempt.bits
         else:
             bits = bytes([1 + (31 * block.index + frame) % 255]) * flow.queue.take(block.bits // 8)

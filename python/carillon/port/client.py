@@ -230,7 +230,12 @@ class Client:
         while len(data) < length:
             self._socket.settimeout(None)
             header, more = self._message()
-            if header.type == first.type:
+            same = (header.type, header.frame, header.block) == (
+                first.type,
+                first.frame,
+                first.block,
+            )
+            if same and header.offset == len(data):
                 data += more
             else:
                 self._sort_in(header, more)
