@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from carillon.errors import InputError
 from carillon.flowgraph import Machine, plan
 from carillon.flowgraph.grc import batches
 from carillon.flowgraph.grc.blocks import Flow, flow_of
+from carillon.flowgraph.grc.control import watched
 from carillon.flowgraph.grc.costs import through, with_costs
 from carillon.flowgraph.grc.latency import seen
 from hypothesis import given
@@ -216,3 +218,30 @@ def test_a_latency_is_from_the_due_time_of_the_first_sample_of_an_item() -> None
     assert found.all_cores == pytest.approx(0.02)
     after = seen(flow, run | {"from_ns": 115 * ms}, None)
     assert len(after.latencies_ns) == 2 and after.late is None
+
+
+def test_a_run_lasts_until_something_has_left() -> None:
+    flow = receiver()
+    ms = 1_000_000
+    used = {
+        name: {"cpu_ns": 5 * ms, "wake_ups": 3, "call_items": 2.0, "items": 4}
+        for name in ("ahead", *flow.stages)
+    }
+    came = {"times_ns": [110 * ms], "counts": [10]}
+    lasted: list[float] = []
+
+    def run(enough: float, seconds: float, probes: object) -> dict[str, object]:
+        assert probes == flow.probes()
+        lasted.append(seconds)
+        nothing: dict[str, list[int]] = {"times_ns": [], "counts": []}
+        left = {"times_ns": [112 * ms], "counts": [2]} if seconds >= enough else nothing
+        return {
+            "from_ns": 0, "to_ns": 1000 * ms, "used": used,
+            "probes": {"clock": came if seconds > 0.1 else nothing, "sink": left},
+        }  # fmt: skip
+
+    found = watched(flow, 0.1, partial(run, 0.35))
+    assert lasted == [0.1, 0.2, 0.4]
+    assert len(seen(flow, found).latencies_ns) == 2
+    with pytest.raises(InputError, match=r"nothing left it in 0\.8 s"):
+        watched(flow, 0.1, partial(run, 100.0), most=4)

@@ -49,7 +49,8 @@ def control(
     step: Callable[[], None],
     stopped: Callable[[], bool],
 ) -> Controlled:
-    """`step` is called after each run (at most STEPS). Raises as runs.run, flow_of and plan do."""
+    """`step` is called after each measurement (at most STEPS). Raises as runs.run, flow_of, plan
+    and watched do."""
 
     def run(seconds: float, **more: Any) -> dict[str, Any]:
         found = runs.run(program, {"seconds": seconds, **more}, stopped)
@@ -57,15 +58,38 @@ def control(
         return found
 
     flow = flow_of(name, run(0.0, warm_up=0.0), asked.rates_hz)
-    watched = {"probes": flow.probes()}
-    before = run(asked.seconds, **watched)
+
+    def watch(**more: Any) -> dict[str, Any]:
+        def once(seconds: float, **own: Any) -> dict[str, Any]:
+            return runs.run(program, {"seconds": seconds, **own, **more}, stopped)
+
+        found = watched(flow, asked.seconds, once)
+        step()
+        return found
+
+    before = watch()
     sizes = batches.to_measure(flow, asked.latency_ns, asked.machine.cores, asked.scheduling)
     measured = [run(asked.seconds, settings=each, **windows(flow, each)) for each in sizes]
     own = planned(flow, sizes, measured, asked)
     settings = batches.of_plan(flow, own, asked.scheduling)
-    after = run(asked.seconds, settings=settings, **watched)
+    after = watch(settings=settings)
     return Controlled(
         flow, own, settings, seen(flow, before, own.bound_ns), seen(flow, after, own.bound_ns)
+    )
+
+
+def watched(
+    flow: Flow, seconds: float, run: Callable[..., dict[str, Any]], most: int = 6
+) -> dict[str, Any]:
+    """A run of so many seconds in which something left the flowgraph, or of twice as many, and so
+    on: on a machine that is busy otherwise nothing may get through for a while. InputError: nothing
+    did."""
+    for tried in range(most):
+        found = run(seconds * 2**tried, probes=flow.probes())
+        if len(seen(flow, found).latencies_ns):
+            return found
+    raise InputError(
+        f"{flow.name}: nothing left it in {seconds * 2**tried:g} s; does this machine keep up?"
     )
 
 

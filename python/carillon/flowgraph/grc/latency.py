@@ -92,6 +92,8 @@ def _latencies(
     """
     period_ns = 1e9 / float(came_hz)
     times, counts = (np.asarray(came[key], dtype=np.int64) for key in ("times_ns", "counts"))
+    if not len(times):
+        return np.empty(0)
     start = np.min(times - counts * period_ns)
     times, counts = (np.asarray(left[key], dtype=np.int64) for key in ("times_ns", "counts"))
     sizes = np.diff(counts, prepend=0)
