@@ -80,11 +80,11 @@ Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
     holder_[slot].store(kNone, std::memory_order_relaxed);
     for (const auto s : frame_.symbols_of(frame::SymbolKind::Downlink)) aim_transmit(slot, s);
   }
-  recorder_.told_by(port_.work);
+  recorder_.scheduled_by(port_.work);
   if (port_.work != nullptr) {
-    told_.resize(port_.work->places());
+    prepared_work_.resize(port_.work->places());
     port_.work->prepare_by([this](const frame::WorkSource::Work& work) {
-      told_[work.place] = pipeline_.prepare(*work.program);
+      prepared_work_[work.place] = pipeline_.prepare(*work.program);
     });
   }
   ingest_.drain();
@@ -145,9 +145,9 @@ bool Baseband::start(std::uint64_t frame, Tick air_start, bool heard) noexcept {
 }
 
 const frame::Prepared& Baseband::hold_work(std::uint32_t radio_frame) noexcept {
-  const std::uint32_t told =
+  const std::uint32_t place =
       port_.work == nullptr ? frame::kNoPlace : port_.work->hold(radio_frame).place;
-  return told == frame::kNoPlace ? pipeline_.prepared(radio_frame) : told_[told];
+  return place == frame::kNoPlace ? pipeline_.prepared(radio_frame) : prepared_work_[place];
 }
 
 // Where it is worked on is decided here, once and for all unless it is handed back.
@@ -440,10 +440,10 @@ void Baseband::settle_refused() noexcept {
     for (std::uint64_t n = 0; n < row.count; ++n) {
       const Tick air_start = row.air_start + static_cast<Tick>(n) * frame_.duration();
       const std::uint32_t number = row.first_on_wire + static_cast<std::uint32_t>(n);
-      const bool told = port_.work != nullptr && port_.work->hold(number).program != nullptr;
+      const bool held = port_.work != nullptr && port_.work->hold(number).program != nullptr;
       recorder_.refused(row.first + n, number, air_start, row.heard);
       delivery_.refused(number, port_.program(frame_, number), now());
-      if (told) port_.work->release(number);
+      if (held) port_.work->release(number);
       ingest_.release(row.first + n);
     }
     ended_.fetch_add(row.count, std::memory_order_relaxed);

@@ -130,7 +130,7 @@ class Baseband final : public fronthaul::SymbolSink {
   fronthaul::DownlinkSender sender_;
   const frame::DataPort port_;
   Delivery delivery_;
-  std::vector<frame::Prepared> told_;      // [WorkSource::places()] what frames do that are told
+  std::vector<frame::Prepared> prepared_work_;  // [WorkSource::places()]
   const Tick first_leaves_, received_by_;  // from a frame's start: the first downlink symbol, by
                                            // the graph's deadlines; the last uplink symbol's end
   fronthaul::TransmitLead lead_;

@@ -110,8 +110,9 @@ Cell::~Cell() {
 frame::DataPort Cell::open_port(const std::string& socket, const std::string& tun,
                                 Direction sends) {
   if (socket.empty() && tun.empty()) return {};
-  // What users are told is kept until they have decoded it.
-  const std::uint32_t waits = sends == Direction::Uplink && frame_.told_by_port() ? kDecoded : 0;
+  // What the users do is kept until they have decoded it.
+  const std::uint32_t waits =
+      sends == Direction::Uplink && frame_.scheduled_by_port() ? kDecoded : 0;
   ports_.push_back(std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends,
                                                plan_.cell.ring + waits));
   store_.ports()[ports_.size() - 1] = ports_.back()->record();

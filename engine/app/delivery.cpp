@@ -53,7 +53,7 @@ void Delivery::hand_out(frame::FramePlace frame, std::uint32_t block, Tick at) n
               .snr = snr_of(slot, tb)});
 }
 
-// As the demapper was told; of the one tile of each symbol that is sampled.
+// From the variance that the demapper uses, of the one tile of each symbol that is sampled.
 float Delivery::snr_of(const frame::FrameSlot& slot, const frame::TransportBlock& block) const {
   const frame::Frame& frame = pipeline_.frame();
   const std::size_t users = frame.format().users;

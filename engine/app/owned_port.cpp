@@ -4,7 +4,7 @@ namespace carillon::app {
 
 OwnedPort::OwnedPort(const std::string& socket, const std::string& tun, const std::string& network,
                      const frame::Frame& frame, frame::Direction sends, std::uint32_t ring)
-    : told_(frame.told_by_port()), exchange_(frame, sends, ring) {
+    : scheduled_by_port_(frame.scheduled_by_port()), exchange_(frame, sends, ring) {
   if (tun.empty()) {
     socket_ = std::make_unique<port::SocketPort>(socket, frame, exchange_);
     return;

@@ -23,14 +23,16 @@ class OwnedPort {
             const frame::Frame& frame, frame::Direction sends, std::uint32_t ring);
 
   frame::DataPort port() {
-    return {.source = &exchange_, .sink = &exchange_, .work = told_ ? &exchange_ : nullptr};
+    return {.source = &exchange_,
+            .sink = &exchange_,
+            .work = scheduled_by_port_ ? &exchange_ : nullptr};
   }
   /// When the cell is at rest: the owner has what there is for it.
   void finish();
   telemetry::PortRecord record() const;
 
  private:
-  const bool told_;
+  const bool scheduled_by_port_;
   port::Exchange exchange_;
   std::unique_ptr<port::SocketPort> socket_;
   std::unique_ptr<port::IpPort> ip_;

@@ -6,16 +6,14 @@ namespace carillon::app {
 namespace {
 
 emulator::RadioUnit::Options unit_options(const RunPlan& plan, const frame::Frame& frame,
-                                          const frame::DataPort& port) {
+                                          bool live) {
   emulator::RadioUnit::Options options;
   options.replay = plan.radio.frames;
-  // Of frames that are told the users' thread alone knows how many they have.
-  if (port.work == nullptr)
-    options.blocks = [&frame](std::uint64_t number) {
-      const auto blocks = frame.program(number).transport_blocks(frame::Direction::Downlink);
-      return static_cast<std::uint32_t>(blocks.size());
-    };
-  options.live = port.source != nullptr;
+  options.blocks.clear();
+  for (const frame::FrameProgram& program : frame.programs())
+    options.blocks.push_back(
+        static_cast<std::uint32_t>(program.transport_blocks(frame::Direction::Downlink).size()));
+  options.live = live;
   return options;
 }
 
@@ -32,7 +30,7 @@ Radio::Radio(const RunPlan& plan, const frame::Frame& frame, fronthaul::Transpor
       frame_(frame),
       store_(store),
       layout_(frame),
-      unit_(layout_, transport, unit_options(plan, frame, port)),
+      unit_(layout_, transport, unit_options(plan, frame, port.source != nullptr)),
       generator_(frame, plan.radio),
       port_(port),
       users_(frame, plan.radio, !plan.data.owned()) {
@@ -100,13 +98,7 @@ void Radio::hand_out() noexcept {
          .bits = users_.payload().subspan(blocks[b].payload_offset,
                                           (program.plan(blocks[b]).A() + 7) / 8),
          .snr = snr_of(users_.results()[blocks[b].user])});
-  forget(number);
-}
-
-// It is over for the users.
-void Radio::forget(std::uint32_t frame) noexcept {
-  if (port_.work != nullptr && port_.work->find(frame).program != nullptr)
-    port_.work->release(frame);
+  if (port_.work != nullptr) port_.work->release(number);
 }
 
 // Of frames that nobody had time to decode.
@@ -119,7 +111,7 @@ void Radio::hand_out_late(std::uint64_t end) noexcept {
       port_.sink->receive({number, frame::kNoPlace},
                           {.block = b, .verdict = frame::Verdict::Late, .at = now(), .bits = {}});
     late_blocks_.fetch_add(blocks.size(), std::memory_order_relaxed);
-    forget(number);
+    if (port_.work != nullptr) port_.work->release(number);
   }
 }
 
@@ -152,6 +144,7 @@ void Radio::report() noexcept {
   to.pacing_error_square = from.pacing_error_square;
   to.pacing_frames = from.pacing_frames;
   // Those that wait for the users are not verified either: at the end nobody will.
+  // How many blocks a scheduled frame has, the users' thread alone knows.
   to.downlink_unverified =
       port_.work == nullptr ? from.downlink_blocks - decoded : late_blocks_.load();
 }

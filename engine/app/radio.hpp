@@ -63,7 +63,6 @@ class Radio {
   void settle();
   void hand_out() noexcept;
   void hand_out_late(std::uint64_t end) noexcept;
-  void forget(std::uint32_t frame) noexcept;
 
   const RunPlan& plan_;
   const frame::Frame& frame_;

@@ -64,8 +64,8 @@ class Recorder {
   using LeftOut = std::function<bool(std::uint64_t frame)>;
   void watch(LeftOut left_out) { left_out_ = std::move(left_out); }
 
-  /// Before the run: who says what frames do, if that is not known beforehand.
-  void told_by(frame::WorkSource* work) { work_ = work; }
+  /// Before the run: who schedules frames, where a program does.
+  void scheduled_by(frame::WorkSource* work) { work_ = work; }
 
   /// Before the run: called with each frame that is settled, on the thread that collects, and the
   /// clock that frames are to have in their records, in MHz.

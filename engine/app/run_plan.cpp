@@ -133,8 +133,8 @@ void check_data(const port::DataOptions& data, std::vector<Problem>& problems) {
                                             "as 10.45.0.0"});
 }
 
-// Whose frames a port tells needs a client at either side.
-void check_told(const RunPlan& plan, std::vector<Problem>& problems) {
+// Frames that a program schedules need a socket on either side.
+void check_scheduled(const RunPlan& plan, std::vector<Problem>& problems) {
   if (plan.cell.grants.kind != frame::GrantKind::Port) return;
   const std::string why = ", but grants.kind is port: a program there says what each frame does; ";
   if (plan.data.socket.empty())
@@ -178,7 +178,7 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
                 problems);
   check_ports(link, problems);
   check_data(plan.data, problems);
-  check_told(plan, problems);
+  check_scheduled(plan, problems);
   if (!link.key_file.empty() && link.receive == fronthaul::ReceiveInto::Gpu)
     problems.push_back({"fronthaul.key_file",
                         "is '" + link.key_file +

@@ -11,7 +11,7 @@
 
 namespace carillon {
 
-/// What a program that has to say it in other words can tell problems by. Each with its `numbers`.
+/// By which a program recognises problems that it has to put differently. Each with its `numbers`.
 enum class ProblemCode : std::uint8_t {
   Other,           // none: the message says it
   SharesElements,  // a grant of the same user has some of this one's: which, in the list

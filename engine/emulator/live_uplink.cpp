@@ -47,7 +47,7 @@ bool LiveUplink::step(Tick now) noexcept {
     holding_ = false;
   }
   if (more) return true;
-  if (held_) port_.work->release(static_cast<std::uint32_t>(next_));
+  if (port_.work != nullptr) port_.work->release(static_cast<std::uint32_t>(next_));
   unit_.made(next_++);
   making_ = false;
   return true;
@@ -70,7 +70,7 @@ bool LiveUplink::begin(Tick now) noexcept {
   if (now < unit_.air_start(next_) - kHeadStart * frame_.duration() || !at_rest) return false;
   const auto number = static_cast<std::uint32_t>(next_);
   pass();
-  held_ = port_.work != nullptr && port_.work->hold(number).program != nullptr;
+  if (port_.work != nullptr) port_.work->hold(number);  // while it is made
   const frame::FrameProgram& program = port_.program(frame_, number);
   const std::span bits(bits_.data(), program.transport_blocks(Direction::Uplink).size());
   port_.source->take({number, 0}, unit_.air_start(next_), bits);

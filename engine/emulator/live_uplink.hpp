@@ -44,7 +44,6 @@ class LiveUplink {
   UplinkGenerator::Place place_;
   std::vector<const std::uint8_t*> bits_;
   std::uint64_t next_ = 0;
-  bool held_ = false;                      // what it does, while it is made
   bool making_ = false, holding_ = false;  // … and the bits are not all read
 };
 

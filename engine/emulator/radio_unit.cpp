@@ -354,7 +354,7 @@ void RadioUnit::report_on(const DownlinkFrame& frame) noexcept {
 void RadioUnit::hand_on(std::uint64_t frame) noexcept {
   auto& index = open_[frame % options_.collecting];
   add(counters_.downlink_frames);
-  if (options_.blocks) add(counters_.downlink_blocks, std::uint64_t{options_.blocks(frame)});
+  add(counters_.downlink_blocks, std::uint64_t{options_.blocks[frame % options_.blocks.size()]});
   if (outstanding_ < options_.queue && queue_.push(index)) {
     ++outstanding_;
   } else {

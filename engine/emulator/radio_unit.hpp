@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -73,8 +72,7 @@ class RadioUnit {
     std::uint32_t queue = 4;       // complete ones that may wait for, or be at, the users
     bool spread = false;           // a symbol's packets over the next symbol's time, not in a burst
     bool live = false;             // a frame's samples are made shortly before, see made()
-    /// Of a frame's downlink, for downlink_blocks; none: no frame has any.
-    std::function<std::uint32_t(std::uint64_t frame)> blocks{};
+    std::vector<std::uint32_t> blocks{0};  // [program] of the downlink, for downlink_blocks
   };
 
   /// Throws std::runtime_error when the transport lacks the buffers. Layout and transport outlive

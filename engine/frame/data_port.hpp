@@ -35,24 +35,25 @@ class TransportSource {
   ~TransportSource() = default;
 };
 
-/// Says what frames do where nobody knows it before they come (FrameFormat::grants of kind port).
+/// Schedules frames while they come (FrameFormat::grants of kind port).
 class WorkSource {
  public:
   struct Work {
-    const FrameProgram* program = nullptr;  ///< null: nobody said anything, and it does nothing
+    const FrameProgram* program = nullptr;  ///< null: nobody scheduled it, and it does nothing
     std::uint32_t place = kNoPlace;         ///< among places(); no other frame in flight has it
   };
 
   /// A frame begins, or is counted later: what it does stays what it is until it was released as
   /// often. Any thread.
   virtual Work hold(std::uint32_t radio_frame) noexcept = 0;
+  /// Of a frame that nobody holds, such as one that was not scheduled, nothing happens.
   virtual void release(std::uint32_t radio_frame) noexcept = 0;
   /// Of a frame that is held.
   virtual Work find(std::uint32_t radio_frame) const noexcept = 0;
 
   virtual std::uint32_t places() const noexcept = 0;
-  /// Is told of every program before a frame can have it, on a thread of ordinary priority. Before
-  /// the first frame.
+  /// Set before the first frame: called with every program before a frame can have it, on a thread
+  /// of ordinary priority.
   using Prepare = std::function<void(const Work&)>;
   virtual void prepare_by(Prepare prepare) = 0;
 
@@ -110,8 +111,8 @@ struct DataPort {
 
   /// What a frame that has begun does.
   const FrameProgram& program(const Frame& frame, std::uint32_t radio_frame) const noexcept {
-    const FrameProgram* told = work == nullptr ? nullptr : work->find(radio_frame).program;
-    return told == nullptr ? frame.program(radio_frame) : *told;
+    const FrameProgram* scheduled = work == nullptr ? nullptr : work->find(radio_frame).program;
+    return scheduled == nullptr ? frame.program(radio_frame) : *scheduled;
   }
 };
 

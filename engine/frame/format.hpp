@@ -149,7 +149,7 @@ inline constexpr std::size_t kGrantNumbers = 13, kGrantDirection = 2, kGrantVers
 inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
 /// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given. Port:
-/// whoever is at the data port says it while the frames come (WorkSource).
+/// the program at the data port schedules each frame (WorkSource).
 struct Grants {
   GrantKind kind = GrantKind::Full;
   std::uint32_t frames = 1;  // that differ, one after another; slots count on through them
@@ -209,7 +209,8 @@ struct FrameFormat {
 /// Slots of a frame, the last of which may be shorter.
 std::uint32_t slots_of(const FrameFormat& format);
 
-/// The grants in force, written out whatever their kind; none of those that a port is to tell.
+/// The grants in force, written out whatever their kind; none where a program at the port schedules
+/// frames.
 std::vector<Grant> expand_grants(const FrameFormat& format);
 
 /// Grants of kGrantNumbers numbers each, as in Grants::list.

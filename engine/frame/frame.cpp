@@ -39,7 +39,7 @@ Frame::Frame(const FrameFormat& format)
       symbols_(lay_out_symbols(format)) {
   std::vector<Problem> problems;
   programs_ = compile(format_, symbols_, problems);
-  if (told_by_port()) rooms_ = room_for_any(format_, symbols_, problems);
+  if (scheduled_by_port()) rooms_ = room_for_any(format_, symbols_, problems);
   for (const FrameProgram& program : programs_)
     for (const Direction d : {Direction::Uplink, Direction::Downlink})
       rooms_[static_cast<std::size_t>(d)].include(program.room(d));
@@ -111,7 +111,7 @@ void Frame::downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::
 // The first is the downlink's; an uplink slot has one.
 std::size_t Frame::most_pairings() const {
   std::size_t most = 0;
-  if (told_by_port()) {
+  if (scheduled_by_port()) {
     most = symbols_of(SymbolKind::Downlink).empty() ? 0 : 1;
     std::set<std::uint16_t> slots;
     for (const auto s : symbols_of(SymbolKind::Uplink)) slots.insert(symbols_[s].slot);
@@ -122,7 +122,7 @@ std::size_t Frame::most_pairings() const {
 }
 
 std::uint32_t Frame::most_together() const {
-  if (told_by_port()) return std::min(format_.users, format_.antennas);
+  if (scheduled_by_port()) return std::min(format_.users, format_.antennas);
   std::uint32_t most = 0;
   for (const FrameProgram& p : programs_)
     for (const Pairing& pairing : p.pairings()) most = std::max(most, pairing.most_together());
@@ -130,7 +130,7 @@ std::uint32_t Frame::most_together() const {
 }
 
 std::string Frame::why_not_on_devices() const {
-  if (told_by_port())
+  if (scheduled_by_port())
     return "does not count, since grants.kind is port, but devices do the same in every frame";
   if (programs_.size() > 1)
     return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";

@@ -54,17 +54,17 @@ class Frame {
   std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
   void downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const;
 
-  /// What the frame does that both ends of the fronthaul know by this number; nothing where a port
-  /// is to tell (WorkSource).
+  /// What the frame does that both ends of the fronthaul know by this number; nothing where a
+  /// program schedules frames (WorkSource).
   const FrameProgram& program(std::uint64_t number = 0) const {
     return programs_[number % programs_.size()];
   }
   /// Frames that differ, after which they repeat.
   std::span<const FrameProgram> programs() const { return programs_; }
-  /// Whether frames do what a port tells while they come.
-  bool told_by_port() const { return format_.grants.kind == GrantKind::Port; }
+  /// Whether a program at the data port schedules frames while they come.
+  bool scheduled_by_port() const { return format_.grants.kind == GrantKind::Port; }
   /// Whether frames differ in what they do.
-  bool varies() const { return programs_.size() > 1 || told_by_port(); }
+  bool varies() const { return programs_.size() > 1 || scheduled_by_port(); }
 
   /// Why GPUs and virtual pools cannot work on it: they do the same in every frame, with at most
   /// one block of a user in a symbol. Empty: they can.

@@ -11,11 +11,11 @@
 
 namespace carillon::frame {
 
-/// A process carries one block at a time. Who tells frames what to do (one thread) begins it; who
-/// knows the block's verdict (another) settles it.
+/// A process carries one block at a time. The thread that schedules frames begins it; the one that
+/// knows the block's verdict settles it.
 class HarqProcesses {
  public:
-  /// `receives`: the uplink. Who sends it is told what to send again, and holds nothing against it.
+  /// `receives`: the uplink. At the side that sends it there are no processes to keep.
   HarqProcesses(const Frame& frame, bool receives);
 
   /// Whether there are any; without them a process is a number that blocks carry.
@@ -25,7 +25,7 @@ class HarqProcesses {
   std::string why_not(const Grant& grant) const;
   /// Why a block cannot be sent again that is coded so; empty: it can.
   std::string why_not_again(const TransportBlock& block, const phy::TransportPlan& plan) const;
-  /// The blocks of a frame that is told. Says of each which attempt it is, and whether soft bits
+  /// The blocks of a frame that is scheduled. Sets which attempt each is, and whether its soft bits
   /// are kept and combined.
   void begin(FrameProgram& program);
   /// Those of one that will never begin.

@@ -62,12 +62,11 @@ SymbolNeeds room_in(const Frame& frame, std::uint16_t symbol) {
 std::vector<SymbolNeeds> needs_of(const Frame& frame, std::uint32_t workers) {
   const auto symbols = static_cast<std::uint16_t>(frame.symbols().size());
   std::vector<SymbolNeeds> needs(symbols);
-  for (std::uint16_t s = 0; s < symbols; ++s)
-    if (frame.told_by_port())
-      needs[s] = room_in(frame, s);
-    else
-      needs[s].decodes_from = needs[s].assembles_from = s;
-  if (frame.told_by_port()) return needs;
+  if (frame.scheduled_by_port()) {
+    for (std::uint16_t s = 0; s < symbols; ++s) needs[s] = room_in(frame, s);
+    return needs;
+  }
+  for (std::uint16_t s = 0; s < symbols; ++s) needs[s].decodes_from = needs[s].assembles_from = s;
   for (const FrameProgram& program : frame.programs()) {
     const auto packs = pack(frame, program, workers);
     for (std::uint16_t s = 0; s < symbols; ++s) needs[s].anyone |= program.anyone_in(s);

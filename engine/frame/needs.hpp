@@ -18,7 +18,8 @@ struct SymbolNeeds {
   std::set<std::uint32_t> pairings;    // that it may have
 };
 
-/// Of all programs; of a cell whose frames a port tells, of all that it has room for. [symbol]
+/// Of all programs; of a cell whose frames a program schedules, of all that it has room for.
+/// [symbol]
 std::vector<SymbolNeeds> needs_of(const Frame& frame, std::uint32_t workers);
 
 }  // namespace carillon::frame

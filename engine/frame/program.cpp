@@ -260,8 +260,8 @@ class Compiler {
     if (grant.mcs) return key + ".mcs";
     if (grant.rate > 0) return key + ".rate";
     if (grant.modulation) return key + ".modulation";
-    const bool told = format_.grants.kind == GrantKind::List || room_ != nullptr;
-    return told ? key + ".blocks" : "";
+    const bool listed = format_.grants.kind == GrantKind::List || room_ != nullptr;
+    return listed ? key + ".blocks" : "";
   }
 
   std::optional<phy::Coding> request_for(std::size_t g) {

@@ -207,7 +207,7 @@ FrameProgram compile(const FrameFormat& format, std::span<const Symbol> symbols,
                      std::span<const Grant> grants, std::vector<std::size_t> which,
                      const Rooms& room, TransportPlans& plans, std::vector<Problem>& problems);
 
-/// What frames have room for whose grants a port tells: all users in all resource blocks, coded as
+/// What frames have room for that a program schedules: all users in all resource blocks, coded as
 /// the cell says; and for kMoreBlocks times as many blocks, so that these may be smaller.
 inline constexpr std::size_t kMoreBlocks = 4;
 Rooms room_for_any(const FrameFormat& format, std::span<const Symbol> symbols,

@@ -1,4 +1,4 @@
-// What frames are told to do while they come: grants made into a program, or refused.
+// Schedules frames while they come: makes a program of a frame's grants, or refuses them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace carillon::frame {
 /// One thread; it allocates.
 class WorkCompiler {
  public:
-  /// A cell whose frames a port tells; at the side that `receives` the uplink or at its users'. The
-  /// frame outlives this.
+  /// A cell whose frames a program schedules; at the side that `receives` the uplink or at its
+  /// users'. The frame outlives this.
   explicit WorkCompiler(const Frame& frame, bool receives = true)
       : frame_(frame), harq_(frame, receives) {}
 

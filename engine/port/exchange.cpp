@@ -78,7 +78,8 @@ void Exchange::release(std::uint32_t frame) noexcept {
 }
 
 frame::WorkSource::Work Exchange::hold(std::uint32_t frame) noexcept {
-  // Before the entry is looked at: who tells looks in the other order, so that one sees the other.
+  // Before the entry is looked at: schedule() looks in the other order, so that one of the two sees
+  // the other.
   std::uint64_t settled = settled_.load(std::memory_order_relaxed);
   while (settled == kNone ||
          static_cast<std::int32_t>(frame - static_cast<std::uint32_t>(settled)) > 0)
@@ -99,7 +100,7 @@ void Exchange::take(frame::FramePlace frame, Tick air_start,
                     std::span<const std::uint8_t*> bits) noexcept {
   Entry& entry = this->entry(frame.radio_frame);
   // What a frame does is not settled here.
-  const bool none = frame_.told_by_port() && find(frame.radio_frame).program == nullptr;
+  const bool none = frame_.scheduled_by_port() && find(frame.radio_frame).program == nullptr;
   const bool any = !none && hold(entry, frame.radio_frame);
   std::uint64_t used = 0;
   for (std::size_t b = 0; b < bits.size(); ++b) {
@@ -131,8 +132,8 @@ void Exchange::receive(frame::FramePlace frame,
   if (tb.attempt > 0) settle(tb, program.plan(tb).A(), block.verdict, block.at);
   const std::size_t units = units_for(sizeof(Message) + block.bits.size(), kUnit);
   if (queue_.room() < units) return count(Dropped);
-  Message message = message_of(MessageType::Block, frame_, program_of(frame.radio_frame),
-                               receives(), frame.radio_frame, block.block);
+  Message message =
+      message_of(MessageType::Block, frame_, program, receives(), frame.radio_frame, block.block);
   message.verdict = static_cast<std::uint8_t>(block.verdict);
   message.time = block.at;
   message.snr = in_hundredths(block.snr);
@@ -210,7 +211,7 @@ Refusal Exchange::in_time(std::uint32_t frame) const noexcept {
 Refusal Exchange::offer(const Message& message, std::span<const std::uint8_t> piece) noexcept {
   if (const Refusal why = in_time(message.frame); why != Refusal::None) return why;
   Entry& entry = this->entry(message.frame);
-  if (const Refusal why = is_told(entry, message.frame); why != Refusal::None) return why;
+  if (const Refusal why = is_scheduled(entry, message.frame); why != Refusal::None) return why;
   const frame::FrameProgram& program = program_of(message.frame);
   const auto blocks = program.transport_blocks(sends_);
   if (message.block >= blocks.size()) return Refusal::Block;
@@ -223,16 +224,16 @@ Refusal Exchange::offer(const Message& message, std::span<const std::uint8_t> pi
 }
 
 // Whether it is known what the frame does.
-Refusal Exchange::is_told(const Entry& entry, std::uint32_t frame) const noexcept {
+Refusal Exchange::is_scheduled(const Entry& entry, std::uint32_t frame) const noexcept {
   const std::uint64_t present = entry.word.load(std::memory_order_acquire);
-  if (!frame_.told_by_port() || present == word(frame, kFilling)) return Refusal::None;
+  if (!frame_.scheduled_by_port() || present == word(frame, kFilling)) return Refusal::None;
   return present >> kStateBits == frame && state_of(present) >= kTaken ? Refusal::Late
                                                                        : Refusal::Block;
 }
 
-Refusal Exchange::tell(std::uint32_t frame, std::span<const std::uint32_t> grants,
-                       std::vector<Problem>& problems) {
-  if (!frame_.told_by_port()) return Refusal::Format;
+Refusal Exchange::schedule(std::uint32_t frame, std::span<const std::uint32_t> grants,
+                           std::vector<Problem>& problems) {
+  if (!frame_.scheduled_by_port()) return Refusal::Format;
   if (const Refusal why = in_time(frame); why != Refusal::None) return why;
   Entry& entry = this->entry(frame);
   if (entry.word.load(std::memory_order_acquire) == word(frame, kFilling)) return Refusal::Order;
@@ -265,7 +266,8 @@ Refusal Exchange::make_room(Entry& entry, std::uint32_t frame) noexcept {
   if (!entry.word.compare_exchange_strong(present, word(frame, kClearing),
                                           std::memory_order_acq_rel))
     return present >> kStateBits == frame ? Refusal::Late : Refusal::Early;  // just begun
-  if (frame_.told_by_port() && state_of(present) == kFilling) compiler_.withdraw(entry.program);
+  if (frame_.scheduled_by_port() && state_of(present) == kFilling)
+    compiler_.withdraw(entry.program);
   clear(entry);
   return Refusal::None;
 }

@@ -62,7 +62,7 @@ class Exchange final : public frame::TransportSource,
   void release(frame::FramePlace frame) noexcept override;
   void receive(frame::FramePlace frame,
                const frame::ReceivedTransportBlock& block) noexcept override;
-  // … whose frames are told what to do, any thread.
+  // … whose frames the owner schedules, any thread.
   Work hold(std::uint32_t frame) noexcept override;
   void release(std::uint32_t frame) noexcept override;
   Work find(std::uint32_t frame) const noexcept override;
@@ -74,12 +74,12 @@ class Exchange final : public frame::TransportSource,
   // The owner of the bits, one thread.
   /// A piece of a block that is to be sent: None, or why it was not taken.
   Refusal offer(const Message& message, std::span<const std::uint8_t> piece) noexcept;
-  /// What a frame is to do, as in frame::Grants::list, once: None, or why it was not taken. Grants
-  /// that cannot be done are left out, with a problem each (frame::WorkCompiler).
-  Refusal tell(std::uint32_t frame, std::span<const std::uint32_t> grants,
-               std::vector<Problem>& problems);
-  /// What a frame does that the owner has told, and no later one of its place.
-  const frame::FrameProgram& told(std::uint32_t frame) noexcept { return program_of(frame); }
+  /// What a frame is to do, as in frame::Grants::list; once for each: None, or why it was not
+  /// taken. Grants that cannot be done are left out, with a problem each (frame::WorkCompiler).
+  Refusal schedule(std::uint32_t frame, std::span<const std::uint32_t> grants,
+                   std::vector<Problem>& problems);
+  /// What a frame does that the owner has scheduled, unless a later one has its place.
+  const frame::FrameProgram& program(std::uint32_t frame) noexcept { return program_of(frame); }
   struct Begun {
     std::uint32_t frame;
     Tick air_start;
@@ -112,7 +112,7 @@ class Exchange final : public frame::TransportSource,
     std::vector<std::atomic<Block>> blocks;
     std::vector<std::size_t> filled;  // bytes of each block that are there; the owner's
     AlignedArray<std::uint8_t> payload;
-    frame::FrameProgram program;  // that it was told
+    frame::FrameProgram program;  // of a frame that was scheduled
   };
 
   static std::uint64_t word(std::uint32_t frame, std::uint64_t state) {
@@ -124,10 +124,10 @@ class Exchange final : public frame::TransportSource,
   const Entry& entry(std::uint32_t frame) const { return entries_[index(frame)]; }
   bool hold(Entry& entry, std::uint32_t frame) noexcept;
   const frame::FrameProgram& program_of(std::uint32_t frame) const noexcept {
-    return frame_.told_by_port() ? entry(frame).program : frame_.program(frame);
+    return frame_.scheduled_by_port() ? entry(frame).program : frame_.program(frame);
   }
   Refusal in_time(std::uint32_t frame) const noexcept;
-  Refusal is_told(const Entry& entry, std::uint32_t frame) const noexcept;
+  Refusal is_scheduled(const Entry& entry, std::uint32_t frame) const noexcept;
   Refusal claim(Entry& entry, std::uint32_t frame) noexcept;
   Refusal make_room(Entry& entry, std::uint32_t frame) noexcept;
   void clear(Entry& entry) noexcept;

@@ -55,7 +55,7 @@ struct Message {
   std::uint32_t block = 0;
   std::uint16_t user = 0;  ///< of a Carrier the slots of a frame
   std::uint8_t harq_process = 0, redundancy_version = 0;
-  std::uint16_t slot = 0;  ///< of the frame; of a Carrier the frames that differ, 0: as Work tells
+  std::uint16_t slot = 0;  ///< of the frame; of a Carrier the frames that differ, 0: as Work says
   /// Of a Block the signal over noise after equalization, in hundredths of a dB above -100 dB; 0:
   /// not measured.
   std::uint16_t snr = 0;
@@ -78,7 +78,7 @@ struct BlockRow {
 };
 static_assert(sizeof(BlockRow) == 16);
 
-/// One grant of a frame (frame::Grant), as Work tells it.
+/// One grant of a frame (frame::Grant) in a Work message.
 struct GrantRow {
   std::uint16_t user = 0, slot = 0;  ///< of the frame
   std::uint8_t direction = 0;        ///< a frame::Direction

@@ -160,7 +160,8 @@ void SocketPort::greet() {
        .frame = Exchange::kAhead,
        .block = static_cast<std::uint32_t>(rows_.size()),
        .user = static_cast<std::uint16_t>(frame::slots_of(frame_.format())),
-       .slot = static_cast<std::uint16_t>(frame_.told_by_port() ? 0 : frame_.programs().size()),
+       .slot =
+           static_cast<std::uint16_t>(frame_.scheduled_by_port() ? 0 : frame_.programs().size()),
        .time = frame_.duration()},
       {reinterpret_cast<const std::uint8_t*>(rows_.data()), rows_.size() * sizeof(BlockRow)},
       false};
@@ -175,7 +176,7 @@ void SocketPort::greet() {
 }
 
 void SocketPort::hear() {
-  // Until its answer is whole, no more is told.
+  // Until the answer to Work is whole, no more is heard.
   for (int i = 0; i < kMostHeard && client_.is_open() && work_.done; ++i) {
     const ssize_t length = ::recv(client_.number(), received_.data(), received_.size(), 0);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -187,18 +188,18 @@ void SocketPort::hear() {
 void SocketPort::answer(std::span<const std::uint8_t> datagram) {
   const Parsed parsed = parse(datagram, frame_.format().cell_id);
   const auto take = [&] {
-    return parsed.message.type == MessageType::Work ? tell(parsed.message, parsed.piece)
+    return parsed.message.type == MessageType::Work ? schedule(parsed.message, parsed.piece)
                                                     : exchange_.offer(parsed.message, parsed.piece);
   };
   const Refusal why = parsed.why != Refusal::None ? parsed.why : take();
   if (why != Refusal::None) refuse(parsed.message, why);
 }
 
-Refusal SocketPort::tell(const Message& message, std::span<const std::uint8_t> rows) {
+Refusal SocketPort::schedule(const Message& message, std::span<const std::uint8_t> rows) {
   if (rows.size() != std::size_t{message.block} * sizeof(GrantRow)) return Refusal::Format;
   std::vector<Problem> problems;
   const auto grants = list_of(rows);
-  const Refusal why = exchange_.tell(message.frame, grants, problems);
+  const Refusal why = exchange_.schedule(message.frame, grants, problems);
   if (why != Refusal::None) return why;
   for (const Problem& problem : problems) {
     Message refused = message;
@@ -214,7 +215,7 @@ Refusal SocketPort::tell(const Message& message, std::span<const std::uint8_t> r
 
 // The blocks that the frame has now.
 void SocketPort::answer_work(std::uint32_t frame) {
-  work_rows_ = rows_of(frame_, exchange_.told(frame));
+  work_rows_ = rows_of(frame_, exchange_.program(frame));
   work_ = {{.type = MessageType::Work,
             .cell = static_cast<std::uint16_t>(frame_.format().cell_id),
             .frame = frame,

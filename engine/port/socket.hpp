@@ -54,7 +54,7 @@ class SocketPort {
   void greet();
   void hear();
   void answer(std::span<const std::uint8_t> datagram);
-  Refusal tell(const Message& message, std::span<const std::uint8_t> rows);
+  Refusal schedule(const Message& message, std::span<const std::uint8_t> rows);
   void answer_work(std::uint32_t frame);
   void refuse(Message message, Refusal why, std::string_view because = {});
   bool speak();

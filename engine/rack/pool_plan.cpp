@@ -39,7 +39,7 @@ void check_count(std::size_t count, std::size_t most, const std::string& key, Pr
                                  std::to_string(most)});
 }
 
-// That there is none at all is told elsewhere.
+// That there is none at all is another problem.
 void check_place(std::size_t place, std::size_t count, const std::string& key,
                  const std::string& what, Problems& problems) {
   if (place >= count && count != 0)

@@ -1,4 +1,4 @@
-// All that a run on a rack of pools is told beside the cells' own run plans, as one flat text
+// All that a run on a rack of pools needs besides the cells' own run plans, as one flat text
 // (base/fields.hpp).
 #pragma once
 
@@ -256,7 +256,7 @@ struct PoolPlan {
 /// Of one cell's graph, to look at it.
 struct GraphPlan {
   std::string profile = "megastation";
-  std::string device = "a100";  // on which times are told
+  std::string device = "a100";  // on which times were measured
   std::uint32_t zero_force_parts = 1;
   MeasuredPlan measured{};
 

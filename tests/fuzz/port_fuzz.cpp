@@ -9,30 +9,24 @@
 
 #include "frame/frame.hpp"
 #include "port/exchange.hpp"
+#include "port/small_cell.hpp"
 
 using namespace carillon;
 
 namespace {
 
 frame::FrameFormat format(frame::GrantKind kind) {
-  frame::FrameFormat f;
-  f.antennas = 4;
-  f.users = 2;
-  f.numerology.fft_size = 128;
-  f.numerology.subcarriers = 72;
-  f.schedule = "PPUUGGGGGGGGDDDD";
-  f.symbols_per_slot = 16;
-  f.downlink.block = frame::BlockSpan::Symbol;
+  frame::FrameFormat f = small_cell();
   f.grants.kind = kind;
   return f;
 }
 
-// Whose frames all do the same, and whose clients say what each does.
+// Whose frames all do the same, and that a client schedules.
 const frame::Frame& same() {
   static const frame::Frame frame(format(frame::GrantKind::Full));
   return frame;
 }
-const frame::Frame& told() {
+const frame::Frame& scheduled() {
   static const frame::Frame frame(format(frame::GrantKind::Port));
   return frame;
 }
@@ -47,7 +41,7 @@ struct Run {
   void begin() {
     const auto work = exchange.hold(next);
     const frame::FrameProgram& program =
-        cell.told_by_port() && work.program != nullptr ? *work.program : cell.program();
+        cell.scheduled_by_port() && work.program != nullptr ? *work.program : cell.program();
     const auto blocks = program.transport_blocks(frame::Direction::Downlink);
     std::vector<const std::uint8_t*> bits(blocks.size());
     exchange.take({next, 0}, 0, bits);
@@ -72,11 +66,11 @@ struct Run {
       return (void)exchange.offer(parsed.message, parsed.piece);
     std::vector<Problem> problems;
     const auto grants = port::list_of(parsed.piece);
-    const auto why = exchange.tell(parsed.message.frame, grants, problems);
+    const auto why = exchange.schedule(parsed.message.frame, grants, problems);
     if (why != port::Refusal::None) return;
     for (const Problem& problem : problems)
       require(frame::grant_of(problem) < grants.size() / frame::kGrantNumbers);
-    const frame::FrameProgram& program = exchange.told(parsed.message.frame);
+    const frame::FrameProgram& program = exchange.program(parsed.message.frame);
     for (const auto d : {frame::Direction::Uplink, frame::Direction::Downlink})
       require(cell.room(d).holds(program.room(d)));
   }
@@ -113,6 +107,6 @@ void run_steps(const frame::Frame& cell, std::span<const std::uint8_t> rest) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   run_steps(same(), {data, size});
-  run_steps(told(), {data, size});
+  run_steps(scheduled(), {data, size});
   return 0;
 }

@@ -330,15 +330,15 @@ TEST(SocketPort, ASocketOfADeadProcessMakesRoomAndAnythingElseStays) {
 // its grant and the reason.
 TEST(SocketPort, AnswersWork) {
   const Folder folder;
-  frame::FrameFormat told = format();
-  told.grants.kind = frame::GrantKind::Port;
-  const frame::Frame frame(told);
+  frame::FrameFormat scheduled = format();
+  scheduled.grants.kind = frame::GrantKind::Port;
+  const frame::Frame frame(scheduled);
   Exchange exchange(frame, Direction::Downlink, 4);
   SocketPort socket(folder / "cell.sock", frame, exchange);
   Client client(folder / "cell.sock");
   const auto carrier = client.receive();
   ASSERT_TRUE(carrier);
-  EXPECT_EQ(carrier->message.slot, 0U) << "as Work tells";
+  EXPECT_EQ(carrier->message.slot, 0U) << "as Work says";
   EXPECT_EQ(carrier->message.block, 0U);
   exchange.take({0, 0}, 0, {});
   (void)client.receive();
@@ -377,7 +377,7 @@ TEST(SocketPort, AnswersWork) {
   std::memcpy(&row, answer->bytes.data(), sizeof(row));
   EXPECT_EQ(row.direction, 1U);
   EXPECT_EQ(row.user, 1U);
-  EXPECT_EQ(row.bits, exchange.told(2).plan(0).A());
+  EXPECT_EQ(row.bits, exchange.program(2).plan(0).A());
   EXPECT_EQ(socket.counters().refused[static_cast<std::size_t>(Refusal::Grant)], 2U);
   socket.finish();
 }

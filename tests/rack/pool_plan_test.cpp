@@ -181,7 +181,7 @@ TEST(PoolPlan, SaysWhatDoesNotSuitTheCells) {
   EXPECT_TRUE(rack::check(plan, std::vector<const frame::Frame*>{&frame}).empty());
   PoolPlan late = plan;
   late.deadline_ms = 0.5;
-  late.cells.push_back({});  // told once
+  late.cells.push_back({});  // reported once
   expect_misfit(late, "deadline_ms", "is 0.5 ms but the last symbol to receive ends after ");
   PoolPlan parts = plan;
   parts.zero_force_parts = 100;

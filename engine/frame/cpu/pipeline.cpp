@@ -119,7 +119,7 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   for (const FrameProgram& program : frame.programs()) prepared_.push_back(prepare(program));
   for (auto& slot : slots_) slot.prepared = &prepared_[0], slot.program = prepared_[0].program;
   const bool pairs =
-      frame.told_by_port() || !std::ranges::all_of(prepared_, &Prepared::all_together);
+      frame.scheduled_by_port() || !std::ranges::all_of(prepared_, &Prepared::all_together);
   for (std::uint32_t w = 0; w < options.workers; ++w)
     workers_.push_back(std::make_unique<Worker>(frame_, uplink_, downlink_, !single_, pairs));
   for (std::uint16_t i = 0; i < graph_.graph.size(); ++i) {
@@ -282,7 +282,7 @@ std::optional<Precision> Pipeline::precision(const Frame& frame, Direction direc
   if (frame.symbols_of(up ? SymbolKind::Uplink : SymbolKind::Downlink).empty()) return std::nullopt;
   const std::uint32_t together = frame.most_together();
   const auto suffices = [&](phy::Rounding rounding) {
-    if (frame.told_by_port())
+    if (frame.scheduled_by_port())
       return phy::suffices(rounding, f.antennas, together, phy::Modulation::Qam256);
     return std::ranges::all_of(frame.programs(), [&](const FrameProgram& program) {
       return std::ranges::all_of(program.transport_blocks(direction), [&](const auto& tb) {

@@ -1,4 +1,4 @@
-// Frames that a port tells what to do: they do what frames do that were listed beforehand.
+// Frames that a program schedules do what listed frames do.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@ using test::Cell;
 
 namespace {
 
-FrameFormat told(FrameFormat format) {
+FrameFormat scheduled(FrameFormat format) {
   format.grants = {.kind = GrantKind::Port, .frames = 1, .list = {}};
   return format;
 }
@@ -138,12 +138,12 @@ std::size_t wrong_blocks(Cell& cell, std::uint64_t index, std::span<const std::u
 
 }  // namespace
 
-TEST(Told, FramesDoWhatListedOnesDo) {
+TEST(Scheduled, FramesDoWhatListedOnesDo) {
   test::WorkMaker make(7);
   std::size_t alike = 0, refused = 0;
   for (std::uint32_t i = 0; i < cases(250); ++i) {
     const FrameFormat format = make();
-    const Frame listed(format), frame(told(format));
+    const Frame listed(format), frame(scheduled(format));
     const FrameGraph graph = build_graph(frame, 2);
     WorkCompiler compiler(frame);
     for (std::uint32_t n = 0; n < format.grants.frames; ++n) {
@@ -166,14 +166,14 @@ TEST(Told, FramesDoWhatListedOnesDo) {
   EXPECT_LT(refused, alike / 10);  // there is room for what tests of lists ask for
 }
 
-// Frames follow one another in the same memory, each told before it comes.
-TEST(Told, WorkOfAnyKindArrives) {
+// Frames follow one another in the same memory, each scheduled before it comes.
+TEST(Scheduled, WorkOfAnyKindArrives) {
   test::WorkMaker make(8);
   std::size_t blocks = 0;
   for (std::uint32_t i = 0; i < cases(150); ++i) {
     const FrameFormat format = make();
     for (const Isa isa : test::tested_isas()) {
-      Cell cell(told(format), test::clear_air(55), isa);
+      Cell cell(scheduled(format), test::clear_air(55), isa);
       std::vector<std::uint8_t> bits(cell.frame.room(Direction::Uplink).payload_bytes);
       for (std::size_t b = 0; b < bits.size(); ++b) bits[b] = static_cast<std::uint8_t>(b * 37 + 1);
       WorkCompiler compiler(cell.frame);
@@ -191,8 +191,8 @@ TEST(Told, WorkOfAnyKindArrives) {
   EXPECT_GT(blocks, cases(3000));
 }
 
-TEST(Told, WhatCannotBeDoneIsLeftOutAndTheRestRuns) {
-  const Frame frame(told(test::small_format()));
+TEST(Scheduled, WhatCannotBeDoneIsLeftOutAndTheRestRuns) {
+  const Frame frame(scheduled(test::small_format()));
   WorkCompiler compiler(frame);
   const auto problems_of = [&](std::vector<Grant> grants) {
     std::vector<std::uint32_t> list;
@@ -216,8 +216,8 @@ TEST(Told, WhatCannotBeDoneIsLeftOutAndTheRestRuns) {
 }
 
 // A cell has room for all users everywhere, and more of them at its rate than it has.
-TEST(Told, RefusesWhatThereIsNoRoomFor) {
-  FrameFormat format = told(test::small_format());
+TEST(Scheduled, RefusesWhatThereIsNoRoomFor) {
+  FrameFormat format = scheduled(test::small_format());
   format.uplink.rate = 0.1;
   format.uplink.modulation = ModulationChoice::Qpsk;
   const Frame frame(format);
@@ -235,8 +235,8 @@ TEST(Told, RefusesWhatThereIsNoRoomFor) {
 }
 
 // More users on a resource block than it has subcarriers to refer to them by.
-TEST(Told, RefusesADownlinkOfMoreUsersThanReferences) {
-  FrameFormat format = told(test::small_format());
+TEST(Scheduled, RefusesADownlinkOfMoreUsersThanReferences) {
+  FrameFormat format = scheduled(test::small_format());
   format.antennas = format.users = 16;
   format.pilots = {PilotKind::Comb, 8, 25};
   format.schedule = "PPUUGGGGGGGGGGDD";
@@ -255,14 +255,14 @@ TEST(Told, RefusesADownlinkOfMoreUsersThanReferences) {
   EXPECT_EQ(program.transport_blocks(Direction::Downlink).size(), 0U);
 }
 
-TEST(Told, DevicesDoNotTakeSuchCells) {
-  EXPECT_NE(Frame(told(test::small_format())).why_not_on_devices(), "");
+TEST(Scheduled, DevicesDoNotTakeSuchCells) {
+  EXPECT_NE(Frame(scheduled(test::small_format())).why_not_on_devices(), "");
 }
 
 namespace {
 
 FrameFormat with_processes() {
-  FrameFormat format = told(test::small_format());
+  FrameFormat format = scheduled(test::small_format());
   format.grants.harq_processes = 4;
   format.uplink.iterations = 10;
   format.uplink.rate = 0.8;
@@ -311,7 +311,7 @@ struct Retransmissions {
 }  // namespace
 
 // Where no single transmission can be decoded, those that are combined can.
-TEST(Told, SoftBitsOfEarlierAttemptsCount) {
+TEST(Scheduled, SoftBitsOfEarlierAttemptsCount) {
   std::uint32_t first = 0, alone = 0, combined = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Retransmissions link(0, seed);
@@ -331,7 +331,7 @@ TEST(Told, SoftBitsOfEarlierAttemptsCount) {
 }
 
 // What is kept is of the block before, and of no other.
-TEST(Told, ABlockThatIsSentForTheFirstTimeIsAlone) {
+TEST(Scheduled, ABlockThatIsSentForTheFirstTimeIsAlone) {
   Retransmissions link(40);
   for (std::uint32_t n = 0; n < 6; ++n) {
     std::ranges::fill(link.bits, static_cast<std::uint8_t>(17 * n + 1));
@@ -344,7 +344,7 @@ TEST(Told, ABlockThatIsSentForTheFirstTimeIsAlone) {
   EXPECT_EQ(link.block().attempt, 2U);
 }
 
-TEST(Told, AProcessHasOneBlockAtATime) {
+TEST(Scheduled, AProcessHasOneBlockAtATime) {
   const Frame frame(with_processes());
   WorkCompiler compiler(frame);
   std::vector<Problem> problems;
@@ -388,7 +388,7 @@ TEST(Told, AProcessHasOneBlockAtATime) {
   EXPECT_EQ(block(second).attempt, 4U);
 }
 
-TEST(Told, SoftBitsAreAccountedFor) {
+TEST(Scheduled, SoftBitsAreAccountedFor) {
   FrameFormat format = with_processes();
   const std::size_t with = Pipeline::footprint(Frame(format));
   format.grants.harq_processes = 0;

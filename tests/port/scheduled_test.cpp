@@ -1,4 +1,4 @@
-// Clients that say what frames do, and who the cell listens to.
+// Clients that schedule frames, and who the cell listens to.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -26,17 +26,17 @@ frame::FrameFormat format() {
   return f;
 }
 
-struct Told {
+struct Scheduled {
   // A frame in which each user has so many resource blocks of the downlink.
-  Refusal tell(std::uint32_t number, std::uint32_t blocks) {
+  Refusal schedule(std::uint32_t number, std::uint32_t blocks) {
     std::vector<std::uint32_t> list;
     for (std::uint32_t user = 0; user < 2; ++user)
       test::append(list, {.user = user, .direction = Direction::Downlink, .blocks = blocks});
-    return exchange.tell(number, list, problems);
+    return exchange.schedule(number, list, problems);
   }
   Refusal give(std::uint32_t number, std::uint32_t block) {
     const Message message =
-        port::message_of(MessageType::Bits, frame, exchange.told(number), kDown, number, block);
+        port::message_of(MessageType::Bits, frame, exchange.program(number), kDown, number, block);
     return exchange.offer(message, std::vector<std::uint8_t>(port::bytes_for(message.bits), 0x30));
   }
   // How many blocks a frame that begins has.
@@ -65,19 +65,19 @@ struct Told {
 
 }  // namespace
 
-TEST(Told, AFrameDoesWhatItsClientSaidAndCarriesWhatItGave) {
-  Told cell;
-  EXPECT_EQ(cell.tell(1, 2), Refusal::NoFrame);
+TEST(Scheduled, AFrameDoesWhatItsClientScheduledAndCarriesWhatItGave) {
+  Scheduled cell;
+  EXPECT_EQ(cell.schedule(1, 2), Refusal::NoFrame);
   EXPECT_EQ(cell.begin(0), 0U);
-  EXPECT_EQ(cell.tell(1, 2), Refusal::None);
+  EXPECT_EQ(cell.schedule(1, 2), Refusal::None);
   EXPECT_EQ(cell.give(1, 0), Refusal::None);
-  EXPECT_EQ(cell.tell(1, 3), Refusal::Order) << "once";
+  EXPECT_EQ(cell.schedule(1, 3), Refusal::Order) << "once";
   EXPECT_EQ(cell.begin(1), 6U) << "a block in each of three symbols, for two users";
   EXPECT_EQ(cell.bits[0][0], 0x30);
   EXPECT_EQ(cell.bits[1][0], 0);
-  EXPECT_EQ(cell.tell(1, 2), Refusal::Late);
-  EXPECT_EQ(cell.tell(0, 2), Refusal::Late);
-  EXPECT_EQ(cell.tell(10, 2), Refusal::Early);
+  EXPECT_EQ(cell.schedule(1, 2), Refusal::Late);
+  EXPECT_EQ(cell.schedule(0, 2), Refusal::Late);
+  EXPECT_EQ(cell.schedule(10, 2), Refusal::Early);
   EXPECT_EQ(cell.begin(2), 0U) << "of which nobody said anything";
   EXPECT_TRUE(cell.problems.empty());
   const auto counters = cell.exchange.counters();
@@ -86,63 +86,63 @@ TEST(Told, AFrameDoesWhatItsClientSaidAndCarriesWhatItGave) {
 }
 
 // Bits follow the work that they are for.
-TEST(Told, BitsBeforeTheWorkBelongNowhere) {
-  Told cell;
+TEST(Scheduled, BitsBeforeTheWorkBelongNowhere) {
+  Scheduled cell;
   cell.begin(0);
-  ASSERT_EQ(cell.tell(1, 2), Refusal::None);
-  Message message =
-      port::message_of(MessageType::Bits, cell.frame, cell.exchange.told(1), Told::kDown, 2, 0);
+  ASSERT_EQ(cell.schedule(1, 2), Refusal::None);
+  Message message = port::message_of(MessageType::Bits, cell.frame, cell.exchange.program(1),
+                                     Scheduled::kDown, 2, 0);
   const std::vector<std::uint8_t> bits(port::bytes_for(message.bits));
   EXPECT_EQ(cell.exchange.offer(message, bits), Refusal::Block);
-  ASSERT_EQ(cell.tell(2, 2), Refusal::None);
+  ASSERT_EQ(cell.schedule(2, 2), Refusal::None);
   EXPECT_EQ(cell.exchange.offer(message, bits), Refusal::None);
   EXPECT_EQ(cell.begin(2), 6U);
   EXPECT_EQ(cell.exchange.offer(message, bits), Refusal::Late);
 }
 
 // Its place is another frame's only when nobody holds it any more, however often it is held.
-TEST(Told, WhatAFrameDoesStaysUntilItIsReleased) {
-  Told cell;
+TEST(Scheduled, WhatAFrameDoesStaysUntilItIsReleased) {
+  Scheduled cell;
   const auto places = cell.exchange.places();
   cell.begin(0);
-  ASSERT_EQ(cell.tell(1, 2), Refusal::None);
+  ASSERT_EQ(cell.schedule(1, 2), Refusal::None);
   ASSERT_EQ(cell.begin(1), 6U);
   const auto* program = cell.exchange.hold(1).program;  // taken, held, and held again
   ASSERT_NE(program, nullptr);
   cell.end(1);
   cell.begin(places);  // so that the next frame of that place is in time
-  EXPECT_EQ(cell.tell(1 + places, 1), Refusal::Early);
+  EXPECT_EQ(cell.schedule(1 + places, 1), Refusal::Early);
   EXPECT_EQ(cell.exchange.find(1).program, program);
-  EXPECT_EQ(program->transport_blocks(Told::kDown).size(), 6U);
+  EXPECT_EQ(program->transport_blocks(Scheduled::kDown).size(), 6U);
   cell.exchange.release(1);
   EXPECT_EQ(cell.exchange.find(1).program, nullptr);
   EXPECT_EQ(cell.exchange.hold(1).program, nullptr) << "it is over";
-  EXPECT_EQ(cell.tell(1 + places, 1), Refusal::None);
+  EXPECT_EQ(cell.schedule(1 + places, 1), Refusal::None);
 }
 
-TEST(Told, WhoPreparesIsToldBeforeTheFrameBegins) {
-  Told cell;
+TEST(Scheduled, WorkIsPreparedBeforeTheFrameBegins) {
+  Scheduled cell;
   std::vector<std::size_t> blocks(cell.exchange.places());
   cell.exchange.prepare_by([&](const frame::WorkSource::Work& work) {
-    blocks[work.place] = work.program->transport_blocks(Told::kDown).size();
+    blocks[work.place] = work.program->transport_blocks(Scheduled::kDown).size();
   });
   cell.begin(0);
-  ASSERT_EQ(cell.tell(3, 1), Refusal::None);
+  ASSERT_EQ(cell.schedule(3, 1), Refusal::None);
   const auto work = cell.exchange.hold(3);
   EXPECT_EQ(blocks[work.place], 6U);
 }
 
-TEST(Told, OtherCellsAreNotToldAnything) {
+TEST(Scheduled, OtherCellsAreNotScheduled) {
   const frame::Frame frame(small_cell());
   Exchange exchange(frame, Direction::Downlink, 4);
   std::vector<Problem> problems;
-  EXPECT_EQ(exchange.tell(1, {}, problems), Refusal::Format);
+  EXPECT_EQ(exchange.schedule(1, {}, problems), Refusal::Format);
 }
 
-// A client tells and fills as fast as it can, while frames begin and end on other threads: what
-// each does is what was told of it, whole, as long as it lasts.
-TEST(Told, FramesBeginWhileTheyAreTold) {
-  Told cell;
+// A client schedules and fills as fast as it can, while frames begin and end on other threads: what
+// each does what was scheduled, whole, as long as it lasts.
+TEST(Scheduled, FramesBeginWhileTheyAreScheduled) {
+  Scheduled cell;
   constexpr std::uint32_t kFrames = 4000;
   std::atomic<std::uint32_t> begun{0};
   std::atomic<bool> over{false};
@@ -155,18 +155,18 @@ TEST(Told, FramesBeginWhileTheyAreTold) {
       next = std::max(next, now + 1);
       if (next > now + Exchange::kAhead) continue;
       accepted +=
-          cell.tell(next, 1 + next % 6) == Refusal::None && cell.give(next, 0) == Refusal::None;
+          cell.schedule(next, 1 + next % 6) == Refusal::None && cell.give(next, 0) == Refusal::None;
       ++next;
     }
   });
-  std::uint64_t used = 0, told = 0;
-  for (std::uint32_t n = 1; n < kFrames || told == 0; ++n) {
+  std::uint64_t used = 0, scheduled = 0;
+  for (std::uint32_t n = 1; n < kFrames || scheduled == 0; ++n) {
     const std::size_t blocks = cell.begin(n);
     begun.store(n);
     if (blocks == 0) continue;
-    ++told;
+    ++scheduled;
     const auto& program = *cell.exchange.find(n).program;
-    const auto& block = program.transport_blocks(Told::kDown)[0];
+    const auto& block = program.transport_blocks(Scheduled::kDown)[0];
     EXPECT_EQ(program.allocations(13).front().count, std::min(72U, 12 * (1 + n % 6)));
     EXPECT_EQ(port::bytes_for(program.plan(block).A()) > 0, true);
     used += cell.bits[0][0] == 0x30;
@@ -183,17 +183,17 @@ TEST(Told, FramesBeginWhileTheyAreTold) {
 
 // What is sent again is counted by attempt, and a block's process is free before its owner hears of
 // it.
-TEST(Told, AttemptsAreCounted) {
+TEST(Scheduled, AttemptsAreCounted) {
   frame::FrameFormat f = format();
   f.grants.harq_processes = 2;
   const frame::Frame frame(f);
   Exchange exchange(frame, Direction::Downlink, 4);
   std::vector<Problem> problems;
-  const auto tell = [&](std::uint32_t number, bool again) {
+  const auto schedule = [&](std::uint32_t number, bool again) {
     std::vector<std::uint32_t> list;
     test::append(list, {.user = 1, .blocks = 2, .harq_process = 1, .again = again});
     problems.clear();
-    return exchange.tell(number, list, problems) == Refusal::None && problems.empty();
+    return exchange.schedule(number, list, problems) == Refusal::None && problems.empty();
   };
   const auto receive = [&](std::uint32_t number, Verdict verdict, Tick at) {
     const std::vector<std::uint8_t> bits(100);
@@ -204,19 +204,19 @@ TEST(Told, AttemptsAreCounted) {
     exchange.release(number);
   };
   exchange.take({0, 0}, 0, {});
-  ASSERT_TRUE(tell(1, false));
-  EXPECT_FALSE(tell(2, true)) << "it is under way";
+  ASSERT_TRUE(schedule(1, false));
+  EXPECT_FALSE(schedule(2, true)) << "it is under way";
   receive(1, Verdict::Failed, 1000);
-  ASSERT_TRUE(tell(3, true));
+  ASSERT_TRUE(schedule(3, true));
   receive(3, Verdict::Late, 2000);
-  ASSERT_TRUE(tell(4, true));
+  ASSERT_TRUE(schedule(4, true));
   receive(4, Verdict::Good, 3500);
-  ASSERT_TRUE(tell(5, false));
+  ASSERT_TRUE(schedule(5, false));
   receive(5, Verdict::Good, 4000);
-  ASSERT_TRUE(tell(6, false));
+  ASSERT_TRUE(schedule(6, false));
   // Its frame never comes: the place goes to a later one.
   exchange.take({6 + exchange.places() - 1, 0}, 0, {});
-  ASSERT_TRUE(tell(6 + exchange.places(), false));
+  ASSERT_TRUE(schedule(6 + exchange.places(), false));
   const auto counters = exchange.harq();
   EXPECT_EQ(counters.blocks, (std::array<std::uint64_t, 4>{2, 1, 1, 0}));
   EXPECT_EQ(counters.good, (std::array<std::uint64_t, 4>{1, 0, 1, 0}));
