@@ -37,8 +37,8 @@ def title(chosen: Sequence[Loaded]) -> str:
 def load(text: str, *, check: bool = True, live: bool = False) -> Loaded:
     """Reads and checks a cell by path or example name; warns of allocations that were refused.
 
-    live: it runs, with who owns its bits. Else a cell whose frames a port tells is one that does
-    all that it has room for.
+    live: it runs, with who owns its bits. Else a cell whose frames a program schedules does all
+    that it has room for.
     """
     loaded = load_cell(resolve(text), check=check)
     if not live:

@@ -12,6 +12,7 @@ from carillon.cli_options import (
     FolderOption,
     FramesOption,
     JsonOption,
+    LimitOption,
     LiveOption,
     OutageOption,
     TransportOption,
@@ -38,14 +39,7 @@ def demo(
         ),
     ] = None,
     frames: FramesOption = 0,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Stop after so many seconds on air, or --frames if they come first; 0: no limit. "
-            "10 if neither is given.",
-        ),
-    ] = None,
+    seconds: LimitOption = None,
     transport: TransportOption = None,
     device: Annotated[
         Device,

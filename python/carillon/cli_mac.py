@@ -7,10 +7,17 @@ from typing import Annotated
 
 import typer
 
-from carillon.cli_options import CellArgument, FolderOption, FramesOption, JsonOption, examples
+from carillon.cli_options import (
+    CellArgument,
+    FolderOption,
+    FramesOption,
+    JsonOption,
+    LimitOption,
+    examples,
+)
 
 MAC_EXAMPLES = examples(
-    "carillon mac examples/data-port/told-8x4.yaml",
+    "carillon mac examples/data-port/scheduled-8x4.yaml",
     "carillon mac lan-8x4 --policy round-robin --load 2",
 )
 
@@ -63,18 +70,11 @@ def mac(
         ),
     ] = 8,
     frames: FramesOption = 0,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Stop after so many seconds on air, or --frames if they come first; 0: no limit. "
-            "10 if neither is given.",
-        ),
-    ] = None,
+    seconds: LimitOption = None,
     folder: FolderOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a cell, and a scheduler that tells each of its frames what to do.
+    """Run a cell, and a program that schedules each of its frames.
 
     An example, and no standard's MAC. It takes the place of the file's grants and data; the cell is
     as the file says else. Ctrl-C ends it early and still writes and shows what was measured.

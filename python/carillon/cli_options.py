@@ -62,6 +62,14 @@ SecondsOption = Annotated[
         help="Stop after so many seconds on air, or --frames if they come first; 0: no limit.",
     ),
 ]
+LimitOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="Stop after so many seconds on air, or --frames if they come first; 0: no limit. "
+        "10 if neither is given.",
+    ),
+]
 OutageOption = Annotated[
     float,
     typer.Option(

@@ -57,7 +57,7 @@ class RunFolder:
 
 
 def describe(cell: Cell) -> dict[str, Any]:
-    """Every derived figure of a cell, from the engine; where a port tells what frames do, of all
+    """Every derived figure of a cell, from the engine; where a program schedules frames, of all
     that there is room for."""
     figures = core.describe(plan_text(busiest(cell), Run()))
     if cell.grants.kind == "port":

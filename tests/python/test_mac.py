@@ -251,20 +251,20 @@ class Ports:
         self.frame = 100
         self.wrong = 0.3
         self.known: dict[int, list[tuple[Direction, TransportBlock, bytes]]] = {}
-        self.told: set[int] = set()
+        self.scheduled: set[int] = set()
         self.carried: dict[tuple[int, int], bytes] = {}  # by user and process
 
     def luck(self) -> bool:
         return self.draw.random() >= self.wrong
 
     def step(self) -> None:
-        """A frame begins; those told of are answered, and older ones come."""
+        """A frame begins; those scheduled are answered, and older ones come."""
         self.frame += 1
         self.scheduler.begun("uplink", self.frame + 2)
         for frame, allocations in self.scheduler.begun("downlink", self.frame):
             assert frame > self.frame + 2
-            assert frame not in self.told
-            self.told.add(frame)
+            assert frame not in self.scheduled
+            self.scheduled.add(frame)
             for gives in ("downlink", "uplink"):
                 self.answer(gives, frame, allocations)
         for frame in [each for each in self.known if each <= self.frame - 3]:
@@ -420,9 +420,9 @@ def test_a_row_of_the_cells_table_is_told_as_one() -> None:
     cell = with_room(parse_cell(text, check=False).cell)
     scheduler = scheduler_of(cell, Settings(), 2e-3)
     scheduler.begun("uplink", 2)
-    told = scheduler.begun("downlink", 1)
-    assert [frame for frame, _ in told] == [3, 4, 5, 6, 7]
-    for each in told[0][1]:
+    scheduled = scheduler.begun("downlink", 1)
+    assert [frame for frame, _ in scheduled] == [3, 4, 5, 6, 7]
+    for each in scheduled[0][1]:
         assert (each.mcs is None) == (each.direction == "downlink")
         assert (each.rate is None) == (each.direction == "uplink")
 

@@ -256,23 +256,23 @@ def schedule(frame: int) -> list[Allocation]:
     ]
 
 
-class Told:
-    """Tells each frame, fills what it gives with the frame's number, and checks what comes."""
+class Scheduler:
+    """Schedules each frame, fills what it gives with the frame's number, and checks what comes."""
 
     def __init__(self, port: Client) -> None:
         self.port = port
-        self.told = 0
+        self.until = 0
         self.seen: Counter[str] = Counter()
 
     def handle(self, event: Frame | Block | Refused | Work) -> None:
         match event:
             case Frame(number=number):
                 # At the users' a frame begins two frames before it is on air.
-                for frame in range(max(self.told, number + 2) + 1, number + 9):
-                    self.port.tell(frame, schedule(frame))
-                    self.told = frame
+                for frame in range(max(self.until, number + 2) + 1, number + 9):
+                    self.port.schedule(frame, schedule(frame))
+                    self.until = frame
             case Work(frame=frame, received=received, given=given):
-                self.seen["told"] += 1
+                self.seen["scheduled"] += 1
                 blocks = {"uplink": 2, "downlink": 1}
                 assert len(given) == blocks.pop(self.port.carrier.gives)
                 assert len(received) == blocks.popitem()[1]
@@ -288,14 +288,14 @@ class Told:
 
 
 @pytest.mark.parametrize("run", [", users_socket: users.sock}\ngrants: {kind: port"], indirect=True)
-def test_programs_tell_each_frame_what_to_do(run: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_programs_schedule_each_frame(run: subprocess.Popen[str], tmp_path: Path) -> None:
     ends = {}
     for name in ("cell.sock", "users.sock"):
-        ends[name] = Told(Client(tmp_path / name, timeout=HANG_S))
-        assert ends[name].port.carrier.told
+        ends[name] = Scheduler(Client(tmp_path / name, timeout=HANG_S))
+        assert ends[name].port.carrier.scheduled
         assert ends[name].port.carrier.received() == ()
 
-    def serve(end: Told, done: threading.Event) -> None:
+    def serve(end: Scheduler, done: threading.Event) -> None:
         for event in end.port:
             end.handle(event)
             if end.seen["carried"] > 40:
@@ -344,14 +344,14 @@ class Retransmissions:
         self.attempt = dict.fromkeys(range(8), 0)  # of the block that a process has next
         self.free = list(range(8))
         self.received = 0
-        self.told = 0
+        self.until = 0
         self.of_frame: dict[int, int] = {}  # the process
 
     def handle(self, event: Frame | Block | Refused | Work) -> None:
         match event:
             case Frame(number=number):
-                for frame in range(max(self.told, number + 2) + 1, number + 9):
-                    self.tell(frame)
+                for frame in range(max(self.until, number + 2) + 1, number + 9):
+                    self.schedule(frame)
             case Refused(frame=frame):  # too late, as on a busy machine
                 if frame in self.of_frame:
                     self.free.append(self.of_frame.pop(frame))
@@ -370,8 +370,8 @@ class Retransmissions:
         for event in self.cell:
             self.handle(event)
 
-    def tell(self, frame: int) -> None:
-        self.told = frame
+    def schedule(self, frame: int) -> None:
+        self.until = frame
         if not self.free:
             return
         process = self.of_frame[frame] = self.free.pop(0)
@@ -384,8 +384,8 @@ class Retransmissions:
                 again=self.attempt[process] > 0,
             )
         ]
-        self.cell.tell(frame, work)
-        self.users.tell(frame, work)
+        self.cell.schedule(frame, work)
+        self.users.schedule(frame, work)
 
 
 @pytest.mark.parametrize("run", [WEAK, UPLINK_ALONE], indirect=True)

@@ -125,12 +125,12 @@ def test_nobody_listens(tmp_path: Path) -> None:
         Client(tmp_path / "none", timeout=0.01)
 
 
-def test_a_client_tells_frames_what_to_do_byte_by_byte(tmp_path: Path) -> None:
+def test_a_client_schedules_frames_byte_by_byte(tmp_path: Path) -> None:
     peer = Peer(tmp_path / "s", carrier(frames=0))
     with Client(tmp_path / "s") as client:
-        assert client.carrier.told
+        assert client.carrier.scheduled
         assert client.carrier.gives == "downlink"
-        client.tell(
+        client.schedule(
             9,
             [
                 Allocation(user=1, first_block=3, blocks=4, slot=1, direction="downlink"),
@@ -148,26 +148,26 @@ def test_a_client_tells_frames_what_to_do_byte_by_byte(tmp_path: Path) -> None:
         )
         refused = "43445031 05 09 0300 09000000 01000000 0200 00 00 0000 0000 00000000 00000000"
         peer.end.send(bytes.fromhex(refused + "0000000000000000") + b"mcs names a row")
-        work = "43445031 06 00 0300 09000000 02000000 0000 00 00 0000 0000 00000000 00000000"
-        peer.end.send(bytes.fromhex(work + "0000000000000000") + UP + DOWN)
+        answer = "43445031 06 00 0300 09000000 02000000 0000 00 00 0000 0000 00000000 00000000"
+        peer.end.send(bytes.fromhex(answer + "0000000000000000") + UP + DOWN)
         block = "43445031 03 00 0300 09000000 00000000 0100 05 02 0000 582f 0c000000 00000000"
         peer.end.send(bytes.fromhex(block + "0500000000000000 abc0"))
         unknown = "43445031 03 00 0300 04000000 06000000 0100 05 02 0000 0000 0c000000 00000000"
         peer.end.send(bytes.fromhex(unknown + "0500000000000000 abc0"))
         assert client.receive() == Refused(9, 1, "grant", "mcs names a row")
-        told = client.receive()
-        assert isinstance(told, Work)
-        assert [(b.user, b.bits) for b in (*told.received, *told.given)] == [(1, 12), (0, 13)]
+        work = client.receive()
+        assert isinstance(work, Work)
+        assert [(b.user, b.bits) for b in (*work.received, *work.given)] == [(1, 12), (0, 13)]
         came = client.receive()
         assert isinstance(came, Block)
-        assert (came.block, came.bits) == (told.received[0], b"\xab\xc0")
+        assert (came.block, came.bits) == (work.received[0], b"\xab\xc0")
         assert came.snr_db == pytest.approx(21.2)
-        other = client.receive()  # of a frame that another client told
+        other = client.receive()  # of a frame that another client scheduled
         assert isinstance(other, Block)
         assert (other.block.index, other.block.bits, other.block.first_symbol) == (6, 12, -1)
         assert other.snr_db is None
         with pytest.raises(ValueError, match="a grant of"):
-            client.tell(10, [Allocation(user=70_000)])
+            client.schedule(10, [Allocation(user=70_000)])
         with pytest.raises(ValueError, match="more than a frame may have"):
-            client.tell(10, [Allocation(user=0)] * 2000)
+            client.schedule(10, [Allocation(user=0)] * 2000)
     peer.close()

@@ -33,7 +33,7 @@ _LOOK_S = 0.2  # at progress
 
 
 def mac(cell: str, settings: Settings, run: Run, folder: Path | None, *, as_json: bool) -> None:
-    """Runs a cell whose frames a scheduler tells what to do; mac.json and mac.svg lie in the run's
+    """Runs a cell and a scheduler of its frames; mac.json and mac.svg lie in the run's
     folder beside its report.
 
     Raises as `start`, with all of that written, and TooSlowError when nothing arrived.
@@ -41,7 +41,7 @@ def mac(cell: str, settings: Settings, run: Run, folder: Path | None, *, as_json
     runfolder.require_free(folder)
     output = Output(live=False, json=False, aside=as_json)
     with tempfile.TemporaryDirectory(prefix="carillon-") as sockets, Interrupts() as interrupts:
-        loaded = _told(cells.load(cell, live=True), Path(sockets), settings.harq)
+        loaded = _scheduled(cells.load(cell, live=True), Path(sockets), settings.harq)
         settings.require_fit(loaded.cell)
         loaded.check(run)
         path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
@@ -69,8 +69,8 @@ def require_any_in_time(results: dict[str, Any]) -> None:
         )
 
 
-def _told(loaded: Loaded, sockets: Path, processes: int) -> Loaded:
-    """The same cell, whose frames do what the ports at these sockets tell."""
+def _scheduled(loaded: Loaded, sockets: Path, processes: int) -> Loaded:
+    """The same cell, whose frames a program at these sockets schedules."""
     data = Data(socket=str(sockets / "cell.sock"), users_socket=str(sockets / "users.sock"))
     cell = loaded.cell.model_copy(
         update={"grants": Grants(kind="port", harq_processes=processes), "data": data}
@@ -90,7 +90,7 @@ def _scheduling(
     def work() -> None:
         try:
             _serve(made, scheduler, over)
-        except Exception as error:  # told when the cell has been stopped
+        except Exception as error:  # raised again when the cell has been stopped
             failed.append(error)
             interrupts.count += 1
 

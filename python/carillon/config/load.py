@@ -45,7 +45,7 @@ class Loaded:
     def check(self, run: Run | None = None) -> None:
         """Asks the engine about everything that crosses keys; raises ConfigError."""
         found = core.validate(plan_text(self.cell, run or Run()))
-        problems = [*self._needless(), *map(self.told, found)]
+        problems = [*self._needless(), *map(self.located, found)]
         if problems:
             raise ConfigError(problems)
 
@@ -165,10 +165,10 @@ class Loaded:
         for found in core.validate(plan_text(self.cell, Run())):
             if found.key.startswith(_GRANT):
                 number = int(found.key.removeprefix(_GRANT).partition(".")[0])
-                wrong.setdefault(number, self.told(found))
+                wrong.setdefault(number, self.located(found))
         return wrong
 
-    def told(self, found: core.Problem) -> Problem:
+    def located(self, found: core.Problem) -> Problem:
         """What the engine has found, where the files say it."""
         message = self.slots.message(found) if self.slots else found.message
         return self.problem(found.key, message)

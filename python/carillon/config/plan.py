@@ -102,7 +102,7 @@ def data_symbols(cell: Cell, grant: Grant) -> int:
 
 
 def busiest(cell: Cell) -> Cell:
-    """The same cell, of which is asked all that it has room for where a port is to tell."""
+    """The same cell; where a program schedules its frames, with all that it has room for."""
     if cell.grants.kind != "port":
         return cell
     kind: Literal["full", "round-robin"] = "full" if cell.users <= cell.antennas else "round-robin"
@@ -186,5 +186,5 @@ def _numbers(grant: Grant) -> tuple[int, ...]:
         _MODULATIONS.index(grant.modulation),
         0 if grant.mcs == "cell" else grant.mcs + 1,
         0 if grant.rate == "cell" else round(grant.rate * _RATE_UNITS),
-        0,  # not sent again: that only a port tells
+        0,  # sent again only by a program at the port
     )

@@ -26,7 +26,7 @@ def together(cells: Sequence[Loaded], run: Run) -> list[Loaded]:
     if clashes:
         raise ConfigError(
             [
-                own[place].told(found)
+                own[place].located(found)
                 for place, found in clashes
                 if found.key != "run.telemetry"  # follows from the id
             ]

@@ -37,7 +37,7 @@ class Blocks:
 @dataclass
 class Flow:
     """`average`: bits that were granted of a slot, for the policy; `by_table`: its direction has an
-    MCS table, whose rows are told; `harq`: None: what failed waits with all the rest."""
+    MCS table, whose rows are named; `harq`: None: what failed waits with all the rest."""
 
     user: int
     direction: Direction

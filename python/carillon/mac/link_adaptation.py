@@ -51,7 +51,7 @@ class Row:
 
 def rows_of(cell: Cell, direction: Direction) -> tuple[Row, ...]:
     """Those of the direction's table, of the 64QAM table where it names none, the slowest first.
-    The engine tells them; rows with which the cell's blocks cannot be are left out."""
+    They are the engine's, but for rows with which the cell's blocks cannot be coded."""
     found = sorted(_known(cell, direction), key=lambda row: row.efficiency)
     if not found:
         raise ConfigError([Problem(direction, 0, "", "has no row of its MCS table that can be")])

@@ -1,5 +1,5 @@
 """What a cell's frames do, a few ahead of the air. It knows no sockets: serve.py brings what both
-ports say, and takes along what they are to be told."""
+ports say, and takes along what they are to schedule."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def parts_of(cell: Cell) -> tuple[Part, ...]:
 
 
 @dataclass
-class _Told:
-    """A frame of which both ports were told, until all of its blocks came."""
+class _Pending:
+    """A frame that both ports were to schedule, until all of its blocks came."""
 
     reserved: dict[tuple[Direction, int, int, int], int]  # bytes by direction, slot, user, process
     sent: dict[tuple[Direction, int], Sent] = field(default_factory=dict)  # by direction and block
@@ -55,7 +55,7 @@ class _Told:
 
 class Scheduler:
     """`lead`: so many frames ahead of the newest one at the baseband unit; `patience`: frames after
-    which a block of which nobody told anything is given up; `window`: slots, see averaged()."""
+    which a block of which nothing was heard is given up; `window`: slots, see averaged()."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class Scheduler:
         self._policies = {direction: policy() for direction in DIRECTIONS}
         self._lead, self._patience, self._window = lead, patience, window
         self._newest: dict[Direction, int] = {}
-        self._until = 0  # the last frame that was told
-        self._told: dict[int, _Told] = {}  # by frame, the oldest first
+        self._until = 0  # the last frame that was scheduled
+        self._pending: dict[int, _Pending] = {}  # by frame, the oldest first
 
     def begun(self, gives: Direction, number: int) -> list[tuple[int, list[Allocation]]]:
-        """A frame began, at the port that gives this direction: what both are to be told."""
+        """A frame began, at the port that gives this direction: what both are to schedule."""
         before = self._newest.get(gives)
         self._newest[gives] = number
         if gives == "uplink" or "uplink" not in self._newest:
@@ -97,22 +97,22 @@ class Scheduler:
         self._give_up(number - self._patience)
         # The users' frames begin earlier.
         first = max(self._until, number, self._newest["uplink"]) + 1
-        return [(frame, self._tell(frame)) for frame in range(first, number + self._lead + 1)]
+        return [(frame, self._schedule(frame)) for frame in range(first, number + self._lead + 1)]
 
     def accepted(self, gives: Direction, work: Work) -> list[Fill]:
         """A port says what blocks a frame has: what those are to carry that it gives."""
-        told = self._told.get(work.frame)
-        if told is None:
+        pending = self._pending.get(work.frame)
+        if pending is None:
             return []
-        told.accepted.add(gives)
-        fills = [self._fill(told, gives, work.frame, block) for block in work.given]
-        for key in [key for key in told.reserved if key[0] == gives]:  # refused, or smaller
-            self._by_user[gives, key[2]].queue.give_back(told.reserved.pop(key))
+        pending.accepted.add(gives)
+        fills = [self._fill(pending, gives, work.frame, block) for block in work.given]
+        for key in [key for key in pending.reserved if key[0] == gives]:  # refused, or smaller
+            self._by_user[gives, key[2]].queue.give_back(pending.reserved.pop(key))
         has = {(block.user, block.harq_process) for block in (*work.given, *work.received)}
-        for user, process in told.processes - has:  # refused
-            self._drop(told, user, process)
-        if len(told.accepted) == len(DIRECTIONS):
-            for way, event in told.early:
+        for user, process in pending.processes - has:  # refused
+            self._drop(pending, user, process)
+        if len(pending.accepted) == len(DIRECTIONS):
+            for way, event in pending.early:
                 self.heard(way, event)
         return [fill for fill in fills if fill is not None]
 
@@ -120,40 +120,40 @@ class Scheduler:
         """A block came, at the port that gives the other direction; the other port's answer about
         its frame may still be on the way."""
         direction = _other(gives)
-        told = self._told.get(event.frame)
-        if told is None:
+        pending = self._pending.get(event.frame)
+        if pending is None:
             return
-        if len(told.accepted) < len(DIRECTIONS):
-            told.early.append((gives, event))
+        if len(pending.accepted) < len(DIRECTIONS):
+            pending.early.append((gives, event))
             return
-        sent = told.sent.pop((direction, event.block.index), None)
+        sent = pending.sent.pop((direction, event.block.index), None)
         flow = self._by_user[direction, event.block.user]
-        attempt = self._attempt(told, flow, event.block.harq_process)
-        told.processes.discard((event.block.user, event.block.harq_process))
+        attempt = self._attempt(pending, flow, event.block.harq_process)
+        pending.processes.discard((event.block.user, event.block.harq_process))
         flow.heard(event, sent, attempt)
 
     def turned_down(self, gives: Direction, event: Refused) -> None:
         """An allocation, a block or all of a frame was not taken."""
         self.refused[event.reason] += 1
-        told = self._told.get(event.frame)
-        if told is None or event.reason == "grant":  # Work comes, without its block
+        pending = self._pending.get(event.frame)
+        if pending is None or event.reason == "grant":  # Work comes, without its block
             return
-        if gives not in told.accepted:  # the frame: who was told it does it alone
+        if gives not in pending.accepted:  # the frame: who was pending it does it alone
             self._forget(event.frame)
-        elif (sent := told.sent.get((gives, event.block))) is not None and sent.process is None:
-            del told.sent[gives, event.block]
+        elif (sent := pending.sent.get((gives, event.block))) is not None and sent.process is None:
+            del pending.sent[gives, event.block]
             self._by_user[gives, sent.user].queue.give_back(len(sent.bits))
 
-    def _tell(self, frame: int) -> list[Allocation]:
+    def _schedule(self, frame: int) -> list[Allocation]:
         self._until = frame
-        told = self._told[frame] = _Told({})
-        return [each for part in self._parts for each in self._divide(part, told)]
+        pending = self._pending[frame] = _Pending({})
+        return [each for part in self._parts for each in self._divide(part, pending)]
 
-    def _divide(self, part: Part, told: _Told) -> Iterator[Allocation]:
+    def _divide(self, part: Part, pending: _Pending) -> Iterator[Allocation]:
         flows = [flow for flow in self.flows if flow.direction == part.direction]
         first = 0
         for flow in flows:
-            if (found := self._send_again(part, told, flow, first)) is not None:
+            if (found := self._send_again(part, pending, flow, first)) is not None:
                 yield found
                 first += found.blocks
         demands = [flow.demand(part.elements) for flow in flows]
@@ -163,31 +163,33 @@ class Scheduler:
             blocks = shares.get(flow.user, 0)
             if blocks:
                 row, count, process = flow.grant(blocks, part.elements)
-                told.reserved[part.direction, part.slot, flow.user, process] = count
+                pending.reserved[part.direction, part.slot, flow.user, process] = count
                 if flow.harq is not None:
-                    told.processes.add((flow.user, process))
+                    pending.processes.add((flow.user, process))
                 yield _allocation(part, flow, row, first, blocks, process=process)
                 first += blocks
             flow.remember(blocks * demand.bits_per_block, self._window)
 
-    def _send_again(self, part: Part, told: _Told, flow: Flow, first: int) -> Allocation | None:
+    def _send_again(
+        self, part: Part, pending: _Pending, flow: Flow, first: int
+    ) -> Allocation | None:
         """Before anything new: what failed is waited for."""
         left = self._blocks - first
         found = flow.harq.again(part.elements, left) if flow.harq is not None else None
         if found is None:
             return None
         process, attempt = found
-        told.processes.add((flow.user, process))
+        pending.processes.add((flow.user, process))
         return _allocation(part, flow, attempt.row, first, attempt.blocks, process, attempt.version)
 
     def _fill(
-        self, told: _Told, gives: Direction, frame: int, block: TransportBlock
+        self, pending: _Pending, gives: Direction, frame: int, block: TransportBlock
     ) -> Fill | None:
         """As much as it holds: of what was reserved, and more if it holds more. None: nothing is
         there any more, and padding will do."""
         flow, process = self._by_user[gives, block.user], block.harq_process
-        flow.queue.give_back(told.reserved.pop((gives, block.slot, block.user, process), 0))
-        attempt = self._attempt(told, flow, process)
+        flow.queue.give_back(pending.reserved.pop((gives, block.slot, block.user, process), 0))
+        attempt = self._attempt(pending, flow, process)
         if flow.harq is not None and attempt is None:
             return None  # the other port refused it
         if attempt is not None and attempt.bits:
@@ -198,44 +200,46 @@ class Scheduler:
             return None
         if flow.harq is not None:
             flow.harq.filled(process, bits)
-        told.sent[gives, block.index] = Sent(block.user, bits, None if attempt is None else process)
+        pending.sent[gives, block.index] = Sent(
+            block.user, bits, None if attempt is None else process
+        )
         return block, bits.ljust(block.bytes, b"\0")
 
     @staticmethod
-    def _attempt(told: _Told, flow: Flow, process: int) -> Attempt | None:
+    def _attempt(pending: _Pending, flow: Flow, process: int) -> Attempt | None:
         """What this frame has in a process; None: nothing, or not any more."""
-        if flow.harq is None or (flow.user, process) not in told.processes:
+        if flow.harq is None or (flow.user, process) not in pending.processes:
             return None
         return flow.harq.under_way(process)
 
-    def _drop(self, told: _Told, user: int, process: int) -> None:
+    def _drop(self, pending: _Pending, user: int, process: int) -> None:
         """A process whose block does not come: what it carried waits with the rest."""
         flow = self._by_user["uplink", user]
-        attempt = self._attempt(told, flow, process)
-        told.processes.discard((user, process))
+        attempt = self._attempt(pending, flow, process)
+        pending.processes.discard((user, process))
         if flow.harq is None or attempt is None:
             return
         flow.harq.over(process)
         on_its_way = any(
-            sent.user == user and sent.process == process for sent in told.sent.values()
+            sent.user == user and sent.process == process for sent in pending.sent.values()
         )
         if attempt.bits and not on_its_way:  # sent again, and not filled yet
             flow.queue.give_back(len(attempt.bits))
 
     def _give_up(self, frame: int) -> None:
         """Nothing is heard any more of frames up to this one."""
-        for old in [each for each in self._told if each <= frame]:
-            self.unheard += len(self._told[old].sent)
+        for old in [each for each in self._pending if each <= frame]:
+            self.unheard += len(self._pending[old].sent)
             self._forget(old)
 
     def _forget(self, frame: int) -> None:
         """What was on its way with a frame waits again."""
-        told = self._told.pop(frame)
-        for user, process in tuple(told.processes):
-            self._drop(told, user, process)
-        for (direction, _, user, _), count in told.reserved.items():
+        pending = self._pending.pop(frame)
+        for user, process in tuple(pending.processes):
+            self._drop(pending, user, process)
+        for (direction, _, user, _), count in pending.reserved.items():
             self._by_user[direction, user].queue.give_back(count)
-        for (direction, _), sent in told.sent.items():
+        for (direction, _), sent in pending.sent.items():
             self._by_user[direction, sent.user].queue.give_back(len(sent.bits))
 
 

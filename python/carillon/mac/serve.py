@@ -43,7 +43,7 @@ def _react(
         case Frame(number=number):
             for frame, allocations in scheduler.begun(gives, number):
                 for each in ports:
-                    each.tell(frame, allocations)
+                    each.schedule(frame, allocations)
         case Work(frame=frame):
             for block, bits in scheduler.accepted(gives, event):
                 port.send(frame, block, bits)

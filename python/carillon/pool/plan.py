@@ -1,4 +1,4 @@
-"""What the engine is told of a study (engine/rack/pool_plan.hpp), and how it numbers devices."""
+"""What the engine needs of a study (engine/rack/pool_plan.hpp), and how it numbers devices."""
 
 from __future__ import annotations
 

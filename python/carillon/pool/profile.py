@@ -261,7 +261,7 @@ def _value(text: str) -> float | str:
 
 
 def measured(profile: DeviceProfile, cell: ProfileCell) -> dict[str, Any]:
-    """What the engine is told of a cell's opcodes: MeasuredPlan in engine/rack/pool_plan.hpp.
+    """What the engine needs of a cell's opcodes: MeasuredPlan in engine/rack/pool_plan.hpp.
 
     An opcode of several kernels is one with the footprint of the longest. Bytes are so many that
     a device with the type's published bandwidth is as busy with them as the real one was.

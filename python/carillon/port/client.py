@@ -17,7 +17,7 @@ from carillon.port.grants import Allocation
 from carillon.port.messages import Header
 
 _GREETING_S = 60.0  # a cell that runs greets at once, unless its machine is very busy
-_KEPT = 256  # frames whose blocks are known after they were told
+_KEPT = 256  # frames whose blocks are known after they were scheduled
 
 Event = Frame | Block | Refused | Work
 
@@ -118,11 +118,11 @@ class Client:
                 piece = bits[offset : offset + messages.PIECE]
                 self._socket.send(header._replace(offset=offset).pack() + piece)
 
-    def tell(self, frame: int, allocations: Sequence[Allocation]) -> None:
-        """Says what a frame does that has not begun, once (`carrier.told`).
+    def schedule(self, frame: int, allocations: Sequence[Allocation]) -> None:
+        """Says what a frame does that has not begun, once (`carrier.scheduled`).
 
         Work comes back with its blocks, after a Refused for each allocation that cannot be done;
-        or one Refused for all. The users' port is to be told the same. ValueError: a number that
+        or one Refused for all. Schedule the same at the users' port. ValueError: a number that
         does not travel, or more allocations than a message holds.
         """
         rows = b"".join(each.pack() for each in allocations)
@@ -211,8 +211,8 @@ class Client:
         return Block(header.frame, block, verdict, header.time, bits, snr)
 
     def _described(self, header: Header) -> TransportBlock:
-        """A block that came; of a frame that another client told, without its symbols."""
-        if not self.carrier.told:
+        """A block that came; of a frame that another client scheduled, without its symbols."""
+        if not self.carrier.scheduled:
             return self.carrier.received(header.frame)[header.block]
         work = self._work.get(header.frame)
         if work is not None:
@@ -247,16 +247,16 @@ class Client:
             raise BusyError(f"{self._path}: serves another client; close that one first")
         if header.type != messages.CARRIER:
             raise PortError(f"{self._path}: is no data port of this Carillon")
-        told = header.slot == 0
+        scheduled = header.slot == 0
         rows = self._whole(data, header.block * messages.ROW, header)
         try:
-            up, down = _by_frame(rows, header.user, 1 if told else header.slot)
+            up, down = _by_frame(rows, header.user, 1 if scheduled else header.slot)
         except ValueError:
             raise PortError(f"{self._path}: is no data port of this Carillon") from None
         gives = ("uplink", "downlink")[header.verdict]
         received, given = (up, down) if gives == "downlink" else (down, up)
         return Carrier(
-            header.cell, header.time, header.user, header.frame, gives, told, received, given
+            header.cell, header.time, header.user, header.frame, gives, scheduled, received, given
         )
 
 

@@ -1,4 +1,4 @@
-"""What a data port's client is told."""
+"""What a data port says to its client."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Carrier:
     """What a cell carries: frame n is the one of n modulo those that differ, often one.
 
     What the cell has received comes to the client: the uplink's blocks, at the users' port the
-    downlink's. The client gives the other direction's. Where the client tells what frames do
-    (`told`), they have the blocks that Work says, and none here.
+    downlink's. The client gives the other direction's. Where the client schedules frames
+    (`scheduled`), they have the blocks that Work says, and none here.
     """
 
     cell: int
@@ -38,7 +38,7 @@ class Carrier:
     slots: int  # of a frame
     ahead: int  # frames for which bits may be given before they begin
     gives: str  # the direction whose bits the client gives: uplink, downlink
-    told: bool
+    scheduled: bool
     all_received: tuple[tuple[TransportBlock, ...], ...]  # by frame
     all_given: tuple[tuple[TransportBlock, ...], ...]
 
@@ -76,14 +76,14 @@ class Refused:
     """A block, a piece of one, or a frame's work that was not taken."""
 
     frame: int
-    block: int  # of a grant its place in what was told
+    block: int  # of a grant its place among the frame's
     reason: str  # no_frame, late, early, block, bits, order, format, grant
     why: str = ""  # of a grant
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a frame does of what was told of it: its blocks."""
+    """The blocks of a frame that was scheduled."""
 
     frame: int
     received: tuple[TransportBlock, ...]  # that come

@@ -1,4 +1,4 @@
-"""What a client tells frames to do."""
+"""What a client schedules."""
 
 from __future__ import annotations
 
