@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from test_simulate import SMALL, complaints, run
+from small_pool import SMALL
+from test_simulate import complaints, run
 
 RESERVE = SMALL.replace("count: 2}]", "count: 2}, {type: a100, count: 2, reserve: true}]", 1)
 
