@@ -131,7 +131,9 @@ std::uint32_t Frame::most_together() const {
 
 std::string Frame::why_not_on_devices() const {
   if (scheduled_by_port())
-    return "does not count, since grants.kind is port, but devices do the same in every frame";
+    return "is 1, but a program at the data port schedules each frame (grants.kind is port), and "
+           "devices "
+           "do the same in every frame";
   if (programs_.size() > 1)
     return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";
   if (format_.users > format_.antennas)

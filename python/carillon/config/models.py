@@ -259,10 +259,9 @@ class Grants(Base):
     )
     harq_processes: int = key(
         0,
-        "HARQ processes of each user in the uplink. Where there are any, soft bits of blocks that "
-        "failed are kept, and combined with those of what is sent again.",
+        "Of kind `port`: HARQ processes of each user in the uplink. Where there are any, soft bits "
+        "of blocks that failed are kept, and combined with those of what is sent again.",
         "processes",
-        only_with="kind: port",
         ge=0,
         le=16,
     )
