@@ -154,7 +154,7 @@ TEST(Validate, CountsSlotsOnThroughFramesThatDiffer) {
       [](FrameFormat& f) { f.grants.frames = 2; }, valid());
 }
 
-// What is refused does not count beside those after it; what is wrong is told once.
+// What is refused does not count beside those after it; what is wrong is reported once.
 TEST(Validate, CountsNoGrantThatIsRefused) {
   constexpr auto kUp = Direction::Uplink;
   const FrameFormat base = with_list({{0, 0, kUp, 0, 2}, {0, 0, kUp, 1, 2}, {0, 0, kUp, 2, 2}});
