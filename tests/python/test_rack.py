@@ -95,9 +95,9 @@ def test_a_device_without_room_for_a_frame_is_told_where_the_file_has_it(tmp_pat
     small = "}, {devices: [{type: a100}, {type: a100, memory_gbytes: 1.0e-4}]}]\ncells"
     with pytest.raises(ConfigError) as error:
         described(tmp_path, TWO.replace("}]\ncells", small))
-    told = [str(problem).replace(f"{tmp_path}/", "") for problem in error.value.problems]
-    assert len(told) == 1
-    assert told[0].startswith(
+    refusals = [str(problem).replace(f"{tmp_path}/", "") for problem in error.value.problems]
+    assert len(refusals) == 1
+    assert refusals[0].startswith(
         "my.yaml:1: servers[1].devices[1].memory_gbytes is 0.0001 GB but a frame's results take 0."
     )
 

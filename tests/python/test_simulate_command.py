@@ -28,9 +28,9 @@ def test_json_alone_is_on_standard_output(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "carillon", *words], capture_output=True, text=True, check=True
     )
-    told = json.loads(done.stdout)
-    assert told["simulated"] is True
-    assert told["configuration"]["frames"] == 20
+    result = json.loads(done.stdout)
+    assert result["simulated"] is True
+    assert result["configuration"]["frames"] == 20
     assert "nothing is measured" in done.stderr
 
 
@@ -197,8 +197,8 @@ def test_what_is_whole_outlives_a_killed_process(
     (tmp_path / "my.yaml").write_text(SMALL + "policies: [adaptive, frame-level]")
     with pytest.raises(running.KilledError, match="is memory short"):
         simulate(str(tmp_path / "my.yaml"), None, 1, tmp_path / "out", as_json=False)
-    told = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert told["whole"] is False
-    assert [(row["policy"], row["done"]) for row in told["policies"]] == [("adaptive", 50)]
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["whole"] is False
+    assert [(row["policy"], row["done"]) for row in result["policies"]] == [("adaptive", 50)]
     frames = (tmp_path / "out" / "frames.csv").read_text().splitlines()
     assert len(frames) == 1 + 60

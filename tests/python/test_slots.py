@@ -146,10 +146,9 @@ def test_the_later_of_two_that_share_elements_is_left_out(tmp_path: Path) -> Non
 def test_one_block_of_a_frame_has_one_coding_and_is_told_beside_which(tmp_path: Path) -> None:
     again = {"redundancy_version": 2}
     cell = CELL + "symbols_per_slot: 7\nuplink: {block: frame}\n"
-    told = refused(load_cell(write(tmp_path, [slot(0, {}, {}), slot(1, again)], cell)))
-    assert len(told) == 2
-    assert "slot 0, allocations[1] is for the same user, slot and direction as slot 0" in told[0]
-    assert "coding than slot 0, allocations[0], with which it shares a transport block" in told[1]
+    first, second = refused(load_cell(write(tmp_path, [slot(0, {}, {}), slot(1, again)], cell)))
+    assert "slot 0, allocations[1] is for the same user, slot and direction as slot 0" in first
+    assert "coding than slot 0, allocations[0], with which it shares a transport block" in second
 
 
 @pytest.mark.parametrize(

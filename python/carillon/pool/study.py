@@ -151,9 +151,9 @@ def load(file: Path, frames: int | None = None) -> Described:
     if wrong:
         raise ConfigError([_problem(file, lines, key, message) for key, message in wrong])
     described = Described(study, cells, file.stem, profile, asked_warm_up)
-    told = core.validate_pool(_plans(cells), key_values(pool_plan(described)))
-    if told:
-        found = [_refusal(described, file, lines, one) for one in told]
+    problems = core.validate_pool(_plans(cells), key_values(pool_plan(described)))
+    if problems:
+        found = [_refusal(described, file, lines, one) for one in problems]
         raise ConfigError(list(dict.fromkeys(found)))
     return described
 
