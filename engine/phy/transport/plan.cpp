@@ -193,6 +193,7 @@ struct TransportPlanner {
   void make_blocks() {
     const std::uint32_t larger = re_count % blocks;
     std::uint32_t first_re = 0;
+    plan.soft_bytes_ = plan.N();
     for (std::uint32_t r = 0; r < blocks; ++r) {
       CodeBlock block;
       block.first_re = first_re;
@@ -206,6 +207,7 @@ struct TransportPlanner {
         block.last_position = std::max(block.last_position, piece.d + piece.count);
       }
       first_re += block.re_count;
+      if (!block.map.direct) plan.soft_bytes_ = std::max(plan.soft_bytes_, block.E);
       plan.blocks_.push_back(block);
     }
   }
@@ -226,13 +228,6 @@ std::variant<TransportPlan, CodingError> TransportPlan::make(const Coding& codin
                                                              std::uint32_t re_count,
                                                              std::optional<std::uint32_t> tbs) {
   return TransportPlanner{coding, re_count, tbs}.make();
-}
-
-std::uint32_t TransportPlan::soft_bytes() const {
-  std::uint32_t bytes = N();
-  for (const CodeBlock& block : blocks_)
-    if (!block.map.direct) bytes = std::max(bytes, block.E);
-  return bytes;
 }
 
 SoftMap match_rate(LdpcCode code, std::uint32_t fillers, std::uint32_t Ncb,

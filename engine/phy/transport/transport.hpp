@@ -97,13 +97,13 @@ class TransportPlan {
   std::span<const CodeBlock> blocks() const { return blocks_; }
   /// Bytes of one code block's soft buffer as DemapKernels::store fills it: N, or E where bits
   /// repeat.
-  std::uint32_t soft_bytes() const;
+  std::uint32_t soft_bytes() const { return soft_bytes_; }
 
  private:
   Modulation modulation_ = Modulation::Qpsk;
   Crc transport_crc_ = Crc::None, block_crc_ = Crc::None;
   LdpcCode code_;
-  std::uint32_t re_count_ = 0, A_ = 0, Kprime_ = 0, Ncb_ = 0;
+  std::uint32_t re_count_ = 0, A_ = 0, Kprime_ = 0, Ncb_ = 0, soft_bytes_ = 0;
   std::vector<CodeBlock> blocks_;
 
   friend struct TransportPlanner;
