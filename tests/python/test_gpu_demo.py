@@ -69,6 +69,7 @@ def test_what_is_impossible_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         raise RuntimeError("partitions: 9 are too many")
 
     monkeypatch.setattr(core, "run_on_gpus", refuse)
+    monkeypatch.setattr(core, "cuda_machine", lambda: {"devices": [{"name": "synthetic GPU"}]})
     with pytest.raises(RunError, match="partitions: 9 are too many; leave --device out") as error:
         demo(None, Run(frames=5), 9, tmp_path / "run", as_json=False)
     assert error.value.status == 1

@@ -97,15 +97,13 @@ def test_ctrl_c_is_not_for_processes_that_start(tmp_path: Path) -> None:
     assert err == "carillon: stopped\n"
 
 
-def test_ctrl_c_ends_it_soon_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_and_leaves_nothing_by_halves(tmp_path: Path) -> None:
     process, _ = begin_long_run(tmp_path)
-    begin = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "no run is whole" in out
     assert err == "carillon: stopped\n"
-    assert time.monotonic() - begin < 30
     assert results(tmp_path / "out") == []
 
 
