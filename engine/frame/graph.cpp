@@ -7,6 +7,7 @@
 
 #include "frame/needs.hpp"
 #include "frame/opcodes.hpp"
+#include "frame/steps.hpp"
 #include "phy/estimate/estimate.hpp"
 
 namespace carillon::frame {
@@ -15,24 +16,23 @@ namespace {
 using runtime::Feed;
 using runtime::Instruction;
 
+constexpr Tick kForEver = std::numeric_limits<Tick>::max();
+
 class Builder {
  public:
   Builder(const Frame& frame, std::uint32_t workers, bool elsewhere)
       : frame_(frame),
         needs_(needs_of(frame, workers)),
+        steps_(steps_of(frame, needs_)),
         elsewhere_(elsewhere),
-        equalize_(none()),
-        encode_(none()),
-        modulate_(none()) {
+        equalize_(none()) {
     result_.receive = result_.decode = result_.assemble = result_.transmit = result_.bring = none();
     result_.workers = workers;
   }
 
   FrameGraph build() {
-    receive();
-    zero_force();
-    uplink();
-    downlink();
+    for (const Step& step : steps_) add(step);
+    share_grids();
     if (elsewhere_) bring();
     auto made = builder_.build();
     if (!made.graph) throw std::logic_error("frame graph: " + made.error);
@@ -47,6 +47,57 @@ class Builder {
     return std::vector<std::uint16_t>(frame_.symbols().size(), kNoInstruction);
   }
 
+  // An instruction for each step, with its place as id.
+  void add(const Step& step) {
+    const auto id = builder_.add(instruction_of(step));
+    note(step, id);
+    for (const auto taken : step.takes)
+      if (!is_earlier_frame_s(step, steps_[taken])) builder_.depend(taken, id);
+  }
+
+  bool is_earlier_frame_s(const Step& step, const Step& taken) const {
+    return step.op == Op::Precode && taken.op == Op::ZeroForce &&
+           frame_.format().deadlines.precoder_age > 0;
+  }
+
+  void note(const Step& step, std::uint16_t id) {
+    const std::uint16_t s = step.symbol;
+    switch (step.op) {
+      case Op::PilotFft:
+      case Op::UplinkFft: result_.receive[s] = id; break;
+      case Op::ZeroForce: result_.zero_force.push_back(id); break;
+      case Op::EqualizeDemodulate: equalize_[s] = id; break;
+      case Op::Decode: result_.decode[s] = id; break;
+      case Op::Store: result_.assemble[s] = id; break;
+      case Op::Ifft: result_.transmit[s] = id; break;
+      default: break;
+    }
+  }
+
+  Instruction instruction_of(const Step& step) const {
+    const FrameFormat& f = frame_.format();
+    const std::uint16_t s = step.symbol;
+    switch (step.op) {
+      case Op::PilotFft: return receive(step, pilot_deadline(s), pilot_patience(s));
+      case Op::UplinkFft: return receive(step, frame_.uplink_deadline(s), kForEver);
+      case Op::ZeroForce:
+        return make(step.op, s, phy::csi_tiles(f.numerology.subcarriers, f.combiner.group),
+                    pilot_deadline(s));
+      case Op::Decode: {
+        Instruction decode = make_for_owner(step, needs_[s].decodes);
+        // From one iteration on.
+        decode.longest = frame_.coding(Direction::Uplink).iterations;
+        return decode;
+      }
+      case Op::Store: return make_for_owner(step, needs_[s].assembles);
+      case Op::Encode: return make(step.op, s, needs_[s].encodes, frame_.downlink_deadline(s));
+      case Op::Modulate: return make_for_air(step.op, s, f.users);
+      case Op::Precode: return make_for_air(step.op, s, frame_.tiles());
+      case Op::Ifft: return make_for_air(step.op, s, f.antennas);
+      default: return make(step.op, s, frame_.tiles(), frame_.uplink_deadline(s));
+    }
+  }
+
   static Instruction make(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
     Instruction instruction;
     instruction.opcode = static_cast<std::uint16_t>(op);
@@ -56,8 +107,11 @@ class Builder {
     return instruction;
   }
 
-  std::uint16_t add(Op op, std::uint16_t symbol, std::size_t chunks, Tick deadline) {
-    return builder_.add(make(op, symbol, chunks, deadline));
+  Instruction make_for_owner(const Step& step, std::size_t chunks) const {
+    Instruction instruction =
+        make(step.op, step.symbol, chunks, frame_.uplink_deadline(step.symbol));
+    instruction.notify = true;
+    return instruction;
   }
 
   // What makes one downlink symbol is of no use to anybody once that should have left.
@@ -68,29 +122,19 @@ class Builder {
     return instruction;
   }
 
-  std::uint16_t add_for_air(Op op, std::uint16_t symbol, std::size_t chunks) {
-    return builder_.add(make_for_air(op, symbol, chunks));
-  }
-
-  void receive() {
+  Instruction receive(const Step& step, Tick deadline, Tick most) const {
     const Tick patience = std::llround(frame_.format().deadlines.uplink_budget_ms *
                                        static_cast<double>(kMillisecond) / 2);
-    for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
-      const Symbol& symbol = frame_.symbol(s);
-      const bool pilot = symbol.kind == SymbolKind::Pilot;
-      if (!pilot && symbol.kind != SymbolKind::Uplink) continue;
-      Instruction instruction =
-          make(pilot ? Op::PilotFft : Op::UplinkFft, s, frame_.format().antennas,
-               pilot ? pilot_deadline(s) : frame_.uplink_deadline(s));
-      instruction.feed = Feed::Arrivals;
-      instruction.release = symbol.end - kReadiness;
-      instruction.close = symbol.end + patience;
-      if (const Tick less = pilot ? pilot_patience(s) : patience; less < patience) {
-        instruction.early_close = symbol.end + less;
-        instruction.quorum = enough_antennas();
-      }
-      result_.receive[s] = builder_.add(instruction);
+    const Tick end = frame_.symbol(step.symbol).end;
+    Instruction instruction = make(step.op, step.symbol, frame_.format().antennas, deadline);
+    instruction.feed = Feed::Arrivals;
+    instruction.release = end - kReadiness;
+    instruction.close = end + patience;
+    if (most < patience) {
+      instruction.early_close = end + most;
+      instruction.quorum = enough_antennas();
     }
+    return instruction;
   }
 
   // When most antennas' packets are there, the others are lost; when they are not, all are late,
@@ -113,7 +157,7 @@ class Builder {
       const Tick needed = age == 0 ? leaves : age * frame_.duration() + std::min<Tick>(leaves, 0);
       if (const Tick left = needed - frame_.symbol(symbol).end; left > 0) return left / 2;
     }
-    return std::numeric_limits<Tick>::max();
+    return kForEver;
   }
 
   // A downlink that uses this frame's own channel waits for it.
@@ -124,81 +168,15 @@ class Builder {
     return std::min(uplink, frame_.downlink_deadline(downlink.front()));
   }
 
-  void zero_force() {
-    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
-    if (pilots.empty()) return;
-    const auto& f = frame_.format();
-    const auto chunks = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
-    for (std::size_t i = 0; i < frame_.most_pairings(); ++i) {
-      const auto id = add(Op::ZeroForce, pilots.back(), chunks, pilot_deadline(pilots.back()));
-      for (const auto s : pilots) builder_.depend(result_.receive[s], id);
-      result_.zero_force.push_back(id);
-    }
-  }
-
-  void uplink() {
+  // A symbol's FFT takes over the grid of an earlier one.
+  void share_grids() {
     const auto symbols = frame_.symbols_of(SymbolKind::Uplink);
-    for (const auto s : symbols) {
-      if (!needs_[s].anyone) continue;
-      equalize_[s] = add(Op::EqualizeDemodulate, s, frame_.tiles(), frame_.uplink_deadline(s));
-      builder_.depend(result_.receive[s], equalize_[s]);
-      for (const auto pairing : needs_[s].pairings)
-        builder_.depend(result_.zero_force[pairing], equalize_[s]);
-    }
     for (std::size_t i = kReceivedGrids; i < symbols.size(); ++i)
       builder_.depend(last_use_of_grid(symbols[i - kReceivedGrids]), result_.receive[symbols[i]]);
-    for (const auto s : symbols) decode(s);
-    for (const auto s : symbols) assemble(s);
   }
 
   std::uint16_t last_use_of_grid(std::uint16_t symbol) const {
     return equalize_[symbol] != kNoInstruction ? equalize_[symbol] : result_.receive[symbol];
-  }
-
-  void decode(std::uint16_t s) {
-    if (needs_[s].decodes == 0) return;
-    Instruction decode = make(Op::Decode, s, needs_[s].decodes, frame_.uplink_deadline(s));
-    decode.notify = true;
-    // From one iteration on.
-    decode.longest = frame_.coding(Direction::Uplink).iterations;
-    result_.decode[s] = builder_.add(decode);
-    for (std::size_t t = needs_[s].decodes_from; t <= s; ++t)
-      if (equalize_[t] != kNoInstruction) builder_.depend(equalize_[t], result_.decode[s]);
-  }
-
-  void assemble(std::uint16_t s) {
-    if (needs_[s].assembles == 0) return;
-    Instruction store = make(Op::Store, s, needs_[s].assembles, frame_.uplink_deadline(s));
-    store.notify = true;
-    result_.assemble[s] = builder_.add(store);
-    for (std::size_t t = needs_[s].assembles_from; t <= s; ++t)
-      if (result_.decode[t] != kNoInstruction)
-        builder_.depend(result_.decode[t], result_.assemble[s]);
-  }
-
-  void downlink() {
-    const auto symbols = frame_.symbols_of(SymbolKind::Downlink);
-    for (const auto s : symbols)
-      if (needs_[s].encodes > 0)
-        encode_[s] = add(Op::Encode, s, needs_[s].encodes, frame_.downlink_deadline(s));
-    for (const auto s : symbols) {
-      if (carries_data(frame_.symbol(s), Direction::Downlink) && needs_[s].anyone) modulate(s);
-      transmit(s);
-    }
-  }
-
-  void modulate(std::uint16_t s) {
-    modulate_[s] = add_for_air(Op::Modulate, s, frame_.format().users);
-    for (const auto first : needs_[s].encoded_at) builder_.depend(encode_[first], modulate_[s]);
-  }
-
-  void transmit(std::uint16_t s) {
-    const auto precode = add_for_air(Op::Precode, s, frame_.tiles());
-    if (modulate_[s] != kNoInstruction) builder_.depend(modulate_[s], precode);
-    if (frame_.format().deadlines.precoder_age == 0)
-      builder_.depend(result_.zero_force.front(), precode);
-    result_.transmit[s] = add_for_air(Op::Ifft, s, frame_.format().antennas);
-    builder_.depend(precode, result_.transmit[s]);
   }
 
   // Blocks that end in a symbol are done with when it has been brought. One that nobody is in
@@ -226,10 +204,11 @@ class Builder {
 
   const Frame& frame_;
   const std::vector<SymbolNeeds> needs_;  // [symbol]
+  const std::vector<Step> steps_;
   bool elsewhere_;
   runtime::GraphBuilder builder_;
   FrameGraph result_;
-  std::vector<std::uint16_t> equalize_, encode_, modulate_;  // [symbol]
+  std::vector<std::uint16_t> equalize_;  // [symbol]
 };
 
 }  // namespace

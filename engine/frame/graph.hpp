@@ -1,4 +1,4 @@
-// A frame's task graph: the only description of the pipeline, whoever executes it.
+// A frame's task graph for a machine's cores: its steps (frame/steps.hpp), as instructions.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,11 @@ struct FrameGraph {
   std::uint32_t workers = 1;              // among whom code blocks are divided
 };
 
-/// Uplink: receive(s) → ZeroForce of its slot's pairing → EqualizeDemodulate(s) → Decode(s) →
-/// Store(s). Downlink: Encode(s) → Modulate(s) → Precode(s) → Ifft(s), Precode also after ZeroForce
-/// of the first pairing when the precoder is this frame's own. An uplink symbol's FFT also waits
-/// until the grid that it takes over has been equalized, kReceivedGrids uplink symbols before. A
-/// symbol's packets are expected from 5 µs before its air end on; what is missing is given up half
-/// the uplink budget after it. Code blocks are packed for the highest rate, but at most a worker's
+/// An instruction for each step, waiting for what that takes; but Precode does not wait for a
+/// combiner when the precoder is an earlier frame's. An uplink symbol's FFT also waits until the
+/// grid that it takes over has been equalized, kReceivedGrids uplink symbols before. A symbol's
+/// packets are expected from 5 µs before its air end on; what is missing is given up half the
+/// uplink budget after it. Code blocks are packed for the highest rate, but at most a worker's
 /// share of a Decode.
 ///
 /// `elsewhere`: a frame may also be worked on by others (Pipeline::send_away). Then nothing is left

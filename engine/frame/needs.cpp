@@ -12,9 +12,13 @@ void include_uplink(const FrameProgram& program, std::uint16_t symbol, const Pac
   needs.decodes = std::max(needs.decodes, packs.size());
   needs.assembles = std::max(needs.assembles, program.assemblies_at(symbol).size());
   needs.decodes_from = std::min(needs.decodes_from, program.first_symbol_of_blocks_at(symbol));
-  for (const auto b : program.assemblies_at(symbol))
-    needs.assembles_from =
-        std::min(needs.assembles_from, program.transport_blocks(Direction::Uplink)[b].first_symbol);
+  for (const auto b : program.assemblies_at(symbol)) {
+    const TransportBlock& block = program.transport_blocks(Direction::Uplink)[b];
+    for (const CodeBlockPlace& place :
+         program.code_blocks(Direction::Uplink)
+             .subspan(block.first_code_block, program.plan(block).C()))
+      needs.assembled_of.insert(place.last_symbol);
+  }
   if (program.anyone_in(symbol)) needs.pairings.insert(program.pairing_of(symbol));
 }
 
@@ -52,7 +56,8 @@ SymbolNeeds room_in(const Frame& frame, std::uint16_t symbol) {
     }
     needs.decodes = room.code_blocks;
     needs.assembles = room.transport_blocks;
-    needs.decodes_from = needs.assembles_from = *symbols.begin();
+    needs.decodes_from = *symbols.begin();
+    needs.assembled_of = symbols;
   }
   return needs;
 }
@@ -66,7 +71,7 @@ std::vector<SymbolNeeds> needs_of(const Frame& frame, std::uint32_t workers) {
     for (std::uint16_t s = 0; s < symbols; ++s) needs[s] = room_in(frame, s);
     return needs;
   }
-  for (std::uint16_t s = 0; s < symbols; ++s) needs[s].decodes_from = needs[s].assembles_from = s;
+  for (std::uint16_t s = 0; s < symbols; ++s) needs[s].decodes_from = s;
   for (const FrameProgram& program : frame.programs()) {
     const auto packs = pack(frame, program, workers);
     for (std::uint16_t s = 0; s < symbols; ++s) needs[s].anyone |= program.anyone_in(s);

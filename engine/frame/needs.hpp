@@ -12,10 +12,10 @@ namespace carillon::frame {
 struct SymbolNeeds {
   bool anyone = false;                                  // somebody may have data in it
   std::size_t decodes = 0, assembles = 0, encodes = 0;  // chunks, see ProgramWork
-  // The first symbol with something of what is decoded, and assembled, in this one.
-  std::uint16_t decodes_from = 0, assembles_from = 0;
-  std::set<std::uint16_t> encoded_at;  // where the code blocks that it carries begin
-  std::set<std::uint32_t> pairings;    // that it may have
+  std::uint16_t decodes_from = 0;        // the first symbol with something of what is decoded in it
+  std::set<std::uint16_t> assembled_of;  // where the code blocks end that it assembles
+  std::set<std::uint16_t> encoded_at;    // where the code blocks that it carries begin
+  std::set<std::uint32_t> pairings;      // that it may have
 };
 
 /// Of all programs; of a cell whose frames a program schedules, of all that it has room for.

@@ -2,37 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/fields.hpp"
 #include "frame/graph.hpp"
+#include "frame/needs.hpp"
+#include "frame/steps.hpp"
 #include "phy/ldpc/base_graph.hpp"
 
 namespace carillon::frame {
 namespace {
 
 using runtime::Feed;
-using runtime::Footprint;
 using runtime::Instruction;
 using runtime::Operand;
 using runtime::Work;
 
-// MegaStation's table 1 in the order of Op; CTAs follow from the cell.
-constexpr Footprint kFft{.warps = 4, .registers = 56, .shared_bytes = 8448};
-constexpr std::array<Footprint, kOps> kFootprints{{
-    {},  // Load
-    {},  // Store
-    kFft,
-    kFft,
-    kFft,
-    {.warps = 32, .registers = 30, .shared_bytes = 8448},   // ZeroForce
-    {.warps = 1, .registers = 30},                          // EqualizeDemodulate
-    {.warps = 1, .registers = 18},                          // Modulate
-    {.warps = 1, .registers = 30},                          // Precode
-    {.warps = 4, .registers = 168, .shared_bytes = 14144},  // Decode
-    {.warps = 8, .registers = 56, .shared_bytes = 843},     // Encode
-}};
 constexpr std::uint64_t kRowsPerCta = 8;    // subcarriers × users, however many share a combiner
 constexpr std::uint64_t kLanesPerCta = 32;  // subcarriers × users or antennas
 
@@ -44,48 +33,6 @@ constexpr double kEncodeOps = 1;    // per edge and lifting index
 
 constexpr std::uint64_t kSampleBytes = 4;    // int16 I and Q
 constexpr std::uint64_t kCombinerBytes = 8;  // CSI, combiner, precoder: complex float
-
-constexpr KernelProfile kLibrary{.efficiency = 0.5, .floor = 3 * kMicrosecond};
-constexpr KernelProfile kThird{.efficiency = 1.0 / 3, .traffic = 3};
-constexpr KernelProfile kHalfThird{.efficiency = 1.0 / 3, .half = true, .traffic = 3};
-constexpr KernelProfile kMegaFft{.efficiency = 0.5, .floor = 3500};
-constexpr KernelProfile kMegaZeroForce{.efficiency = 0.5, .floor = 10 * kMicrosecond};
-constexpr KernelProfile kMegaEqualize{.efficiency = 0.5, .floor = 3 * kMicrosecond, .term = 150};
-constexpr KernelProfile kMegaPrecode{.efficiency = 0.5, .floor = 3 * kMicrosecond, .term = 270};
-constexpr KernelProfile kMegaDecode{.efficiency = 0.25, .half = true, .floor = 3 * kMicrosecond};
-
-constexpr std::array<PoolProfile, 2> kProfiles{{
-    {.name = "megastation",
-     .symbol_bytes = 8,
-     .kernels = {{
-         {},              // Load
-         {},              // Store
-         kMegaFft,        // PilotFft
-         kMegaFft,        // UplinkFft
-         kMegaFft,        // Ifft
-         kMegaZeroForce,  // ZeroForce
-         kMegaEqualize,   // EqualizeDemodulate
-         kLibrary,        // Modulate
-         kMegaPrecode,    // Precode
-         kMegaDecode,     // Decode
-         kLibrary,        // Encode
-     }}},
-    {.name = "roofline",
-     .symbol_bytes = 4,
-     .kernels = {{
-         {},          // Load
-         {},          // Store
-         kThird,      // PilotFft
-         kThird,      // UplinkFft
-         kThird,      // Ifft
-         kThird,      // ZeroForce
-         kHalfThird,  // EqualizeDemodulate
-         kThird,      // Modulate
-         kHalfThird,  // Precode
-         kThird,      // Decode
-         kThird,      // Encode
-     }}},
-}};
 
 std::string in_ms(Tick time) {
   return detail::number_text(static_cast<double>(time) / kMillisecond) + " ms";
@@ -100,17 +47,6 @@ std::uint64_t groups_of(const FrameFormat& format) {
   return divide_up(format.numerology.subcarriers, format.combiner.group);
 }
 
-bool is_in(const PoolProfile& profile, Op op) {
-  const MeasuredKernel& kernel = profile.measured[static_cast<std::size_t>(op)];
-  return kernel.time > 0 && kernel.footprint.ctas != 0;
-}
-
-// Precode does its work, too.
-bool merged_modulate(const PoolProfile& profile) {
-  return profile.device != nullptr &&
-         profile.measured[static_cast<std::size_t>(Op::Modulate)].time == 0;
-}
-
 // Of the rows that a decoder works through (all up to the last place sent) for one code block.
 double edges_in_use(phy::LdpcCode code, std::uint32_t last_position) {
   const phy::BaseGraph graph = phy::base_graph(code);
@@ -122,68 +58,6 @@ double edges_in_use(phy::LdpcCode code, std::uint32_t last_position) {
 
 using Sources = std::vector<std::uint16_t>;
 
-struct Cost {
-  std::uint64_t ctas = 0;
-  double flops = 0;
-  std::uint64_t read = 0, output = 0;  // bytes
-  std::uint32_t terms = 0;             // of the sums that each thread adds up
-  double share = 1;                    // of what an opcode does at once
-};
-
-// A kernel alone, in waves of CTAs that have room together: it takes waves × a CTA's serial part +
-// turns × what a CTA needs of an SM.
-struct Waves {
-  Waves(const runtime::DeviceType& type, const Footprint& footprint, std::uint32_t ctas) {
-    const std::uint32_t per_sm = std::max(ctas_per_sm(type, footprint), 1U);
-    const std::uint32_t room = per_sm * type.sms, rest = ctas % room;
-    count = static_cast<double>(ctas / room) + (rest != 0 ? 1 : 0);
-    widest = std::min(ctas, room);
-    turns = static_cast<double>(ctas / room) * per_sm + (rest != 0 ? of_wave(type, rest) : 0);
-  }
-  static double of_wave(const runtime::DeviceType& type, std::uint32_t ctas) {
-    return std::max(1.0, static_cast<double>(ctas) / type.sms);
-  }
-
-  double count = 0, turns = 0;
-  std::uint32_t widest = 0;  // CTAs
-};
-
-// ns of a CTA.
-struct CtaTime {
-  double serial = 0, of_sm = 0;
-};
-
-CtaTime cta_time(const MeasuredKernel& kernel, const runtime::DeviceType& type) {
-  const Waves one(type, kernel.footprint, kernel.footprint.ctas);
-  const auto time = static_cast<double>(kernel.time);
-  double of_sm = time / one.turns;
-  if (kernel.full_ctas != 0) {
-    const Waves full(type, kernel.footprint, kernel.full_ctas);
-    const double apart = one.count * full.turns - full.count * one.turns;
-    const double both = one.count * static_cast<double>(kernel.full_time) - full.count * time;
-    if (apart > 0) of_sm = std::clamp(both / apart, 0.0, of_sm);
-  }
-  return {(time - one.turns * of_sm) / one.count, of_sm};
-}
-
-// `flops` are what a host's cores would have to do instead. Memory is never what bounds a kernel
-// alone: that is in its time.
-Work measured_work(const MeasuredKernel& kernel, const runtime::DeviceType& type,
-                   const Cost& cost) {
-  const double all = kernel.footprint.ctas;
-  const CtaTime time = cta_time(kernel, type);
-  const std::uint32_t widest = Waves(type, kernel.footprint, kernel.footprint.ctas).widest;
-  const double wave = time.serial + time.of_sm * Waves::of_wave(type, widest);
-  const double peak = type.fp32_flops / type.sms * 1e-9;  // of an SM in a ns
-  Work work{
-      .footprint = kernel.footprint, .floor = std::llround(time.serial), .output = cost.output};
-  work.footprint.ctas = static_cast<std::uint32_t>(std::ceil(all * cost.share));
-  work.flops = std::max(cost.flops, 1.0) / (all * cost.share);
-  work.efficiency = work.flops / (peak * std::max(time.of_sm, 1e-3));
-  work.bytes = std::min(kernel.bytes / all, type.memory_bytes_per_s * 1e-9 * wave / widest);
-  return work;
-}
-
 class Builder {
  public:
   Builder(const Frame& frame, const PoolGraphOptions& options, const PoolProfile& profile)
@@ -192,14 +66,14 @@ class Builder {
         program_(frame.program()),
         options_(options),
         profile_(profile),
-        equalize_(frame.symbols().size(), kNoInstruction),
-        decode_(frame.symbols().size(), kNoInstruction),
-        encode_(frame.symbols().size(), kNoInstruction) {}
+        steps_(steps_of(frame, needs_of(frame, 1))),
+        of_step_(steps_.size()) {
+    for (const Step& step : steps_)
+      if (step.op == Op::Store) assembles_.insert(step.symbol);
+  }
 
   PoolGraph build() {
-    zero_force();
-    for (const auto s : frame_.symbols_of(SymbolKind::Uplink)) uplink(s);
-    for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) downlink(s);
+    for (const auto place : in_order()) of_step_[place] = add(steps_[place]);
     auto made = builder_.build();
     if (!made.graph) throw std::logic_error("pool graph: " + made.error);
     result_.graph = std::move(*made.graph);
@@ -232,6 +106,51 @@ class Builder {
     return bits;
   }
 
+  // The steps' places: what separates the users first, then the uplink and the downlink symbol by
+  // symbol, so that of kernels that are equally urgent those come first that end a symbol.
+  std::vector<std::size_t> in_order() const {
+    std::vector<std::size_t> places(steps_.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    const auto turn = [&](std::size_t place) {
+      const Step& step = steps_[place];
+      if (step.op == Op::PilotFft || step.op == Op::ZeroForce) return std::pair(0, 0);
+      const bool down = frame_.symbol(step.symbol).kind == SymbolKind::Downlink;
+      return std::pair(down ? 2 : 1, static_cast<int>(step.symbol));
+    };
+    std::ranges::stable_sort(places, {}, turn);
+    return places;
+  }
+
+  // A step's instructions.
+  Sources add(const Step& step) {
+    switch (step.op) {
+      case Op::PilotFft:
+      case Op::UplinkFft: return {kernel(step, cost_of(step), {load_received(step.symbol)})};
+      case Op::ZeroForce: return zero_force(step);
+      case Op::Decode: return decode(step);
+      case Op::Store: return store(step.symbol, taken_by(step));
+      case Op::Encode: return encode(step);
+      case Op::Modulate:
+        if (merged_modulate(profile_)) return taken_by(step);  // Precode waits for Encode
+        break;
+      case Op::Ifft: {
+        const Sources samples = {kernel(step, cost_of(step), taken_by(step))};
+        store(step.symbol, samples);
+        return samples;
+      }
+      default: break;
+    }
+    return {kernel(step, cost_of(step), taken_by(step))};
+  }
+
+  Sources taken_by(const Step& step) const {
+    Sources sources;
+    for (const auto place : step.takes)
+      for (const auto id : of_step_[place])
+        if (std::ranges::find(sources, id) == sources.end()) sources.push_back(id);
+    return sources;
+  }
+
   // What all instructions have in common.
   std::uint16_t add(Instruction instruction, const Work& work, const Sources& sources) {
     const auto id = static_cast<std::uint16_t>(result_.work.size());
@@ -244,34 +163,9 @@ class Builder {
     return builder_.add(instruction);
   }
 
-  std::uint16_t kernel(Op op, std::uint16_t symbol, const Cost& cost, const Sources& sources) {
-    const Instruction instruction{.opcode = static_cast<std::uint16_t>(op), .step = symbol};
-    return add(instruction, profile_.device != nullptr ? measured(op, cost) : assumed(op, cost),
-               sources);
-  }
-
-  Work measured(Op op, const Cost& cost) const {
-    const auto index = static_cast<std::size_t>(op);
-    if (!is_in(profile_, op))
-      throw std::invalid_argument("the device profile has no time of " +
-                                  std::string(kOpNames[index]));
-    return measured_work(profile_.measured[index], *profile_.device, cost);
-  }
-
-  Work assumed(Op op, const Cost& cost) const {
-    const auto index = static_cast<std::size_t>(op);
-    const KernelProfile& profile = profile_.kernels[index];
-    Work work{.footprint = kFootprints[index],
-              .efficiency = profile.efficiency,
-              .half = profile.half,
-              .floor = profile.floor + profile.term * cost.terms,
-              .output = cost.output};
-    const std::uint64_t ctas = std::max<std::uint64_t>(cost.ctas, 1);
-    work.footprint.ctas = static_cast<std::uint32_t>(ctas);
-    work.flops = cost.flops / static_cast<double>(ctas);
-    work.bytes =
-        profile.traffic * static_cast<double>(cost.read + cost.output) / static_cast<double>(ctas);
-    return work;
+  std::uint16_t kernel(const Step& step, const KernelCost& cost, const Sources& sources) {
+    return add({.opcode = static_cast<std::uint16_t>(step.op), .step = step.symbol},
+               kernel_work(profile_, step.op, cost), sources);
   }
 
   std::uint64_t outputs(const Sources& sources) const {
@@ -292,89 +186,92 @@ class Builder {
   }
 
   // Moves what the last of the sources yields.
-  void store(std::uint16_t symbol, const Sources& sources) {
-    add({.opcode = static_cast<std::uint16_t>(Op::Store), .step = symbol, .notify = true},
-        {.moved = result_.work[sources.back()].output}, sources);
+  Sources store(std::uint16_t symbol, const Sources& sources) {
+    return {add({.opcode = static_cast<std::uint16_t>(Op::Store), .step = symbol, .notify = true},
+                {.moved = result_.work[sources.back()].output}, sources)};
+  }
+
+  Sources zero_force(const Step& step) {
+    if (step.pairing > 0) return combiner_;
+    for (std::uint64_t part = 0; part < options_.zero_force_parts; ++part) {
+      const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
+                                  groups() * part / options_.zero_force_parts;
+      combiner_.push_back(kernel(step, zero_force_cost(count), taken_by(step)));
+    }
+    return combiner_;
+  }
+
+  // Where nothing is assembled, what there is moves at once.
+  Sources decode(const Step& step) {
+    const Sources decoded = {kernel(step, cost_of(step), taken_by(step))};
+    if (!assembles_.contains(step.symbol)) store(step.symbol, decoded);
+    return decoded;
+  }
+
+  Sources encode(const Step& step) {
+    const KernelCost cost = cost_of(step);
+    return {kernel(step, cost, {load({.release = 0}, step.symbol, cost.read)})};
+  }
+
+  KernelCost cost_of(const Step& step) const {
+    const std::uint16_t s = step.symbol;
+    switch (step.op) {
+      case Op::PilotFft:  // of the users, by their pilots
+        return fft(samples_bytes(),
+                   combiner_bytes(groups()) / frame_.symbols_of(SymbolKind::Pilot).size());
+      case Op::UplinkFft: return fft(samples_bytes(), symbol_bytes(antennas()));
+      case Op::EqualizeDemodulate: return equalize_cost(step);
+      case Op::Decode: {
+        const Coding& coding = frame_.coding(Direction::Uplink);
+        KernelCost cost = coding_cost(s, Direction::Uplink, kDecodeOps * coding.iterations);
+        std::swap(cost.read, cost.output);
+        return cost;
+      }
+      case Op::Encode: return coding_cost(s, Direction::Downlink, kEncodeOps);
+      case Op::Modulate: return modulate_cost(s);
+      case Op::Precode:
+        return {divide_up(subcarriers() * antennas(), kLanesPerCta), product_flops(),
+                outputs(taken_by(step)), symbol_bytes(antennas()), format_.users};
+      case Op::Ifft: return fft(symbol_bytes(antennas()), samples_bytes());
+      default: return {};
+    }
   }
 
   // 5·N·log2(N) for each antenna.
-  Cost fft(std::uint64_t read, std::uint64_t output) const {
+  KernelCost fft(std::uint64_t read, std::uint64_t output) const {
     const double n = format_.numerology.fft_size;
     return {antennas(), 5 * n * std::log2(n) * static_cast<double>(antennas()), read, output};
   }
 
-  void zero_force() {
-    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
-    Sources channels;
-    for (const auto s : pilots) {
-      const auto share = combiner_bytes(groups()) / pilots.size();  // of the users, by their pilots
-      channels.push_back(kernel(Op::PilotFft, s, fft(samples_bytes(), share), {load_received(s)}));
-    }
+  KernelCost zero_force_cost(std::uint64_t count) const {
     const double m = format_.antennas, k = format_.users;
     const double flops = 8 * (m * k * (k + 1) / 2 + k * k * k / 6 + m * k * k);  // one combiner
-    for (std::uint64_t part = 0; part < options_.zero_force_parts; ++part) {
-      const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
-                                  groups() * part / options_.zero_force_parts;
-      const std::uint64_t rows = count * format_.combiner.group * users();
-      const Cost cost{divide_up(rows, kRowsPerCta),
-                      flops * static_cast<double>(count),
-                      combiner_bytes(count),
-                      combiner_bytes(count),
-                      0,
-                      static_cast<double>(count) / static_cast<double>(groups())};
-      combiner_.push_back(kernel(Op::ZeroForce, pilots.back(), cost, channels));
-    }
+    const std::uint64_t rows = count * format_.combiner.group * users();
+    return {divide_up(rows, kRowsPerCta),
+            flops * static_cast<double>(count),
+            combiner_bytes(count),
+            combiner_bytes(count),
+            0,
+            static_cast<double>(count) / static_cast<double>(groups())};
   }
 
-  Sources with_combiner(Sources sources) const {
-    sources.insert(sources.end(), combiner_.begin(), combiner_.end());
-    return sources;
+  KernelCost equalize_cost(const Step& step) const {
+    const std::uint64_t soft_bits = coded_bits(step.symbol, Direction::Uplink);  // a byte each
+    return {divide_up(subcarriers() * users(), kLanesPerCta),
+            product_flops() + kDemapOps * static_cast<double>(soft_bits), outputs(taken_by(step)),
+            soft_bits, format_.antennas};
   }
 
-  void uplink(std::uint16_t s) {
-    const auto received = kernel(Op::UplinkFft, s, fft(samples_bytes(), symbol_bytes(antennas())),
-                                 {load_received(s)});
-    if (!program_.anyone_in(s)) return;
-    const auto sources = with_combiner({received});
-    const std::uint64_t soft_bits = coded_bits(s, Direction::Uplink);  // a byte each
-    equalize_[s] = kernel(Op::EqualizeDemodulate, s,
-                          {divide_up(subcarriers() * users(), kLanesPerCta),
-                           product_flops() + kDemapOps * static_cast<double>(soft_bits),
-                           outputs(sources), soft_bits, format_.antennas},
-                          sources);
-    if (!program_.code_blocks_at(s).empty()) decode(s);
-  }
-
-  void decode(std::uint16_t s) {
-    const Coding& coding = frame_.coding(Direction::Uplink);
-    Cost cost = coding_cost(s, Direction::Uplink, kDecodeOps * coding.iterations);
-    std::swap(cost.read, cost.output);
-    Sources sources;
-    for (std::uint16_t t = program_.first_symbol_of_blocks_at(s); t <= s; ++t)
-      if (equalize_[t] != kNoInstruction) sources.push_back(equalize_[t]);
-    decode_[s] = kernel(Op::Decode, s, cost, sources);
-    store(s, decoded_for(s));
-  }
-
-  // The Decodes of all code blocks of the transport blocks that end in a symbol, its own last.
-  Sources decoded_for(std::uint16_t s) const {
-    Sources sources = {decode_[s]};
-    for (const auto b : program_.assemblies_at(s)) {
-      const auto& block = program_.transport_blocks(Direction::Uplink)[b];
-      for (std::uint32_t r = 0; r < program_.plan(block).C(); ++r)
-        sources.push_back(
-            decode_[program_.code_blocks(Direction::Uplink)[block.first_code_block + r]
-                        .last_symbol]);
-    }
-    std::ranges::sort(sources);
-    sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
-    return sources;
+  KernelCost modulate_cost(std::uint16_t s) const {
+    const std::uint64_t bits = coded_bits(s, Direction::Downlink);
+    return {divide_up(subcarriers() * users(), kLanesPerCta),
+            kModulateOps * static_cast<double>(bits), divide_up(bits, 8), symbol_bytes(users())};
   }
 
   // Of the code blocks that begin (downlink) or end (uplink) in a symbol, from information bits to
   // soft or coded ones; a decoder goes the other way.
-  Cost coding_cost(std::uint16_t s, Direction direction, double ops) const {
-    Cost cost;
+  KernelCost coding_cost(std::uint16_t s, Direction direction, double ops) const {
+    KernelCost cost;
     std::uint64_t info = 0, coded = 0;
     for (const auto b : program_.code_blocks_at(s)) {
       const CodeBlockPlace& place = program_.code_blocks(direction)[b];
@@ -390,59 +287,20 @@ class Builder {
     return cost;
   }
 
-  void downlink(std::uint16_t s) {
-    if (!program_.code_blocks_at(s).empty()) {
-      const Cost cost = coding_cost(s, Direction::Downlink, kEncodeOps);
-      encode_[s] = kernel(Op::Encode, s, cost, {load({.release = 0}, s, cost.read)});
-    }
-    Sources symbols;
-    if (frame_.symbol(s).ordinal > 0 && program_.anyone_in(s)) symbols = modulated(s);
-    const auto sources = with_combiner(symbols);
-    const auto precoded =
-        kernel(Op::Precode, s,
-               {divide_up(subcarriers() * antennas(), kLanesPerCta), product_flops(),
-                outputs(sources), symbol_bytes(antennas()), format_.users},
-               sources);
-    const Cost inverse = fft(symbol_bytes(antennas()), samples_bytes());
-    store(s, {kernel(Op::Ifft, s, inverse, {precoded})});
-  }
-
-  // What Precode waits for: Modulate, or where Precode does its work, Encode.
-  Sources modulated(std::uint16_t s) {
-    Sources sources;
-    for (const auto first : program_.first_symbols_of_blocks_in(s))
-      sources.push_back(encode_[first]);
-    return merged_modulate(profile_) ? sources : Sources{modulate(s, sources)};
-  }
-
-  std::uint16_t modulate(std::uint16_t s, const Sources& sources) {
-    const std::uint64_t bits = coded_bits(s, Direction::Downlink);
-    return kernel(
-        Op::Modulate, s,
-        {divide_up(subcarriers() * users(), kLanesPerCta), kModulateOps * static_cast<double>(bits),
-         divide_up(bits, 8), symbol_bytes(users())},
-        sources);
-  }
-
   const Frame& frame_;
   const FrameFormat& format_;
   const FrameProgram& program_;
   const PoolGraphOptions& options_;
   const PoolProfile& profile_;
+  const std::vector<Step> steps_;
+  std::vector<Sources> of_step_;       // [step] its instructions
+  std::set<std::uint16_t> assembles_;  // symbols with a Store of their own
   runtime::GraphBuilder builder_;
   PoolGraph result_;
-  Sources combiner_;                                       // ZeroForce's parts
-  std::vector<std::uint16_t> equalize_, decode_, encode_;  // [symbol]
+  Sources combiner_;  // ZeroForce's parts
 };
 
 }  // namespace
-
-std::span<const PoolProfile> pool_profiles() { return kProfiles; }
-
-const PoolProfile* find_pool_profile(std::string_view name) {
-  const auto* found = std::ranges::find(kProfiles, name, &PoolProfile::name);
-  return found == kProfiles.end() ? nullptr : found;
-}
 
 PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile) {
@@ -472,17 +330,11 @@ std::vector<Problem> check_pool_graph(const Frame& frame, const PoolGraphOptions
   return problems;
 }
 
-std::optional<Op> unmeasured(const Frame& frame, const PoolGraphOptions& options,
-                             const PoolProfile& profile) {
+std::optional<Op> unmeasured(const Frame& frame, const PoolProfile& profile) {
   if (profile.device == nullptr) return {};
-  PoolProfile assumed = profile;
-  assumed.device = nullptr;
-  const PoolGraph whole = Builder(frame, options, assumed).build();
-  for (std::uint16_t i = 0; i < whole.graph.size(); ++i) {
-    const auto op = static_cast<Op>(whole.graph[i].opcode);
-    const bool kernel = whole.work[i].footprint.ctas != 0;
-    if (kernel && !is_in(profile, op) && !(op == Op::Modulate && merged_modulate(profile)))
-      return op;
+  for (const Step& step : steps_of(frame, needs_of(frame, 1))) {
+    const bool merged = step.op == Op::Modulate && merged_modulate(profile);
+    if (step.op != Op::Store && !merged && !is_in(profile, step.op)) return step.op;
   }
   return {};
 }

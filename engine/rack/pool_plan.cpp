@@ -285,7 +285,7 @@ void check_cell(const PoolPlan& plan, const RackModel& rack, std::size_t place,
   if (Problems found = check_options(frame, options, key); !found.empty())
     return add_new(std::move(found), "", problems);
   const PoolProfile profile = profile_of(plan.profile, plan.cells[place].measured);
-  if (const auto op = frame::unmeasured(frame, options, profile)) {
+  if (const auto op = frame::unmeasured(frame, profile)) {
     const std::string name(frame::kOpNames[static_cast<std::size_t>(*op)]);
     problems.push_back({key + ".measured.kernels",
                         "has no " + name + ", which the cell needs",
