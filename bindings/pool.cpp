@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,21 @@ std::vector<Problem> validate_pool(const std::vector<std::string>& plan_texts,
   return problems;
 }
 
+// Reasons by number: a scheduler's, and after them a rack's (but none).
+template <typename Enum>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (std::uint8_t i = 0; to_string(static_cast<Enum>(i)) != "unknown"; ++i)
+    names.emplace_back(to_string(static_cast<Enum>(i)));
+  return names;
+}
+
+std::uint8_t number(runtime::Reason why) { return static_cast<std::uint8_t>(why); }
+std::uint8_t number(rack::Cause cause) {
+  static const std::size_t first = names_of<runtime::Reason>().size();
+  return static_cast<std::uint8_t>(first + static_cast<std::size_t>(cause) - 1);
+}
+
 nb::dict as_dict(const rack::PoolRun& run) {
   std::vector<double> began, latency;
   std::vector<std::uint16_t> cell, devices, server;
@@ -66,7 +82,7 @@ nb::dict as_dict(const rack::PoolRun& run) {
     devices.push_back(each.devices);
     server.push_back(each.server);
     done.push_back(each.done);
-    why.push_back(static_cast<std::uint8_t>(each.why));
+    why.push_back(each.lost == rack::Cause::None ? number(each.why) : number(each.lost));
   }
   nb::dict result;
   result["began"] = array_of(std::move(began));
@@ -82,7 +98,7 @@ nb::dict as_dict(const rack::PoolRun& run) {
   nb::list moves;
   for (const rack::Move& each : run.moves)
     moves.append(nb::make_tuple(milliseconds(each.decided), milliseconds(each.served), each.cell,
-                                each.from, each.to, static_cast<std::uint8_t>(each.why)));
+                                each.from, each.to, number(each.why)));
   result["moves"] = moves;
   nb::list joins;
   for (const rack::Join& each : run.joins)
@@ -106,8 +122,8 @@ nb::dict as_dict(const rack::PoolRun& run) {
   for (const auto& each : run.executions)
     executions.append(nb::make_tuple(each.what.cell, each.what.frame, each.what.instruction,
                                      each.device, each.queue, milliseconds(each.start),
-                                     milliseconds(each.end), static_cast<std::uint8_t>(each.placed),
-                                     static_cast<std::uint8_t>(each.why), expected(each)));
+                                     milliseconds(each.end), number(each.placed), number(each.why),
+                                     expected(each)));
   result["executions"] = executions;
   return result;
 }
@@ -228,10 +244,9 @@ void bind_pool(nb::module_& core) {
   core.def(
       "reasons",
       [] {
-        std::vector<std::string> names;
-        for (std::uint8_t i = 0; runtime::to_string(static_cast<runtime::Reason>(i)) != "unknown";
-             ++i)
-          names.emplace_back(runtime::to_string(static_cast<runtime::Reason>(i)));
+        std::vector<std::string> names = names_of<runtime::Reason>();
+        for (const std::string& name : names_of<rack::Cause>() | std::views::drop(1))
+          names.push_back(name);
         return names;
       },
       "What the numbers mean that say why.");

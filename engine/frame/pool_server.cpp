@@ -113,7 +113,7 @@ void PoolServer::start(Tick now) {
   if (options_.around) policy_ = options_.around(std::move(policy_));
   std::vector<Simulation::Cell> cells;
   for (const PoolCell& cell : cells_) cells.push_back({cell.graph.graph, options_.ring, {}, {}});
-  const auto make_pool = [&](Scoreboard& board, std::span<const Arrivals>) {
+  const auto make_pool = [&](ScoreboardWriter& board, std::span<const Arrivals>) {
     std::vector<std::vector<Work>> work;
     for (std::uint16_t c = 0; c < cells_.size(); ++c) {
       work.push_back(cells_[c].graph.work);

@@ -204,7 +204,7 @@ class Run {
       case HostEvent::Lost:
         if (!server.up()) break;
         for (const FrameId& frame : server.lose(event.at))
-          lost(frame, event.server, Reason::HostLost, event.at);
+          lost(frame, event.server, Cause::HostLost, event.at);
         break;
       case HostEvent::Noticed:
         // A server that has been back since is not gone because of that loss.
@@ -225,8 +225,8 @@ class Run {
     const FrameId frame{next_[cell]++, cell};
     place(frame) = {.taken = true, .began = at};
     const std::uint16_t to = rack_.route(cell, at);
-    if (to == Rack::kNone) return lost(frame, to, Reason::Moving, at);
-    if (!servers_[to]->up()) return lost(frame, to, Reason::HostLost, at);
+    if (to == Rack::kNone) return lost(frame, to, Cause::Moving, at);
+    if (!servers_[to]->up()) return lost(frame, to, Cause::HostLost, at);
     const Frame& format = cells_[cell].frame;
     // A frame with all its samples there has been on air before.
     servers_[to]->begin(at, frame, options_.at_once != 0 ? at - format.duration() : at);
@@ -273,19 +273,20 @@ class Run {
     return true;
   }
 
-  void lost(FrameId frame, std::uint16_t server, Reason why, Tick now) {
-    record({.frame = frame, .at = now, .why = why}, server);
+  void lost(FrameId frame, std::uint16_t server, Cause cause, Tick now) {
+    record({.frame = frame, .at = now}, server, cause);
   }
 
   Tick began(FrameId frame) {
     return options_.at_once != 0 ? place(frame).began : on_air(frame.cell, frame.frame);
   }
 
-  void record(const PoolServer::Ended& ended, std::uint16_t server) {
+  void record(const PoolServer::Ended& ended, std::uint16_t server, Cause lost = Cause::None) {
     const Tick began = this->began(ended.frame);
     result_.frames.push_back({.cell = ended.frame.cell,
                               .done = ended.done,
                               .why = ended.why,
+                              .lost = lost,
                               .began = began,
                               .latency = ended.at - began,
                               .devices = ended.devices,

@@ -52,9 +52,9 @@ struct RackModel {
 struct PoolFrame {
   std::uint16_t cell = 0;
   bool done = false;
-  /// Of a frame that was not: HostLost and Moving are noise for the radio, the others a NACK.
-  runtime::Reason why = runtime::Reason::None;
-  Tick began = 0;             ///< its start, in virtual time
+  runtime::Reason why = runtime::Reason::None;  ///< a server's, which sends a NACK
+  Cause lost = Cause::None;                     ///< HostLost or Moving: noise for the radio
+  Tick began = 0;                               ///< its start, in virtual time
   Tick latency = 0;           ///< until its last result was there, or it was given up or lost
   std::uint16_t devices = 0;  ///< that executed something of it
   std::uint16_t server = 0;   ///< Rack::kNone: it went nowhere

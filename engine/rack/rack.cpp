@@ -5,7 +5,15 @@
 
 namespace carillon::rack {
 
-using runtime::Reason;
+std::string_view to_string(Cause cause) {
+  switch (cause) {
+    case Cause::None: return "none";
+    case Cause::Overload: return "overload";
+    case Cause::HostLost: return "its server was lost";
+    case Cause::Moving: return "between two servers";
+  }
+  return "unknown";
+}
 
 Rack::Rack(std::uint16_t servers, std::uint16_t cells,
            std::span<const std::optional<std::uint16_t>> homes, const RackOptions& options,
@@ -39,7 +47,7 @@ std::uint16_t Rack::roomiest(std::uint16_t cell, std::uint16_t except) const {
   return best;
 }
 
-void Rack::move(std::uint16_t cell, std::uint16_t to, Reason why, Tick now) {
+void Rack::move(std::uint16_t cell, std::uint16_t to, Cause why, Tick now) {
   Unit& unit = units_[cell];
   moves_.push_back({now, now + options_.move, cell, unit.server, to, why});
   for (const std::uint16_t server : {unit.server, to}) servers_[server].held = now + options_.hold;
@@ -57,8 +65,7 @@ void Rack::relieve(std::uint16_t cell, Tick now) {
   if (const auto device = reserve_ ? reserve_(from, now) : std::nullopt)
     return join(cell, *device, now);
   const std::uint16_t to = roomiest(cell, from);
-  if (to != kNone && load(to) + share_(to, cell) < load(from))
-    move(cell, to, Reason::Overload, now);
+  if (to != kNone && load(to) + share_(to, cell) < load(from)) move(cell, to, Cause::Overload, now);
 }
 
 void Rack::join(std::uint16_t cell, std::uint16_t device, Tick now) {
@@ -88,7 +95,7 @@ void Rack::changed(std::uint16_t server, bool up, Tick now) {
     const std::uint16_t from = units_[c].server;
     if (servers_[from].up) continue;
     const std::uint16_t to = roomiest(c, from);
-    if (to != kNone) move(c, to, Reason::HostLost, now);
+    if (to != kNone) move(c, to, Cause::HostLost, now);
   }
 }
 

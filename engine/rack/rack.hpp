@@ -8,12 +8,21 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/tick.hpp"
-#include "runtime/scoreboard.hpp"
 
 namespace carillon::rack {
+
+/// Why a radio unit was moved, or a frame lost on its way.
+enum class Cause : std::uint8_t {
+  None,
+  Overload,  ///< moved: too many of the unit's frames came too late or were refused
+  HostLost,  ///< lost, or moved: the server was
+  Moving,    ///< lost: the unit was between two servers
+};
+std::string_view to_string(Cause cause);
 
 struct RackOptions {
   std::uint32_t nacks = 3;    ///< of a unit's last frames: its server is overloaded
@@ -28,7 +37,7 @@ struct RackOptions {
 struct Move {
   Tick decided = 0, served = 0;  ///< frames that start in between are lost
   std::uint16_t cell = 0, from = 0, to = 0;
-  runtime::Reason why = runtime::Reason::None;  ///< Overload or HostLost
+  Cause why = Cause::None;  ///< Overload or HostLost
 };
 
 /// A device of a server's reserve was told to come up.
@@ -89,7 +98,7 @@ class Rack {
   std::uint16_t roomiest(std::uint16_t cell, std::uint16_t except) const;
   void relieve(std::uint16_t cell, Tick now);
   void join(std::uint16_t cell, std::uint16_t device, Tick now);
-  void move(std::uint16_t cell, std::uint16_t to, runtime::Reason why, Tick now);
+  void move(std::uint16_t cell, std::uint16_t to, Cause why, Tick now);
 
   RackOptions options_;
   Share share_;

@@ -16,7 +16,7 @@ namespace carillon::runtime {
 /// What goes first, the least of all: by deadline, but within a cell one frame after the other, and
 /// within a frame in the graph's order of urgency.
 struct Priority {
-  bool yields = false;  ///< FrameStatus::yields
+  bool yields = false;  ///< Order::yields
   Tick due = kAlways;
   std::uint64_t frame = 0;
   std::uint16_t rank = 0;
@@ -47,10 +47,14 @@ struct View {
   std::span<const InstanceId> ready;    ///< may be issued, in no particular order
   std::span<const InstanceId> planned;  ///< issued and not committed
   Tick now = 0;
+  std::size_t room = 0;  ///< issues that the executor can take
 };
 
-/// Refuse: an overload NACK. Yield: only on what frames of other cells leave over.
-enum class Admission : std::uint8_t { Refuse, Yield, Admit };
+/// Whether a frame may be worked on (else: an overload NACK), and where it stands then.
+struct Admission {
+  bool admitted = false;
+  Order order = {};
+};
 
 class Policy {
  public:

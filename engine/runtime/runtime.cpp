@@ -44,8 +44,8 @@ void check(std::span<const Runtime::CellOptions> cells, const Runtime::Options& 
   for (const auto& cell : cells) check(cell);
 }
 
-Scoreboard board_of(std::span<const Runtime::CellOptions> cells, std::uint32_t workers) {
-  std::vector<CellBoard> boards;
+ScoreboardWriter board_of(std::span<const Runtime::CellOptions> cells, std::uint32_t workers) {
+  std::vector<CellWriter> boards;
   for (const auto& cell : cells)
     boards.emplace_back(cell.graph, cell.ring, names_of(cell.kernels.opcodes), cell.grain);
   return {std::move(boards), workers};
@@ -140,7 +140,7 @@ class Runtime::Implementation {
 
   const Options options;
   std::vector<Arrivals> arrivals;  // by cell
-  Scoreboard board;
+  ScoreboardWriter board;
   CpuExecutor executor;
   Scheduler scheduler;
   std::vector<std::unique_ptr<State>> cells;

@@ -30,9 +30,6 @@ Next next_of(const Graph& graph, const FrameStatus& frame) {
 
 using State = InstructionStatus::State;
 
-// Executors' places that frames which yield leave free for those that do not.
-constexpr std::size_t kLeftFree = 32;
-
 }  // namespace
 
 Scheduler::Cell::Cell(const CellBoard& board)
@@ -49,7 +46,7 @@ Scheduler::Cell::Cell(const CellBoard& board)
   });
 }
 
-Scheduler::Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy,
+Scheduler::Scheduler(ScoreboardWriter& board, std::span<Arrivals> arrivals, Policy& policy,
                      Executor& executor)
     : board_(board),
       arrivals_(arrivals),
@@ -98,7 +95,7 @@ std::uint64_t Scheduler::publish() noexcept {
 
 void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
                      Tick now) {
-  CellBoard& cell = board_[at.cell];
+  CellWriter& cell = board_[at.cell];
   const Graph& graph = cell.graph();
   FrameStatus& frame = cell.frame(at.slot);
   frame = {.state = FrameStatus::State::Live,
@@ -127,23 +124,11 @@ void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const st
 // Executors tell of whole issues, which may be most of a frame's work.
 void Scheduler::look_at_progress() {
   for (const InstanceId& id : planned_) {
-    CellBoard& cell = board_[id.cell];
+    CellWriter& cell = board_[id.cell];
     const InstructionStatus& status = cell.status(id.slot, id.instruction);
     if (status.state < State::Committed)
       cell.progressed(id.slot, id.instruction, status.uncommitted,
                       status.uncommitted - status.unissued - executor_.undone(id));
-  }
-}
-
-// Frames of a cell go one after the other, so none is more urgent than those before it.
-void Scheduler::queue_behind(FrameRef at, bool yields) {
-  CellBoard& cell = board_[at.cell];
-  FrameStatus& frame = cell.frame(at.slot);
-  frame.yields = yields;
-  for (const FrameStatus& other : cell.frames()) {
-    if (&other == &frame || other.state != FrameStatus::State::Live) continue;
-    frame.queue = std::max({frame.queue, other.queue, other.deadline});
-    frame.yields |= other.yields;
   }
 }
 
@@ -154,13 +139,13 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
   board_.frame(at).lead = lead;
   look_at_progress();
   const bool has_room = executor_.admit(at);
-  const Admission verdict = has_room ? policy_.admit(view(now), at) : Admission::Refuse;
-  board_[id.cell].admitted(verdict != Admission::Refuse);
-  if (verdict == Admission::Refuse) {
+  const Admission verdict = has_room ? policy_.admit(view(now), at) : Admission{};
+  board_[id.cell].admitted(verdict.admitted);
+  if (!verdict.admitted) {
     refuse(at, has_room, now);
     return false;
   }
-  queue_behind(at, verdict == Admission::Yield);
+  board_.frame(at).order = verdict.order;
   for (std::uint16_t i = 0; i < graph(at).size(); ++i) {
     if (graph(at)[i].predecessors == 0) consider({at, i}, now);
   }
@@ -465,16 +450,14 @@ void Scheduler::decide(Tick now) {
     if (room == 0) return;
     const std::size_t count = policy_.decide(view(now), std::span(issues_).first(room));
     more = count == room;
-    for (const Issue& each : std::span(issues_).first(count)) more &= issue(each, now);
+    for (const Issue& each : std::span(issues_).first(count)) issue(each, now);
     forget_unready();
   }
 }
 
-// False when the issue has to wait, lest what does not yield finds no place.
-bool Scheduler::issue(const Issue& issue, Tick now) {
+void Scheduler::issue(const Issue& issue, Tick now) {
   const FrameRef at = issue.what.place();
   FrameStatus& frame = board_.frame(at);
-  if (frame.yields && cells_.size() > 1 && executor_.room() <= kLeftFree) return false;
   InstructionStatus& status = this->status({at, issue.what.instruction});
   status.unissued -= issue.count;
   if (status.unissued == 0) status.state = State::Issued;
@@ -485,7 +468,6 @@ bool Scheduler::issue(const Issue& issue, Tick now) {
   status.planned = static_cast<std::uint32_t>(planned_.size());
   planned_.push_back(issue.what);
   executor_.issue(issue, now);
-  return true;
 }
 
 void Scheduler::look_at_timers(std::uint16_t cell) {

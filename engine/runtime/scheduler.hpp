@@ -20,7 +20,8 @@ namespace carillon::runtime {
 class Scheduler {
  public:
   /// `arrivals`: by cell.
-  Scheduler(Scoreboard& board, std::span<Arrivals> arrivals, Policy& policy, Executor& executor);
+  Scheduler(ScoreboardWriter& board, std::span<Arrivals> arrivals, Policy& policy,
+            Executor& executor);
 
   /// Starts a frame in its empty place; see Runtime::Cell::begin. False when the policy refuses it.
   bool admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now,
@@ -67,7 +68,7 @@ class Scheduler {
   InstructionStatus& status(Ref ref) {
     return board_[ref.frame.cell].status(ref.frame.slot, ref.instruction);
   }
-  View view(Tick now) const { return {board_, ready_, planned_, now}; }
+  View view(Tick now) const { return {board_, ready_, planned_, now, executor_.room()}; }
   InstanceId identify(Ref ref) const;
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
   void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
@@ -76,7 +77,6 @@ class Scheduler {
   void look_at_timers(std::uint16_t cell);
   Tick expected(std::uint16_t cell);
   void look_at_progress();
-  void queue_behind(FrameRef at, bool yields);
   void collect(Tick now);
   void unplan(const InstanceId& id);
   void look_at_devices(Tick now);
@@ -93,9 +93,9 @@ class Scheduler {
   void finish_if_over(FrameRef at, Tick now);
   void forget_unready();
   void decide(Tick now);
-  bool issue(const Issue& issue, Tick now);
+  void issue(const Issue& issue, Tick now);
 
-  Scoreboard& board_;
+  ScoreboardWriter& board_;
   std::span<Arrivals> arrivals_;
   Policy& policy_;
   Executor& executor_;

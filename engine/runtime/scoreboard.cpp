@@ -11,36 +11,6 @@ constexpr std::uint32_t kWindowChunks = 1024;
 
 }  // namespace
 
-std::string_view to_string(Reason reason) {
-  switch (reason) {
-    case Reason::None: return "none";
-    case Reason::EarliestFrame: return "earliest frame";
-    case Reason::WorkConserving: return "work conserving";
-    case Reason::Assigned: return "assigned beforehand";
-    case Reason::Deadline: return "deadline passed";
-    case Reason::Predecessor: return "predecessor missed";
-    case Reason::Abandoned: return "abandoned";
-    case Reason::Refused: return "refused";
-    case Reason::Memory: return "no memory left";
-    case Reason::Unit: return "with its unit";
-    case Reason::Idlest: return "on the idlest device";
-    case Reason::Full: return "room where its predecessor ran";
-    case Reason::Fragmented: return "elsewhere is sooner than to wait";
-    case Reason::Waits: return "to wait is sooner than to copy";
-    case Reason::Delayed: return "no room anywhere";
-    case Reason::Soonest: return "where it is done first";
-    case Reason::Urgent: return "little slack left";
-    case Reason::Reordered: return "ready and there is room";
-    case Reason::Overcommitted: return "on what others leave";
-    case Reason::Coalesced: return "behind its predecessor";
-    case Reason::Returned: return "again, its device died";
-    case Reason::Overload: return "overload";
-    case Reason::HostLost: return "its server was lost";
-    case Reason::Moving: return "between two servers";
-  }
-  return "unknown";
-}
-
 CellBoard::CellBoard(const Graph& graph, std::uint32_t ring,
                      std::span<const std::string_view> opcodes,
                      std::span<const std::uint32_t> grain)
@@ -62,7 +32,7 @@ std::uint32_t CellBoard::grain(std::uint16_t opcode) const noexcept {
   return static_cast<std::uint32_t>(std::clamp(kClaim / info.mean, 1.0, kMostChunks));
 }
 
-void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
+void CellWriter::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
   if (chunks == 0) return;  // cancelled before it began
   OpcodeInfo& info = opcodes_[opcode];
   info.chunks += chunks;
@@ -76,8 +46,8 @@ void CellBoard::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) 
   info.window_busy = 0;
 }
 
-void CellBoard::progressed(std::uint16_t slot, std::uint16_t instruction, std::uint32_t uncommitted,
-                           std::uint32_t done) {
+void CellWriter::progressed(std::uint16_t slot, std::uint16_t instruction,
+                            std::uint32_t uncommitted, std::uint32_t done) {
   InstructionStatus& status = this->status(slot, instruction);
   left_[slot * graph_->lots().size() + graph_->lot(instruction)] +=
       (uncommitted - done) - (status.uncommitted - status.done);
@@ -85,8 +55,8 @@ void CellBoard::progressed(std::uint16_t slot, std::uint16_t instruction, std::u
   status.done = done;
 }
 
-void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time,
-                            std::vector<std::uint16_t> row) {
+void CellWriter::set_profile(std::vector<OnType> on_type, double frame_time,
+                             std::vector<std::uint16_t> row) {
   on_type_ = std::move(on_type);
   rows_ = graph_->opcodes();
   row_ = std::move(row);
@@ -101,7 +71,7 @@ void CellBoard::set_profile(std::vector<OnType> on_type, double frame_time,
   symbol_time_.resize(steps);
 }
 
-void CellBoard::executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type) {
+void CellWriter::executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type) {
   const InstructionStatus& status = this->status(slot, instruction);
   Tick start = status.executed;
   for (const std::uint16_t source : (*graph_)[instruction].sources)
@@ -111,7 +81,7 @@ void CellBoard::executed(std::uint16_t slot, std::uint16_t instruction, std::uin
   if (status.committed > start) on.time.add(static_cast<double>(status.committed - start));
 }
 
-void CellBoard::completed(std::uint16_t slot) {
+void CellWriter::completed(std::uint16_t slot) {
   if (!has_profile()) return;
   struct Span {
     Tick first = kNever, last = kAlways;
@@ -139,7 +109,7 @@ void CellBoard::completed(std::uint16_t slot) {
   if (frame.last != kAlways) frame_time_.add(static_cast<double>(frame.last - frame.first));
 }
 
-void CellBoard::offered(std::uint16_t slot) {
+void CellWriter::offered(std::uint16_t slot) {
   const FrameStatus& frame = frames_[slot];
   if (newest_start_ != kNever && frame.frame > newest_ && frame.air_start > newest_start_) {
     interval_ = (frame.air_start - newest_start_) / static_cast<Tick>(frame.frame - newest_);
@@ -160,41 +130,8 @@ Tick CellBoard::interval(Tick now) const noexcept {
   return silent ? kNever : interval_;
 }
 
-// Counts the steps before that one. After so many as are remembered there are none left.
-void Pace::settle(std::int64_t until, std::uint32_t all) {
-  const std::int64_t last = std::min(until, first_ + kSteps);
-  for (; first_ < last; ++first_) {
-    asked_ += std::min(at(first_).asked, all) * static_cast<double>(kStep);
-    got_ += at(first_).got;
-    at(first_) = {};
-  }
-  first_ = std::max(first_, until);
-}
-
-void Pace::ended(Tick ready, Tick end, std::uint16_t queue, std::uint32_t sms, double alone,
-                 std::uint32_t all) {
-  if (queue < kQueues) ready = std::max(ready, std::exchange(free_[queue], end));
-  settle((end - kLatest) / kStep, all);
-  const Tick took = std::max(static_cast<Tick>(alone), end - ready - kUsual);
-  const Tick from = std::max(end - took, first_ * kStep);
-  for (std::int64_t step = from / kStep; step <= end / kStep; ++step) {
-    const Tick part = std::min(end, (step + 1) * kStep) - std::max(from, step * kStep);
-    at(step).asked += static_cast<std::uint32_t>(sms * part / kStep);
-    at(step).got += sms * alone * static_cast<double>(part) / static_cast<double>(took);
-  }
-  if (asked_ >= static_cast<double>(all) * static_cast<double>(kWindow)) close_window();
-}
-
-void Pace::close_window() {
-  const double share = got_ / asked_;
-  shares_ = {share, shares_[0], shares_[1]};
-  const double most = share < kHardly ? share : *std::ranges::max_element(shares_);
-  others_ = most > kFull ? 0 : 1 - most;
-  asked_ = got_ = 0;
-}
-
-void Scoreboard::executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue) {
-  CellBoard& cell = cells_[at.cell];
+void ScoreboardWriter::executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue) {
+  const CellBoard& cell = cells_[at.cell];
   const InstructionStatus& status = cell.status(at.slot, instruction);
   DeviceStatus& device = devices_[status.device];
   const OnType& on = cell.on(instruction, device.type);

@@ -8,8 +8,8 @@ namespace carillon::runtime {
 
 namespace {
 
-Scoreboard board_of(std::span<const Simulation::Cell> cells, std::uint32_t devices) {
-  std::vector<CellBoard> boards;
+ScoreboardWriter board_of(std::span<const Simulation::Cell> cells, std::uint32_t devices) {
+  std::vector<CellWriter> boards;
   for (const auto& cell : cells)
     boards.emplace_back(cell.graph, cell.ring, std::span<const std::string_view>{}, cell.grain);
   return {std::move(boards), devices};
@@ -32,7 +32,7 @@ std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Cell> cells)
 Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
                        std::uint64_t seed)
     : Simulation(
-          cells, policy, devices, [&](Scoreboard& board, std::span<const Arrivals> arrivals) {
+          cells, policy, devices, [&](ScoreboardWriter& board, std::span<const Arrivals> arrivals) {
             return std::make_unique<SimulatedExecutor>(board, arrivals, costs_of(cells), seed);
           }) {}
 

@@ -33,7 +33,7 @@ class Simulation {
 
   /// Another executor than one of imaginary cores.
   using MakeExecutor = std::function<std::unique_ptr<VirtualExecutor>(
-      Scoreboard& board, std::span<const Arrivals> arrivals)>;
+      ScoreboardWriter& board, std::span<const Arrivals> arrivals)>;
   Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
              const MakeExecutor& executor);
 
@@ -104,7 +104,7 @@ class Simulation {
   bool take_events();
   bool stopped();
 
-  Scoreboard board_;
+  ScoreboardWriter board_;
   std::vector<Arrivals> arrivals_;  // by cell
   std::unique_ptr<VirtualExecutor> executor_;
   Scheduler scheduler_;

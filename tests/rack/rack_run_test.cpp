@@ -37,10 +37,10 @@ std::uint64_t number(const PoolFrame& frame, const Frame& cell) {
   return static_cast<std::uint64_t>(frame.began / cell.duration());
 }
 
-std::size_t count(const PoolRun& run, Reason why, std::uint16_t cell) {
-  return static_cast<std::size_t>(
-      std::count_if(run.frames.begin(), run.frames.end(),
-                    [&](const PoolFrame& f) { return !f.done && f.why == why && f.cell == cell; }));
+std::size_t count(const PoolRun& run, Cause cause, std::uint16_t cell) {
+  return static_cast<std::size_t>(std::count_if(
+      run.frames.begin(), run.frames.end(),
+      [&](const PoolFrame& f) { return !f.done && f.lost == cause && f.cell == cell; }));
 }
 
 std::vector<std::tuple<std::uint16_t, Tick, Tick, bool, std::uint16_t>> all(const PoolRun& run) {
@@ -141,8 +141,8 @@ TEST(RackRun, ALostServerCostsTheFramesUntilItsUnitsHaveMoved) {
     const PoolRun run = run_on_rack({&frame, &frame}, rack, pool_options(policy, 60));
     EXPECT_EQ(run.frames.size(), 120U) << policy;
     EXPECT_EQ(done(run), 116U) << policy;
-    EXPECT_EQ(count(run, Reason::HostLost, 0), 2U) << policy;
-    EXPECT_EQ(count(run, Reason::Moving, 0), 2U) << policy;
+    EXPECT_EQ(count(run, Cause::HostLost, 0), 2U) << policy;
+    EXPECT_EQ(count(run, Cause::Moving, 0), 2U) << policy;
     EXPECT_EQ(run.moves.size(), 1U) << policy;
     EXPECT_EQ(run.moves[0].decided, kDies + kMillisecond);
     EXPECT_EQ(run.moves[0].served, kDies + 3 * kMillisecond);
@@ -193,7 +193,7 @@ TEST(RackRun, ALoneServerThatStaysLostLosesEveryFrameUntilTheEnd) {
   rack.faults = {{10 * kMillisecond + 300 * kMicrosecond, 0, false, kMillisecond}};
   const PoolRun run = run_on_rack({&frame}, rack, options);
   EXPECT_EQ(done(run), 10U);
-  EXPECT_EQ(count(run, Reason::HostLost, 0), 40U);
+  EXPECT_EQ(count(run, Cause::HostLost, 0), 40U);
   for (const PoolFrame& f : run.frames) EXPECT_EQ(f.server, 0);
   EXPECT_EQ(run.end, 50 * frame.duration());
   EXPECT_NEAR(run.busy[0], whole.busy[0] / 5, whole.busy[0] / 20);
@@ -278,7 +278,7 @@ TEST(RackRun, TheReserveJoinsFirstThenUnitsMove) {
     EXPECT_LT(first, run.joins[0].at + 5 * kMillisecond) << policy;
     EXPECT_EQ(run.frames.size(), 8 * 300U) << policy;
     for (const PoolFrame& f : run.frames) {
-      EXPECT_TRUE(f.done == (f.why == Reason::None)) << policy;
+      EXPECT_TRUE(f.done == (f.why == Reason::None && f.lost == Cause::None)) << policy;
       EXPECT_TRUE(f.done || f.began < 200 * kMillisecond) << policy;
     }
   }

@@ -11,7 +11,6 @@
 
 using namespace carillon;
 using namespace carillon::rack;
-using runtime::Reason;
 
 namespace {
 
@@ -57,7 +56,7 @@ TEST(Rack, NacksAmongItsLastFramesMoveAUnit) {
   EXPECT_EQ(two.route(1, kMillisecond + kMove), 1);
   EXPECT_EQ(two.moves().size(), 1U);
   EXPECT_EQ(two.moves()[0].served, kMillisecond + kMove);
-  EXPECT_TRUE(two.moves()[0].why == Reason::Overload);
+  EXPECT_TRUE(two.moves()[0].why == Cause::Overload);
   // What it left behind on server 0 says nothing of server 1.
   for (int i = 0; i < 5; ++i) two.ended(1, 0, kMillisecond, false);
   EXPECT_EQ(two.route(1, 20 * kMillisecond), 1);

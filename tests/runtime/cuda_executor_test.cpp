@@ -56,8 +56,8 @@ class TwoSymbols : public testing::Test {
     plans.push_back({std::move(*builder.build().graph), {kernel, kernel, kernel}});
     return plans;
   }
-  std::vector<CellBoard> boards() const {
-    std::vector<CellBoard> boards;
+  std::vector<CellWriter> boards() const {
+    std::vector<CellWriter> boards;
     boards.emplace_back(cells_[0].graph, 1, names(cells_[0].graph), std::vector<std::uint32_t>{});
     return boards;
   }
@@ -76,7 +76,7 @@ class TwoSymbols : public testing::Test {
   }
 
   const std::vector<CellPlan> cells_;
-  Scoreboard board_{boards(), 1};
+  ScoreboardWriter board_{boards(), 1};
   test::FakeGpus gpus_{1, CudaExecutor::needs(board_), 1};
   Sums work_{cells_, 1, gpus_};
   CudaExecutor executor_{board_, gpus_, work_, {}};

@@ -213,8 +213,8 @@ class Rig {
       cells.push_back(random_cell(dice_, kDeadline));
     return cells;
   }
-  std::vector<CellBoard> boards() const {
-    std::vector<CellBoard> boards;
+  std::vector<CellWriter> boards() const {
+    std::vector<CellWriter> boards;
     for (const CellPlan& cell : cells_)
       boards.emplace_back(cell.graph, ring_, names(cell.graph), std::vector<std::uint32_t>{});
     return boards;
@@ -293,7 +293,7 @@ class Rig {
   Dice dice_;
   std::uint32_t ring_;
   std::vector<CellPlan> cells_;
-  Scoreboard board_;
+  ScoreboardWriter board_;
   std::unique_ptr<Policy> policy_;
   Gpus made_;
   test::ImaginaryDevices& gpus_;

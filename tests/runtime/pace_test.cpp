@@ -69,7 +69,7 @@ TEST(Pace, ItIsForgottenWhenTheDeviceIsOursAgain) {
 // A device that is asked for little, long after it was slow: what was then is counted once, and
 // does not come again however the pause falls into the ring of what is remembered.
 TEST(Pace, WhatWasKeptOfADeviceIsForgottenWhenItIsLost) {
-  Scoreboard board({}, 2);
+  ScoreboardWriter board({}, 2);
   for (std::uint32_t d = 0; d < 2; ++d) board.device(d).others = 0.9;
   board.changed(0, false);
   EXPECT_FALSE(board.devices()[0].up);

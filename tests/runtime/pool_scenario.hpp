@@ -169,7 +169,7 @@ class Course {
       cells.push_back({cell.graph, scenario.ring, {}, {}});
     simulation_ = std::make_unique<Simulation>(
         cells, *policy_, static_cast<std::uint32_t>(scenario.model.devices.size()),
-        [&](Scoreboard& board, std::span<const Arrivals>) { return make_pool(board); });
+        [&](ScoreboardWriter& board, std::span<const Arrivals>) { return make_pool(board); });
     simulation_->watch([this](const FrameEvent& event) { take(event); });
     Dice dice(scenario.seed + 1);
     for (const FrameStart& frame : scenario.frames) begin(frame, dice);
@@ -201,7 +201,7 @@ class Course {
   }
 
  private:
-  std::unique_ptr<SimulatedPool> make_pool(Scoreboard& board) {
+  std::unique_ptr<SimulatedPool> make_pool(ScoreboardWriter& board) {
     std::vector<const DeviceType*> types;
     const PoolModel& model = scenario_.model;
     for (std::uint32_t d = 0; d < model.devices.size(); ++d) {

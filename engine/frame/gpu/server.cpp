@@ -44,9 +44,9 @@ std::vector<PoolGraph> graphs_of(const std::vector<GpuServer::Cell>& cells, std:
   return graphs;
 }
 
-runtime::Scoreboard board_of(const std::vector<GpuServer::Cell>& cells,
-                             const std::vector<PoolGraph>& graphs, const GpuPool& pool) {
-  std::vector<runtime::CellBoard> boards;
+runtime::ScoreboardWriter board_of(const std::vector<GpuServer::Cell>& cells,
+                                   const std::vector<PoolGraph>& graphs, const GpuPool& pool) {
+  std::vector<runtime::CellWriter> boards;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const Frame& frame = cells[c].frame;
     boards.emplace_back(graphs[c].graph, frame.format().ring, kOpNames,
@@ -54,7 +54,7 @@ runtime::Scoreboard board_of(const std::vector<GpuServer::Cell>& cells,
     boards.back().set_profile(guess(graphs[c], pool.sms), static_cast<double>(frame.duration()),
                               rows_of(graphs[c]));
   }
-  runtime::Scoreboard board(std::move(boards), pool.devices);
+  runtime::ScoreboardWriter board(std::move(boards), pool.devices);
   for (std::uint16_t d = 0; d < pool.devices; ++d) board.device(d).sms = pool.sms;
   return board;
 }

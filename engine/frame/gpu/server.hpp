@@ -86,7 +86,7 @@ class GpuServer {
   std::vector<PoolGraph> graphs_;  // [cell]
   std::vector<runtime::Arrivals> arrivals_;
   std::unique_ptr<runtime::Policy> policy_;
-  runtime::Scoreboard board_;
+  runtime::ScoreboardWriter board_;
   std::unique_ptr<GpuPlace> place_;  // outlives the driver, which ends what copies there
   std::unique_ptr<cuda::Driver> driver_;
   std::unique_ptr<GpuCells> cells_;

@@ -17,7 +17,7 @@ double factor_at(std::span<const Quantile> spread, double share) {
 
 }  // namespace
 
-SimulatedExecutor::SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
+SimulatedExecutor::SimulatedExecutor(ScoreboardWriter& board, std::span<const Arrivals> arrivals,
                                      std::vector<std::vector<Cost>> costs, std::uint64_t seed)
     : board_(board),
       arrivals_(arrivals),

@@ -29,7 +29,7 @@ class SimulatedExecutor final : public VirtualExecutor {
  public:
   /// `arrivals` by cell; `costs` by cell and opcode, 0 where missing. The board's number of devices
   /// execute; they are entered in its device table.
-  SimulatedExecutor(Scoreboard& board, std::span<const Arrivals> arrivals,
+  SimulatedExecutor(ScoreboardWriter& board, std::span<const Arrivals> arrivals,
                     std::vector<std::vector<Cost>> costs, std::uint64_t seed = 1);
 
   std::size_t room() const noexcept override { return kRoom - live_.size(); }
@@ -64,7 +64,7 @@ class SimulatedExecutor final : public VirtualExecutor {
   std::uint32_t claimable(const Live& live, std::uint32_t device) const;
   Tick duration(const Live& live, std::uint32_t count);
 
-  Scoreboard& board_;
+  ScoreboardWriter& board_;
   std::span<const Arrivals> arrivals_;
   std::vector<std::vector<Cost>> costs_;
   std::vector<Live> live_;  // by priority

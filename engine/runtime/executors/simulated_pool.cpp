@@ -29,7 +29,7 @@ std::size_t take(std::vector<T>& from, std::span<T> out) {
 
 }  // namespace
 
-SimulatedPool::SimulatedPool(Scoreboard& board, PoolModel model,
+SimulatedPool::SimulatedPool(ScoreboardWriter& board, PoolModel model,
                              std::vector<std::vector<Work>> work, bool keep)
     : board_(board),
       model_(std::move(model)),

@@ -84,7 +84,8 @@ struct PoolModel {
 class SimulatedPool final : public VirtualExecutor {
  public:
   /// `work`: by cell and instruction; it must fit every device. `keep`: remember executions.
-  SimulatedPool(Scoreboard& board, PoolModel model, std::vector<std::vector<Work>> work, bool keep);
+  SimulatedPool(ScoreboardWriter& board, PoolModel model, std::vector<std::vector<Work>> work,
+                bool keep);
 
   using Executor::poll;
   std::size_t room() const noexcept override { return 64; }
@@ -211,7 +212,7 @@ class SimulatedPool final : public VirtualExecutor {
   double factor(const InstanceId& what, double variation, std::uint64_t salt) const;
   bool is_transfer(const InstanceId& what) const { return work(what).footprint.ctas == 0; }
 
-  Scoreboard& board_;
+  ScoreboardWriter& board_;
   PoolModel model_;
   std::vector<std::vector<Work>> work_;
   std::vector<std::vector<std::vector<KernelLoad>>> loads_;  // [device][cell][instruction]

@@ -44,7 +44,7 @@ std::size_t Static::decide(const View& view, std::span<Issue> out) {
     }
     id = most_urgent(view, id);
   }
-  return count;
+  return keep_free(view, out.first(count));
 }
 
 }  // namespace carillon::runtime

@@ -7,9 +7,12 @@
 namespace carillon::runtime {
 namespace {
 
+// Executors' places that frames which yield leave free for those that do not.
+constexpr std::size_t kLeftFree = 32;
+
 // When what a frame has to do by `deadline` is wanted; not before all of the frames before it.
 Tick due_of(const FrameStatus& frame, Tick deadline) {
-  return std::max(frame.queue, deadline == kNever ? kNever : frame.air_start + deadline);
+  return std::max(frame.order.queue, deadline == kNever ? kNever : frame.air_start + deadline);
 }
 
 // Visits the work that the cell's live frames leave on one group, with when it is wanted, in device
@@ -21,7 +24,7 @@ void for_each_lot(const CellBoard& cell, const Groups& groups, const DeviceMask&
   const auto lots = cell.graph().lots();
   for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
     const FrameStatus& frame = cell.frame(slot);
-    if (frame.state != FrameStatus::State::Live || (frame.yields && !yielding)) continue;
+    if (frame.state != FrameStatus::State::Live || (frame.order.yields && !yielding)) continue;
     const auto left = cell.left(slot);
     for (std::size_t l = 0; l < lots.size(); ++l) {
       if (left[l] == 0 || groups[lots[l].opcode] != group) continue;
@@ -241,35 +244,36 @@ FrameId earliest_frame_with_work(const View& view) {
     for (const InstanceId& id : ids) {
       if (id.frame == first.frame && id.cell == first.cell) continue;
       const FrameStatus& frame = view.board.frame(id.place());
-      first = std::min(first, {.yields = frame.yields,
-                               .due = std::max(frame.queue, frame.deadline),
+      first = std::min(first, {.yields = frame.order.yields,
+                               .due = std::max(frame.order.queue, frame.deadline),
                                .frame = id.frame,
                                .cell = id.cell});
     }
   return {first.frame, first.cell};
 }
 
-}  // namespace
+enum class Verdict : std::uint8_t { Refuse, Yield, Admit };
 
-Priority priority_of(const View& view, const InstanceId& id) {
-  const CellBoard& cell = view.board[id.cell];
-  const FrameStatus& frame = cell.frame(id.slot);
-  return {.yields = frame.yields,
-          .due = due_of(frame, cell.graph()[id.instruction].deadline),
-          .frame = id.frame,
-          .rank = cell.graph().rank(id.instruction),
-          .cell = id.cell};
+// Frames of a cell go one after the other, so none is more urgent than those before it.
+Order behind(const CellBoard& cell, const FrameStatus& frame, bool yields) {
+  Order order{.yields = yields};
+  for (const FrameStatus& other : cell.frames()) {
+    if (&other == &frame || other.state != FrameStatus::State::Live) continue;
+    order.queue = std::max({order.queue, other.order.queue, other.deadline});
+    order.yields |= other.order.yields;
+  }
+  return order;
 }
 
-Admission admission(const View& view, FrameRef at, const Groups& groups) {
+Verdict judge(const View& view, FrameRef at, const Groups& groups) {
   const CellBoard& cell = view.board[at.cell];
   const FrameStatus& frame = cell.frame(at.slot);
-  if (frame.deadline <= view.now) return Admission::Refuse;
-  if (frame.deadline == kNever) return Admission::Admit;
-  Admission verdict = Admission::Admit;
+  if (frame.deadline <= view.now) return Verdict::Refuse;
+  if (frame.deadline == kNever) return Verdict::Admit;
+  Verdict verdict = Verdict::Admit;
   for_each_group(groups, cell.graph().opcodes(), [&](const DeviceMask& group) {
     const Shares shares(view, groups, group);
-    if (shares.exceeds(at.cell)) verdict = std::min(verdict, Admission::Yield);
+    if (shares.exceeds(at.cell)) verdict = std::min(verdict, Verdict::Yield);
     const Task task{cell, frame, at.slot, groups, group};
     double before = 0;
     for_each_lot(cell, groups, group, true, [&](std::uint16_t slot, Tick, double work) {
@@ -280,10 +284,35 @@ Admission admission(const View& view, FrameRef at, const Groups& groups) {
       add_taken_by_others(view, shares, at, groups, group, points);
     };
     if (!in_time(task, view.now, before, look))
-      verdict =
-          std::min(verdict, is_worth_a_try(view, cell) ? Admission::Yield : Admission::Refuse);
+      verdict = std::min(verdict, is_worth_a_try(view, cell) ? Verdict::Yield : Verdict::Refuse);
   });
   return verdict;
+}
+
+}  // namespace
+
+Priority priority_of(const View& view, const InstanceId& id) {
+  const CellBoard& cell = view.board[id.cell];
+  const FrameStatus& frame = cell.frame(id.slot);
+  return {.yields = frame.order.yields,
+          .due = due_of(frame, cell.graph()[id.instruction].deadline),
+          .frame = id.frame,
+          .rank = cell.graph().rank(id.instruction),
+          .cell = id.cell};
+}
+
+Admission admission(const View& view, FrameRef at, const Groups& groups) {
+  const Verdict verdict = judge(view, at, groups);
+  if (verdict == Verdict::Refuse) return {};
+  return {true, behind(view.board[at.cell], view.board.frame(at), verdict == Verdict::Yield)};
+}
+
+std::size_t keep_free(const View& view, std::span<const Issue> issues) {
+  if (view.board.cells().size() == 1) return issues.size();
+  std::size_t count = 0;
+  while (count < issues.size() && (!issues[count].priority.yields || view.room > count + kLeftFree))
+    ++count;
+  return count;
 }
 
 std::size_t issue_most_urgent(const View& view, const Groups& groups, std::span<Issue> out) {
@@ -311,7 +340,7 @@ std::size_t issue_most_urgent(const View& view, const Groups& groups, std::span<
                   .priority = priority,
                   .why = first ? Reason::EarliestFrame : Reason::WorkConserving};
   }
-  return count;
+  return keep_free(view, out.first(count));
 }
 
 }  // namespace carillon::runtime

@@ -38,6 +38,10 @@ Priority priority_of(const View& view, const InstanceId& id);
 /// in a bad moment; but it yields, as it does when its cell asks for more than an equal part.
 Admission admission(const View& view, FrameRef frame, const Groups& groups);
 
+/// How many of these issues, the most urgent first, may be made: those of frames that yield leave
+/// some of the executor's places to other cells' frames that do not.
+std::size_t keep_free(const View& view, std::span<const Issue> issues);
+
 /// Issues whole instructions on their groups, the most urgent first, and returns how many.
 std::size_t issue_most_urgent(const View& view, const Groups& groups, std::span<Issue> out);
 

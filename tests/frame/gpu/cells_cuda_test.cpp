@@ -124,8 +124,8 @@ class Station {
     arrivals.emplace_back(graph_.graph, kRing);
     return arrivals;
   }
-  std::vector<runtime::CellBoard> boards() const {
-    std::vector<runtime::CellBoard> boards;
+  std::vector<runtime::CellWriter> boards() const {
+    std::vector<runtime::CellWriter> boards;
     boards.emplace_back(graph_.graph, kRing, kOpNames, std::vector<std::uint32_t>{});
     return boards;
   }
@@ -202,7 +202,7 @@ class Station {
   Cell& cell_;
   Way way_;
   PoolGraph graph_;
-  runtime::Scoreboard board_;
+  runtime::ScoreboardWriter board_;
   std::unique_ptr<runtime::Policy> policy_;
   FakeGpus gpus_;
   ImaginaryPlace place_;

@@ -57,10 +57,9 @@ void Placement::prepare(const View& view) {
 
 Admission Placement::admit(const View& view, FrameRef frame) {
   if (load_.empty()) prepare(view);
-  if (idlest(view) == kNowhere || view.board.frame(frame).deadline <= view.now)
-    return Admission::Refuse;
+  if (idlest(view) == kNowhere || view.board.frame(frame).deadline <= view.now) return {};
   for (Outlook& each : outlook_) each.advance(view.now);
-  return arrange(view, frame) ? Admission::Admit : Admission::Refuse;
+  return {arrange(view, frame)};
 }
 
 std::size_t Placement::index(const View& view, const InstanceId& id) const {
