@@ -109,9 +109,10 @@ class SoapyReader final : public Reader {
 
   void retune(Feed& feed) {
     const double wanted = wanted_hz_.load(std::memory_order_relaxed);
-    if (wanted == tuned_hz_) return;
-    tune(wanted);
-    feed.tag({0, TagKind::Frequency, wanted, {}});
+    if (wanted != tuned_hz_) tune(wanted);
+    // What finds no room among the tags is told of at a later sample.
+    if (begun_ && told_hz_ != tuned_hz_ && feed.tag({0, TagKind::Frequency, tuned_hz_, {}}))
+      told_hz_ = tuned_hz_;
   }
 
   void take(Feed& feed, std::size_t samples, bool has_room, int flags, long long time_ns) {
@@ -133,6 +134,7 @@ class SoapyReader final : public Reader {
     feed.tag({0, TagKind::Time, now.count() - since, {}});
     feed.tag({0, TagKind::Rate, plan_.rate_hz, {}});
     feed.tag({0, TagKind::Frequency, tuned_hz_, {}});
+    told_hz_ = tuned_hz_;
     begun_ = true;
   }
 
@@ -164,7 +166,7 @@ class SoapyReader final : public Reader {
   soapy::Device* device_ = nullptr;
   soapy::Stream* stream_ = nullptr;
   std::atomic<double> wanted_hz_;
-  double tuned_hz_ = 0;
+  double tuned_hz_ = 0, told_hz_ = 0;
   bool begun_ = false, has_gap_ = false, knows_next_ = false;
   long long next_ns_ = 0;
   int waits_ = 0;
