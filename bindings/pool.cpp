@@ -120,7 +120,7 @@ nb::dict as_dict(const rack::PoolRun& run) {
                                             : nb::object(nb::float_(milliseconds(each.expected)));
   };
   for (const auto& each : run.executions)
-    executions.append(nb::make_tuple(each.what.cell, each.what.frame, each.what.instruction,
+    executions.append(nb::make_tuple(each.what.source, each.what.frame, each.what.instruction,
                                      each.device, each.queue, milliseconds(each.start),
                                      milliseconds(each.end), number(each.placed), number(each.why),
                                      expected(each)));
@@ -186,7 +186,7 @@ nb::list pool_graph(const std::string& plan_text, const std::string& graph_text)
         work.footprint.ctas == 0 ? 0.0 : static_cast<double>(frame::alone(type, work)) / 1e3;
     each["moved_bytes"] = work.moved;
     each["output_bytes"] = work.output;
-    const auto sources = graph.graph[i].sources;
+    const auto sources = graph.graph[i].waits_for;
     each["sources"] = std::vector<std::uint32_t>(sources.begin(), sources.end());
     result.append(each);
   }

@@ -113,7 +113,7 @@ cuda::Status CellGraph::enqueue_frame(cuda::Stream origin) {
     check(cuda::Status(cudaStreamWaitEvent(stream, begin_, 0)));
   for (std::uint16_t id = 0; id < size() && worst.ok(); ++id) {
     const cudaStream_t stream = stream_of(id);
-    for (const std::uint16_t source : pool_.graph[id].sources)
+    for (const std::uint16_t source : pool_.graph[id].waits_for)
       check(cuda::Status(cudaStreamWaitEvent(stream, done_[source], 0)));
     check(enqueue(id, stream));
     check(cuda::Status(cudaEventRecord(done_[id], stream)));

@@ -1,6 +1,6 @@
-// What scheduling costs as cells come to share it, in real time, per frame: cells of one kind, one
-// frame each in every millisecond, which together keep half of eight imaginary cores busy. A cost
-// that does not depend on the others stays the same from row to row.
+// What scheduling costs as sources come to share it, in real time, per frame: sources of one kind,
+// one frame each in every millisecond, which together keep half of eight imaginary cores busy. A
+// cost that does not depend on the others stays the same from row to row.
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ using namespace carillon::runtime;
 
 constexpr Tick kFrame = kMillisecond;
 constexpr std::uint32_t kCores = 8;
-constexpr std::uint64_t kFrames = 24;  // of each cell
+constexpr std::uint64_t kFrames = 24;  // of each source
 
 /// Times what a policy is asked.
 class Timed final : public Policy {
@@ -84,10 +84,10 @@ Graph up_and_down() {
   return std::move(*builder.build().graph);
 }
 
-std::vector<Cost> half_of_the_cores(const Graph& graph, std::uint16_t cells) {
+std::vector<Cost> half_of_the_cores(const Graph& graph, std::uint16_t sources) {
   double chunks = 0;
   for (const Instruction& each : graph.instructions()) chunks += each.chunks;
-  const double work = 0.5 * kCores * kFrame / cells;
+  const double work = 0.5 * kCores * kFrame / sources;
   return std::vector<Cost>(graph.opcodes(), {0, static_cast<Tick>(work / chunks)});
 }
 
@@ -95,14 +95,14 @@ struct PerFrame {
   double admitting, deciding, all;  // ns per frame
 };
 
-PerFrame measure(const Graph& graph, std::uint16_t cells) {
+PerFrame measure(const Graph& graph, std::uint16_t sources) {
   Timed policy("earliest-frame");
   Simulation simulation(
-      std::vector<Simulation::Cell>(cells, {graph, 4, {}, half_of_the_cores(graph, cells)}), policy,
-      kCores);
-  for (std::uint16_t c = 0; c < cells; ++c)
+      std::vector<Simulation::Source>(sources, {graph, 4, {}, half_of_the_cores(graph, sources)}),
+      policy, kCores);
+  for (std::uint16_t c = 0; c < sources; ++c)
     for (std::uint64_t n = 0; n < kFrames; ++n) {
-      const Tick start = static_cast<Tick>(n) * kFrame + c * kFrame / cells;
+      const Tick start = static_cast<Tick>(n) * kFrame + c * kFrame / sources;
       simulation.begin(start, {n, c}, start);
       for (std::uint16_t i = 0; i < graph.size(); ++i)
         if (graph[i].feed == Feed::Arrivals)
@@ -110,7 +110,7 @@ PerFrame measure(const Graph& graph, std::uint16_t cells) {
     }
   const Tick start = now();
   simulation.run();
-  const double frames = static_cast<double>(kFrames) * cells;
+  const double frames = static_cast<double>(kFrames) * sources;
   return {static_cast<double>(policy.admitting) / frames,
           static_cast<double>(policy.deciding) / frames,
           static_cast<double>(now() - start) / frames};
@@ -118,10 +118,10 @@ PerFrame measure(const Graph& graph, std::uint16_t cells) {
 
 void run(bench::Bench& bench) {
   const Graph graph = up_and_down();
-  for (const std::uint16_t cells : std::initializer_list<std::uint16_t>{1, 8, 16, 32, 64}) {
+  for (const std::uint16_t sources : std::initializer_list<std::uint16_t>{1, 8, 16, 32, 64}) {
     const auto row = [&](const char* kernel) {
       return bench::Case{.kernel = kernel,
-                         .shape = std::to_string(cells) + (cells == 1 ? " cell" : " cells"),
+                         .shape = std::to_string(sources) + (sources == 1 ? " source" : " sources"),
                          .per = "frame"};
     };
     const bench::Case admission = row("admission"), decisions = row("decisions"),
@@ -129,7 +129,7 @@ void run(bench::Bench& bench) {
     if (!(bench.begin(admission) | bench.begin(decisions) | bench.begin(all))) continue;
     std::vector<double> admitting, deciding, together;
     for (int round = 0; round < 5; ++round) {
-      const PerFrame cost = measure(graph, cells);
+      const PerFrame cost = measure(graph, sources);
       admitting.push_back(cost.admitting);
       deciding.push_back(cost.deciding);
       together.push_back(cost.all);
@@ -143,6 +143,6 @@ void run(bench::Bench& bench) {
   }
 }
 
-const bench::Group group("runtime/cells", run);
+const bench::Group group("runtime/sources", run);
 
 }  // namespace

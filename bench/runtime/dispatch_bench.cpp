@@ -42,7 +42,7 @@ Cost measure(const Graph& graph, const char* policy_name, std::uint32_t workers,
   const auto policy = make_policy(policy_name);
   Runtime runtime({{graph, {{&opcode, 1}, nullptr}, 4, {grain}}}, *policy,
                   {.workers = workers, .trace = 1 << 14});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   std::atomic<bool> stop{false};
   std::atomic<std::uint32_t> running{1};
   std::vector<std::thread> threads;
@@ -68,10 +68,10 @@ Cost measure(const Graph& graph, const char* policy_name, std::uint32_t workers,
     const double schedule = scheduled();
     const Tick start = now();
     for (std::uint32_t f = 0; f < frames; ++f, ++frame) {
-      cell.begin(frame, 0);
+      source.begin(frame, 0);
       FrameEvent event;
-      while (cell.poll({&event, 1}) == 0) runtime.work(0);
-      cell.release(frame);
+      while (source.poll({&event, 1}) == 0) runtime.work(0);
+      source.release(frame);
     }
     cost.wall.push_back(static_cast<double>(now() - start) / frames);
     cost.schedule.push_back((scheduled() - schedule) / frames);

@@ -248,8 +248,8 @@ Accelerator::Accelerator(const frame::GpuPool& pool, const std::vector<Served>& 
   }
 }
 
-void Accelerator::join(std::uint16_t cell, runtime::Runtime::Cell runtime) {
-  cells_[cell]->runtime_ = std::make_unique<runtime::Runtime::Cell>(runtime);
+void Accelerator::join(std::uint16_t cell, runtime::Runtime::Source runtime) {
+  cells_[cell]->runtime_ = std::make_unique<runtime::Runtime::Source>(runtime);
 }
 
 bool Accelerator::step() noexcept {

@@ -69,7 +69,7 @@ class Accelerator {
     const std::uint16_t number_;
     const frame::Frame& frame_;
     const frame::FrameGraph& graph_;
-    std::unique_ptr<runtime::Runtime::Cell> runtime_;
+    std::unique_ptr<runtime::Runtime::Source> runtime_;
     std::vector<std::unique_ptr<Place>> places_;  // [slot]
   };
 
@@ -84,7 +84,7 @@ class Accelerator {
               std::string_view policy);
 
   /// Before the first frame: where results are fed.
-  void join(std::uint16_t cell, runtime::Runtime::Cell runtime);
+  void join(std::uint16_t cell, runtime::Runtime::Source runtime);
   Cell& cell(std::uint16_t number) { return *cells_[number]; }
 
   /// One thread: a round of what there is to do; whether there was any.

@@ -48,7 +48,7 @@ fronthaul::TransmitLead::Options lead_options(const frame::Frame& frame) {
 
 }  // namespace
 
-Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell,
+Baseband::Baseband(frame::Pipeline& pipeline, runtime::Runtime::Source cell,
                    fronthaul::Transport& transport, Recorder& recorder, const frame::DataPort& port,
                    Accelerator::Cell* accelerator)
     : frame_(pipeline.frame()),
@@ -175,7 +175,7 @@ bool Baseband::was_over(std::uint16_t slot, std::uint32_t symbol) const noexcept
 void Baseband::take_back(const runtime::FrameEvent& event) noexcept {
   Returned& back = returns_[event.slot];
   back.frame = event.frame;
-  back.air_start = cell_.board().frame(event.slot).air_start;
+  back.air_start = cell_.board().frame(event.slot).start;
   back.begun = false;
   for (std::uint32_t s = 0; s < back.open.size(); ++s) {
     const bool received = pipeline_.graph().receive[s] != frame::kNoInstruction;
@@ -391,7 +391,7 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
       accelerator_ != nullptr && returns_[slot].here.load(std::memory_order_relaxed);
   return {frame,
           slot,
-          cell_.board().frame(slot).air_start,
+          cell_.board().frame(slot).start,
           self.pipeline_,
           cell_.board(),
           ingest_,

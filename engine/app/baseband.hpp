@@ -24,8 +24,8 @@ class Baseband final : public fronthaul::SymbolSink {
  public:
   /// `cell`: the pipeline's in the runtime. `accelerator`: works on frames that it has room for;
   /// null: there is none. All outlive this.
-  Baseband(frame::Pipeline& pipeline, runtime::Runtime::Cell cell, fronthaul::Transport& transport,
-           Recorder& recorder, const frame::DataPort& port,
+  Baseband(frame::Pipeline& pipeline, runtime::Runtime::Source cell,
+           fronthaul::Transport& transport, Recorder& recorder, const frame::DataPort& port,
            Accelerator::Cell* accelerator = nullptr);
   ~Baseband() override;
 
@@ -54,7 +54,7 @@ class Baseband final : public fronthaul::SymbolSink {
   /// After the threads have ended: what is left to record.
   void close() noexcept;
 
-  runtime::Runtime::Cell cell() const { return cell_; }
+  runtime::Runtime::Source cell() const { return cell_; }
   const fronthaul::UplinkIngest& ingest() const { return ingest_; }
   const fronthaul::DownlinkSender& sender() const { return sender_; }
   std::uint64_t frames_ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
@@ -87,10 +87,10 @@ class Baseband final : public fronthaul::SymbolSink {
     bool begun = false;
     std::uint64_t frame = 0;
     Tick air_start = 0;
-    std::vector<std::vector<bool>> taken;            // [symbol][antenna]
-    std::vector<std::uint32_t> open;                 // [symbol] how many are not taken
-    std::vector<runtime::Runtime::Cell::Item> came;  // and have not been handed on
-    std::vector<std::uint32_t> chunks;               // without downlink symbols that are over
+    std::vector<std::vector<bool>> taken;              // [symbol][antenna]
+    std::vector<std::uint32_t> open;                   // [symbol] how many are not taken
+    std::vector<runtime::Runtime::Source::Item> came;  // and have not been handed on
+    std::vector<std::uint32_t> chunks;                 // without downlink symbols that are over
   };
 
   bool open(std::uint64_t frame, Tick air_start, bool heard) noexcept;
@@ -122,7 +122,7 @@ class Baseband final : public fronthaul::SymbolSink {
   const frame::Frame& frame_;
   Recorder& recorder_;
   frame::Pipeline& pipeline_;
-  runtime::Runtime::Cell cell_;
+  runtime::Runtime::Source cell_;
   fronthaul::Layout layout_;
   fronthaul::Transport& transport_;
   const fronthaul::ReceivedMemory memory_;

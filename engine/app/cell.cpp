@@ -120,7 +120,7 @@ frame::DataPort Cell::open_port(const std::string& socket, const std::string& tu
   return ports_.back()->port();
 }
 
-void Cell::join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator) {
+void Cell::join(runtime::Runtime::Source cell, Accelerator::Cell* accelerator) {
   frame::DataPort port = open_port(plan_.data.socket, plan_.data.tun, Direction::Downlink);
   if (source_ != nullptr) port.source = source_.get();
   port.known = sent_.get();

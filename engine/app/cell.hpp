@@ -1,4 +1,4 @@
-// One cell of a run and all that is its own: what cells share is in app/pool.hpp and
+// One cell of a run and all that is its own: what cells share is in app/shared_cores.hpp and
 // app/station.hpp.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 #include "app/baseband.hpp"
 #include "app/owned_port.hpp"
-#include "app/pool.hpp"
 #include "app/radio.hpp"
 #include "app/recorder.hpp"
 #include "app/run_plan.hpp"
+#include "app/shared_cores.hpp"
 #include "emulator/seeded_source.hpp"
 #include "emulator/sent_bits.hpp"
 #include "fronthaul/link.hpp"
@@ -31,9 +31,9 @@ class Cell {
   Cell(const RunPlan& plan, const std::vector<std::string>& threads, std::uint32_t workers);
   ~Cell();
 
-  PoolMember member() { return {plan_, *pipeline_}; }
+  Sharer sharer() { return {plan_, *pipeline_}; }
   /// Only with a baseband: its place in the runtime, and in the accelerator if there is one.
-  void join(runtime::Runtime::Cell cell, Accelerator::Cell* accelerator);
+  void join(runtime::Runtime::Source cell, Accelerator::Cell* accelerator);
 
   const RunPlan& plan() const { return plan_; }
   Baseband* baseband() { return baseband_.get(); }  ///< null in a radio's run

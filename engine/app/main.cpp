@@ -61,7 +61,7 @@ bool uses_xdp(const carillon::app::RunPlan& plan) {
 
 int run(const std::vector<std::string>& paths) {
   std::vector<carillon::app::RunPlan> plans;
-  bool good = paths.size() <= carillon::runtime::kMaxCells;
+  bool good = paths.size() <= carillon::runtime::kMaxSources;
   if (!good) std::fprintf(stderr, "carillond: %zu plans; at most 64\n", paths.size());
   for (std::size_t i = 0; good && i < paths.size(); ++i) good = read(paths[i], plans);
   if (!good) return 2;

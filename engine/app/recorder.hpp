@@ -34,7 +34,7 @@ struct FrameView {
   std::uint16_t slot;
   Tick air_start;
   frame::Pipeline& pipeline;
-  const runtime::CellBoard& board;
+  const runtime::SourceBoard& board;
   const fronthaul::UplinkIngest& ingest;
   const Downlink& downlink;
   const frame::KnownBits* known;  // what users sent; null: not known

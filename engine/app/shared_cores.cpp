@@ -1,11 +1,11 @@
-#include "app/pool.hpp"
+#include "app/shared_cores.hpp"
 
 namespace carillon::app {
 namespace {
 
-std::vector<runtime::Runtime::CellOptions> cells_of(const std::vector<PoolMember>& members) {
-  std::vector<runtime::Runtime::CellOptions> cells;
-  for (const auto& [plan, pipeline] : members)
+std::vector<runtime::Runtime::SourceOptions> cells_of(const std::vector<Sharer>& sharers) {
+  std::vector<runtime::Runtime::SourceOptions> cells;
+  for (const auto& [plan, pipeline] : sharers)
     cells.push_back({.graph = pipeline.graph().graph,
                      .kernels = {pipeline.opcodes(), pipeline.context()},
                      .ring = pipeline.ring(),
@@ -15,12 +15,12 @@ std::vector<runtime::Runtime::CellOptions> cells_of(const std::vector<PoolMember
 
 }  // namespace
 
-Pool::Pool(const std::vector<PoolMember>& members, std::uint32_t workers)
-    : policy_(runtime::make_policy(members.front().plan.runtime.policy,
-                                   frame::devices_of_opcodes(members.front().plan.runtime.groups))),
-      runtime_(cells_of(members), *policy_,
+SharedCores::SharedCores(const std::vector<Sharer>& sharers, std::uint32_t workers)
+    : policy_(runtime::make_policy(sharers.front().plan.runtime.policy,
+                                   frame::devices_of_opcodes(sharers.front().plan.runtime.groups))),
+      runtime_(cells_of(sharers), *policy_,
                {.workers = workers,
-                .pin_token = members.front().plan.runtime.pin_token,
+                .pin_token = sharers.front().plan.runtime.pin_token,
                 .trace = 1 << 15}) {}
 
 }  // namespace carillon::app

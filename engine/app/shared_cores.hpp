@@ -10,16 +10,16 @@
 
 namespace carillon::app {
 
-/// A cell as the pool sees it. Both outlive the pool.
-struct PoolMember {
+/// A cell that has part in them. Both outlive the cores.
+struct Sharer {
   const RunPlan& plan;
   frame::Pipeline& pipeline;
 };
 
-class Pool {
+class SharedCores {
  public:
-  /// What the members share (RuntimeOptions but for `grain`) is as the first one's plan says.
-  Pool(const std::vector<PoolMember>& members, std::uint32_t workers);
+  /// What they share (RuntimeOptions but for `grain`) is as the first one's plan says.
+  SharedCores(const std::vector<Sharer>& sharers, std::uint32_t workers);
 
   runtime::Runtime& runtime() { return runtime_; }
 

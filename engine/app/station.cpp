@@ -182,23 +182,23 @@ Station::Station(const std::vector<RunPlan>& plans, const Gpus& gpus)
 }
 
 void Station::join(const Gpus& gpus) {
-  std::vector<PoolMember> members;
+  std::vector<Sharer> sharers;
   std::vector<Accelerator::Served> served;
   for (auto& cell : cells_) {
-    members.push_back(cell->member());
-    served.push_back({members.back().pipeline, cell->link().baseband->received_memory().host});
+    sharers.push_back(cell->sharer());
+    served.push_back({sharers.back().pipeline, cell->link().baseband->received_memory().host});
   }
   if (first_.runtime.gpus > 0) accelerate(gpus, served);
-  pool_.emplace(members, workers());
+  shared_cores_.emplace(sharers, workers());
   for (std::uint16_t c = 0; c < cells_.size(); ++c) {
-    const runtime::Runtime::Cell cell = pool_->runtime().cell(c);
+    const runtime::Runtime::Source cell = shared_cores_->runtime().source(c);
     if (accelerator_) accelerator_->join(c, cell);
     cells_[c]->join(cell, accelerator_ ? &accelerator_->cell(c) : nullptr);
   }
   if (!first_.power.chooses()) return;
   std::set<std::uint32_t> cores;
   for (const Assignment& thread : assignments_) cores.insert(thread.core);
-  clocks_.emplace(first_.power, pool_->runtime(), cores, first_.runtime.realtime);
+  clocks_.emplace(first_.power, shared_cores_->runtime(), cores, first_.runtime.realtime);
   for (auto& cell : cells_)
     cell->recorder().govern([this](const auto& record) { clocks_->settled(record); },
                             clocks_->mhz());
@@ -250,14 +250,15 @@ void Station::make_loops() {
     if (a.radio)
       for (auto& cell : cells_) add(std::make_unique<RadioDuty>(*cell->radio(), sending(*cell)));
     for (const auto& [cell, receiver] : a.receivers)
-      add(std::make_unique<ReceiverDuty>(pool_->runtime(), *cells_[cell]->baseband(), receiver));
+      add(std::make_unique<ReceiverDuty>(shared_cores_->runtime(), *cells_[cell]->baseband(),
+                                         receiver));
     for (const auto c : a.conducted)
       add(std::make_unique<ConductorDuty>(*cells_[c]->baseband(), sending(*cells_[c])));
     if (clocks_ && !a.conducted.empty() && !std::exchange(governs, true))
       duties.push_back(&*clocks_);
     if (a.accelerator) add(std::make_unique<AcceleratorDuty>(*accelerator_, cells_));
     if (a.worker >= 0)
-      add(std::make_unique<WorkerDuty>(pool_->runtime(), cells_,
+      add(std::make_unique<WorkerDuty>(shared_cores_->runtime(), cells_,
                                        static_cast<std::uint32_t>(a.worker)));
     if (a.radio)
       for (auto& cell : cells_) add(std::make_unique<UsersDuty>(*cell->radio()));
@@ -276,7 +277,7 @@ void Station::make_loops() {
   std::vector<Loop*> loops;
   for (auto& loop : loops_) loops.push_back(loop.get());
   for (std::uint16_t c = 0; c < cells_.size(); ++c)
-    cells_[c]->recorder().watch(pool_->runtime(), c, worker_threads, loops);
+    cells_[c]->recorder().watch(shared_cores_->runtime(), c, worker_threads, loops);
 }
 
 bool Station::prepare(const std::atomic<bool>& stop) {
@@ -434,7 +435,8 @@ void Station::report() {
     for (const auto c : a.conducted)
       purposes.sending += cells_[c]->link().baseband->send_time().busy;
     if (a.worker >= 0)
-      purposes.kernels = pool_->runtime().times(static_cast<std::uint32_t>(a.worker)).kernel;
+      purposes.kernels =
+          shared_cores_->runtime().times(static_cast<std::uint32_t>(a.worker)).kernel;
     const telemetry::ThreadRecord account = loops_[t]->account(purposes);
     for (auto& cell : cells_) cell->store().threads()[t] = account;
   }

@@ -13,7 +13,7 @@
 #include "app/cell.hpp"
 #include "app/clocks.hpp"
 #include "app/loop.hpp"
-#include "app/pool.hpp"
+#include "app/shared_cores.hpp"
 #include "app/silence.hpp"
 
 namespace carillon::app {
@@ -54,9 +54,9 @@ class Station {
   const RunPlan first_;  // for all that cells share
   std::vector<Assignment> assignments_;
   std::vector<std::unique_ptr<Cell>> cells_;
-  std::optional<Accelerator> accelerator_;  // with basebands and GPUs
-  std::optional<Pool> pool_;                // with basebands
-  std::optional<Clocks> clocks_;            // with basebands and clocks to choose
+  std::optional<Accelerator> accelerator_;   // with basebands and GPUs
+  std::optional<SharedCores> shared_cores_;  // with basebands
+  std::optional<Clocks> clocks_;             // with basebands and clocks to choose
   std::vector<std::unique_ptr<Duty>> duties_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::thread> threads_;

@@ -67,9 +67,9 @@ class Player {
 
   static std::vector<frame::GpuServer::Cell> cells_of(const frame::Frame& frame,
                                                       const GpuRunOptions& options) {
-    if (options.cells < 1 || options.cells > runtime::kMaxCells)
+    if (options.cells < 1 || options.cells > runtime::kMaxSources)
       throw std::invalid_argument("cells must be between 1 and " +
-                                  std::to_string(runtime::kMaxCells));
+                                  std::to_string(runtime::kMaxSources));
     return {options.cells, {frame, options.at_once ? kFar : options.deadline}};
   }
   // Loads of received symbols, in order.

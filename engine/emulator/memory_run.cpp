@@ -30,7 +30,7 @@ constexpr std::size_t kGaps = 1 << 14, kBringings = 1 << 16, kClaims = 1 << 18;
 // could work on.
 class Player {
  public:
-  Player(frame::Pipeline& pipeline, MemoryAir& air, runtime::Runtime::Cell cell,
+  Player(frame::Pipeline& pipeline, MemoryAir& air, runtime::Runtime::Source cell,
          const MemoryRunOptions& options, std::uint64_t first, Tick start)
       : pipeline_(pipeline),
         air_(air),
@@ -158,7 +158,7 @@ class Player {
 
   frame::Pipeline& pipeline_;
   MemoryAir& air_;
-  runtime::Runtime::Cell cell_;
+  runtime::Runtime::Source cell_;
   const MemoryRunOptions& options_;
   frame::MilestoneKeeper keeper_;
   std::vector<std::uint32_t> received_;  // symbols, in order
@@ -210,7 +210,7 @@ MemoryRunResult MemoryRun::run(runtime::Policy& policy, const MemoryRunOptions& 
                              .ring = pipeline_.ring(),
                              .grain = options.grain}},
                            policy, {.workers = workers_, .trace = options.traced ? kClaims : 0});
-  Player player(pipeline_, air_, runtime.cell(0), options, next_, now() + kStart);
+  Player player(pipeline_, air_, runtime.source(0), options, next_, now() + kStart);
   next_ += options.frames;
   const auto cpus = allowed_cpus();
   std::vector<std::string> complaints(workers_);

@@ -37,7 +37,7 @@ class Bounding {
       work_ += one.work;
     }
     in_order([&](std::uint16_t id) {
-      for (const std::uint16_t source : graph_.graph[id].sources)
+      for (const std::uint16_t source : graph_.graph[id].waits_for)
         released_[id] = std::max(released_[id], released_[source]);
     });
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) arrive(s);
@@ -135,7 +135,7 @@ class Bounding {
     std::vector<double> length(loads_.size(), -1);
     in_order([&](std::uint16_t id) {
       double before = loads_[id].release == start ? 0 : -1;
-      for (const std::uint16_t source : graph_.graph[id].sources)
+      for (const std::uint16_t source : graph_.graph[id].waits_for)
         before = std::max(before, length[source]);
       if (before < 0) return;
       length[id] = before + loads_[id].claim;

@@ -111,7 +111,7 @@ void PoolServer::start(Tick now) {
   policy_ = make_pool_policy(options_.policy, options_.lroc);
   if (!policy_) throw std::invalid_argument("no policy for a pool is called " + options_.policy);
   if (options_.around) policy_ = options_.around(std::move(policy_));
-  std::vector<Simulation::Cell> cells;
+  std::vector<Simulation::Source> cells;
   for (const PoolCell& cell : cells_) cells.push_back({cell.graph.graph, options_.ring, {}, {}});
   const auto make_pool = [&](ScoreboardWriter& board, std::span<const Arrivals>) {
     std::vector<std::vector<Work>> work;
@@ -240,7 +240,7 @@ double PoolServer::share(std::uint16_t cell) const {
 void PoolServer::take(const FrameEvent& event) {
   if (event.kind == FrameEvent::Kind::Committed || event.kind == FrameEvent::Kind::Missed) return;
   const bool held = event.kind != FrameEvent::Kind::Refused;
-  ended_({.frame = {event.frame, event.cell},
+  ended_({.frame = {event.frame, event.source},
           .at = start_ + event.at,
           .done = event.kind == FrameEvent::Kind::Done,
           .why = event.why,
@@ -249,7 +249,7 @@ void PoolServer::take(const FrameEvent& event) {
 
 // Adds the frame to what has been done; returns how many devices had part in it.
 std::uint16_t PoolServer::count(const FrameEvent& event) {
-  const CellBoard& board = simulation_->board(event.cell);
+  const SourceBoard& board = simulation_->board(event.source);
   DeviceMask used;
   for (std::uint16_t i = 0; i < board.graph().size(); ++i) {
     const InstructionStatus& status = board.status(event.slot, i);

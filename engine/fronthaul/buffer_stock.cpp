@@ -1,4 +1,4 @@
-#include "fronthaul/pool.hpp"
+#include "fronthaul/buffer_stock.hpp"
 
 #include <new>
 
@@ -18,18 +18,18 @@ constexpr std::uint64_t next_head(std::uint64_t head, std::uint32_t first) {
 
 // No buffer's index, nor the end of the list.
 constexpr std::uint32_t mark_of(std::uint32_t holder) {
-  return kNoBuffer - BufferPool::kHolders + holder;
+  return kNoBuffer - BufferStock::kHolders + holder;
 }
 
 }  // namespace
 
-std::size_t BufferPool::bytes(std::uint32_t count, std::uint32_t buffer_bytes) {
+std::size_t BufferStock::bytes(std::uint32_t count, std::uint32_t buffer_bytes) {
   return kCacheLine + round_up(std::size_t{count} * sizeof(std::uint32_t)) +
          std::size_t{count} * buffer_bytes;
 }
 
-BufferPool::BufferPool(void* memory, std::uint32_t count, std::uint32_t buffer_bytes,
-                       bool initialise)
+BufferStock::BufferStock(void* memory, std::uint32_t count, std::uint32_t buffer_bytes,
+                         bool initialise)
     : count_(count), buffer_bytes_(buffer_bytes) {
   auto* bytes = static_cast<std::byte*>(memory);
   head_ = reinterpret_cast<std::atomic<std::uint64_t>*>(bytes);
@@ -41,7 +41,7 @@ BufferPool::BufferPool(void* memory, std::uint32_t count, std::uint32_t buffer_b
     new (&next_[i]) std::atomic<std::uint32_t>(i + 1 < count ? i + 1 : kNoBuffer);
 }
 
-std::uint32_t BufferPool::acquire() noexcept {
+std::uint32_t BufferStock::acquire() noexcept {
   std::uint64_t head = head_->load(std::memory_order_acquire);
   for (;;) {
     const std::uint32_t first = first_of(head);
@@ -53,7 +53,7 @@ std::uint32_t BufferPool::acquire() noexcept {
   }
 }
 
-void BufferPool::release(std::span<const std::uint32_t> buffers) noexcept {
+void BufferStock::release(std::span<const std::uint32_t> buffers) noexcept {
   std::uint32_t first = kNoBuffer, last = kNoBuffer;
   for (const std::uint32_t buffer : buffers) {
     if (buffer >= count_) continue;
@@ -71,16 +71,16 @@ void BufferPool::release(std::span<const std::uint32_t> buffers) noexcept {
                                          std::memory_order_relaxed));
 }
 
-void BufferPool::note(std::uint32_t buffer, std::uint32_t holder) noexcept {
+void BufferStock::note(std::uint32_t buffer, std::uint32_t holder) noexcept {
   if (buffer < count_) next_[buffer].store(mark_of(holder), std::memory_order_relaxed);
 }
 
-void BufferPool::reclaim(std::uint32_t holder) noexcept {
+void BufferStock::reclaim(std::uint32_t holder) noexcept {
   for (std::uint32_t buffer = 0; buffer < count_; ++buffer)
     if (next_[buffer].load(std::memory_order_relaxed) == mark_of(holder)) release({&buffer, 1});
 }
 
-std::uint32_t BufferPool::available() const noexcept {
+std::uint32_t BufferStock::available() const noexcept {
   std::uint32_t free = 0;
   std::uint32_t buffer = first_of(head_->load(std::memory_order_acquire));
   while (buffer < count_ && free < count_) {

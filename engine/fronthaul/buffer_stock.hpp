@@ -11,15 +11,16 @@ namespace carillon::fronthaul {
 
 inline constexpr std::uint32_t kNoBuffer = 0xffff'ffff;
 
-class BufferPool {
+class BufferStock {
  public:
   static constexpr std::uint32_t kHolders = 16;
 
   static std::size_t bytes(std::uint32_t count, std::uint32_t buffer_bytes);
 
-  BufferPool() = default;
-  /// `memory` is aligned to a cache line and outlives the pool; `buffer_bytes` is a multiple of 64.
-  BufferPool(void* memory, std::uint32_t count, std::uint32_t buffer_bytes, bool initialise);
+  BufferStock() = default;
+  /// `memory` is aligned to a cache line and outlives the stock; `buffer_bytes` is a multiple
+  /// of 64.
+  BufferStock(void* memory, std::uint32_t count, std::uint32_t buffer_bytes, bool initialise);
 
   /// kNoBuffer when there is none.
   std::uint32_t acquire() noexcept;

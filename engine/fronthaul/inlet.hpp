@@ -1,4 +1,4 @@
-// How the datagrams of one UDP socket get into the pool's buffers. Each class asks the kernel in
+// How the datagrams of one UDP socket get into the stock's buffers. Each class asks the kernel in
 // its own way.
 #pragma once
 
@@ -11,15 +11,15 @@
 #include <utility>
 
 #include "base/aligned.hpp"
+#include "fronthaul/buffer_stock.hpp"
 #include "fronthaul/network_meter.hpp"
-#include "fronthaul/pool.hpp"
 #include "fronthaul/udp_socket.hpp"
 
 namespace carillon::fronthaul {
 
 /// As it came, from anybody.
 struct Datagram {
-  std::uint32_t buffer;  // of the pool
+  std::uint32_t buffer;  // of the stock
   std::uint32_t bytes;
   sockaddr_in sender;
 };
@@ -49,12 +49,12 @@ class alignas(kCacheLine) Inlet {
 };
 
 /// By recvmmsg(2): one system call for each batch, and for each look that finds nothing.
-std::unique_ptr<Inlet> make_socket_inlet(Socket&& socket, BufferPool& pool);
+std::unique_ptr<Inlet> make_socket_inlet(Socket&& socket, BufferStock& stock);
 
 /// By io_uring(7): one request stands for all datagrams, and a look that finds nothing is no system
 /// call. Each buffer needs kUringPrefix bytes before the datagram. Throws std::runtime_error
 /// saying what the kernel refuses and what to do.
-std::unique_ptr<Inlet> make_uring_inlet(Socket&& socket, BufferPool& pool);
+std::unique_ptr<Inlet> make_uring_inlet(Socket&& socket, BufferStock& stock);
 /// What the kernel writes before a datagram: lengths, the sender, and space that keeps samples
 /// aligned.
 inline constexpr std::uint32_t kUringPrefix = 64;

@@ -1,4 +1,4 @@
-// A link as a run configures it: sizes every pool and ring for a cell and opens its ends.
+// A link as a run configures it: sizes every stock and ring for a cell and opens its ends.
 #pragma once
 
 #include <array>

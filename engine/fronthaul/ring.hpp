@@ -1,5 +1,5 @@
 // A bounded first-in-first-out ring over memory given to it, which two processes may share.
-// Each cell carries the turn it waits for, so any number of threads may push and pop; one on each
+// Each place carries the turn it waits for, so any number of threads may push and pop; one on each
 // side never retries. (The bounded queue described by D. Vyukov.)
 #pragma once
 
@@ -24,8 +24,8 @@ class Ring {
   static std::size_t capacity_for(std::size_t wanted) { return std::bit_ceil(wanted | 1); }
   /// Bytes of memory for a ring of `wanted` items or more, a multiple of the cache line.
   static std::size_t bytes(std::size_t wanted) {
-    const std::size_t cells = capacity_for(wanted) * sizeof(Cell);
-    return sizeof(Control) + (cells + kCacheLine - 1) / kCacheLine * kCacheLine;
+    const std::size_t places = capacity_for(wanted) * sizeof(Place);
+    return sizeof(Control) + (places + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
 
   Ring() = default;
@@ -33,13 +33,13 @@ class Ring {
   /// initialises it, before the others look.
   Ring(void* memory, std::size_t wanted, bool initialise)
       : control_(static_cast<Control*>(memory)),
-        cells_(reinterpret_cast<Cell*>(static_cast<std::byte*>(memory) + sizeof(Control))),
+        places_(reinterpret_cast<Place*>(static_cast<std::byte*>(memory) + sizeof(Control))),
         mask_(capacity_for(wanted) - 1) {
     if (!initialise) return;
     new (control_) Control;
     for (std::size_t i = 0; i <= mask_; ++i) {
-      new (&cells_[i]) Cell;
-      cells_[i].turn.store(i, std::memory_order_relaxed);
+      new (&places_[i]) Place;
+      places_[i].turn.store(i, std::memory_order_relaxed);
     }
   }
 
@@ -47,13 +47,13 @@ class Ring {
   bool push(const T& value) noexcept {
     std::uint64_t at = control_->tail.load(std::memory_order_relaxed);
     for (;;) {
-      Cell& cell = cells_[at & mask_];
-      const auto ahead = static_cast<std::int64_t>(cell.turn.load(std::memory_order_acquire) - at);
+      Place& place = places_[at & mask_];
+      const auto ahead = static_cast<std::int64_t>(place.turn.load(std::memory_order_acquire) - at);
       if (ahead < 0) return false;
       if (ahead == 0 &&
           control_->tail.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        cell.value = value;
-        cell.turn.store(at + 1, std::memory_order_release);
+        place.value = value;
+        place.turn.store(at + 1, std::memory_order_release);
         return true;
       }
       if (ahead > 0) at = control_->tail.load(std::memory_order_relaxed);
@@ -64,14 +64,14 @@ class Ring {
   bool pop(T& value) noexcept {
     std::uint64_t at = control_->head.load(std::memory_order_relaxed);
     for (;;) {
-      Cell& cell = cells_[at & mask_];
+      Place& place = places_[at & mask_];
       const auto ahead =
-          static_cast<std::int64_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
+          static_cast<std::int64_t>(place.turn.load(std::memory_order_acquire) - (at + 1));
       if (ahead < 0) return false;
       if (ahead == 0 &&
           control_->head.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) {
-        value = cell.value;
-        cell.turn.store(at + mask_ + 1, std::memory_order_release);
+        value = place.value;
+        place.turn.store(at + mask_ + 1, std::memory_order_release);
         return true;
       }
       if (ahead > 0) at = control_->head.load(std::memory_order_relaxed);
@@ -81,7 +81,7 @@ class Ring {
   /// Whether pop() would find nothing, at some moment of this call.
   bool empty() const noexcept {
     const std::uint64_t at = control_->head.load(std::memory_order_relaxed);
-    return cells_[at & mask_].turn.load(std::memory_order_acquire) < at + 1;
+    return places_[at & mask_].turn.load(std::memory_order_acquire) < at + 1;
   }
   std::size_t capacity() const noexcept { return mask_ + 1; }
 
@@ -90,11 +90,11 @@ class Ring {
   void fill_claimed(const T& value) noexcept {
     const std::uint64_t tail = control_->tail.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i <= mask_; ++i) {
-      Cell& cell = cells_[i];
-      const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
+      Place& place = places_[i];
+      const std::uint64_t turn = place.turn.load(std::memory_order_acquire);
       if ((turn & mask_) != i || turn >= tail) continue;
-      cell.value = value;
-      cell.turn.store(turn + 1, std::memory_order_release);
+      place.value = value;
+      place.turn.store(turn + 1, std::memory_order_release);
     }
   }
 
@@ -104,11 +104,11 @@ class Ring {
   void free_claimed(Take&& take) {
     const std::uint64_t head = control_->head.load(std::memory_order_acquire);
     for (std::uint64_t i = 0; i <= mask_; ++i) {
-      Cell& cell = cells_[i];
-      const std::uint64_t at = cell.turn.load(std::memory_order_acquire) - 1;
+      Place& place = places_[i];
+      const std::uint64_t at = place.turn.load(std::memory_order_acquire) - 1;
       if ((at & mask_) != i || at >= head) continue;
-      take(std::as_const(cell.value));
-      cell.turn.store(at + mask_ + 1, std::memory_order_release);
+      take(std::as_const(place.value));
+      place.turn.store(at + mask_ + 1, std::memory_order_release);
     }
   }
 
@@ -117,13 +117,13 @@ class Ring {
     alignas(kCacheLine) std::atomic<std::uint64_t> tail{0};
     alignas(kCacheLine) std::atomic<std::uint64_t> head{0};
   };
-  struct Cell {
+  struct Place {
     std::atomic<std::uint64_t> turn{0};
     T value{};
   };
 
   Control* control_ = nullptr;
-  Cell* cells_ = nullptr;
+  Place* places_ = nullptr;
   std::uint64_t mask_ = 0;
 };
 

@@ -45,7 +45,7 @@ static_assert(sizeof(SegmentHead) <= kHeadBytes);
 
 std::size_t way_bytes(const ShmWay& way, std::uint32_t buffer_bytes) {
   return way.receivers * Ring<Descriptor>::bytes(way.descriptors) +
-         BufferPool::bytes(way.buffers, buffer_bytes);
+         BufferStock::bytes(way.buffers, buffer_bytes);
 }
 
 std::size_t segment_bytes(const ShmOptions& options) {
@@ -53,17 +53,17 @@ std::size_t segment_bytes(const ShmOptions& options) {
          way_bytes(options.downlink, options.buffer_bytes);
 }
 
-// One direction: the sender's pool and a ring to each receiver.
+// One direction: the sender's stock and a ring to each receiver.
 struct Way {
   Way(std::byte* memory, const ShmWay& way, std::uint32_t buffer_bytes, bool initialise) {
     for (std::uint32_t r = 0; r < way.receivers; ++r) {
       rings.emplace_back(memory, way.descriptors, initialise);
       memory += Ring<Descriptor>::bytes(way.descriptors);
     }
-    pool = BufferPool(memory, way.buffers, buffer_bytes, initialise);
+    stock = BufferStock(memory, way.buffers, buffer_bytes, initialise);
   }
   std::vector<Ring<Descriptor>> rings;
-  BufferPool pool;
+  BufferStock stock;
 };
 
 std::string megabytes(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
@@ -127,13 +127,13 @@ class Shm final : public Transport {
     while (count < out.size() && in_.rings[receiver].pop(d)) {
       if (d.buffer == kNoBuffer) continue;  // its sender was killed before it had put it there
       // The peer is another program: what it says about memory is checked here.
-      if (d.buffer >= in_.pool.count()) {
+      if (d.buffer >= in_.stock.count()) {
         out[count++] = {d.ids, 0, kNoBuffer, nullptr};
         continue;
       }
-      if (d.resident == 0) in_.pool.note(d.buffer, kReceiver);
+      if (d.resident == 0) in_.stock.note(d.buffer, kReceiver);
       out[count++] = {d.ids, d.bytes, d.resident != 0 ? kNoBuffer : d.buffer,
-                      reinterpret_cast<const std::int16_t*>(in_.pool[d.buffer] + kHeaderBytes)};
+                      reinterpret_cast<const std::int16_t*>(in_.stock[d.buffer] + kHeaderBytes)};
       bytes += d.bytes;
     }
     if (count > 0) meters_[receiver].count(0, count, bytes);
@@ -141,18 +141,18 @@ class Shm final : public Transport {
   }
 
   void recycle(std::span<const std::uint32_t> buffers) noexcept override {
-    in_.pool.release(buffers);
+    in_.stock.release(buffers);
   }
-  ReceivedMemory received_memory() noexcept override { return {in_.pool.all(), {}}; }
+  ReceivedMemory received_memory() noexcept override { return {in_.stock.all(), {}}; }
   std::uint32_t acquire() noexcept override {
-    const std::uint32_t buffer = out_.pool.acquire();
-    out_.pool.note(buffer, kSender);
+    const std::uint32_t buffer = out_.stock.acquire();
+    out_.stock.note(buffer, kSender);
     return buffer;
   }
   void abandon(std::span<const std::uint32_t> buffers) noexcept override {
-    out_.pool.release(buffers);
+    out_.stock.release(buffers);
   }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return out_.pool[buffer]; }
+  std::byte* memory(std::uint32_t buffer) noexcept override { return out_.stock[buffer]; }
 
   std::size_t send(std::span<Outgoing> packets) noexcept override {
     std::size_t sent = 0;
@@ -162,12 +162,12 @@ class Shm final : public Transport {
       // The sent buffer is the receiver's from now on; the caller goes on with another one.
       const std::uint32_t next = packet.resident ? packet.buffer : acquire();
       if (next == kNoBuffer) break;
-      if (!packet.resident) out_.pool.note(packet.buffer, kRing);
+      if (!packet.resident) out_.stock.note(packet.buffer, kRing);
       const Descriptor d{packet.ids, packet.bytes, packet.buffer, packet.resident ? 1U : 0U};
       if (!out_.rings[packet.receiver % out_.rings.size()].push(d)) {
         if (packet.resident) break;
-        out_.pool.note(packet.buffer, kSender);
-        out_.pool.release({&next, 1});
+        out_.stock.note(packet.buffer, kSender);
+        out_.stock.release({&next, 1});
         break;
       }
       packet.buffer = next;
@@ -183,16 +183,16 @@ class Shm final : public Transport {
   // The other side may still read what lay resident, in frames whose radio unit is gone.
   void take_over() noexcept {
     const auto give_back = [this](const Descriptor& d) {
-      if (d.resident == 0) in_.pool.release({&d.buffer, 1});
+      if (d.resident == 0) in_.stock.release({&d.buffer, 1});
     };
     for (auto& ring : in_.rings) {
       ring.free_claimed(give_back);
       Descriptor d;
       for (std::size_t i = ring.capacity(); i > 0 && ring.pop(d); --i) give_back(d);
     }
-    in_.pool.reclaim(kReceiver);
+    in_.stock.reclaim(kReceiver);
     for (auto& ring : out_.rings) ring.fill_claimed({});
-    out_.pool.reclaim(kSender);
+    out_.stock.reclaim(kSender);
   }
 
   // There are no system calls to measure: only packets and bytes are counted.
@@ -200,8 +200,8 @@ class Shm final : public Transport {
     return meters_[receiver].read();
   }
   NetworkTime send_time() const noexcept override { return send_meter_.read(); }
-  std::uint32_t available() const noexcept override { return out_.pool.available(); }
-  std::uint32_t buffers() const noexcept override { return out_.pool.count(); }
+  std::uint32_t available() const noexcept override { return out_.stock.available(); }
+  std::uint32_t buffers() const noexcept override { return out_.stock.count(); }
   std::vector<std::string> notes() const override { return {}; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 class SocketInlet final : public Inlet {
  public:
-  SocketInlet(Socket&& own, BufferPool& pool) : Inlet(std::move(own)), pool_(pool) {
+  SocketInlet(Socket&& own, BufferStock& stock) : Inlet(std::move(own)), stock_(stock) {
     for (std::size_t i = 0; i < kBatch; ++i) {
       messages_[i].msg_hdr.msg_name = &senders_[i];
       messages_[i].msg_hdr.msg_iov = &vectors_[i];
@@ -50,15 +50,15 @@ class SocketInlet final : public Inlet {
     for (std::size_t i = 0; i < wanted; ++i) {
       messages_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);  // the kernel wrote the last one's
       if (waiting_[i] != kNoBuffer) continue;
-      const std::uint32_t buffer = pool_.acquire();
+      const std::uint32_t buffer = stock_.acquire();
       if (buffer == kNoBuffer) return i;
       waiting_[i] = buffer;
-      vectors_[i] = {pool_[buffer], pool_.buffer_bytes()};
+      vectors_[i] = {stock_[buffer], stock_.buffer_bytes()};
     }
     return wanted;
   }
 
-  BufferPool& pool_;
+  BufferStock& stock_;
   std::array<mmsghdr, kBatch> messages_{};
   std::array<iovec, kBatch> vectors_{};
   std::array<std::uint32_t, kBatch> waiting_{};
@@ -74,8 +74,8 @@ void Inlet::wait(Tick at_most) noexcept {
   ppoll(&file, 1, &most, nullptr);
 }
 
-std::unique_ptr<Inlet> make_socket_inlet(Socket&& socket, BufferPool& pool) {
-  return std::make_unique<SocketInlet>(std::move(socket), pool);
+std::unique_ptr<Inlet> make_socket_inlet(Socket&& socket, BufferStock& stock) {
+  return std::make_unique<SocketInlet>(std::move(socket), stock);
 }
 
 }  // namespace carillon::fronthaul

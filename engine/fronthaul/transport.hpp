@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/tick.hpp"
+#include "fronthaul/buffer_stock.hpp"
 #include "fronthaul/packet.hpp"
-#include "fronthaul/pool.hpp"
 
 namespace carillon::fronthaul {
 

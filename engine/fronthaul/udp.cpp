@@ -75,8 +75,8 @@ class Udp final : public UdpTransport {
   explicit Udp(const UdpOptions& options)
       : prefix_(options.io == UdpIo::IoUring ? kUringPrefix : 0),
         busy_(options.io == UdpIo::BusyPoll),
-        memory_(BufferPool::bytes(options.buffers, options.buffer_bytes + prefix_)),
-        pool_(memory_.data(), options.buffers, options.buffer_bytes + prefix_, true),
+        memory_(BufferStock::bytes(options.buffers, options.buffer_bytes + prefix_)),
+        stock_(memory_.data(), options.buffers, options.buffer_bytes + prefix_, true),
         peer_(address_of(options.peer_address, 0)) {
     if (options.packet_bytes > kMostDatagram)
       fail_link("a packet of " + std::to_string(options.packet_bytes) +
@@ -104,7 +104,7 @@ class Udp final : public UdpTransport {
                         samples(each.buffer)};
       } else {
         count_foreign(inlet, each.sender);
-        pool_.release({&each.buffer, 1});
+        stock_.release({&each.buffer, 1});
       }
     }
     return count;
@@ -112,11 +112,15 @@ class Udp final : public UdpTransport {
   // Datagrams from elsewhere may lie before the peer's.
   bool pending(std::uint32_t receiver) const noexcept override { return inlets_[receiver]->more(); }
 
-  void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  ReceivedMemory received_memory() noexcept override { return {pool_.all(), {}}; }
-  std::uint32_t acquire() noexcept override { return pool_.acquire(); }
-  void abandon(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer] + prefix_; }
+  void recycle(std::span<const std::uint32_t> buffers) noexcept override {
+    stock_.release(buffers);
+  }
+  ReceivedMemory received_memory() noexcept override { return {stock_.all(), {}}; }
+  std::uint32_t acquire() noexcept override { return stock_.acquire(); }
+  void abandon(std::span<const std::uint32_t> buffers) noexcept override {
+    stock_.release(buffers);
+  }
+  std::byte* memory(std::uint32_t buffer) noexcept override { return stock_[buffer] + prefix_; }
 
   std::size_t send(std::span<Outgoing> packets) noexcept override {
     std::size_t sent = 0;
@@ -136,9 +140,9 @@ class Udp final : public UdpTransport {
   std::uint32_t available() const noexcept override {
     std::uint32_t waiting = 0;
     for (const auto& inlet : inlets_) waiting += inlet->waiting();
-    return pool_.available() + waiting;
+    return stock_.available() + waiting;
   }
-  std::uint32_t buffers() const noexcept override { return pool_.count(); }
+  std::uint32_t buffers() const noexcept override { return stock_.count(); }
   std::uint64_t foreign() const noexcept override {
     std::uint64_t sum = 0;
     for (const auto& inlet : inlets_) sum += inlet->foreign.load(std::memory_order_relaxed);
@@ -183,8 +187,8 @@ class Udp final : public UdpTransport {
  private:
   void add_inlet(Socket&& socket) {
     if (busy_) socket.busy_poll();
-    inlets_.push_back(prefix_ > 0 ? make_uring_inlet(std::move(socket), pool_)
-                                  : make_socket_inlet(std::move(socket), pool_));
+    inlets_.push_back(prefix_ > 0 ? make_uring_inlet(std::move(socket), stock_)
+                                  : make_socket_inlet(std::move(socket), stock_));
   }
 
   bool from_peer(const sockaddr_in& sender) const noexcept {
@@ -261,7 +265,7 @@ class Udp final : public UdpTransport {
   const std::uint32_t prefix_;  // of each buffer, before the datagram
   const bool busy_;
   AlignedArray<std::byte> memory_;
-  BufferPool pool_;
+  BufferStock stock_;
   std::vector<std::unique_ptr<Inlet>> inlets_;
   sockaddr_in peer_;
   std::vector<sockaddr_in> peers_;

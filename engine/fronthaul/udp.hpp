@@ -1,4 +1,4 @@
-// Fronthaul over UDP/IPv4: batches of datagrams straight into the pool. Only what comes from the
+// Fronthaul over UDP/IPv4: batches of datagrams straight into the stock. Only what comes from the
 // peer's address and one of its ports is heard.
 #pragma once
 
@@ -22,7 +22,7 @@ struct UdpOptions {
   std::vector<std::uint16_t> ports{0};  // one socket and receiver each; 0 takes a free one
   std::string peer_address = "127.0.0.1";
   std::vector<std::uint16_t> peer_ports;        // may be given later, see set_peer_ports
-  std::uint32_t buffers = 0, buffer_bytes = 0;  // of the pool, for both directions
+  std::uint32_t buffers = 0, buffer_bytes = 0;  // of the stock, for both directions
   std::uint32_t packet_bytes = 0;               // the longest datagram, for the MTU's sake
   std::uint32_t socket_packets = 0;             // that should fit into a socket's buffer
 };

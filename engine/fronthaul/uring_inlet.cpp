@@ -100,9 +100,9 @@ std::atomic_ref<unsigned> shared(unsigned* word) { return std::atomic_ref<unsign
 
 class UringInlet final : public Inlet {
  public:
-  UringInlet(Socket&& own, BufferPool& pool)
+  UringInlet(Socket&& own, BufferStock& stock)
       : Inlet(std::move(own)),
-        pool_(pool),
+        stock_(stock),
         rings_(std::max(ring_.parameters.sq_off.array + kRequests * sizeof(unsigned),
                         ring_.parameters.cq_off.cqes +
                             ring_.parameters.cq_entries * sizeof(io_uring_cqe)),
@@ -167,13 +167,13 @@ class UringInlet final : public Inlet {
     auto* const entries = ready_.at<io_uring_buf>();
     const std::uint16_t before = tail_;
     while (ready_count_ < kReady) {
-      const std::uint32_t buffer = pool_.acquire();
+      const std::uint32_t buffer = stock_.acquire();
       if (buffer == kNoBuffer) break;
       const std::uint16_t place = free_[--free_count_];
       buffers_[place] = buffer;
       io_uring_buf& entry = entries[tail_++ % kReady];
-      entry.addr = reinterpret_cast<std::uint64_t>(pool_[buffer]);
-      entry.len = pool_.buffer_bytes();
+      entry.addr = reinterpret_cast<std::uint64_t>(stock_[buffer]);
+      entry.len = stock_.buffer_bytes();
       entry.bid = place;
       ++ready_count_;
     }
@@ -249,10 +249,10 @@ class UringInlet final : public Inlet {
     --ready_count_;
     const std::uint32_t buffer = buffers_[place];
     if (done.res < 0) {
-      pool_.release({&buffer, 1});
+      stock_.release({&buffer, 1});
       return false;
     }
-    const std::byte* const at = pool_[buffer];
+    const std::byte* const at = stock_[buffer];
     io_uring_recvmsg_out head;
     std::memcpy(&head, at, sizeof head);
     out.buffer = buffer;
@@ -268,7 +268,7 @@ class UringInlet final : public Inlet {
         ring_.parameters.cq_off.cqes)[at & (ring_.parameters.cq_entries - 1)];
   }
 
-  BufferPool& pool_;
+  BufferStock& stock_;
   Uring ring_;
   Shared rings_, requests_;  // both queues lie in one mapping (IORING_FEAT_SINGLE_MMAP, Linux 5.4)
   Shared ready_;             // buffers for the kernel, which names them by their places
@@ -286,8 +286,8 @@ class UringInlet final : public Inlet {
 
 }  // namespace
 
-std::unique_ptr<Inlet> make_uring_inlet(Socket&& socket, BufferPool& pool) {
-  return std::make_unique<UringInlet>(std::move(socket), pool);
+std::unique_ptr<Inlet> make_uring_inlet(Socket&& socket, BufferStock& stock) {
+  return std::make_unique<UringInlet>(std::move(socket), stock);
 }
 
 }  // namespace carillon::fronthaul
@@ -296,7 +296,7 @@ std::unique_ptr<Inlet> make_uring_inlet(Socket&& socket, BufferPool& pool) {
 
 namespace carillon::fronthaul {
 
-std::unique_ptr<Inlet> make_uring_inlet(Socket&&, BufferPool&) {
+std::unique_ptr<Inlet> make_uring_inlet(Socket&&, BufferStock&) {
   fail_link(
       "this Carillon was built with kernel headers older than Linux 6.0, without io_uring: build "
       "it with newer ones, or use fronthaul.io: socket");

@@ -117,13 +117,13 @@ void check_cells(const PoolPlan& plan, Problems& problems) {
   for (std::size_t c = 0; c < plan.cells.size(); ++c) {
     const CellPlan& cell = plan.cells[c];
     const std::string key = numbered("cells", c);
-    in_range(cell.count, 1, runtime::kMaxCells, key + ".count", problems);
+    in_range(cell.count, 1, runtime::kMaxSources, key + ".count", problems);
     if (cell.server)
       check_place(*cell.server, plan.servers.size(), key + ".server", "servers", problems);
     check_measured(cell.measured, key + ".measured", problems);
     units += cell.count;
   }
-  check_count(units, runtime::kMaxCells, "cells", problems);
+  check_count(units, runtime::kMaxSources, "cells", problems);
 }
 
 void check_switch(const SwitchPlan& fronthaul, Problems& problems) {

@@ -43,7 +43,7 @@ class Fronthaul {
 
    private:
     std::tuple<Tick, std::uint64_t, std::uint16_t, std::uint16_t> order() const {
-      return {at, frame.frame, frame.cell, instruction};
+      return {at, frame.frame, frame.source, instruction};
     }
   };
 
@@ -134,7 +134,7 @@ class Run {
     Tick began = 0;
   };
   Place& place(const FrameId& frame) {
-    return places_[frame.cell * options_.ring + frame.frame % options_.ring];
+    return places_[frame.source * options_.ring + frame.frame % options_.ring];
   }
 
   std::vector<std::unique_ptr<PoolServer>> make_servers() {
@@ -249,19 +249,19 @@ class Run {
   Tick lateness(FrameId frame, std::uint16_t instruction) const {
     if (options_.late == 0 || options_.at_once != 0) return 0;
     Random random(model_.servers.front().seed,
-                  (frame.frame << 24) ^ (std::uint64_t{frame.cell} << 16) ^ instruction);
+                  (frame.frame << 24) ^ (std::uint64_t{frame.source} << 16) ^ instruction);
     return std::llround(-std::log(1 - random.uniform()) * static_cast<double>(options_.late));
   }
 
   void take(std::uint16_t server, const PoolServer::Ended& ended) {
-    rack_.ended(ended.frame.cell, server, began(ended.frame), ended.done);
+    rack_.ended(ended.frame.source, server, began(ended.frame), ended.done);
     record(ended, server);
     place(ended.frame).taken = false;
     if (options_.at_once == 0) return;
     const bool refused = !ended.done && ended.devices == 0;
-    const Tick pause = refused ? cells_[ended.frame.cell].frame.duration() / options_.at_once : 0;
-    ++owed_[ended.frame.cell];
-    while (begin_owed(ended.frame.cell, ended.at + pause)) {
+    const Tick pause = refused ? cells_[ended.frame.source].frame.duration() / options_.at_once : 0;
+    ++owed_[ended.frame.source];
+    while (begin_owed(ended.frame.source, ended.at + pause)) {
     }
   }
 
@@ -278,12 +278,12 @@ class Run {
   }
 
   Tick began(FrameId frame) {
-    return options_.at_once != 0 ? place(frame).began : on_air(frame.cell, frame.frame);
+    return options_.at_once != 0 ? place(frame).began : on_air(frame.source, frame.frame);
   }
 
   void record(const PoolServer::Ended& ended, std::uint16_t server, Cause lost = Cause::None) {
     const Tick began = this->began(ended.frame);
-    result_.frames.push_back({.cell = ended.frame.cell,
+    result_.frames.push_back({.cell = ended.frame.source,
                               .done = ended.done,
                               .why = ended.why,
                               .lost = lost,

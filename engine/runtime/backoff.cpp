@@ -8,7 +8,7 @@ namespace {
 // The kernel counts real-time use per second; half of that keeps us well inside.
 constexpr Tick kWindow = kSecond / 2;
 // Idle time pays small debts at once; under load a debt may grow to a tenth of the window's share.
-// Naps are short: a symbol may be due in the middle of one.
+// Naps are short: something may be due in the middle of one.
 constexpr Tick kLongestNap = 50 * kMicrosecond;
 constexpr Tick kSmallDebt = 50 * kMicrosecond;
 constexpr int kSpins = 16;

@@ -19,7 +19,7 @@ struct FrameEvent {
   };
   Kind kind = Kind::Done;
   Reason why = Reason::None;
-  std::uint16_t cell = 0;
+  std::uint16_t source = 0;
   std::uint16_t instruction = 0;  ///< of Committed and Missed
   std::uint16_t slot = 0;
   std::uint64_t frame = 0;

@@ -159,7 +159,7 @@ GraphBuilder::Edges GraphBuilder::all_edges() const {
 // Copies the operands and lists the edges with both of their ends.
 void GraphBuilder::lay_out(Graph& graph, const Edges& edges) const {
   graph.instructions_ = instructions_;
-  graph.sources_ = std::make_unique<std::uint16_t[]>(edges.size());
+  graph.waits_for_ = std::make_unique<std::uint16_t[]>(edges.size());
   graph.successors_ = std::make_unique<std::uint16_t[]>(edges.size());
   std::size_t operands = 0;
   for (const auto& list : operands_) operands += list.size();
@@ -167,23 +167,23 @@ void GraphBuilder::lay_out(Graph& graph, const Edges& edges) const {
 
   for (Instruction& instruction : graph.instructions_) instruction.predecessors = 0;
   for (const auto& [from, to] : edges) ++graph.instructions_[to].predecessors;
-  std::vector<std::uint16_t*> next_source;
-  std::uint16_t* source = graph.sources_.get();
+  std::vector<std::uint16_t*> next_needed;
+  std::uint16_t* needed = graph.waits_for_.get();
   std::uint16_t* successor = graph.successors_.get();
   Operand* operand = graph.operands_.get();
   auto edge = edges.begin();
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
     Instruction& instruction = graph.instructions_[i];
-    next_source.push_back(source);
-    instruction.sources = {source, instruction.predecessors};
-    source += instruction.predecessors;
+    next_needed.push_back(needed);
+    instruction.waits_for = {needed, instruction.predecessors};
+    needed += instruction.predecessors;
     std::uint16_t* const first = successor;
     for (; edge != edges.end() && edge->first == i; ++edge) *successor++ = edge->second;
     instruction.successors = {first, successor};
     instruction.operands = {operand, operands_[i].size()};
     operand = std::copy(operands_[i].begin(), operands_[i].end(), operand);
   }
-  for (const auto& [from, to] : edges) *next_source[to]++ = from;
+  for (const auto& [from, to] : edges) *next_needed[to]++ = from;
 }
 
 GraphResult GraphBuilder::build() const {

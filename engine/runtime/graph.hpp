@@ -32,10 +32,10 @@ struct Operand {
   bool write = false;
 };
 
-/// One node of the graph. Ticks count from the frame's start on air.
+/// One node of the graph. Ticks count from the frame's start.
 struct Instruction {
   std::uint16_t opcode = 0;
-  std::uint16_t step = 0;          ///< the symbol, or whatever orders the frame
+  std::uint16_t step = 0;  ///< what orders the frame: instructions of a step belong together
   std::uint16_t predecessors = 0;  ///< how many; filled by GraphBuilder::build
   Feed feed = Feed::Commits;
   bool notify = false;        ///< its commit (or miss) is a FrameEvent
@@ -48,7 +48,7 @@ struct Instruction {
   Tick deadline = kNever;
   std::uint32_t longest = 1;  ///< a chunk's time at most, over the mean, by what it works on
   std::span<const Operand> operands = {};
-  std::span<const std::uint16_t> sources = {};     ///< ids it waits for, ascending; filled by build
+  std::span<const std::uint16_t> waits_for = {};   ///< ids it waits for, ascending; filled by build
   std::span<const std::uint16_t> successors = {};  ///< ids that wait for it; filled by build
 };
 
@@ -97,7 +97,7 @@ class Graph {
   friend class GraphBuilder;
   std::vector<Instruction> instructions_;
   std::unique_ptr<Operand[]> operands_;
-  std::unique_ptr<std::uint16_t[]> sources_, successors_;
+  std::unique_ptr<std::uint16_t[]> waits_for_, successors_;
   std::vector<std::uint16_t> ranks_, order_;
   std::vector<Tick> available_;
   std::vector<Timer> timers_, drops_;
@@ -119,7 +119,7 @@ class GraphBuilder {
   static constexpr std::uint32_t kMaxArrivals = 0x7fff;
   static constexpr std::uint32_t kMaxChunks = (1U << 24) - 1;
 
-  /// Copies the operands, from which follows what it waits for; ignores `predecessors`, `sources`
+  /// Copies the operands, from which follows what it waits for; ignores `predecessors`, `waits_for`
   /// and `successors`. Returns the instruction's id: 0, 1, 2 …
   std::uint16_t add(const Instruction& instruction);
   /// `to` starts only when `from` has committed, whatever its operands. Naming the same pair twice

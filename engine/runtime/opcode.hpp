@@ -13,8 +13,8 @@ inline constexpr std::uint16_t kMissing = 0x8000;
 /// Chunks [first, first + count) of one instruction of one frame, claimed by one worker.
 struct Task {
   std::uint64_t frame;
-  std::uint16_t cell;
-  std::uint16_t slot;  ///< place of the frame in its cell's ring: frame % ring
+  std::uint16_t source;
+  std::uint16_t slot;  ///< place of the frame in its source's ring: frame % ring
   std::uint16_t instruction;
   std::uint16_t opcode;
   std::uint16_t step;
@@ -32,7 +32,7 @@ struct Opcode {
   Kernel kernel = nullptr;
 };
 
-/// A cell's kernels and what they work on.
+/// A source's kernels and what they work on.
 struct Kernels {
   std::span<const Opcode> opcodes;
   void* context = nullptr;

@@ -13,14 +13,14 @@
 
 namespace carillon::runtime {
 
-/// What goes first, the least of all: by deadline, but within a cell one frame after the other, and
-/// within a frame in the graph's order of urgency.
+/// What goes first, the least of all: by deadline, but within a source one frame after the other,
+/// and within a frame in the graph's order of urgency.
 struct Priority {
   bool yields = false;  ///< Order::yields
   Tick due = kAlways;
   std::uint64_t frame = 0;
   std::uint16_t rank = 0;
-  std::uint16_t cell = 0;
+  std::uint16_t source = 0;
   auto operator<=>(const Priority&) const = default;
 };
 

@@ -26,40 +26,40 @@ void demand(bool good, const std::string& message) {
   if (!good) throw std::invalid_argument("runtime: " + message);
 }
 
-void check(const Runtime::CellOptions& cell) {
-  demand(cell.ring >= 1 && cell.ring <= 64,
-         "ring = " + std::to_string(cell.ring) + "; 1 to 64 are possible");
-  const auto& opcodes = cell.kernels.opcodes;
-  for (const Instruction& instruction : cell.graph.instructions()) {
+void check(const Runtime::SourceOptions& source) {
+  demand(source.ring >= 1 && source.ring <= 64,
+         "ring = " + std::to_string(source.ring) + "; 1 to 64 are possible");
+  const auto& opcodes = source.kernels.opcodes;
+  for (const Instruction& instruction : source.graph.instructions()) {
     demand(instruction.opcode < opcodes.size() && opcodes[instruction.opcode].kernel != nullptr,
            "opcode " + std::to_string(instruction.opcode) + " has no kernel");
   }
 }
 
-void check(std::span<const Runtime::CellOptions> cells, const Runtime::Options& options) {
+void check(std::span<const Runtime::SourceOptions> sources, const Runtime::Options& options) {
   demand(options.workers >= 1 && options.workers <= DeviceMask::kDevices,
          "workers = " + std::to_string(options.workers) + "; 1 to 128 are possible");
-  demand(!cells.empty() && cells.size() <= kMaxCells,
-         std::to_string(cells.size()) + " cells; 1 to 64 are possible");
-  for (const auto& cell : cells) check(cell);
+  demand(!sources.empty() && sources.size() <= kMaxSources,
+         std::to_string(sources.size()) + " sources; 1 to 64 are possible");
+  for (const auto& source : sources) check(source);
 }
 
-ScoreboardWriter board_of(std::span<const Runtime::CellOptions> cells, std::uint32_t workers) {
-  std::vector<CellWriter> boards;
-  for (const auto& cell : cells)
-    boards.emplace_back(cell.graph, cell.ring, names_of(cell.kernels.opcodes), cell.grain);
+ScoreboardWriter board_of(std::span<const Runtime::SourceOptions> sources, std::uint32_t workers) {
+  std::vector<SourceWriter> boards;
+  for (const auto& source : sources)
+    boards.emplace_back(source.graph, source.ring, names_of(source.kernels.opcodes), source.grain);
   return {std::move(boards), workers};
 }
 
-std::vector<Arrivals> arrivals_of(std::span<const Runtime::CellOptions> cells) {
+std::vector<Arrivals> arrivals_of(std::span<const Runtime::SourceOptions> sources) {
   std::vector<Arrivals> arrivals;
-  for (const auto& cell : cells) arrivals.emplace_back(cell.graph, cell.ring);
+  for (const auto& source : sources) arrivals.emplace_back(source.graph, source.ring);
   return arrivals;
 }
 
-std::vector<Kernels> kernels_of(std::span<const Runtime::CellOptions> cells) {
+std::vector<Kernels> kernels_of(std::span<const Runtime::SourceOptions> sources) {
   std::vector<Kernels> kernels;
-  for (const auto& cell : cells) kernels.push_back(cell.kernels);
+  for (const auto& source : sources) kernels.push_back(source.kernels);
   return kernels;
 }
 
@@ -75,7 +75,7 @@ struct Requests {
   }
 
   struct Begun {
-    Tick air_start = 0, lead = 0;
+    Tick start = 0, lead = 0;
     std::vector<std::uint32_t> chunks;
   };
   std::vector<Begun> begun;  // of a slot in state Filling, then read-only
@@ -94,7 +94,7 @@ struct Requests {
 }  // namespace
 
 struct Runtime::State {
-  State(Implementation& runtime, std::uint16_t number, const CellOptions& options,
+  State(Implementation& runtime, std::uint16_t number, const SourceOptions& options,
         Arrivals& arrivals)
       : runtime(runtime),
         number(number),
@@ -115,14 +115,14 @@ struct Runtime::State {
 
 class Runtime::Implementation {
  public:
-  Implementation(std::span<const CellOptions> options_of, Policy& policy, Options options)
+  Implementation(std::span<const SourceOptions> options_of, Policy& policy, Options options)
       : options(options),
         arrivals(arrivals_of(options_of)),
         board(board_of(options_of, options.workers)),
         executor(board, kernels_of(options_of), arrivals, options.workers, options.trace),
         scheduler(board, arrivals, policy, executor) {
     for (std::uint16_t c = 0; c < options_of.size(); ++c)
-      cells.push_back(std::make_unique<State>(*this, c, options_of[c], arrivals[c]));
+      sources.push_back(std::make_unique<State>(*this, c, options_of[c], arrivals[c]));
   }
 
   bool expired(Tick now) const noexcept {
@@ -132,26 +132,26 @@ class Runtime::Implementation {
     return executor.pending() || attention.load() != 0 || expired(now);
   }
   bool schedule(std::uint32_t worker, Tick now) noexcept;
-  void ask(State& cell, std::uint16_t slot) noexcept {
-    cell.requests.attention.fetch_or(std::uint64_t{1} << slot);
-    attention.fetch_or(std::uint64_t{1} << cell.number);
+  void ask(State& source, std::uint16_t slot) noexcept {
+    source.requests.attention.fetch_or(std::uint64_t{1} << slot);
+    attention.fetch_or(std::uint64_t{1} << source.number);
     schedule(kNobody, now());
   }
 
   const Options options;
-  std::vector<Arrivals> arrivals;  // by cell
+  std::vector<Arrivals> arrivals;  // by source
   ScoreboardWriter board;
   CpuExecutor executor;
   Scheduler scheduler;
-  std::vector<std::unique_ptr<State>> cells;
+  std::vector<std::unique_ptr<State>> sources;
 
  private:
   void drain(Tick now) noexcept;
-  void attend(State& cell, std::uint16_t slot, Tick now) noexcept;
-  void clear(State& cell, std::uint16_t slot) noexcept;
+  void attend(State& source, std::uint16_t slot, Tick now) noexcept;
+  void clear(State& source, std::uint16_t slot) noexcept;
 
-  static_assert(kMaxCells <= 64);
-  alignas(kCacheLine) std::atomic<std::uint64_t> attention{0};  // a bit per cell: look at it
+  static_assert(kMaxSources <= 64);
+  alignas(kCacheLine) std::atomic<std::uint64_t> attention{0};  // a bit per source: look at it
   alignas(kCacheLine) std::atomic<bool> token_{false};
 
  public:
@@ -186,14 +186,14 @@ bool Runtime::Implementation::schedule(std::uint32_t worker, Tick start) noexcep
 
 void Runtime::Implementation::drain(Tick now) noexcept {
   for (std::uint64_t asking = attention.exchange(0); asking != 0; asking &= asking - 1) {
-    State& cell = *cells[static_cast<std::size_t>(std::countr_zero(asking))];
-    std::uint64_t slots = cell.requests.attention.exchange(0);
+    State& source = *sources[static_cast<std::size_t>(std::countr_zero(asking))];
+    std::uint64_t slots = source.requests.attention.exchange(0);
     for (; slots != 0; slots &= slots - 1) {
-      attend(cell, static_cast<std::uint16_t>(std::countr_zero(slots)), now);
+      attend(source, static_cast<std::uint16_t>(std::countr_zero(slots)), now);
     }
   }
   scheduler.step(now);
-  for (const FrameRef at : scheduler.finished()) cells[at.cell]->ring.end(at.slot);
+  for (const FrameRef at : scheduler.finished()) sources[at.source]->ring.end(at.slot);
   scheduler.publish();  // now the consumer may release what ended
   // Every worker reads these all the time: no needless writes.
   const auto update = [](std::atomic<Tick>& shared, Tick value) {
@@ -207,17 +207,17 @@ void Runtime::Implementation::drain(Tick now) noexcept {
 
 // What has come of a frame that begins again is told before it is live; a request that has to do
 // with the frame's first life, and is looked at only now, must not take that away.
-void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) noexcept {
-  if (cell.ring.state(slot) < FrameRing::State::Live) return;
-  Requests& requests = cell.requests;
-  const FrameRef at{cell.number, slot};
-  if (cell.ring.state(slot) == FrameRing::State::Live &&
+void Runtime::Implementation::attend(State& source, std::uint16_t slot, Tick now) noexcept {
+  if (source.ring.state(slot) < FrameRing::State::Live) return;
+  Requests& requests = source.requests;
+  const FrameRef at{source.number, slot};
+  if (source.ring.state(slot) == FrameRing::State::Live &&
       board.frame(at).state == FrameStatus::State::Empty) {
     const Requests::Begun& begun = requests.begun[slot];
-    const std::uint64_t frame = cell.ring.frame(slot);
-    if (!scheduler.admit({frame, cell.number}, begun.air_start, begun.chunks, now, begun.lead)) {
-      cell.ring.end(slot);
-      cell.ring.release(frame);
+    const std::uint64_t frame = source.ring.frame(slot);
+    if (!scheduler.admit({frame, source.number}, begun.start, begun.chunks, now, begun.lead)) {
+      source.ring.end(slot);
+      source.ring.release(frame);
     }
   }
   const std::size_t first = std::size_t{slot} * requests.words;
@@ -236,54 +236,54 @@ void Runtime::Implementation::attend(State& cell, std::uint16_t slot, Tick now) 
     requests.abandoned.fetch_and(~bit);
     scheduler.abandon(at, now);
   }
-  if (cell.ring.abandoned(slot)) clear(cell, slot);
+  if (source.ring.abandoned(slot)) clear(source, slot);
 }
 
-void Runtime::Implementation::clear(State& cell, std::uint16_t slot) noexcept {
-  Requests& requests = cell.requests;
+void Runtime::Implementation::clear(State& source, std::uint16_t slot) noexcept {
+  Requests& requests = source.requests;
   for (std::uint32_t w = 0; w < requests.words; ++w) {
     requests.fed[std::size_t{slot} * requests.words + w].store(0);
     requests.closing[std::size_t{slot} * requests.words + w].store(0);
   }
   requests.abandoned.fetch_and(~(std::uint64_t{1} << slot));
-  cell.arrivals.clear(slot);
-  scheduler.release({cell.number, slot});
-  cell.live.fetch_sub(1, std::memory_order_relaxed);
-  cell.ring.free(slot);
+  source.arrivals.clear(slot);
+  scheduler.release({source.number, slot});
+  source.live.fetch_sub(1, std::memory_order_relaxed);
+  source.ring.free(slot);
 }
 
-Runtime::Runtime(const std::vector<CellOptions>& cells, Policy& policy, Options options) {
-  check(cells, options);
-  implementation_ = std::make_unique<Implementation>(cells, policy, options);
+Runtime::Runtime(const std::vector<SourceOptions>& sources, Policy& policy, Options options) {
+  check(sources, options);
+  implementation_ = std::make_unique<Implementation>(sources, policy, options);
 }
 
 Runtime::~Runtime() = default;
 
-Runtime::Cell Runtime::cell(std::uint16_t number) const noexcept {
-  return Cell(*implementation_->cells[number]);
+Runtime::Source Runtime::source(std::uint16_t number) const noexcept {
+  return Source(*implementation_->sources[number]);
 }
 
-bool Runtime::Cell::begin(std::uint64_t frame, Tick air_start,
-                          std::span<const std::uint32_t> chunks, Tick lead) const noexcept {
+bool Runtime::Source::begin(std::uint64_t frame, Tick start, std::span<const std::uint32_t> chunks,
+                            Tick lead) const noexcept {
   const FrameRing::Begin won = state_->ring.begin(frame);
   if (won != FrameRing::Begin::Won) return won == FrameRing::Begin::AlreadyLive;
-  return fill(*state_, frame, air_start, lead, chunks, {});
+  return fill(*state_, frame, start, lead, chunks, {});
 }
 
-bool Runtime::Cell::begin_again(std::uint64_t frame, Tick air_start,
-                                std::span<const std::uint32_t> chunks,
-                                std::span<const Item> came) const noexcept {
+bool Runtime::Source::begin_again(std::uint64_t frame, Tick start,
+                                  std::span<const std::uint32_t> chunks,
+                                  std::span<const Item> came) const noexcept {
   return state_->ring.begin(frame, true) == FrameRing::Begin::Won &&
-         fill(*state_, frame, air_start, 0, chunks, came);
+         fill(*state_, frame, start, 0, chunks, came);
 }
 
 // The slot is ours until it is live.
-bool Runtime::Cell::fill(State& self, std::uint64_t frame, Tick air_start, Tick lead,
-                         std::span<const std::uint32_t> chunks,
-                         std::span<const Item> came) noexcept {
+bool Runtime::Source::fill(State& self, std::uint64_t frame, Tick start, Tick lead,
+                           std::span<const std::uint32_t> chunks,
+                           std::span<const Item> came) noexcept {
   const std::uint16_t slot = self.ring.slot(frame);
   Requests::Begun& begun = self.requests.begun[slot];
-  begun.air_start = air_start;
+  begun.start = start;
   begun.lead = lead;
   for (std::uint16_t i = 0; i < self.graph.size(); ++i) {
     const std::uint32_t most = self.graph[i].chunks;
@@ -299,20 +299,20 @@ bool Runtime::Cell::fill(State& self, std::uint64_t frame, Tick air_start, Tick 
   return true;
 }
 
-bool Runtime::Cell::vacant(std::uint64_t frame) const noexcept {
+bool Runtime::Source::vacant(std::uint64_t frame) const noexcept {
   return state_->ring.vacant(state_->ring.slot(frame));
 }
 
-bool Runtime::Cell::enter(State& self, std::uint64_t frame) noexcept {
+bool Runtime::Source::enter(State& self, std::uint64_t frame) noexcept {
   return self.ring.enter(frame);
 }
 
-void Runtime::Cell::leave(State& self, std::uint64_t frame) noexcept {
+void Runtime::Source::leave(State& self, std::uint64_t frame) noexcept {
   if (self.ring.leave(frame)) self.runtime.ask(self, self.ring.slot(frame));
 }
 
-Arrival Runtime::Cell::record(State& self, std::uint64_t frame, std::uint16_t instruction,
-                              std::uint32_t item) noexcept {
+Arrival Runtime::Source::record(State& self, std::uint64_t frame, std::uint16_t instruction,
+                                std::uint32_t item) noexcept {
   if (instruction >= self.graph.size()) return Arrival::Unknown;
   const std::uint16_t slot = self.ring.slot(frame);
   const auto [arrival, first] =
@@ -324,7 +324,7 @@ Arrival Runtime::Cell::record(State& self, std::uint64_t frame, std::uint16_t in
   return arrival;
 }
 
-void Runtime::Cell::close(std::uint64_t frame, std::uint16_t instruction) const noexcept {
+void Runtime::Source::close(std::uint64_t frame, std::uint16_t instruction) const noexcept {
   State& self = *state_;
   if (instruction >= self.graph.size()) return;
   const Hold held = hold(frame);
@@ -334,7 +334,7 @@ void Runtime::Cell::close(std::uint64_t frame, std::uint16_t instruction) const 
   self.runtime.ask(self, slot);
 }
 
-void Runtime::Cell::abandon(std::uint64_t frame) const noexcept {
+void Runtime::Source::abandon(std::uint64_t frame) const noexcept {
   State& self = *state_;
   const Hold held = hold(frame);
   if (!held) return;
@@ -343,29 +343,29 @@ void Runtime::Cell::abandon(std::uint64_t frame) const noexcept {
   self.runtime.ask(self, slot);
 }
 
-void Runtime::Cell::expect(Tick next_frame) const noexcept {
+void Runtime::Source::expect(Tick next_frame) const noexcept {
   state_->expected.store(next_frame, std::memory_order_relaxed);
 }
 
-std::size_t Runtime::Cell::poll(std::span<FrameEvent> out) const noexcept {
+std::size_t Runtime::Source::poll(std::span<FrameEvent> out) const noexcept {
   return state_->runtime.scheduler.poll(state_->number, out);
 }
 
-void Runtime::Cell::release(std::uint64_t frame) const noexcept {
+void Runtime::Source::release(std::uint64_t frame) const noexcept {
   State& self = *state_;
   if (self.ring.release(frame)) self.runtime.ask(self, self.ring.slot(frame));
 }
 
-std::uint32_t Runtime::Cell::live() const noexcept {
+std::uint32_t Runtime::Source::live() const noexcept {
   return state_->live.load(std::memory_order_relaxed);
 }
 
-const CellBoard& Runtime::Cell::board() const noexcept {
+const SourceBoard& Runtime::Source::board() const noexcept {
   const Scoreboard& board = state_->runtime.board;
   return board[state_->number];
 }
 
-std::uint16_t Runtime::Cell::number() const noexcept { return state_->number; }
+std::uint16_t Runtime::Source::number() const noexcept { return state_->number; }
 
 bool Runtime::work(std::uint32_t worker) noexcept {
   Implementation& self = *implementation_;
@@ -391,8 +391,8 @@ Tick Runtime::quiet_until() const noexcept {
   if (self.pending(now()) || !self.executor.empty()) return kAlways;
   Tick until = std::min(self.next_timer.load(std::memory_order_relaxed),
                         self.next_arrival.load(std::memory_order_relaxed));
-  for (const auto& cell : self.cells)
-    until = std::min(until, cell->expected.load(std::memory_order_relaxed));
+  for (const auto& source : self.sources)
+    until = std::min(until, source->expected.load(std::memory_order_relaxed));
   return until;
 }
 

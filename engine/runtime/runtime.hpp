@@ -1,6 +1,6 @@
-// The runtime on CPU cores: frames of one or several cells go in, kernels run on worker threads,
+// The runtime on CPU cores: frames of one or several sources go in, kernels run on worker threads,
 // events come out. It owns no thread: the application's threads call begin/arrive (receivers), work
-// (workers), poll (one sink for each cell). Nothing here locks, allocates, throws or enters the
+// (workers), poll (one sink for each source). Nothing here locks, allocates, throws or enters the
 // kernel after construction.
 #pragma once
 
@@ -31,11 +31,11 @@ struct WorkerTimes {
 class Runtime {
  private:
   class Implementation;
-  struct State;  // of a cell
+  struct State;  // of a source
 
  public:
-  /// What a cell's frames need; cells share nothing but the workers.
-  struct CellOptions {
+  /// What a source's frames need; sources share nothing but the workers.
+  struct SourceOptions {
     const Graph& graph;
     Kernels kernels;
     std::uint32_t ring = 4;                 ///< frames in flight, at most 64
@@ -47,21 +47,21 @@ class Runtime {
     std::size_t trace = 0;      ///< events kept per worker; 0 = no trace
   };
 
-  /// Graphs, opcodes' names, contexts and the policy outlive the runtime; cells are numbered in
-  /// this order, at most kMaxCells.
+  /// Graphs, opcodes' names, contexts and the policy outlive the runtime; sources are numbered in
+  /// this order, at most kMaxSources.
   /// Throws std::invalid_argument on options out of range or an opcode without kernel.
-  Runtime(const std::vector<CellOptions>& cells, Policy& policy, Options options);
+  Runtime(const std::vector<SourceOptions>& sources, Policy& policy, Options options);
   ~Runtime();
 
-  /// One cell's frames: a view, cheap to copy.
-  class Cell {
+  /// One source's frames: a view, cheap to copy.
+  class Source {
    public:
-    /// Any thread. Starts a frame whose first sample is on air at `air_start`. `chunks` gives each
+    /// Any thread. Starts a frame, whose ticks count from `start`. `chunks` gives each
     /// instruction's count (0 = skipped, clamped to the graph's maximum); empty means the maxima.
     /// `lead`: its `drop_alone` instructions are dropped so much before their deadlines. True when
     /// the frame is live, also when another thread began it first. False when its place in the ring
     /// still holds another frame (refuse it: an overload NACK) or this frame already ended.
-    bool begin(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks = {},
+    bool begin(std::uint64_t frame, Tick start, std::span<const std::uint32_t> chunks = {},
                Tick lead = 0) const noexcept;
 
     /// An item that has come from outside.
@@ -71,7 +71,7 @@ class Runtime {
     };
     /// As begin(), of a frame that was abandoned and released, and is to be done after all. What
     /// `came` so far counts as arrived however late it is.
-    bool begin_again(std::uint64_t frame, Tick air_start, std::span<const std::uint32_t> chunks,
+    bool begin_again(std::uint64_t frame, Tick start, std::span<const std::uint32_t> chunks,
                      std::span<const Item> came) const noexcept;
 
     /// Any thread. The frame's place in the ring is free: nobody, receivers included, is at the
@@ -90,13 +90,13 @@ class Runtime {
         if (state_ != nullptr) leave(*state_, frame_);
       }
       explicit operator bool() const { return state_ != nullptr; }
-      /// The item's samples are in place: hand it to the workers. Counts once per item.
+      /// The item is in place: hand it to the workers. Counts once per item.
       Arrival arrive(std::uint16_t instruction, std::uint32_t item) const noexcept {
         return state_ == nullptr ? Arrival::Late : record(*state_, frame_, instruction, item);
       }
 
      private:
-      friend class Cell;
+      friend class Source;
       Hold(State* state, std::uint64_t frame) : state_(state), frame_(frame) {}
       State* state_;
       std::uint64_t frame_;
@@ -126,15 +126,15 @@ class Runtime {
 
     /// Frames begun and not yet released.
     std::uint32_t live() const noexcept;
-    /// The cell's tables. A frame's rows may be read between its Done or Dropped event and
+    /// The source's tables. A frame's rows may be read between its Done or Dropped event and
     /// release(), the opcodes' when nothing runs.
-    const CellBoard& board() const noexcept;
+    const SourceBoard& board() const noexcept;
     std::uint16_t number() const noexcept;
 
    private:
     friend class Runtime;
-    explicit Cell(State& state) : state_(&state) {}
-    static bool fill(State& state, std::uint64_t frame, Tick air_start, Tick lead,
+    explicit Source(State& state) : state_(&state) {}
+    static bool fill(State& state, std::uint64_t frame, Tick start, Tick lead,
                      std::span<const std::uint32_t> chunks, std::span<const Item> came) noexcept;
     static bool enter(State& state, std::uint64_t frame) noexcept;
     static void leave(State& state, std::uint64_t frame) noexcept;
@@ -142,7 +142,7 @@ class Runtime {
                           std::uint32_t item) noexcept;
     State* state_;
   };
-  Cell cell(std::uint16_t number) const noexcept;
+  Source source(std::uint16_t number) const noexcept;
 
   /// One thread per worker. Does one claim's worth of work or of scheduling; true if there was any.
   bool work(std::uint32_t worker) noexcept;

@@ -18,11 +18,11 @@ Next next_of(const Graph& graph, const FrameStatus& frame) {
   Next next;
   if (frame.next_timer < graph.timers().size()) {
     const Timer& timer = graph.timers()[frame.next_timer];
-    next = {frame.air_start + timer.offset, &timer};
+    next = {frame.start + timer.offset, &timer};
   }
   if (frame.next_drop < graph.drops().size()) {
     const Timer& drop = graph.drops()[frame.next_drop];
-    const Tick due = frame.air_start + drop.offset - frame.lead;
+    const Tick due = frame.start + drop.offset - frame.lead;
     if (due < next.due) next = {due, &drop};
   }
   return next;
@@ -32,7 +32,7 @@ using State = InstructionStatus::State;
 
 }  // namespace
 
-Scheduler::Cell::Cell(const CellBoard& board)
+Scheduler::Source::Source(const SourceBoard& board)
     : arrival_cursor(board.ring()),
       // A slot yields at most one event per instruction and one for the frame before its release;
       // refusals hold no slot, so a full ring only ever costs one of those.
@@ -52,14 +52,14 @@ Scheduler::Scheduler(ScoreboardWriter& board, std::span<Arrivals> arrivals, Poli
       arrivals_(arrivals),
       policy_(policy),
       executor_(executor),
-      timers_(board.cells().size(), kNever),
-      expected_(board.cells().size(), kNever) {
+      timers_(board.sources().size(), kNever),
+      expected_(board.sources().size(), kNever) {
   std::size_t most = 0, skipped = 0, missed = 0, frames = 0;
-  for (const CellBoard& cell : board.cells()) {
-    const Graph& graph = cell.graph();
-    cells_.push_back(std::make_unique<Cell>(cell));
-    most += std::size_t{cell.ring()} * graph.size();
-    frames += cell.ring();
+  for (const SourceBoard& source : board.sources()) {
+    const Graph& graph = source.graph();
+    sources_.push_back(std::make_unique<Source>(source));
+    most += std::size_t{source.ring()} * graph.size();
+    frames += source.ring();
     std::size_t edges = 0;
     for (const Instruction& instruction : graph.instructions()) {
       edges += instruction.successors.size();
@@ -76,71 +76,71 @@ Scheduler::Scheduler(ScoreboardWriter& board, std::span<Arrivals> arrivals, Poli
 
 InstanceId Scheduler::identify(Ref ref) const {
   const FrameStatus& frame = board_.frame(ref.frame);
-  return {frame.frame, ref.frame.cell, ref.frame.slot, ref.instruction, frame.generation};
+  return {frame.frame, ref.frame.source, ref.frame.slot, ref.instruction, frame.generation};
 }
 
 void Scheduler::emit(FrameEvent::Kind kind, FrameRef at, std::uint16_t instruction, Reason why,
                      Tick now) {
-  cells_[at.cell]->events.push(
-      {kind, why, at.cell, instruction, at.slot, board_.frame(at).frame, now});
-  told_ |= std::uint64_t{1} << at.cell;
+  sources_[at.source]->events.push(
+      {kind, why, at.source, instruction, at.slot, board_.frame(at).frame, now});
+  told_ |= std::uint64_t{1} << at.source;
 }
 
 std::uint64_t Scheduler::publish() noexcept {
-  for (std::uint64_t cells = told_; cells != 0; cells &= cells - 1)
-    cells_[static_cast<std::size_t>(std::countr_zero(cells))]->events.publish();
+  for (std::uint64_t sources = told_; sources != 0; sources &= sources - 1)
+    sources_[static_cast<std::size_t>(std::countr_zero(sources))]->events.publish();
   finished_.clear();
   return std::exchange(told_, 0);
 }
 
-void Scheduler::fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
+void Scheduler::fill(FrameRef at, FrameId id, Tick start, std::span<const std::uint32_t> chunks,
                      Tick now) {
-  CellWriter& cell = board_[at.cell];
-  const Graph& graph = cell.graph();
-  FrameStatus& frame = cell.frame(at.slot);
+  SourceWriter& source = board_[at.source];
+  const Graph& graph = source.graph();
+  FrameStatus& frame = source.frame(at.slot);
   frame = {.state = FrameStatus::State::Live,
            .frame = id.frame,
            .generation = frame.generation + 1,
            .open = graph.size(),
-           .air_start = air_start,
+           .start = start,
            .admitted = now};
   Tick deadline = kAlways;
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     const Instruction& instruction = graph[i];
     const std::uint32_t count =
         i < chunks.size() ? std::min(chunks[i], instruction.chunks) : instruction.chunks;
-    cell.status(at.slot, i) = {.released = instruction.release == kAlways,
-                               .waiting = instruction.predecessors,
-                               .chunks = count,
-                               .unissued = count,
-                               .uncommitted = count};
+    source.status(at.slot, i) = {.released = instruction.release == kAlways,
+                                 .waiting = instruction.predecessors,
+                                 .chunks = count,
+                                 .unissued = count,
+                                 .uncommitted = count};
     if (count != 0) deadline = std::max(deadline, instruction.deadline);
   }
-  if (deadline != kNever && deadline != kAlways) frame.deadline = air_start + deadline;
-  cells_[at.cell]->arrival_cursor[at.slot] = 0;
-  cell.offered(at.slot);
+  if (deadline != kNever && deadline != kAlways) frame.deadline = start + deadline;
+  sources_[at.source]->arrival_cursor[at.slot] = 0;
+  source.offered(at.slot);
 }
 
 // Executors tell of whole issues, which may be most of a frame's work.
 void Scheduler::look_at_progress() {
   for (const InstanceId& id : planned_) {
-    CellWriter& cell = board_[id.cell];
-    const InstructionStatus& status = cell.status(id.slot, id.instruction);
+    SourceWriter& source = board_[id.source];
+    const InstructionStatus& status = source.status(id.slot, id.instruction);
     if (status.state < State::Committed)
-      cell.progressed(id.slot, id.instruction, status.uncommitted,
-                      status.uncommitted - status.unissued - executor_.undone(id));
+      source.progressed(id.slot, id.instruction, status.uncommitted,
+                        status.uncommitted - status.unissued - executor_.undone(id));
   }
 }
 
-bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now,
+bool Scheduler::admit(FrameId id, Tick start, std::span<const std::uint32_t> chunks, Tick now,
                       Tick lead) {
-  const FrameRef at{id.cell, board_[id.cell].slot(id.frame)};
-  fill(at, id, air_start, chunks, now);
+  const FrameRef at{id.source, board_[id.source].slot(id.frame)};
+  fill(at, id, start, chunks, now);
   board_.frame(at).lead = lead;
   look_at_progress();
   const bool has_room = executor_.admit(at);
   const Admission verdict = has_room ? policy_.admit(view(now), at) : Admission{};
-  board_[id.cell].admitted(verdict.admitted);
+  board_[id.source].admitted(verdict.admitted);
   if (!verdict.admitted) {
     refuse(at, has_room, now);
     return false;
@@ -150,8 +150,8 @@ bool Scheduler::admit(FrameId id, Tick air_start, std::span<const std::uint32_t>
     if (graph(at)[i].predecessors == 0) consider({at, i}, now);
   }
   settle(now);
-  look_at_timers(at.cell);
-  expected_[at.cell] = kAlways;
+  look_at_timers(at.source);
+  expected_[at.source] = kAlways;
   return true;
 }
 
@@ -177,7 +177,7 @@ void Scheduler::close(FrameRef frame, std::uint16_t instruction, Tick now) {
   InstructionStatus& closing = status({frame, instruction});
   if (graph(frame)[instruction].feed != Feed::Arrivals || closing.state >= State::Committed) return;
   const std::uint32_t missing =
-      arrivals_[frame.cell].close(frame.slot, instruction, closing.chunks);
+      arrivals_[frame.source].close(frame.slot, instruction, closing.chunks);
   closing.missing = static_cast<std::uint16_t>(closing.missing + missing);
   fed(frame, instruction, now);
 }
@@ -190,7 +190,7 @@ void Scheduler::release(FrameRef frame) { board_.frame(frame).state = FrameStatu
 
 void Scheduler::step(Tick now) {
   collect(now);
-  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+  for (std::uint16_t c = 0; c < sources_.size(); ++c) {
     if (timers_[c] > now) continue;
     for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) expire({c, slot}, now);
     look_at_timers(c);
@@ -219,16 +219,16 @@ void Scheduler::collect(Tick now) {
         status.executed = end.executed;
         status.device = end.device;
       }
-      board_[ref.frame.cell].measured(graph(ref.frame)[ref.instruction].opcode, end.count,
-                                      end.busy);
+      board_[ref.frame.source].measured(graph(ref.frame)[ref.instruction].opcode, end.count,
+                                        end.busy);
       if (status.state < State::Committed) {
-        board_[ref.frame.cell].progressed(ref.frame.slot, ref.instruction,
-                                          status.uncommitted - end.count, 0);
+        board_[ref.frame.source].progressed(ref.frame.slot, ref.instruction,
+                                            status.uncommitted - end.count, 0);
         if (status.uncommitted == 0) {
           status.committed = end.at;
-          if (board_[ref.frame.cell].has_profile()) {
-            board_[ref.frame.cell].executed(ref.frame.slot, ref.instruction,
-                                            board_.devices()[end.device].type);
+          if (board_[ref.frame.source].has_profile()) {
+            board_[ref.frame.source].executed(ref.frame.slot, ref.instruction,
+                                              board_.devices()[end.device].type);
             board_.executed(ref.frame, ref.instruction, end.queue);
           }
           commit(ref, now);
@@ -257,7 +257,7 @@ void Scheduler::look_at_devices(Tick now) {
       board_.changed(event.device, event.up);
       policy_.changed(view(now), event.device);
       if (event.up) continue;
-      for (std::uint16_t c = 0; c < cells_.size(); ++c)
+      for (std::uint16_t c = 0; c < sources_.size(); ++c)
         for (std::uint16_t slot = 0; slot < board_[c].ring(); ++slot) revoke({c, slot}, now);
     }
   }
@@ -296,7 +296,7 @@ void Scheduler::revoke(FrameRef at, Tick now) {
       continue;
     ++frame.open;
     status.unissued = status.chunks;
-    board_[at.cell].progressed(at.slot, i, status.chunks, 0);
+    board_[at.source].progressed(at.slot, i, status.chunks, 0);
     for (const std::uint16_t next : successors) {
       InstructionStatus& reader = this->status({at, next});
       ++reader.waiting;
@@ -327,7 +327,7 @@ void Scheduler::timer(Ref ref, Timer::Kind kind, Tick now) {
       settle(now);
       break;
     case Timer::Kind::EarlyClose:
-      if (arrivals_[ref.frame.cell].taken(ref.frame.slot, ref.instruction) >=
+      if (arrivals_[ref.frame.source].taken(ref.frame.slot, ref.instruction) >=
           graph(ref.frame)[ref.instruction].quorum)
         close(ref.frame, ref.instruction, now);
       break;
@@ -392,7 +392,7 @@ void Scheduler::miss(Ref first, Reason why, Tick now) {
     const Instruction& instruction = graph(ref.frame)[ref.instruction];
     status.state = State::Missed;
     status.why = why;
-    board_[ref.frame.cell].progressed(ref.frame.slot, ref.instruction, 0, 0);  // nobody waits
+    board_[ref.frame.source].progressed(ref.frame.slot, ref.instruction, 0, 0);  // nobody waits
     status.committed = now;
     --board_.frame(ref.frame).open;
     if (issued) executor_.cancel(identify(ref));
@@ -418,7 +418,7 @@ void Scheduler::drop(FrameRef at, Reason why, Tick now) {
     if (issued) executor_.cancel(identify({at, i}));
   }
   forget_unready();
-  look_at_timers(at.cell);
+  look_at_timers(at.source);
   finish_if_over(at, now);
 }
 
@@ -430,9 +430,9 @@ void Scheduler::finish_if_over(FrameRef at, Tick now) {
   frame.state = FrameStatus::State::Finished;
   frame.finished = now;
   finished_.push_back(at);
-  look_at_timers(at.cell);
-  if (live || frame.why == Reason::Deadline) board_[at.cell].ended(live);
-  if (live) board_[at.cell].completed(at.slot);
+  look_at_timers(at.source);
+  if (live || frame.why == Reason::Deadline) board_[at.source].ended(live);
+  if (live) board_[at.source].completed(at.slot);
   policy_.ended(view(now), at);
   executor_.over(at);
   emit(live ? FrameEvent::Kind::Done : FrameEvent::Kind::Dropped, at, 0, frame.why, now);
@@ -470,33 +470,33 @@ void Scheduler::issue(const Issue& issue, Tick now) {
   executor_.issue(issue, now);
 }
 
-void Scheduler::look_at_timers(std::uint16_t cell) {
-  const Graph& graph = board_[cell].graph();
+void Scheduler::look_at_timers(std::uint16_t source) {
+  const Graph& graph = board_[source].graph();
   Tick next = kNever;
-  for (const FrameStatus& frame : std::as_const(board_)[cell].frames()) {
+  for (const FrameStatus& frame : std::as_const(board_)[source].frames()) {
     if (frame.state != FrameStatus::State::Live) continue;
     next = std::min({next, frame.deadline, next_of(graph, frame).due});
   }
-  timers_[cell] = next;
+  timers_[source] = next;
 }
 
 Tick Scheduler::next_timer() const { return std::min(policy_.next(), std::ranges::min(timers_)); }
 
-// When the cell's live frames expect their next item.
+// When the source's live frames expect their next item.
 Tick Scheduler::expected(std::uint16_t number) {
-  Cell& cell = *cells_[number];
+  Source& source = *sources_[number];
   Tick next = kNever;
   for (std::uint16_t slot = 0; slot < board_[number].ring(); ++slot) {
     const FrameStatus& frame = board_.frame({number, slot});
     if (frame.state != FrameStatus::State::Live) continue;
-    std::uint32_t& cursor = cell.arrival_cursor[slot];
-    for (; cursor < cell.by_arrival.size(); ++cursor) {
-      const std::uint16_t id = cell.by_arrival[cursor];
+    std::uint32_t& cursor = source.arrival_cursor[slot];
+    for (; cursor < source.by_arrival.size(); ++cursor) {
+      const std::uint16_t id = source.by_arrival[cursor];
       const InstructionStatus& waiting = status({{number, slot}, id});
       if (waiting.state >= State::Committed || arrivals_[number].taken(slot, id) >= waiting.chunks)
         continue;
       const Tick release = graph({number, slot})[id].release;
-      next = std::min(next, release == kAlways ? kAlways : frame.air_start + release);
+      next = std::min(next, release == kAlways ? kAlways : frame.start + release);
       break;
     }
   }
@@ -506,7 +506,7 @@ Tick Scheduler::expected(std::uint16_t number) {
 // Items come without the scheduler's knowing, which can only make what was expected before later.
 Tick Scheduler::next_arrival(Tick now) {
   Tick next = kNever;
-  for (std::uint16_t c = 0; c < cells_.size(); ++c) {
+  for (std::uint16_t c = 0; c < sources_.size(); ++c) {
     if (expected_[c] <= now) expected_[c] = expected(c);
     if (expected_[c] <= now) return expected_[c];
     next = std::min(next, expected_[c]);

@@ -19,12 +19,13 @@ namespace carillon::runtime {
 
 class Scheduler {
  public:
-  /// `arrivals`: by cell.
+  /// `arrivals`: by source.
   Scheduler(ScoreboardWriter& board, std::span<Arrivals> arrivals, Policy& policy,
             Executor& executor);
 
-  /// Starts a frame in its empty place; see Runtime::Cell::begin. False when the policy refuses it.
-  bool admit(FrameId id, Tick air_start, std::span<const std::uint32_t> chunks, Tick now,
+  /// Starts a frame in its empty place; see Runtime::Source::begin. False when the policy refuses
+  /// it.
+  bool admit(FrameId id, Tick start, std::span<const std::uint32_t> chunks, Tick now,
              Tick lead = 0);
   /// The instruction's first item has come.
   void fed(FrameRef frame, std::uint16_t instruction, Tick now);
@@ -45,11 +46,11 @@ class Scheduler {
   /// overdue when anything is.
   Tick next_arrival(Tick now);
 
-  /// Lets poll() see the events of all calls up to now; the cells that have some, a bit each.
+  /// Lets poll() see the events of all calls up to now; the sources that have some, a bit each.
   std::uint64_t publish() noexcept;
-  /// Of one cell. One other thread for each cell may call it.
-  std::size_t poll(std::uint16_t cell, std::span<FrameEvent> out) noexcept {
-    return cells_[cell]->events.pop(out);
+  /// Of one source. One other thread for each source may call it.
+  std::size_t poll(std::uint16_t source, std::span<FrameEvent> out) noexcept {
+    return sources_[source]->events.pop(out);
   }
 
  private:
@@ -57,25 +58,24 @@ class Scheduler {
     FrameRef frame;
     std::uint16_t instruction;
   };
-  // What only the scheduler knows of a cell.
-  struct Cell {
-    explicit Cell(const CellBoard& board);
+  // What only the scheduler knows of a source.
+  struct Source {
+    explicit Source(const SourceBoard& board);
     std::vector<std::uint16_t> by_arrival;      // Feed::Arrivals instructions by release
     std::vector<std::uint32_t> arrival_cursor;  // per slot: index into by_arrival
     EventRing<FrameEvent> events;
   };
-  const Graph& graph(FrameRef frame) const { return board_[frame.cell].graph(); }
+  const Graph& graph(FrameRef frame) const { return board_[frame.source].graph(); }
   InstructionStatus& status(Ref ref) {
-    return board_[ref.frame.cell].status(ref.frame.slot, ref.instruction);
+    return board_[ref.frame.source].status(ref.frame.slot, ref.instruction);
   }
   View view(Tick now) const { return {board_, ready_, planned_, now, executor_.room()}; }
   InstanceId identify(Ref ref) const;
   void emit(FrameEvent::Kind kind, FrameRef frame, std::uint16_t instruction, Reason why, Tick now);
-  void fill(FrameRef at, FrameId id, Tick air_start, std::span<const std::uint32_t> chunks,
-            Tick now);
+  void fill(FrameRef at, FrameId id, Tick start, std::span<const std::uint32_t> chunks, Tick now);
   void refuse(FrameRef at, bool had_room, Tick now);
-  void look_at_timers(std::uint16_t cell);
-  Tick expected(std::uint16_t cell);
+  void look_at_timers(std::uint16_t source);
+  Tick expected(std::uint16_t source);
   void look_at_progress();
   void collect(Tick now);
   void unplan(const InstanceId& id);
@@ -99,12 +99,12 @@ class Scheduler {
   std::span<Arrivals> arrivals_;
   Policy& policy_;
   Executor& executor_;
-  std::vector<std::unique_ptr<Cell>> cells_;
-  // By cell, so that what does not concern a cell costs it nothing but a look here: when its frames
-  // have something to do next, and a time before which none of them expects an item.
+  std::vector<std::unique_ptr<Source>> sources_;
+  // By source, so that what does not concern a source costs it nothing but a look here: when its
+  // frames have something to do next, and a time before which none of them expects an item.
   std::vector<Tick> timers_, expected_;
-  std::uint64_t told_ = 0;  // cells with events since publish(), a bit each
-  static_assert(kMaxCells <= 64);
+  std::uint64_t told_ = 0;  // sources with events since publish(), a bit each
+  static_assert(kMaxSources <= 64);
   std::vector<FrameRef> finished_;
   std::vector<InstanceId> ready_, planned_;
   std::array<Issue, 16> issues_;  // as the policy writes them

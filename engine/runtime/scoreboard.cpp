@@ -11,9 +11,9 @@ constexpr std::uint32_t kWindowChunks = 1024;
 
 }  // namespace
 
-CellBoard::CellBoard(const Graph& graph, std::uint32_t ring,
-                     std::span<const std::string_view> opcodes,
-                     std::span<const std::uint32_t> grain)
+SourceBoard::SourceBoard(const Graph& graph, std::uint32_t ring,
+                         std::span<const std::string_view> opcodes,
+                         std::span<const std::uint32_t> grain)
     : graph_(&graph),
       opcodes_(graph.opcodes()),
       frames_(ring),
@@ -25,14 +25,14 @@ CellBoard::CellBoard(const Graph& graph, std::uint32_t ring,
   }
 }
 
-std::uint32_t CellBoard::grain(std::uint16_t opcode) const noexcept {
+std::uint32_t SourceBoard::grain(std::uint16_t opcode) const noexcept {
   const OpcodeInfo& info = opcodes_[opcode];
   if (info.grain != 0) return info.grain;
   if (info.mean <= 0) return 1;  // not measured yet
   return static_cast<std::uint32_t>(std::clamp(kClaim / info.mean, 1.0, kMostChunks));
 }
 
-void CellWriter::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
+void SourceWriter::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy) {
   if (chunks == 0) return;  // cancelled before it began
   OpcodeInfo& info = opcodes_[opcode];
   info.chunks += chunks;
@@ -46,8 +46,8 @@ void CellWriter::measured(std::uint16_t opcode, std::uint32_t chunks, Tick busy)
   info.window_busy = 0;
 }
 
-void CellWriter::progressed(std::uint16_t slot, std::uint16_t instruction,
-                            std::uint32_t uncommitted, std::uint32_t done) {
+void SourceWriter::progressed(std::uint16_t slot, std::uint16_t instruction,
+                              std::uint32_t uncommitted, std::uint32_t done) {
   InstructionStatus& status = this->status(slot, instruction);
   left_[slot * graph_->lots().size() + graph_->lot(instruction)] +=
       (uncommitted - done) - (status.uncommitted - status.done);
@@ -55,8 +55,8 @@ void CellWriter::progressed(std::uint16_t slot, std::uint16_t instruction,
   status.done = done;
 }
 
-void CellWriter::set_profile(std::vector<OnType> on_type, double frame_time,
-                             std::vector<std::uint16_t> row) {
+void SourceWriter::set_profile(std::vector<OnType> on_type, double frame_time,
+                               std::vector<std::uint16_t> row) {
   on_type_ = std::move(on_type);
   rows_ = graph_->opcodes();
   row_ = std::move(row);
@@ -68,20 +68,20 @@ void CellWriter::set_profile(std::vector<OnType> on_type, double frame_time,
   std::uint16_t steps = 0;
   for (const Instruction& each : graph_->instructions())
     steps = std::max(steps, static_cast<std::uint16_t>(each.step + 1));
-  symbol_time_.resize(steps);
+  step_time_.resize(steps);
 }
 
-void CellWriter::executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type) {
+void SourceWriter::executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type) {
   const InstructionStatus& status = this->status(slot, instruction);
   Tick start = status.executed;
-  for (const std::uint16_t source : (*graph_)[instruction].sources)
-    start = std::max(start, this->status(slot, source).committed);
+  for (const std::uint16_t needed : (*graph_)[instruction].waits_for)
+    start = std::max(start, this->status(slot, needed).committed);
   OnType& on = on_type_[type * rows_ + row_[instruction]];
   // Of what was heard of together with what it waited for, nothing is known.
   if (status.committed > start) on.time.add(static_cast<double>(status.committed - start));
 }
 
-void CellWriter::completed(std::uint16_t slot) {
+void SourceWriter::completed(std::uint16_t slot) {
   if (!has_profile()) return;
   struct Span {
     Tick first = kNever, last = kAlways;
@@ -90,32 +90,32 @@ void CellWriter::completed(std::uint16_t slot) {
       last = std::max(last, status.committed);
     }
   };
-  Span frame, symbol;
+  Span frame, within;
   std::uint16_t step = 0;
   const auto close = [&] {
-    if (symbol.last != kAlways)
-      symbol_time_[step].add(static_cast<double>(symbol.last - symbol.first));
-    symbol = {};
+    if (within.last != kAlways)
+      step_time_[step].add(static_cast<double>(within.last - within.first));
+    within = {};
   };
   for (std::uint16_t i = 0; i < graph_->size(); ++i) {
     const InstructionStatus& status = this->status(slot, i);
     if (status.chunks == 0 || status.state != InstructionStatus::State::Committed) continue;
     if ((*graph_)[i].step != step) close();
     step = (*graph_)[i].step;
-    symbol.add(status);
+    within.add(status);
     frame.add(status);
   }
   close();
   if (frame.last != kAlways) frame_time_.add(static_cast<double>(frame.last - frame.first));
 }
 
-void CellWriter::offered(std::uint16_t slot) {
+void SourceWriter::offered(std::uint16_t slot) {
   const FrameStatus& frame = frames_[slot];
-  if (newest_start_ != kNever && frame.frame > newest_ && frame.air_start > newest_start_) {
-    interval_ = (frame.air_start - newest_start_) / static_cast<Tick>(frame.frame - newest_);
+  if (newest_start_ != kNever && frame.frame > newest_ && frame.start > newest_start_) {
+    interval_ = (frame.start - newest_start_) / static_cast<Tick>(frame.frame - newest_);
   }
   newest_ = frame.frame;
-  newest_start_ = frame.air_start;
+  newest_start_ = frame.start;
   const std::span left(&left_[slot * graph_->lots().size()], graph_->lots().size());
   std::ranges::fill(left, 0);
   for (OpcodeInfo& info : opcodes_) info.asked = 0;
@@ -125,20 +125,20 @@ void CellWriter::offered(std::uint16_t slot) {
   }
 }
 
-Tick CellBoard::interval(Tick now) const noexcept {
+Tick SourceBoard::interval(Tick now) const noexcept {
   const bool silent = interval_ == kNever || now - newest_start_ > 2 * interval_;
   return silent ? kNever : interval_;
 }
 
 void ScoreboardWriter::executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue) {
-  const CellBoard& cell = cells_[at.cell];
-  const InstructionStatus& status = cell.status(at.slot, instruction);
+  const SourceBoard& source = sources_[at.source];
+  const InstructionStatus& status = source.status(at.slot, instruction);
   DeviceStatus& device = devices_[status.device];
-  const OnType& on = cell.on(instruction, device.type);
+  const OnType& on = source.on(instruction, device.type);
   if (on.sms == 0 || status.why == Reason::Overcommitted) return;
   Tick ready = status.issued;
-  for (const std::uint16_t source : cell.graph()[instruction].sources) {
-    const InstructionStatus& its = cell.status(at.slot, source);
+  for (const std::uint16_t needed : source.graph()[instruction].waits_for) {
+    const InstructionStatus& its = source.status(at.slot, needed);
     if (its.chunks == 0) continue;
     // When it was copied is not known.
     ready = std::max(ready, its.device == status.device ? its.committed : status.executed);

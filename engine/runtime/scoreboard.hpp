@@ -22,13 +22,13 @@ namespace carillon::runtime {
 inline constexpr double kClaim = 10 * kMicrosecond;
 inline constexpr double kMostChunks = 256;
 
-/// One cell's rows of the tables, to read.
-class CellBoard {
+/// One source's rows of the tables, to read.
+class SourceBoard {
  public:
   /// The graph outlives it. `opcodes`: names. `grain`: chunks per claim by opcode; for missing
   /// entries and 0 see grain().
-  CellBoard(const Graph& graph, std::uint32_t ring, std::span<const std::string_view> opcodes,
-            std::span<const std::uint32_t> grain);
+  SourceBoard(const Graph& graph, std::uint32_t ring, std::span<const std::string_view> opcodes,
+              std::span<const std::uint32_t> grain);
 
   const Graph& graph() const { return *graph_; }
   std::uint32_t ring() const { return static_cast<std::uint32_t>(frames_.size()); }
@@ -59,18 +59,19 @@ class CellBoard {
     const std::size_t lots = graph_->lots().size();
     return {&left_[slot * lots], lots};
   }
-  /// An instruction's row. Only of a cell that has a profile.
+  /// An instruction's row. Only of a source that has a profile.
   const OnType& on(std::uint16_t instruction, std::uint16_t type) const {
     return on_type_[type * rows_ + row_[instruction]];
   }
   bool has_profile() const { return !on_type_.empty(); }
-  /// T_frame and, by step, T_symbol in ns: from the first execution to the last commit.
+  /// T_frame and, by step, its part (MegaStation's T_symbol) in ns: from the first execution to the
+  /// last commit.
   double frame_time() const { return frame_time_.mean(); }
-  double symbol_time(std::uint16_t step) const { return symbol_time_[step].mean(); }
-  /// From one frame's start on air to the next one's, as they are offered; kNever when that is not
+  double step_time(std::uint16_t step) const { return step_time_[step].mean(); }
+  /// From one frame's start to the next one's, as they are offered; kNever when that is not
   /// known, or no frame has been offered for longer than two of them.
   Tick interval(Tick now) const noexcept;
-  /// When the next frame's air time starts; kNever when that is not known.
+  /// When the next frame starts; kNever when that is not known.
   Tick next_start() const noexcept {
     return interval_ == kNever ? kNever : newest_start_ + interval_;
   }
@@ -85,7 +86,7 @@ class CellBoard {
   std::vector<std::uint16_t> row_;  // [instruction]
   std::size_t rows_ = 0;            // of a type
   Average frame_time_;
-  std::vector<Average> symbol_time_;  // [step]
+  std::vector<Average> step_time_;  // [step]
   std::vector<FrameStatus> frames_;
   std::vector<InstructionStatus> instructions_;
   std::vector<std::uint32_t> left_;  // [slot][lot]
@@ -94,14 +95,14 @@ class CellBoard {
   std::uint32_t refused_ = 0, late_ = 0;
 };
 
-/// One cell's rows, to write.
-class CellWriter : public CellBoard {
+/// One source's rows, to write.
+class SourceWriter : public SourceBoard {
  public:
-  using CellBoard::CellBoard;
+  using SourceBoard::SourceBoard;
 
   OpcodeInfo& opcode(std::uint16_t id) { return opcodes_[id]; }
-  using CellBoard::frame;
-  using CellBoard::status;
+  using SourceBoard::frame;
+  using SourceBoard::status;
   FrameStatus& frame(std::uint16_t slot) { return frames_[slot]; }
   InstructionStatus& status(std::uint16_t slot, std::uint16_t instruction) {
     return instructions_[std::size_t{slot} * graph_->size() + instruction];
@@ -119,7 +120,7 @@ class CellWriter : public CellBoard {
                    std::vector<std::uint16_t> row = {});
   /// Adds the instruction, which has just committed, to what is known of its type of device.
   void executed(std::uint16_t slot, std::uint16_t instruction, std::uint16_t type);
-  /// Adds the frame, which is done, to what is known of frames and symbols.
+  /// Adds the frame, which is done, to what is known of frames and steps.
   void completed(std::uint16_t slot);
   void admitted(bool yes) { refused_ = yes ? 0 : refused_ + 1; }
   void ended(bool in_time) { late_ = in_time ? 0 : late_ + 1; }
@@ -128,28 +129,28 @@ class CellWriter : public CellBoard {
 /// All tables, to read: what policies see.
 class Scoreboard {
  public:
-  std::span<const CellWriter> cells() const { return cells_; }
-  const CellBoard& operator[](std::uint16_t cell) const { return cells_[cell]; }
+  std::span<const SourceWriter> sources() const { return sources_; }
+  const SourceBoard& operator[](std::uint16_t source) const { return sources_[source]; }
   std::span<const DeviceStatus> devices() const { return devices_; }
-  const FrameStatus& frame(FrameRef at) const { return cells_[at.cell].frame(at.slot); }
+  const FrameStatus& frame(FrameRef at) const { return sources_[at.source].frame(at.slot); }
 
  protected:
-  Scoreboard(std::vector<CellWriter> cells, std::uint32_t devices)
-      : cells_(std::move(cells)), devices_(devices) {}
+  Scoreboard(std::vector<SourceWriter> sources, std::uint32_t devices)
+      : sources_(std::move(sources)), devices_(devices) {}
 
-  std::vector<CellWriter> cells_;
+  std::vector<SourceWriter> sources_;
   std::vector<DeviceStatus> devices_;
 };
 
 /// All tables, to write: one scheduler's, and its executor's.
 class ScoreboardWriter : public Scoreboard {
  public:
-  ScoreboardWriter(std::vector<CellWriter> cells, std::uint32_t devices)
-      : Scoreboard(std::move(cells), devices), pace_(devices) {}
+  ScoreboardWriter(std::vector<SourceWriter> sources, std::uint32_t devices)
+      : Scoreboard(std::move(sources), devices), pace_(devices) {}
 
   using Scoreboard::frame;
   using Scoreboard::operator[];
-  CellWriter& operator[](std::uint16_t cell) { return cells_[cell]; }
+  SourceWriter& operator[](std::uint16_t source) { return sources_[source]; }
   /// Adds an instruction, which has just committed, to what is known of its device. `queue`: see
   /// Finished.
   void executed(FrameRef at, std::uint16_t instruction, std::uint16_t queue);
@@ -160,7 +161,7 @@ class ScoreboardWriter : public Scoreboard {
     pace_[device] = {};
   }
   DeviceStatus& device(std::uint32_t id) { return devices_[id]; }
-  FrameStatus& frame(FrameRef at) { return cells_[at.cell].frame(at.slot); }
+  FrameStatus& frame(FrameRef at) { return sources_[at.source].frame(at.slot); }
 
  private:
   std::vector<Pace> pace_;  // [device]

@@ -8,47 +8,49 @@ namespace carillon::runtime {
 
 namespace {
 
-ScoreboardWriter board_of(std::span<const Simulation::Cell> cells, std::uint32_t devices) {
-  std::vector<CellWriter> boards;
-  for (const auto& cell : cells)
-    boards.emplace_back(cell.graph, cell.ring, std::span<const std::string_view>{}, cell.grain);
+ScoreboardWriter board_of(std::span<const Simulation::Source> sources, std::uint32_t devices) {
+  std::vector<SourceWriter> boards;
+  for (const auto& source : sources)
+    boards.emplace_back(source.graph, source.ring, std::span<const std::string_view>{},
+                        source.grain);
   return {std::move(boards), devices};
 }
 
-std::vector<Arrivals> arrivals_of(std::span<const Simulation::Cell> cells) {
+std::vector<Arrivals> arrivals_of(std::span<const Simulation::Source> sources) {
   std::vector<Arrivals> arrivals;
-  for (const auto& cell : cells) arrivals.emplace_back(cell.graph, cell.ring);
+  for (const auto& source : sources) arrivals.emplace_back(source.graph, source.ring);
   return arrivals;
 }
 
-std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Cell> cells) {
+std::vector<std::vector<Cost>> costs_of(std::span<const Simulation::Source> sources) {
   std::vector<std::vector<Cost>> costs;
-  for (const auto& cell : cells) costs.push_back(cell.costs);
+  for (const auto& source : sources) costs.push_back(source.costs);
   return costs;
 }
 
 }  // namespace
 
-Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+Simulation::Simulation(const std::vector<Source>& sources, Policy& policy, std::uint32_t devices,
                        std::uint64_t seed)
-    : Simulation(
-          cells, policy, devices, [&](ScoreboardWriter& board, std::span<const Arrivals> arrivals) {
-            return std::make_unique<SimulatedExecutor>(board, arrivals, costs_of(cells), seed);
-          }) {}
+    : Simulation(sources, policy, devices,
+                 [&](ScoreboardWriter& board, std::span<const Arrivals> arrivals) {
+                   return std::make_unique<SimulatedExecutor>(board, arrivals, costs_of(sources),
+                                                              seed);
+                 }) {}
 
-Simulation::Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+Simulation::Simulation(const std::vector<Source>& sources, Policy& policy, std::uint32_t devices,
                        const MakeExecutor& executor)
-    : board_(board_of(cells, devices)),
-      arrivals_(arrivals_of(cells)),
+    : board_(board_of(sources, devices)),
+      arrivals_(arrivals_of(sources)),
       executor_(executor(board_, arrivals_)),
       scheduler_(board_, arrivals_, policy, *executor_) {}
 
-void Simulation::begin(Tick at, FrameId frame, Tick air_start,
-                       std::span<const std::uint32_t> chunks, Tick lead) {
+void Simulation::begin(Tick at, FrameId frame, Tick start, std::span<const std::uint32_t> chunks,
+                       Tick lead) {
   expect({.at = at,
           .kind = Input::Kind::Begin,
           .frame = frame,
-          .air_start = air_start,
+          .start = start,
           .lead = lead,
           .chunks = {chunks.begin(), chunks.end()}});
 }
@@ -78,11 +80,11 @@ bool Simulation::live(FrameId frame) const {
 
 // Devices may have something of their own to do for ever.
 bool Simulation::idle() const {
-  const auto cells = board_.cells();
-  return std::all_of(cells.begin(), cells.end(), [](const CellBoard& cell) {
-    return std::all_of(cell.frames().begin(), cell.frames().end(), [](const FrameStatus& frame) {
-      return frame.state == FrameStatus::State::Empty;
-    });
+  const auto sources = board_.sources();
+  return std::all_of(sources.begin(), sources.end(), [](const SourceBoard& source) {
+    return std::all_of(
+        source.frames().begin(), source.frames().end(),
+        [](const FrameStatus& frame) { return frame.state == FrameStatus::State::Empty; });
   });
 }
 
@@ -91,10 +93,10 @@ void Simulation::feed(const Input& input) {
   switch (input.kind) {
     case Input::Kind::Begin:
       if (board_.frame(at).state == FrameStatus::State::Empty) {
-        arrivals_[at.cell].clear(at.slot);
-        scheduler_.admit(input.frame, input.air_start, input.chunks, now_, input.lead);
+        arrivals_[at.source].clear(at.slot);
+        scheduler_.admit(input.frame, input.start, input.chunks, now_, input.lead);
       } else if (!live(input.frame)) {
-        tell({FrameEvent::Kind::Refused, Reason::Refused, at.cell, 0, at.slot, input.frame.frame,
+        tell({FrameEvent::Kind::Refused, Reason::Refused, at.source, 0, at.slot, input.frame.frame,
               now_});
       }
       break;
@@ -109,8 +111,8 @@ void Simulation::arrive(const Input& input) {
   Arrivals::Added added{Arrival::Late, false};
   const FrameRef at = place(input.frame);
   if (live(input.frame)) {
-    added = arrivals_[at.cell].add(at.slot, input.instruction, input.item,
-                                   board_[at.cell].status(at.slot, input.instruction).chunks);
+    added = arrivals_[at.source].add(at.slot, input.instruction, input.item,
+                                     board_[at.source].status(at.slot, input.instruction).chunks);
   }
   ++fates_[static_cast<std::size_t>(added.arrival)];
   if (added.first) scheduler_.fed(at, input.instruction, now_);
@@ -126,14 +128,14 @@ void Simulation::tell(const FrameEvent& event) {
 bool Simulation::take_events() {
   std::array<FrameEvent, 16> events;
   bool any = false;
-  for (std::uint64_t cells = scheduler_.publish(); cells != 0; cells &= cells - 1) {
-    const auto cell = static_cast<std::uint16_t>(std::countr_zero(cells));
-    while (const std::size_t count = scheduler_.poll(cell, events)) {
+  for (std::uint64_t sources = scheduler_.publish(); sources != 0; sources &= sources - 1) {
+    const auto source = static_cast<std::uint16_t>(std::countr_zero(sources));
+    while (const std::size_t count = scheduler_.poll(source, events)) {
       any = true;
       for (const FrameEvent& event : std::span(events).first(count)) {
         tell(event);
         if (event.kind == FrameEvent::Kind::Done || event.kind == FrameEvent::Kind::Dropped) {
-          scheduler_.release({cell, event.slot});
+          scheduler_.release({source, event.slot});
         }
       }
     }

@@ -20,7 +20,7 @@ namespace carillon::runtime {
 
 class Simulation {
  public:
-  struct Cell {
+  struct Source {
     const Graph& graph;
     std::uint32_t ring = 4;
     std::vector<std::uint32_t> grain = {};  ///< chunks per claim by opcode; 0, missing: measured
@@ -28,13 +28,13 @@ class Simulation {
   };
   /// The graphs and the policy outlive the simulation. `seed`: of what claims take, where that
   /// varies.
-  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+  Simulation(const std::vector<Source>& sources, Policy& policy, std::uint32_t devices,
              std::uint64_t seed = 1);
 
   /// Another executor than one of imaginary cores.
   using MakeExecutor = std::function<std::unique_ptr<VirtualExecutor>(
       ScoreboardWriter& board, std::span<const Arrivals> arrivals)>;
-  Simulation(const std::vector<Cell>& cells, Policy& policy, std::uint32_t devices,
+  Simulation(const std::vector<Source>& sources, Policy& policy, std::uint32_t devices,
              const MakeExecutor& executor);
 
   struct Options {
@@ -44,7 +44,7 @@ class Simulation {
     std::vector<Cost> costs = {};
     std::uint64_t seed = 1;
   };
-  /// One cell.
+  /// One source.
   Simulation(const Graph& graph, Policy& policy, const Options& options)
       : Simulation({{graph, options.ring, options.grain, options.costs}}, policy, options.devices,
                    options.seed) {}
@@ -52,7 +52,7 @@ class Simulation {
   /// What happens from outside, in any order of calls (also while it runs, from watch()); at equal
   /// times in the order of calls. A frame whose place in the ring is taken is refused (its
   /// FrameEvent says so), its items are Late.
-  void begin(Tick at, FrameId frame, Tick air_start, std::span<const std::uint32_t> chunks = {},
+  void begin(Tick at, FrameId frame, Tick start, std::span<const std::uint32_t> chunks = {},
              Tick lead = 0);
   void arrive(Tick at, FrameId frame, std::uint16_t instruction, std::uint32_t item);
   void abandon(Tick at, FrameId frame);
@@ -75,7 +75,7 @@ class Simulation {
   std::span<const Execution> executions() const { return executor_->executions(); }
   /// By Arrival: how many items met that fate.
   std::uint64_t arrivals(Arrival fate) const { return fates_[static_cast<std::size_t>(fate)]; }
-  const CellBoard& board(std::uint16_t cell = 0) const { return board_[cell]; }
+  const SourceBoard& board(std::uint16_t source = 0) const { return board_[source]; }
   std::span<const DeviceStatus> devices() const { return board_.devices(); }
 
  private:
@@ -86,7 +86,7 @@ class Simulation {
     FrameId frame;
     std::uint16_t instruction = 0;
     std::uint32_t item = 0;
-    Tick air_start = 0, lead = 0;
+    Tick start = 0, lead = 0;
     std::vector<std::uint32_t> chunks = {};
     std::uint64_t order = 0;
     bool operator<(const Input& other) const {  // a heap's top is its largest
@@ -94,7 +94,9 @@ class Simulation {
     }
   };
   void expect(Input input);
-  FrameRef place(FrameId frame) const { return {frame.cell, board_[frame.cell].slot(frame.frame)}; }
+  FrameRef place(FrameId frame) const {
+    return {frame.source, board_[frame.source].slot(frame.frame)};
+  }
   bool live(FrameId frame) const;
   bool idle() const;
   void feed(const Input& input);
@@ -105,7 +107,7 @@ class Simulation {
   bool stopped();
 
   ScoreboardWriter board_;
-  std::vector<Arrivals> arrivals_;  // by cell
+  std::vector<Arrivals> arrivals_;  // by source
   std::unique_ptr<VirtualExecutor> executor_;
   Scheduler scheduler_;
   std::vector<Input> inputs_;  // a heap

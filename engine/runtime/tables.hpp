@@ -37,19 +37,20 @@ class DeviceMask {
   std::array<std::uint64_t, kDevices / 64> words_{};
 };
 
-/// Radio units that can share a scheduler.
-inline constexpr std::size_t kMaxCells = 64;
+/// Sources of frames that can share a scheduler.
+inline constexpr std::size_t kMaxSources = 64;
 
-/// A frame by its number; each cell counts its own. Cells are numbered as they were given, from 0.
+/// A frame by its number; each source counts its own. Sources are numbered as they were given, from
+/// 0.
 struct FrameId {
   std::uint64_t frame = 0;
-  std::uint16_t cell = 0;
-  constexpr FrameId(std::uint64_t frame, std::uint16_t cell = 0) : frame(frame), cell(cell) {}
+  std::uint16_t source = 0;
+  constexpr FrameId(std::uint64_t frame, std::uint16_t source = 0) : frame(frame), source(source) {}
 };
 
-/// A frame by its place: in which cell's ring, and where there.
+/// A frame by its place: in which source's ring, and where there.
 struct FrameRef {
-  std::uint16_t cell = 0;
+  std::uint16_t source = 0;
   std::uint16_t slot = 0;
   bool operator==(const FrameRef&) const = default;
 };
@@ -57,11 +58,11 @@ struct FrameRef {
 /// One instruction of one frame. The generation tells apart the frames that shared a ring slot.
 struct InstanceId {
   std::uint64_t frame = 0;
-  std::uint16_t cell = 0;
-  std::uint16_t slot = 0;  ///< of the frame in its cell's ring
+  std::uint16_t source = 0;
+  std::uint16_t slot = 0;  ///< of the frame in its source's ring
   std::uint16_t instruction = 0;
   std::uint32_t generation = 0;
-  FrameRef place() const { return {cell, slot}; }
+  FrameRef place() const { return {source, slot}; }
   bool operator==(const InstanceId&) const = default;
 };
 
@@ -76,7 +77,7 @@ enum class Reason : std::uint8_t {
   Abandoned,       ///< dropped: the application gave the frame up
   Refused,         ///< the policy did not admit the frame
   Memory,          ///< not admitted: a device has no memory left for what the frame may need
-  Unit,            ///< placed: with the unit (frame or symbol) that it belongs to
+  Unit,            ///< placed: with the unit (frame or step) that it belongs to
   Idlest,          ///< placed: on the device with the least to do
   Full,            ///< placed: where its predecessor ran there is room (full or partial)
   Fragmented,      ///< placed: elsewhere, which is sooner than to wait
@@ -91,7 +92,7 @@ enum class Reason : std::uint8_t {
 };
 std::string_view to_string(Reason reason);
 
-/// Table 1: opcode info, per cell: what a chunk costs is the cell's doing.
+/// Table 1: opcode info, per source: what a chunk costs is the source's doing.
 struct OpcodeInfo {
   std::string_view name;
   std::uint32_t grain = 0;   ///< chunks per claim, as asked for; 0: see Scoreboard::grain
@@ -178,7 +179,7 @@ struct Order {
   bool yields = false;   ///< to all frames that do not
 };
 
-/// One place of a cell's frame ring.
+/// One place of a source's frame ring.
 struct FrameStatus {
   enum class State : std::uint8_t { Empty, Live, Draining, Finished };
   State state = State::Empty;
@@ -189,7 +190,7 @@ struct FrameStatus {
   std::uint16_t issued = 0;      ///< issues that executors have not finished
   std::uint32_t next_timer = 0;  ///< index into Graph::timers
   std::uint32_t next_drop = 0;   ///< and into Graph::drops
-  Tick air_start = 0;
+  Tick start = 0;
   Tick lead = 0;           ///< by how much deadlines of `drop_alone` are earlier than the graph's
   Tick deadline = kNever;  ///< the last of its instructions: past it, the frame is dropped
   Order order = {};        ///< as the policy said

@@ -67,7 +67,7 @@ struct Cell : fronthaul::SymbolSink {
         runtime(
             {{pipeline.graph().graph, {pipeline.opcodes(), pipeline.context()}, pipeline.ring()}},
             *policy, {.trace = 4096}),
-        frames(runtime.cell(0)),
+        frames(runtime.source(0)),
         samples(2 * std::size_t{frame.samples()} * format().antennas) {
     const std::uint32_t thread = 0;
     recorder.watch(runtime, 0, {&thread, 1}, {});
@@ -156,7 +156,7 @@ struct Cell : fronthaul::SymbolSink {
   fronthaul::UplinkIngest ingest;
   std::unique_ptr<runtime::Policy> policy;
   runtime::Runtime runtime;
-  runtime::Runtime::Cell frames;
+  runtime::Runtime::Source frames;
   std::vector<std::int16_t> samples;
   app::Downlink downlink;
   Tick started = 0;

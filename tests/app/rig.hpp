@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/baseband.hpp"
-#include "app/pool.hpp"
+#include "app/shared_cores.hpp"
 #include "emulator/faulty_transport.hpp"
 #include "emulator/radio_unit.hpp"
 #include "emulator/seeded_source.hpp"
@@ -167,20 +167,20 @@ class Rig {
                                           std::vector<app::Accelerator::Served>{
                                               {pipeline, link.baseband->received_memory().host}},
                                           plan.runtime.gpu_policy)),
-        pool({{plan, pipeline}}, workers),
+        cores({{plan, pipeline}}, workers),
         source(frame, plan.radio.seed),
         sent(frame, plan.radio),
         baseband(std::make_unique<app::Baseband>(
-            pipeline, pool.runtime().cell(0), *link.baseband, recorder,
+            pipeline, cores.runtime().source(0), *link.baseband, recorder,
             frame::DataPort{.source = &source, .sink = &blocks, .known = &sent},
             gpus == nullptr ? nullptr : &accelerator->cell(0))) {
     if (accelerator != nullptr) {
-      accelerator->join(0, pool.runtime().cell(0));
+      accelerator->join(0, cores.runtime().source(0));
       threads_.emplace_back([this] { accelerate(); });
     }
     std::vector<std::uint32_t> threads;
     for (std::uint32_t w = 0; w < workers; ++w) threads.push_back(w);
-    recorder.watch(pool.runtime(), 0, threads, {});
+    recorder.watch(cores.runtime(), 0, threads, {});
     for (std::uint32_t w = 0; w < workers; ++w) threads_.emplace_back([this, w] { play(w); });
   }
   ~Rig() {
@@ -282,7 +282,7 @@ class Rig {
   emulator::FaultyTransport sender;
   frame::Pipeline pipeline;
   std::unique_ptr<app::Accelerator> accelerator;
-  app::Pool pool;
+  app::SharedCores cores;
   PairedSource source;
   emulator::SentBits sent;
   BlockCounter blocks;
@@ -319,7 +319,7 @@ class Rig {
       for (std::uint32_t r = worker; r < plan.fronthaul.receivers; r += workers)
         did |= baseband->receive(r);
       if (worker == 0 && conducting.load()) did |= baseband->conduct();
-      if (working.load()) did |= pool.runtime().work(worker);
+      if (working.load()) did |= cores.runtime().work(worker);
       if (!did) std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }

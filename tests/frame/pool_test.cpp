@@ -45,7 +45,7 @@ std::multiset<Place> waits_for(const PoolGraph& pool, Place place) {
   std::multiset<Place> found;
   for (const auto id : all(pool, place.first))
     if (pool.graph[id].step == place.second)
-      for (const auto source : pool.graph[id].sources)
+      for (const auto source : pool.graph[id].waits_for)
         found.emplace(op_of(pool, source), pool.graph[source].step);
   return found;
 }
@@ -180,7 +180,7 @@ TEST(PoolGraph, AnUplinkSymbolWaitsForItsSamplesAndEveryPartOfTheCombiner) {
                 (std::multiset<Place>{{Op::Load, pilot}}));
   ASSERT_EQ(all(pool, Op::ZeroForce).size(), 3U);
   for (const auto part : all(pool, Op::ZeroForce)) {
-    const auto sources = pool.graph[part].sources;
+    const auto sources = pool.graph[part].waits_for;
     ASSERT_EQ(sources.size(), 2U);
     for (const auto source : sources) EXPECT_TRUE(op_of(pool, source) == Op::PilotFft);
   }
@@ -236,7 +236,7 @@ TEST(PoolGraph, EveryRandomFrameIsComplete) {
       EXPECT_EQ(instruction.chunks, 1U);
       EXPECT_EQ(instruction.deadline, deadline);
       EXPECT_EQ(instruction.notify, store);
-      EXPECT_EQ(instruction.sources.empty(), load);
+      EXPECT_EQ(instruction.waits_for.empty(), load);
       EXPECT_EQ(pool.work[id].footprint.ctas == 0, load || store);
       EXPECT_EQ(pool.work[id].moved > 0, load || store);
       EXPECT_EQ(pool.work[id].output > 0, !store);

@@ -95,7 +95,7 @@ TEST(Rehearsal, IsOfTheClaimThatFollowsAndOnlyUnderALowerClock) {
   const std::vector<runtime::Opcode> opcodes(graph.opcodes(), {"Look", look});
   Seen seen;
   runtime::Runtime runtime({{graph, {opcodes, &seen}, 1}}, *policy, {});
-  const auto cell = runtime.cell(0);
+  const auto cell = runtime.source(0);
   const auto run = [&](std::uint64_t first, std::uint64_t frames) {
     seen = {};
     for (std::uint64_t f = first; f < first + frames; ++f) {

@@ -93,7 +93,7 @@ void expect_in(const FrameGraph& graph, const ProgramWork& work, const FrameGrap
   }
   const test::Ancestry ancestry(graph.graph);
   for (const auto& [id, twin] : same)
-    for (const auto source : listed.graph[id].sources) {
+    for (const auto source : listed.graph[id].waits_for) {
       if (listed.work.front().chunks[source] == 0) continue;
       EXPECT_TRUE(ancestry.before(same.at(source), twin));
     }

@@ -1,4 +1,4 @@
-#include "fronthaul/pool.hpp"
+#include "fronthaul/buffer_stock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,56 +15,56 @@ namespace {
 
 struct OwnedPool {
   explicit OwnedPool(std::uint32_t count)
-      : memory(BufferPool::bytes(count, 128)), pool(memory.data(), count, 128, true) {}
+      : memory(BufferStock::bytes(count, 128)), stock(memory.data(), count, 128, true) {}
   AlignedArray<std::byte> memory;
-  BufferPool pool;
+  BufferStock stock;
 };
 
-TEST(BufferPool, GivesEachBufferOnceAndThenNone) {
+TEST(BufferStock, GivesEachBufferOnceAndThenNone) {
   OwnedPool owned(5);
   std::set<std::uint32_t> seen;
-  for (int i = 0; i < 5; ++i) seen.insert(owned.pool.acquire());
+  for (int i = 0; i < 5; ++i) seen.insert(owned.stock.acquire());
   EXPECT_EQ(seen.size(), 5U);
   EXPECT_EQ(*seen.rbegin(), 4U);
-  EXPECT_EQ(owned.pool.acquire(), kNoBuffer);
-  EXPECT_EQ(owned.pool.available(), 0U);
+  EXPECT_EQ(owned.stock.acquire(), kNoBuffer);
+  EXPECT_EQ(owned.stock.available(), 0U);
 }
 
-TEST(BufferPool, BuffersAreAlignedAndDoNotOverlap) {
+TEST(BufferStock, BuffersAreAlignedAndDoNotOverlap) {
   OwnedPool owned(3);
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(owned.pool[i]) % 64, 0U);
-    EXPECT_EQ(owned.pool[i] - owned.pool[0], 128 * static_cast<std::ptrdiff_t>(i));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(owned.stock[i]) % 64, 0U);
+    EXPECT_EQ(owned.stock[i] - owned.stock[0], 128 * static_cast<std::ptrdiff_t>(i));
   }
-  EXPECT_LE(owned.pool[2] + 128, owned.memory.end());
+  EXPECT_LE(owned.stock[2] + 128, owned.memory.end());
 }
 
-TEST(BufferPool, TakesSeveralBackAtOnceAndIgnoresWhatDoesNotExist) {
+TEST(BufferStock, TakesSeveralBackAtOnceAndIgnoresWhatDoesNotExist) {
   OwnedPool owned(4);
-  const std::uint32_t a = owned.pool.acquire(), b = owned.pool.acquire();
+  const std::uint32_t a = owned.stock.acquire(), b = owned.stock.acquire();
   const std::uint32_t returned[] = {kNoBuffer, a, 77, b, kNoBuffer};
-  owned.pool.release(returned);
-  EXPECT_EQ(owned.pool.available(), 4U);
-  owned.pool.release({});
-  EXPECT_EQ(owned.pool.available(), 4U);
+  owned.stock.release(returned);
+  EXPECT_EQ(owned.stock.available(), 4U);
+  owned.stock.release({});
+  EXPECT_EQ(owned.stock.available(), 4U);
 }
 
-TEST(BufferPool, AnEmptyPoolHasNothingToGive) {
+TEST(BufferStock, AnEmptyStockHasNothingToGive) {
   OwnedPool owned(0);
-  EXPECT_EQ(owned.pool.acquire(), kNoBuffer);
+  EXPECT_EQ(owned.stock.acquire(), kNoBuffer);
 }
 
-TEST(BufferPool, ThreadsNeverShareABuffer) {
+TEST(BufferStock, ThreadsNeverShareABuffer) {
   OwnedPool owned(8);
   std::atomic<int> clashes{0};
   const auto work = [&](std::uint8_t mark) {
     for (int i = 0; i < 20000; ++i) {
-      const std::uint32_t taken[] = {owned.pool.acquire(), owned.pool.acquire()};
+      const std::uint32_t taken[] = {owned.stock.acquire(), owned.stock.acquire()};
       for (const auto buffer : taken)
-        if (buffer != kNoBuffer) *owned.pool[buffer] = std::byte{mark};
+        if (buffer != kNoBuffer) *owned.stock[buffer] = std::byte{mark};
       for (const auto buffer : taken)
-        if (buffer != kNoBuffer && *owned.pool[buffer] != std::byte{mark}) ++clashes;
-      owned.pool.release(taken);
+        if (buffer != kNoBuffer && *owned.stock[buffer] != std::byte{mark}) ++clashes;
+      owned.stock.release(taken);
     }
   };
   std::thread one(work, 1), two(work, 2), three(work, 3);
@@ -72,31 +72,31 @@ TEST(BufferPool, ThreadsNeverShareABuffer) {
   two.join();
   three.join();
   EXPECT_EQ(clashes.load(), 0);
-  EXPECT_EQ(owned.pool.available(), 8U);
+  EXPECT_EQ(owned.stock.available(), 8U);
 }
 
-TEST(BufferPool, WhatAHolderHadCanBeReclaimedWhileOthersGoOn) {
+TEST(BufferStock, WhatAHolderHadCanBeReclaimedWhileOthersGoOn) {
   OwnedPool owned(8);
-  for (int i = 0; i < 3; ++i) owned.pool.note(owned.pool.acquire(), 1);
-  const std::uint32_t kept = owned.pool.acquire();
-  owned.pool.note(kept, 2);
-  owned.pool.note(kNoBuffer, 1);
+  for (int i = 0; i < 3; ++i) owned.stock.note(owned.stock.acquire(), 1);
+  const std::uint32_t kept = owned.stock.acquire();
+  owned.stock.note(kept, 2);
+  owned.stock.note(kNoBuffer, 1);
   std::atomic<bool> done{false};
   std::thread other([&] {
     while (!done.load()) {
-      const std::uint32_t buffer = owned.pool.acquire();
-      owned.pool.note(buffer, 0);
-      owned.pool.release({&buffer, 1});
+      const std::uint32_t buffer = owned.stock.acquire();
+      owned.stock.note(buffer, 0);
+      owned.stock.release({&buffer, 1});
     }
   });
-  owned.pool.reclaim(1);
+  owned.stock.reclaim(1);
   done.store(true);
   other.join();
-  EXPECT_EQ(owned.pool.available(), 7U);
-  owned.pool.reclaim(1);
-  EXPECT_EQ(owned.pool.available(), 7U);
-  owned.pool.release({&kept, 1});
-  EXPECT_EQ(owned.pool.available(), 8U);
+  EXPECT_EQ(owned.stock.available(), 7U);
+  owned.stock.reclaim(1);
+  EXPECT_EQ(owned.stock.available(), 7U);
+  owned.stock.release({&kept, 1});
+  EXPECT_EQ(owned.stock.available(), 8U);
 }
 
 struct OwnedRing {

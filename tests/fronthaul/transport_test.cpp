@@ -209,7 +209,7 @@ TEST(Transport, AReceiverThatReturnsNothingRunsDryAndRecovers) {
       const std::size_t count = link.baseband->receive(0, batch);
       held.insert(held.end(), batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
     }
-    EXPECT_LE(held.size(), link.baseband->buffers()) << name;  // the pool is bounded
+    EXPECT_LE(held.size(), link.baseband->buffers()) << name;  // the stock is bounded
     recycle(*link.baseband, held);
     recycle(*link.baseband, receive(*link.baseband, 12 * frames, 0, 100 * kMillisecond));
     EXPECT_EQ(test::send_frame(*link.radio, kLayout, frames), 12U) << name;

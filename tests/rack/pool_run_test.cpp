@@ -188,7 +188,7 @@ TEST(PoolRun, ZeroForcingIsSharedMoreWhereDevicesAreIdle) {
     std::map<std::pair<std::uint16_t, std::uint64_t>, DeviceMask> where;
     for (const Execution& each : run.executions)
       if (graph.graph[each.what.instruction].opcode == static_cast<std::uint16_t>(Op::ZeroForce))
-        where[{each.what.cell, each.what.frame}].set(each.device);
+        where[{each.what.source, each.what.frame}].set(each.device);
     return std::count_if(where.begin(), where.end(),
                          [](const auto& frame) { return frame.second.count() > 1; });
   };
@@ -260,7 +260,7 @@ TEST(PoolRun, ASymbolThatReceivesNothingIsAheadOfThoseAfterIt) {
     const Instruction& instruction = graph.graph[e.what.instruction];
     if (instruction.opcode != static_cast<std::uint16_t>(Op::Precode)) continue;
     auto& starts = instruction.step == first ? of_first : of_others;
-    const auto [place, is_new] = starts.try_emplace({e.what.frame, e.what.cell}, e.start);
+    const auto [place, is_new] = starts.try_emplace({e.what.frame, e.what.source}, e.start);
     place->second = std::min(place->second, e.start);
   }
   EXPECT_EQ(of_first.size(), 20U);

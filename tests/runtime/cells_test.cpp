@@ -1,4 +1,4 @@
-// Several cells on one scheduler, in virtual time: what one does to another, from the log of
+// Several sources on one scheduler, in virtual time: what one does to another, from the log of
 // events and executions.
 #include <algorithm>
 #include <array>
@@ -59,42 +59,42 @@ struct Outcome {
 };
 
 // Outcomes from the frame `from` on, when what chunks cost is known.
-std::vector<Outcome> run(std::span<const Offered> cells, Policy& policy, std::uint32_t devices,
+std::vector<Outcome> run(std::span<const Offered> sources, Policy& policy, std::uint32_t devices,
                          std::uint64_t from = 0) {
-  std::vector<Simulation::Cell> options;
-  for (const Offered& cell : cells)
-    options.push_back({cell.graph, 8, {1, 1}, costs_for(cell.load)});
+  std::vector<Simulation::Source> options;
+  for (const Offered& source : sources)
+    options.push_back({source.graph, 8, {1, 1}, costs_for(source.load)});
   Simulation simulation(options, policy, devices);
-  const auto air_start = [&](FrameId id) {
-    return cells[id.cell].start + static_cast<Tick>(id.frame) * kFrame;
+  const auto start = [&](FrameId id) {
+    return sources[id.source].start + static_cast<Tick>(id.frame) * kFrame;
   };
-  for (std::uint16_t c = 0; c < cells.size(); ++c) {
-    const Graph& graph = cells[c].graph;
-    for (std::uint64_t n = 0; n < cells[c].frames; ++n) {
+  for (std::uint16_t c = 0; c < sources.size(); ++c) {
+    const Graph& graph = sources[c].graph;
+    for (std::uint64_t n = 0; n < sources[c].frames; ++n) {
       const FrameId id{n, c};
-      simulation.begin(air_start(id), id, air_start(id));
+      simulation.begin(start(id), id, start(id));
       for (std::uint16_t i = 0; i < graph.size(); ++i)
         for (std::uint32_t item = 0; graph[i].feed == Feed::Arrivals && item < graph[i].chunks;
              ++item)
-          simulation.arrive(air_start(id) + graph[i].release, id, i, item);
+          simulation.arrive(start(id) + graph[i].release, id, i, item);
     }
   }
   simulation.run();
-  std::vector<Outcome> outcomes(cells.size());
+  std::vector<Outcome> outcomes(sources.size());
   for (const FrameEvent& event : simulation.events()) {
     if (event.frame < from) continue;
-    Outcome& outcome = outcomes[event.cell];
+    Outcome& outcome = outcomes[event.source];
     outcome.done += event.kind == Kind::Done;
     outcome.dropped += event.kind == Kind::Dropped;
     outcome.refused += event.kind == Kind::Refused;
     if (event.kind == Kind::Done)
       outcome.latency =
-          std::max(outcome.latency, event.at - air_start({event.frame, event.cell}) - kFrame);
+          std::max(outcome.latency, event.at - start({event.frame, event.source}) - kFrame);
   }
   return outcomes;
 }
 
-TEST(Cells, TheEarlierDeadlineGoesFirst) {
+TEST(Sources, TheEarlierDeadlineGoesFirst) {
   GraphBuilder patient, urgent;
   patient.add({.chunks = 3, .deadline = 9000});
   urgent.add({.chunks = 3, .deadline = 5000});
@@ -107,8 +107,8 @@ TEST(Cells, TheEarlierDeadlineGoesFirst) {
     simulation.run();
     std::vector<std::uint16_t> order;
     for (const Execution& e : simulation.executions()) {
-      order.push_back(e.what.cell);
-      EXPECT_EQ(e.what.frame, e.what.cell == 0 ? 0U : 7U);
+      order.push_back(e.what.source);
+      EXPECT_EQ(e.what.frame, e.what.source == 0 ? 0U : 7U);
     }
     const std::vector<std::uint16_t> expected =
         name == "static" ? std::vector<std::uint16_t>{0, 1}  // a claim is all three chunks
@@ -118,7 +118,7 @@ TEST(Cells, TheEarlierDeadlineGoesFirst) {
 }
 
 // Its second frame has an instruction that is due before the first frame's, and still waits.
-TEST(Cells, WithinACellFramesGoOneAfterTheOther) {
+TEST(Sources, WithinACellFramesGoOneAfterTheOther) {
   GraphBuilder builder;
   builder.add({.chunks = 2, .deadline = 300});
   builder.add({.chunks = 4, .deadline = 2000});
@@ -133,8 +133,8 @@ TEST(Cells, WithinACellFramesGoOneAfterTheOther) {
   EXPECT_EQ(frames, (std::vector<std::uint64_t>{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1}));
 }
 
-// Beside a cell of which nothing comes, everything is as without it.
-TEST(Cells, OneAloneHasItAllAsIfThereWereNoOther) {
+// Beside a source of which nothing comes, everything is as without it.
+TEST(Sources, OneAloneHasItAllAsIfThereWereNoOther) {
   for (const std::string_view name : policy_names()) {
     const auto policy = make_policy(name, std::array{cores(0, 1), cores(1, 2)});
     for (const double load : {0.5, 2.9, 4.0}) {
@@ -152,7 +152,7 @@ TEST(Cells, OneAloneHasItAllAsIfThereWereNoOther) {
 // The point of it all. A asks for a quarter of two cores, B for twice both; wherever A's frames
 // begin relative to B's, none of them is late or refused, and none takes longer than alone by more
 // than what cannot be interrupted: a claim of B's before each of the last symbol's two stages.
-TEST(Cells, AnOverloadedCellMakesNoOtherLate) {
+TEST(Sources, AnOverloadedCellMakesNoOtherLate) {
   const Graph light = cell_graph(kFrame / 2), heavy = cell_graph(4 * kFrame);
   for (const std::string_view name : policy_names()) {
     const auto policy = make_policy(name, std::array{cores(0, 1), cores(1, 1)});
@@ -173,7 +173,7 @@ TEST(Cells, AnOverloadedCellMakesNoOtherLate) {
 
 // In frames of 1.5 and 3 times what a device does in their time, which are done whole or not at
 // all.
-TEST(Cells, OverloadedCellsShareAllThatIsLeftAndNoneStarves) {
+TEST(Sources, OverloadedCellsShareAllThatIsLeftAndNoneStarves) {
   const Graph graph = cell_graph(4 * kFrame);
   const auto policy = make_policy("earliest-frame");
   const auto found = run(std::array{Offered{graph, 0.4}, Offered{graph, 1.5, kFrame / 3},
@@ -186,18 +186,18 @@ TEST(Cells, OverloadedCellsShareAllThatIsLeftAndNoneStarves) {
   EXPECT_GE(second + third, 0.95 * 1.6);
 }
 
-TEST(Cells, NobodyIsRefusedWhereThereIsRoomForAll) {
+TEST(Sources, NobodyIsRefusedWhereThereIsRoomForAll) {
   const Graph graph = cell_graph(kFrame);
   const auto policy = make_policy("earliest-frame");
-  const std::array cells = {Offered{graph, 0.2}, Offered{graph, 1.2, kFrame / 3},
-                            Offered{graph, 0.4, kFrame / 2}};
-  for (const Outcome& outcome : run(cells, *policy, 2)) {
+  const std::array sources = {Offered{graph, 0.2}, Offered{graph, 1.2, kFrame / 3},
+                              Offered{graph, 0.4, kFrame / 2}};
+  for (const Outcome& outcome : run(sources, *policy, 2)) {
     EXPECT_EQ(outcome.done, 400U);
     EXPECT_LE(outcome.latency, kFrame);
   }
 }
 
-// Asks another policy, and holds the cells' sums of what is left against their instructions.
+// Asks another policy, and holds the sources' sums of what is left against their instructions.
 class Recounting final : public Policy {
  public:
   explicit Recounting(std::string_view name, std::span<const DeviceMask> groups)
@@ -214,22 +214,22 @@ class Recounting final : public Policy {
 
  private:
   void recount(const View& view) {
-    for (const CellBoard& cell : view.board.cells())
-      for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
-        if (cell.frame(slot).state != FrameStatus::State::Live) continue;
-        std::vector<std::uint32_t> left(cell.graph().lots().size());
-        for (std::uint16_t i = 0; i < cell.graph().size(); ++i) {
-          const InstructionStatus& status = cell.status(slot, i);
-          left[cell.graph().lot(i)] += status.uncommitted - status.done;
+    for (const SourceBoard& source : view.board.sources())
+      for (std::uint16_t slot = 0; slot < source.ring(); ++slot) {
+        if (source.frame(slot).state != FrameStatus::State::Live) continue;
+        std::vector<std::uint32_t> left(source.graph().lots().size());
+        for (std::uint16_t i = 0; i < source.graph().size(); ++i) {
+          const InstructionStatus& status = source.status(slot, i);
+          left[source.graph().lot(i)] += status.uncommitted - status.done;
         }
-        EXPECT_TRUE(std::ranges::equal(left, cell.left(slot)));
+        EXPECT_TRUE(std::ranges::equal(left, source.left(slot)));
         ++looks;
       }
   }
   std::unique_ptr<Policy> policy_;
 };
 
-TEST(Cells, WhatIsLeftOfAFrameIsWhatItsInstructionsHaveLeft) {
+TEST(Sources, WhatIsLeftOfAFrameIsWhatItsInstructionsHaveLeft) {
   std::mt19937 random(5);
   for (const std::string_view name : policy_names()) {
     const Graph lossy = random_graph(random, {.close = 9000, .deadline = 12000}),
@@ -254,8 +254,8 @@ TEST(Cells, WhatIsLeftOfAFrameIsWhatItsInstructionsHaveLeft) {
   }
 }
 
-// A cell of many instructions may not fill the executor so that another's find no place in it.
-TEST(Cells, WhatYieldsLeavesPlacesFree) {
+// A source of many instructions may not fill the executor so that another's find no place in it.
+TEST(Sources, WhatYieldsLeavesPlacesFree) {
   GraphBuilder many, few;
   for (std::uint16_t i = 0; i < 100; ++i) many.add({.step = i, .deadline = 10 * kFrame});
   few.add({.deadline = 100 * kMicrosecond});
@@ -272,11 +272,11 @@ TEST(Cells, WhatYieldsLeavesPlacesFree) {
   simulation.run();
   std::uint64_t done = 0;
   for (const FrameEvent& event : simulation.events())
-    done += event.cell == 0 && event.kind == Kind::Done;
+    done += event.source == 0 && event.kind == Kind::Done;
   EXPECT_EQ(done, 200U);
 }
 
-TEST(Cells, TheSameInputsGiveTheSameSchedule) {
+TEST(Sources, TheSameInputsGiveTheSameSchedule) {
   std::mt19937 random(11);
   const Graph first = random_graph(random, {.arrivals = 0, .deadline = 8000}),
               second = random_graph(random, {.arrivals = 0, .deadline = 5000});

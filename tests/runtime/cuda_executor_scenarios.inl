@@ -19,7 +19,7 @@ TEST(CudaExecutor, ComputesWhatTheGraphSaysUnderEveryPolicy) {
     for (std::uint64_t seed = 1; seed <= 25; ++seed) {
       Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4));
       rig.run(12);
-      EXPECT_EQ(rig.done(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       EXPECT_EQ(rig.again(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
@@ -61,7 +61,7 @@ TEST(CudaExecutor, HasRoomForEveryInstructionOfManyCells) {
     Rig rig(1, policy, 2, kLong, 64);
     EXPECT_EQ(rig.executor().room(), rig.places());
     rig.run(3);
-    EXPECT_EQ(rig.done(), 3 * rig.cells())
+    EXPECT_EQ(rig.done(), 3 * rig.sources())
         << policy << " " << rig.dropped() << " " << rig.refused();
     expect_nothing_left(rig);
   }
@@ -74,12 +74,12 @@ TEST(CudaExecutor, AFrameWithoutSamplesKeepsNoOtherWaiting) {
     rig.withhold(true);
     bool others = false;
     rig.run(2, [&](Rig& r) {
-      if (r.done() < 2 * (r.cells() - 1)) return;
+      if (r.done() < 2 * (r.sources() - 1)) return;
       others = true;
       r.withhold(false);
     });
     EXPECT_TRUE(others) << policy;
-    EXPECT_EQ(rig.done(), 2 * rig.cells()) << policy;
+    EXPECT_EQ(rig.done(), 2 * rig.sources()) << policy;
     expect_nothing_left(rig);
   }
 }
@@ -104,7 +104,7 @@ TEST(CudaExecutor, LosesNoFrameWithADevice) {
           r.executor().recover();
         }
       });
-      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
       again += rig.again();
@@ -126,7 +126,7 @@ TEST(CudaExecutor, WaitsForADeviceThatHangsAndGivesItUpInTime) {
         if (r.dice().chance(0.02)) r.gpus().mend(device);
         r.executor().recover();
       });
-      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
       again += rig.again();
@@ -150,7 +150,7 @@ TEST(CudaExecutor, OutlivesOrdersThatAreRefusedOnce) {
           EXPECT_LE(idle[d], 4U) << policy << " " << seed;
         }
       });
-      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       EXPECT_LE(rig.executor().failures(), rig.gpus().refusals()) << policy << " " << seed;
       expect_nothing_left(rig);
@@ -174,7 +174,7 @@ TEST(CudaExecutor, GoesOnWithTheDevicesThatAreLeft) {
         for (std::uint16_t d = 0; d < left; ++d) r.gpus().mend(d);
         r.executor().recover();
       });
-      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done() + rig.refused(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       EXPECT_LT(rig.refused(), rig.done()) << policy << " " << seed;
       expect_nothing_left(rig);
@@ -211,7 +211,7 @@ TEST(CudaExecutor, NeverStandsStillInQueuesThatStreamsShare) {
           Rig rig(seed, policy, static_cast<std::uint16_t>(1 + seed % 4));
           rig.gpus().share_queues(queues, card);
           rig.run(6);
-          EXPECT_EQ(rig.done(), 6 * rig.cells()) << policy << " " << queues << " " << seed;
+          EXPECT_EQ(rig.done(), 6 * rig.sources()) << policy << " " << queues << " " << seed;
           EXPECT_EQ(rig.wrong(), 0U) << policy << " " << queues << " " << seed;
           EXPECT_EQ(rig.again(), 0U) << policy << " " << queues << " " << seed;
           expect_nothing_left(rig);
@@ -239,7 +239,7 @@ TEST(CudaExecutor, OutlivesFaultsInQueuesThatStreamsShare) {
             if (r.dice().chance(0.02)) r.gpus().mend(device);
             r.executor().recover();
           });
-          EXPECT_EQ(rig.done() + rig.refused(), 6 * rig.cells())
+          EXPECT_EQ(rig.done() + rig.refused(), 6 * rig.sources())
               << policy << " " << queues << " " << seed;
           EXPECT_EQ(rig.wrong(), 0U) << policy << " " << queues << " " << seed;
           expect_nothing_left(rig);
@@ -254,7 +254,7 @@ TEST(CudaExecutor, LaunchesMayTakeLongerThanADeviceIsWaitedFor) {
     Rig rig(3, policy, 1, 5 * kMillisecond);
     rig.work().launching = 60 * kMillisecond;
     rig.run(6);
-    EXPECT_EQ(rig.done(), 6 * rig.cells()) << policy;
+    EXPECT_EQ(rig.done(), 6 * rig.sources()) << policy;
     EXPECT_EQ(rig.again(), 0U) << policy;
   }
 }
@@ -267,7 +267,7 @@ TEST(CudaExecutor, GivesUpWhatIsAbandonedAndKeepsTheRestRight) {
       rig.run(12, [](Rig& r) {
         if (r.dice().chance(0.05)) r.abandon();
       });
-      EXPECT_EQ(rig.done() + rig.dropped(), 12 * rig.cells()) << policy << " " << seed;
+      EXPECT_EQ(rig.done() + rig.dropped(), 12 * rig.sources()) << policy << " " << seed;
       EXPECT_EQ(rig.wrong(), 0U) << policy << " " << seed;
       expect_nothing_left(rig);
       dropped += rig.dropped();

@@ -9,12 +9,12 @@
 namespace carillon::runtime {
 namespace {
 
-// The same symbol of eight cells with four places in their rings, and a frame's symbols.
+// The same symbol of eight sources with four places in their rings, and a frame's symbols.
 TEST(CudaExecutor, SpreadsCellsAndSymbolsOverStreams) {
   constexpr std::uint16_t kCells = 8, kRing = 4, kSymbols = 14;
-  const auto stream = [](std::uint32_t cell, std::uint32_t slot, std::uint32_t symbol) {
+  const auto stream = [](std::uint32_t source, std::uint32_t slot, std::uint32_t symbol) {
     return CudaExecutor::ordered(
-        static_cast<std::uint16_t>((cell * kRing + slot) * kSymbols + symbol));
+        static_cast<std::uint16_t>((source * kRing + slot) * kSymbols + symbol));
   };
   for (std::uint32_t slot = 0; slot < kRing; ++slot) {
     for (std::uint32_t s = 0; s < kSymbols; ++s) {
@@ -38,7 +38,7 @@ class TwoSymbols : public testing::Test {
  protected:
   using Edges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 
-  explicit TwoSymbols(const Edges& edges) : cells_(plans(edges)) {
+  explicit TwoSymbols(const Edges& edges) : sources_(plans(edges)) {
     std::vector<OnType> profile(3);
     for (std::uint16_t i = 0; i < 3; ++i) {
       profile[i].time.start(i == 2 ? 3000 : 1000);
@@ -56,9 +56,10 @@ class TwoSymbols : public testing::Test {
     plans.push_back({std::move(*builder.build().graph), {kernel, kernel, kernel}});
     return plans;
   }
-  std::vector<CellWriter> boards() const {
-    std::vector<CellWriter> boards;
-    boards.emplace_back(cells_[0].graph, 1, names(cells_[0].graph), std::vector<std::uint32_t>{});
+  std::vector<SourceWriter> boards() const {
+    std::vector<SourceWriter> boards;
+    boards.emplace_back(sources_[0].graph, 1, names(sources_[0].graph),
+                        std::vector<std::uint32_t>{});
     return boards;
   }
 
@@ -75,10 +76,10 @@ class TwoSymbols : public testing::Test {
     }
   }
 
-  const std::vector<CellPlan> cells_;
+  const std::vector<CellPlan> sources_;
   ScoreboardWriter board_{boards(), 1};
   test::FakeGpus gpus_{1, CudaExecutor::needs(board_), 1};
-  Sums work_{cells_, 1, gpus_};
+  Sums work_{sources_, 1, gpus_};
   CudaExecutor executor_{board_, gpus_, work_, {}};
 };
 

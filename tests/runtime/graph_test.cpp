@@ -33,7 +33,7 @@ TEST(Graph, CountsPredecessorsAndListsSuccessorsOnce) {
 }
 
 std::vector<std::uint16_t> sources_of(const Graph& graph, std::uint16_t id) {
-  return {graph[id].sources.begin(), graph[id].sources.end()};
+  return {graph[id].waits_for.begin(), graph[id].waits_for.end()};
 }
 
 using Ids = std::vector<std::uint16_t>;
@@ -76,10 +76,10 @@ TEST(Graph, SourcesAndSuccessorsAreTheSameEdges) {
     const Graph graph = std::move(original);
     std::set<std::pair<std::uint16_t, std::uint16_t>> forward, backward;
     for (std::uint16_t id = 0; id < graph.size(); ++id) {
-      EXPECT_EQ(graph[id].sources.size(), graph[id].predecessors);
-      EXPECT_TRUE(std::is_sorted(graph[id].sources.begin(), graph[id].sources.end()));
+      EXPECT_EQ(graph[id].waits_for.size(), graph[id].predecessors);
+      EXPECT_TRUE(std::is_sorted(graph[id].waits_for.begin(), graph[id].waits_for.end()));
       for (const auto next : graph[id].successors) forward.emplace(id, next);
-      for (const auto source : graph[id].sources) backward.emplace(source, id);
+      for (const auto needed : graph[id].waits_for) backward.emplace(needed, id);
     }
     EXPECT_FALSE(forward.empty());
     EXPECT_TRUE(forward == backward);

@@ -21,49 +21,49 @@ Work kernel(std::uint32_t sms, std::uint32_t units, std::uint64_t output = 1000)
 // A frame: a transfer from the host, then kernels that wait for those named.
 struct Task {
   Work work;
-  std::vector<std::uint16_t> sources = {0};
+  std::vector<std::uint16_t> waits_for = {0};
   Tick release = kAlways;
   std::uint16_t step = 0;
 };
 
 CellPlan cell_of(const std::vector<Task>& tasks, Tick deadline = kLong) {
   GraphBuilder builder;
-  CellPlan cell;
+  CellPlan source;
   builder.add({.opcode = 0, .deadline = deadline});
-  cell.work.push_back({.output = 1});
+  source.work.push_back({.output = 1});
   for (std::uint16_t i = 0; i < tasks.size(); ++i) {
     builder.add({.opcode = static_cast<std::uint16_t>(i + 1),
                  .step = tasks[i].step,
                  .release = tasks[i].release,
                  .deadline = deadline});
-    for (const std::uint16_t source : tasks[i].sources) builder.depend(source, i + 1U);
-    cell.work.push_back(tasks[i].work);
+    for (const std::uint16_t needed : tasks[i].waits_for) builder.depend(needed, i + 1U);
+    source.work.push_back(tasks[i].work);
   }
-  cell.graph = std::move(*builder.build().graph);
-  return cell;
+  source.graph = std::move(*builder.build().graph);
+  return source;
 }
 
 struct Frame {
   std::vector<Task> tasks;
 };
 
-// Cells' first frames, and when they begin.
+// Sources' first frames, and when they begin.
 Scenario scenario_of(std::initializer_list<Frame> frames, const std::vector<Tick>& begins,
                      std::uint32_t devices) {
   Scenario scenario;
   scenario.model = bare_pool(devices);
   for (const Frame& frame : frames) {
-    const auto cell = static_cast<std::uint16_t>(scenario.cells.size());
-    scenario.cells.push_back(cell_of(frame.tasks));
-    scenario.frames.push_back({begins.at(cell), {0, cell}});
+    const auto source = static_cast<std::uint16_t>(scenario.sources.size());
+    scenario.sources.push_back(cell_of(frame.tasks));
+    scenario.frames.push_back({begins.at(source), {0, source}});
   }
   return scenario;
 }
 
-const Execution& executed(const Course& course, std::uint16_t cell, std::uint16_t instruction) {
+const Execution& executed(const Course& course, std::uint16_t source, std::uint16_t instruction) {
   const auto log = course.log();
   return *std::find_if(log.begin(), log.end(), [&](const Execution& each) {
-    return each.what.cell == cell && each.what.instruction == instruction;
+    return each.what.source == source && each.what.instruction == instruction;
   });
 }
 
@@ -72,8 +72,8 @@ struct Placed {
   Reason why;
   bool operator==(const Placed&) const = default;
 };
-Placed placed(const Course& course, std::uint16_t cell, std::uint16_t instruction) {
-  const Execution& each = executed(course, cell, instruction);
+Placed placed(const Course& course, std::uint16_t source, std::uint16_t instruction) {
+  const Execution& each = executed(course, source, instruction);
   return {each.device, each.placed};
 }
 
@@ -99,8 +99,8 @@ Placed first_of_symbol(std::uint64_t combiner,
                        const std::vector<std::vector<std::uint16_t>>& read) {
   std::vector<Task> tasks{
       {kernel(108, 1, combiner)}, {kernel(108, 3), {1}}, {.work = kernel(10, 1), .step = 1}};
-  for (const auto& sources : read)
-    tasks.push_back({.work = kernel(10, 1), .sources = sources, .step = 1});
+  for (const auto& waits_for : read)
+    tasks.push_back({.work = kernel(10, 1), .waits_for = waits_for, .step = 1});
   const Scenario scenario = scenario_of({Frame{tasks}}, {0}, 2);
   return placed(Course(scenario, "scoreboard"), 0, 3);
 }
@@ -194,9 +194,9 @@ TEST(Lroc, WhatHasNoSlackLeftIsIssuedAtOnceTheLeastFirst) {  // lines 2 to 5
   // The device is full until the others are there.
   Scenario scenario = scenario_of({Frame{{{kernel(108, 1)}}}}, {0}, 1);
   for (const Tick deadline : {40 * kUnit, 20 * kUnit}) {
-    const auto cell = static_cast<std::uint16_t>(scenario.cells.size());
-    scenario.cells.push_back(cell_of({{kernel(108, 1)}}, deadline));
-    scenario.frames.push_back({10 * kMicrosecond, {0, cell}});
+    const auto source = static_cast<std::uint16_t>(scenario.sources.size());
+    scenario.sources.push_back(cell_of({{kernel(108, 1)}}, deadline));
+    scenario.frames.push_back({10 * kMicrosecond, {0, source}});
   }
   const Course course(scenario, "scoreboard", {.urgent = kLong});
   EXPECT_EQ(executed(course, 1, 1).why, Reason::Urgent);

@@ -61,24 +61,25 @@ struct Outcome {
   double wasted = 0;  // share of the devices' work that went into other frames
 };
 
-// Frames of equal cells, one after the other without a pause; the cells' begin one after the other.
+// Frames of equal sources, one after the other without a pause; the sources' begin one after the
+// other.
 class Overload {
  public:
-  Overload(std::string_view policy, std::uint32_t devices, std::uint16_t cells = 1)
+  Overload(std::string_view policy, std::uint32_t devices, std::uint16_t sources = 1)
       : graph_(frame_of_symbols()),
         policy_(make_policy(policy)),
         devices_(devices),
-        cells_(cells) {}
+        sources_(sources) {}
 
-  // All cells together ask for `load`. Of frames from `lighter` on only every fourth chunk is
+  // All sources together ask for `load`. Of frames from `lighter` on only every fourth chunk is
   // asked for. Frames from `first` on count.
   Outcome run(double load, std::uint64_t first = 20, std::uint64_t lighter = kFrames) {
-    const Simulation::Cell cell{graph_, 8, std::vector<std::uint32_t>(4, 1),
-                                costs_of(graph_, load / cells_, devices_)};
-    Simulation simulation(std::vector(cells_, cell), *policy_, devices_);
+    const Simulation::Source source{graph_, 8, std::vector<std::uint32_t>(4, 1),
+                                    costs_of(graph_, load / sources_, devices_)};
+    Simulation simulation(std::vector(sources_, source), *policy_, devices_);
     std::vector<std::uint32_t> fewer;
     for (const Instruction& i : graph_.instructions()) fewer.push_back(i.chunks / 4);
-    for (std::uint16_t c = 0; c < cells_; ++c)
+    for (std::uint16_t c = 0; c < sources_; ++c)
       for (std::uint64_t f = 0; f < kFrames; ++f)
         begin(simulation, {f, c}, f < lighter ? std::span<const std::uint32_t>{} : fewer);
     simulation.run();
@@ -87,7 +88,7 @@ class Overload {
 
  private:
   void begin(Simulation& simulation, FrameId id, std::span<const std::uint32_t> chunks) const {
-    const Tick start = static_cast<Tick>(id.frame) * kFrame + id.cell * kFrame / cells_;
+    const Tick start = static_cast<Tick>(id.frame) * kFrame + id.source * kFrame / sources_;
     simulation.begin(start, id, start, chunks);
     for (std::uint16_t i = 0; i < graph_.size(); ++i)
       if (graph_[i].feed == Feed::Arrivals)
@@ -96,27 +97,27 @@ class Overload {
   }
 
   Outcome outcome(const Simulation& simulation, std::uint64_t first) const {
-    std::vector<std::vector<bool>> done(cells_, std::vector<bool>(kFrames));
+    std::vector<std::vector<bool>> done(sources_, std::vector<bool>(kFrames));
     double count = 0;
     for (const FrameEvent& e : simulation.events()) {
       if (e.kind != FrameEvent::Kind::Done) continue;
-      done[e.cell][e.frame] = true;
+      done[e.source][e.frame] = true;
       count += e.frame >= first;
     }
     Tick all = 0, wasted = 0;
     for (const Execution& e : simulation.executions()) {
       if (e.what.frame < first) continue;
       all += e.end - e.start;
-      if (!done[e.what.cell][e.what.frame]) wasted += e.end - e.start;
+      if (!done[e.what.source][e.what.frame]) wasted += e.end - e.start;
     }
-    return {count / static_cast<double>(cells_ * (kFrames - first)),
+    return {count / static_cast<double>(sources_ * (kFrames - first)),
             static_cast<double>(wasted) / static_cast<double>(all)};
   }
 
   Graph graph_;
   std::unique_ptr<Policy> policy_;
   std::uint32_t devices_;
-  std::uint16_t cells_;
+  std::uint16_t sources_;
 };
 
 // The share of frames that the best of all schedules could do, if all of a frame's work were there

@@ -22,7 +22,7 @@ Scenario two_symbols(std::uint32_t first, std::uint32_t second) {
   for (const auto& [from, to] : edges) builder.depend(from, to);
   const Work load{.moved = 1, .output = 1};
   Scenario scenario;
-  scenario.cells.push_back(
+  scenario.sources.push_back(
       {std::move(*builder.build().graph),
        {load, full_kernel(1), load, full_kernel(first), load, full_kernel(second)}});
   scenario.model = bare_pool(2);
@@ -77,7 +77,7 @@ TEST(Pool, WhatIsOverDoesNotSpreadWhatIsLeft) {
     builder.depend(kernel, static_cast<std::uint16_t>(kernel + 1));
   }
   Scenario scenario;
-  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.sources.push_back({std::move(*builder.build().graph), std::move(work)});
   scenario.model = bare_pool(3);
   scenario.frames = {{0, {0, 0}}};
   const Tick dies = 19 * kUnit / 2;
@@ -107,7 +107,7 @@ TEST(Pool, ASymbolThatLosesItsDeviceStaysTogether) {
     work.insert(work.end(), {load, full_kernel(3), full_kernel(1)});
   }
   Scenario scenario;
-  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.sources.push_back({std::move(*builder.build().graph), std::move(work)});
   scenario.model = bare_pool(4);
   scenario.frames = {{0, {0, 0}}};
   for (const Tick dies : {kUnit, 5 * kUnit, 7 * kUnit}) {
@@ -118,7 +118,7 @@ TEST(Pool, ASymbolThatLosesItsDeviceStaysTogether) {
     std::map<std::uint16_t, std::set<std::uint32_t>> devices;
     for (const Execution& each : course.log())
       if (each.start > dies)
-        devices[scenario.cells[0].graph[each.what.instruction].step].insert(each.device);
+        devices[scenario.sources[0].graph[each.what.instruction].step].insert(each.device);
     for (const auto& [symbol, used] : devices) EXPECT_EQ(used.size(), 1U) << "symbol " << symbol;
   }
 }

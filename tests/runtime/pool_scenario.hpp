@@ -31,7 +31,7 @@ struct FrameStart {
 };
 
 struct Scenario {
-  std::vector<CellPlan> cells;
+  std::vector<CellPlan> sources;
   PoolModel model;
   std::uint32_t ring = 4;
   std::vector<FrameStart> frames;
@@ -64,36 +64,36 @@ inline Work random_kernel(Dice& dice) {
           .output = dice.between(1, 300'000)};
 }
 
-// What has no sources is a transfer from the host, some of what nobody reads one to it; the rest
-// are kernels, of several sources each.
+// What has no waits_for is a transfer from the host, some of what nobody reads one to it; the rest
+// are kernels, of several waits_for each.
 inline CellPlan random_cell(Dice& dice, Tick deadline) {
   GraphBuilder builder;
-  CellPlan cell;
+  CellPlan source;
   const std::uint32_t size = dice.between(5, 30);
   std::vector<bool> read(size);
   std::vector<std::pair<std::uint16_t, std::uint16_t>> edges;
   for (std::uint16_t i = 0; i < size; ++i) {
-    const std::uint32_t sources = i < 2 || dice.chance(0.25) ? 0 : dice.between(1, 3);
-    for (std::uint32_t s = 0; s < sources; ++s) {
+    const std::uint32_t waits_for = i < 2 || dice.chance(0.25) ? 0 : dice.between(1, 3);
+    for (std::uint32_t s = 0; s < waits_for; ++s) {
       edges.emplace_back(dice.below(i), i);
       read[edges.back().first] = true;
     }
-    const bool fed = sources == 0 && dice.chance(0.6);
+    const bool fed = waits_for == 0 && dice.chance(0.6);
     builder.add({.opcode = static_cast<std::uint16_t>(dice.below(kOpcodes)),
                  .step = static_cast<std::uint16_t>(dice.below(6)),
                  .feed = fed ? Feed::Arrivals : Feed::Commits,
                  .notify = dice.chance(0.3),
-                 .release = sources == 0 && dice.chance(0.5) ? dice.below(500'000) : kAlways,
+                 .release = waits_for == 0 && dice.chance(0.5) ? dice.below(500'000) : kAlways,
                  .deadline = deadline});
-    cell.work.push_back(sources != 0 ? random_kernel(dice)
-                                     : Work{.moved = dice.below(500'000), .output = 1000});
+    source.work.push_back(waits_for != 0 ? random_kernel(dice)
+                                         : Work{.moved = dice.below(500'000), .output = 1000});
   }
   for (const auto& [from, to] : edges) builder.depend(from, to);
   for (std::uint16_t i = 0; i < size; ++i)
-    if (!read[i] && cell.work[i].footprint.ctas != 0 && dice.chance(0.5))
-      cell.work[i] = {.moved = dice.below(500'000)};
-  cell.graph = std::move(*builder.build().graph);
-  return cell;
+    if (!read[i] && source.work[i].footprint.ctas != 0 && dice.chance(0.5))
+      source.work[i] = {.moved = dice.below(500'000)};
+  source.graph = std::move(*builder.build().graph);
+  return source;
 }
 
 inline PoolModel random_pool(Dice& dice) {
@@ -142,12 +142,12 @@ inline Scenario random_scenario(std::uint64_t seed, const Stress& stress) {
   scenario.seed = seed;
   scenario.ring = dice.between(1, 6);
   for (std::uint32_t c = dice.between(1, 3); c > 0; --c)
-    scenario.cells.push_back(random_cell(dice, stress.deadline));
+    scenario.sources.push_back(random_cell(dice, stress.deadline));
   scenario.model = random_pool(dice);
   scenario.model.seed = seed;
   Tick at = 0;
   for (std::uint32_t f = 0; f < 20; ++f) {
-    for (std::uint16_t c = 0; c < scenario.cells.size(); ++c)
+    for (std::uint16_t c = 0; c < scenario.sources.size(); ++c)
       scenario.frames.push_back({at + (dice.chance(0.3) ? dice.below(100'000) : 0), {f, c}});
     at += dice.below(300'000);
   }
@@ -164,11 +164,11 @@ class Course {
   Course(const Scenario& scenario, std::string_view policy, const Lroc::Options& lroc = {},
          Tick until = kNever)
       : scenario_(scenario), policy_(make_pool_policy(policy, lroc)) {
-    std::vector<Simulation::Cell> cells;
-    for (const CellPlan& cell : scenario.cells)
-      cells.push_back({cell.graph, scenario.ring, {}, {}});
+    std::vector<Simulation::Source> sources;
+    for (const CellPlan& source : scenario.sources)
+      sources.push_back({source.graph, scenario.ring, {}, {}});
     simulation_ = std::make_unique<Simulation>(
-        cells, *policy_, static_cast<std::uint32_t>(scenario.model.devices.size()),
+        sources, *policy_, static_cast<std::uint32_t>(scenario.model.devices.size()),
         [&](ScoreboardWriter& board, std::span<const Arrivals>) { return make_pool(board); });
     simulation_->watch([this](const FrameEvent& event) { take(event); });
     Dice dice(scenario.seed + 1);
@@ -212,9 +212,9 @@ class Course {
       if (known == types.end()) types.push_back(type);
     }
     std::vector<std::vector<Work>> work;
-    for (std::uint16_t c = 0; c < scenario_.cells.size(); ++c) {
-      work.push_back(scenario_.cells[c].work);
-      board[c].set_profile(profile(scenario_.cells[c], types), 1e6);
+    for (std::uint16_t c = 0; c < scenario_.sources.size(); ++c) {
+      work.push_back(scenario_.sources[c].work);
+      board[c].set_profile(profile(scenario_.sources[c], types), 1e6);
     }
     auto pool = std::make_unique<SimulatedPool>(board, model, std::move(work), true);
     pool_ = pool.get();
@@ -222,13 +222,13 @@ class Course {
   }
 
   // The first instruction of each opcode stands for all: estimates may be wrong.
-  static std::vector<OnType> profile(const CellPlan& cell,
+  static std::vector<OnType> profile(const CellPlan& source,
                                      const std::vector<const DeviceType*>& types) {
-    std::vector<OnType> profile(types.size() * cell.graph.opcodes());
+    std::vector<OnType> profile(types.size() * source.graph.opcodes());
     for (std::size_t t = 0; t < types.size(); ++t)
-      for (std::uint16_t i = cell.graph.size(); i-- > 0;) {
-        const Work& work = cell.work[i];
-        OnType& on = profile[t * cell.graph.opcodes() + cell.graph[i].opcode];
+      for (std::uint16_t i = source.graph.size(); i-- > 0;) {
+        const Work& work = source.work[i];
+        OnType& on = profile[t * source.graph.opcodes() + source.graph[i].opcode];
         on.footprint = work.footprint;
         on.sms = work.footprint.ctas != 0 ? sms_needed(*types[t], work.footprint) : 0;
         on.alone = static_cast<double>(work.floor + 1);
@@ -240,7 +240,7 @@ class Course {
 
   void begin(const FrameStart& frame, Dice& dice) {
     simulation_->begin(frame.at, frame.id, frame.at);
-    const Graph& graph = scenario_.cells[frame.id.cell].graph;
+    const Graph& graph = scenario_.sources[frame.id.source].graph;
     for (std::uint16_t i = 0; i < graph.size(); ++i)
       if (graph[i].feed == Feed::Arrivals)
         simulation_->arrive(frame.at + dice.below(700'000), frame.id, i, 0);
@@ -260,7 +260,7 @@ class Course {
     ended_.push_back(event);
     if (event.kind == Kind::Refused) return;
     runs_.clear();
-    for (const InstructionStatus& status : simulation_->board(event.cell).statuses(event.slot))
+    for (const InstructionStatus& status : simulation_->board(event.source).statuses(event.slot))
       runs_.push_back(status.runs);
   }
 

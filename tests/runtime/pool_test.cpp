@@ -17,7 +17,7 @@ namespace {
 using FrameKey = std::pair<std::uint16_t, std::uint64_t>;
 std::map<FrameKey, std::vector<Execution>> by_frame(std::span<const Execution> log) {
   std::map<FrameKey, std::vector<Execution>> frames;
-  for (const Execution& each : log) frames[{each.what.cell, each.what.frame}].push_back(each);
+  for (const Execution& each : log) frames[{each.what.source, each.what.frame}].push_back(each);
   return frames;
 }
 
@@ -45,24 +45,24 @@ Tick copy_time(const PoolModel& model, std::uint32_t from, std::uint32_t to, std
   return shortest;
 }
 
-// Every execution begins when each of its sources has ended there, and the device has not died
+// Every execution begins when each of its waits_for has ended there, and the device has not died
 // since, or elsewhere so long before that it could be copied.
 void expect_operands(const Course& course) {
   const PoolModel& model = course.scenario().model;
   for (const auto& [key, executions] : by_frame(course.log())) {
-    const CellPlan& cell = course.scenario().cells[key.first];
+    const CellPlan& source = course.scenario().sources[key.first];
     for (const Execution& each : executions)
-      for (const std::uint16_t source : cell.graph[each.what.instruction].sources) {
+      for (const std::uint16_t needed : source.graph[each.what.instruction].waits_for) {
         const auto is_there = [&](const Execution& other) {
-          if (other.what.instruction != source || other.end > each.start) return false;
+          if (other.what.instruction != needed || other.end > each.start) return false;
           if (other.device == each.device && !dies(model, each.device, other.end, each.start))
             return true;
-          return copy_time(model, other.device, each.device, cell.work[source].output) <=
+          return copy_time(model, other.device, each.device, source.work[needed].output) <=
                  each.start - other.end;
         };
         EXPECT_TRUE(std::any_of(executions.begin(), executions.end(), is_there))
             << "instruction " << each.what.instruction << " of frame " << each.what.frame
-            << " began without its operand " << source;
+            << " began without its operand " << needed;
       }
   }
 }
@@ -74,8 +74,8 @@ void expect_limits(const Course& course) {
   std::stable_sort(log.begin(), log.end(),
                    [](const Execution& a, const Execution& b) { return a.start < b.start; });
   for (const Execution& each : log) {
-    const CellPlan& cell = course.scenario().cells[each.what.cell];
-    if (cell.work[each.what.instruction].footprint.ctas == 0) continue;
+    const CellPlan& source = course.scenario().sources[each.what.source];
+    if (source.work[each.what.instruction].footprint.ctas == 0) continue;
     EXPECT_GT(each.end, each.start);
     if (each.queue + 2U == course.scenario().model.devices[each.device].queues) continue;
     Tick& free = free_at[{each.device, each.queue}];
@@ -86,14 +86,14 @@ void expect_limits(const Course& course) {
 
 void expect_ends(const Course& course) {
   std::map<FrameKey, int> ends;
-  for (const FrameEvent& event : course.ended()) ++ends[{event.cell, event.frame}];
+  for (const FrameEvent& event : course.ended()) ++ends[{event.source, event.frame}];
   EXPECT_EQ(ends.size(), course.scenario().frames.size());
   for (const auto& [key, count] : ends) EXPECT_EQ(count, 1);
   const auto frames = by_frame(course.log());
   for (const FrameEvent& event : course.ended()) {
     if (event.kind != Kind::Done) continue;
-    std::vector<int> times(course.scenario().cells[event.cell].graph.size());
-    for (const Execution& each : frames.at({event.cell, event.frame}))
+    std::vector<int> times(course.scenario().sources[event.source].graph.size());
+    for (const Execution& each : frames.at({event.source, event.frame}))
       ++times[each.what.instruction];
     for (const int count : times) {
       EXPECT_GE(count, 1);
@@ -160,13 +160,13 @@ TEST(Pool, PartsOfAStageKeepNobodyElseWaiting) {
     work.insert(work.end(), {load, kernel, kernel});
   }
   Scenario scenario;
-  scenario.cells.push_back({std::move(*builder.build().graph), std::move(work)});
+  scenario.sources.push_back({std::move(*builder.build().graph), std::move(work)});
   scenario.model = bare_pool(1);
   scenario.frames = {{0, {0, 0}}};
   const Course course(scenario, "adaptive");
   EXPECT_EQ(course.count(Kind::Done), 1U);
   for (const Execution& each : course.log())
-    if (scenario.cells[0].graph[each.what.instruction].opcode == 2) {
+    if (scenario.sources[0].graph[each.what.instruction].opcode == 2) {
       EXPECT_LT(each.start, kUnit);
     }
 }
@@ -185,13 +185,13 @@ CellPlan symbols(std::uint16_t count) {
   return {std::move(*builder.build().graph), std::move(work)};
 }
 
-// Streams are counted by cell, place in the ring and symbol, however many symbols cells have.
+// Streams are counted by source, place in the ring and symbol, however many symbols sources have.
 TEST(Pool, CellsOfOtherLengthsShareNoStream) {
   for (const std::string_view policy : {"symbol-level", "adaptive"}) {
     Scenario scenario;
     scenario.ring = 2;
-    scenario.cells.push_back(symbols(3));
-    scenario.cells.push_back(symbols(2));
+    scenario.sources.push_back(symbols(3));
+    scenario.sources.push_back(symbols(2));
     scenario.model = bare_pool(1);
     scenario.frames = {{0, {0, 0}}, {0, {1, 0}}, {kUnit, {0, 1}}};
     const Course course(scenario, policy);
@@ -209,7 +209,7 @@ struct Job {
   std::uint32_t units, due;
 };
 
-// A frame for each job, each of a cell of its own, all there at once.
+// A frame for each job, each of a source of its own, all there at once.
 Scenario jobs_of(const std::vector<Job>& jobs) {
   Scenario scenario;
   scenario.model = bare_pool(1);
@@ -219,8 +219,8 @@ Scenario jobs_of(const std::vector<Job>& jobs) {
     builder.add({.deadline = deadline});
     builder.add({.opcode = 1, .deadline = deadline});
     builder.depend(0, 1);
-    scenario.frames.push_back({0, {0, static_cast<std::uint16_t>(scenario.cells.size())}});
-    scenario.cells.push_back(
+    scenario.frames.push_back({0, {0, static_cast<std::uint16_t>(scenario.sources.size())}});
+    scenario.sources.push_back(
         {std::move(*builder.build().graph), {Work{.output = 1}, full_kernel(job.units)}});
   }
   return scenario;
@@ -253,7 +253,7 @@ std::vector<Job> random_jobs(Dice& dice, std::uint32_t longest) {
   return jobs;
 }
 
-// A stage in two parts, which has a device each where no other cell wants its share.
+// A stage in two parts, which has a device each where no other source wants its share.
 CellPlan two_parts() {
   GraphBuilder builder;
   const Work load{.moved = 1, .output = 1};
@@ -261,23 +261,23 @@ CellPlan two_parts() {
   for (int part = 0; part < 2; ++part) builder.depend(0, builder.add({.opcode = 1, .step = 0}));
   builder.add({.opcode = 0, .step = 1});
   builder.add({.opcode = 2, .step = 1});
-  for (std::uint16_t source = 1; source <= 3; ++source) builder.depend(source, 4);
+  for (std::uint16_t needed = 1; needed <= 3; ++needed) builder.depend(needed, 4);
   return {std::move(*builder.build().graph),
           {load, full_kernel(2), full_kernel(2), load, full_kernel(1)}};
 }
 
-// A cell that sends a frame every millisecond leaves the other one device; but not for ever.
+// A source that sends a frame every millisecond leaves the other one device; but not for ever.
 TEST(Pool, ACellThatHasGoneSilentHasNoShare) {
   for (const Tick begin : {3 * kMillisecond + kUnit, kSecond}) {
     Scenario scenario;
-    for (int c = 0; c < 2; ++c) scenario.cells.push_back(two_parts());
+    for (int c = 0; c < 2; ++c) scenario.sources.push_back(two_parts());
     scenario.model = bare_pool(2);
     for (std::uint32_t f = 0; f < 4; ++f) scenario.frames.push_back({f * kMillisecond, {f, 1}});
     scenario.frames.push_back({begin + kMillisecond / 2, {0, 0}});
     const Course course(scenario, "adaptive");
     std::set<std::uint32_t> devices;
     for (const Execution& each : course.log())
-      if (each.what.cell == 0 && scenario.cells[0].graph[each.what.instruction].opcode == 1)
+      if (each.what.source == 0 && scenario.sources[0].graph[each.what.instruction].opcode == 1)
         devices.insert(each.device);
     EXPECT_EQ(devices.size(), begin == kSecond ? 2U : 1U);
   }
@@ -292,7 +292,7 @@ TEST(Pool, AFrameThatHasThePoolToItselfIsNotRefused) {
   EXPECT_EQ(course.count(Kind::Refused), 1U);
   EXPECT_EQ(course.count(Kind::Dropped), 2U);
   for (const FrameEvent& event : course.ended())
-    EXPECT_TRUE(event.kind != Kind::Refused || event.cell == 1);
+    EXPECT_TRUE(event.kind != Kind::Refused || event.source == 1);
   expect_nothing_left(course);
 }
 

@@ -22,8 +22,8 @@ using Kind = FrameEvent::Kind;
 
 // What every frame leaves behind, and what is wrong with it, if anything.
 struct World {
-  World(const Graph& graph, std::uint32_t ring, std::uint32_t frames, std::uint16_t cell = 0)
-      : graph(graph), cell(cell), predecessors(predecessors_of(graph)), over(frames) {
+  World(const Graph& graph, std::uint32_t ring, std::uint32_t frames, std::uint16_t source = 0)
+      : graph(graph), source(source), predecessors(predecessors_of(graph)), over(frames) {
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       offsets.push_back(chunks);
       chunks += graph[i].chunks;
@@ -43,7 +43,7 @@ struct World {
   }
 
   const Graph& graph;
-  const std::uint16_t cell;
+  const std::uint16_t source;
   std::vector<std::vector<std::uint32_t>> counts;  // by frame; empty = the maxima
   std::vector<std::vector<std::uint16_t>> predecessors;
   std::vector<std::uint32_t> offsets;
@@ -57,7 +57,7 @@ struct World {
 
 void kernel(void* context, const Task& task) noexcept {
   World& world = *static_cast<World*>(context);
-  if (task.cell != world.cell) ++world.foreign;
+  if (task.source != world.source) ++world.foreign;
   if (world.over[task.frame].load(std::memory_order_relaxed)) ++world.after_end;
   for (const std::uint16_t p : world.predecessors[task.instruction]) {
     for (std::uint32_t c = 0; c < world.count(task.frame, p); ++c) {
@@ -129,32 +129,32 @@ std::vector<std::uint32_t> counts_of(const Graph& graph, const Course& course,
 }
 
 // Whoever begins a frame may be kept from it half-way, and then others cannot hold it yet.
-Runtime::Cell::Hold hold(Runtime::Cell cell, const World& world, std::uint32_t frame) {
+Runtime::Source::Hold hold(Runtime::Source source, const World& world, std::uint32_t frame) {
   for (;;) {
-    Runtime::Cell::Hold held = cell.hold(frame);
+    Runtime::Source::Hold held = source.hold(frame);
     if (held || world.over[frame].load()) return held;
     std::this_thread::yield();
   }
 }
 
 // One receiver: sends its share of each frame's items, some twice, some never.
-void receive(Runtime::Cell cell, World& world, const Course& course, std::uint32_t id) {
+void receive(Runtime::Source source, World& world, const Course& course, std::uint32_t id) {
   std::mt19937 random(id + 77);
   std::uniform_real_distribution<double> uniform(0, 1);
   const Graph& graph = world.graph;
   for (std::uint32_t frame = 0; frame < course.frames; ++frame) {
     const auto counts = counts_of(graph, course, frame);
-    while (!cell.begin(frame, now() + course.budget, counts) && !world.over[frame].load()) {
+    while (!source.begin(frame, now() + course.budget, counts) && !world.over[frame].load()) {
       std::this_thread::yield();
     }
-    if (id == 0 && uniform(random) < course.abandon) cell.abandon(frame);
+    if (id == 0 && uniform(random) < course.abandon) source.abandon(frame);
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       if (graph[i].feed != Feed::Arrivals) continue;
       for (std::uint32_t item = id; item < counts[i]; item += course.receivers) {
         if (uniform(random) < course.loss) continue;
-        const Runtime::Cell::Hold held = hold(cell, world, frame);
+        const Runtime::Source::Hold held = hold(source, world, frame);
         if (!held) break;
-        world.sample(cell.board().slot(frame), i, item) = frame + 1;
+        world.sample(source.board().slot(frame), i, item) = frame + 1;
         held.arrive(i, item);
         if (uniform(random) < course.duplicate) {
           if (held.arrive(i, item) == Arrival::Accepted) ++world.spoilt;
@@ -165,9 +165,9 @@ void receive(Runtime::Cell cell, World& world, const Course& course, std::uint32
 }
 
 // A finished frame: what committed was executed wholly, what was missed had a reason.
-void inspect(Runtime::Cell cell, World& world, const FrameEvent& event) {
+void inspect(Runtime::Source source, World& world, const FrameEvent& event) {
   for (std::uint16_t i = 0; i < world.graph.size(); ++i) {
-    const InstructionStatus& status = cell.board().status(event.slot, i);
+    const InstructionStatus& status = source.board().status(event.slot, i);
     if (status.state == InstructionStatus::State::Committed) {
       for (std::uint32_t c = 0; c < status.chunks; ++c) {
         if (world.done_by(event.slot, i, c) != event.frame + 1) ++world.spoilt;
@@ -179,16 +179,16 @@ void inspect(Runtime::Cell cell, World& world, const FrameEvent& event) {
   }
 }
 
-// The cell's one consumer, until all its frames are over and their places free.
-Outcome consume(Runtime::Cell cell, World& world, const Course& course) {
+// The source's one consumer, until all its frames are over and their places free.
+Outcome consume(Runtime::Source source, World& world, const Course& course) {
   Outcome outcome;
   while (outcome.done + outcome.dropped + outcome.refused < course.frames) {
     FrameEvent event;
-    if (cell.poll({&event, 1}) == 0) {
+    if (source.poll({&event, 1}) == 0) {
       std::this_thread::yield();
       continue;
     }
-    if (event.cell != cell.number()) ++world.foreign;
+    if (event.source != source.number()) ++world.foreign;
     if (event.kind == Kind::Missed) ++outcome.missed;
     if (event.kind == Kind::Committed || event.kind == Kind::Missed) continue;
     world.over[event.frame].store(true, std::memory_order_relaxed);
@@ -197,16 +197,17 @@ Outcome consume(Runtime::Cell cell, World& world, const Course& course) {
       continue;
     }
     ++(event.kind == Kind::Done ? outcome.done : outcome.dropped);
-    inspect(cell, world, event);
-    cell.release(event.frame);
+    inspect(source, world, event);
+    source.release(event.frame);
   }
-  while (cell.live() != 0) std::this_thread::yield();
+  while (source.live() != 0) std::this_thread::yield();
   return outcome;
 }
 
-void check(Runtime::Cell cell, const World& world, const Course& course, const Outcome& outcome) {
+void check(Runtime::Source source, const World& world, const Course& course,
+           const Outcome& outcome) {
   std::uint64_t counted = 0, expected = 0;
-  for (const OpcodeInfo& info : cell.board().opcodes()) counted += info.chunks;
+  for (const OpcodeInfo& info : source.board().opcodes()) counted += info.chunks;
   for (const auto& counts : world.counts)
     for (const std::uint32_t count : counts) expected += count;
   const bool all = course.abandon == 0 && world.graph[0].deadline == kNever;
@@ -225,20 +226,20 @@ void check(Runtime::Cell cell, const World& world, const Course& course, const O
   }
 }
 
-// Each cell with its graph, receivers and consumer, on workers that they share.
+// Each source with its graph, receivers and consumer, on workers that they share.
 std::vector<Outcome> run(std::span<const Graph> graphs, const Course& course) {
   std::deque<World> worlds;
   std::deque<std::vector<Opcode>> opcodes;
-  std::vector<Runtime::CellOptions> cells;
+  std::vector<Runtime::SourceOptions> sources;
   for (std::uint16_t c = 0; c < graphs.size(); ++c) {
     World& world = worlds.emplace_back(graphs[c], course.ring, course.frames, c);
     for (std::uint32_t frame = 0; frame < course.frames; ++frame)
       world.counts.push_back(counts_of(graphs[c], course, frame));
     opcodes.push_back(kernels(graphs[c].opcodes()));
-    cells.push_back({graphs[c], {opcodes[c], &world}, course.ring, {1, 2, 3}});
+    sources.push_back({graphs[c], {opcodes[c], &world}, course.ring, {1, 2, 3}});
   }
   const auto policy = make_policy("earliest-frame");
-  Runtime runtime(cells, *policy,
+  Runtime runtime(sources, *policy,
                   {.workers = course.workers, .pin_token = course.pin_token, .trace = 64});
   std::vector<Outcome> outcomes(graphs.size());
   {
@@ -246,9 +247,9 @@ std::vector<Outcome> run(std::span<const Graph> graphs, const Course& course) {
     std::vector<std::thread> threads;
     for (std::uint16_t c = 0; c < graphs.size(); ++c) {
       for (std::uint32_t id = 0; id < course.receivers; ++id) {
-        threads.emplace_back([&, c, id] { receive(runtime.cell(c), worlds[c], course, id); });
+        threads.emplace_back([&, c, id] { receive(runtime.source(c), worlds[c], course, id); });
       }
-      threads.emplace_back([&, c] { outcomes[c] = consume(runtime.cell(c), worlds[c], course); });
+      threads.emplace_back([&, c] { outcomes[c] = consume(runtime.source(c), worlds[c], course); });
     }
     for (std::thread& thread : threads) thread.join();
   }
@@ -256,7 +257,7 @@ std::vector<Outcome> run(std::span<const Graph> graphs, const Course& course) {
     for (std::uint32_t w = 1; w < course.workers; ++w) EXPECT_EQ(runtime.times(w).tokens, 0U);
   }
   for (std::uint16_t c = 0; c < graphs.size(); ++c)
-    check(runtime.cell(c), worlds[c], course, outcomes[c]);
+    check(runtime.source(c), worlds[c], course, outcomes[c]);
   return outcomes;
 }
 
@@ -304,13 +305,13 @@ TEST(Runtime, AFrameThatThePolicyRefusesFreesItsPlace) {
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(1);
   Runtime runtime({{graph, {opcodes, &world}, 1}}, *policy, {});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   for (std::uint32_t frame = 0; frame < 50; ++frame) {
-    EXPECT_TRUE(cell.begin(frame, now() - kSecond));
+    EXPECT_TRUE(source.begin(frame, now() - kSecond));
     FrameEvent event;
-    ASSERT_EQ(cell.poll({&event, 1}), 1U);
+    ASSERT_EQ(source.poll({&event, 1}), 1U);
     EXPECT_TRUE(event.kind == Kind::Refused && event.frame == frame);
-    EXPECT_EQ(cell.live(), 0U);
+    EXPECT_EQ(source.live(), 0U);
   }
   EXPECT_EQ(world.executed.load(), 0U);
 }
@@ -346,16 +347,16 @@ TEST(Runtime, OneWorkerThatIsAlsoReceiverAndSinkSuffices) {
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
   Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   for (std::uint32_t frame = 0; frame < 50; ++frame) {
-    ASSERT_TRUE(cell.begin(frame, 0));
+    ASSERT_TRUE(source.begin(frame, 0));
     while (runtime.work(0)) {
     }
     FrameEvent events[64];
-    const std::size_t count = cell.poll(events);
+    const std::size_t count = source.poll(events);
     ASSERT_TRUE(count > 0 && events[count - 1].kind == Kind::Done);
     EXPECT_EQ(events[count - 1].frame, frame);
-    cell.release(frame);
+    source.release(frame);
   }
   EXPECT_EQ(world.executed.load(), 50U * world.chunks);
   EXPECT_EQ(runtime.times(0).chunks, 50U * world.chunks);
@@ -373,7 +374,7 @@ struct Small {
     while (runtime.work(0)) {
     }
     FrameEvent events[8];
-    const std::size_t count = cell.poll(events);
+    const std::size_t count = source.poll(events);
     return count > 0 && events[count - 1].frame == frame;
   }
   Graph graph = make();
@@ -381,47 +382,47 @@ struct Small {
   std::unique_ptr<Policy> policy;
   std::vector<Opcode> opcodes = kernels(1);
   Runtime runtime{{{graph, {opcodes, &world}, 2}}, *policy, {}};
-  Runtime::Cell cell = runtime.cell(0);
+  Runtime::Source source = runtime.source(0);
 };
 
 TEST(Runtime, ARingPlaceIsRefusedUntilItsFrameIsReleased) {
   Small small;
-  EXPECT_TRUE(small.cell.vacant(0));
-  EXPECT_TRUE(small.cell.begin(0, 0));
-  EXPECT_FALSE(small.cell.vacant(0));
-  EXPECT_TRUE(small.cell.begin(0, 0));  // another receiver was first
-  EXPECT_TRUE(small.cell.begin(1, 0));
-  EXPECT_FALSE(small.cell.begin(2, 0));
-  EXPECT_EQ(small.cell.live(), 2U);
-  small.cell.abandon(0);
+  EXPECT_TRUE(small.source.vacant(0));
+  EXPECT_TRUE(small.source.begin(0, 0));
+  EXPECT_FALSE(small.source.vacant(0));
+  EXPECT_TRUE(small.source.begin(0, 0));  // another receiver was first
+  EXPECT_TRUE(small.source.begin(1, 0));
+  EXPECT_FALSE(small.source.begin(2, 0));
+  EXPECT_EQ(small.source.live(), 2U);
+  small.source.abandon(0);
   EXPECT_TRUE(small.finish(0));
-  EXPECT_FALSE(small.cell.begin(2, 0));
-  small.cell.release(0);
-  EXPECT_FALSE(small.cell.begin(0, 0));  // it is over
-  EXPECT_TRUE(small.cell.begin(2, 0));
+  EXPECT_FALSE(small.source.begin(2, 0));
+  small.source.release(0);
+  EXPECT_FALSE(small.source.begin(0, 0));  // it is over
+  EXPECT_TRUE(small.source.begin(2, 0));
 }
 
 TEST(Runtime, AFrameThatWasGivenUpCanBeDoneAgain) {
   Small small;
-  ASSERT_TRUE(small.cell.begin(0, 0));
-  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Accepted);
-  small.cell.abandon(0);
+  ASSERT_TRUE(small.source.begin(0, 0));
+  EXPECT_TRUE(small.source.arrive(0, 0, 0) == Arrival::Accepted);
+  small.source.abandon(0);
   EXPECT_TRUE(small.finish(0));
-  const Runtime::Cell::Item came{0, 1};
-  EXPECT_FALSE(small.cell.begin_again(0, 0, {}, {&came, 1}));  // not before it is released
-  small.cell.release(0);
+  const Runtime::Source::Item came{0, 1};
+  EXPECT_FALSE(small.source.begin_again(0, 0, {}, {&came, 1}));  // not before it is released
+  small.source.release(0);
   small.world.sample(0, 0, 0) = small.world.sample(0, 0, 1) = 1;
-  EXPECT_TRUE(small.cell.begin_again(0, 0, {}, {&came, 1}));
-  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Duplicate);
-  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Accepted);
+  EXPECT_TRUE(small.source.begin_again(0, 0, {}, {&came, 1}));
+  EXPECT_TRUE(small.source.arrive(0, 0, 1) == Arrival::Duplicate);
+  EXPECT_TRUE(small.source.arrive(0, 0, 0) == Arrival::Accepted);
   EXPECT_TRUE(small.finish(0));
   EXPECT_EQ(small.world.missing.load(), 0U);
-  small.cell.release(0);
-  ASSERT_TRUE(small.cell.begin(2, 0));
-  small.cell.abandon(2);
+  small.source.release(0);
+  ASSERT_TRUE(small.source.begin(2, 0));
+  small.source.abandon(2);
   EXPECT_TRUE(small.finish(2));
-  small.cell.release(2);
-  EXPECT_FALSE(small.cell.begin_again(0, 0, {}, {}));  // an older one than the last
+  small.source.release(2);
+  EXPECT_FALSE(small.source.begin_again(0, 0, {}, {}));  // an older one than the last
 }
 
 // A ring whose size does not divide 2³²: a number cut to 32 bits would have another slot.
@@ -436,58 +437,58 @@ TEST(Runtime, FrameNumbersGoOnBeyondThirtyTwoBits) {
                       if (task.slot != task.frame % 3) std::abort();
                     }};
   Runtime runtime({{graph, {{&note, 1}, &seen}, 3, {2}}}, *policy, {});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   constexpr std::uint64_t kFirst = (std::uint64_t{1} << 32) - 4;
   for (std::uint64_t frame = kFirst; frame < kFirst + 8; ++frame) {
-    ASSERT_TRUE(cell.begin(frame, 0));
+    ASSERT_TRUE(source.begin(frame, 0));
     while (runtime.work(0)) {
     }
     FrameEvent event;
-    ASSERT_EQ(cell.poll({&event, 1}), 1U);
+    ASSERT_EQ(source.poll({&event, 1}), 1U);
     EXPECT_EQ(event.frame, frame);
     EXPECT_EQ(event.slot, frame % 3);
     EXPECT_EQ(seen.back(), frame);
-    cell.release(frame);
-    EXPECT_FALSE(cell.begin(frame, 0));  // it is over
+    source.release(frame);
+    EXPECT_FALSE(source.begin(frame, 0));  // it is over
   }
-  EXPECT_EQ(cell.live(), 0U);
+  EXPECT_EQ(source.live(), 0U);
   EXPECT_EQ(seen.size(), 8U);
 }
 
 TEST(Runtime, AReceiverInsideASlotKeepsItFromBeingReused) {
   Small small;
-  ASSERT_TRUE(small.cell.begin(0, 0));
+  ASSERT_TRUE(small.source.begin(0, 0));
   {
-    const Runtime::Cell::Hold held = small.cell.hold(0);
+    const Runtime::Source::Hold held = small.source.hold(0);
     EXPECT_TRUE(static_cast<bool>(held));
-    small.cell.abandon(0);
+    small.source.abandon(0);
     EXPECT_TRUE(small.finish(0));
-    small.cell.release(0);
-    EXPECT_FALSE(small.cell.vacant(2));
-    EXPECT_FALSE(small.cell.begin(2, 0));
-    EXPECT_FALSE(static_cast<bool>(small.cell.hold(0)));
+    small.source.release(0);
+    EXPECT_FALSE(small.source.vacant(2));
+    EXPECT_FALSE(small.source.begin(2, 0));
+    EXPECT_FALSE(static_cast<bool>(small.source.hold(0)));
   }
-  EXPECT_TRUE(small.cell.vacant(2));
-  EXPECT_TRUE(small.cell.begin(2, 0));
+  EXPECT_TRUE(small.source.vacant(2));
+  EXPECT_TRUE(small.source.begin(2, 0));
 }
 
 TEST(Runtime, ItemsOfFramesThatAreNotLiveChangeNothing) {
   Small small;
-  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Late);
-  ASSERT_TRUE(small.cell.begin(0, 0));
-  EXPECT_TRUE(small.cell.arrive(2, 0, 0) == Arrival::Late);
-  EXPECT_TRUE(small.cell.arrive(0, 9, 0) == Arrival::Unknown);
-  EXPECT_TRUE(small.cell.arrive(0, 0, 2) == Arrival::Unknown);
+  EXPECT_TRUE(small.source.arrive(0, 0, 0) == Arrival::Late);
+  ASSERT_TRUE(small.source.begin(0, 0));
+  EXPECT_TRUE(small.source.arrive(2, 0, 0) == Arrival::Late);
+  EXPECT_TRUE(small.source.arrive(0, 9, 0) == Arrival::Unknown);
+  EXPECT_TRUE(small.source.arrive(0, 0, 2) == Arrival::Unknown);
   small.world.sample(0, 0, 1) = 1;
-  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Accepted);
-  EXPECT_TRUE(small.cell.arrive(0, 0, 1) == Arrival::Duplicate);
+  EXPECT_TRUE(small.source.arrive(0, 0, 1) == Arrival::Accepted);
+  EXPECT_TRUE(small.source.arrive(0, 0, 1) == Arrival::Duplicate);
   while (small.runtime.work(0)) {
   }
   EXPECT_EQ(small.world.executed.load(), 1U);
-  small.cell.close(0, 0);
+  small.source.close(0, 0);
   EXPECT_TRUE(small.finish(0));
   EXPECT_EQ(small.world.missing.load(), 1U);
-  EXPECT_TRUE(small.cell.arrive(0, 0, 0) == Arrival::Late);
+  EXPECT_TRUE(small.source.arrive(0, 0, 0) == Arrival::Late);
 }
 
 TEST(Runtime, IsQuietOnlyUntilTheNextThingExpected) {
@@ -499,13 +500,13 @@ TEST(Runtime, IsQuietOnlyUntilTheNextThingExpected) {
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(1);
   Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   EXPECT_EQ(runtime.quiet_until(), kNever);
-  cell.expect(1234);
+  source.expect(1234);
   EXPECT_EQ(runtime.quiet_until(), 1234);
-  cell.expect(kNever);
+  source.expect(kNever);
   const Tick air = now();
-  ASSERT_TRUE(cell.begin(0, air));
+  ASSERT_TRUE(source.begin(0, air));
   EXPECT_EQ(runtime.quiet_until(), air + 100 * kSecond);
 }
 
@@ -516,7 +517,7 @@ TEST(Runtime, TracesEveryTask) {
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(graph.opcodes());
   Runtime runtime({{graph, {opcodes, &world}, 2}}, *policy, {.trace = 4096});
-  ASSERT_TRUE(runtime.cell(0).begin(0, 0));
+  ASSERT_TRUE(runtime.source(0).begin(0, 0));
   while (runtime.work(0)) {
   }
   std::vector<telemetry::TraceEvent> events(4096);
@@ -546,13 +547,13 @@ TEST(Runtime, KnowsHowLongAWorkersLastClaimShouldHaveTaken) {
   const auto policy = make_policy("earliest-frame");
   const auto opcodes = kernels(1);
   Runtime runtime({{graph, {opcodes, &world}, 1, {600}}}, *policy, {});
-  const Runtime::Cell cell = runtime.cell(0);
+  const Runtime::Source source = runtime.source(0);
   int unmeasured = 0;
   for (std::uint32_t frame = 0; frame < 2; ++frame) {
-    ASSERT_TRUE(cell.begin(frame, 0));
+    ASSERT_TRUE(source.begin(frame, 0));
     for (int claims = 0; claims < 2;) {
       const std::uint64_t before = runtime.times(0).chunks;
-      const double known = cell.board().mean(0);
+      const double known = source.board().mean(0);
       ASSERT_TRUE(runtime.work(0));
       const bool claimed = runtime.times(0).chunks != before;
       claims += claimed;
@@ -562,25 +563,25 @@ TEST(Runtime, KnowsHowLongAWorkersLastClaimShouldHaveTaken) {
       unmeasured += claimed && known == 0;
     }
     FrameEvent event;
-    while (cell.poll({&event, 1}) == 0) runtime.work(0);
-    cell.release(frame);
+    while (source.poll({&event, 1}) == 0) runtime.work(0);
+    source.release(frame);
   }
-  EXPECT_GT(cell.board().mean(0), 0.0);
+  EXPECT_GT(source.board().mean(0), 0.0);
   EXPECT_EQ(unmeasured, 1);
 }
 
 TEST(Runtime, RefusesImpossibleOptions) {
   Small small;
-  const auto make = [&](std::size_t cells, std::uint32_t ring, std::uint32_t workers) {
-    const Runtime::CellOptions cell{small.graph, {small.opcodes, nullptr}, ring};
-    Runtime runtime(std::vector(cells, cell), *small.policy, {.workers = workers});
+  const auto make = [&](std::size_t sources, std::uint32_t ring, std::uint32_t workers) {
+    const Runtime::SourceOptions source{small.graph, {small.opcodes, nullptr}, ring};
+    Runtime runtime(std::vector(sources, source), *small.policy, {.workers = workers});
   };
   make(1, 64, 128);
   EXPECT_THROW(make(1, 4, 0), std::invalid_argument);
   EXPECT_THROW(make(1, 4, 129), std::invalid_argument);
   EXPECT_THROW(make(1, 65, 1), std::invalid_argument);
   EXPECT_THROW(make(0, 4, 1), std::invalid_argument);
-  EXPECT_THROW(make(kMaxCells + 1, 4, 1), std::invalid_argument);
+  EXPECT_THROW(make(kMaxSources + 1, 4, 1), std::invalid_argument);
   EXPECT_THROW(Runtime({{small.graph, {}}}, *small.policy, {}), std::invalid_argument);
 }
 

@@ -237,7 +237,7 @@ class GpuCells::Cell {
       for (std::uint16_t i = 0; i < graph().size(); ++i) {
         if (graph()[i].step != step) continue;
         const bool needs_no_other = std::ranges::all_of(
-            graph()[i].sources,
+            graph()[i].waits_for,
             [&](std::uint16_t source) { return std::ranges::find(own, source) != own.end(); });
         whole.push_back(i);
         if (kind(i) != Kind::Fetch) without_fetch.push_back(i);
@@ -277,26 +277,26 @@ GpuCells::GpuCells(const std::vector<GpuCell>& cells, std::uint16_t devices, Gpu
 GpuCells::~GpuCells() = default;
 
 std::int16_t* GpuCells::samples(FrameRef at, std::uint32_t symbol, std::uint32_t antenna) const {
-  return cells_[at.cell]->given(at.slot).samples(symbol, antenna);
+  return cells_[at.source]->given(at.slot).samples(symbol, antenna);
 }
 
 std::uint8_t& GpuCells::missing(FrameRef at, std::uint32_t symbol, std::uint32_t antenna) const {
-  const Cell& cell = *cells_[at.cell];
+  const Cell& cell = *cells_[at.source];
   const Symbol& of = cell.frame().symbol(symbol);
   return cell.given(at.slot).missing(
       of.kind)[std::size_t{of.ordinal} * cell.frame().format().antennas + antenna];
 }
 
 std::span<const std::int16_t*> GpuCells::packets(FrameRef at, std::uint32_t symbol) const {
-  return cells_[at.cell]->packets(at.slot, symbol);
+  return cells_[at.source]->packets(at.slot, symbol);
 }
 
 std::uint8_t* GpuCells::downlink_payload(FrameRef at) const {
-  return cells_[at.cell]->given(at.slot).payload(Direction::Downlink);
+  return cells_[at.source]->given(at.slot).payload(Direction::Downlink);
 }
 
 bool GpuCells::good(FrameRef at, std::uint16_t device, std::uint32_t transport_block) const {
-  const Cell& cell = *cells_[at.cell];
+  const Cell& cell = *cells_[at.source];
   const GpuFrame& made = cell.made(at.slot, device);
   const TransportBlock& block =
       cell.frame().program().transport_blocks(Direction::Uplink)[transport_block];
@@ -308,19 +308,19 @@ bool GpuCells::good(FrameRef at, std::uint16_t device, std::uint32_t transport_b
 }
 
 const std::uint8_t* GpuCells::payload(FrameRef at, std::uint16_t device) const {
-  return cells_[at.cell]->made(at.slot, device).payload(Direction::Uplink);
+  return cells_[at.source]->made(at.slot, device).payload(Direction::Uplink);
 }
 
 CodeBlockResult GpuCells::result(FrameRef at, std::uint16_t device,
                                  std::uint32_t code_block) const {
-  const GpuFrame& made = cells_[at.cell]->made(at.slot, device);
+  const GpuFrame& made = cells_[at.source]->made(at.slot, device);
   const std::uint32_t place = made.result_place(code_block);
   return {made.results()[place], made.judged()[place] != 0};
 }
 
 const std::int16_t* GpuCells::radiated(FrameRef at, std::uint16_t device, std::uint32_t symbol,
                                        std::uint32_t antenna) const {
-  return cells_[at.cell]->made(at.slot, device).samples(symbol, antenna);
+  return cells_[at.source]->made(at.slot, device).samples(symbol, antenna);
 }
 
 runtime::DeviceWork::Kind GpuCells::kind(std::uint16_t cell,
@@ -330,12 +330,12 @@ runtime::DeviceWork::Kind GpuCells::kind(std::uint16_t cell,
 
 cuda::Status GpuCells::launch(std::span<const InstanceId> run, std::uint16_t device,
                               cuda::Stream stream) noexcept {
-  return cells_[run.front().cell]->launch(run, device, stream);
+  return cells_[run.front().source]->launch(run, device, stream);
 }
 
 cuda::Status GpuCells::copy(const InstanceId& what, std::uint16_t from, std::uint16_t to,
                             cuda::Stream stream) noexcept {
-  const Cell& cell = *cells_[what.cell];
+  const Cell& cell = *cells_[what.source];
   const Pieces &there = cell.kept(what, from), &here = cell.kept(what, to);
   cuda::Status status;
   for (std::size_t i = 0; i < here.size() && status.ok(); ++i)

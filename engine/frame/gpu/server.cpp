@@ -46,7 +46,7 @@ std::vector<PoolGraph> graphs_of(const std::vector<GpuServer::Cell>& cells, std:
 
 runtime::ScoreboardWriter board_of(const std::vector<GpuServer::Cell>& cells,
                                    const std::vector<PoolGraph>& graphs, const GpuPool& pool) {
-  std::vector<runtime::CellWriter> boards;
+  std::vector<runtime::SourceWriter> boards;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     const Frame& frame = cells[c].frame;
     boards.emplace_back(graphs[c].graph, frame.format().ring, kOpNames,
@@ -142,12 +142,12 @@ bool GpuServer::any_device() const {
 }
 
 bool GpuServer::admit(runtime::FrameId id, Tick air_start, Tick now) {
-  arrivals_[id.cell].clear(board_[id.cell].slot(id.frame));
+  arrivals_[id.source].clear(board_[id.source].slot(id.frame));
   return scheduler_->admit(id, air_start, ones_, now);
 }
 
 void GpuServer::feed(runtime::FrameRef at, std::uint16_t instruction, Tick now) {
-  arrivals_[at.cell].add(at.slot, instruction, 0, 1);
+  arrivals_[at.source].add(at.slot, instruction, 0, 1);
   scheduler_->fed(at, instruction, now);
 }
 

@@ -53,7 +53,7 @@ class GpuServer {
   GpuServer& operator=(const GpuServer&) = delete;
 
   const PoolGraph& graph(std::uint16_t cell) const { return graphs_[cell]; }
-  const runtime::CellBoard& board(std::uint16_t cell) const { return board_[cell]; }
+  const runtime::SourceBoard& board(std::uint16_t cell) const { return board_[cell]; }
   const GpuCells& cells() const { return *cells_; }
   const runtime::CudaExecutor& executor() const { return *executor_; }
   bool any_device() const;
@@ -61,7 +61,7 @@ class GpuServer {
   const std::vector<std::uint16_t>& received(std::uint16_t cell) const { return received_[cell]; }
   /// Which device brought what a symbol yielded, of a frame that is not released.
   std::uint16_t brought_by(runtime::FrameRef at, std::uint32_t symbol) const {
-    return board_[at.cell].status(at.slot, stores_[at.cell][symbol]).device;
+    return board_[at.source].status(at.slot, stores_[at.source][symbol]).device;
   }
 
   /// Begins a frame in its empty place; false when it is refused.

@@ -53,7 +53,7 @@ class PacketReceiver final : public CardTransport {
       : plan_(plan),
         room_(std::move(room)),
         headers_(std::size_t{plan.places} * Places::kHeaderRoom),
-        free_memory_(BufferPool::bytes(plan.places, 0)),
+        free_memory_(BufferStock::bytes(plan.places, 0)),
         free_(free_memory_.data(), plan.places, 0, true),
         card_(plan.card, plan.port) {
     places_ = {headers_.data(), room_.memory, plan.sample_bytes, plan.places, 0, 0};
@@ -335,7 +335,7 @@ class PacketReceiver final : public CardTransport {
   const PacketPlan plan_;
   SampleRoom room_;
   AlignedArray<std::byte> headers_, free_memory_;
-  BufferPool free_;  // places that neither the card nor anybody else has
+  BufferStock free_;  // places that neither the card nor anybody else has
   std::unique_ptr<Transport> socket_;
   std::uint32_t first_place_ = 0;  // its number as a buffer; those before are the socket's
   OpenCard card_;

@@ -83,15 +83,15 @@ class XdpTransport final : public UdpTransport {
   explicit XdpTransport(const UdpOptions& options)
       : ready_(ready_for(options)),
         buffers_(options.buffers + ready_ + 3 * kSending),
-        pages_(BufferPool::bytes(buffers_, kChunkBytes) + kChunkBytes, -1, 0),
-        pool_(pages_.data() + padding(), buffers_, kChunkBytes, true),
+        pages_(BufferStock::bytes(buffers_, kChunkBytes) + kChunkBytes, -1, 0),
+        stock_(pages_.data() + padding(), buffers_, kChunkBytes, true),
         sockets_(UdpTransport::open(plain(options))),
         interface_(interface_with(options.address)),
         ours_(address_of(options.address, 0)),
         peer_(address_of(options.peer_address, 0)),
         neighbour_(ethernet_of(options.peer_address, interface_)),
         steering_(interface_, ours_.sin_addr, sockets_->ports()),
-        owner_(pool_.all().data(), buffers_, kFrame - kKernelRoom, ready_, kSending),
+        owner_(stock_.all().data(), buffers_, kFrame - kKernelRoom, ready_, kSending),
         queue_memory_(fronthaul::Ring<xdp_desc>::bytes(kSending)),
         queue_(queue_memory_.data(), kSending, true) {
     if (interface_.receive_queues > 1)
@@ -147,11 +147,15 @@ class XdpTransport final : public UdpTransport {
     ppoll(&file, 1, &most, nullptr);
   }
 
-  void recycle(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  ReceivedMemory received_memory() noexcept override { return {pool_.all(), {}}; }
-  std::uint32_t acquire() noexcept override { return pool_.acquire(); }
-  void abandon(std::span<const std::uint32_t> buffers) noexcept override { pool_.release(buffers); }
-  std::byte* memory(std::uint32_t buffer) noexcept override { return pool_[buffer] + kDatagram; }
+  void recycle(std::span<const std::uint32_t> buffers) noexcept override {
+    stock_.release(buffers);
+  }
+  ReceivedMemory received_memory() noexcept override { return {stock_.all(), {}}; }
+  std::uint32_t acquire() noexcept override { return stock_.acquire(); }
+  void abandon(std::span<const std::uint32_t> buffers) noexcept override {
+    stock_.release(buffers);
+  }
+  std::byte* memory(std::uint32_t buffer) noexcept override { return stock_[buffer] + kDatagram; }
 
   // What was sent is the kernel's until it says that it is done: the caller gets another buffer.
   std::size_t send(std::span<Outgoing> packets) noexcept override {
@@ -172,7 +176,7 @@ class XdpTransport final : public UdpTransport {
   }
   NetworkTime send_time() const noexcept override { return send_meter_.read(); }
   std::uint32_t available() const noexcept override {
-    return pool_.available() + in_kernel_.load(std::memory_order_relaxed);
+    return stock_.available() + in_kernel_.load(std::memory_order_relaxed);
   }
   std::uint32_t buffers() const noexcept override { return buffers_; }
   std::uint64_t foreign() const noexcept override {
@@ -211,10 +215,10 @@ class XdpTransport final : public UdpTransport {
     options.socket_packets = 1;
     return options;
   }
-  // So that the pool's buffers begin with a page.
+  // So that the stock's buffers begin with a page.
   std::size_t padding() const {
     const std::size_t before =
-        BufferPool::bytes(buffers_, kChunkBytes) - std::size_t{buffers_} * kChunkBytes;
+        BufferStock::bytes(buffers_, kChunkBytes) - std::size_t{buffers_} * kChunkBytes;
     return (kChunkBytes - before % kChunkBytes) % kChunkBytes;
   }
   void receive_on(int fd, std::unique_ptr<XdpFile> file) {
@@ -244,7 +248,7 @@ class XdpTransport final : public UdpTransport {
 
   // Queues it. False: no buffer or no place is left.
   bool put(Outgoing& packet) noexcept {
-    const std::uint32_t other = pool_.acquire();
+    const std::uint32_t other = stock_.acquire();
     if (other == kNoBuffer) return false;
     write_ids(packet.ids, memory(packet.buffer));
     const std::uint32_t goes = packet.resident ? other : packet.buffer;
@@ -254,12 +258,12 @@ class XdpTransport final : public UdpTransport {
         htons(static_cast<std::uint16_t>(sizeof(iphdr) + sizeof(udphdr) + packet.bytes));
     headers.ip.check = sum_of(headers.ip);
     headers.udp.len = htons(static_cast<std::uint16_t>(sizeof(udphdr) + packet.bytes));
-    std::memcpy(pool_[goes] + kFrame, &headers, sizeof headers);
+    std::memcpy(stock_[goes] + kFrame, &headers, sizeof headers);
     in_kernel_.fetch_add(1, std::memory_order_relaxed);
     if (!queue_.push({std::uint64_t{goes} * kChunkBytes + kFrame,
                       static_cast<std::uint32_t>(sizeof headers) + packet.bytes, 0})) {
       in_kernel_.fetch_sub(1, std::memory_order_relaxed);
-      pool_.release({&other, 1});
+      stock_.release({&other, 1});
       return false;
     }
     if (!packet.resident) packet.buffer = other;
@@ -301,7 +305,7 @@ class XdpTransport final : public UdpTransport {
   // The program has checked what kind of packet it is; whose it is we do.
   bool take(const xdp_desc& came, Received& out) noexcept {
     const auto buffer = static_cast<std::uint32_t>(came.addr / kChunkBytes);
-    const std::byte* const frame = pool_.all().data() + came.addr;
+    const std::byte* const frame = stock_.all().data() + came.addr;
     Headers headers;
     std::memcpy(&headers, frame, sizeof headers);
     const bool known =
@@ -311,7 +315,7 @@ class XdpTransport final : public UdpTransport {
     const std::size_t room = came.len - sizeof headers + sizeof(udphdr);
     if (!known || length < sizeof(udphdr) || length > room) {
       foreign_.fetch_add(1, std::memory_order_relaxed);
-      pool_.release({&buffer, 1});
+      stock_.release({&buffer, 1});
       return false;
     }
     const std::uint32_t bytes = length - static_cast<std::uint32_t>(sizeof(udphdr));
@@ -328,7 +332,7 @@ class XdpTransport final : public UdpTransport {
     const std::uint32_t room = owner_.fill.room();
     std::uint32_t count = 0;
     for (; count < room; ++count) {
-      const std::uint32_t buffer = pool_.acquire();
+      const std::uint32_t buffer = stock_.acquire();
       if (buffer == kNoBuffer) break;
       owner_.fill.to_write(count) = std::uint64_t{buffer} * kChunkBytes;
     }
@@ -341,7 +345,7 @@ class XdpTransport final : public UdpTransport {
     const std::uint32_t done = owner_.completion.waiting();
     for (std::uint32_t i = 0; i < done; ++i) {
       const auto buffer = static_cast<std::uint32_t>(owner_.completion.to_read(i) / kChunkBytes);
-      pool_.release({&buffer, 1});
+      stock_.release({&buffer, 1});
     }
     if (done == 0) return;
     owner_.completion.release(done);
@@ -367,7 +371,7 @@ class XdpTransport final : public UdpTransport {
 
   const std::uint32_t ready_, buffers_;
   Pages pages_;
-  BufferPool pool_;
+  BufferStock stock_;
   std::unique_ptr<UdpTransport> sockets_;  // keep the ports
   Interface interface_;
   sockaddr_in ours_, peer_;

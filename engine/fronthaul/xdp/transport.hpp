@@ -1,4 +1,4 @@
-// Fronthaul over AF_XDP sockets: packets go between the interface and the pool past the kernel's
+// Fronthaul over AF_XDP sockets: packets go between the interface and the stock past the kernel's
 // network stack.
 #pragma once
 

@@ -96,11 +96,11 @@ struct FabricResult {
   std::string error;
 };
 
-/// Radio units that one interconnect can feed: fewer than this (MegaStation §5.4: S·RU/B < T). The
-/// paper's formula has the frame rate as a further factor, which its units do not admit: the frames
-/// of all units that arrive in one frame's time must cross within it.
-/// frame_bytes: S, of one unit's frame; frame_time: T, ns; bytes_per_s: B, of the slowest link that
-/// all of them share.
+/// Sources of frames that one interconnect can feed (there: radio units): fewer than this
+/// (MegaStation §5.4: S·RU/B < T). The paper's formula has the frame rate as a further factor,
+/// which its units do not admit: the frames of all of them that arrive in one frame's time must
+/// cross within it. frame_bytes: S, of one frame; frame_time: T, ns; bytes_per_s: B, of the slowest
+/// link that all of them share.
 double fabric_bound(double frame_bytes, Tick frame_time, double bytes_per_s);
 
 }  // namespace carillon::runtime

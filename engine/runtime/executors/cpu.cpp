@@ -28,7 +28,7 @@ int rank_in(std::uint64_t low, std::uint64_t high, std::uint32_t worker) {
 }
 
 // At most, as far as is known: a first claim may be of whatever size.
-Tick time_of(const CellBoard& board, const Instruction& instruction, std::uint32_t chunks) {
+Tick time_of(const SourceBoard& board, const Instruction& instruction, std::uint32_t chunks) {
   constexpr Tick kUnmeasured = kMillisecond;
   const double mean = board.mean(instruction.opcode);
   return mean > 0 ? static_cast<Tick>(mean * chunks * instruction.longest) : kUnmeasured;
@@ -42,11 +42,11 @@ CpuExecutor::CpuExecutor(const Scoreboard& board, std::span<const Kernels> kerne
     : places_(kPlaces) {
   for (std::uint16_t c = 0; c < kernels.size(); ++c) {
     const auto& [opcodes, context] = kernels[c];
-    cells_.push_back({board[c], arrivals[c], {opcodes.begin(), opcodes.end()}, context});
+    sources_.push_back({board[c], arrivals[c], {opcodes.begin(), opcodes.end()}, context});
   }
   for (Place& place : places_) place.range = std::make_unique<Range[]>(workers);
   std::size_t opcodes = 0;
-  for (const Cell& cell : cells_) opcodes = std::max(opcodes, cell.opcodes.size());
+  for (const Source& source : sources_) opcodes = std::max(opcodes, source.opcodes.size());
   for (std::uint32_t i = 0; i < workers; ++i)
     workers_.push_back(std::make_unique<Worker>(opcodes, trace));
   for (auto& word : order_) word.store(~std::uint64_t{0}, kRelaxed);
@@ -59,8 +59,8 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
   free_ &= free_ - 1;
   Place& place = places_[index];
   const std::uint32_t generation = place.generation.load(kRelaxed) + 1;
-  const Cell& cell = cells_[issue.what.cell];
-  const std::uint16_t* arrived = cell.arrivals.list(issue.what.slot, issue.what.instruction);
+  const Source& source = sources_[issue.what.source];
+  const std::uint16_t* arrived = source.arrivals.list(issue.what.slot, issue.what.instruction);
   const std::uint32_t members = issue.where.count();
   const std::uint32_t claims = (issue.count + issue.grain - 1) / issue.grain;
   const std::uint32_t ranges = arrived != nullptr ? 1 : std::min(members, claims);
@@ -72,7 +72,7 @@ void CpuExecutor::issue(const Issue& issue, Tick) noexcept {
     place.range[r].word.store(word_of(generation - 1, kRetired), kRelaxed);
   }
   place.frame.store(issue.what.frame, kRelease);
-  place.cell.store(issue.what.cell, kRelease);
+  place.source.store(issue.what.source, kRelease);
   place.slot.store(issue.what.slot, kRelease);
   place.instruction.store(issue.what.instruction, kRelease);
   place.grain.store(issue.grain, kRelease);
@@ -196,7 +196,7 @@ bool CpuExecutor::claim(Place& place, std::uint32_t worker, Task& task) noexcept
   const std::uint32_t ranges = place.ranges.load(kAcquire), grain = place.grain.load(kAcquire);
   const std::uint16_t* arrived = place.arrived.load(kAcquire);
   task.frame = place.frame.load(kAcquire);
-  task.cell = place.cell.load(kAcquire);
+  task.source = place.source.load(kAcquire);
   task.slot = place.slot.load(kAcquire);
   task.instruction = place.instruction.load(kAcquire);
   if (ranges == 0) return false;
@@ -236,8 +236,8 @@ CpuExecutor::Ran CpuExecutor::run(std::uint32_t worker) noexcept {
 }
 
 bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcept {
-  const Cell& cell = cells_[task.cell];
-  const Instruction& instruction = cell.board.graph()[task.instruction];
+  const Source& source = sources_[task.source];
+  const Instruction& instruction = source.board.graph()[task.instruction];
   task.opcode = instruction.opcode;
   task.step = instruction.step;
 
@@ -249,14 +249,14 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
       place.device.store(task.worker, kRelaxed);
     }
   }
-  self.expected = time_of(cell.board, instruction, task.count);
+  self.expected = time_of(source.board, instruction, task.count);
   const double extra = extra_.load(kRelaxed);
   Tick earnest = start;
   if (extra > 0) {
-    rehearse(cell, task, self.debts[task.opcode]);
+    rehearse(source, task, self.debts[task.opcode]);
     earnest = now();
   }
-  cell.opcodes[task.opcode].kernel(cell.context, task);
+  source.opcodes[task.opcode].kernel(source.context, task);
   // A negative time, from a worker that was moved to a core with another clock, would be borrowed
   // from the count of chunks beside it.
   const Tick end = std::max(now(), start);
@@ -273,7 +273,7 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
                     .code = task.opcode,
                     .worker = static_cast<std::uint16_t>(task.worker),
                     .kind = telemetry::TraceKind::Task,
-                    .cell = static_cast<std::uint8_t>(task.cell)});
+                    .cell = static_cast<std::uint8_t>(task.source)});
   add(self.kernel, end - start);
   add(self.tasks, std::uint64_t{1});
   add(self.chunks, std::uint64_t{task.count});
@@ -282,12 +282,12 @@ bool CpuExecutor::execute(Place& place, std::uint32_t index, Task& task) noexcep
 
 // Before the chunks are done in earnest, for then others may already read what they leave. What is
 // owed is of earlier chunks.
-void CpuExecutor::rehearse(const Cell& cell, const Task& task, ClockDebt& debt) noexcept {
+void CpuExecutor::rehearse(const Source& source, const Task& task, ClockDebt& debt) noexcept {
   Task again = task;
   again.rehearsal = true;
   Tick start = now();
   while ((again.count = debt.due(task.count)) > 0) {
-    cell.opcodes[task.opcode].kernel(cell.context, again);
+    source.opcodes[task.opcode].kernel(source.context, again);
     const Tick end = now();
     debt.rehearsed(again.count, std::max<Tick>(end - start, 0));
     start = end;

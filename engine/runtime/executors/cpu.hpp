@@ -29,7 +29,7 @@ class CpuExecutor final : public Executor {
   /// Issues that can be live at once: one bit each in a word.
   static constexpr std::uint32_t kPlaces = 64;
 
-  /// `kernels` and `arrivals`: by cell.
+  /// `kernels` and `arrivals`: by source.
   CpuExecutor(const Scoreboard& board, std::span<const Kernels> kernels,
               std::span<const Arrivals> arrivals, std::uint32_t workers, std::size_t trace);
 
@@ -85,7 +85,7 @@ class CpuExecutor final : public Executor {
     alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
     std::atomic<std::uint32_t> exhausted{0};  // the last generation seen to have nothing left
     std::atomic<std::uint64_t> frame{0};
-    std::atomic<std::uint16_t> cell{0}, slot{0}, instruction{0};
+    std::atomic<std::uint16_t> source{0}, slot{0}, instruction{0};
     std::atomic<std::uint32_t> grain{1}, ranges{0};
     std::array<std::atomic<std::uint64_t>, 2> where{};
     std::atomic<const std::uint16_t*> arrived{nullptr};
@@ -99,8 +99,8 @@ class CpuExecutor final : public Executor {
     Priority priority;
     std::unique_ptr<Range[]> range;
   };
-  struct Cell {
-    const CellBoard& board;
+  struct Source {
+    const SourceBoard& board;
     const Arrivals& arrivals;
     std::vector<Opcode> opcodes;
     void* context;
@@ -113,13 +113,13 @@ class CpuExecutor final : public Executor {
   static bool take(Range& range, std::uint32_t generation, std::uint32_t grain,
                    const std::uint16_t* arrived, Claim& claim, bool& spent) noexcept;
   bool execute(Place& place, std::uint32_t index, Task& task) noexcept;
-  static void rehearse(const Cell& cell, const Task& task, ClockDebt& debt) noexcept;
+  static void rehearse(const Source& source, const Task& task, ClockDebt& debt) noexcept;
   bool subtract(Place& place, std::uint32_t index, std::uint32_t chunks, Tick busy,
                 Tick at) noexcept;
   void insert(std::uint8_t index) noexcept;
   void remove(std::uint8_t index) noexcept;
 
-  std::vector<Cell> cells_;
+  std::vector<Source> sources_;
   std::atomic<double> extra_{0};  // emulate_clock()
   std::vector<Place> places_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -23,7 +23,7 @@ std::uint16_t first_of(const DeviceMask& mask, std::size_t devices) {
 
 std::uint32_t places_in(const Scoreboard& board) {
   std::uint32_t places = 0;
-  for (const CellBoard& cell : board.cells()) places += cell.ring() * cell.graph().size();
+  for (const SourceBoard& source : board.sources()) places += source.ring() * source.graph().size();
   return places;
 }
 
@@ -38,9 +38,9 @@ CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, Device
     : board_(board), driver_(driver), work_(work), options_(options) {
   for (std::uint16_t d = 0; d < driver.devices(); ++d) gpus_.push_back(std::make_unique<Gpu>());
   std::uint32_t places = 0;
-  for (const CellBoard& cell : board.cells()) {
+  for (const SourceBoard& source : board.sources()) {
     first_place_.push_back(places);
-    places += cell.ring() * cell.graph().size();
+    places += source.ring() * source.graph().size();
   }
   places_.resize(places);
   there_.resize(std::size_t{places} * gpus_.size());
@@ -55,7 +55,7 @@ CudaExecutor::CudaExecutor(const Scoreboard& board, cuda::Driver& driver, Device
 }
 
 std::uint32_t CudaExecutor::index(const InstanceId& what, std::uint16_t instruction) const {
-  return first_place_[what.cell] + what.slot * board_[what.cell].graph().size() + instruction;
+  return first_place_[what.source] + what.slot * board_[what.source].graph().size() + instruction;
 }
 
 // Forgets what an earlier frame left there.
@@ -69,12 +69,12 @@ std::uint32_t CudaExecutor::place_of(const InstanceId& what, std::uint16_t instr
 }
 
 bool CudaExecutor::has_chunks(const InstanceId& what, std::uint16_t instruction) const {
-  return board_[what.cell].status(what.slot, instruction).chunks != 0;
+  return board_[what.source].status(what.slot, instruction).chunks != 0;
 }
 
 std::uint32_t CudaExecutor::stream_for(const Issue& issue, std::uint16_t device) {
   using Kind = DeviceWork::Kind;
-  const Kind kind = work_.kind(issue.what.cell, issue.what.instruction);
+  const Kind kind = work_.kind(issue.what.source, issue.what.instruction);
   if (kind == Kind::Fetch) return kFetch;
   if (kind == Kind::Bring) return kBring + gpus_[device]->turn++ % kBringStreams;
   if (issue.background) return kBackground;
@@ -103,8 +103,8 @@ bool CudaExecutor::in_run(std::uint32_t id) const { return id != kNone && lives_
 // of more that is.
 bool CudaExecutor::can_submit(const Live& live) {
   const InstanceId& what = live.issue.what;
-  for (const std::uint16_t source : sources(what)) {
-    const std::uint32_t place = place_of(what, source);
+  for (const std::uint16_t needed : waits_for(what)) {
+    const std::uint32_t place = place_of(what, needed);
     if (holder(place) == gpus_.size() && !in_run(places_[place].live)) return false;
     if (live.issue.background && places_[place].live != kNone) return false;
   }
@@ -119,11 +119,11 @@ bool CudaExecutor::can_submit(const Live& live) {
   return true;
 }
 
-// What comes from the host need not wait behind what its symbol's stream still has to do.
+// What comes from the host need not wait behind what its step's stream still has to do.
 bool CudaExecutor::joins(const Live& live) {
   const Live& first = lives_[run_.front()];
   const InstanceId &what = live.issue.what, &its = first.issue.what;
-  const auto& graph = board_[its.cell].graph();
+  const auto& graph = board_[its.source].graph();
   if (what.place() != its.place() || live.device != first.device ||
       graph[what.instruction].step != graph[its.instruction].step ||
       live.issue.stream != first.issue.stream || live.issue.background || !can_submit(live))
@@ -136,7 +136,7 @@ bool CudaExecutor::joins(const Live& live) {
 
 bool CudaExecutor::read_outside(std::uint32_t id) const {
   const InstanceId& what = lives_[id].issue.what;
-  const auto& readers = board_[what.cell].graph()[what.instruction].successors;
+  const auto& readers = board_[what.source].graph()[what.instruction].successors;
   return std::ranges::any_of(readers, [&](std::uint16_t reader) {
     return has_chunks(what, reader) && !in_run(places_[index(what, reader)].live);
   });
@@ -157,7 +157,7 @@ void CudaExecutor::gather(std::uint32_t first) {
     if (id != first && joins(lives_[id])) join(id);
   const auto brings = [&](std::uint32_t id) {
     const InstanceId& what = lives_[id].issue.what;
-    return work_.kind(what.cell, what.instruction) == DeviceWork::Kind::Bring;
+    return work_.kind(what.source, what.instruction) == DeviceWork::Kind::Bring;
   };
   for (auto end = run_.begin() + 1; end < run_.end(); ++end) {
     if (!read_outside(end[-1]) || std::all_of(end, run_.end(), brings)) continue;
@@ -233,8 +233,8 @@ cuda::Status CudaExecutor::order() {
       if (const cuda::Status s = launch(run.subspan(launched, i - launched)); !s.ok()) return s;
       launched = i;
     }
-    for (const std::uint16_t source : sources(live.issue.what))
-      if (const cuda::Status s = bring_here(live, source); !s.ok()) return s;
+    for (const std::uint16_t needed : waits_for(live.issue.what))
+      if (const cuda::Status s = bring_here(live, needed); !s.ok()) return s;
     There& mine = there(live.place, live.device);
     // A copy that was spoiled may still be on its way to where this writes.
     if (mine.copied && !mine.sure)
@@ -269,8 +269,8 @@ bool CudaExecutor::awaits(const Live& live, std::uint16_t instruction) {
 bool CudaExecutor::awaits_any(const Live& live) {
   const There& old = there(live.place, live.device);
   return (old.copied && !old.sure) ||
-         std::ranges::any_of(sources(live.issue.what),
-                             [&](std::uint16_t source) { return awaits(live, source); });
+         std::ranges::any_of(waits_for(live.issue.what),
+                             [&](std::uint16_t needed) { return awaits(live, needed); });
 }
 
 // The live's stream goes on when the result is on its device.
@@ -354,8 +354,8 @@ void CudaExecutor::done(std::span<const std::uint32_t> run, Tick now) noexcept {
   for (const std::uint32_t id : run) {
     const Live& live = lives_[id];
     if (!live.spoiled)
-      for (const std::uint16_t source : sources(live.issue.what))
-        there(index(live.issue.what, source), live.device).sure = true;
+      for (const std::uint16_t needed : waits_for(live.issue.what))
+        there(index(live.issue.what, needed), live.device).sure = true;
     const Tick begin = std::max(end, awaited(live, now));
     end = std::min<Tick>(now, begin + std::llround(times * expected(live)));
     finish(id, begin, end, live.spoiled);
@@ -380,18 +380,18 @@ double CudaExecutor::times_expected(std::span<const std::uint32_t> run, Tick now
 // it does not know when that was.
 Tick CudaExecutor::awaited(const Live& live, Tick now) const {
   Tick last = 0;
-  for (const std::uint16_t source : sources(live.issue.what)) {
-    const Place& its = places_[index(live.issue.what, source)];
+  for (const std::uint16_t needed : waits_for(live.issue.what)) {
+    const Place& its = places_[index(live.issue.what, needed)];
     if (its.ticket != live.ticket && its.told != now) last = std::max(last, its.told);
   }
   return last;
 }
 
 double CudaExecutor::expected(const Live& live) const {
-  const CellBoard& cell = board_[live.issue.what.cell];
-  if (!cell.has_profile()) return 1;
+  const SourceBoard& source = board_[live.issue.what.source];
+  if (!source.has_profile()) return 1;
   const std::uint16_t instruction = live.issue.what.instruction;
-  return std::max(cell.on(instruction, board_.devices()[live.device].type).time.mean(), 1.0);
+  return std::max(source.on(instruction, board_.devices()[live.device].type).time.mean(), 1.0);
 }
 
 void CudaExecutor::finish(std::uint32_t id, Tick begin, Tick end, bool failed) noexcept {
@@ -426,7 +426,7 @@ void CudaExecutor::cancel(const InstanceId& what) noexcept {
 
 bool CudaExecutor::lost(const InstanceId& what) const noexcept {
   using Kind = DeviceWork::Kind;
-  return work_.kind(what.cell, what.instruction) != Kind::Bring &&
+  return work_.kind(what.source, what.instruction) != Kind::Bring &&
          holder(index(what, what.instruction)) == gpus_.size();
 }
 
@@ -464,8 +464,8 @@ void CudaExecutor::spoil_readers(std::uint16_t dead) noexcept {
   for (const std::uint32_t id : given_) {
     Live& live = lives_[id];
     if (live.device == dead) continue;
-    for (const std::uint16_t source : sources(live.issue.what)) {
-      const std::uint32_t place = index(live.issue.what, source);
+    for (const std::uint16_t needed : waits_for(live.issue.what)) {
+      const std::uint32_t place = index(live.issue.what, needed);
       There& mine = there(place, live.device);
       if (mine.copied && !mine.sure && !there(place, mine.from).here) mine.here = false;
       live.spoiled |= !mine.here;

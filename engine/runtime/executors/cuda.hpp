@@ -3,7 +3,7 @@
 // host's own memory tells when they are done. Within a device, streams wait for each other by
 // events; a result that is needed elsewhere is copied once, behind the word of whoever makes it.
 //
-// Each call of the driver takes the host a microsecond or more. What of one symbol has been issued
+// Each call of the driver takes the host a microsecond or more. What of one step has been issued
 // to one stream therefore is a run: ordered together, with one event and one word for all of it.
 //
 // A device that refuses an order, or has told nothing for too long while it had something to do,
@@ -24,14 +24,14 @@
 
 namespace carillon::runtime {
 
-/// What instructions are on a device: the radio's part. Every frame that the board has a place for
-/// has memory on every device.
+/// What instructions are on a device: for those to say who know what is computed. Every frame that
+/// the board has a place for has memory on every device.
 class DeviceWork {
  public:
   virtual ~DeviceWork() = default;
   /// An order to fetch from the host, one for kernels, or one to bring a result to the host.
   enum class Kind : std::uint8_t { Fetch, Kernels, Bring };
-  virtual Kind kind(std::uint16_t cell, std::uint16_t instruction) const noexcept = 0;
+  virtual Kind kind(std::uint16_t source, std::uint16_t instruction) const noexcept = 0;
   /// Instructions of one frame, one after the other, on a stream of the device, which is the
   /// thread's current one.
   virtual cuda::Status launch(std::span<const InstanceId> run, std::uint16_t device,
@@ -50,13 +50,13 @@ class CudaExecutor final : public Executor {
   static constexpr std::uint32_t kOwn = kBring + kBringStreams, kOwnStreams = 8;
   static constexpr std::uint32_t kOrdered = kOwn + kOwnStreams, kOrderedStreams = 16;
   static constexpr std::uint32_t kBackground = kOrdered + kOrderedStreams;
-  /// Of the ordered ones, that of a policy's stream: spread, since policies count them by cell,
-  /// place in the ring and symbol, and cells begin together.
+  /// Of the ordered ones, that of a policy's stream: spread, since policies count them by source,
+  /// place in the ring and step, and sources begin together.
   static constexpr std::uint32_t ordered(std::uint16_t stream) {
     static_assert(kOrderedStreams == 1 << 4);
     return kOrdered + (std::uint32_t{stream} * 0x9E3779B1U >> (32 - 4));
   }
-  /// What the driver has to have for a scoreboard's cells.
+  /// What the driver has to have for a scoreboard's sources.
   static cuda::DriverOptions needs(const Scoreboard& board);
 
   struct Options {
@@ -124,8 +124,8 @@ class CudaExecutor final : public Executor {
   }
   std::uint32_t place_of(const InstanceId& what, std::uint16_t instruction);
   // What an instruction reads, of what its frame has.
-  auto sources(const InstanceId& what) const {
-    return std::span(board_[what.cell].graph()[what.instruction].sources) |
+  auto waits_for(const InstanceId& what) const {
+    return std::span(board_[what.source].graph()[what.instruction].waits_for) |
            std::views::filter([this, &what](std::uint16_t s) { return has_chunks(what, s); });
   }
   bool has_chunks(const InstanceId& what, std::uint16_t instruction) const;
@@ -163,8 +163,8 @@ class CudaExecutor final : public Executor {
   DeviceWork& work_;
   Options options_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
-  std::vector<std::uint32_t> first_place_;  // [cell]
-  std::vector<Place> places_;               // [cell][slot][instruction]
+  std::vector<std::uint32_t> first_place_;  // [source]
+  std::vector<Place> places_;               // [source][slot][instruction]
   std::vector<There> there_;                // [place][device]
   std::vector<Live> lives_;                 // as many as places, each of which has one at most
   std::vector<std::uint32_t> free_;

@@ -99,13 +99,13 @@ std::uint32_t SimulatedExecutor::claimable(const Live& live, std::uint32_t devic
   const InstanceId& what = live.issue.what;
   const std::uint32_t left = live.issue.first + live.issue.count - live.next;
   const std::uint32_t count = std::min(live.issue.grain, left);
-  const std::uint16_t* arrived = arrivals_[what.cell].list(what.slot, what.instruction);
+  const std::uint16_t* arrived = arrivals_[what.source].list(what.slot, what.instruction);
   return arrived == nullptr ? count : Arrivals::available(arrived, live.next, count);
 }
 
 Tick SimulatedExecutor::duration(const Live& live, std::uint32_t count) {
   const InstanceId& what = live.issue.what;
-  const Cost& cost = costs_[what.cell][board_[what.cell].graph()[what.instruction].opcode];
+  const Cost& cost = costs_[what.source][board_[what.source].graph()[what.instruction].opcode];
   Tick time = cost.claim + cost.chunk * count;
   if (!cost.spread.empty())
     time = std::llround(static_cast<double>(time) * factor_at(cost.spread, random_.uniform()));

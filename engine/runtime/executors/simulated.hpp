@@ -27,8 +27,8 @@ struct Cost {
 
 class SimulatedExecutor final : public VirtualExecutor {
  public:
-  /// `arrivals` by cell; `costs` by cell and opcode, 0 where missing. The board's number of devices
-  /// execute; they are entered in its device table.
+  /// `arrivals` by source; `costs` by source and opcode, 0 where missing. The board's number of
+  /// devices execute; they are entered in its device table.
   SimulatedExecutor(ScoreboardWriter& board, std::span<const Arrivals> arrivals,
                     std::vector<std::vector<Cost>> costs, std::uint64_t seed = 1);
 

@@ -46,18 +46,20 @@ SimulatedPool::SimulatedPool(ScoreboardWriter& board, PoolModel model,
     if (device.reserved_sms != 0) gpus_.back().reserve(device.reserved_sms, 0);
     if (device.reserve) state_[d].health = Health::Reserve;
     auto& of_device = loads_.emplace_back();
-    for (const auto& cell : work_) {
-      auto& of_cell = of_device.emplace_back();
-      for (const Work& each : cell) of_cell.push_back(load_on(*device.type, each));
+    for (const auto& source : work_) {
+      auto& of_source = of_device.emplace_back();
+      for (const Work& each : source) of_source.push_back(load_on(*device.type, each));
     }
   }
   set_up_memory();
-  for (std::uint16_t c = 0; c < board_.cells().size(); ++c) {
+  for (std::uint16_t c = 0; c < board_.sources().size(); ++c) {
     first_place_.push_back(static_cast<std::uint32_t>(places_.size()));
     for (std::uint32_t slot = 0; slot < board_[c].ring(); ++slot)
       for (std::uint16_t i = 0; i < board_[c].graph().size(); ++i)
-        places_.push_back(
-            {.cell = c, .instruction = i, .there = std::vector<Copy>(gpus_.size()), .readers = {}});
+        places_.push_back({.source = c,
+                           .instruction = i,
+                           .there = std::vector<Copy>(gpus_.size()),
+                           .readers = {}});
   }
   for (std::uint32_t f = 0; f < model_.faults.size(); ++f)
     push(model_.faults[f].at, Event::Kind::Fault, f, 0);
@@ -68,18 +70,18 @@ SimulatedPool::SimulatedPool(ScoreboardWriter& board, PoolModel model,
 // A class of blocks for each size that a result has.
 void SimulatedPool::set_up_memory() {
   std::vector<std::uint64_t> sizes;
-  for (const auto& cell : work_)
-    for (const Work& each : cell)
+  for (const auto& source : work_)
+    for (const Work& each : source)
       if (each.output != 0) sizes.push_back(each.output);
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  for (const auto& cell : work_) {
-    auto& of_cell = class_of_.emplace_back();
+  for (const auto& source : work_) {
+    auto& of_source = class_of_.emplace_back();
     auto& blocks = blocks_.emplace_back(sizes.size());
-    for (const Work& each : cell) {
+    for (const Work& each : source) {
       const auto at = std::lower_bound(sizes.begin(), sizes.end(), each.output) - sizes.begin();
-      of_cell.push_back(each.output != 0 ? static_cast<std::uint32_t>(at) : kNone);
-      if (each.output != 0) ++blocks[of_cell.back()];
+      of_source.push_back(each.output != 0 ? static_cast<std::uint32_t>(at) : kNone);
+      if (each.output != 0) ++blocks[of_source.back()];
     }
   }
   for (const PoolDevice& device : model_.devices)
@@ -87,7 +89,7 @@ void SimulatedPool::set_up_memory() {
 }
 
 std::uint32_t SimulatedPool::index_of(const InstanceId& what, std::uint16_t instruction) const {
-  return first_place_[what.cell] + what.slot * board_[what.cell].graph().size() + instruction;
+  return first_place_[what.source] + what.slot * board_[what.source].graph().size() + instruction;
 }
 
 // Forgets what an earlier frame left there.
@@ -162,7 +164,7 @@ bool SimulatedPool::lost(const InstanceId& what) const noexcept {
 }
 
 bool SimulatedPool::admit(FrameRef frame) noexcept {
-  const std::span<const std::uint32_t> blocks = blocks_[frame.cell];
+  const std::span<const std::uint32_t> blocks = blocks_[frame.source];
   const auto fits = [&](const DeviceMemory& memory) { return memory.fits(blocks); };
   if (!std::all_of(memory_.begin(), memory_.end(), fits)) return false;
   for (DeviceMemory& memory : memory_) memory.reserve(blocks);
@@ -170,11 +172,11 @@ bool SimulatedPool::admit(FrameRef frame) noexcept {
 }
 
 void SimulatedPool::over(FrameRef frame) noexcept {
-  const std::uint32_t size = board_[frame.cell].graph().size();
+  const std::uint32_t size = board_[frame.source].graph().size();
   const auto places =
-      std::span(places_).subspan(first_place_[frame.cell] + frame.slot * size, size);
+      std::span(places_).subspan(first_place_[frame.source] + frame.slot * size, size);
   for (Place& place : places) {
-    const std::uint32_t of = class_of_[place.cell][place.instruction];
+    const std::uint32_t of = class_of_[place.source][place.instruction];
     if (of == kNone) continue;
     for (std::uint16_t d = 0; d < memory_.size(); ++d) {
       Copy& copy = place.there[d];
@@ -191,7 +193,7 @@ void SimulatedPool::over(FrameRef frame) noexcept {
 
 void SimulatedPool::take_block(Place& place, std::uint16_t device) {
   Copy& copy = place.there[device];
-  const std::uint32_t of = class_of_[place.cell][place.instruction];
+  const std::uint32_t of = class_of_[place.source][place.instruction];
   if (copy.has_block || of == kNone) return;
   copy.has_block = true;
   copy.block = memory_[device].take(of);
@@ -201,7 +203,7 @@ void SimulatedPool::give_block(Place& place, std::uint16_t device) {
   Copy& copy = place.there[device];
   if (!copy.has_block) return;
   copy.has_block = false;
-  memory_[device].give(class_of_[place.cell][place.instruction], copy.block);
+  memory_[device].give(class_of_[place.source][place.instruction], copy.block);
 }
 
 bool SimulatedPool::current(std::uint32_t live, std::uint64_t sequence) const {
@@ -218,10 +220,10 @@ void SimulatedPool::launched(std::uint32_t id, Tick now) {
   take_block(places_[place_of(what, what.instruction)], live.device);
   const bool held = is_transfer(what) || live.issue.background || live.issue.stream == Issue::kFree;
   live.state = held ? Live::State::Held : Live::State::Queued;
-  const CellBoard& cell = board_[what.cell];
-  for (const std::uint16_t source : cell.graph()[what.instruction].sources) {
-    if (cell.status(what.slot, source).chunks == 0) continue;
-    const std::uint32_t place = place_of(what, source);
+  const SourceBoard& source = board_[what.source];
+  for (const std::uint16_t needed : source.graph()[what.instruction].waits_for) {
+    if (source.status(what.slot, needed).chunks == 0) continue;
+    const std::uint32_t place = place_of(what, needed);
     if (places_[place].there[live.device].from == kThere) continue;
     ++live.gates;
     places_[place].readers.push_back({id, live.sequence});
@@ -241,7 +243,7 @@ void SimulatedPool::submit(std::uint32_t id, Tick now) {
   if (!own) live.record.queue = static_cast<std::uint16_t>(queue_of(live));
   live.kernel =
       gpus_[live.device].submit(own ? Gpu::kOwn : queue_of(live), !live.issue.background,
-                                loads_[live.device][what.cell][what.instruction],
+                                loads_[live.device][what.source][what.instruction],
                                 factor(what, model_.jitter.kernel, 0), live.gates, id, now);
 }
 
@@ -260,7 +262,7 @@ void SimulatedPool::request(std::uint32_t index, std::uint16_t device, Tick now)
   for (std::uint16_t from = 0; from < gpus_.size(); ++from) {
     if (place.there[from].from != kThere || dead(from)) continue;
     const Tick at = model_.fabric.transfer(model_.devices[from].node, model_.devices[device].node,
-                                           work_[place.cell][place.instruction].output, now);
+                                           work_[place.source][place.instruction].output, now);
     take_block(place, device);
     place.there[device].from = static_cast<std::int16_t>(from);
     place.there[device].sequence = sequence_;
@@ -357,7 +359,7 @@ double SimulatedPool::factor(const InstanceId& what, double variation, std::uint
   if (variation == 0) return 1;
   const std::uint64_t one =
       mix_seed(model_.seed * 4 + salt) ^
-      mix_seed(what.frame << 32 | std::uint64_t{what.cell} << 16 | what.instruction);
+      mix_seed(what.frame << 32 | std::uint64_t{what.source} << 16 | what.instruction);
   const auto uniform = [](std::uint64_t x) {
     return (static_cast<double>(mix_seed(x) >> 11) + 0.5) * 0x1p-53;
   };

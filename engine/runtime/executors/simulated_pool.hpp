@@ -1,4 +1,4 @@
-// Issues on imaginary GPUs in virtual time: kernels on SMs and queues (devices/gpu.hpp), samples
+// Issues on imaginary GPUs in virtual time: kernels on SMs and queues (devices/gpu.hpp), input
 // and results over links (devices/fabric.hpp), the host's launches and what it learns late. The
 // same calls and the same seed give the same schedule; nothing is computed.
 //
@@ -83,7 +83,7 @@ struct PoolModel {
 
 class SimulatedPool final : public VirtualExecutor {
  public:
-  /// `work`: by cell and instruction; it must fit every device. `keep`: remember executions.
+  /// `work`: by source and instruction; it must fit every device. `keep`: remember executions.
   SimulatedPool(ScoreboardWriter& board, PoolModel model, std::vector<std::vector<Work>> work,
                 bool keep);
 
@@ -171,7 +171,7 @@ class SimulatedPool final : public VirtualExecutor {
   };
   // Of one instruction in one place of a frame ring.
   struct Place {
-    std::uint16_t cell = 0, instruction = 0;
+    std::uint16_t source = 0, instruction = 0;
     std::uint32_t generation = 0;
     std::uint32_t live = kNone;
     std::vector<Copy> there;      // [device]
@@ -180,7 +180,7 @@ class SimulatedPool final : public VirtualExecutor {
 
   std::uint32_t index_of(const InstanceId& what, std::uint16_t instruction) const;
   std::uint32_t place_of(const InstanceId& what, std::uint16_t instruction);
-  const Work& work(const InstanceId& what) const { return work_[what.cell][what.instruction]; }
+  const Work& work(const InstanceId& what) const { return work_[what.source][what.instruction]; }
   void push(Tick at, Event::Kind kind, std::uint32_t which, std::uint64_t of);
   void happen(const Event& event);
   bool current(std::uint32_t live, std::uint64_t sequence) const;
@@ -215,16 +215,16 @@ class SimulatedPool final : public VirtualExecutor {
   ScoreboardWriter& board_;
   PoolModel model_;
   std::vector<std::vector<Work>> work_;
-  std::vector<std::vector<std::vector<KernelLoad>>> loads_;  // [device][cell][instruction]
+  std::vector<std::vector<std::vector<KernelLoad>>> loads_;  // [device][source][instruction]
   std::vector<Gpu> gpus_;
   std::vector<DeviceMemory> memory_;
-  std::vector<std::vector<std::uint32_t>> class_of_;  // [cell][instruction] of its result
-  std::vector<std::vector<std::uint32_t>> blocks_;    // [cell][class] of a frame, on each device
+  std::vector<std::vector<std::uint32_t>> class_of_;  // [source][instruction] of its result
+  std::vector<std::vector<std::uint32_t>> blocks_;    // [source][class] of a frame, on each device
   std::vector<Leftover> leftovers_;
   std::vector<State> state_;                // [device]
   std::vector<Tick> launcher_;              // when each device's thread on the host is free
   Tick thinking_ = 0;                       // until when the scheduling thread decides
-  std::vector<std::uint32_t> first_place_;  // [cell]
+  std::vector<std::uint32_t> first_place_;  // [source]
   std::vector<Place> places_;
   std::vector<Live> live_;
   std::vector<std::uint32_t> free_;

@@ -29,8 +29,8 @@ std::size_t Static::decide(const View& view, std::span<Issue> out) {
   std::size_t count = 0;
   const InstanceId* id = most_urgent(view, nullptr);
   while (id != nullptr && count < out.size()) {
-    const CellBoard& cell = view.board[id->cell];
-    const auto& status = cell.status(id->slot, id->instruction);
+    const SourceBoard& source = view.board[id->source];
+    const auto& status = source.status(id->slot, id->instruction);
     const Priority priority = priority_of(view, *id);
     std::uint32_t first = status.chunks - status.unissued;  // there may not have been room for all
     for (std::uint64_t device = 0; device < devices && count < out.size(); ++device) {

@@ -21,7 +21,7 @@ class TimedPolicy final : public Policy {
   Admission admit(const View& view, FrameRef frame) override {
     const Tick start = now();
     const Admission verdict = policy_->admit(view, frame);
-    admission_ = static_cast<double>(now() - start) / view.board[frame.cell].graph().size();
+    admission_ = static_cast<double>(now() - start) / view.board[frame.source].graph().size();
     return verdict;
   }
   std::size_t decide(const View& view, std::span<Issue> out) override {

@@ -12,23 +12,23 @@ constexpr std::size_t kLeftFree = 32;
 
 // When what a frame has to do by `deadline` is wanted; not before all of the frames before it.
 Tick due_of(const FrameStatus& frame, Tick deadline) {
-  return std::max(frame.order.queue, deadline == kNever ? kNever : frame.air_start + deadline);
+  return std::max(frame.order.queue, deadline == kNever ? kNever : frame.start + deadline);
 }
 
-// Visits the work that the cell's live frames leave on one group, with when it is wanted, in device
-// time, as far as it has been measured: of a frame in order of what is wanted first, until visit()
-// is false. `yielding`: also of frames that yield.
+// Visits the work that the source's live frames leave on one group, with when it is wanted, in
+// device time, as far as it has been measured: of a frame in order of what is wanted first, until
+// visit() is false. `yielding`: also of frames that yield.
 template <typename Visit>
-void for_each_lot(const CellBoard& cell, const Groups& groups, const DeviceMask& group,
+void for_each_lot(const SourceBoard& source, const Groups& groups, const DeviceMask& group,
                   bool yielding, Visit&& visit) {
-  const auto lots = cell.graph().lots();
-  for (std::uint16_t slot = 0; slot < cell.ring(); ++slot) {
-    const FrameStatus& frame = cell.frame(slot);
+  const auto lots = source.graph().lots();
+  for (std::uint16_t slot = 0; slot < source.ring(); ++slot) {
+    const FrameStatus& frame = source.frame(slot);
     if (frame.state != FrameStatus::State::Live || (frame.order.yields && !yielding)) continue;
-    const auto left = cell.left(slot);
+    const auto left = source.left(slot);
     for (std::size_t l = 0; l < lots.size(); ++l) {
       if (left[l] == 0 || groups[lots[l].opcode] != group) continue;
-      const double work = left[l] * cell.opcodes()[lots[l].opcode].mean;
+      const double work = left[l] * source.opcodes()[lots[l].opcode].mean;
       if (!visit(slot, due_of(frame, lots[l].deadline), work)) break;
     }
   }
@@ -36,28 +36,29 @@ void for_each_lot(const CellBoard& cell, const Groups& groups, const DeviceMask&
 
 bool is_only_live_frame(const View& view) {
   std::size_t live = 0;
-  for (const CellBoard& cell : view.board.cells())
-    for (const FrameStatus& frame : cell.frames()) live += frame.state == FrameStatus::State::Live;
+  for (const SourceBoard& source : view.board.sources())
+    for (const FrameStatus& frame : source.frames())
+      live += frame.state == FrameStatus::State::Live;
   return live == 1;
 }
 
 // Whether a frame that cannot make it, as it seems, is let in to see: times measured in a bad
 // moment have to be measured again some time. Where it takes nothing from another frame that is at
 // once, but ever more rarely while it is in vain.
-bool is_worth_a_try(const View& view, const CellBoard& cell) {
+bool is_worth_a_try(const View& view, const SourceBoard& source) {
   constexpr std::uint32_t kMostRefused = 31;
-  const std::uint32_t in_vain = std::min(cell.late(), 5U);
-  return cell.refused() >= (is_only_live_frame(view) ? (1U << in_vain) - 1 : kMostRefused);
+  const std::uint32_t in_vain = std::min(source.late(), 5U);
+  return source.refused() >= (is_only_live_frame(view) ? (1U << in_vain) - 1 : kMostRefused);
 }
 
-// Devices of a group that the cell's frames would keep busy. What has not been measured for long
+// Devices of a group that the source's frames would keep busy. What has not been measured for long
 // counts as it was so far.
-double asked(const CellBoard& cell, const Groups& groups, const DeviceMask& group, Tick now) {
-  const Tick interval = cell.interval(now);
+double asked(const SourceBoard& source, const Groups& groups, const DeviceMask& group, Tick now) {
+  const Tick interval = source.interval(now);
   if (interval == kNever) return 0;
   double work = 0;
-  for (std::uint16_t opcode = 0; opcode < cell.opcodes().size(); ++opcode) {
-    const OpcodeInfo& info = cell.opcodes()[opcode];
+  for (std::uint16_t opcode = 0; opcode < source.opcodes().size(); ++opcode) {
+    const OpcodeInfo& info = source.opcodes()[opcode];
     if (info.chunks == 0 || groups[opcode] != group) continue;
     const double so_far = static_cast<double>(info.busy) / static_cast<double>(info.chunks);
     work += info.asked * (info.mean > 0 ? info.mean : so_far);
@@ -65,21 +66,21 @@ double asked(const CellBoard& cell, const Groups& groups, const DeviceMask& grou
   return work / static_cast<double>(interval);
 }
 
-// What cells ask for on a group, and the fair share of it: who asks for less gets what he asks for,
-// and what that leaves belongs to the others in equal parts.
+// What sources ask for on a group, and the fair share of it: who asks for less gets what he asks
+// for, and what that leaves belongs to the others in equal parts.
 struct Shares {
   Shares(const View& view, const Groups& groups, const DeviceMask& group)
-      : cells(view.board.cells().size()) {
-    for (std::size_t c = 0; c < cells; ++c)
-      wish[c] = asked(view.board.cells()[c], groups, group, view.now);
+      : sources(view.board.sources().size()) {
+    for (std::size_t c = 0; c < sources; ++c)
+      wish[c] = asked(view.board.sources()[c], groups, group, view.now);
     const auto asking =
-        std::count_if(wish.begin(), wish.begin() + static_cast<std::ptrdiff_t>(cells),
+        std::count_if(wish.begin(), wish.begin() + static_cast<std::ptrdiff_t>(sources),
                       [](double each) { return each > 0; });
     equal = group.count() / static_cast<double>(std::max<std::ptrdiff_t>(asking, 1));
     for (;;) {
       double left = group.count();
       std::uint32_t wanting = 0;
-      for (std::size_t c = 0; c < cells; ++c) {
+      for (std::size_t c = 0; c < sources; ++c) {
         if (wish[c] <= fair)
           left -= wish[c];
         else
@@ -89,19 +90,19 @@ struct Shares {
       fair = left / wanting;
     }
   }
-  bool exceeds(std::uint16_t cell) const { return wish[cell] > equal; }
-  // More of its frames were refused in a row than would be of a cell that gets its share.
-  bool starves(std::uint16_t cell, const CellBoard& board) const {
-    return board.refused() * fair > wish[cell];
+  bool exceeds(std::uint16_t source) const { return wish[source] > equal; }
+  // More of its frames were refused in a row than would be of a source that gets its share.
+  bool starves(std::uint16_t source, const SourceBoard& board) const {
+    return board.refused() * fair > wish[source];
   }
 
-  std::size_t cells;
-  std::array<double, kMaxCells> wish;  // devices
+  std::size_t sources;
+  std::array<double, kMaxSources> wish;  // devices
   double equal = 0, fair = 0;
 };
 
 // Instants at which a frame is looked at, ascending, with the device time on a group that goes to
-// other cells until then. So many at once, so that other cells are gone through but once.
+// other sources until then. So many at once, so that other sources are gone through but once.
 struct Checkpoints {
   static constexpr std::size_t kMost = 16;
   std::size_t count = 0;
@@ -110,20 +111,20 @@ struct Checkpoints {
   std::array<double, kMost> taken;
 };
 
-// What goes to other cells: what they have in flight, and what they are entitled to of the frames
+// What goes to other sources: what they have in flight, and what they are entitled to of the frames
 // that are still to come.
 void add_taken_by_others(const View& view, const Shares& shares, FrameRef at, const Groups& groups,
                          const DeviceMask& group, Checkpoints& points) {
-  const bool yields = shares.exceeds(at.cell);
+  const bool yields = shares.exceeds(at.source);
   std::array<double, Checkpoints::kMost> wanted{};  // since the checkpoint before
   points.taken = {};
-  for (std::uint16_t c = 0; c < shares.cells; ++c) {
-    if (c == at.cell) continue;
-    const CellBoard& cell = view.board[c];
+  for (std::uint16_t c = 0; c < shares.sources; ++c) {
+    if (c == at.source) continue;
+    const SourceBoard& source = view.board[c];
     const bool first = yields && !shares.exceeds(c);  // whatever its deadlines
-    std::uint32_t frame = cell.ring();
+    std::uint32_t frame = source.ring();
     std::size_t point = 0;
-    for_each_lot(cell, groups, group, yields, [&](std::uint16_t slot, Tick due, double work) {
+    for_each_lot(source, groups, group, yields, [&](std::uint16_t slot, Tick due, double work) {
       if (slot != frame) point = 0;
       frame = slot;
       while (!first && point < points.count && points.at[point] < due) ++point;
@@ -132,11 +133,11 @@ void add_taken_by_others(const View& view, const Shares& shares, FrameRef at, co
       return true;
     });
     if (!yields && shares.exceeds(c)) continue;
-    const Tick from = std::max(view.now, cell.next_start());
-    const bool owed = first || shares.starves(c, cell);
+    const Tick from = std::max(view.now, source.next_start());
+    const bool owed = first || shares.starves(c, source);
     const double share = std::min(shares.wish[c], shares.fair);
     for (std::size_t p = 0; p < points.count; ++p) {
-      const Tick until = owed ? points.at[p] : points.at[p] - cell.graph().shortest_span();
+      const Tick until = owed ? points.at[p] : points.at[p] - source.graph().shortest_span();
       if (until > from) points.taken[p] += share * static_cast<double>(until - from);
     }
   }
@@ -146,16 +147,16 @@ void add_taken_by_others(const View& view, const Shares& shares, FrameRef at, co
 
 // What one group has to do for a frame, in device time.
 struct Task {
-  const CellBoard& cell;
+  const SourceBoard& source;
   const FrameStatus& frame;
   std::uint16_t slot;
   const Groups& groups;
   const DeviceMask& group;
 
   double work(std::uint16_t instruction) const {
-    const std::uint16_t opcode = cell.graph()[instruction].opcode;
-    const std::uint32_t chunks = cell.status(slot, instruction).chunks;
-    return groups[opcode] == group ? chunks * cell.opcodes()[opcode].mean : 0;
+    const std::uint16_t opcode = source.graph()[instruction].opcode;
+    const std::uint32_t chunks = source.status(slot, instruction).chunks;
+    return groups[opcode] == group ? chunks * source.opcodes()[opcode].mean : 0;
   }
 };
 
@@ -167,12 +168,12 @@ struct Tail {
 };
 
 Tail tail_of(const Task& task) {
-  const Graph& graph = task.cell.graph();
+  const Graph& graph = task.source.graph();
   Tail tail;
   for (std::uint16_t i = 0; i < graph.size(); ++i)
     if (task.work(i) > 0) tail.available = std::max(tail.available, graph.available(i));
   for (std::uint16_t opcode = 0; opcode < graph.opcodes(); ++opcode) {
-    const double mean = task.cell.opcodes()[opcode].mean;
+    const double mean = task.source.opcodes()[opcode].mean;
     double longest = 0;
     for (std::uint16_t i = 0; i < graph.size(); ++i) {
       if (graph[i].opcode != opcode || graph.available(i) != tail.available) continue;
@@ -186,13 +187,13 @@ Tail tail_of(const Task& task) {
 }
 
 // Whether a frame that waits for `before` is done in time, and all of it that would be dropped
-// alone and can be in time at all. `look` fills in what goes to other cells.
+// alone and can be in time at all. `look` fills in what goes to other sources.
 template <typename Look>
 bool in_time(const Task& task, Tick now, double before, const Look& look) {
-  const Graph& graph = task.cell.graph();
+  const Graph& graph = task.source.graph();
   const double devices = task.group.count();
   const auto until = [&](Tick offset) {
-    return static_cast<double>(task.frame.air_start + offset - now);
+    return static_cast<double>(task.frame.start + offset - now);
   };
   Checkpoints points;
   const auto fits = [&](std::size_t p) {
@@ -207,7 +208,7 @@ bool in_time(const Task& task, Tick now, double before, const Look& look) {
     const auto next = static_cast<std::uint16_t>(rank + 1);
     if (graph[graph.by_rank(next)].deadline == instruction.deadline) continue;
     if (work > devices * until(instruction.deadline)) continue;
-    points.at[points.count] = task.frame.air_start + instruction.deadline;
+    points.at[points.count] = task.frame.start + instruction.deadline;
     points.own[points.count] = work;
     if (++points.count < Checkpoints::kMost) continue;
     look(points);
@@ -242,22 +243,22 @@ FrameId earliest_frame_with_work(const View& view) {
   Priority first{.yields = true, .due = kNever, .frame = ~std::uint64_t{0}};
   for (const auto& ids : {view.ready, view.planned})
     for (const InstanceId& id : ids) {
-      if (id.frame == first.frame && id.cell == first.cell) continue;
+      if (id.frame == first.frame && id.source == first.source) continue;
       const FrameStatus& frame = view.board.frame(id.place());
       first = std::min(first, {.yields = frame.order.yields,
                                .due = std::max(frame.order.queue, frame.deadline),
                                .frame = id.frame,
-                               .cell = id.cell});
+                               .source = id.source});
     }
-  return {first.frame, first.cell};
+  return {first.frame, first.source};
 }
 
 enum class Verdict : std::uint8_t { Refuse, Yield, Admit };
 
-// Frames of a cell go one after the other, so none is more urgent than those before it.
-Order behind(const CellBoard& cell, const FrameStatus& frame, bool yields) {
+// Frames of a source go one after the other, so none is more urgent than those before it.
+Order behind(const SourceBoard& source, const FrameStatus& frame, bool yields) {
   Order order{.yields = yields};
-  for (const FrameStatus& other : cell.frames()) {
+  for (const FrameStatus& other : source.frames()) {
     if (&other == &frame || other.state != FrameStatus::State::Live) continue;
     order.queue = std::max({order.queue, other.order.queue, other.deadline});
     order.yields |= other.order.yields;
@@ -266,17 +267,17 @@ Order behind(const CellBoard& cell, const FrameStatus& frame, bool yields) {
 }
 
 Verdict judge(const View& view, FrameRef at, const Groups& groups) {
-  const CellBoard& cell = view.board[at.cell];
-  const FrameStatus& frame = cell.frame(at.slot);
+  const SourceBoard& source = view.board[at.source];
+  const FrameStatus& frame = source.frame(at.slot);
   if (frame.deadline <= view.now) return Verdict::Refuse;
   if (frame.deadline == kNever) return Verdict::Admit;
   Verdict verdict = Verdict::Admit;
-  for_each_group(groups, cell.graph().opcodes(), [&](const DeviceMask& group) {
+  for_each_group(groups, source.graph().opcodes(), [&](const DeviceMask& group) {
     const Shares shares(view, groups, group);
-    if (shares.exceeds(at.cell)) verdict = std::min(verdict, Verdict::Yield);
-    const Task task{cell, frame, at.slot, groups, group};
+    if (shares.exceeds(at.source)) verdict = std::min(verdict, Verdict::Yield);
+    const Task task{source, frame, at.slot, groups, group};
     double before = 0;
-    for_each_lot(cell, groups, group, true, [&](std::uint16_t slot, Tick, double work) {
+    for_each_lot(source, groups, group, true, [&](std::uint16_t slot, Tick, double work) {
       before += slot == at.slot ? 0 : work;
       return true;
     });
@@ -284,7 +285,7 @@ Verdict judge(const View& view, FrameRef at, const Groups& groups) {
       add_taken_by_others(view, shares, at, groups, group, points);
     };
     if (!in_time(task, view.now, before, look))
-      verdict = std::min(verdict, is_worth_a_try(view, cell) ? Verdict::Yield : Verdict::Refuse);
+      verdict = std::min(verdict, is_worth_a_try(view, source) ? Verdict::Yield : Verdict::Refuse);
   });
   return verdict;
 }
@@ -292,23 +293,23 @@ Verdict judge(const View& view, FrameRef at, const Groups& groups) {
 }  // namespace
 
 Priority priority_of(const View& view, const InstanceId& id) {
-  const CellBoard& cell = view.board[id.cell];
-  const FrameStatus& frame = cell.frame(id.slot);
+  const SourceBoard& source = view.board[id.source];
+  const FrameStatus& frame = source.frame(id.slot);
   return {.yields = frame.order.yields,
-          .due = due_of(frame, cell.graph()[id.instruction].deadline),
+          .due = due_of(frame, source.graph()[id.instruction].deadline),
           .frame = id.frame,
-          .rank = cell.graph().rank(id.instruction),
-          .cell = id.cell};
+          .rank = source.graph().rank(id.instruction),
+          .source = id.source};
 }
 
 Admission admission(const View& view, FrameRef at, const Groups& groups) {
   const Verdict verdict = judge(view, at, groups);
   if (verdict == Verdict::Refuse) return {};
-  return {true, behind(view.board[at.cell], view.board.frame(at), verdict == Verdict::Yield)};
+  return {true, behind(view.board[at.source], view.board.frame(at), verdict == Verdict::Yield)};
 }
 
 std::size_t keep_free(const View& view, std::span<const Issue> issues) {
-  if (view.board.cells().size() == 1) return issues.size();
+  if (view.board.sources().size() == 1) return issues.size();
   std::size_t count = 0;
   while (count < issues.size() && (!issues[count].priority.yields || view.room > count + kLeftFree))
     ++count;
@@ -325,17 +326,17 @@ std::size_t issue_most_urgent(const View& view, const Groups& groups, std::span<
     std::size_t place = count == out.size() ? count - 1 : count++;
     for (; place > 0 && out[place - 1].priority > priority; --place) out[place] = out[place - 1];
 
-    const CellBoard& cell = view.board[id.cell];
-    const std::uint16_t opcode = cell.graph()[id.instruction].opcode;
-    const std::uint32_t chunks = cell.status(id.slot, id.instruction).chunks;
+    const SourceBoard& source = view.board[id.source];
+    const std::uint16_t opcode = source.graph()[id.instruction].opcode;
+    const std::uint32_t chunks = source.status(id.slot, id.instruction).chunks;
     const DeviceMask& where = groups[opcode];
     // A claim never takes so much that a core is left without.
     const std::uint32_t fair = (chunks + where.count() - 1) / where.count();
-    const bool first = id.frame == earliest.frame && id.cell == earliest.cell;
+    const bool first = id.frame == earliest.frame && id.source == earliest.source;
     out[place] = {.what = id,
                   .first = 0,
                   .count = chunks,
-                  .grain = std::clamp(cell.grain(opcode), 1U, std::max(fair, 1U)),
+                  .grain = std::clamp(source.grain(opcode), 1U, std::max(fair, 1U)),
                   .where = where,
                   .priority = priority,
                   .why = first ? Reason::EarliestFrame : Reason::WorkConserving};

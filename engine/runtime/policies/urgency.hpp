@@ -1,10 +1,10 @@
 // What the list schedulers for CPU cores share: the earliest frame first, within a frame the
-// graph's order of urgency, between cells the earlier deadline; and a frame that cannot make it is
-// not let in.
+// graph's order of urgency, between sources the earlier deadline; and a frame that cannot make it
+// is not let in.
 //
-// A cell asks for what its newest frame needs, over the time between its frames. Cores are shared
+// A source asks for what its newest frame needs, over the time between its frames. Cores are shared
 // by max-min fairness: who asks for less than the fair share gets it, and what he leaves is for the
-// others. A cell that asks for more than an equal part yields to those that do not, whatever the
+// others. A source that asks for more than an equal part yields to those that do not, whatever the
 // deadlines, so that it can delay them by a claim at most, however wrong it is about what the cores
 // can do; and it is its frames that are refused.
 #pragma once
@@ -31,15 +31,16 @@ inline DeviceMask all_devices(const View& view) {
 Priority priority_of(const View& view, const InstanceId& id);
 
 /// Whether a frame may be worked on: only if all that it needs of each group fits in before its
-/// deadlines, behind the earlier frames of its cell and beside what other cells will take by then,
-/// which is what they have in flight and what they are entitled to. What can be ready last takes
-/// its time besides, however many cores there are. A frame that cannot make it would cost the next
-/// ones theirs. Now and then one is let in nevertheless, since what it takes may have been measured
-/// in a bad moment; but it yields, as it does when its cell asks for more than an equal part.
+/// deadlines, behind the earlier frames of its source and beside what other sources will take by
+/// then, which is what they have in flight and what they are entitled to. What can be ready last
+/// takes its time besides, however many cores there are. A frame that cannot make it would cost the
+/// next ones theirs. Now and then one is let in nevertheless, since what it takes may have been
+/// measured in a bad moment; but it yields, as it does when its source asks for more than an equal
+/// part.
 Admission admission(const View& view, FrameRef frame, const Groups& groups);
 
 /// How many of these issues, the most urgent first, may be made: those of frames that yield leave
-/// some of the executor's places to other cells' frames that do not.
+/// some of the executor's places to other sources' frames that do not.
 std::size_t keep_free(const View& view, std::span<const Issue> issues);
 
 /// Issues whole instructions on their groups, the most urgent first, and returns how many.

@@ -124,8 +124,8 @@ class Station {
     arrivals.emplace_back(graph_.graph, kRing);
     return arrivals;
   }
-  std::vector<runtime::CellWriter> boards() const {
-    std::vector<runtime::CellWriter> boards;
+  std::vector<runtime::SourceWriter> boards() const {
+    std::vector<runtime::SourceWriter> boards;
     boards.emplace_back(graph_.graph, kRing, kOpNames, std::vector<std::uint32_t>{});
     return boards;
   }

@@ -16,13 +16,13 @@ void Adaptive::prepare(const View& view) {
   Placement::prepare(view);
   const std::size_t devices = view.board.devices().size();
   std::size_t most = 0;
-  for (const CellBoard& cell : view.board.cells()) {
-    const Graph& graph = cell.graph();
+  for (const SourceBoard& source : view.board.sources()) {
+    const Graph& graph = source.graph();
     most = std::max<std::size_t>(most, graph.size());
     std::vector<bool>& fed = fed_.emplace_back();
     for (const Instruction& instruction : graph.instructions()) {
       fed.resize(std::max<std::size_t>(fed.size(), instruction.step + 1U));
-      if (instruction.sources.empty()) fed[instruction.step] = true;
+      if (instruction.waits_for.empty()) fed[instruction.step] = true;
     }
   }
   order_.reserve(devices);
@@ -51,7 +51,7 @@ void Adaptive::order(const View& view, FrameRef frame) {
 
 void Adaptive::find_overdue(const View& view) {
   forecast_.clear_overdue();
-  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+  for (std::uint16_t c = 0; c < view.board.sources().size(); ++c)
     for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot) {
       if (view.board[c].frame(slot).state != FrameStatus::State::Live) continue;
       for_each(view, {c, slot}, [&](const InstanceId& id) {
@@ -63,9 +63,9 @@ void Adaptive::find_overdue(const View& view) {
 }
 
 bool Adaptive::any_other(const View& view, FrameRef frame) {
-  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+  for (std::uint16_t c = 0; c < view.board.sources().size(); ++c)
     for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot)
-      if ((c != frame.cell || slot != frame.slot) &&
+      if ((c != frame.source || slot != frame.slot) &&
           view.board[c].frame(slot).state == FrameStatus::State::Live)
         return true;
   return false;
@@ -127,19 +127,19 @@ std::uint16_t Adaptive::device_of(const Layout& layout, std::uint32_t turn) cons
   return order_[turn <= layout.home ? turn - 1 : turn];
 }
 
-// Cells whose next frames start soon: they are not planned yet, and will want their share. One that
-// has gone silent will not.
+// Sources whose next frames start soon: they are not planned yet, and will want their share. One
+// that has gone silent will not.
 std::uint32_t Adaptive::coming(const View& view, FrameRef frame) {
   std::uint32_t count = 0;
-  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c) {
+  for (std::uint16_t c = 0; c < view.board.sources().size(); ++c) {
     const Tick start = view.board[c].next_start(), interval = view.board[c].interval(view.now);
-    count += c != frame.cell && interval != kNever && start < view.now + interval / 2;
+    count += c != frame.source && interval != kNever && start < view.now + interval / 2;
   }
   return count;
 }
 
-// When the frame would be done if its pilots were on the layout's home, and its data symbols on so
-// many devices in turn. What has a device that is up, stays there.
+// When the frame would be done if its shared steps were on the layout's home, and its later ones on
+// so many devices in turn. What has a device that is up, stays there.
 Tick Adaptive::forecast(const View& view, FrameRef frame, const Layout& layout, bool others) {
   assign(view, frame, layout);
   return forecast_.run(view, frame, outlooks(), {.sharers = sharers_, .others = others});
@@ -147,10 +147,10 @@ Tick Adaptive::forecast(const View& view, FrameRef frame, const Layout& layout, 
 
 // What is to be done: all that is not over, and what it needs of what died with its device.
 void Adaptive::find_wanted(const View& view, FrameRef frame) {
-  const Graph& graph = view.board[frame.cell].graph();
+  const Graph& graph = view.board[frame.source].graph();
   for (std::size_t left = graph.size(); left > 0; --left) {
     const auto i = static_cast<std::uint16_t>(left - 1);
-    const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
+    const InstructionStatus& status = view.board[frame.source].status(frame.slot, i);
     const std::uint16_t device = plan(view, instance(view, frame, i)).device;
     const bool over = status.state >= InstructionStatus::State::Committed;
     const bool here = device != kNowhere && up(view, device);
@@ -163,25 +163,25 @@ void Adaptive::find_wanted(const View& view, FrameRef frame) {
 
 // To devices; what has one keeps it, and its end.
 void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
-  const Graph& graph = view.board[frame.cell].graph();
-  const std::uint16_t pilots = shared_step(frame.cell);
+  const Graph& graph = view.board[frame.source].graph();
+  const std::uint16_t shared = shared_step(frame.source);
   const std::span<Forecast::Step> steps = forecast_.begin(view, frame);
   std::uint32_t turn = 0;
-  std::uint16_t step = pilots;
+  std::uint16_t step = shared;
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     if (!wanted_[i]) continue;
     const Instruction& instruction = graph[i];
     const Plan& mine = plan(view, instance(view, frame, i));
     if (mine.device != kNowhere && up(view, mine.device)) {
-      const InstructionStatus& status = view.board[frame.cell].status(frame.slot, i);
+      const InstructionStatus& status = view.board[frame.source].status(frame.slot, i);
       const bool over = status.state >= InstructionStatus::State::Committed;
       steps[i].device = mine.device;
       steps[i].end = over ? view.now : std::max(mine.end, view.now);
       continue;
     }
     steps[i].device = device_of(layout, 0);
-    if (instruction.step > pilots) {
-      if (instruction.step != step) turn = step == pilots ? 0 : (turn + 1) % layout.devices;
+    if (instruction.step > shared) {
+      if (instruction.step != step) turn = step == shared ? 0 : (turn + 1) % layout.devices;
       step = instruction.step;
       steps[i].device = device_of(layout, turn);
     } else if (layout.apart) {
@@ -190,17 +190,17 @@ void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
   }
 }
 
-// A step that receives nothing, as a downlink's first, has no samples to be issued with. It follows
+// A step that receives nothing, has no input to be issued with. It follows
 // what it waits for, lest it is ready behind all that other frames have issued meanwhile.
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
-  const CellBoard& cell = view.board[frame.cell];
+  const SourceBoard& source = view.board[frame.source];
   forecast_.plan_messages();
   for_each(view, frame, [&](const InstanceId& id) {
-    const std::uint16_t step = cell.graph()[id.instruction].step;
+    const std::uint16_t step = source.graph()[id.instruction].step;
     place(view, id, forecast_[id.instruction].device, why);
-    plan(view, id).stream = stream_of(frame, step, part_of(cell.graph(), id.instruction));
+    plan(view, id).stream = stream_of(frame, step, part_of(source.graph(), id.instruction));
     expect_forecast(view, id);
-    if (!fed_[frame.cell][step]) enqueue(view, id, why);
+    if (!fed_[frame.source][step]) enqueue(view, id, why);
   });
 }
 
@@ -211,7 +211,7 @@ void Adaptive::expect_forecast(const View& view, const InstanceId& id) {
 
 // What is left of a frame is forecast anew, around what need not move.
 std::uint16_t Adaptive::refuge(const View& view, const InstanceId& id, std::uint16_t from) {
-  const Rescue rescue{view.now, id.cell, id.slot, from};
+  const Rescue rescue{view.now, id.source, id.slot, from};
   if (rescue != rescue_) {
     order(view, id.place());
     rescue_ = order_.empty() ? Rescue{} : rescue;
@@ -230,38 +230,38 @@ void Adaptive::ended(const View& view, FrameRef frame) {
   const FrameStatus& status = view.board.frame(frame);
   if (status.state == FrameStatus::State::Finished) {
     if (status.why == Reason::Deadline)
-      margin_ += (status.deadline - status.air_start) / 32;
+      margin_ += (status.deadline - status.start) / 32;
     else
       margin_ -= margin_ / 256;
-    margin_ = std::min(margin_, (status.deadline - status.air_start) / 2);
+    margin_ = std::min(margin_, (status.deadline - status.start) / 2);
   }
   Placement::ended(view, frame);
 }
 
-// Of received symbols that are together on one device, first what waits for no other symbol: where
+// Of steps with input that are together on one device, first what waits for no other step: where
 // others keep the device busy, more is ready then to take each gap that they leave.
 void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {
   const auto issue = [&](const InstanceId& id) { enqueue(view, id, plan(view, id).placed); };
   const auto received = [&](const InstanceId& id) {
-    return view.board[id.cell].graph()[id.instruction].feed == Feed::Arrivals;
+    return view.board[id.source].graph()[id.instruction].feed == Feed::Arrivals;
   };
   for (const InstanceId& id : ids) {
     if (!received(id) || plan(view, id).placed != Reason::Unit) continue;
-    for_each_of_symbol(view, id, [&](const InstanceId& each) {
+    for_each_of_step(view, id, [&](const InstanceId& each) {
       if (needs_no_other_symbol(view, each)) issue(each);
     });
   }
-  for (const InstanceId& id : ids) for_each_of_symbol(view, id, issue);
+  for (const InstanceId& id : ids) for_each_of_step(view, id, issue);
 }
 
 // And all that it does need is issued.
 bool Adaptive::needs_no_other_symbol(const View& view, const InstanceId& id) {
-  const Graph& graph = view.board[id.cell].graph();
+  const Graph& graph = view.board[id.source].graph();
   const Instruction& instruction = graph[id.instruction];
-  return std::all_of(instruction.sources.begin(), instruction.sources.end(),
-                     [&](std::uint16_t source) {
-                       return graph[source].step == instruction.step &&
-                              plan(view, instance(view, id.place(), source)).issued;
+  return std::all_of(instruction.waits_for.begin(), instruction.waits_for.end(),
+                     [&](std::uint16_t needed) {
+                       return graph[needed].step == instruction.step &&
+                              plan(view, instance(view, id.place(), needed)).issued;
                      });
 }
 

@@ -4,7 +4,7 @@
 // instructions and copies take; it is laid out on as many as make it soonest, and on fewer when
 // they are nearly as good (Forecast). What somebody else keeps of a device is learned from the
 // times of our kernels there (DeviceStatus::others), and what is behind its plan is done first. A
-// symbol is issued as a whole when its samples are there, or behind what it waits for when it
+// step is issued as a whole when its input is there, or behind what it waits for when it
 // receives none, so that neither the host nor the signal of a kernel's end is waited for. A frame
 // that could not be in time is refused: what it would cost serves the others.
 #pragma once
@@ -29,10 +29,10 @@ class Adaptive final : public Placement {
   // A frame that has lost a device.
   struct Rescue {
     Tick now = kNever;
-    std::uint16_t cell = 0, slot = 0, from = 0;
+    std::uint16_t source = 0, slot = 0, from = 0;
     bool operator==(const Rescue&) const = default;
   };
-  // Where a frame begins (its place in order_), on how many devices its symbols are, and whether
+  // Where a frame begins (its place in order_), on how many devices its steps are, and whether
   // the parts of what is before them are.
   struct Layout {
     std::uint32_t home = 0, devices = 1;
@@ -54,7 +54,7 @@ class Adaptive final : public Placement {
   void expect_forecast(const View& view, const InstanceId& id);
   void lay_out(const View& view, FrameRef frame, Reason why);
 
-  std::vector<std::vector<bool>> fed_;  // [cell][step] whether it receives samples
+  std::vector<std::vector<bool>> fed_;  // [source][step] whether it receives input
   std::vector<std::uint16_t> order_;    // devices that are usable, the soonest first
   Tick margin_ = 0;                     // before the deadline, of what is admitted
   std::uint32_t sharers_ = 1;           // of what all devices share, the frame among them

@@ -12,23 +12,23 @@ inline constexpr std::uint16_t kNowhere = 0xffff;  ///< instead of a device
 
 inline InstanceId instance(const View& view, FrameRef frame, std::uint16_t instruction) {
   const FrameStatus& status = view.board.frame(frame);
-  return {status.frame, frame.cell, frame.slot, instruction, status.generation};
+  return {status.frame, frame.source, frame.slot, instruction, status.generation};
 }
 
-/// Whether it waits for nothing but samples or a payload.
-inline bool needs_samples(const View& view, const InstanceId& id) {
-  return view.board[id.cell].graph()[id.instruction].sources.empty();
+/// Whether it waits for nothing but input from outside.
+inline bool needs_input(const View& view, const InstanceId& id) {
+  return view.board[id.source].graph()[id.instruction].waits_for.empty();
 }
 
 /// When it may start for its own sake, whatever it reads.
 inline Tick released(const View& view, const InstanceId& id) {
-  const Tick release = view.board[id.cell].graph()[id.instruction].release;
+  const Tick release = view.board[id.source].graph()[id.instruction].release;
   if (release == kAlways) return view.now;
-  return std::max(view.now, view.board.frame(id.place()).air_start + release);
+  return std::max(view.now, view.board.frame(id.place()).start + release);
 }
 
 inline const OnType& on_device(const View& view, const InstanceId& id, std::uint16_t device) {
-  return view.board[id.cell].on(id.instruction, view.board.devices()[device].type);
+  return view.board[id.source].on(id.instruction, view.board.devices()[device].type);
 }
 
 /// ns on that device, as far as it is known.

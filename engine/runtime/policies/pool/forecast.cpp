@@ -8,8 +8,8 @@ namespace carillon::runtime {
 void Forecast::prepare(const View& view) {
   const std::size_t devices = view.board.devices().size();
   std::size_t most = 0;
-  for (const CellBoard& cell : view.board.cells())
-    most = std::max<std::size_t>(most, cell.graph().size());
+  for (const SourceBoard& source : view.board.sources())
+    most = std::max<std::size_t>(most, source.graph().size());
   links_ = Links(devices);
   lanes_.resize(links_.size());
   behind_.resize(links_.size());
@@ -25,7 +25,7 @@ void Forecast::prepare(const View& view) {
 void Forecast::advance(Tick now) { links_.advance(now); }
 
 std::span<Forecast::Step> Forecast::begin(const View& view, FrameRef frame) {
-  const auto steps = std::span(steps_).first(view.board[frame.cell].graph().size());
+  const auto steps = std::span(steps_).first(view.board[frame.source].graph().size());
   std::ranges::fill(steps, Step{});
   return steps;
 }
@@ -37,13 +37,13 @@ Tick Forecast::run(const View& view, FrameRef frame, std::span<const Outlook> de
   begin_behind(view);
   std::ranges::fill(there_, kNever);
   messages_.clear();
-  const Graph& graph = view.board[frame.cell].graph();
+  const Graph& graph = view.board[frame.source].graph();
   for (std::uint16_t i = 0; i < graph.size(); ++i) {
     Step& mine = steps_[i];
     if (mine.device == kNowhere) continue;
     mine.ready = released(view, instance(view, frame, i));
-    const auto here = [&](std::uint16_t source) { return steps_[source].device != kNowhere; };
-    mine.missing = static_cast<std::uint16_t>(std::ranges::count_if(graph[i].sources, here));
+    const auto here = [&](std::uint16_t needed) { return steps_[needed].device != kNowhere; };
+    mine.missing = static_cast<std::uint16_t>(std::ranges::count_if(graph[i].waits_for, here));
     if (mine.end != kNever)
       push(mine.end, Kind::Ended, i);
     else if (mine.missing == 0)
@@ -80,7 +80,7 @@ void Forecast::set_overdue(const View& view, const InstanceId& id, std::uint16_t
   if (sms != 0)
     late_[device] += sms * alone;
   else
-    behind_[needs_samples(view, id) ? Links::receives(device) : Links::sends(device)] += alone;
+    behind_[needs_input(view, id) ? Links::receives(device) : Links::sends(device)] += alone;
 }
 
 void Forecast::begin_behind(const View& view) {
@@ -133,7 +133,7 @@ void Forecast::dispatch(const View& view, FrameRef frame, std::uint16_t device, 
 void Forecast::transfer(const View& view, const InstanceId& id, Tick now) {
   const std::uint16_t device = steps_[id.instruction].device;
   const std::size_t trunk = links_.trunk();
-  const bool comes = needs_samples(view, id);
+  const bool comes = needs_input(view, id);
   const Tick own = carry(comes ? Links::receives(device) : Links::sends(device), now,
                          alone_on(view, id, device));
   const Tick shared = carry(comes ? Links::receives(trunk) : Links::sends(trunk), now,
@@ -145,7 +145,7 @@ void Forecast::transfer(const View& view, const InstanceId& id, Tick now) {
 // Its result is there for those that wait for it, elsewhere when it has been copied.
 void Forecast::deliver(const View& view, const InstanceId& id) {
   const Step& its = steps_[id.instruction];
-  for (const std::uint16_t next : view.board[id.cell].graph()[id.instruction].successors) {
+  for (const std::uint16_t next : view.board[id.source].graph()[id.instruction].successors) {
     Step& reader = steps_[next];
     if (reader.device == kNowhere || reader.end != kNever) continue;
     Tick& there = there_[id.instruction * devices_.size() + reader.device];

@@ -32,7 +32,7 @@ class Forecast {
   /// has no device is no part of it.
   std::span<Step> begin(const View& view, FrameRef frame);
   struct Options {
-    /// Frames, this one included, whose samples want the link that all devices share.
+    /// Frames, this one included, whose input wants the link that all devices share.
     std::uint32_t sharers = 1;
     bool others = true;  ///< count what somebody else keeps of devices
   };

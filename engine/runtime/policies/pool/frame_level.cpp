@@ -8,7 +8,7 @@ bool FrameLevel::arrange(const View& view, FrameRef frame) {
   for_each(view, frame, [&](const InstanceId& id) {
     place(view, id, device, Reason::Unit);
     plan(view, id).stream = stream;
-    if (!needs_samples(view, id)) enqueue(view, id, Reason::Unit);
+    if (!needs_input(view, id)) enqueue(view, id, Reason::Unit);
   });
   return true;
 }

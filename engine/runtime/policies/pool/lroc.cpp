@@ -24,10 +24,10 @@ void Lroc::prepare(const View& view) {
   reordered_.reserve(instances());
   over_.resize(view.board.devices().size());
   std::size_t frames = 0;
-  for (const CellBoard& cell : view.board.cells()) {
+  for (const SourceBoard& source : view.board.sources()) {
     first_course_.push_back(frames);
-    operands_.push_back(operands_of(cell.graph()));
-    frames += cell.ring();
+    operands_.push_back(operands_of(source.graph()));
+    frames += source.ring();
   }
   courses_.resize(frames);
   links_ = Links(over_.size());
@@ -35,7 +35,7 @@ void Lroc::prepare(const View& view) {
 }
 
 bool Lroc::arrange(const View& view, FrameRef frame) {
-  const Graph& graph = view.board[frame.cell].graph();
+  const Graph& graph = view.board[frame.source].graph();
   const std::uint16_t any = idlest(view);
   links_.advance(view.now);
   for (std::uint16_t i = graph.size(); i-- > 0;) {
@@ -52,29 +52,29 @@ bool Lroc::arrange(const View& view, FrameRef frame) {
 
 // What of it begins within two frames' time; the rest is looked at again (line 5, Resched).
 void Lroc::plan_frame(const View& view, FrameRef frame) {
-  const Tick window = 2 * static_cast<Tick>(view.board[frame.cell].frame_time());
+  const Tick window = 2 * static_cast<Tick>(view.board[frame.source].frame_time());
   for_each(view, frame, [&](const InstanceId& id) {
     if (planned(view, id)) return;
-    const auto sources = view.board[id.cell].graph()[id.instruction].sources;
-    const bool known = std::ranges::all_of(sources, [&](std::uint16_t source) {
-      return planned(view, instance(view, frame, source));
+    const auto waits_for = view.board[id.source].graph()[id.instruction].waits_for;
+    const bool known = std::ranges::all_of(waits_for, [&](std::uint16_t needed) {
+      return planned(view, instance(view, frame, needed));
     });
     const Tick start = wanted(view, id);
-    const bool is_ready = view.board[id.cell].status(id.slot, id.instruction).state ==
+    const bool is_ready = view.board[id.source].status(id.slot, id.instruction).state ==
                           InstructionStatus::State::Ready;
     if (!is_ready && (!known || start - view.now > window)) {
       if (known) resume_ = std::min(resume_, start - window);
       return;
     }
     plan_instruction(view, id, course(frame));
-    if (needs_samples(view, id)) return;
+    if (needs_input(view, id)) return;
     by_slack_.emplace_back(slack(view, id), id);
     std::push_heap(by_slack_.begin(), by_slack_.end(), MoreSlack{});
   });
 }
 
 bool Lroc::planned(const View& view, const InstanceId& id) {
-  const InstructionStatus& status = view.board[id.cell].status(id.slot, id.instruction);
+  const InstructionStatus& status = view.board[id.source].status(id.slot, id.instruction);
   return plan(view, id).device != kNowhere || plan(view, id).stranded || status.chunks == 0 ||
          status.state >= InstructionStatus::State::Committed;
 }
@@ -88,19 +88,19 @@ Tick Lroc::slack(const View& view, const InstanceId& id) {
 // When its operands should be there.
 Tick Lroc::wanted(const View& view, const InstanceId& id) {
   Tick start = released(view, id);
-  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
-    start = std::max(start, plan(view, instance(view, id.place(), source)).end);
+  for (const std::uint16_t needed : view.board[id.source].graph()[id.instruction].waits_for)
+    start = std::max(start, plan(view, instance(view, id.place(), needed)).end);
   return start;
 }
 
-// How long it keeps a device, its frame and symbol with it when it is the first of them (`home`:
+// How long it keeps a device, its frame and step with it when it is the first of them (`home`:
 // where the frame began).
 double Lroc::lasts(const View& view, const InstanceId& id, std::uint16_t home) {
-  const CellBoard& cell = view.board[id.cell];
-  if (home == kNowhere) return std::max(time_on(view, id, idlest(view)), cell.frame_time());
+  const SourceBoard& source = view.board[id.source];
+  if (home == kNowhere) return std::max(time_on(view, id, idlest(view)), source.frame_time());
   const double time = time_on(view, id, home);
-  const std::uint16_t step = cell.graph()[id.instruction].step;
-  return needs_samples(view, id) ? std::max(time, cell.symbol_time(step)) : time;
+  const std::uint16_t step = source.graph()[id.instruction].step;
+  return needs_input(view, id) ? std::max(time, source.step_time(step)) : time;
 }
 
 // Algorithm 1. A frame that finds no room joins the delayed queue with all that is left of it. That
@@ -121,10 +121,10 @@ void Lroc::plan_instruction(const View& view, const InstanceId& id, Course& cour
   if (course.home == kNowhere) course.home = device;
   place(view, id, device, where.why);
   bring(view, id, device);
-  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
+  const auto waits_for = view.board[id.source].graph()[id.instruction].waits_for;
   plan(view, id).stream =
-      sources.empty() ? stream_of(id.place(), view.board[id.cell].graph()[id.instruction].step)
-                      : plan(view, instance(view, id.place(), sources[0])).stream;
+      waits_for.empty() ? stream_of(id.place(), view.board[id.source].graph()[id.instruction].step)
+                        : plan(view, instance(view, id.place(), waits_for[0])).stream;
   const Tick begins = std::max(start, operands(view, id, device)) + where.wait;
   const Tick ends = sms_on(view, id, device) != 0
                         ? begins + static_cast<Tick>(time_on(view, id, device))
@@ -137,10 +137,10 @@ void Lroc::plan_instruction(const View& view, const InstanceId& id, Course& cour
 // began.
 std::uint16_t Lroc::before(const View& view, const InstanceId& id, const Course& course, Tick start,
                            Tick end) {
-  const auto sources = view.board[id.cell].graph()[id.instruction].sources;
-  std::uint16_t found = sources.empty() ? course.home : kNowhere;
-  for (const std::uint16_t source : sources) {
-    const std::uint16_t device = plan(view, instance(view, id.place(), source)).device;
+  const auto waits_for = view.board[id.source].graph()[id.instruction].waits_for;
+  std::uint16_t found = waits_for.empty() ? course.home : kNowhere;
+  for (const std::uint16_t needed : waits_for) {
+    const std::uint16_t device = plan(view, instance(view, id.place(), needed)).device;
     if (device == kNowhere) continue;
     if (found == kNowhere || room(view, device, start, end) > room(view, found, start, end))
       found = device;
@@ -163,8 +163,8 @@ Tick Lroc::brought(const View& view, const InstanceId& id, std::uint16_t device)
 // When all that it reads would be on that device.
 Tick Lroc::operands(const View& view, const InstanceId& id, std::uint16_t device) {
   Tick there = view.now;
-  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
-    there = std::max(there, brought(view, instance(view, id.place(), source), device));
+  for (const std::uint16_t needed : view.board[id.source].graph()[id.instruction].waits_for)
+    there = std::max(there, brought(view, instance(view, id.place(), needed), device));
   return there;
 }
 
@@ -174,8 +174,8 @@ Lroc::Operands Lroc::operands_of(const Graph& graph) {
     const std::uint16_t step = graph[i].step;
     for (std::uint16_t j = i; j < graph.size(); ++j) {
       if (graph[j].step != step) continue;
-      for (const std::uint16_t source : graph[j].sources)
-        if (j == i || graph[source].step != step) operands[i].push_back(source);
+      for (const std::uint16_t needed : graph[j].waits_for)
+        if (j == i || graph[needed].step != step) operands[i].push_back(needed);
     }
     std::ranges::sort(operands[i]);
     const auto same = std::ranges::unique(operands[i]);
@@ -184,19 +184,19 @@ Lroc::Operands Lroc::operands_of(const Graph& graph) {
   return operands;
 }
 
-// When what it and the rest of its symbol read would be on that device.
+// When what it and the rest of its step read would be on that device.
 Tick Lroc::symbol_operands(const View& view, const InstanceId& id, std::uint16_t device) {
   Tick there = view.now;
-  for (const std::uint16_t source : operands_[id.cell][id.instruction])
-    there = std::max(there, brought(view, instance(view, id.place(), source), device));
+  for (const std::uint16_t needed : operands_[id.source][id.instruction])
+    there = std::max(there, brought(view, instance(view, id.place(), needed), device));
   return there;
 }
 
 // How long copies of it would keep the links that they leave by from carrying something else.
 Tick Lroc::symbol_copies(const View& view, const InstanceId& id, std::uint16_t device) {
   double copies = 0;
-  for (const std::uint16_t source : operands_[id.cell][id.instruction]) {
-    const InstanceId its = instance(view, id.place(), source);
+  for (const std::uint16_t needed : operands_[id.source][id.instruction]) {
+    const InstanceId its = instance(view, id.place(), needed);
     if (to_copy(view, its, device)) copies += copy_from(view, its, plan(view, its).device);
   }
   return static_cast<Tick>(copies);
@@ -211,8 +211,8 @@ bool Lroc::to_copy(const View& view, const InstanceId& id, std::uint16_t device)
 
 // What it reads is copied to its device, unless it is there.
 void Lroc::bring(const View& view, const InstanceId& id, std::uint16_t device) {
-  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources) {
-    const InstanceId its = instance(view, id.place(), source);
+  for (const std::uint16_t needed : view.board[id.source].graph()[id.instruction].waits_for) {
+    const InstanceId its = instance(view, id.place(), needed);
     if (!to_copy(view, its, device)) continue;
     const std::uint16_t from = plan(view, its).device;
     const double copy = copy_from(view, its, from);
@@ -226,7 +226,7 @@ void Lroc::bring(const View& view, const InstanceId& id, std::uint16_t device) {
 
 // It comes from the host, or goes there, over the device's link, on which copies wait for it.
 Tick Lroc::transfer(const View& view, const InstanceId& id, std::uint16_t device, Tick start) {
-  const std::size_t link = needs_samples(view, id) ? Links::receives(device) : Links::sends(device);
+  const std::size_t link = needs_input(view, id) ? Links::receives(device) : Links::sends(device);
   const double time = alone_on(view, id, device);
   const Tick end = links_.done(link, start, time);
   links_.plan(link, start, end, time);
@@ -237,7 +237,7 @@ Tick Lroc::transfer(const View& view, const InstanceId& id, std::uint16_t device
 // much later its operands would be there, and how much later what leaves by the same links.
 Lroc::Where Lroc::find_room(const View& view, const InstanceId& id, Tick start, Tick end,
                             std::uint16_t pred) {
-  const bool goes = pred != kNowhere && sms_on(view, id, pred) == 0 && !needs_samples(view, id);
+  const bool goes = pred != kNowhere && sms_on(view, id, pred) == 0 && !needs_input(view, id);
   if (pred != kNowhere && (goes || room(view, pred, start, end) > least(view, pred)))
     return {pred, Reason::Full, 0};
   const std::uint16_t best = roomiest(view, id, start, end);
@@ -288,7 +288,7 @@ Tick Lroc::next() const {
 void Lroc::resume(const View& view) {
   resume_ = kNever;
   if (idlest(view) == kNowhere) return;
-  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+  for (std::uint16_t c = 0; c < view.board.sources().size(); ++c)
     for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot)
       if (view.board[c].frame(slot).state == FrameStatus::State::Live) plan_frame(view, {c, slot});
 }
@@ -309,7 +309,7 @@ void Lroc::ready(const View& view, std::span<const InstanceId> ids) {
   std::fill(over_.begin(), over_.end(), std::nullopt);
   for (const InstanceId& id : reordered_) {
     const Plan& mine = plan(view, id);
-    if (view.board[id.cell].status(id.slot, id.instruction).runs != 0) {
+    if (view.board[id.source].status(id.slot, id.instruction).runs != 0) {
       issue(view, id, Reason::Returned);  // its readers may have the room, and wait for it
     } else if (enough(view, mine.device, sms(id))) {
       issue(view, id, Reason::Reordered);
@@ -336,9 +336,9 @@ void Lroc::urgent(const View& view) {
     const InstanceId id = by_slack_.front().second;
     std::pop_heap(by_slack_.begin(), by_slack_.end(), MoreSlack{});
     by_slack_.pop_back();
-    const CellBoard& cell = view.board[id.cell];
-    if (cell.frame(id.slot).generation == id.generation &&
-        cell.status(id.slot, id.instruction).state < InstructionStatus::State::Issued)
+    const SourceBoard& source = view.board[id.source];
+    if (source.frame(id.slot).generation == id.generation &&
+        source.status(id.slot, id.instruction).state < InstructionStatus::State::Issued)
       issue(view, id, Reason::Urgent);
   }
 }
@@ -354,20 +354,20 @@ void Lroc::issue(const View& view, const InstanceId& id, Reason why) {
 
 // What can run in the room that an instruction has just been given, follows it in its stream.
 void Lroc::coalesce(const View& view, const InstanceId& id) {
-  const CellBoard& cell = view.board[id.cell];
+  const SourceBoard& source = view.board[id.source];
   const Plan& before = plan(view, id);
-  for (const std::uint16_t next : cell.graph()[id.instruction].successors) {
+  for (const std::uint16_t next : source.graph()[id.instruction].successors) {
     const InstanceId after = instance(view, id.place(), next);
     const Plan& its = plan(view, after);
-    const auto runs_here = [&](std::uint16_t source) {
-      const Plan& other = plan(view, instance(view, id.place(), source));
-      return cell.status(id.slot, source).state == InstructionStatus::State::Committed ||
+    const auto runs_here = [&](std::uint16_t needed) {
+      const Plan& other = plan(view, instance(view, id.place(), needed));
+      return source.status(id.slot, needed).state == InstructionStatus::State::Committed ||
              (other.issued && other.device == before.device);
     };
-    const auto sources = cell.graph()[next].sources;
+    const auto waits_for = source.graph()[next].waits_for;
     if (its.device != before.device || its.issued || before.background ||
         sms_on(view, after, its.device) > sms_on(view, id, before.device) ||
-        !std::all_of(sources.begin(), sources.end(), runs_here))
+        !std::all_of(waits_for.begin(), waits_for.end(), runs_here))
       continue;
     plan(view, after).stream = before.stream;
     issue(view, after, Reason::Coalesced);
@@ -382,7 +382,7 @@ void Lroc::changed(const View& view, std::uint16_t device) {
 
 void Lroc::ended(const View& view, FrameRef frame) {
   Placement::ended(view, frame);
-  for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i) {
+  for (std::uint16_t i = 0; i < view.board[frame.source].graph().size(); ++i) {
     const InstanceId id = instance(view, frame, i);
     estimate(view, id) = {};
     std::ranges::fill(std::span(there_).subspan(index(view, id) * over_.size(), over_.size()),

@@ -12,9 +12,9 @@
 //
 // Where the paper leaves a choice:
 // - data.copy is until the operands would be there behind what links have to carry already, not
-//   what a copy takes on idle links: else each symbol goes to another idle device, and all copies
-//   wait for the one link of the device that made the combiner. What the rest of a symbol reads of
-//   other symbols counts too, since the rest follows; and so does the copies' own time, since
+//   what a copy takes on idle links: else each step goes to another idle device, and all copies
+//   wait for the one link of the device that made what they share. What the rest of a step reads of
+//   other steps counts too, since the rest follows; and so does the copies' own time, since
 //   results that leave by the same link wait for them.
 // - Of devices with as many free SMs, that to which the least has to be copied.
 // - An executor that waits for SMs is planned for when they are free.
@@ -68,13 +68,13 @@ class Lroc final : public Placement {
     Reason why = Reason::Delayed;
     Tick wait = 0;  // for SMs
   };
-  // [instruction] What it reads, and what the rest of its symbol, which follows it, reads of other
-  // symbols.
+  // [instruction] What it reads, and what the rest of its step, which follows it, reads of other
+  // steps.
   using Operands = std::vector<std::vector<std::uint16_t>>;
   using Slack = std::pair<Tick, InstanceId>;
 
   Estimate& estimate(const View& view, const InstanceId& id) { return estimates_[index(view, id)]; }
-  Course& course(FrameRef frame) { return courses_[first_course_[frame.cell] + frame.slot]; }
+  Course& course(FrameRef frame) { return courses_[first_course_[frame.source] + frame.slot]; }
   void plan_frame(const View& view, FrameRef frame);
   void plan_instruction(const View& view, const InstanceId& id, Course& course);
   std::uint16_t before(const View& view, const InstanceId& id, const Course& course, Tick start,
@@ -104,15 +104,15 @@ class Lroc final : public Placement {
   void resume(const View& view);
 
   Options options_;
-  std::vector<Estimate> estimates_;              // [cell][slot][instruction]
+  std::vector<Estimate> estimates_;              // [source][slot][instruction]
   std::vector<Slack> by_slack_;                  // a heap, the least first
   std::vector<InstanceId> reordered_;            // ready, by the room they need
   std::vector<std::optional<InstanceId>> over_;  // [device] to be over-committed in this pass
   Links links_;                                  // what copies are planned on them
   std::vector<Tick> there_;                      // [instance][device] when its result is; kNever
-  std::vector<Course> courses_;                  // [cell][slot]
-  std::vector<std::size_t> first_course_;        // [cell]
-  std::vector<Operands> operands_;               // [cell]
+  std::vector<Course> courses_;                  // [source][slot]
+  std::vector<std::size_t> first_course_;        // [source]
+  std::vector<Operands> operands_;               // [source]
   Tick resume_ = kNever;                         // when what lies beyond the window is looked at
 };
 

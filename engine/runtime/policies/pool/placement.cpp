@@ -36,16 +36,16 @@ std::uint32_t steps_of(const Graph& graph) {
 void Placement::prepare(const View& view) {
   std::size_t plans = 0;
   std::uint32_t streams = 0;
-  for (const CellBoard& cell : view.board.cells()) {
+  for (const SourceBoard& source : view.board.sources()) {
     first_.push_back(plans);
-    shared_.push_back(last_shared_step(cell.graph()));
-    steps_.push_back(steps_of(cell.graph()));
+    shared_.push_back(last_shared_step(source.graph()));
+    steps_.push_back(steps_of(source.graph()));
     streams_.push_back(steps_.back());
-    for (std::uint16_t i = 0; i < cell.graph().size(); ++i)
-      streams_.back() = std::max(streams_.back(), steps_.back() + part_of(cell.graph(), i));
+    for (std::uint16_t i = 0; i < source.graph().size(); ++i)
+      streams_.back() = std::max(streams_.back(), steps_.back() + part_of(source.graph(), i));
     first_stream_.push_back(streams);
-    streams += cell.ring() * streams_.back();
-    plans += std::size_t{cell.ring()} * cell.graph().size();
+    streams += source.ring() * streams_.back();
+    plans += std::size_t{source.ring()} * source.graph().size();
   }
   plans_.resize(plans);
   queue_.reserve(plans);
@@ -63,7 +63,7 @@ Admission Placement::admit(const View& view, FrameRef frame) {
 }
 
 std::size_t Placement::index(const View& view, const InstanceId& id) const {
-  return first_[id.cell] + id.slot * std::size_t{view.board[id.cell].graph().size()} +
+  return first_[id.source] + id.slot * std::size_t{view.board[id.source].graph().size()} +
          id.instruction;
 }
 
@@ -77,8 +77,8 @@ std::uint16_t Placement::part_of(const Graph& graph, std::uint16_t instruction) 
 }
 
 std::uint16_t Placement::stream_of(FrameRef frame, std::uint16_t step, std::uint16_t part) const {
-  const std::uint32_t own = part == 0 ? step : steps_[frame.cell] + part - 1;
-  const std::uint32_t before = first_stream_[frame.cell] + frame.slot * streams_[frame.cell];
+  const std::uint32_t own = part == 0 ? step : steps_[frame.source] + part - 1;
+  const std::uint32_t before = first_stream_[frame.source] + frame.slot * streams_[frame.source];
   return static_cast<std::uint16_t>((before + own) % Issue::kFree);
 }
 
@@ -136,14 +136,15 @@ void Placement::strand(Plan& plan) {
 // Waits for nothing in a stream that has not been issued. What was issued before and has to be
 // issued again may have in its stream ahead of it what waits for it.
 bool Placement::may_wait(const View& view, const InstanceId& id) {
-  const CellBoard& cell = view.board[id.cell];
-  const InstructionStatus& status = cell.status(id.slot, id.instruction);
+  const SourceBoard& source = view.board[id.source];
+  const InstructionStatus& status = source.status(id.slot, id.instruction);
   if (status.state == State::Ready) return true;
-  const auto sources = cell.graph()[id.instruction].sources;
-  return status.runs == 0 && std::all_of(sources.begin(), sources.end(), [&](std::uint16_t source) {
-           const InstanceId its = instance(view, id.place(), source);
-           return plan(view, its).issued || needs_samples(view, its) ||
-                  cell.status(id.slot, source).chunks == 0;
+  const auto waits_for = source.graph()[id.instruction].waits_for;
+  return status.runs == 0 &&
+         std::all_of(waits_for.begin(), waits_for.end(), [&](std::uint16_t needed) {
+           const InstanceId its = instance(view, id.place(), needed);
+           return plan(view, its).issued || needs_input(view, its) ||
+                  source.status(id.slot, needed).chunks == 0;
          });
 }
 
@@ -152,8 +153,8 @@ bool Placement::enqueue(const View& view, const InstanceId& id, Reason why) {
   if (mine.issued || mine.device == kNowhere) return false;
   mine.asked = true;
   if (!may_wait(view, id)) return false;
-  const CellBoard& cell = view.board[id.cell];
-  if (cell.status(id.slot, id.instruction).runs != 0) mine.stream = Issue::kFree;
+  const SourceBoard& source = view.board[id.source];
+  if (source.status(id.slot, id.instruction).runs != 0) mine.stream = Issue::kFree;
   mine.issued = mine.queued = true;
   mine.why = why;
   if (!mine.background) {
@@ -161,7 +162,7 @@ bool Placement::enqueue(const View& view, const InstanceId& id, Reason why) {
     used_[mine.device] += mine.sms;
   }
   queue_.push_back(id);
-  for (const std::uint16_t next : cell.graph()[id.instruction].successors) {
+  for (const std::uint16_t next : source.graph()[id.instruction].successors) {
     const InstanceId after = instance(view, id.place(), next);
     if (plan(view, after).asked) enqueue(view, after, why);
   }
@@ -172,7 +173,7 @@ std::size_t Placement::decide(const View& view, std::span<Issue> out) {
   seen_.assign(view.ready.begin(), view.ready.end());
   std::erase_if(seen_, [&](const InstanceId& id) { return plan(view, id).issued; });
   const auto order = [&](const InstanceId& id) {
-    return std::tuple(view.board.frame(id.place()).deadline, id.cell, id.slot, id.instruction);
+    return std::tuple(view.board.frame(id.place()).deadline, id.source, id.slot, id.instruction);
   };
   std::sort(seen_.begin(), seen_.end(),
             [&](const InstanceId& a, const InstanceId& b) { return order(a) < order(b); });
@@ -180,10 +181,10 @@ std::size_t Placement::decide(const View& view, std::span<Issue> out) {
   std::size_t count = 0, taken = 0;
   for (; taken < queue_.size() && count < out.size(); ++taken) {
     const InstanceId& id = queue_[taken];
-    const CellBoard& cell = view.board[id.cell];
-    const InstructionStatus& status = cell.status(id.slot, id.instruction);
+    const SourceBoard& source = view.board[id.source];
+    const InstructionStatus& status = source.status(id.slot, id.instruction);
     Plan& mine = plan(view, id);
-    if (cell.frame(id.slot).generation != id.generation || status.state >= State::Issued ||
+    if (source.frame(id.slot).generation != id.generation || status.state >= State::Issued ||
         !mine.queued)
       continue;
     mine.queued = false;
@@ -193,7 +194,7 @@ std::size_t Placement::decide(const View& view, std::span<Issue> out) {
                     .count = status.chunks,
                     .grain = status.chunks,
                     .where = where,
-                    .priority = {.due = cell.frame(id.slot).deadline, .frame = id.frame},
+                    .priority = {.due = source.frame(id.slot).deadline, .frame = id.frame},
                     .why = mine.why,
                     .stream = mine.stream,
                     .background = mine.background,
@@ -220,7 +221,7 @@ std::uint16_t Placement::refuge(const View& view, const InstanceId&, std::uint16
 }
 
 void Placement::ended(const View& view, FrameRef frame) {
-  for (std::uint16_t i = 0; i < view.board[frame.cell].graph().size(); ++i)
+  for (std::uint16_t i = 0; i < view.board[frame.source].graph().size(); ++i)
     forget(plan(view, instance(view, frame, i)));
 }
 
@@ -228,7 +229,7 @@ void Placement::ended(const View& view, FrameRef frame) {
 // back.
 void Placement::changed(const View& view, std::uint16_t device) {
   const bool up = view.board.devices()[device].up;
-  for (std::uint16_t c = 0; c < view.board.cells().size(); ++c)
+  for (std::uint16_t c = 0; c < view.board.sources().size(); ++c)
     for (std::uint16_t slot = 0; slot < view.board[c].ring(); ++slot) {
       const FrameRef frame{c, slot};
       if (view.board.frame(frame).state != FrameStatus::State::Live) continue;

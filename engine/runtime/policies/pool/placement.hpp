@@ -1,8 +1,8 @@
 // What the policies for a pool of devices share: which device each instruction of a frame is meant
 // for and when, what is still to be issued, and how much each device has to do.
 //
-// Samples are taken to a device when they are there; whatever else may be issued before it is
-// ready, in its stream behind what it waits for.
+// Input from outside is taken to a device when it is there; whatever else may be issued before it
+// is ready, in its stream behind what it waits for.
 #pragma once
 
 #include <cstdint>
@@ -71,12 +71,11 @@ class Placement : public Policy {
   virtual void moved(const View& /*view*/, const InstanceId& /*id*/) {}
 
   Plan& plan(const View& view, const InstanceId& id) { return plans_[index(view, id)]; }
-  /// Its place among all of [cell][slot][instruction], and how many those are.
+  /// Its place among all of [source][slot][instruction], and how many those are.
   std::size_t index(const View& view, const InstanceId& id) const;
   std::size_t instances() const { return plans_.size(); }
-  /// The last step of a cell's frames whose results several later steps read: the pilots and what
-  /// they yield.
-  std::uint16_t shared_step(std::uint16_t cell) const { return shared_[cell]; }
+  /// The last step of a source's frames whose results several later steps read.
+  std::uint16_t shared_step(std::uint16_t source) const { return shared_[source]; }
   /// A stream for a step of a frame; those of a frame, and of the next, follow each other. Hardware
   /// has fewer queues than there are. Parts have streams of their own, from the second on.
   std::uint16_t stream_of(FrameRef frame, std::uint16_t step, std::uint16_t part = 0) const;
@@ -99,9 +98,9 @@ class Placement : public Policy {
   /// Visits the frame's instances that are not committed or missed.
   template <typename Visit>
   static void for_each(const View& view, FrameRef frame, Visit&& visit) {
-    const CellBoard& cell = view.board[frame.cell];
-    for (std::uint16_t i = 0; i < cell.graph().size(); ++i) {
-      const InstructionStatus& status = cell.status(frame.slot, i);
+    const SourceBoard& source = view.board[frame.source];
+    for (std::uint16_t i = 0; i < source.graph().size(); ++i) {
+      const InstructionStatus& status = source.status(frame.slot, i);
       if (status.chunks != 0 && status.state < InstructionStatus::State::Committed)
         visit(instance(view, frame, i));
     }
@@ -109,12 +108,12 @@ class Placement : public Policy {
 
   /// Visits an instance that is ready and what else of its step may be issued behind it.
   template <typename Visit>
-  static void for_each_of_symbol(const View& view, const InstanceId& id, Visit&& visit) {
-    const Graph& graph = view.board[id.cell].graph();
+  static void for_each_of_step(const View& view, const InstanceId& id, Visit&& visit) {
+    const Graph& graph = view.board[id.source].graph();
     visit(id);
     for_each(view, id.place(), [&](const InstanceId& other) {
       const bool same = graph[other.instruction].step == graph[id.instruction].step;
-      if (same && !needs_samples(view, other)) visit(other);
+      if (same && !needs_input(view, other)) visit(other);
     });
   }
 
@@ -124,11 +123,11 @@ class Placement : public Policy {
   void settle(Plan& plan);
   void forget(Plan& plan);
 
-  std::vector<std::size_t> first_;              // [cell] of plans_
-  std::vector<std::uint16_t> shared_;           // [cell]
-  std::vector<std::uint32_t> steps_, streams_;  // [cell], of a frame
-  std::vector<std::uint32_t> first_stream_;     // [cell]
-  std::vector<Plan> plans_;                     // [cell][slot][instruction]
+  std::vector<std::size_t> first_;              // [source] of plans_
+  std::vector<std::uint16_t> shared_;           // [source]
+  std::vector<std::uint32_t> steps_, streams_;  // [source], of a frame
+  std::vector<std::uint32_t> first_stream_;     // [source]
+  std::vector<Plan> plans_;                     // [source][slot][instruction]
   std::vector<Outlook> outlook_;                // [device]
   std::vector<Tick> load_;                      // [device] ns of what is meant for it
   std::vector<std::uint32_t> used_;             // [device] SMs of what is issued

@@ -9,10 +9,10 @@ void SymbolLevel::prepare(const View& view) {
   dealt_.resize(view.board.devices().size());
 }
 
-// The symbol that begins with that instance goes to whoever has got the least of the frame with it;
+// The step that begins with that instance goes to whoever has got the least of the frame with it;
 // of those, to the next one from home on.
 std::uint16_t SymbolLevel::deal(const View& view, const InstanceId& first, std::uint16_t home) {
-  const Graph& graph = view.board[first.cell].graph();
+  const Graph& graph = view.board[first.source].graph();
   const auto devices = static_cast<std::uint16_t>(dealt_.size());
   std::uint16_t best = kNowhere;
   double least = 0;
@@ -34,33 +34,32 @@ std::uint16_t SymbolLevel::deal(const View& view, const InstanceId& first, std::
 
 bool SymbolLevel::arrange(const View& view, FrameRef frame) {
   const std::uint16_t home = idlest(view);
-  const Graph& graph = view.board[frame.cell].graph();
-  const std::uint16_t pilots = shared_step(frame.cell);
+  const Graph& graph = view.board[frame.source].graph();
+  const std::uint16_t shared = shared_step(frame.source);
   std::fill(dealt_.begin(), dealt_.end(), 0);
-  std::uint16_t device = home, step = pilots;
+  std::uint16_t device = home, step = shared;
   for_each(view, frame, [&](const InstanceId& id) {
     const std::uint16_t own = graph[id.instruction].step;
     if (own > step) {
       device = deal(view, id, home);
       step = own;
     }
-    place(view, id, own <= pilots ? home : device, Reason::Unit);
+    place(view, id, own <= shared ? home : device, Reason::Unit);
     plan(view, id).stream = stream_of(frame, own);
   });
   return true;
 }
 
-// Its samples are there: the whole symbol is issued.
+// Its input is there: the whole step is issued.
 void SymbolLevel::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids)
-    for_each_of_symbol(view, id,
-                       [&](const InstanceId& each) { enqueue(view, each, Reason::Unit); });
+    for_each_of_step(view, id, [&](const InstanceId& each) { enqueue(view, each, Reason::Unit); });
 }
 
 std::uint16_t SymbolLevel::refuge(const View& view, const InstanceId& id, std::uint16_t from) {
-  const std::uint16_t pilots = shared_step(id.cell);
+  const std::uint16_t shared = shared_step(id.source);
   const auto unit = [&](const InstanceId& of) {
-    return std::max(view.board[of.cell].graph()[of.instruction].step, pilots);
+    return std::max(view.board[of.source].graph()[of.instruction].step, shared);
   };
   return beside(view, id, from, [&](const InstanceId& each) { return unit(each) == unit(id); });
 }

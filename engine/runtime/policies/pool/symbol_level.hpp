@@ -1,6 +1,6 @@
-// Hydra's schedule on a pool: a symbol is one unit of work, its stages on one device, in one
-// stream. The frame's pilots and what they yield stay together; data symbols go to the devices in
-// proportion to how fast these are, starting where the pilots are (MegaStation §3.3, §5.1).
+// Hydra's schedule on a pool: a step (there: a symbol) is one unit of work, its stages on one
+// device, in one stream. What all steps share (there: pilots) stays together; later steps go to the
+// devices in proportion to how fast these are, starting where that is (MegaStation §3.3, §5.1).
 #pragma once
 
 #include "runtime/policies/pool/placement.hpp"
@@ -17,7 +17,7 @@ class SymbolLevel final : public Placement {
  private:
   std::uint16_t deal(const View& view, const InstanceId& first, std::uint16_t home);
 
-  std::vector<double> dealt_;  // [device] ns of the frame's data symbols
+  std::vector<double> dealt_;  // [device] ns of the frame's later steps
 };
 
 }  // namespace carillon::runtime

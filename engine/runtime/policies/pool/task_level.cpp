@@ -23,8 +23,8 @@ void TaskLevel::ready(const View& view, std::span<const InstanceId> ids) {
 
 // What it reads is, or will be, where it is; what it yields is only there.
 void TaskLevel::note(const View& view, const InstanceId& id, std::uint16_t device) {
-  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources)
-    there_[index(view, instance(view, id.place(), source))].set(device);
+  for (const std::uint16_t needed : view.board[id.source].graph()[id.instruction].waits_for)
+    there_[index(view, instance(view, id.place(), needed))].set(device);
   there_[index(view, id)] = {};
   there_[index(view, id)].set(device);
 }
@@ -57,8 +57,8 @@ std::uint16_t TaskLevel::soonest(const View& view, const InstanceId& id) {
 // ns to bring there what is not there yet.
 double TaskLevel::copies(const View& view, const InstanceId& id, std::uint16_t device) {
   double time = 0;
-  for (const std::uint16_t source : view.board[id.cell].graph()[id.instruction].sources) {
-    const InstanceId its = instance(view, id.place(), source);
+  for (const std::uint16_t needed : view.board[id.source].graph()[id.instruction].waits_for) {
+    const InstanceId its = instance(view, id.place(), needed);
     const std::uint16_t from = plan(view, its).device;
     if (from != kNowhere && from != device && !there_[index(view, its)].test(device))
       time += copy_from(view, its, from);
