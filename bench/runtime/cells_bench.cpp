@@ -121,7 +121,7 @@ void run(bench::Bench& bench) {
   for (const std::uint16_t sources : std::initializer_list<std::uint16_t>{1, 8, 16, 32, 64}) {
     const auto row = [&](const char* kernel) {
       return bench::Case{.kernel = kernel,
-                         .shape = std::to_string(sources) + (sources == 1 ? " source" : " sources"),
+                         .shape = std::to_string(sources) + (sources == 1 ? " cell" : " cells"),
                          .per = "frame"};
     };
     const bench::Case admission = row("admission"), decisions = row("decisions"),
@@ -143,6 +143,6 @@ void run(bench::Bench& bench) {
   }
 }
 
-const bench::Group group("runtime/sources", run);
+const bench::Group group("runtime/cells", run);
 
 }  // namespace
