@@ -220,7 +220,7 @@ void check_parts(const RunPlan& plan, std::vector<Problem>& problems) {
   if (!problems.empty()) return;
   const auto& n = plan.cell.numerology;
   const double prefix_ns = frame::prefix_samples(n, 1) / frame::sample_rate_hz(n) * 1e9;
-  add_below(plan.radio.validate(plan.cell.users, prefix_ns), "radio", problems);
+  add_below(plan.radio.validate(plan.cell.users, prefix_ns, n.spacing_khz), "radio", problems);
   if (problems.empty()) check_programs(plan, problems);
   if (problems.empty()) check_live(plan, problems);
   if (problems.empty()) check_memory(plan, problems);

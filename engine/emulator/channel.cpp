@@ -1,5 +1,6 @@
 #include "emulator/channel.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -37,6 +38,10 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
   for (auto& power : tap_power_) power /= total;
   antenna_phase_.resize(f.antennas);
   taps_.resize(std::size_t{f.users} * taps * frame.array().antenna_stride);
+  if (moves()) {
+    paths_.resize(kPaths * taps_.size());
+    shifts_.resize(std::size_t{f.users} * kPaths * taps);
+  }
   const std::size_t block = std::size_t{f.users} * frame.array().antenna_stride;
   if (flat()) {
     flat_ = AlignedArray<phy::Complex>(block);
@@ -54,27 +59,43 @@ Channel::Channel(const frame::Frame& frame, const RadioPlan& plan) : frame_(fram
     }
 }
 
-void Channel::begin(std::uint64_t frame) {
+void Channel::begin(std::uint64_t frame, std::uint32_t symbol) {
   const bool awgn = plan_.channel == ChannelKind::Awgn;
   const std::uint64_t block = awgn ? 0 : frame / plan_.coherence_frames;
+  const auto& s = frame_.symbol(symbol);
+  const auto since = static_cast<Tick>(frame % plan_.coherence_frames) * frame_.duration();
+  const Tick instant = moves() ? since + (s.start + s.end) / 2 : 0;
+  if (block == selected_ && instant == instant_) return;
+  instant_ = instant;
+  users_moved_ = tiles_computed_ = 0;
   if (block == selected_) return;
   selected_ = block;
   random_ = Random(plan_.seed, kChannelStream + block);
-  users_drawn_ = tiles_computed_ = 0;
+  drawn_ = 0;
 }
 
 bool Channel::step() {
+  const std::uint32_t movers = moves() ? frame_.format().users : 0;
   const std::uint32_t tiles = flat() ? 0 : frame_.tiles();
-  if (users_drawn_ < frame_.format().users)
-    draw_taps(users_drawn_++);
+  if (drawn_ < draws())
+    draw(drawn_++);
+  else if (users_moved_ < movers)
+    move(users_moved_++);
   else if (tiles_computed_ < tiles)
     compute_tile(tiles_computed_++);
-  return users_drawn_ < frame_.format().users || tiles_computed_ < tiles;
+  return drawn_ < draws() || users_moved_ < movers || tiles_computed_ < tiles;
+}
+
+void Channel::draw(std::uint32_t number) {
+  if (moves())
+    draw_path(number / kPaths, number % kPaths);
+  else
+    draw_taps(number);
 }
 
 void Channel::draw_taps(std::uint32_t user) {
   const auto& f = frame_.format();
-  const std::size_t taps = tap_power_.size();
+  const std::size_t taps = tap_power_.size(), stride = frame_.array().antenna_stride;
   const double amplitude = std::pow(10, plan_.snr_of(user) / 20);
   for (std::uint32_t a = 0; a < f.antennas; ++a)
     for (std::size_t l = 0; l < taps; ++l) {
@@ -89,9 +110,47 @@ void Channel::draw_taps(std::uint32_t user) {
         const auto scale = static_cast<float>(amplitude * std::sqrt(tap_power_[l] / 2));
         tap = {scale * normal[0], scale * normal[1]};
       }
-      taps_[(user * taps + l) * frame_.array().antenna_stride + a] = tap;
-      if (flat()) flat_[std::size_t{user} * frame_.array().antenna_stride + a] = tap;
+      taps_of(user)[l * stride + a] = tap;
+      if (flat()) flat_[user * stride + a] = tap;
     }
+}
+
+// Of all taps.
+void Channel::draw_path(std::uint32_t user, std::uint32_t path) {
+  const std::size_t taps = tap_power_.size(), stride = frame_.array().antenna_stride;
+  const double amplitude = std::pow(10, plan_.snr_of(user) / 20) / std::sqrt(kPaths);
+  for (std::size_t l = 0; l < taps; ++l) {
+    double* const shifts = &shifts_[user * kPaths * taps + l];  // [path · taps]
+    if (path == 0) {
+      const double first = random_.uniform();
+      for (std::uint32_t n = 0; n < kPaths; ++n)
+        shifts[n * taps] = kTurn * plan_.doppler_hz * std::cos(kTurn * (n + first) / kPaths);
+    }
+    const auto scale = static_cast<float>(amplitude * std::sqrt(tap_power_[l] / 2));
+    phy::Complex* const row = &paths_[((user * kPaths + path) * taps + l) * stride];
+    for (std::uint32_t a = 0; a < frame_.format().antennas; ++a) {
+      const auto normal = random_.normal_pair();
+      row[a] = {scale * normal[0], scale * normal[1]};
+    }
+  }
+}
+
+void Channel::move(std::uint32_t user) {
+  const std::size_t taps = tap_power_.size(), stride = frame_.array().antenna_stride;
+  const double seconds = static_cast<double>(instant_) * 1e-9;
+  phy::Complex* const sum = taps_of(user);
+  std::fill_n(sum, taps * stride, phy::Complex{});
+  for (std::size_t n = 0; n < kPaths * taps; ++n) {
+    const double angle = shifts_[user * kPaths * taps + n] * seconds;
+    const auto re = static_cast<float>(std::cos(angle)), im = static_cast<float>(std::sin(angle));
+    const phy::Complex* const from = &paths_[(user * kPaths * taps + n) * stride];
+    phy::Complex* const to = sum + n % taps * stride;
+    for (std::size_t a = 0; a < stride; ++a) {
+      to[a].re += from[a].re * re - from[a].im * im;
+      to[a].im += from[a].re * im + from[a].im * re;
+    }
+  }
+  if (flat()) std::copy_n(sum, stride, &flat_[user * stride]);
 }
 
 // Each antenna's response is the sum of its taps, turned by their delays: the precoder's product,

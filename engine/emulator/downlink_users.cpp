@@ -102,13 +102,20 @@ void DownlinkUsers::start(std::uint64_t replay, std::uint64_t index,
                           const frame::FrameProgram& program, Samples samples,
                           const std::uint8_t* coded) {
   coded_ = coded;
-  channel_.begin(replay);
+  replay_ = replay;
   if (frame_.varies() && !frame_.symbols_of(SymbolKind::Downlink).empty()) take_program(program);
   if (seeded_) fill_payload(frame_, plan_.seed, Direction::Downlink, index, expected_.span());
   samples_ = std::move(samples);
   std::fill(results_.begin(), results_.end(), DownlinkResult{});
   std::fill(good_.begin(), good_.end(), std::uint8_t{0});
   ordinal_ = antenna_ = tile_ = user_ = code_block_ = 0;
+  begin_symbol();
+}
+
+void DownlinkUsers::begin_symbol() {
+  phase_ = Phase::Idle;
+  if (frame_.symbols_of(SymbolKind::Downlink).empty()) return;
+  channel_.begin(replay_, symbol());
   phase_ = Phase::Select;
 }
 
@@ -132,14 +139,12 @@ bool DownlinkUsers::step() {
 }
 
 void DownlinkUsers::select_channel() {
-  if (channel_.step()) return;
-  phase_ = frame_.symbols_of(SymbolKind::Downlink).empty() ? Phase::Idle : Phase::Receive;
+  if (!channel_.step()) phase_ = Phase::Receive;
 }
 
 // What the antenna radiates, in the frequency domain.
 void DownlinkUsers::receive_antenna() {
-  const std::uint32_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal_];
-  const auto* samples = samples_(symbol, antenna_) + 2 * frame_.symbol(symbol).prefix;
+  const auto* samples = samples_(symbol(), antenna_) + 2 * frame_.symbol(symbol()).prefix;
   phy::ofdm_kernels().receive(frame_.ofdm(), samples, &grid_[antenna_],
                               frame_.array().antenna_stride, ofdm_);
   if (++antenna_ == frame_.format().antennas) phase_ = Phase::Propagate;
@@ -166,8 +171,7 @@ void DownlinkUsers::propagate() {
 
 void DownlinkUsers::next_symbol() {
   antenna_ = tile_ = user_ = 0;
-  phase_ = Phase::Receive;
-  if (++ordinal_ < frame_.symbols_of(SymbolKind::Downlink).size()) return;
+  if (++ordinal_ < frame_.symbols_of(SymbolKind::Downlink).size()) return begin_symbol();
   phase_ = program_->code_blocks(Direction::Downlink).empty() ? Phase::Idle : Phase::Decode;
 }
 
@@ -280,11 +284,10 @@ void DownlinkUsers::measure_interference(std::uint32_t user) {
 // Data also suffer from what the precoder's own errors let through of all users, which references,
 // sent one at a time, show only a part of: the symbols' distance from the constellation tells.
 void DownlinkUsers::demodulate(std::uint32_t user) {
-  const std::uint32_t symbol = frame_.symbols_of(SymbolKind::Downlink)[ordinal_];
-  const auto own = program_->allocations(symbol, user);
+  const auto own = program_->allocations(symbol(), user);
   if (own.empty()) return;
   if (coded_ != nullptr)
-    frame::modulate_user(*program_, frame_.tiles(), Direction::Downlink, symbol, user,
+    frame::modulate_user(*program_, frame_.tiles(), Direction::Downlink, symbol(), user,
                          phy::modulate_kernels(), coded_, sent_.data(), 1);
   for (const frame::Allocation& a : own) demodulate(user, a);
 }

@@ -88,12 +88,14 @@ class DownlinkUsers {
     }
   };
 
+  void begin_symbol();
   void select_channel();
   void receive_antenna();
   void propagate();
   void next_symbol();
   void estimate_gains(std::uint32_t user);
   void read_references(std::uint32_t user);
+  std::uint32_t symbol() const { return frame_.symbols_of(frame::SymbolKind::Downlink)[ordinal_]; }
   bool takes_part(std::uint32_t user, std::uint32_t subcarrier) const;
   std::size_t nearest(std::uint32_t subcarrier) const;
   Value mean_around(std::size_t centre) const;
@@ -140,6 +142,7 @@ class DownlinkUsers {
   Samples samples_;
   Noise noise_;
   Phase phase_ = Phase::Idle;
+  std::uint64_t replay_ = 0;
   std::uint32_t ordinal_ = 0, antenna_ = 0, tile_ = 0, user_ = 0, code_block_ = 0;
 };
 

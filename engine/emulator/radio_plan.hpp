@@ -20,7 +20,8 @@ struct RadioPlan {
   ChannelKind channel = ChannelKind::Rayleigh;
   std::uint32_t taps = 1;              // 1: flat; more: exponential power-delay profile
   double delay_spread_ns = 100;        // rms, of the taps
-  std::uint32_t coherence_frames = 1;  // frames that share a channel
+  std::uint32_t coherence_frames = 1;  // frames that share a channel, or one that moves on
+  double doppler_hz = 0;               // largest Doppler shift; 0: it stands still meanwhile
   /// Per user (one value: for all): mean signal power over noise power, per antenna and subcarrier.
   std::vector<double> snr_db{25};
   Contingency contingency = Contingency::Zeros;
@@ -33,6 +34,7 @@ struct RadioPlan {
     visit("taps", self.taps);
     visit("delay_spread_ns", self.delay_spread_ns);
     visit("coherence_frames", self.coherence_frames);
+    visit("doppler_hz", self.doppler_hz);
     visit("snr_db", self.snr_db);
     visit("contingency", self.contingency);
   }
@@ -40,7 +42,7 @@ struct RadioPlan {
   double snr_of(std::uint32_t user) const { return snr_db.size() == 1 ? snr_db[0] : snr_db[user]; }
 
   /// Problems under the keys above (without a prefix).
-  std::vector<Problem> validate(std::uint32_t users, double prefix_ns) const;
+  std::vector<Problem> validate(std::uint32_t users, double prefix_ns, double spacing_khz) const;
 };
 
 }  // namespace carillon::emulator

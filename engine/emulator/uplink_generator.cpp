@@ -54,14 +54,13 @@ void UplinkGenerator::generate(std::uint64_t index, const Place& place) {
 }
 
 void UplinkGenerator::begin(std::uint64_t index) {
-  channel_.select(index);
   encode(index);
   rewind(index);
+  channel_.select(index, sent_.front());
 }
 
 void UplinkGenerator::begin(std::uint64_t index, const frame::FrameProgram& program,
                             std::span<const std::uint8_t* const> bits) {
-  channel_.begin(index);
   program_ = &program;
   std::ranges::copy(bits, bits_.begin());
   rewind(index);
@@ -69,6 +68,8 @@ void UplinkGenerator::begin(std::uint64_t index, const frame::FrameProgram& prog
 }
 
 void UplinkGenerator::rewind(std::uint64_t index) {
+  index_ = index;
+  channel_.begin(index, sent_.front());
   noise_ = Noise(plan_.seed, kNoiseStream + index);
   clipped_ = 0;
   code_block_ = static_cast<std::uint32_t>(program_->code_blocks(Direction::Uplink).size());
@@ -88,7 +89,9 @@ bool UplinkGenerator::step(const Place& place) {
   antenna_samples(symbol, static_cast<std::uint32_t>(antenna_), place);
   if (++antenna_ < frame_.format().antennas) return true;
   antenna_ = 0;
-  return ++symbol_ < sent_.size();
+  if (++symbol_ == sent_.size()) return false;
+  channel_.begin(index_, sent_[symbol_]);
+  return true;
 }
 
 void UplinkGenerator::encode(std::uint64_t index) {
@@ -155,6 +158,7 @@ void UplinkGenerator::generate_silence(const Place& place) {
 }
 
 void UplinkGenerator::receive(std::uint32_t symbol, phy::Tile* grid) {
+  channel_.select(index_, symbol);
   propagate(symbol, grid);
   const std::uint32_t antennas = frame_.format().antennas;
   const std::size_t stride = frame_.array().antenna_stride;

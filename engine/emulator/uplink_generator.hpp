@@ -76,7 +76,7 @@ class UplinkGenerator {
   AlignedArray<phy::Tile> symbols_;   // [tile][user]
   AlignedArray<phy::Tile> received_;  // [tile][antenna]
   AlignedArray<float> unused_;        // bins of one antenna, re and im
-  std::uint64_t clipped_ = 0;
+  std::uint64_t clipped_ = 0, index_ = 0;
   std::vector<std::uint32_t> sent_;        // P and U symbols, as they are made
   std::vector<const std::uint8_t*> bits_;  // [transport block] of the frame that is being made
   std::uint32_t code_block_ = 0;           // the next one,

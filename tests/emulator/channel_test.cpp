@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <vector>
 
 #include "support/test.hpp"
 
@@ -185,4 +186,57 @@ TEST(Channel, WithoutFadingItStandsStillAndTheSeedMovesIt) {
   Channel other(frame, plan);
   other.select(0);
   EXPECT_FALSE(coefficient(other, 1, 3, 5) == first);
+}
+
+// Clarke: over a time t a tap's correlation is J0(2π f t), and its power stays the same.
+TEST(Channel, ChangesAsForUsersThatMove) {
+  frame::FrameFormat format = cell(16, 2);
+  format.schedule = "PP" + std::string(68, 'U');
+  const frame::Frame frame(format);
+  for (const std::uint32_t taps : {1U, 3U}) {
+    const RadioPlan plan{.taps = taps, .doppler_hz = 80, .snr_db = {0}};
+    Channel channel(frame, plan);
+    const std::vector<std::uint32_t> later{0, 5, 20, 40, 69};
+    std::vector<Value> correlation(later.size());
+    std::vector<double> power(later.size());
+    constexpr int kFrames = 400;
+    for (std::uint64_t i = 0; i < kFrames; ++i) {
+      std::vector<Value> first;
+      for (std::size_t n = 0; n < later.size(); ++n) {
+        channel.select(i, later[n]);
+        for (std::uint32_t u = 0; u < 2; ++u)
+          for (std::uint32_t a = 0; a < 16; ++a) {
+            const Value h = coefficient(channel, u, a, 200);
+            if (n == 0) first.push_back(h);
+            correlation[n] += h * std::conj(first[16 * u + a]);
+            power[n] += std::norm(h);
+          }
+      }
+    }
+    const auto middle = [&](std::uint32_t s) {
+      return static_cast<double>(frame.symbol(s).start + frame.symbol(s).end) / 2 * 1e-9;
+    };
+    for (std::size_t n = 0; n < later.size(); ++n) {
+      const double x = 2 * std::numbers::pi * 80 * (middle(later[n]) - middle(0));
+      EXPECT_NEAR(power[n] / (32 * kFrames), 1, 0.03);
+      EXPECT_NEAR(std::abs(correlation[n] / (32.0 * kFrames) - std::cyl_bessel_j(0, x)), 0, 0.05)
+          << later[n] << " symbols later";
+    }
+  }
+}
+
+TEST(Channel, MovesOnThroughTheFramesThatShareIt) {
+  const frame::Frame frame(cell(4, 2));
+  const RadioPlan plan{.coherence_frames = 3, .doppler_hz = 1, .snr_db = {0}};
+  Channel channel(frame, plan);
+  const auto at = [&](std::uint64_t number, std::uint32_t symbol) {
+    channel.select(number, symbol);
+    return coefficient(channel, 1, 2, 40);
+  };
+  const Value first = at(0, 0);
+  EXPECT_FALSE(at(0, 3) == first);
+  EXPECT_LT(std::abs(at(1, 0) - first), 0.05);  // a few hundred microseconds later
+  EXPECT_LT(std::abs(at(2, 3) - first), 0.05);
+  EXPECT_GT(std::abs(at(3, 0) - first), 0.1);
+  EXPECT_TRUE(at(0, 0) == first);
 }

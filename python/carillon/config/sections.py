@@ -53,7 +53,8 @@ class Radio(Base):
     )
     channel: Literal["rayleigh", "awgn"] = key(
         "rayleigh",
-        "`rayleigh`: independent fading per user and antenna, constant over a block of frames. "
+        "`rayleigh`: independent fading per user and antenna, over a block of frames constant or "
+        "as for users that move. "
         "`awgn`: fixed, orthogonal gains of modulus one.",
     )
     taps: int = key(1, "Paths of the channel; 1 is flat over frequency.", "paths", ge=1, le=64)
@@ -66,7 +67,21 @@ class Radio(Base):
         le=100000,
     )
     coherence_frames: int = key(
-        1, "Frames over which the channel stays as it is.", "frames", ge=1, le=1024
+        1,
+        "Frames after which there is a new channel; until then it stays as it is, or moves on with "
+        "`doppler_hz`.",
+        "frames",
+        ge=1,
+        le=1024,
+    )
+    doppler_hz: float = key(
+        0.0,
+        "Above 0, how fast the channel changes from symbol to symbol: the largest Doppler shift, "
+        "of users that move among scatterers all around (correlation J0(2π · doppler_hz · t)). At "
+        "most a hundredth of `numerology.spacing_khz`.",
+        "Hz",
+        ge=0,
+        le=4800,
     )
     snr_db: Snr | Annotated[list[Snr], Field(min_length=1)] = key(
         25.0,
