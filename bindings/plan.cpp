@@ -99,6 +99,8 @@ nb::list describe_symbols(const Frame& frame) {
     entry["end_ms"] = milliseconds(symbol.end);
     entry["samples"] = symbol.samples;
     entry["prefix"] = symbol.prefix;
+    entry["occasion"] = symbol.occasion;
+    entry["references"] = symbol.references;
     entry["deadline_ms"] = nb::none();
     if (symbol.kind == SymbolKind::Uplink)
       entry["deadline_ms"] = milliseconds(frame.uplink_deadline(i));
@@ -164,10 +166,11 @@ nb::object describe_direction(const Frame& frame, Direction direction) {
   const Totals sum = totals(frame, direction);
   if (sum.first == nullptr) return nb::none();
   const auto kind = direction == Direction::Uplink ? SymbolKind::Uplink : SymbolKind::Downlink;
-  const std::size_t references = direction == Direction::Downlink ? 1 : 0;
   const phy::TransportPlan& plan = *sum.first;
   nb::dict side;
-  side["data_symbols"] = frame.symbols_of(kind).size() - references;
+  side["data_symbols"] = std::ranges::count_if(frame.symbols_of(kind), [&](std::uint16_t s) {
+    return frame::carries_data(frame.symbol(s), direction);
+  });
   side["bits_per_symbol"] = sum.bits_per_symbol;
   side["payload_bits"] = sum.payload_bits;
   side["blocks"] = sum.blocks;

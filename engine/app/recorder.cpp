@@ -396,14 +396,19 @@ Tick Recorder::waited(const FrameView& view, std::uint16_t symbol, std::uint32_t
   return (early ? receive.early_close : receive.close) - frame_.symbol(symbol).end;
 }
 
-// A block that lacks packets, of its own symbols or of pilots, failed for them; else its noise did.
+// A block that lacks packets, of its own symbols or of their pilots, failed for them; else its
+// noise did.
 LateCause Recorder::why_failed(const FrameView& view, const frame::TransportBlock& block) const {
   LateCause why = LateCause::None;
+  const std::uint16_t first = frame_.symbol(block.first_symbol).occasion;
+  const std::uint16_t last = frame_.symbol(block.last_symbol).occasion;
   for (std::uint16_t s = 0; s < frame_.symbols().size(); ++s) {
-    const SymbolKind kind = frame_.symbol(s).kind;
+    const frame::Symbol& symbol = frame_.symbol(s);
     const bool own =
-        kind == SymbolKind::Uplink && s >= block.first_symbol && s <= block.last_symbol;
-    if ((kind != SymbolKind::Pilot && !own) || packets_missing(view, s) == 0) continue;
+        symbol.kind == SymbolKind::Uplink && s >= block.first_symbol && s <= block.last_symbol;
+    const bool pilot =
+        symbol.kind == SymbolKind::Pilot && symbol.occasion >= first && symbol.occasion <= last;
+    if ((!pilot && !own) || packets_missing(view, s) == 0) continue;
     if (!view.ingest.complete(view.frame, s)) return LateCause::Lost;
     why = LateCause::Fronthaul;  // they came when it was closed
   }

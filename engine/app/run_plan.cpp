@@ -146,9 +146,8 @@ void check_scheduled(const RunPlan& plan, std::vector<Problem>& problems) {
 
 void check_programs(const RunPlan& plan, std::vector<Problem>& problems) {
   const frame::Frame frame(plan.cell);
-  const std::string why = frame.why_not_on_devices();
-  if (plan.runtime.gpus > 0 && !why.empty())
-    problems.push_back({"cell.grants.frames", why + "; set runtime.gpus to 0"});
+  if (const auto why = frame.why_not_on_devices(); why && plan.runtime.gpus > 0)
+    problems.push_back({"cell." + why->key, why->message + "; set runtime.gpus to 0"});
   const std::size_t frames = frame.programs().size();
   if (!plan.data.users_owned() && plan.radio.frames % frames != 0)
     problems.push_back({"radio.frames", "is " + std::to_string(plan.radio.frames) +

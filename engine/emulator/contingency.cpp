@@ -8,8 +8,6 @@
 namespace carillon::emulator {
 
 void write_references(const frame::Frame& frame, RadioUnit& radio) {
-  const auto symbols = frame.symbols_of(frame::SymbolKind::Downlink);
-  if (symbols.empty()) return;
   const auto& shape = frame.ofdm().shape();
   const auto gain = static_cast<float>(
       std::sqrt(double{frame::kTransmitPower} * shape.fft_size / shape.subcarriers));
@@ -20,10 +18,13 @@ void write_references(const frame::Frame& frame, RadioUnit& radio) {
   AlignedArray<phy::Tile> references(std::size_t{frame.tiles()} * users);
   for (std::uint32_t t = 0; t < frame.tiles(); ++t)
     frame.downlink_reference(everyone, t, &references[std::size_t{t} * users]);
-  for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
-    phy::ofdm_kernels().transmit(frame.ofdm(), &references[a % users], users, gain,
-                                 frame.symbol(symbols.front()).prefix,
-                                 radio.contingency_samples(symbols.front(), a), scratch);
+  for (const auto s : frame.symbols_of(frame::SymbolKind::Downlink)) {
+    if (!frame.symbol(s).references) continue;
+    for (std::uint32_t a = 0; a < frame.format().antennas; ++a)
+      phy::ofdm_kernels().transmit(frame.ofdm(), &references[a % users], users, gain,
+                                   frame.symbol(s).prefix, radio.contingency_samples(s, a),
+                                   scratch);
+  }
 }
 
 }  // namespace carillon::emulator

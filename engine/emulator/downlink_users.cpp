@@ -50,6 +50,7 @@ DownlinkUsers::DownlinkUsers(const frame::Frame& frame, const RadioPlan& plan, b
       ofdm_(frame.ofdm()),
       grid_(std::size_t{frame.tiles()} * frame.array().antenna_stride),
       received_(std::size_t{frame.format().users} * frame.tiles()),
+      reference_users_(frame.occasions()),
       gains_(std::size_t{frame.format().users} * frame.tiles()),
       variances_(std::size_t{frame.format().users} * frame.tiles()),
       scatter_(frame.tiles() + 1),
@@ -79,9 +80,13 @@ void DownlinkUsers::take_program(const frame::FrameProgram& program) {
   program_ = &program;
   place_soft_bits();
   std::fill(soft_.begin(), soft_.end(), std::int8_t{0});
-  reference_users_.clear();
-  for (std::uint32_t k = 0; k < frame_.format().numerology.subcarriers; ++k)
-    reference_users_.push_back(program.pairings().front().turn(k));
+  for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) {
+    if (!frame_.symbol(s).references) continue;
+    auto& users = reference_users_[frame_.symbol(s).occasion];
+    users.clear();
+    for (std::uint32_t k = 0; k < frame_.format().numerology.subcarriers; ++k)
+      users.push_back(program.pairing(s).turn(k));
+  }
 }
 
 void DownlinkUsers::place_soft_bits() {
@@ -166,7 +171,8 @@ void DownlinkUsers::propagate() {
     for (std::uint32_t u = 0; u < users; ++u)
       received_[std::size_t{u} * frame_.tiles() + tile_] = heard[u];
   }
-  if (tile_ == frame_.tiles()) phase_ = ordinal_ == 0 ? Phase::Estimate : Phase::Demodulate;
+  if (tile_ == frame_.tiles())
+    phase_ = frame_.symbol(symbol()).references ? Phase::Estimate : Phase::Demodulate;
 }
 
 void DownlinkUsers::next_symbol() {
@@ -195,8 +201,9 @@ void DownlinkUsers::estimate_gains(std::uint32_t user) {
 void DownlinkUsers::read_references(std::uint32_t user) {
   references_.clear();
   reference_at_.clear();
-  for (std::uint32_t k = 0; k < reference_users_.size(); ++k) {
-    if (reference_users_[k] != user) continue;
+  const auto& users = reference_users_[frame_.symbol(symbol()).occasion];
+  for (std::uint32_t k = 0; k < users.size(); ++k) {
+    if (users[k] != user) continue;
     reference_at_.push_back(k);
     const std::uint32_t lane = k % kTileLanes;
     const auto& y = received_[std::size_t{user} * frame_.tiles() + k / kTileLanes];
@@ -238,7 +245,7 @@ void DownlinkUsers::estimate_variances(std::uint32_t user) {
     return chance ? band : own;
   };
   for (std::uint32_t t = 0; t < frame_.tiles(); ++t) {
-    const auto together = program_->pairings().front().together(t * kTileLanes);
+    const auto together = program_->pairing(symbol()).together(t * kTileLanes);
     variances_[std::size_t{user} * frame_.tiles() + t] =
         static_cast<float>(variance(of_tile(scatter_[t], scatter_.back()),
                                     of_tile(heard_[t], heard_.back()), std::max(together, 1U) - 1));
@@ -260,7 +267,7 @@ void DownlinkUsers::measure_scatter() {
 // Whether a user is one of those that are separated on a subcarrier.
 bool DownlinkUsers::takes_part(std::uint32_t user, std::uint32_t subcarrier) const {
   const std::uint32_t group = subcarrier / frame_.format().combiner.group;
-  const std::uint32_t lanes = program_->pairings().front().lanes_of(group / kTileLanes, user);
+  const std::uint32_t lanes = program_->pairing(symbol()).lanes_of(group / kTileLanes, user);
   return (lanes >> group % kTileLanes & 1) != 0;
 }
 
@@ -270,9 +277,10 @@ bool DownlinkUsers::takes_part(std::uint32_t user, std::uint32_t subcarrier) con
 // scatter of its references would not do, as the precoder's errors are in it too.
 void DownlinkUsers::measure_interference(std::uint32_t user) {
   const auto& f = frame_.format();
+  const auto& users = reference_users_[frame_.symbol(symbol()).occasion];
   std::fill(heard_.begin(), heard_.end(), Powers{});
   for (std::uint32_t k = 0; k < f.numerology.subcarriers; ++k) {
-    if (reference_users_[k] == user || !takes_part(user, k)) continue;
+    if (users[k] == user || !takes_part(user, k)) continue;
     const auto& y = received_[std::size_t{user} * frame_.tiles() + k / kTileLanes];
     const Value value(static_cast<double>(y.re[k % kTileLanes]),
                       static_cast<double>(y.im[k % kTileLanes]));

@@ -122,13 +122,13 @@ class DownlinkUsers {
   std::vector<std::size_t> soft_offsets_;  // [code block] of the program
   phy::OfdmScratch ofdm_;
   phy::LdpcScratch ldpc_;
-  AlignedArray<phy::Tile> grid_;                // [tile][antenna]
-  AlignedArray<phy::Tile> received_;            // [user][tile]
-  std::vector<std::uint32_t> reference_users_;  // [subcarrier]
-  std::vector<Value> references_;               // of one user: received over sent,
-  std::vector<std::uint32_t> reference_at_;     // and the subcarriers that they are on
-  AlignedArray<phy::Complex> gains_;            // [user][tile]
-  std::vector<float> variances_;                // [user][tile] of noise and interference
+  AlignedArray<phy::Tile> grid_;                             // [tile][antenna]
+  AlignedArray<phy::Tile> received_;                         // [user][tile]
+  std::vector<std::vector<std::uint32_t>> reference_users_;  // [pilot occasion][subcarrier]
+  std::vector<Value> references_;                            // of one user: received over sent,
+  std::vector<std::uint32_t> reference_at_;                  // and the subcarriers that they are on
+  AlignedArray<phy::Complex> gains_;                         // [user][tile]
+  std::vector<float> variances_;         // [user][tile] of noise and interference
   std::vector<Powers> scatter_, heard_;  // [tile] of one user, and last of the band: of its own
                                          // references, and where others have theirs
   AlignedArray<phy::Tile> equalized_;    // [tile] of one user

@@ -250,7 +250,7 @@ void LinkSimulator::run_downlink(std::uint64_t frame, LinkResult& result) {
 // Powers of the subcarriers that carry each user's pilots, noise included.
 void LinkSimulator::add_pilot_power(std::uint32_t symbol, const phy::Tile* row,
                                     std::size_t stride) {
-  const std::uint32_t comb = frame_.comb(), first = frame_.symbol(symbol).ordinal * comb;
+  const std::uint32_t comb = frame_.comb(), first = frame_.place_of_pilot(symbol) * comb;
   for (std::uint32_t k = 0, offset = 0; k < frame_.format().numerology.subcarriers; ++k) {
     const phy::Tile& y = row[k / kTileLanes * stride];
     const float re = y.re[k % kTileLanes], im = y.im[k % kTileLanes];
@@ -269,9 +269,9 @@ void LinkSimulator::measure_pilots(std::uint64_t frame, LinkResult& result) {
   result.noise_estimate += sum / static_cast<double>(estimates.size()) / noise;
   const std::uint32_t subcarriers = frame_.format().numerology.subcarriers, comb = frame_.comb();
   for (std::uint32_t u = 0; u < frame_.format().users; ++u) {
-    const std::uint32_t pilots = (subcarriers + comb - 1 - u % comb) / comb;
-    result.signal_power[u] +=
-        pilot_power_[u] / (std::max(1U, pilots) * frame_.format().antennas) / noise - 1;
+    const std::uint32_t pilots =
+        std::max(1U, (subcarriers + comb - 1 - u % comb) / comb) * frame_.occasions();
+    result.signal_power[u] += pilot_power_[u] / (pilots * frame_.format().antennas) / noise - 1;
   }
 }
 

@@ -120,7 +120,7 @@ void UplinkGenerator::user_symbols(std::uint32_t symbol) {
   }
   std::fill(symbols_.begin(), symbols_.end(), phy::Tile{});
   for (std::uint32_t u = 0; u < users; ++u) {
-    if (frame_.pilot_symbol_of(u) != s.ordinal) continue;
+    if (frame_.pilot_symbol_of(u) != frame_.place_of_pilot(symbol)) continue;
     const auto pilot = frame_.pilot_tiles(u);
     for (std::uint32_t t = 0; t < frame_.tiles(); ++t) symbols_[t * users + u] = pilot[t];
   }

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "frame/occasions.hpp"
 #include "frame/program.hpp"
 #include "phy/pilot/pilot.hpp"
 
@@ -85,7 +86,12 @@ void check_schedule(const FrameFormat& f, Problems& problems) {
 }
 
 void check_pilots(const FrameFormat& f, Problems& problems) {
-  const std::uint32_t symbols = count(f.schedule, 'P');
+  const std::uint32_t all = count(f.schedule, 'P'), occasions = f.pilots.occasions;
+  const bool divides = occasions >= 1 && occasions <= std::max(all, 1U) && all % occasions == 0;
+  require(divides, problems, "pilots.occasions",
+          "is " + std::to_string(occasions) + " but must divide the " + std::to_string(all) +
+              " P of the schedule, of which each occasion has as many; add P, or set it to 1");
+  const std::uint32_t symbols = divides ? all / occasions : all;
   const bool comb = f.pilots.kind == PilotKind::Comb;
   if (comb) in_range(f.pilots.comb, 1, 16, "pilots.comb", problems);
   require(comb || f.pilots.comb == 1, problems, "pilots.comb",
@@ -94,10 +100,11 @@ void check_pilots(const FrameFormat& f, Problems& problems) {
               "pilots.kind to comb, or delete it");
   const std::uint32_t width = comb ? f.pilots.comb : 1;
   require(symbols * width >= f.users, problems, "users",
-          "is " + std::to_string(f.users) + " but " + std::to_string(symbols) +
-              " pilot symbols with comb " + std::to_string(width) + " separate only " +
-              std::to_string(symbols * width) +
-              " users; add P to the schedule, widen pilots.comb, or have fewer users");
+          "is " + std::to_string(f.users) + " but " + std::to_string(symbols) + " pilot symbols" +
+              (occasions > 1 ? " of each occasion" : "") + " with comb " + std::to_string(width) +
+              " separate only " + std::to_string(symbols * width) +
+              " users; add P to the schedule, widen pilots.comb, or have fewer users" +
+              (occasions > 1 ? " or pilots.occasions" : ""));
   in_range(f.pilots.root, 1, 99999, "pilots.root", problems);
 }
 
@@ -207,7 +214,9 @@ void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
 class GrantsTogether {
  public:
   GrantsTogether(const FrameFormat& f, const std::vector<Grant>& grants, Problems& problems)
-      : f_(f), grants_(grants), problems_(problems) {}
+      : f_(f), grants_(grants), problems_(problems) {
+    if (f.pilots.occasions > 1) symbols_ = lay_out_symbols(f);
+  }
 
   /// Of a grant that is right by itself. One that is not right beside those before it does not
   /// count for those after it.
@@ -237,6 +246,7 @@ class GrantsTogether {
 
  private:
   using Key = std::tuple<std::uint32_t, std::uint32_t, Direction>;
+  using Company = std::vector<std::set<std::uint32_t>>;  // [group of subcarriers]
 
   bool spans_frame(const Grant& g) const {
     return (g.direction == Direction::Uplink ? f_.uplink : f_.downlink).block == BlockSpan::Frame;
@@ -260,33 +270,52 @@ class GrantsTogether {
              ", with which it shares a transport block");
   }
 
-  // A downlink has one precoder for all slots of a frame.
+  // In each of the frame's pilot occasions whose combiner it has. A downlink has one precoder for
+  // all slots of a frame.
   void check_company(const Grant& g, const std::string& key) {
     const bool up = g.direction == Direction::Uplink;
     const std::uint32_t group = f_.combiner.group, band = f_.numerology.subcarriers;
-    auto& users = of_group_[{up ? g.slot : g.slot / slots_of(f_), g.direction}];
-    users.resize((band + group - 1) / group);
     const std::uint32_t end = std::min(band, 12 * std::min(band, g.first_block + g.blocks));
     const std::uint32_t first = 12 * g.first_block / group;
-    for (std::uint32_t n = first; n * group < end; ++n) {
-      if (users[n].contains(g.user) || users[n].size() < f_.antennas) continue;
-      problems_.push_back(
-          {key, "makes " + std::to_string(users[n].size() + 1) +
-                    " users share a combiner, from subcarrier " + std::to_string(n * group) +
-                    " on; a linear detector separates at most as many as there are antennas (" +
-                    std::to_string(f_.antennas) + ")"});
-      return;
-    }
-    for (std::uint32_t n = first; n * group < end; ++n) users[n].insert(g.user);
+    const auto occasions = occasions_of(g);
+    const auto company = [&](std::uint16_t occasion) -> Company& {
+      auto& users = of_group_[{up ? g.slot : g.slot / slots_of(f_), occasion, g.direction}];
+      users.resize((band + group - 1) / group);
+      return users;
+    };
+    for (const std::uint16_t occasion : occasions)
+      for (std::uint32_t n = first; n * group < end; ++n) {
+        const auto& users = company(occasion)[n];
+        if (users.contains(g.user) || users.size() < f_.antennas) continue;
+        problems_.push_back(
+            {key, "makes " + std::to_string(users.size() + 1) +
+                      " users share a combiner, from subcarrier " + std::to_string(n * group) +
+                      " on; a linear detector separates at most as many as there are antennas (" +
+                      std::to_string(f_.antennas) + ")"});
+        return;
+      }
+    for (const std::uint16_t occasion : occasions)
+      for (std::uint32_t n = first; n * group < end; ++n) company(occasion)[n].insert(g.user);
+  }
+
+  std::set<std::uint16_t> occasions_of(const Grant& g) const {
+    std::set<std::uint16_t> occasions;
+    if (f_.pilots.occasions == 1) return {0};
+    const std::size_t begin = g.slot % slots_of(f_) * f_.symbols_per_slot + g.first_symbol;
+    const std::size_t count =
+        g.symbols == 0 ? f_.symbols_per_slot - g.first_symbol : std::size_t{g.symbols};
+    for (std::size_t s = begin; s < std::min(begin + count, symbols_.size()); ++s)
+      if (carries_data(symbols_[s], g.direction)) occasions.insert(symbols_[s].occasion);
+    return occasions;
   }
 
   const FrameFormat& f_;
   const std::vector<Grant>& grants_;
   Problems& problems_;
+  std::vector<Symbol> symbols_;                      // with several pilot occasions
   std::map<Key, std::vector<std::size_t>> of_slot_;  // [user, slot, direction]
   std::map<Key, std::size_t> first_of_;              // [user, frame, direction]
-  // [slot or frame, direction][group of subcarriers]
-  std::map<std::pair<std::uint32_t, Direction>, std::vector<std::set<std::uint32_t>>> of_group_;
+  std::map<Key, Company> of_group_;                  // [slot or frame, occasion, direction]
 };
 
 void check_list(const FrameFormat& f, Problems& problems) {
@@ -331,6 +360,14 @@ double symbol_start_ms(const FrameFormat& f, std::size_t symbol) {
   return samples / sample_rate_hz(f.numerology) * 1e3;
 }
 
+// Its place in the schedule, or npos.
+std::size_t last_of_first_occasion(const FrameFormat& f) {
+  std::uint32_t left = count(f.schedule, 'P') / f.pilots.occasions;
+  for (std::size_t s = 0; s < f.schedule.size(); ++s)
+    if (f.schedule[s] == 'P' && --left == 0) return s;
+  return std::string::npos;
+}
+
 void check_deadlines(const FrameFormat& f, Problems& problems) {
   const auto& d = f.deadlines;
   in_range(d.uplink_budget_ms, 0.01, 1000, "deadlines.uplink_budget_ms", problems);
@@ -341,7 +378,7 @@ void check_deadlines(const FrameFormat& f, Problems& problems) {
               std::to_string(f.ring) + ")");
   const auto first_downlink = f.schedule.find('D');
   const auto first_uplink = f.schedule.find('U');
-  const auto last_pilot = f.schedule.find_last_of('P');
+  const auto last_pilot = last_of_first_occasion(f);
   if (first_uplink < last_pilot && last_pilot != std::string::npos) {
     const double wait = symbol_start_ms(f, last_pilot + 1) - symbol_start_ms(f, first_uplink + 1);
     require(d.uplink_budget_ms > wait, problems, "deadlines.uplink_budget_ms",
@@ -479,26 +516,25 @@ std::vector<Problem> FrameFormat::validate() const {
   check_sequences(*this, problems);
   check_list(*this, problems);
   check_deadlines(*this, problems);
+  if (problems.empty() && pilots.occasions > 1) check_occasions(*this, problems);
   if (!problems.empty()) return problems;
   const auto symbols = lay_out_symbols(*this);
   if (grants.kind == GrantKind::Port) (void)room_for_any(*this, symbols, problems);
   const auto programs = compile(*this, symbols, problems);
   name_rows(uplink, "uplink", problems);
   name_rows(downlink, "downlink", problems);
-  const bool down = schedule.find('D') != std::string::npos;
   for (const FrameProgram& program : programs)
-    if (problems.empty() && down && !program.pairings().front().gives_all_a_turn())
+    if (problems.empty() && !program.gives_all_references(symbols))
       problems.push_back({"users", "is " + std::to_string(users) +
                                        ", of whom more share subcarriers of the downlink than "
                                        "there are of these: not all have references"});
   for (const FrameProgram& program : programs)
-    for (const Pairing& pairing : program.pairings())
-      if (problems.empty() && pairing.most_together() > antennas)
-        problems.push_back({"users", "is " + std::to_string(users) + ", of whom " +
-                                         std::to_string(pairing.most_together()) +
-                                         " share a combiner, but a linear detector separates at "
-                                         "most as many as there are antennas (" +
-                                         std::to_string(antennas) + ")"});
+    if (const auto together = program.most_together(); problems.empty() && together > antennas)
+      problems.push_back({"users", "is " + std::to_string(users) + ", of whom " +
+                                       std::to_string(together) +
+                                       " share a combiner, but a linear detector separates at "
+                                       "most as many as there are antennas (" +
+                                       std::to_string(antennas) + ")"});
   return problems;
 }
 

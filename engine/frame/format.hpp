@@ -43,17 +43,20 @@ struct Numerology {
 };
 
 /// Time: one user in each pilot symbol. Comb: user u sends in pilot symbol u / comb on subcarriers
-/// k ≡ u (mod comb).
+/// k ≡ u (mod comb). A frame's P symbols are cut, in their order, into so many equal runs:
+/// occasions (frame/occasions.hpp), in each of which every user sends its pilot.
 struct Pilots {
   PilotKind kind = PilotKind::Time;
   std::uint32_t comb = 1;
   std::uint32_t root = 25;  // of the Zadoff–Chu base sequence
+  std::uint32_t occasions = 1;
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind);
     visit("comb", self.comb);
     visit("root", self.root);
+    visit("occasions", self.occasions);
   }
 };
 

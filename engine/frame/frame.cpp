@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "frame/occasions.hpp"
 #include "phy/pilot/pilot.hpp"
 
 namespace carillon::frame {
@@ -49,6 +50,7 @@ Frame::Frame(const FrameFormat& format)
   }
   lay_out_pilots();
   lay_out_downlink_reference();
+  number_combiners();
 }
 
 std::span<const std::uint16_t> Frame::symbols_of(SymbolKind kind) const {
@@ -88,12 +90,24 @@ std::vector<phy::Tile> Frame::pilot_tiles(std::uint32_t user) const {
 
 std::uint32_t Frame::pilot_symbol_of(std::uint32_t user) const { return user / comb_; }
 
+std::uint32_t Frame::pilots_of_occasion() const {
+  return static_cast<std::uint32_t>(symbols_of(SymbolKind::Pilot).size()) / occasions();
+}
+
+std::span<const std::uint16_t> Frame::pilots_of(std::uint32_t occasion) const {
+  const std::uint32_t each = pilots_of_occasion();
+  return symbols_of(SymbolKind::Pilot).subspan(std::size_t{occasion} * each, each);
+}
+
 void Frame::lay_out_downlink_reference() {
-  if (symbols_of(SymbolKind::Downlink).empty()) return;
-  downlink_reference_ = AlignedArray<phy::Tile>(std::size_t{tiles()} * format_.users);
-  for (std::uint32_t t = 0; t < tiles(); ++t)
-    downlink_reference(program().pairings().front(), t,
-                       &downlink_reference_[std::size_t{t} * format_.users]);
+  downlink_reference_.resize(occasions());
+  for (std::uint32_t s = 0; s < symbols_.size(); ++s) {
+    if (!symbols_[s].references) continue;
+    auto& reference = downlink_reference_[symbols_[s].occasion];
+    reference = AlignedArray<phy::Tile>(std::size_t{tiles()} * format_.users);
+    for (std::uint32_t t = 0; t < tiles(); ++t)
+      downlink_reference(program().pairing(s), t, &reference[std::size_t{t} * format_.users]);
+  }
 }
 
 void Frame::downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const {
@@ -108,43 +122,54 @@ void Frame::downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::
   }
 }
 
-// The first is the downlink's; an uplink slot has one.
-std::size_t Frame::most_pairings() const {
+void Frame::number_combiners() {
+  first_combiner_ = {0};
+  for (std::uint32_t occasion = 0; occasion < occasions(); ++occasion)
+    first_combiner_.push_back(static_cast<std::uint32_t>(combiners() + count_pairings(occasion)));
+}
+
+// The most that a frame has of an occasion. The first is the downlink's; an uplink slot has one.
+std::size_t Frame::count_pairings(std::uint32_t occasion) const {
   std::size_t most = 0;
   if (scheduled_by_port()) {
-    most = symbols_of(SymbolKind::Downlink).empty() ? 0 : 1;
     std::set<std::uint16_t> slots;
-    for (const auto s : symbols_of(SymbolKind::Uplink)) slots.insert(symbols_[s].slot);
-    most += slots.size();
+    for (const auto s : symbols_of(SymbolKind::Uplink))
+      if (symbols_[s].occasion == occasion) slots.insert(symbols_[s].slot);
+    most = slots.size() + (sends(occasion) ? 1 : 0);
   }
-  for (const FrameProgram& p : programs_) most = std::max(most, p.pairings().size());
+  for (const FrameProgram& p : programs_) most = std::max(most, p.pairings(occasion).size());
   return most;
 }
 
 std::uint32_t Frame::most_together() const {
   if (scheduled_by_port()) return std::min(format_.users, format_.antennas);
   std::uint32_t most = 0;
-  for (const FrameProgram& p : programs_)
-    for (const Pairing& pairing : p.pairings()) most = std::max(most, pairing.most_together());
+  for (const FrameProgram& p : programs_) most = std::max(most, p.most_together());
   return most;
 }
 
-std::string Frame::why_not_on_devices() const {
+std::optional<Problem> Frame::why_not_on_devices() const {
+  const auto frames = [](std::string why) { return Problem{"grants.frames", std::move(why)}; };
+  if (occasions() > 1)
+    return Problem{"pilots.occasions",
+                   "is " + std::to_string(occasions()) +
+                       ", but devices make one combiner of all pilots of a frame"};
   if (scheduled_by_port())
-    return "is 1, but a program at the data port schedules each frame (grants.kind is port), and "
-           "devices "
-           "do the same in every frame";
+    return frames(
+        "is 1, but a program at the data port schedules each frame (grants.kind is port), and "
+        "devices do the same in every frame");
   if (programs_.size() > 1)
-    return "is " + std::to_string(programs_.size()) + ", but devices do the same in every frame";
+    return frames("is " + std::to_string(programs_.size()) +
+                  ", but devices do the same in every frame");
   if (format_.users > format_.antennas)
-    return "is 1, but there are more users than antennas, and devices separate all of them";
+    return frames("is 1, but there are more users than antennas, and devices separate all of them");
   for (std::uint32_t s = 0; s < symbols_.size(); ++s) {
     const auto all = program().allocations(s);
     if (std::ranges::adjacent_find(all, {}, &Allocation::user) != all.end())
-      return "is 1, but a user has several grants in symbol " + std::to_string(s) +
-             ", of which devices do one";
+      return frames("is 1, but a user has several grants in symbol " + std::to_string(s) +
+                    ", of which devices do one");
   }
-  return "";
+  return std::nullopt;
 }
 
 Tick Frame::uplink_deadline(std::uint32_t last_symbol) const {
@@ -161,27 +186,21 @@ Tick Frame::least_lead() const {
 }
 
 Tick Frame::most_lead() const {
-  const auto downlink = symbols_of(SymbolKind::Downlink), pilots = symbols_of(SymbolKind::Pilot);
+  const auto downlink = symbols_of(SymbolKind::Downlink);
   if (downlink.empty()) return least_lead();
   const Tick age = format_.deadlines.precoder_age * duration();
-  const Tick known = pilots.empty() ? 0 : symbols_[pilots.back()].end;
-  // The precoder is chosen when the frame is begun.
-  const Tick room = age + downlink_deadline(downlink.front()) - known - (age == 0 ? 0 : kHeadStart);
+  Tick room = std::numeric_limits<Tick>::max();
+  for (const auto s : downlink) {
+    const Tick known = symbols_[pilots_of(symbols_[s].occasion).back()].end;
+    // The precoder is chosen when the frame is begun.
+    room = std::min(room, age + downlink_deadline(s) - known - (age == 0 ? 0 : kHeadStart));
+  }
   const Tick kept = 3 * duration() - kHeadStart - least_lead();  // of four frames
   return least_lead() + std::clamp<Tick>(std::min(room / 2, kept), 0, duration());
 }
 
 std::uint16_t Frame::first_of_unit(std::uint32_t symbol) const {
-  const auto unit = [this](std::uint32_t s) {
-    switch (format_.deadlines.downlink_unit) {
-      case BlockSpan::Frame: return 0U;
-      case BlockSpan::Slot: return s / format_.symbols_per_slot;
-      case BlockSpan::Symbol: break;
-    }
-    return s;
-  };
-  const auto symbols = symbols_of(SymbolKind::Downlink);
-  return *std::ranges::find_if(symbols, [&](std::uint16_t s) { return unit(s) == unit(symbol); });
+  return frame::first_of_unit(format_, symbols_, symbol);
 }
 
 Tick Frame::last_deadline(bool uplink) const {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,13 +46,26 @@ class Frame {
   std::span<const phy::Tile> pilot_division() const { return {pilot_division_.data(), tiles()}; }
   /// What user u sends in its pilot symbol: the sequence on its own comb, zero elsewhere. [tiles]
   std::vector<phy::Tile> pilot_tiles(std::uint32_t user) const;
-  std::uint32_t pilot_symbol_of(std::uint32_t user) const;  // ordinal among pilot symbols
+  std::uint32_t pilot_symbol_of(std::uint32_t user) const;  // its place in each occasion
   std::uint32_t comb() const { return comb_; }              // 1 with time-orthogonal pilots
 
-  /// The downlink's first D symbol carries users' unit-energy references and no data: on subcarrier
-  /// k that of Pairing::turn. [tiles][users] of the first program; of a tile of any pairing:
-  /// [users].
-  std::span<const phy::Tile> downlink_reference() const { return downlink_reference_.span(); }
+  /// In each pilot occasion all users send their pilots (frame/occasions.hpp).
+  std::uint32_t occasions() const { return format_.pilots.occasions; }
+  std::uint32_t pilots_of_occasion() const;  // P symbols of each
+  std::span<const std::uint16_t> pilots_of(std::uint32_t occasion) const;
+  /// A P symbol's place among those of its occasion.
+  std::uint32_t place_of_pilot(std::uint32_t symbol) const {
+    return symbols_[symbol].ordinal % pilots_of_occasion();
+  }
+  /// Whether any D symbol is precoded with what was learnt in an occasion.
+  bool sends(std::uint32_t occasion) const { return downlink_reference_[occasion].size() > 0; }
+
+  /// The first D symbol of a precoder carries users' unit-energy references and no data: on
+  /// subcarrier k that of Pairing::turn. [tiles][users] of the first program and an occasion; of a
+  /// tile of any pairing: [users].
+  std::span<const phy::Tile> downlink_reference(std::uint32_t occasion = 0) const {
+    return downlink_reference_[occasion].span();
+  }
   void downlink_reference(const Pairing& pairing, std::uint32_t tile, phy::Tile* users) const;
 
   /// What the frame does that both ends of the fronthaul know by this number; nothing where a
@@ -66,11 +80,19 @@ class Frame {
   /// Whether frames differ in what they do.
   bool varies() const { return programs_.size() > 1 || scheduled_by_port(); }
 
-  /// Why GPUs and virtual pools cannot work on it: they do the same in every frame, with at most
-  /// one block of a user in a symbol. Empty: they can.
-  std::string why_not_on_devices() const;
-  /// Combiners that a frame may have, and users that share one.
-  std::size_t most_pairings() const;
+  /// Why GPUs and virtual pools cannot work on it, under the key to change: they do the same in
+  /// every frame, with at most one block of a user in a symbol, and one combiner.
+  std::optional<Problem> why_not_on_devices() const;
+  /// Combiners that a frame may have, one occasion's after another's, and users that share one.
+  std::uint32_t combiners() const { return first_combiner_.back(); }
+  std::uint32_t first_combiner(std::uint32_t occasion) const { return first_combiner_[occasion]; }
+  std::uint32_t most_pairings(std::uint32_t occasion = 0) const {
+    return first_combiner_[occasion + 1] - first_combiner_[occasion];
+  }
+  /// That of an uplink symbol that someone is in, or the precoder of a D symbol.
+  std::uint32_t combiner_of(const FrameProgram& program, std::uint32_t symbol) const {
+    return first_combiner_[symbols_[symbol].occasion] + program.pairing_of(symbol);
+  }
   std::uint32_t most_together() const;
 
   /// What one frame in flight needs, whatever it does.
@@ -98,6 +120,8 @@ class Frame {
  private:
   void lay_out_pilots();
   void lay_out_downlink_reference();
+  void number_combiners();
+  std::size_t count_pairings(std::uint32_t occasion) const;
 
   FrameFormat format_;
   phy::OfdmPlan ofdm_;
@@ -107,7 +131,8 @@ class Frame {
   std::vector<Symbol> symbols_;
   std::array<std::vector<std::uint16_t>, 4> by_kind_;
   AlignedArray<phy::Tile> pilot_division_;
-  AlignedArray<phy::Tile> downlink_reference_;
+  std::vector<AlignedArray<phy::Tile>> downlink_reference_;  // [occasion]
+  std::vector<std::uint32_t> first_combiner_;                // [occasion], and their number
   std::vector<FrameProgram> programs_;
   Rooms rooms_;
 };

@@ -150,6 +150,7 @@ class Builder {
   Tick pilot_patience(std::uint16_t symbol) const {
     const Tick age = frame_.format().deadlines.precoder_age;
     for (const auto s : frame_.symbols_of(SymbolKind::Downlink)) {
+      if (frame_.symbol(s).occasion != frame_.symbol(symbol).occasion) continue;
       const Tick longest = frame_.format().deadlines.lead_quantile > 0
                                ? frame_.most_lead() - frame_.least_lead()
                                : 0;
@@ -162,10 +163,12 @@ class Builder {
 
   // A downlink that uses this frame's own channel waits for it.
   Tick pilot_deadline(std::uint16_t symbol) const {
-    const auto downlink = frame_.symbols_of(SymbolKind::Downlink);
     const Tick uplink = frame_.uplink_deadline(symbol);
-    if (downlink.empty() || frame_.format().deadlines.precoder_age > 0) return uplink;
-    return std::min(uplink, frame_.downlink_deadline(downlink.front()));
+    if (frame_.format().deadlines.precoder_age > 0) return uplink;
+    for (const auto s : frame_.symbols_of(SymbolKind::Downlink))
+      if (frame_.symbol(s).occasion == frame_.symbol(symbol).occasion)
+        return std::min(uplink, frame_.downlink_deadline(s));
+    return uplink;
   }
 
   // A symbol's FFT takes over the grid of an earlier one.

@@ -30,7 +30,7 @@ struct FrameGraph {
   std::vector<std::uint16_t> assemble;    // [symbol] Store of the transport blocks that end there
   std::vector<std::uint16_t> transmit;    // [symbol] Ifft
   std::vector<std::uint16_t> bring;       // [symbol] Store of what was done elsewhere
-  std::vector<std::uint16_t> zero_force;  // [pairing] one after another; none without pilots
+  std::vector<std::uint16_t> zero_force;  // [combiner] one after another, see Frame::combiner_of
   std::uint32_t workers = 1;              // among whom code blocks are divided
 };
 

@@ -7,8 +7,8 @@
 namespace carillon::frame {
 namespace {
 
-void include_uplink(const FrameProgram& program, std::uint16_t symbol, const Packs& packs,
-                    SymbolNeeds& needs) {
+void include_uplink(const Frame& frame, const FrameProgram& program, std::uint16_t symbol,
+                    const Packs& packs, SymbolNeeds& needs) {
   needs.decodes = std::max(needs.decodes, packs.size());
   needs.assembles = std::max(needs.assembles, program.assemblies_at(symbol).size());
   needs.decodes_from = std::min(needs.decodes_from, program.first_symbol_of_blocks_at(symbol));
@@ -19,7 +19,7 @@ void include_uplink(const FrameProgram& program, std::uint16_t symbol, const Pac
              .subspan(block.first_code_block, program.plan(block).C()))
       needs.assembled_of.insert(place.last_symbol);
   }
-  if (program.anyone_in(symbol)) needs.pairings.insert(program.pairing_of(symbol));
+  if (program.anyone_in(symbol)) needs.combiners.insert(frame.combiner_of(program, symbol));
 }
 
 void include_downlink(const FrameProgram& program, std::uint16_t symbol, SymbolNeeds& needs) {
@@ -47,13 +47,14 @@ SymbolNeeds room_in(const Frame& frame, std::uint16_t symbol) {
     const Room& room = frame.room(direction);
     const auto symbols = spanned(frame, direction, symbol);
     needs.anyone = true;
-    for (std::uint32_t pairing = 0; pairing < frame.most_pairings(); ++pairing)
-      needs.pairings.insert(pairing);
     if (direction == Direction::Downlink) {
       needs.encodes = room.code_blocks;
       needs.encoded_at = symbols;
       continue;
     }
+    const std::uint32_t occasion = frame.symbol(symbol).occasion;
+    for (std::uint32_t pairing = 0; pairing < frame.most_pairings(occasion); ++pairing)
+      needs.combiners.insert(frame.first_combiner(occasion) + pairing);
     needs.decodes = room.code_blocks;
     needs.assembles = room.transport_blocks;
     needs.decodes_from = *symbols.begin();
@@ -76,7 +77,7 @@ std::vector<SymbolNeeds> needs_of(const Frame& frame, std::uint32_t workers) {
     const auto packs = pack(frame, program, workers);
     for (std::uint16_t s = 0; s < symbols; ++s) needs[s].anyone |= program.anyone_in(s);
     for (const auto s : frame.symbols_of(SymbolKind::Uplink))
-      include_uplink(program, s, packs[s], needs[s]);
+      include_uplink(frame, program, s, packs[s], needs[s]);
     for (const auto s : frame.symbols_of(SymbolKind::Downlink))
       include_downlink(program, s, needs[s]);
   }

@@ -15,7 +15,7 @@ struct SymbolNeeds {
   std::uint16_t decodes_from = 0;        // the first symbol with something of what is decoded in it
   std::set<std::uint16_t> assembled_of;  // where the code blocks end that it assembles
   std::set<std::uint16_t> encoded_at;    // where the code blocks that it carries begin
-  std::set<std::uint32_t> pairings;      // that it may have
+  std::set<std::uint32_t> combiners;     // that it may have, of an uplink symbol
 };
 
 /// Of all programs; of a cell whose frames a program schedules, of all that it has room for.

@@ -192,7 +192,7 @@ class Builder {
   }
 
   Sources zero_force(const Step& step) {
-    if (step.pairing > 0) return combiner_;
+    if (step.combiner > 0) return combiner_;
     for (std::uint64_t part = 0; part < options_.zero_force_parts; ++part) {
       const std::uint64_t count = groups() * (part + 1) / options_.zero_force_parts -
                                   groups() * part / options_.zero_force_parts;
@@ -310,8 +310,7 @@ PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
 }
 
 std::vector<Problem> check_pool_graph(const Frame& frame, const PoolGraphOptions& options) {
-  if (const std::string why = frame.why_not_on_devices(); !why.empty())
-    return {{"grants.frames", why}};
+  if (const auto why = frame.why_not_on_devices()) return {*why};
   std::vector<Problem> problems;
   Tick last = 0;
   for (const auto kind : {SymbolKind::Pilot, SymbolKind::Uplink})

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/aligned.hpp"
+#include "frame/occasions.hpp"
 #include "frame/soft_store.hpp"
 #include "phy/gold/gold.hpp"
 #include "phy/tile.hpp"
@@ -64,7 +65,7 @@ std::string name(Direction d) { return d == Direction::Uplink ? "uplink" : "down
 
 bool carries_data(const Symbol& symbol, Direction direction) {
   if (direction == Direction::Uplink) return symbol.kind == SymbolKind::Uplink;
-  return symbol.kind == SymbolKind::Downlink && symbol.ordinal > 0;
+  return symbol.kind == SymbolKind::Downlink && !symbol.references;
 }
 
 std::variant<TransportPlans::Plan, phy::CodingError> TransportPlans::find(
@@ -353,35 +354,51 @@ class Compiler {
 
   void pair_users() {
     program_.pairing_of_.resize(symbols_.size());
-    const bool down = std::ranges::any_of(
-        symbols_, [](const Symbol& s) { return s.kind == SymbolKind::Downlink; });
-    if (down)
-      program_.pairings_.push_back(format_.deadlines.precoder_age > 0
-                                       ? Pairing::whole(format_)
-                                       : paired(SymbolKind::Downlink, 0, symbols_.size()));
-    for (std::size_t first = 0; first < symbols_.size(); first += format_.symbols_per_slot) {
-      const std::size_t end = std::min(symbols_.size(), first + format_.symbols_per_slot);
-      const Pairing own = paired(SymbolKind::Uplink, first, end);
-      if (own.is_empty()) continue;
-      const std::uint32_t number = number_of(own);
-      for (std::size_t s = first; s < end; ++s)
-        if (symbols_[s].kind == SymbolKind::Uplink) program_.pairing_of_[s] = number;
+    for (std::size_t s = 0; s < symbols_.size(); ++s)
+      program_.pairing_of_[s].occasion = symbols_[s].occasion;
+    program_.pairings_.resize(format_.pilots.occasions);
+    for (std::uint16_t occasion = 0; occasion < format_.pilots.occasions; ++occasion) {
+      pair_receivers(occasion);
+      for (std::size_t first = 0; first < symbols_.size(); first += format_.symbols_per_slot)
+        pair_senders(occasion, first, std::min(symbols_.size(), first + format_.symbols_per_slot));
     }
   }
 
-  // Who has something in symbols of a kind.
-  Pairing paired(SymbolKind kind, std::size_t first, std::size_t end) const {
+  void pair_receivers(std::uint16_t occasion) {
+    const bool sends = std::ranges::any_of(symbols_, [&](const Symbol& s) {
+      return s.kind == SymbolKind::Downlink && s.occasion == occasion;
+    });
+    if (!sends) return;
+    program_.pairings_[occasion].push_back(
+        format_.deadlines.precoder_age > 0
+            ? Pairing::whole(format_)
+            : paired(SymbolKind::Downlink, occasion, 0, symbols_.size()));
+  }
+
+  // Of a slot's symbols.
+  void pair_senders(std::uint16_t occasion, std::size_t first, std::size_t end) {
+    const Pairing own = paired(SymbolKind::Uplink, occasion, first, end);
+    if (own.is_empty()) return;
+    const std::uint32_t number = number_of(occasion, own);
+    for (std::size_t s = first; s < end; ++s)
+      if (symbols_[s].kind == SymbolKind::Uplink && symbols_[s].occasion == occasion)
+        program_.pairing_of_[s].number = number;
+  }
+
+  // Who has something in those symbols of a kind that have an occasion.
+  Pairing paired(SymbolKind kind, std::uint16_t occasion, std::size_t first,
+                 std::size_t end) const {
     Pairing pairing(format_);
     for (std::size_t s = first; s < end; ++s) {
-      if (symbols_[s].kind != kind) continue;
+      if (symbols_[s].kind != kind || symbols_[s].occasion != occasion) continue;
       for (const Allocation& a : program_.allocations_[s])
         pairing.add(a.user, a.first_subcarrier, a.count);
     }
     return pairing;
   }
 
-  std::uint32_t number_of(const Pairing& pairing) {
-    auto& all = program_.pairings_;
+  std::uint32_t number_of(std::uint16_t occasion, const Pairing& pairing) {
+    auto& all = program_.pairings_[occasion];
     const auto known = std::ranges::find(all, pairing);
     if (known == all.end()) all.push_back(pairing);
     return static_cast<std::uint32_t>(std::ranges::find(all, pairing) - all.begin());
@@ -471,6 +488,19 @@ Room FrameProgram::room(Direction d) const {
   return room;
 }
 
+std::uint32_t FrameProgram::most_together() const {
+  std::uint32_t most = 0;
+  for (const auto& of_occasion : pairings_)
+    for (const Pairing& pairing : of_occasion) most = std::max(most, pairing.most_together());
+  return most;
+}
+
+bool FrameProgram::gives_all_references(std::span<const Symbol> symbols) const {
+  for (std::uint32_t s = 0; s < symbols.size(); ++s)
+    if (symbols[s].references && !pairing(s).gives_all_a_turn()) return false;
+  return true;
+}
+
 std::span<const Allocation> FrameProgram::allocations(std::uint32_t symbol,
                                                       std::uint32_t user) const {
   const auto& all = allocations_[symbol];
@@ -508,6 +538,7 @@ std::vector<Symbol> lay_out_symbols(const FrameFormat& format) {
                        std::llround(sample * tick), std::llround((sample + samples) * tick)});
     sample += samples;
   }
+  assign_occasions(format, symbols);
   return symbols;
 }
 

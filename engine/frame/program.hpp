@@ -30,6 +30,10 @@ struct Symbol {
   std::uint32_t samples;       // prefix + FFT
   std::uint32_t first_sample;  // from the frame's start
   Tick start, end;             // on air, from the frame's start
+  /// Of a P symbol, the one that it is of; of U and D, whose combiner or precoder it has.
+  std::uint16_t occasion = 0;
+  /// A D symbol without data: the first of those that share a precoder.
+  bool references = false;
 };
 
 /// Lays out the symbols of a frame in time.
@@ -164,12 +168,23 @@ class FrameProgram {
   std::span<const std::uint32_t> lone_blocks_at(std::uint32_t symbol) const {
     return lone_blocks_at_[symbol];
   }
-  /// Users that share subcarriers: the frame has a combiner for each pairing. The first is the
-  /// downlink's, if the frame has one: of all its data symbols, or of older frames all users
-  /// (Deadlines::precoder_age).
-  std::span<const Pairing> pairings() const { return pairings_; }
-  /// Which of them a data symbol has: of an uplink symbol, that of its slot.
-  std::uint32_t pairing_of(std::uint32_t symbol) const { return pairing_of_[symbol]; }
+  /// Users that share subcarriers in the symbols of a pilot occasion: the frame has a combiner for
+  /// each pairing. The first is the downlink's, if any D symbol has that occasion: of all of these,
+  /// or of older frames all users (Deadlines::precoder_age).
+  std::span<const Pairing> pairings(std::uint32_t occasion = 0) const {
+    return pairings_[occasion];
+  }
+  /// Which of its occasion's a data symbol has: an uplink symbol shares it with those of its slot.
+  std::uint32_t pairing_of(std::uint32_t symbol) const { return pairing_of_[symbol].number; }
+  /// The pairing itself; of an uplink symbol that someone is in.
+  const Pairing& pairing(std::uint32_t symbol) const {
+    const PairingPlace& place = pairing_of_[symbol];
+    return pairings_[place.occasion][place.number];
+  }
+  /// Users that share a combiner, where most do.
+  std::uint32_t most_together() const;
+  /// Whether each user that receives has a reference of its own.
+  bool gives_all_references(std::span<const Symbol> symbols) const;
 
   /// With a spare one at the end.
   std::span<const std::uint16_t> signs() const { return signs_; }
@@ -191,8 +206,11 @@ class FrameProgram {
   std::vector<std::vector<std::uint32_t>> code_blocks_at_;  // [symbol]
   std::vector<std::vector<std::uint32_t>> assemblies_at_;   // [symbol]
   std::vector<std::vector<std::uint32_t>> lone_blocks_at_;  // [symbol]
-  std::vector<Pairing> pairings_;
-  std::vector<std::uint32_t> pairing_of_;  // [symbol]
+  struct PairingPlace {
+    std::uint32_t occasion = 0, number = 0;
+  };
+  std::vector<std::vector<Pairing>> pairings_;  // [occasion]
+  std::vector<PairingPlace> pairing_of_;        // [symbol]
   std::vector<std::uint16_t> signs_;
 };
 
@@ -213,7 +231,7 @@ inline constexpr std::size_t kMoreBlocks = 4;
 Rooms room_for_any(const FrameFormat& format, std::span<const Symbol> symbols,
                    std::vector<Problem>& problems);
 
-/// Whether a direction's data may be in a symbol: the first D carries references instead.
+/// Whether a direction's data may be in a symbol: the first D of a precoder has references instead.
 bool carries_data(const Symbol& symbol, Direction direction);
 
 }  // namespace carillon::frame

@@ -32,12 +32,13 @@ Packs pack(const FrameProgram& program, std::uint16_t symbol, std::uint32_t work
 
 // References, or someone's data.
 bool sends(const Frame& frame, const FrameProgram& program, std::uint16_t symbol) {
-  if (program.pairings().front().is_empty()) return false;
+  if (program.pairing(symbol).is_empty()) return false;
   return !carries_data(frame.symbol(symbol), Direction::Downlink) || program.anyone_in(symbol);
 }
 
-bool separates(const FrameProgram& program, std::size_t pairing) {
-  return pairing < program.pairings().size() && !program.pairings()[pairing].is_empty();
+bool separates(const FrameProgram& program, std::uint32_t occasion, std::size_t pairing) {
+  const auto pairings = program.pairings(occasion);
+  return pairing < pairings.size() && !pairings[pairing].is_empty();
 }
 
 }  // namespace
@@ -63,8 +64,11 @@ ProgramWork work_of(const FrameProgram& program, const Frame& frame, const Frame
         case Op::EqualizeDemodulate:
         case Op::Modulate: return program.anyone_in(s) ? instruction.chunks : 0;
         case Op::Precode: return sends(frame, program, s) ? instruction.chunks : 0;
-        case Op::ZeroForce:
-          return separates(program, i - graph.zero_force.front()) ? instruction.chunks : 0;
+        case Op::ZeroForce: {
+          const std::uint32_t occasion = frame.symbol(s).occasion;
+          const std::uint32_t first = graph.zero_force.front() + frame.first_combiner(occasion);
+          return separates(program, occasion, i - first) ? instruction.chunks : 0;
+        }
         default: return instruction.chunks;
       }
     };

@@ -37,8 +37,8 @@ class Pipeline {
  private:
   Places none() const { return Places(frame_.symbols().size(), kNone); }
 
-  std::uint16_t add(Op op, std::uint16_t symbol, Places takes, std::uint32_t pairing = 0) {
-    steps_.push_back({op, symbol, pairing, std::move(takes)});
+  std::uint16_t add(Op op, std::uint16_t symbol, Places takes, std::uint32_t combiner = 0) {
+    steps_.push_back({op, symbol, combiner, std::move(takes)});
     return static_cast<std::uint16_t>(steps_.size() - 1);
   }
 
@@ -51,17 +51,20 @@ class Pipeline {
   }
 
   void zero_force() {
-    const auto pilots = frame_.symbols_of(SymbolKind::Pilot);
-    Places channels;
-    for (const auto s : pilots) channels.push_back(receive_[s]);
-    for (std::uint32_t pairing = 0; pairing < frame_.most_pairings(); ++pairing)
-      zero_force_.push_back(add(Op::ZeroForce, pilots.back(), channels, pairing));
+    for (std::uint32_t occasion = 0; occasion < frame_.occasions(); ++occasion) {
+      const auto pilots = frame_.pilots_of(occasion);
+      Places channels;
+      for (const auto s : pilots) channels.push_back(receive_[s]);
+      const std::uint32_t first = frame_.first_combiner(occasion);
+      for (std::uint32_t i = 0; i < frame_.most_pairings(occasion); ++i)
+        zero_force_.push_back(add(Op::ZeroForce, pilots.back(), channels, first + i));
+    }
   }
 
   void equalize(std::uint16_t s) {
     if (!needs_[s].anyone) return;
     Places takes = {receive_[s]};
-    for (const auto pairing : needs_[s].pairings) takes.push_back(zero_force_[pairing]);
+    for (const auto combiner : needs_[s].combiners) takes.push_back(zero_force_[combiner]);
     equalize_[s] = add(Op::EqualizeDemodulate, s, takes);
   }
 
@@ -88,7 +91,7 @@ class Pipeline {
       for (const auto first : needs_[s].encoded_at) coded.push_back(encode_[first]);
       takes.push_back(add(Op::Modulate, s, coded));
     }
-    takes.push_back(zero_force_.front());
+    takes.push_back(zero_force_[frame_.first_combiner(frame_.symbol(s).occasion)]);
     const auto precode = add(Op::Precode, s, takes);
     add(Op::Ifft, s, {precode});
   }
@@ -97,7 +100,7 @@ class Pipeline {
   const std::span<const SymbolNeeds> needs_;  // [symbol]
   std::vector<Step> steps_;
   Places receive_, equalize_, decode_, encode_;  // [symbol]
-  Places zero_force_;                            // [pairing]
+  Places zero_force_;                            // [combiner]
 };
 
 }  // namespace

@@ -12,22 +12,24 @@
 
 namespace carillon::frame {
 
-/// All of an opcode on one symbol, or one pairing's combiner.
+/// All of an opcode on one symbol, or one combiner.
 struct Step {
   Op op = Op::Load;
   std::uint16_t symbol = 0;
-  std::uint32_t pairing = 0;  ///< ZeroForce's
+  std::uint32_t combiner = 0;  ///< ZeroForce's, see Frame::combiner_of
   /// The steps before it, by their places in the list, whose results it needs.
   std::vector<std::uint16_t> takes;
 };
 
-/// Uplink: PilotFft(s) of all pilots → ZeroForce(pairing). UplinkFft(s) and ZeroForce of its
-/// pairings → EqualizeDemodulate(s). Those of the symbols that have some of it → Decode(s), of the
+/// Uplink: PilotFft(s) of all pilots of an occasion → ZeroForce of each of its combiners.
+/// UplinkFft(s) and ZeroForce of those that it may have → EqualizeDemodulate(s). Those of the
+/// symbols that have some of it → Decode(s), of the
 /// code blocks that end in s. Those → Store(s), of the transport blocks of several code blocks that
 /// end there.
 ///
 /// Downlink: Encode(s), of the code blocks that begin in s. Those of all that s carries →
-/// Modulate(s). That, if s carries data, and ZeroForce of the first pairing → Precode(s) → Ifft(s).
+/// Modulate(s). That, if s carries data, and ZeroForce of its occasion's first → Precode(s) →
+/// Ifft(s).
 ///
 /// There is a step where `needs` (needs_of) say that some frame may need it. They come stage by
 /// stage: received symbols, combiners, and each later stage in the order of symbols; but

@@ -101,9 +101,7 @@ bool WorkCompiler::check_again(const FrameProgram& program, std::span<const Gran
 
 bool WorkCompiler::check_references(const FrameProgram& program, std::span<const Grant> grants,
                                     Which& right, std::vector<Problem>& problems) const {
-  if (frame_.symbols_of(SymbolKind::Downlink).empty() ||
-      program.pairings().front().gives_all_a_turn())
-    return true;
+  if (program.gives_all_references(frame_.symbols())) return true;
   std::erase_if(right, [&](std::size_t g) {
     const bool down = grants[g].direction == Direction::Downlink;
     if (down)

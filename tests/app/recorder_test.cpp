@@ -29,13 +29,14 @@ struct File {
   std::string path;
 };
 
-frame::FrameFormat format(bool crc = true) {
+frame::FrameFormat format(bool crc = true, std::uint32_t occasions = 1) {
   frame::FrameFormat f;
   f.antennas = 4;
   f.users = 2;
   f.numerology.fft_size = 128;
   f.numerology.subcarriers = 72;
-  f.schedule = "PPUUUUUU";
+  f.schedule = occasions == 1 ? "PPUUUUUU" : "PPUUPPUU";
+  f.pilots.occasions = occasions;
   f.symbols_per_slot = 4;
   f.deadlines.uplink_budget_ms = 200;
   f.uplink.crc = crc;
@@ -53,8 +54,8 @@ telemetry::Store::Sizes sizes() {
 
 // One thread is radio, receiver, worker and conductor of a small cell.
 struct Cell : fronthaul::SymbolSink {
-  explicit Cell(double snr_db = 30, bool crc = true)
-      : frame(format(crc)),
+  explicit Cell(double snr_db = 30, bool crc = true, std::uint32_t occasions = 1)
+      : frame(format(crc, occasions)),
         pipeline(frame, {}),
         store(file.path, sizes()),
         recorder(store, frame),
@@ -315,6 +316,20 @@ TEST(Recorder, NamesMissingPacketsAsTheCauseOfTheBlocksThatLackThem) {
               static_cast<std::uint32_t>(noise ? LateCause::None : LateCause::Lost))
         << "nack " << i;
   }
+}
+
+// Pilots of the second slot are no cause for blocks of the first.
+TEST(Recorder, NamesPilotsOfTheirOwnOccasionAlone) {
+  Cell cell(-30, true, 2);
+  cell.run(0,
+           [](std::uint32_t symbol, std::uint32_t antenna) { return symbol == 4 && antenna == 0; });
+  cell.recorder.close();
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
+  ASSERT_EQ(cell.store.nacks().count(), blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(
+        cell.store.nacks()[i].cause,
+        static_cast<std::uint32_t>(blocks[i].last_symbol < 4 ? LateCause::None : LateCause::Lost));
 }
 
 // All but a frame's first symbol is worked on when it is long due.

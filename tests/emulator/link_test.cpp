@@ -1,6 +1,8 @@
 #include "emulator/link.hpp"
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "support/test.hpp"
 #include "support/watched.hpp"
@@ -276,6 +278,36 @@ TEST(Link, ASimulatorStartsAnewWithOtherConditions) {
   EXPECT_EQ(again.uplink.total().raw_errors, fresh.uplink.total().raw_errors);
   EXPECT_EQ(again.downlink.total().raw_errors, fresh.downlink.total().raw_errors);
   EXPECT_EQ(again.signal_power[0], fresh.signal_power[0]);
+}
+
+// Four slots of 2 ms: after one the channel of 60 Hz is hardly the same, after two it is another.
+TEST(Link, PilotOccasionsFollowAChannelThatMoves) {
+  const std::string data = "GDDDUUU" + std::string(19, 'G');
+  const auto blocks_lost = [&](std::uint32_t occasions, UplinkPath path) {
+    auto format = cell(8, 2, "");
+    format.schedule.clear();
+    for (std::uint32_t slot = 0; slot < 4; ++slot)
+      format.schedule += (slot < occasions ? "PP" : "GG") + data;
+    format.symbols_per_slot = 28;
+    format.pilots.occasions = occasions;
+    format.uplink.rate = format.downlink.rate = 0.5;
+    const frame::Frame frame(format);
+    const auto r = LinkSimulator(frame, {.doppler_hz = 60, .snr_db = {30}}, path).run(0, 20);
+    const auto up = r.uplink.total(), down = r.downlink.total();
+    EXPECT_EQ(up.blocks, 20U * 2 * 4);
+    EXPECT_EQ(down.blocks, 20U * 2 * 4);
+    EXPECT_NEAR(r.noise_estimate, 1, 0.05);
+    for (const double power : r.signal_power) EXPECT_NEAR(power / 1000, 1, 0.3);
+    return std::pair(ratio(up.block_errors, up.blocks), ratio(down.block_errors, down.blocks));
+  };
+  for (const auto path : {UplinkPath::Subcarriers, UplinkPath::Samples}) {
+    const auto [up, down] = blocks_lost(4, path);
+    EXPECT_LE(up, 0.01);
+    EXPECT_LE(down, 0.01);
+    const auto [up_of_one, down_of_one] = blocks_lost(1, path);
+    EXPECT_GE(up_of_one, 0.4);
+    EXPECT_GE(down_of_one, 0.4);
+  }
 }
 
 TEST(Link, BlocksOfSeveralCodeBlocksAreCountedOnce) {

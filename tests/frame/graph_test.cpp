@@ -1,5 +1,6 @@
 #include "frame/graph.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <set>
 
@@ -30,7 +31,7 @@ struct Built {
   }
   // That makes the combiner of a symbol.
   std::uint16_t zero_force(std::uint32_t symbol) const {
-    return made.zero_force.at(frame.program().pairing_of(symbol));
+    return made.zero_force.at(frame.combiner_of(frame.program(), symbol));
   }
   Frame frame;
   FrameGraph made;
@@ -113,19 +114,20 @@ TEST(FrameGraph, WritesAReceivedGridAgainWhenNobodyReadsItAnyMore) {
   EXPECT_GT(reused, 100U);
 }
 
-TEST(FrameGraph, MakesTheCombinerFromAllPilots) {
+TEST(FrameGraph, MakesCombinersFromAllPilotsOfTheirOccasionAlone) {
   for_random_graphs(3, [](const Built& b) {
-    if (b.made.zero_force.empty()) return;  // nobody sends anything
-    const auto id = b.made.zero_force.front();
-    ASSERT_NE(id, kNoInstruction);
     const auto& f = b.frame.format();
     const std::uint32_t groups =
         (f.numerology.subcarriers + f.combiner.group - 1) / f.combiner.group;
-    EXPECT_EQ(b.made.graph[id].chunks, (groups + 15) / 16);
-    EXPECT_EQ(b.made.zero_force.size(), b.frame.program().pairings().size());
-    for (const auto s : b.frame.symbols_of(SymbolKind::Pilot))
-      for (const auto each : b.made.zero_force)
-        EXPECT_TRUE(b.ancestry.before(b.made.receive[s], each));
+    std::size_t next = 0;
+    for (std::uint32_t o = 0; o < f.pilots.occasions; ++o)
+      for (std::size_t n = 0; n < b.frame.program().pairings(o).size(); ++n) {
+        const auto id = b.made.zero_force.at(next++);
+        EXPECT_EQ(b.made.graph[id].chunks, (groups + 15) / 16);
+        for (const auto s : b.frame.symbols_of(SymbolKind::Pilot))
+          EXPECT_EQ(b.ancestry.before(b.made.receive[s], id), b.frame.symbol(s).occasion == o);
+      }
+    EXPECT_EQ(b.made.zero_force.size(), next);
   });
 }
 
@@ -221,7 +223,8 @@ TEST(FrameGraph, SendsWhatIsEncodedAndPrecoded) {
       }
       EXPECT_EQ(b.made.graph[ifft].deadline,
                 b.frame.symbol(s).start - ms(b.frame.format().deadlines.downlink_lead_ms));
-      EXPECT_EQ(b.ancestry.before(b.made.zero_force.front(), ifft), own);
+      const auto of_occasion = b.frame.first_combiner(b.frame.symbol(s).occasion);
+      EXPECT_EQ(b.ancestry.before(b.made.zero_force[of_occasion], ifft), own);
       EXPECT_TRUE(b.ancestry.before(b.find(Op::Precode, s), ifft));
       for (const Allocation& a : b.frame.program().allocations(s)) {
         for (const auto& place : b.frame.program().code_blocks(Direction::Downlink))
@@ -298,9 +301,12 @@ TEST(FrameGraph, HasDeadlinesOfTheAirInterface) {
         expected = leaves;
       // A downlink precoded with this frame's own pilots wants them earlier.
       const bool pilots = op == Op::PilotFft || op == Op::ZeroForce;
-      if (pilots && !downlink.empty() && f.deadlines.precoder_age == 0)
-        expected = std::min(expected,
-                            b.frame.symbol(downlink[0]).start - ms(f.deadlines.downlink_lead_ms));
+      const auto first = std::ranges::find_if(downlink, [&](std::uint16_t s) {
+        return b.frame.symbol(s).occasion == b.frame.symbol(i.step).occasion;
+      });
+      if (pilots && first != downlink.end() && f.deadlines.precoder_age == 0)
+        expected =
+            std::min(expected, b.frame.symbol(*first).start - ms(f.deadlines.downlink_lead_ms));
       EXPECT_EQ(i.deadline, expected) << kOpNames[i.opcode];
     }
   });

@@ -463,9 +463,9 @@ TEST(IllConditioned, WhateverComesEverythingStaysFinite) {
           expect_finite({c.half_scale.data(), c.half_scale.size()});
           expect_finite({c.integers.scale.data(), c.integers.scale.size()});
           expect_finite({c.precoder.scale.data(), c.precoder.scale.size()});
-          EXPECT_EQ(all.transmit_gain == 0, i == 0) << "silence has no channel";
+          EXPECT_EQ(c.transmit_gain == 0, i == 0) << "silence has no channel";
           expect_finite({c.post_noise.data(), c.post_noise.size()});
-          expect_finite({&all.transmit_gain, 1});
+          expect_finite({&c.transmit_gain, 1});
           // Silence has no channel; one level is a carrier in one group, the same on all antennas.
           const std::uint32_t groups = (72 + 15) / 16;
           if (i < 2) {

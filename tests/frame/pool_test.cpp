@@ -223,7 +223,7 @@ TEST(PoolGraph, PartsOfZeroForcingAddUpToTheWhole) {
 }
 
 TEST(PoolGraph, EveryRandomFrameIsComplete) {
-  test::FormatMaker make(5);
+  test::FormatMaker make(5, 1, 1);
   for (int i = 0; i < 150; ++i) {
     const FrameFormat format = make();
     const Frame frame(format);

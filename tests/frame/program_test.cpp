@@ -30,14 +30,16 @@ void for_random_programs(std::uint64_t seed, Check&& check) {
   });
 }
 
-// Symbols that carry data this way: the first D symbol carries references.
+// Symbols that carry data this way: the first D symbol of a precoder carries references.
 std::vector<std::uint32_t> data_symbols(const Frame& frame, Direction d) {
   std::vector<std::uint32_t> symbols;
   const std::string& schedule = frame.format().schedule;
-  const std::size_t first_d = schedule.find('D');
-  for (std::uint32_t s = 0; s < schedule.size(); ++s)
-    if (d == Direction::Uplink ? schedule[s] == 'U' : schedule[s] == 'D' && s != first_d)
+  std::set<std::uint16_t> precoders;
+  for (std::uint32_t s = 0; s < schedule.size(); ++s) {
+    const bool first = schedule[s] == 'D' && precoders.insert(frame.symbol(s).occasion).second;
+    if (d == Direction::Uplink ? schedule[s] == 'U' : schedule[s] == 'D' && !first)
       symbols.push_back(s);
+  }
   return symbols;
 }
 
@@ -109,7 +111,7 @@ TEST(Blocks, AllocationsAreTheGrantsBands) {
       }
     for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
       const auto kind = frame.symbol(s).kind;
-      const bool reference = kind == SymbolKind::Downlink && frame.symbol(s).ordinal == 0;
+      const bool reference = frame.symbol(s).references;
       if (kind != SymbolKind::Pilot && kind != SymbolKind::Guard && !reference) continue;
       EXPECT_TRUE(program.allocations(s).empty());
     }
@@ -313,7 +315,7 @@ TEST(Pilots, OfUsersInASymbolDoNotMeet) {
     std::set<std::pair<std::uint32_t, std::uint32_t>> taken;  // (pilot symbol, subcarrier)
     for (std::uint32_t u = 0; u < frame.format().users; ++u) {
       const auto tiles = frame.pilot_tiles(u);
-      ASSERT_LT(frame.pilot_symbol_of(u), frame.symbols_of(SymbolKind::Pilot).size());
+      ASSERT_LT(frame.pilot_symbol_of(u), frame.pilots_of_occasion());
       std::uint32_t sent = 0;
       for (std::uint32_t k = 0; k < 16 * frame.tiles(); ++k) {
         const float re = tiles[k / 16].re[k % 16], im = tiles[k / 16].im[k % 16];
@@ -335,22 +337,24 @@ TEST(Pilots, OfUsersInASymbolDoNotMeet) {
 TEST(DownlinkReference, GivesEachSubcarrierToOneOfTheUsersToldApartThere) {
   for_random_programs(11, [](const Frame& frame, const FrameProgram& program, std::uint32_t n) {
     const std::uint32_t users = frame.format().users, group = frame.format().combiner.group;
-    EXPECT_EQ(frame.downlink_reference().empty(), frame.symbols_of(SymbolKind::Downlink).empty());
-    if (frame.downlink_reference().empty()) return;
     std::vector<phy::Tile> reference(users);
-    for (std::uint32_t k = 0; k < frame.format().numerology.subcarriers; ++k) {
-      std::vector<std::uint32_t> present;
-      for (std::uint32_t u = 0; u < users; ++u)
-        if (program.pairings().front().lanes_of(k / group / 16, u) >> k / group % 16 & 1)
-          present.push_back(u);
-      frame.downlink_reference(program.pairings().front(), k / 16, reference.data());
-      for (std::uint32_t u = 0; u < users; ++u) {
-        const auto& tile = reference[u];
-        const float power = tile.re[k % 16] * tile.re[k % 16] + tile.im[k % 16] * tile.im[k % 16];
-        const bool own = !present.empty() && present[k % present.size()] == u;
-        EXPECT_NEAR(power, own ? 1.0F : 0.0F, 1e-5F);
-        if (n == 0) {
-          EXPECT_EQ(tile.re[k % 16], frame.downlink_reference()[k / 16 * users + u].re[k % 16]);
+    for (std::uint32_t s = 0; s < frame.symbols().size(); ++s) {
+      if (!frame.symbol(s).references) continue;
+      const auto known = frame.downlink_reference(frame.symbol(s).occasion);
+      const Pairing& pairing = program.pairing(s);
+      for (std::uint32_t k = 0; k < frame.format().numerology.subcarriers; ++k) {
+        std::vector<std::uint32_t> present;
+        for (std::uint32_t u = 0; u < users; ++u)
+          if (pairing.lanes_of(k / group / 16, u) >> k / group % 16 & 1) present.push_back(u);
+        frame.downlink_reference(pairing, k / 16, reference.data());
+        for (std::uint32_t u = 0; u < users; ++u) {
+          const auto& tile = reference[u];
+          const float power = tile.re[k % 16] * tile.re[k % 16] + tile.im[k % 16] * tile.im[k % 16];
+          const bool own = !present.empty() && present[k % present.size()] == u;
+          EXPECT_NEAR(power, own ? 1.0F : 0.0F, 1e-5F);
+          if (n == 0) {
+            EXPECT_EQ(tile.re[k % 16], known[k / 16 * users + u].re[k % 16]);
+          }
         }
       }
     }

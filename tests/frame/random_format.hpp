@@ -11,8 +11,9 @@ namespace carillon::test {
 class FormatMaker {
  public:
   /// `most_frames`: that do different things; with one a user has one grant in a slot at most.
-  explicit FormatMaker(std::uint64_t seed, std::uint32_t most_frames = 1)
-      : random_(seed), most_frames_(most_frames) {}
+  explicit FormatMaker(std::uint64_t seed, std::uint32_t most_frames = 1,
+                       std::uint32_t most_occasions = 3)
+      : random_(seed), most_frames_(most_frames), most_occasions_(most_occasions) {}
 
   /// A small cell; formats that are not valid are thrown away.
   frame::FrameFormat operator()() {
@@ -44,10 +45,9 @@ class FormatMaker {
     const bool comb = between(0, 1) == 1;
     f.pilots = {comb ? frame::PilotKind::Comb : frame::PilotKind::Time, comb ? between(1, 6) : 1,
                 between(1, 40)};
-    const std::uint32_t pilots = (f.users + f.pilots.comb - 1) / f.pilots.comb;
-    f.schedule = std::string(pilots, 'P');
-    if (between(0, 1) == 1) f.schedule += "G" + std::string(between(2, 6), 'D') + "G";
-    f.schedule += std::string(between(0, 9), 'U');
+    f.pilots.occasions = between(0, 1) == 0 ? between(1, most_occasions_) : 1;
+    f.schedule.clear();
+    for (std::uint32_t n = 0; n < f.pilots.occasions; ++n) occasion(f);
     f.symbols_per_slot = between(1, static_cast<std::uint32_t>(f.schedule.size()) + 2);
     f.combiner = {one_of<phy::Detector>(3), between(1, 16), one_of<frame::Precision>(4)};
     f.uplink = coding(f.users);
@@ -58,6 +58,12 @@ class FormatMaker {
     f.grants.kind = one_of<frame::GrantKind>(3);
     if (f.grants.kind == frame::GrantKind::List) list_grants(f);
     return f;
+  }
+
+  void occasion(frame::FrameFormat& f) {
+    f.schedule += std::string((f.users + f.pilots.comb - 1) / f.pilots.comb, 'P');
+    if (between(0, 1) == 1) f.schedule += "G" + std::string(between(2, 6), 'D') + "G";
+    f.schedule += std::string(between(0, 9), 'U');
   }
 
   frame::Coding coding(std::uint32_t users) {
@@ -116,7 +122,7 @@ class FormatMaker {
   }
 
   std::mt19937_64 random_;
-  std::uint32_t most_frames_;
+  std::uint32_t most_frames_, most_occasions_;
 };
 
 }  // namespace carillon::test

@@ -40,9 +40,14 @@ class WorkMaker {
     f.numerology.dc_hole = between(0, 1) == 1;
     const std::uint32_t comb = between(1, 4);
     f.pilots = {comb > 1 ? frame::PilotKind::Comb : frame::PilotKind::Time, comb, 25};
-    f.schedule = std::string((f.users + comb - 1) / comb, 'P');
-    if (between(0, 1) == 1) f.schedule += "GGGG" + std::string(between(1, 6), 'D') + "G";
-    f.schedule += std::string(between(1, 9), 'U');
+    f.pilots.occasions = between(0, 1) == 0 ? between(2, 3) : 1;
+    f.schedule.clear();
+    const bool down = between(0, 1) == 1;
+    for (std::uint32_t n = 0; n < f.pilots.occasions; ++n) {
+      f.schedule += std::string((f.users + comb - 1) / comb, 'P');
+      if (down) f.schedule += "GGGG" + std::string(between(1, 6), 'D') + "G";
+      f.schedule += std::string(between(1, 9), 'U');
+    }
     if (f.schedule.find('D') ==
         std::string::npos)  // nothing but its budget keeps U from coming first
       std::ranges::shuffle(f.schedule, random_);

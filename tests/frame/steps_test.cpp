@@ -87,6 +87,40 @@ TEST(Steps, AreThoseOfASmallFrame) {
             "Ifft 8 < Precode 8\n");
 }
 
+// The second occasion's users are in a slot of their own, and the D after it has references.
+TEST(Steps, TakeTheirOwnPilotOccasions) {
+  FrameFormat format = test::small_format();
+  format.users = 1;
+  format.schedule = "PUGDDPUGDD";
+  format.pilots.occasions = 2;
+  format.symbols_per_slot = 5;
+  format.deadlines.downlink_lead_ms = 0.01;
+  format.ring = 2;
+  EXPECT_EQ(written(steps(Frame(format))),
+            "PilotFft 0\n"
+            "UplinkFft 1\n"
+            "PilotFft 5\n"
+            "UplinkFft 6\n"
+            "ZeroForce 0 < PilotFft 0\n"
+            "ZeroForce 5 < PilotFft 5\n"
+            "EqualizeDemodulate 1 < UplinkFft 1 < ZeroForce 0\n"
+            "EqualizeDemodulate 6 < UplinkFft 6 < ZeroForce 5\n"
+            "Decode 1 < EqualizeDemodulate 1\n"
+            "Decode 6 < EqualizeDemodulate 6\n"
+            "Encode 4\n"
+            "Encode 9\n"
+            "Precode 3 < ZeroForce 0\n"
+            "Ifft 3 < Precode 3\n"
+            "Modulate 4 < Encode 4\n"
+            "Precode 4 < Modulate 4 < ZeroForce 0\n"
+            "Ifft 4 < Precode 4\n"
+            "Precode 8 < ZeroForce 5\n"
+            "Ifft 8 < Precode 8\n"
+            "Modulate 9 < Encode 9\n"
+            "Precode 9 < Modulate 9 < ZeroForce 5\n"
+            "Ifft 9 < Precode 9\n");
+}
+
 TEST(Steps, AssembleTransportBlocksOfSeveralCodeBlocks) {
   FrameFormat format = test::small_format();
   format.schedule = "PPUUUU";
@@ -118,7 +152,7 @@ TEST(Steps, TakeWhatComesBefore) {
 
 // What both graphs add is their own: transfers of devices, grids that cores share.
 TEST(Steps, MakeTheGraphsOfCoresAndOfDevices) {
-  test::FormatMaker make(2);
+  test::FormatMaker make(2, 1, 1);
   for (int i = 0; i < 150; ++i) {
     FrameFormat format = make();
     format.deadlines.precoder_age = 0;

@@ -24,13 +24,15 @@ struct CombineKernels : UplinkCall {
 
   void zero_force() {
     const std::uint32_t number = task.instruction - p.graph_.zero_force.front();
+    const std::uint32_t pairing = number - frame.first_combiner(occasion());
+    const bool sends = pairing == 0 && frame.sends(occasion());
     const bool whole = choose_antennas() == p.antennas_;
     const float received = mean_noise();
     measure_residuals(received);
     PairCombiner& c = slot.combiners->of[number];
     for (std::uint32_t g = task.first; g < task.first + task.count; ++g) {
       const Target to = target(g, c);
-      const auto paired = program.pairings()[number].at(g);
+      const auto paired = program.pairings(occasion())[pairing].at(g);
       const float noise =
           combining_noise(received, paired | std::views::transform(&PairedUser::user));
       const std::uint32_t flagged = slot.prepared->all_together
@@ -43,11 +45,14 @@ struct CombineKernels : UplinkCall {
       add_residual(to.noise, 1);
       if (!task.rehearsal)
         slot.combiners->ill_conditioned.fetch_add(flagged, std::memory_order_relaxed);
-      keep(g, to.w, c, number == 0);
+      keep(g, to.w, c, sends);
     }
     if (task.rehearsal) return;
     const auto done = c.chunks_done.fetch_add(task.count, std::memory_order_acq_rel) + task.count;
-    if (done == p.csi_tiles_ && number == 0) complete(*slot.combiners);
+    if (done != p.csi_tiles_) return;
+    if (sends) c.transmit_gain = transmit_gain(c);
+    if (pairing == 0 && occasion() + 1 == frame.occasions())
+      slot.combiners->frame.store(slot.frame, std::memory_order_release);
   }
 
   /// Where a CSI tile's combiner and its noise go: their own place, or to be spread from there.
@@ -64,7 +69,7 @@ struct CombineKernels : UplinkCall {
 
   /// Returns how many groups are ill-conditioned.
   std::uint32_t combine_all(std::uint32_t g, float noise, bool whole, const Target& to) {
-    Tile* const csi = &slot.csi[std::size_t{g} * p.users_ * p.tile_stride()];
+    Tile* const csi = &channels()[std::size_t{g} * p.users_ * p.tile_stride()];
     if (!whole) leave_out(csi);
     const auto flagged = p.zero_force_.combine(frame.format().combiner.kind, frame.array(), noise,
                                                csi, to.w, to.noise, worker.zero_force);
@@ -85,7 +90,7 @@ struct CombineKernels : UplinkCall {
     std::uint32_t shared = 0xffff;
     for (std::size_t i = 0; i < users.size(); ++i) {
       const std::size_t from = (std::size_t{g} * p.users_ + users[i].user) * stride;
-      copy_lanes(&slot.csi[from], users[i].lanes, whole, &worker.paired_csi[i * stride]);
+      copy_lanes(&channels()[from], users[i].lanes, whole, &worker.paired_csi[i * stride]);
       shared &= users[i].lanes;
     }
     const phy::ArrayShape shape{p.antennas_, static_cast<std::uint32_t>(users.size()),
@@ -140,7 +145,7 @@ struct CombineKernels : UplinkCall {
       if (group > 1) spread_noise(first, count, c);
       round(csi_tile, w, c, sends);
     }
-    if (!p.downlink_ || !sends) return;
+    if (!sends) return;
     float* power = &c.antenna_power[std::size_t{csi_tile} * p.antennas_];
     std::fill(power, power + p.antennas_, 0.0F);
     if (group == 16)
@@ -233,11 +238,6 @@ struct CombineKernels : UplinkCall {
   /// Used subcarriers.
   std::uint32_t lanes_of(std::uint32_t tile) const {
     return std::min(kTileLanes, frame.ofdm().shape().subcarriers - tile * kTileLanes);
-  }
-
-  void complete(Combiners& c) {
-    if (p.downlink_) c.transmit_gain = transmit_gain(c.of.front());
-    c.frame.store(slot.frame, std::memory_order_release);
   }
 
   // One gain for the whole band and all antennas keeps the precoder's nulls where they are.

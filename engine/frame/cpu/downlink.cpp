@@ -37,15 +37,20 @@ struct DownlinkKernels : KernelCall {
 
   // Of a tile, all users'.
   const Tile* symbols_of(std::uint32_t tile) {
-    if (ordinal() > 0) return symbols() + std::size_t{tile} * p.users_;
+    const Symbol& symbol = frame.symbol(task.step);
+    if (!symbol.references) return symbols() + std::size_t{tile} * p.users_;
     if (slot.program == &frame.program())
-      return &frame.downlink_reference()[std::size_t{tile} * p.users_];
-    frame.downlink_reference(program.pairings().front(), tile, worker.reference.data());
+      return &frame.downlink_reference(symbol.occasion)[std::size_t{tile} * p.users_];
+    frame.downlink_reference(program.pairing(task.step), tile, worker.reference.data());
     return worker.reference.data();
   }
 
+  const PairCombiner& precoder() const {
+    return slot.precoder->of[frame.first_combiner(frame.symbol(task.step).occasion)];
+  }
+
   void precode() {
-    const PairCombiner& c = slot.precoder->of.front();
+    const PairCombiner& c = precoder();
     const std::size_t block = std::size_t{p.users_} * p.tile_stride();
     const bool integers = p.downlink_ == Precision::Int16, shared = p.group() == 16;
     for (std::uint32_t t = task.first; t < task.first + task.count; ++t) {
@@ -73,17 +78,17 @@ struct DownlinkKernels : KernelCall {
     const Symbol& symbol = frame.symbol(task.step);
     const bool empty = carries_data(symbol, Direction::Downlink)
                            ? !program.anyone_in(task.step)
-                           : program.pairings().front().is_empty();
+                           : program.pairing(task.step).is_empty();
     if (empty) {
       for (std::uint32_t a = task.first; a < task.first + task.count; ++a)
         std::fill_n(samples(a), 2 * symbol.samples, std::int16_t{0});
       return;
     }
+    const float gain = precoder().transmit_gain;
     std::uint32_t saturated = 0;
     for (std::uint32_t a = task.first; a < task.first + task.count; ++a)
-      saturated +=
-          p.ofdm_.transmit(frame.ofdm(), grid() + a, p.tile_stride(), slot.precoder->transmit_gain,
-                           symbol.prefix, samples(a), worker.ofdm);
+      saturated += p.ofdm_.transmit(frame.ofdm(), grid() + a, p.tile_stride(), gain, symbol.prefix,
+                                    samples(a), worker.ofdm);
     if (saturated > 0 && !task.rehearsal)
       slot.saturated.fetch_add(saturated, std::memory_order_relaxed);
   }

@@ -43,7 +43,7 @@ struct Pipeline::Sizes {
     const std::size_t tiles = frame.tiles(), stride = frame.array().antenna_stride;
     const std::size_t csi_tiles = phy::csi_tiles(f.numerology.subcarriers, f.combiner.group);
     grid = std::min<std::size_t>(uplink, kReceivedGrids) * tiles * stride;
-    csi = csi_tiles * f.users * stride;
+    csi = frame.occasions() * csi_tiles * f.users * stride;
     noise = symbols(SymbolKind::Pilot) * f.antennas;
     downlink_symbols = downlink * tiles * f.users;
     downlink_grid = downlink * tiles * stride;
@@ -112,9 +112,10 @@ Pipeline::Pipeline(const Frame& frame, Options options)
   const Sizes sizes(frame);
   for (auto& slot : slots_) allocate(slot, sizes);
   for (auto& combiners : combiners_) {
-    combiners.of = std::vector<PairCombiner>(frame.most_pairings());
-    for (std::size_t i = 0; i < combiners.of.size(); ++i)
-      allocate(combiners.of[i], sizes, downlink_ && i == 0);
+    combiners.of = std::vector<PairCombiner>(frame.combiners());
+    for (std::uint32_t o = 0; o < frame.occasions(); ++o)
+      for (std::uint32_t i = 0; i < frame.most_pairings(o); ++i)
+        allocate(combiners.of[frame.first_combiner(o) + i], sizes, frame.sends(o) && i == 0);
   }
   for (const FrameProgram& program : frame.programs()) prepared_.push_back(prepare(program));
   for (auto& slot : slots_) slot.prepared = &prepared_[0], slot.program = prepared_[0].program;
@@ -135,8 +136,13 @@ Prepared Pipeline::prepare(const FrameProgram& program) const {
     const bool sends = frame_.symbol(graph_.graph[i].step).kind == SymbolKind::Downlink;
     prepared.uplink_only.push_back(sends ? 0 : prepared.work.chunks[i]);
   }
-  const auto pairings = program.pairings();
-  prepared.all_together = pairings.size() == 1 && pairings.front().is_whole();
+  std::size_t pairings = 0, whole = 0;
+  for (std::uint32_t occasion = 0; occasion < frame_.occasions(); ++occasion) {
+    const auto own = program.pairings(occasion);
+    pairings += own.size();
+    whole += own.size() == 1 && own.front().is_whole();
+  }
+  prepared.all_together = pairings > 0 && whole == pairings;
   return prepared;
 }
 
@@ -316,7 +322,9 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   };
   if (uplink == Precision::Fp16) combiners += in_16_bits(s.half_scale);
   if (uplink == Precision::Int16) combiners += in_16_bits(s.combiner_scale);
-  std::uint64_t precoder = downlink ? s.antenna_power * sizeof(float) : 0;
+  std::uint64_t precoders = 0, precoder = s.antenna_power * sizeof(float);
+  for (std::uint32_t occasion = 0; occasion < frame.occasions(); ++occasion)
+    precoders += frame.sends(occasion);
   if (downlink == Precision::Int16) precoder += in_16_bits(s.precoder_scale);
   const bool half = uplink == Precision::Fp16;
   const std::uint64_t deviation = phy::leaves_residual(frame.comb(), f.combiner.group)
@@ -331,7 +339,7 @@ std::uint64_t Pipeline::footprint(const Frame& frame, Isa isa) {
   slot += frame.room(Direction::Uplink).payload_bytes;
   const std::uint64_t packets = std::uint64_t{frame.samples()} * f.antennas * 4;
   return f.ring * (slot + packets) + SoftStore::bytes(frame) +
-         combiner_count(f) * (frame.most_pairings() * combiners + precoder);
+         combiner_count(f) * (frame.combiners() * combiners + precoders * precoder);
 }
 
 }  // namespace carillon::frame

@@ -51,9 +51,10 @@ struct PairCombiner {
   AlignedArray<phy::HalfComplex> half_scalars;
   AlignedArray<float> half_scale;     // [tile][user]; of tiles [CSI tile][user]
   Int16Matrix integers;               // rows are users
-  Int16Matrix precoder;               // rows are antennas; of the pairing that sends
+  Int16Matrix precoder;               // rows are antennas; of a pairing that sends
   AlignedArray<float> post_noise;     // [tile][user][16]
   AlignedArray<float> antenna_power;  // likewise; [CSI tile][antenna]: Σ|w|²
+  float transmit_gain = 0;            // likewise
   std::atomic<std::uint32_t> chunks_done{0};
 };
 
@@ -62,9 +63,10 @@ struct PairCombiner {
 struct Combiners {
   static constexpr std::uint64_t kIncomplete = ~0ULL;
 
-  std::vector<PairCombiner> of;                   // [pairing] see FrameProgram::pairings
-  float transmit_gain = 0;                        // of the first, which is the precoder
-  std::atomic<std::uint64_t> frame{kIncomplete};  // whose they are, once the first is complete
+  std::vector<PairCombiner> of;  // [combiner] see Frame::combiner_of
+  /// Whose they are, once the first of the last pilot occasion, which later frames precode with, is
+  /// complete.
+  std::atomic<std::uint64_t> frame{kIncomplete};
   /// Groups of subcarriers whose combiner was regularised, or which have a user without a channel.
   std::atomic<std::uint32_t> ill_conditioned{0};
 };
@@ -84,7 +86,7 @@ struct FrameSlot {
   std::vector<const std::int16_t*> samples;  // [symbol][antenna], prefix included; see set_samples
   AlignedArray<phy::Tile> grid;              // [uplink ordinal % kReceivedGrids][tile][antenna]
   AlignedArray<phy::HalfTile> half_grid;     // instead, in half precision
-  AlignedArray<phy::Tile> csi;               // [CSI tile][user][antenna]
+  AlignedArray<phy::Tile> csi;               // [occasion][CSI tile][user][antenna]
   AlignedArray<float> noise;                 // [pilot ordinal][antenna]; negative: not measured
   std::vector<std::uint8_t> absent;          // [symbol][antenna]: received without its packet
   std::vector<phy::GroupDeviation> deviation;  // [pilot ordinal][antenna]: of user antenna % users
@@ -222,6 +224,7 @@ class Pipeline {
   friend struct DownlinkKernels;
 
   std::uint32_t tile_stride() const { return frame_.array().antenna_stride; }
+  std::size_t csi_size() const { return std::size_t{csi_tiles_} * users_ * tile_stride(); }
   std::uint32_t group() const { return frame_.format().combiner.group; }
   /// Of a tile's subcarriers, where groups are smaller than tiles: CSI tile n is for the tiles
   /// n·group … n·group + group - 1.

@@ -20,6 +20,8 @@ using runtime::Task;
 struct UplinkKernels : UplinkCall {
   using UplinkCall::UplinkCall;
 
+  const PairCombiner* combiner = nullptr;  // of the symbol that is equalized
+
   /// An item's samples past the prefix; null when its packet is missing.
   const std::int16_t* samples_of(std::uint16_t item) const {
     if ((item & runtime::kMissing) != 0) return nullptr;
@@ -40,11 +42,12 @@ struct UplinkKernels : UplinkCall {
 
   void pilot_fft() {
     const std::uint32_t ordinal = frame.symbol(task.step).ordinal;
-    const std::uint32_t first_user = ordinal * frame.comb();
-    const std::uint32_t users = users_of_pilot(ordinal);
+    const std::uint32_t place = frame.place_of_pilot(task.step);
+    const std::uint32_t users = users_of_pilot(place);
     const std::size_t stride = std::size_t{p.users_} * p.tile_stride();
+    Tile* const of_first_user = channels() + std::size_t{place} * frame.comb() * p.tile_stride();
     for_antennas([&](std::uint32_t antenna, const std::int16_t* samples) {
-      Tile* const csi = slot.csi.data() + std::size_t{first_user} * p.tile_stride() + antenna;
+      Tile* const csi = of_first_user + antenna;
       for (std::uint32_t t = 0; t < p.csi_tiles_; ++t)
         for (std::uint32_t u = 0; u < users; ++u)
           fetch_to_store(csi + t * stride + std::size_t{u} * p.tile_stride(), sizeof(Tile));
@@ -106,6 +109,7 @@ struct UplinkKernels : UplinkCall {
   }
 
   void equalize_demodulate() {
+    combiner = &slot.combiners->of[frame.combiner_of(program, task.step)];
     find_missing();
     for (std::uint32_t t = task.first; t < task.first + task.count; t += kTilesAtOnce) {
       const std::uint32_t count = std::min(kTilesAtOnce, task.first + task.count - t);
@@ -161,8 +165,6 @@ struct UplinkKernels : UplinkCall {
     worker.received_noise = received;
   }
 
-  PairCombiner& combiner() const { return slot.combiners->of[program.pairing_of(task.step)]; }
-
   // A tile's symbols, the i-th at once, as the combiner of the antennas that are there yields them.
   // A column of a combiner, whatever it is kept in, is what it makes of an impulse.
   void make_do_without(std::uint32_t tile, std::uint32_t i) {
@@ -170,7 +172,7 @@ struct UplinkKernels : UplinkCall {
     const std::size_t row = std::size_t{p.users_} * kTileLanes;
     float* const noise = &worker.changed_noise[i * row];
     if (worker.lost) return phy::erase(p.users_, s, noise);
-    std::copy_n(&combiner().post_noise[tile * row], row, noise);
+    std::copy_n(&combiner->post_noise[tile * row], row, noise);
     for (std::uint32_t m = 0; m < worker.missing_count; ++m) {
       const std::size_t at = std::size_t{m} * p.users_;
       set_impulse(worker.missing[m], true);
@@ -179,8 +181,8 @@ struct UplinkKernels : UplinkCall {
       channel_of(tile, worker.missing[m], &worker.channels[at]);
     }
     add_residual(noise, -1);  // it is no antenna's
-    const auto there = program.pairings()[program.pairing_of(task.step)].at(tile / p.group()) |
-                       std::views::transform(&PairedUser::user);
+    const auto there =
+        program.pairing(task.step).at(tile / p.group()) | std::views::transform(&PairedUser::user);
     phy::leave_out(frame.format().combiner.kind, p.users_, worker.missing_count,
                    combining_noise(worker.received_noise, there), worker.channels.data(),
                    worker.columns.data(), s, noise);
@@ -200,10 +202,10 @@ struct UplinkKernels : UplinkCall {
   // An antenna's channel to all users in a tile: of its subcarriers' groups.
   void channel_of(std::uint32_t tile, std::uint32_t antenna, Tile* h) {
     const std::uint32_t group = p.group();
-    const Pairing& pairing = program.pairings()[program.pairing_of(task.step)];
+    const Pairing& pairing = program.pairing(task.step);
     for (std::uint32_t u = 0; u < p.users_; ++u) {
       const std::size_t row = std::size_t{tile / group} * p.users_ + u;
-      const Tile& from = slot.csi[row * p.tile_stride() + antenna];
+      const Tile& from = channels()[row * p.tile_stride() + antenna];
       const std::uint32_t in = pairing.lanes_of(tile / group, u);
       for (std::uint32_t lane = 0; lane < kTileLanes; ++lane) {
         const std::uint32_t of = (kTileLanes * (tile % group) + lane) / group;
@@ -216,7 +218,7 @@ struct UplinkKernels : UplinkCall {
   /// The variance of a tile's symbols and those after it. [tile][user][16]
   const float* noise_from(std::uint32_t tile) const {
     if (worker.lost || worker.missing_count > 0) return worker.changed_noise.data();
-    return &combiner().post_noise[std::size_t{tile} * p.users_ * kTileLanes];
+    return &combiner->post_noise[std::size_t{tile} * p.users_ * kTileLanes];
   }
 
   /// A tile of all antennas; one of the two.
@@ -231,7 +233,7 @@ struct UplinkKernels : UplinkCall {
   }
 
   void equalize(std::uint32_t tile, const Row& from, Tile* s) {
-    const PairCombiner& c = combiner();
+    const PairCombiner& c = *combiner;
     const bool shared = p.group() == 16;
     const std::size_t block = shared ? tile : tile / p.group();
     const std::size_t w = block * p.users_ * p.tile_stride(), user = block * p.users_;

@@ -15,14 +15,24 @@ struct UplinkCall : KernelCall {
     return &slot.absent[std::size_t{symbol} * p.antennas_];
   }
 
-  std::uint32_t users_of_pilot(std::uint32_t ordinal) const {
-    return std::min(p.users_ - std::min(p.users_, ordinal * frame.comb()), frame.comb());
+  /// The pilot occasion that the task's symbol is of, or has the combiner of.
+  std::uint32_t occasion() const { return frame.symbol(task.step).occasion; }
+  /// [CSI tile][user][antenna]
+  phy::Tile* channels() const { return slot.csi.data() + occasion() * p.csi_size(); }
+  /// Among all P symbols of the frame.
+  std::uint32_t first_pilot() const { return occasion() * frame.pilots_of_occasion(); }
+
+  /// `place`: among the P symbols of their occasion.
+  std::uint32_t users_of_pilot(std::uint32_t place) const {
+    return std::min(p.users_ - std::min(p.users_, place * frame.comb()), frame.comb());
   }
 
   float mean_noise() const {
     float sum = 0;
     std::uint32_t measured = 0;
-    for (const float noise : slot.noise) {
+    const std::size_t first = std::size_t{first_pilot()} * p.antennas_;
+    const std::size_t count = std::size_t{frame.pilots_of_occasion()} * p.antennas_;
+    for (const float noise : slot.noise.span().subspan(first, count)) {
       if (noise < 0) continue;
       sum += noise;
       ++measured;
@@ -36,7 +46,7 @@ struct UplinkCall : KernelCall {
   std::uint32_t choose_antennas() const {
     auto& out = worker.left_out;
     std::ranges::fill(out, std::uint8_t{0});
-    for (const auto s : frame.symbols_of(SymbolKind::Pilot))
+    for (const auto s : frame.pilots_of(occasion()))
       for (std::uint32_t a = 0; a < p.antennas_; ++a) out[a] |= absent(s)[a];
     const auto left = static_cast<std::uint32_t>(std::ranges::count(out, 0));
     if (left >= p.together_) return left;
@@ -57,9 +67,9 @@ struct UplinkCall : KernelCall {
   }
 
   phy::GroupDeviation deviation_of(std::uint32_t user, std::uint32_t& antennas) const {
-    const std::uint32_t ordinal = user / frame.comb(), offset = user % frame.comb();
-    const std::uint32_t users = users_of_pilot(ordinal);
-    const std::size_t first = std::size_t{ordinal} * p.antennas_;
+    const std::uint32_t place = user / frame.comb(), offset = user % frame.comb();
+    const std::uint32_t users = users_of_pilot(place);
+    const std::size_t first = std::size_t{first_pilot() + place} * p.antennas_;
     phy::GroupDeviation sum;
     for (std::uint32_t a = offset; a < std::min(p.antennas_, phy::kDeviationAntennas * users);
          a += users) {

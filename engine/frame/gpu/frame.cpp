@@ -109,8 +109,8 @@ std::uint32_t most_zero_force_parts(const Frame& frame) {
 
 GpuFrame::GpuFrame(const Frame& frame, GpuMemory& memory, std::uint32_t zero_force_parts)
     : arrays_(std::make_unique<Arrays>(frame, memory, zero_force_parts)) {
-  if (const std::string why = frame.why_not_on_devices(); !why.empty())
-    throw std::invalid_argument("grants.frames " + why);
+  if (const auto why = frame.why_not_on_devices())
+    throw std::invalid_argument(why->key + " " + why->message);
 }
 GpuFrame::~GpuFrame() = default;
 
