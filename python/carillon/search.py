@@ -83,7 +83,7 @@ def variant(
 
 
 def _pilots(cell: Cell, users: int) -> dict[str, object]:
-    symbols = cell.schedule.count("P")
+    symbols = cell.schedule.count("P") // cell.pilots.occasions
     if users <= symbols and cell.pilots.kind == "time":
         return {}
     comb = 1

@@ -141,7 +141,10 @@ def test_a_section_may_be_merged_into_another() -> None:
             "rate: 0.5",
             "rate is not a key here; did you mean uplink.rate or downlink.rate?",
         ),
-        ("pilots: {xyz: 1}", "pilots.xyz is not a key; the keys here are kind, comb, root"),
+        (
+            "pilots: {xyz: 1}",
+            "pilots.xyz is not a key; the keys here are kind, comb, root, occasions",
+        ),
         (
             "grants: {kind: list, list: [{usr: 1}]}",
             "grants.list[0].usr is not a key; did you mean grants.list.user?",

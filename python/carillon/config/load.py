@@ -235,7 +235,7 @@ def parse_cell(
 
 def _with_symbols(cell: Cell, slots: Slots) -> Slots:
     """But for those that have no symbol of their direction."""
-    letters = {"uplink": "U", "downlink": "D but a frame's first"}
+    letters = {"uplink": "U", "downlink": "D with data"}
     return slots.without(
         {
             number: slots.problem(

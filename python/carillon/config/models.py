@@ -92,6 +92,14 @@ class Pilots(Base):
         le=16,
     )
     root: int = key(25, "Root of the Zadoff–Chu base sequence.", ge=1, le=99999)
+    occasions: int = key(
+        1,
+        "Times in a frame that all users send their pilots: its P symbols are cut, in their order, "
+        "into so many equal runs, each with combiners of its own. A U has those of the last run "
+        "that ended before it, or of the first one.",
+        ge=1,
+        le=70,
+    )
 
 
 Group = Annotated[int, Field(ge=1, le=16)]
@@ -282,8 +290,9 @@ class Deadlines(Base):
     )
     precoder_age: int = key(
         0,
-        "Frames between the pilots and the downlink that is precoded with them; 0 is the same "
-        "frame, which needs room between P and D.",
+        "Frames between the pilots and the downlink that is precoded with them. 0 is the same "
+        "frame, which needs room between P and D: a D has the last pilot occasion that ended "
+        "before it leaves. Of an older frame all D have the last one.",
         "frames",
         ge=0,
         le=63,
@@ -340,7 +349,8 @@ class Cell(Base):
     schedule: Schedule = key(
         "PPUUUUUUUUUUUU",
         "The frame, one letter for each symbol: P pilot, U uplink, D downlink, G guard. 1 to 140 "
-        "symbols. Data waits for all P of its frame. The first D carries only references.",
+        "symbols. Data waits for all P of its pilot occasion, of which a frame has one unless "
+        "`pilots.occasions` says otherwise. The first D of each precoder carries only references.",
         allowed="text: one word of the letters P, U, D and G",
     )
     symbols_per_slot: int = key(

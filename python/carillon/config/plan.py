@@ -1,11 +1,13 @@
 """The run plan: what carillond is told, as `key = value` lines (engine/base/fields.hpp)."""
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from carillon import core
 from carillon.config.combiner_group import group_of
 from carillon.config.models import Cell, Grant, Grants
 from carillon.config.sections import Data
@@ -90,15 +92,34 @@ def slots_of(cell: Cell) -> int:
     return -(-len(cell.schedule) // cell.symbols_per_slot)
 
 
+def references(cell: Cell) -> frozenset[int]:
+    """D symbols that carry references and no data: the first of each precoder. Of a cell that is
+    not valid, the first of all."""
+    first = frozenset({cell.schedule.find("D")})
+    if cell.pilots.occasions == 1:
+        return first
+    scheduled = cell.model_copy(update={"grants": Grants(kind="port")})
+    try:
+        return _references(plan_text(busiest(scheduled), Run()))
+    except ValueError:
+        return first
+
+
+@functools.lru_cache
+def _references(plan: str) -> frozenset[int]:
+    symbols = core.describe(plan)["symbols"]
+    return frozenset(place for place, symbol in enumerate(symbols) if symbol["references"])
+
+
 def data_symbols(cell: Cell, grant: Grant) -> int:
     """Symbols of its slot that carry a grant's data."""
     letter = "U" if grant.direction == "uplink" else "D"
-    references = {cell.schedule.find("D")}
+    without = references(cell)
     slot = grant.slot % slots_of(cell) * cell.symbols_per_slot
     first = slot + grant.first_symbol
     last = first + grant.symbols if grant.symbols else slot + cell.symbols_per_slot
     symbols = range(first, min(last, len(cell.schedule)))
-    return sum(cell.schedule[n] == letter and n not in references for n in symbols)
+    return sum(cell.schedule[n] == letter and n not in without for n in symbols)
 
 
 def busiest(cell: Cell) -> Cell:

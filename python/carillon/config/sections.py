@@ -91,9 +91,9 @@ class Radio(Base):
     )
     contingency: Literal["zeros", "references"] = key(
         "zeros",
-        "What the radio unit puts on air instead of a downlink that is late. `references`: those "
-        "of the first D symbol, user u's from each antenna a with a mod users = u, and zeros "
-        "after it.",
+        "What the radio unit puts on air instead of a downlink that is late. `references`: in a D "
+        "symbol that carries these, user u's from each antenna a with a mod users = u, and zeros "
+        "in all others.",
     )
 
 

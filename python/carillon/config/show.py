@@ -1,5 +1,6 @@
 """Every derived figure of a cell, for people."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,8 @@ def _cell(cell: Cell, derived: Derived) -> Table:
     deadlines = [s["deadline_ms"] for s in symbols if s["kind"] == "U"]
     leads = [s["deadline_ms"] for s in symbols if s["kind"] == "D"]
     table.add_row("frame", f"{derived['frame_ms']:.4g} ms, {len(symbols)} symbols: {cell.schedule}")
+    if cell.pilots.occasions > 1:
+        table.add_row("pilot occasions", _occasions(symbols))
     table.add_row("sample rate", f"{derived['sample_rate_mhz']:.6g} MHz")
     table.add_row("samples of a frame", f"{derived['samples_per_frame']} per antenna")
     table.add_row(
@@ -52,6 +55,14 @@ def _cell(cell: Cell, derived: Derived) -> Table:
         "memory", f"{derived['memory_bytes'] / 1e6:.4g} MB for {cell.ring} frames in flight"
     )
     return table
+
+
+def _occasions(symbols: list[Derived]) -> str:
+    """How many symbols have each."""
+    served = Counter(symbol["occasion"] for symbol in symbols if symbol["kind"] in "UD")
+    count = 1 + max(symbol["occasion"] for symbol in symbols)
+    each = ", ".join(str(served[occasion]) for occasion in range(count))
+    return f"{count}, whose channel {each} of U and D have"
 
 
 _MATRICES: dict[Direction, str] = {"uplink": "combiners", "downlink": "precoders"}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from carillon import core
 from carillon.config import combiner_group, pilot_comb
 from carillon.config.blocks import DIRECTIONS, Direction, Kind, decodes_alone, kinds
-from carillon.config.errors import Problem
+from carillon.config.errors import Problem, shown
 from carillon.config.load import Loaded
+from carillon.config.plan import Run, busiest, plan_text
 
 _VERSIONS = range(4)
 
@@ -15,7 +17,7 @@ _VERSIONS = range(4)
 def warnings(loaded: Loaded) -> list[Problem]:
     """Each with the key that is at fault; the cell is valid all the same."""
     found = [problem for direction in DIRECTIONS for problem in _versions(loaded, direction)]
-    return [*found, *too_wide(loaded)]
+    return [*found, *_idle_pilots(loaded), *too_wide(loaded)]
 
 
 def too_wide(loaded: Loaded, snr_db: float | None = None) -> list[Problem]:
@@ -25,6 +27,25 @@ def too_wide(loaded: Loaded, snr_db: float | None = None) -> list[Problem]:
         "pilots.comb": pilot_comb.excess(loaded.cell, snr_db),
     }
     return [loaded.problem(key, text) for key, text in told.items() if text]
+
+
+def _idle_pilots(loaded: Loaded) -> Iterator[Problem]:
+    """Pilot occasions of which no symbol has the channel."""
+    if loaded.cell.pilots.occasions == 1:
+        return
+    symbols = core.describe(plan_text(busiest(loaded.cell), Run()))["symbols"]
+    used = {symbol["occasion"] for symbol in symbols if symbol["kind"] in "UD"}
+    for occasion in range(loaded.cell.pilots.occasions):
+        if occasion not in used:
+            places = [
+                n for n, s in enumerate(symbols) if (s["kind"], s["occasion"]) == ("P", occasion)
+            ]
+            yield loaded.problem(
+                "pilots.occasions",
+                f"is {loaded.cell.pilots.occasions}, but nothing uses the one of the P at "
+                f"{shown(places)} in the schedule: U and D use the last one that ended before "
+                "them, D before its samples leave; move P, or have fewer occasions",
+            )
 
 
 def _versions(loaded: Loaded, direction: Direction) -> Iterator[Problem]:

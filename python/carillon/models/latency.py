@@ -140,7 +140,12 @@ class _Server:
         return start + sum(span for _, span in times)
 
 
-_ZERO_FORCE = -1  # in place of a symbol, and more urgent than all of them
+def _zero_force(occasion: int) -> int:
+    """In place of a symbol, and more urgent than all of them."""
+    return occasion - _MOST_OCCASIONS
+
+
+_MOST_OCCASIONS = 1000
 
 
 class _Frame:
@@ -150,11 +155,11 @@ class _Frame:
         self.work, self.servers = work, servers
         self.server_of = {op: server for server in servers for op in server.group.ops}
         self.transfer_ms = work.symbol_bits / link_gbps * 1e-6
-        self.pilots_left = work.count("P")
+        self.pilots_left = work.occasions()
         self.pilots_done = math.nan
-        self.combiner = math.nan if self.pilots_left else -math.inf
+        self.combiners = dict.fromkeys(self.pilots_left, math.nan) or {0: -math.inf}
         self.done = [math.nan] * len(work.symbols)
-        self.waiting: list[tuple[float, int, int]] = []  # for the combiner
+        self.waiting: list[tuple[float, int, int]] = []  # for a combiner
 
     def run(self) -> Latency:
         """Always lets begin what may begin first, until nothing is left."""
@@ -170,7 +175,7 @@ class _Frame:
             self._push(server.serve(self._chain(place)[step:end], start), place, end)
 
     def _chain(self, place: int) -> tuple[Instruction, ...]:
-        if place == _ZERO_FORCE:
+        if place < 0:
             return (("ZeroForce", self.work.zero_force),)
         return self.work.symbols[place].work
 
@@ -189,16 +194,20 @@ class _Frame:
         chain = self._chain(place)
         if step == len(chain):
             self._finish(place, ready)
-        elif self._needs_combiner(place, step) and math.isnan(self.combiner):
+        elif self._needs_combiner(place, step) and math.isnan(self._combiner(place)):
             self.waiting.append((ready, place, step))
         else:
             if self._needs_combiner(place, step):
-                ready = max(ready, self.combiner)
+                ready = max(ready, self._combiner(place))
             server = self.server_of[chain[step][0]]
             if server.times[chain[step]][1] == 0:  # a stage that the system does not have
                 self._push(ready, place, step + 1)
             else:
                 heappush(server.coming, (ready, place, step))
+
+    def _combiner(self, place: int) -> float:
+        """When a symbol's is there."""
+        return self.combiners[self.work.symbols[place].occasion]
 
     def _needs_combiner(self, place: int, step: int) -> bool:
         if self._chain(place)[step][0] not in NEED_COMBINER:
@@ -206,17 +215,23 @@ class _Frame:
         return self.work.symbols[place].kind == "U" or self.work.own_precoder
 
     def _finish(self, place: int, at: float) -> None:
-        if place == _ZERO_FORCE:
-            self.combiner = at
-            for early in self.waiting:
+        if place < 0:
+            self.combiners[place + _MOST_OCCASIONS] = at
+            waiting, self.waiting = self.waiting, []
+            for early in waiting:
                 self._push(*early)
             return
         self.done[place] = at
         if self.work.symbols[place].kind == "P":
-            self.pilots_left -= 1
-            if self.pilots_left == 0:
+            occasion = self.work.symbols[place].occasion
+            self.pilots_left[occasion] -= 1
+            if self.pilots_left[occasion] == 0:
                 self.pilots_done = at
-                self._push(at, _ZERO_FORCE, 0)
+                self._push(at, _zero_force(occasion), 0)
+
+    def _all_combiners(self) -> float:
+        last = max(self.combiners.values())
+        return last if math.isfinite(last) else math.nan
 
     def _milestones(self) -> Latency:
         symbols = self.work.symbols
@@ -228,7 +243,7 @@ class _Frame:
             frame_ms=self.work.frame_ms,
             first_packet=min((s.end_ms for s in symbols if s.kind in "PU"), default=math.nan),
             pilots_done=self.pilots_done,
-            combiner_done=self.combiner if math.isfinite(self.combiner) else math.nan,
+            combiner_done=self._all_combiners(),
             uplink_done=max(done["U"], default=math.nan),
             downlink_first=done["D"][0] if done["D"] else math.nan,
             groups=tuple(server.group for server in self.servers),

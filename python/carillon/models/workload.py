@@ -33,11 +33,13 @@ Instruction = tuple[str, int]  # opcode, chunks
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol's work; `end_ms` of its time on air, from the frame's start."""
+    """A symbol's work; `end_ms` of its time on air, from the frame's start; the pilot occasion that
+    it is of, or whose combiner it has."""
 
     kind: str
     end_ms: float
     work: tuple[Instruction, ...]
+    occasion: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Workload:
 
     frame_ms: float
     symbols: tuple[Symbol, ...]
-    zero_force: int  # chunks: tiles of CSI
+    zero_force: int  # chunks of each pilot occasion: tiles of CSI
     symbol_bits: float
     bits_per_symbol: int
     own_precoder: bool  # the downlink is precoded with this frame's own pilots
@@ -62,7 +64,6 @@ class Workload:
         figures = runfolder.describe(cell)
         antennas, users, tiles = cell.antennas, cell.users, figures["tiles"]
         blocks = {kind: _blocks(cell, figures, kind) for kind in "UD"}
-        references = next((i for i, s in enumerate(figures["symbols"]) if s["kind"] == "D"), None)
         symbols = []
         for place, symbol in enumerate(figures["symbols"]):
             kind = symbol["kind"]
@@ -74,12 +75,12 @@ class Workload:
                 "Decode": code[place],
                 "Store": whole[place],
                 "Encode": code[place],
-                "Modulate": users if place != references else 0,
+                "Modulate": 0 if symbol["references"] else users,
                 "Precode": tiles,
                 "Ifft": antennas,
             }
             work = tuple((op, counts[op]) for op in CHAINS[kind] if counts[op])
-            symbols.append(Symbol(kind, symbol["end_ms"], work))
+            symbols.append(Symbol(kind, symbol["end_ms"], work, symbol["occasion"]))
         packets = figures["uplink_packets_per_second"]
         packet_bits = figures["uplink_iq_gbps"] * 1e9 / packets if packets else 0.0
         sides = [side for side in (figures["uplink"], figures["downlink"]) if side]
@@ -95,13 +96,18 @@ class Workload:
     def chunks(self, op: str) -> int:
         """Of all instructions of an opcode in a frame."""
         if op == "ZeroForce":
-            return self.zero_force
+            return self.zero_force * len(self.occasions())
         return sum(chunks for symbol in self.symbols for name, chunks in symbol.work if name == op)
 
     def instructions(self) -> list[Instruction]:
         """All of a frame."""
         every = [instruction for symbol in self.symbols for instruction in symbol.work]
-        return [("ZeroForce", self.zero_force), *every] if self.zero_force else every
+        combiners = [("ZeroForce", self.zero_force)] * len(self.occasions())
+        return [*combiners, *every] if self.zero_force else every
+
+    def occasions(self) -> Counter[int]:
+        """P symbols of each pilot occasion."""
+        return Counter(symbol.occasion for symbol in self.symbols if symbol.kind == "P")
 
     def count(self, kind: str) -> int:
         """How many symbols are of a kind."""
@@ -142,9 +148,11 @@ def _runs(
     cell: Cell, symbols: list[dict[str, Any]], kind: str, user: int, block: str
 ) -> list[list[int]]:
     """The data symbols of each of a user's transport blocks."""
-    data = [place for place, symbol in enumerate(symbols) if symbol["kind"] == kind]
-    if kind == "D":
-        data = data[1:]  # the first carries references alone
+    data = [
+        place
+        for place, symbol in enumerate(symbols)
+        if symbol["kind"] == kind and not symbol["references"]
+    ]
     if cell.grants.kind == "list":
         direction = "uplink" if kind == "U" else "downlink"
         slots = {g.slot for g in cell.grants.list if (g.user, g.direction) == (user, direction)}
