@@ -318,6 +318,20 @@ class GrantsTogether {
   std::map<Key, Company> of_group_;                  // [slot or frame, occasion, direction]
 };
 
+// It grants slots, in blocks as long as it likes.
+void check_scheduler(const FrameFormat& f, Problems& problems) {
+  in_range(f.grants.target_bler, 0.001, 0.5, "grants.target_bler", problems);
+  const auto check = [&](char kind, const Coding& coding, const std::string& direction) {
+    if (f.schedule.find(kind) == std::string::npos) return;
+    require(coding.block == BlockSpan::Slot, problems, direction + ".block",
+            "must be slot with grants.kind scheduler, which grants slots");
+    require(coding.lifting == 0, problems, direction + ".lifting",
+            "must be 0 with grants.kind scheduler, whose blocks have all lengths");
+  };
+  check('U', f.uplink, "uplink");
+  check('D', f.downlink, "downlink");
+}
+
 void check_list(const FrameFormat& f, Problems& problems) {
   const auto& list = f.grants.list;
   const std::uint32_t most_frames = std::max(1U, std::min(kMostFrames, kMostSlots / slots_of(f)));
@@ -329,6 +343,7 @@ void check_list(const FrameFormat& f, Problems& problems) {
   require(f.grants.harq_processes == 0 || f.uplink.block == BlockSpan::Slot, problems,
           "uplink.block",
           "must be slot with grants.harq_processes: a process has one block at a time");
+  if (f.grants.kind == GrantKind::Scheduler) check_scheduler(f, problems);
   if (f.grants.kind != GrantKind::List) {
     require(list.empty(), problems, "grants.list",
             "holds grants but must be empty with grants.kind " + detail::value_text(f.grants.kind) +
@@ -468,7 +483,7 @@ std::uint32_t slots_of(const FrameFormat& f) {
 std::vector<Grant> expand_grants(const FrameFormat& f) {
   if (f.grants.kind == GrantKind::List) return read_grants(f.grants.list);
   std::vector<Grant> grants;
-  if (f.grants.kind == GrantKind::Port) return grants;
+  if (f.grants.live()) return grants;
   const std::uint32_t slots = slots_of(f);
   const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
   for (const Direction direction : {Direction::Uplink, Direction::Downlink}) {
@@ -519,7 +534,7 @@ std::vector<Problem> FrameFormat::validate() const {
   if (problems.empty() && pilots.occasions > 1) check_occasions(*this, problems);
   if (!problems.empty()) return problems;
   const auto symbols = lay_out_symbols(*this);
-  if (grants.kind == GrantKind::Port) (void)room_for_any(*this, symbols, problems);
+  if (grants.live()) (void)room_for_any(*this, symbols, problems);
   const auto programs = compile(*this, symbols, problems);
   name_rows(uplink, "uplink", problems);
   name_rows(downlink, "downlink", problems);

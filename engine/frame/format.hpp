@@ -19,7 +19,8 @@ enum class PilotKind : std::uint8_t { Time, Comb };
 enum class BlockSpan : std::uint8_t { Frame, Slot, Symbol };
 enum class ModulationChoice : std::uint8_t { Qpsk, Qam16, Qam64, Qam256 };
 enum class McsTable : std::uint8_t { None, Qam64, Qam256, LowSe };
-enum class GrantKind : std::uint8_t { Full, RoundRobin, List, Port };
+enum class GrantKind : std::uint8_t { Full, RoundRobin, List, Port, Scheduler };
+enum class GrantPolicy : std::uint8_t { RoundRobin, ProportionalFair };
 enum class Direction : std::uint8_t { Uplink, Downlink };
 enum class Precision : std::uint8_t { Fastest, Fp32, Fp16, Int16 };
 
@@ -152,7 +153,8 @@ inline constexpr std::size_t kGrantNumbers = 13, kGrantDirection = 2, kGrantVers
 inline constexpr double kRateUnits = 10240;  // 38.214's tables have rates in tenths of 1/1024
 
 /// RoundRobin: in slot n user u has share (u + n) mod K of the band. List: `grants` as given. Port:
-/// the program at the data port schedules each frame (WorkSource).
+/// the program at the data port schedules each frame (WorkSource). Scheduler: that of mac/ does, by
+/// what waits for whom.
 struct Grants {
   GrantKind kind = GrantKind::Full;
   std::uint32_t frames = 1;  // that differ, one after another; slots count on through them
@@ -161,6 +163,11 @@ struct Grants {
   // MCS row + 1, the rate times kRateUnits, 1 if it is sent again.
   std::vector<std::uint32_t> list;
   std::uint32_t harq_processes = 0;  // of each user's uplink, whose soft bits are kept; of a port
+  GrantPolicy policy = GrantPolicy::ProportionalFair;  // a scheduler's,
+  double target_bler = 0.1;                            // and the share of its blocks that may fail
+
+  /// Whether frames are scheduled while they come.
+  bool live() const { return kind == GrantKind::Port || kind == GrantKind::Scheduler; }
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -168,6 +175,8 @@ struct Grants {
     visit("frames", self.frames);
     visit("list", self.list);
     visit("harq_processes", self.harq_processes);
+    visit("policy", self.policy);
+    visit("target_bler", self.target_bler);
   }
 };
 
@@ -212,8 +221,8 @@ struct FrameFormat {
 /// Slots of a frame, the last of which may be shorter.
 std::uint32_t slots_of(const FrameFormat& format);
 
-/// The grants in force, written out whatever their kind; none where a program at the port schedules
-/// frames.
+/// The grants in force, written out whatever their kind; none where frames are scheduled while they
+/// come.
 std::vector<Grant> expand_grants(const FrameFormat& format);
 
 /// Grants of kGrantNumbers numbers each, as in Grants::list.
@@ -254,7 +263,12 @@ struct EnumNames<frame::McsTable> {
 };
 template <>
 struct EnumNames<frame::GrantKind> {
-  static constexpr std::array<std::string_view, 4> value{"full", "round-robin", "list", "port"};
+  static constexpr std::array<std::string_view, 5> value{"full", "round-robin", "list", "port",
+                                                         "scheduler"};
+};
+template <>
+struct EnumNames<frame::GrantPolicy> {
+  static constexpr std::array<std::string_view, 2> value{"round-robin", "proportional-fair"};
 };
 template <>
 struct EnumNames<frame::Precision> {

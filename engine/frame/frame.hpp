@@ -75,8 +75,8 @@ class Frame {
   }
   /// Frames that differ, after which they repeat.
   std::span<const FrameProgram> programs() const { return programs_; }
-  /// Whether a program at the data port schedules frames while they come.
-  bool scheduled_by_port() const { return format_.grants.kind == GrantKind::Port; }
+  /// Whether frames are scheduled while they come, at the data port: by a program there or by mac/.
+  bool scheduled_by_port() const { return format_.grants.live(); }
   /// Whether frames differ in what they do.
   bool varies() const { return programs_.size() > 1 || scheduled_by_port(); }
 

@@ -57,10 +57,10 @@ class RunFolder:
 
 
 def describe(cell: Cell) -> dict[str, Any]:
-    """Every derived figure of a cell, from the engine; where a program schedules frames, of all
-    that there is room for."""
+    """Every derived figure of a cell, from the engine; where frames are scheduled while they come,
+    of all that there is room for."""
     figures = core.describe(plan_text(busiest(cell), Run()))
-    if cell.grants.kind == "port":
+    if cell.grants.live:
         figures["memory_bytes"] = core.describe(plan_text(cell, Run()))["memory_bytes"]
     return figures
 

@@ -91,6 +91,27 @@ TEST(Validate, SaysWhereHarqProcessesCannotBe) {
       base);
 }
 
+TEST(Validate, SaysWhatASchedulerDoesNotGrant) {
+  FrameFormat base = valid();
+  base.grants.kind = GrantKind::Scheduler;
+  expect_valid([](FrameFormat& f) { f.grants.policy = frame::GrantPolicy::RoundRobin; }, base);
+  expect_problem(
+      "uplink.block", "must be slot with grants.kind scheduler",
+      [](FrameFormat& f) { f.uplink.block = BlockSpan::Symbol; }, base);
+  expect_problem(
+      "uplink.lifting", "must be 0 with grants.kind scheduler",
+      [](FrameFormat& f) { f.uplink.lifting = 64; }, base);
+  expect_problem(
+      "grants.target_bler", "is 0.6 but must be between",
+      [](FrameFormat& f) { f.grants.target_bler = 0.6; }, base);
+  expect_problem(
+      "grants.harq_processes", "counts only with grants.kind port",
+      [](FrameFormat& f) { f.grants.harq_processes = 8; }, base);
+  expect_problem(
+      "grants.frames", "must be 1 with grants.kind scheduler",
+      [](FrameFormat& f) { f.grants.frames = 2; }, base);
+}
+
 TEST(Validate, WantsOneCodingInABlockThatSpansGrants) {
   constexpr auto kUp = Direction::Uplink;
   FrameFormat base = with_list({{0, 0, kUp, 0, 6, 1, 3}, {0, 1, kUp, 0, 6, 1, 3}});

@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from carillon import cells, core
@@ -18,7 +19,7 @@ from carillon.mac.build import Settings, scheduler_of, with_room
 from carillon.mac.flow import Flow
 from carillon.mac.harq import Attempt, Processes
 from carillon.mac.history import History, spans
-from carillon.mac.link_adaptation import LinkAdaptation, OuterLoop, Row, rows_of
+from carillon.mac.link_adaptation import LinkAdaptation, Modulation, OuterLoop, Row, rows_of
 from carillon.mac.policies import POLICIES, Demand, ProportionalFair, RoundRobin, averaged
 from carillon.mac.queues import Arrivals, Constant, Full, Poisson, Queue
 from carillon.mac.scheduler import Scheduler, parts_of
@@ -26,6 +27,7 @@ from carillon.mac.summary import summary
 from carillon.port import Allocation, Block, Refused, TransportBlock, Work
 
 PLENTY = 10**6  # bytes
+ROWS = Path(__file__).parents[1] / "data/mac/rows.txt"
 
 
 def test_round_robin_deals_one_to_each_and_goes_on_where_it_ended() -> None:
@@ -144,6 +146,28 @@ def test_a_user_who_was_not_measured_has_the_slowest_row() -> None:
     assert link.row is LADDER[-1]
     link.heard(good=True, snr_db=-90.0)  # of a frame whose packets were lost
     assert link.snr_db == pytest.approx(59)
+
+
+def test_the_same_rows_are_chosen_as_by_the_engine() -> None:
+    """Its own test reads the same file."""
+    modulations: dict[str, Modulation] = {"2": "qpsk", "4": "16qam", "6": "64qam"}
+    rows, cases = [], 0
+    for line in ROWS.read_text().splitlines():
+        words = line.split()
+        if words[0] == "row":
+            _, mcs, bits, rate = words
+            efficiency = int(bits) * int(rate) / 1024
+            rows.append(Row(int(mcs), modulations[bits], int(rate) / 1024, efficiency))
+        elif words[0] != "#":
+            target, elements, chosen, *heard = words
+            by_efficiency = sorted(rows, key=lambda row: row.efficiency)
+            link = LinkAdaptation(by_efficiency, OuterLoop(float(target)))
+            for block in heard:
+                snr_db = None if block[1:] == "?" else float(block[1:])
+                link.heard(good=block[0] == "g", snr_db=snr_db)
+            assert link.row_for(int(elements)).mcs == int(chosen), line
+            cases += 1
+    assert cases == 67
 
 
 @pytest.mark.parametrize(("table", "rows", "fastest"), [("none", 29, 5.5), ("256qam", 28, 7.3)])

@@ -241,12 +241,13 @@ GrantList = list[Grant]
 class Grants(Base):
     """Which user has which part of the band in which slot."""
 
-    kind: Literal["full", "round-robin", "list", "file", "port"] = key(
+    kind: Literal["full", "round-robin", "list", "file", "port", "scheduler"] = key(
         "full",
         "`full`: every user has the whole band. `round-robin`: the band is cut in one share for "
         "each user, and in slot n user u has share (u + n) mod users. `list`: as listed. `file`: "
         "as listed in a file, slot after slot. `port`: as a program says at the data port while "
-        "the frames come, see docs/data-port.md.",
+        "the frames come, see docs/data-port.md. `scheduler`: as a scheduler in the same process "
+        "decides while they come, for the IP packets of `carillon demo --ip`, see docs/mac.md.",
     )
     file: OneLine = key(
         "",
@@ -273,6 +274,23 @@ class Grants(Base):
         ge=0,
         le=16,
     )
+    policy: Literal["round-robin", "proportional-fair"] = key(
+        "proportional-fair",
+        "Of kind `scheduler`: whose resource blocks. `round-robin`: one to each user in turn. "
+        "`proportional-fair`: first who could have most for what he had.",
+    )
+    target_bler: float = key(
+        0.1,
+        "Of kind `scheduler`: the share of blocks that may fail. MCS rows follow the measured SNR, "
+        "corrected until that share does.",
+        ge=0.001,
+        le=0.5,
+    )
+
+    @property
+    def live(self) -> bool:
+        """Whether frames are scheduled while they come."""
+        return self.kind in ("port", "scheduler")
 
 
 class Deadlines(Base):

@@ -123,8 +123,8 @@ def data_symbols(cell: Cell, grant: Grant) -> int:
 
 
 def busiest(cell: Cell) -> Cell:
-    """The same cell; where a program schedules its frames, with all that it has room for."""
-    if cell.grants.kind != "port":
+    """The same cell; where frames are scheduled while they come, with all that it has room for."""
+    if not cell.grants.live:
         return cell
     kind: Literal["full", "round-robin"] = "full" if cell.users <= cell.antennas else "round-robin"
     return cell.model_copy(update={"grants": Grants(kind=kind), "data": Data()})
