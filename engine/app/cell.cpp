@@ -114,7 +114,7 @@ frame::DataPort Cell::open_port(const std::string& socket, const std::string& tu
   const std::uint32_t waits =
       sends == Direction::Uplink && frame_.scheduled_by_port() ? kDecoded : 0;
   ports_.push_back(std::make_unique<OwnedPort>(socket, tun, plan_.data.network, frame_, sends,
-                                               plan_.cell.ring + waits));
+                                               plan_.cell.ring + waits, control_));
   store_.ports()[ports_.size() - 1] = ports_.back()->record();
   store_.ports().set_count(ports_.size());
   return ports_.back()->port();
@@ -193,7 +193,12 @@ void Cell::close() {
 }
 
 void Cell::report_ports() {
-  for (std::size_t i = 0; i < ports_.size(); ++i) store_.ports()[i] = ports_[i]->record();
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    store_.ports()[i] = ports_[i]->record();
+    const auto flows = ports_[i]->flows();
+    std::ranges::copy(flows, &store_.flows()[0]);
+    if (!flows.empty()) store_.flows().set_count(flows.size());
+  }
 }
 
 void Cell::report() {

@@ -77,6 +77,7 @@ class Cell {
   std::unique_ptr<frame::Pipeline> pipeline_;
   std::unique_ptr<emulator::SeededSource> source_;  // with a baseband whose bits are the emulator's
   std::unique_ptr<emulator::SentBits> sent_;        // … whose users' bits are
+  port::ControlChannel control_;                    // between these
   std::vector<std::unique_ptr<OwnedPort>> ports_;   // of bits that have another owner
   std::unique_ptr<Baseband> baseband_;
   std::unique_ptr<Radio> radio_;

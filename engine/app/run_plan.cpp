@@ -144,6 +144,22 @@ void check_scheduled(const RunPlan& plan, std::vector<Problem>& problems) {
                         "is not given" + why + "name a socket at which the users hear it too"});
 }
 
+// A scheduler decides by queues of IP packets on both sides, and tells the users in this process.
+void check_scheduler(const RunPlan& plan, std::vector<Problem>& problems) {
+  if (plan.cell.grants.kind != frame::GrantKind::Scheduler) return;
+  const std::string why =
+      ", but grants.kind is scheduler, which serves IP packets of two TUN devices in one process; ";
+  if (plan.data.tun.empty())
+    problems.push_back({"data.tun", "is not given" + why + "use carillon demo --ip"});
+  if (plan.data.users_tun.empty())
+    problems.push_back({"data.users_tun", "is not given" + why + "use carillon demo --ip"});
+  if (plan.run.role != Role::Both)
+    problems.push_back({"cell.grants.kind",
+                        "is scheduler, but carillon run and carillon radio are two processes "
+                        "without a control channel; use carillon demo --ip, or grants.kind port "
+                        "and a program at both sockets"});
+}
+
 void check_programs(const RunPlan& plan, std::vector<Problem>& problems) {
   const frame::Frame frame(plan.cell);
   if (const auto why = frame.why_not_on_devices(); why && plan.runtime.gpus > 0)
@@ -178,6 +194,7 @@ void check_run(const RunPlan& plan, std::vector<Problem>& problems) {
   check_ports(link, problems);
   check_data(plan.data, problems);
   check_scheduled(plan, problems);
+  check_scheduler(plan, problems);
   if (!link.key_file.empty() && link.receive == fronthaul::ReceiveInto::Gpu)
     problems.push_back({"fronthaul.key_file",
                         "is '" + link.key_file +

@@ -87,6 +87,12 @@ Attempt make_ordinary(bool background) {
   return outcome(setpriority(PRIO_PROCESS, thread, 19) == 0, "cannot set nice 19", "");
 }
 
+Attempt make_prompt() {
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
+  return outcome(setpriority(PRIO_PROCESS, thread, -15) == 0, "cannot set nice -15",
+                 "run as root, or raise the limit with ulimit -e 35");
+}
+
 Attempt lock_memory() {
   return outcome(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "cannot lock memory",
                  "run as root, or raise the limit with ulimit -l unlimited");

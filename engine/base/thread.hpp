@@ -23,6 +23,8 @@ Attempt make_realtime(int priority);
 Attempt make_deadline(Tick runtime, Tick period);
 /// Back to the ordinary scheduler, at nice 19 when `background`.
 Attempt make_ordinary(bool background = false);
+/// The ordinary scheduler, before other threads of it: nice -15 for the calling thread.
+Attempt make_prompt();
 /// Locks all present and future memory of the process.
 Attempt lock_memory();
 /// For debuggers and `top`; at most 15 characters are kept.

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/thread.hpp"
 #include "port/options.hpp"
 
 namespace carillon::port {
@@ -63,12 +64,13 @@ Descriptor open_tun(const std::string& name) {
 }
 
 IpPort::IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame,
-               Exchange& exchange)
+               Exchange& exchange, std::unique_ptr<Scheduling> scheduling)
     : frame_(frame),
       exchange_(exchange),
       device_(std::move(device)),
       first_(first),
       sequencer_(frame, exchange.receives()),
+      scheduling_(std::move(scheduling)),
       packet_(kLongest) {
   const std::uint32_t users = frame.format().users;
   users_.reserve(users);
@@ -78,6 +80,8 @@ IpPort::IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame
         blocks_by_user_.emplace_back(blocks_by_user(program, exchange.sends(), users));
     for (std::uint32_t u = 0; u < users; ++u) users_[u].sends |= !of_user[u].empty();
   }
+  if (scheduling_)
+    for (User& user : users_) user.sends = frame.room(exchange.sends()).transport_blocks > 0;
 }
 
 void IpPort::start() {
@@ -100,6 +104,8 @@ IpCounters IpPort::counters() const noexcept {
 }
 
 void IpPort::serve(const dataflow::Stop& stop) {
+  // Frames that are scheduled too late are lost; where it may not, more of them are.
+  if (scheduling_) (void)make_prompt();
   while (!stop.is_asked()) {
     std::array<pollfd, 2> files{pollfd{stop.file(), POLLIN, 0},
                                 pollfd{device_.number(), POLLIN, 0}};
@@ -142,6 +148,10 @@ void IpPort::fill_blocks() {
     newest_ = begun->frame;
   }
   if (!begun_) return;
+  if (scheduling_)
+    return scheduling_->look(newest_,
+                             {.waiting = [&](std::uint32_t u) { return users_[u].packer.needed(); },
+                              .fill = [&](std::uint32_t frame) { fill_scheduled(frame); }});
   for (std::uint32_t u = 0; u < users_.size(); ++u)
     if (users_[u].sends) fill(u);
 }
@@ -159,7 +169,7 @@ void IpPort::fill(std::uint32_t number) {
     if (static_cast<std::int32_t>(user.frame - newest_) > static_cast<std::int32_t>(kAhead)) return;
     const auto& blocks = blocks_by_user_[user.frame % blocks_by_user_.size()][number];
     if (user.k < blocks.size()) {
-      if (!give(user, blocks[user.k])) return;
+      if (!give(user, user.frame, blocks[user.k])) return;
       ++user.k;
     } else {
       user.k = 0;
@@ -168,10 +178,21 @@ void IpPort::fill(std::uint32_t number) {
   }
 }
 
+// At once: it was scheduled for what waits.
+void IpPort::fill_scheduled(std::uint32_t frame) {
+  const frame::FrameProgram& program = exchange_.program(frame);
+  sequencer_.expect(frame, program);
+  const auto of_user =
+      blocks_by_user(program, exchange_.sends(), static_cast<std::uint32_t>(users_.size()));
+  for (std::size_t u = 0; u < users_.size(); ++u)
+    for (const std::uint32_t block : of_user[u])
+      if (!give(users_[u], frame, block)) break;
+}
+
 // False: the cell has no room for it now. One that is too late, or too short, is passed over.
-bool IpPort::give(User& user, std::uint32_t block) {
-  const Message message = message_of(MessageType::Bits, frame_, frame_.program(user.frame),
-                                     exchange_.sends(), user.frame, block);
+bool IpPort::give(User& user, std::uint32_t frame, std::uint32_t block) {
+  const Message message = message_of(MessageType::Bits, frame_, exchange_.program(frame),
+                                     exchange_.sends(), frame, block);
   block_.resize(bytes_for(message.bits));
   // Spare bits of the last byte do not travel.
   const std::size_t whole = message.bits / 8;
@@ -195,6 +216,7 @@ void IpPort::deliver_blocks() {
       unpacker.push(content, [&](auto packet) { deliver(user, packet); });
       count(Broken, unpacker.broken() - before);
     });
+    if (scheduling_) scheduling_->heard(*block);
     exchange_.pop();
     blocks_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "dataflow/io/thread.hpp"
 #include "port/exchange.hpp"
 #include "port/packer.hpp"
+#include "port/scheduling.hpp"
 #include "port/sequencer.hpp"
 
 namespace carillon::port {
@@ -39,8 +41,10 @@ class IpPort {
   static constexpr std::uint32_t kAhead = 3;
 
   /// `device`: of open_tun, or whatever passes one packet at a time. `first`: user 0's address, as
-  /// a number; user u has the u-th after it. Frame and exchange outlive this.
-  IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame, Exchange& exchange);
+  /// a number; user u has the u-th after it. `scheduling`: of a cell whose frames are scheduled
+  /// while they come, in this exchange; of others null. Frame and exchange outlive this.
+  IpPort(Descriptor device, std::uint32_t first, const frame::Frame& frame, Exchange& exchange,
+         std::unique_ptr<Scheduling> scheduling = nullptr);
   ~IpPort() { finish(); }
 
   /// Looks again and again, on a thread of its own, until finish().
@@ -51,6 +55,8 @@ class IpPort {
   /// Any thread: the packets, and the received blocks that they were looked for in.
   IpCounters counters() const noexcept;
   std::uint64_t blocks() const noexcept { return blocks_.load(std::memory_order_relaxed); }
+  /// Or null.
+  const Scheduling* scheduling() const noexcept { return scheduling_.get(); }
 
  private:
   struct User {
@@ -66,7 +72,8 @@ class IpPort {
   void take_packets();
   void fill_blocks();
   void fill(std::uint32_t number);
-  bool give(User& user, std::uint32_t block);
+  void fill_scheduled(std::uint32_t frame);
+  bool give(User& user, std::uint32_t frame, std::uint32_t block);
   void deliver_blocks();
   void deliver(std::uint32_t user, std::span<const std::uint8_t> packet);
 
@@ -75,6 +82,7 @@ class IpPort {
   Descriptor device_;
   const std::uint32_t first_;
   Sequencer sequencer_;
+  const std::unique_ptr<Scheduling> scheduling_;
   std::vector<User> users_;
   // [program][user] the blocks that it sends in a frame, in order
   std::vector<std::vector<std::vector<std::uint32_t>>> blocks_by_user_;

@@ -22,6 +22,8 @@ namespace carillon::port {
 
 /// A block has to have more bytes than its header to carry anything.
 inline constexpr std::size_t kPackHeader = 6;
+/// Bytes that say how long a packet is, before it.
+inline constexpr std::size_t kPackLength = 2;
 
 /// Packs what a user sends. One thread.
 class Packer {
@@ -33,6 +35,8 @@ class Packer {
   bool push(std::span<const std::uint8_t> packet);
   bool empty() const { return next_ == packets_.size(); }
   std::size_t waiting() const { return waiting_; }
+  /// Bytes of all of it with lengths, but for blocks' headers; 0: nothing waits.
+  std::size_t needed() const { return waiting_ + kPackLength * packets_.size() - place_; }
 
   /// Fills a block from the oldest packets on; false: none waits, or the block is too short. After
   /// it either sent() or unsent().

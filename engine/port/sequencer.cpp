@@ -1,8 +1,15 @@
 #include "port/sequencer.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace carillon::port {
+namespace {
+
+// A frame is scheduled before it begins, is in flight, may be decoded after that, and waited for.
+constexpr std::uint32_t kExpectedBeside = 64;  // frames beside those in flight
+
+}  // namespace
 
 std::vector<std::vector<std::uint32_t>> blocks_by_user(const frame::FrameProgram& program,
                                                        frame::Direction direction,
@@ -16,10 +23,28 @@ std::vector<std::vector<std::uint32_t>> blocks_by_user(const frame::FrameProgram
 }
 
 Sequencer::Sequencer(const frame::Frame& frame, frame::Direction direction)
-    : places_(frame.format().users) {
+    : direction_(direction), places_(frame.format().users) {
   for (const frame::FrameProgram& program : frame.programs())
     of_user_.push_back(blocks_by_user(program, direction, frame.format().users));
   for (Frame& each : frames_) each.blocks.resize(frame.room(direction).transport_blocks);
+  if (frame.scheduled_by_port())
+    expected_.resize(std::bit_ceil(frame.format().ring + kExpectedBeside));
+}
+
+void Sequencer::expect(std::uint32_t frame, const frame::FrameProgram& program) {
+  Expected& expected = expected_[frame % expected_.size()];
+  expected = {true, frame,
+              blocks_by_user(program, direction_, static_cast<std::uint32_t>(places_.size()))};
+  // Another radio unit's frame of this number is none any more.
+  if (Frame& held = frames_[frame % kFrames]; held.number == frame) held.any = false;
+}
+
+const std::vector<std::uint32_t>& Sequencer::blocks_of(std::uint32_t user,
+                                                       std::uint32_t frame) const {
+  static const std::vector<std::uint32_t> none;
+  if (expected_.empty()) return of_user_[frame % of_user_.size()][user];
+  const Expected& expected = expected_[frame % expected_.size()];
+  return expected.any && expected.number == frame ? expected.of_user[user] : none;
 }
 
 void Sequencer::push(const Message& block, std::span<const std::uint8_t> bits, const Next& next) {
@@ -52,9 +77,11 @@ void Sequencer::begin(const Message& block) {
   for (Frame& each : frames_)
     for (const std::uint32_t b : blocks_of(block.user, each.number)) each.blocks[b].known = false;
   const auto& own = blocks_of(block.user, block.frame);
-  // Of those before it a newcomer has missed some; who has only been idle will have them all.
-  const bool idle = places_[block.user].any &&
-                    static_cast<std::int32_t>(block.frame - places_[block.user].frame) > 0;
+  // Of those before it a newcomer has missed some; who has only been idle, or was expected, will
+  // have them all.
+  const bool idle = !expected_.empty() ||
+                    (places_[block.user].any &&
+                     static_cast<std::int32_t>(block.frame - places_[block.user].frame) > 0);
   const auto k = static_cast<std::size_t>(std::ranges::find(own, block.block) - own.begin());
   places_[block.user] = {true, block.frame, block.frame, idle ? 0 : k};
 }

@@ -22,6 +22,10 @@ class Sequencer {
   /// Of a direction's blocks. The frame outlives this.
   Sequencer(const frame::Frame& frame, frame::Direction direction);
 
+  /// Of a cell whose frames are scheduled while they come: what this one does, before any of its
+  /// blocks come. One of which nothing is said has none.
+  void expect(std::uint32_t frame, const frame::FrameProgram& program);
+
   /// A good block's bits, the user's next ones.
   using Next = std::function<void(std::uint32_t user, std::span<const std::uint8_t> bits)>;
   /// A Block as it came, with its bits: hands on what is then next. Each block of each frame should
@@ -50,9 +54,14 @@ class Sequencer {
     std::size_t k = 0;
   };
 
-  const std::vector<std::uint32_t>& blocks_of(std::uint32_t user, std::uint32_t frame) const {
-    return of_user_[frame % of_user_.size()][user];
-  }
+  // Blocks of a frame that was scheduled.
+  struct Expected {
+    bool any = false;
+    std::uint32_t number = 0;
+    std::vector<std::vector<std::uint32_t>> of_user;  // [user] in order
+  };
+
+  const std::vector<std::uint32_t>& blocks_of(std::uint32_t user, std::uint32_t frame) const;
   void begin(const Message& block);
   void hold(const Message& block, std::span<const std::uint8_t> bits);
   const Held* held(std::uint32_t frame, std::uint32_t block) const;
@@ -60,6 +69,8 @@ class Sequencer {
   std::array<Frame, kFrames> frames_;  // [number mod kFrames]
   // [program][user] its blocks in a frame, in order
   std::vector<std::vector<std::vector<std::uint32_t>>> of_user_;
+  std::vector<Expected> expected_;  // [number mod their number], where frames are scheduled
+  const frame::Direction direction_;
   std::vector<Place> places_;  // [user]
 };
 

@@ -291,6 +291,31 @@ struct PortRecord {
   }
 };
 
+/// What a scheduler granted one user in one direction (mac/scheduler.hpp), and what came of it.
+struct FlowRecord {
+  std::uint64_t user = 0, down = 0;                // 0: its uplink, 1: its downlink
+  std::uint64_t blocks = 0;                        // transport blocks that were scheduled
+  std::uint64_t resource_blocks = 0, mcs_sum = 0;  // of these; their MCS rows, added up
+  std::uint64_t good = 0, failed = 0, late = 0;    // blocks whose end is known
+  double snr_db = 0, offset_db = 0;                // of link adaptation, the last ones
+  std::uint64_t measured = 0;                      // 0: snr_db says nothing
+
+  template <typename Self, typename Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("user", self.user);
+    visit("down", self.down);
+    visit("blocks", self.blocks);
+    visit("resource_blocks", self.resource_blocks);
+    visit("mcs_sum", self.mcs_sum);
+    visit("good", self.good);
+    visit("failed", self.failed);
+    visit("late", self.late);
+    visit("snr_db", self.snr_db);
+    visit("offset_db", self.offset_db);
+    visit("measured", self.measured);
+  }
+};
+
 /// An equalized uplink symbol, sampled for display.
 struct ConstellationRecord {
   std::uint32_t user = 0;

@@ -71,6 +71,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   plan(threads_, "threads", sizes.threads.size(), json);
   plan(users_, "users", sizes.users, json);
   plan(ports_, "ports", 2, json);
+  plan(flows_, "flows", 2 * sizes.users, json);
   plan(constellation_, "constellation", sizes.constellation, json);
   plan(nacks_, "nacks", sizes.nacks, json);
   plan(gaps_, "gaps", sizes.gaps, json);
@@ -91,6 +92,7 @@ Store::Store(const std::string& path, const Sizes& sizes) : bytes_(kHeaderBytes)
   bind(threads_);
   bind(users_);
   bind(ports_);
+  bind(flows_);
   bind(constellation_);
   bind(nacks_);
   bind(gaps_);

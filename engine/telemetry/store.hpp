@@ -90,6 +90,7 @@ class Store {
   Section<ThreadRecord>& threads() { return threads_; }
   Section<UserRecord>& users() { return users_; }
   Section<PortRecord>& ports() { return ports_; }
+  Section<FlowRecord>& flows() { return flows_; }
   Section<ConstellationRecord>& constellation() { return constellation_; }
   Section<NackRecord>& nacks() { return nacks_; }
   Section<GapRecord>& gaps() { return gaps_; }
@@ -113,6 +114,7 @@ class Store {
   Section<ThreadRecord> threads_;
   Section<UserRecord> users_;
   Section<PortRecord> ports_;
+  Section<FlowRecord> flows_;
   Section<ConstellationRecord> constellation_;
   Section<NackRecord> nacks_;
   Section<GapRecord> gaps_;

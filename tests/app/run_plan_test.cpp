@@ -33,6 +33,19 @@ TEST(RunPlan, OfNothingIsTheDefaults) {
   EXPECT_EQ(app::to_text(parse_run_plan("", problems)), app::to_text(RunPlan{}));
 }
 
+TEST(RunPlan, SaysWhereASchedulerServes) {
+  const std::string scheduled = "cell.grants.kind = scheduler\nradio.frames = 32\n";
+  const std::string tuns = "data.tun = a\ndata.users_tun = b\n";
+  EXPECT_TRUE(problems_of(scheduled + tuns).empty());
+  expect_problem(scheduled + "data.users_tun = b", "data.tun", "use carillon demo --ip");
+  expect_problem(scheduled + "data.tun = a", "data.users_tun", "two TUN devices in one process");
+  for (const char* role : {"bbu", "radio"})
+    expect_problem(scheduled + tuns + "run.role = " + role, "cell.grants.kind",
+                   "two processes without a control channel");
+  expect_problem(scheduled + tuns + "cell.grants.policy = fifo", "cell.grants.policy",
+                 "round-robin, proportional-fair");
+}
+
 TEST(RunPlan, ReadsBackWhatItWrites) {
   RunPlan plan;
   plan.cell.antennas = 16;

@@ -38,6 +38,8 @@ TEST(Cpu, AnAttemptThatFailsSaysWhy) {
     EXPECT_FALSE(make_realtime(1000).done);
     const Attempt fifo = make_realtime(1);
     EXPECT_EQ(fifo.done, fifo.reason.empty());
+    const Attempt prompt = make_prompt();
+    EXPECT_EQ(prompt.done, prompt.reason.empty());
     EXPECT_TRUE(make_ordinary(true).done);
   }).join();
 }

@@ -91,6 +91,11 @@ DTYPES: dict[str, list[tuple[str, str]]] = {
             "ip ip_sent ip_dropped ip_foreign ip_delivered ip_broken ip_refused",
         ),
     ],
+    "flows": [
+        *_fields(U8, "user down blocks resource_blocks mcs_sum good failed late"),
+        *_fields(F8, "snr_db offset_db"),
+        ("measured", U8),
+    ],
     "constellation": [("user", U4), ("re", F4), ("im", F4), ("frame", U4)],
     "nacks": [("frame", U8), *_fields(U4, "cell user process kind cause padding")],
     "gaps": [*_fields(I8, "start length"), *_fields(U8, "thread cause")],
