@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -27,7 +28,15 @@ DEMO_EXAMPLES = examples(
     "carillon demo --cell laptop-8x2 --cell laptop-8x2",
     "carillon demo --device cuda",
     "sudo carillon demo --ip",
+    "sudo carillon demo --ip --policy proportional-fair",
 )
+
+
+class PolicyName(StrEnum):
+    """Of the scheduler in the engine (GrantPolicy)."""
+
+    round_robin = "round-robin"
+    proportional_fair = "proportional-fair"
 
 
 def demo(
@@ -59,6 +68,13 @@ def demo(
             "network namespaces; as root.",
         ),
     ] = False,
+    policy: Annotated[
+        PolicyName | None,
+        typer.Option(
+            help="With --ip: a scheduler decides in each frame which users send and receive, where "
+            "and how fast, by what waits for whom and by their SNR."
+        ),
+    ] = None,
     outage: OutageOption = 1e-3,
     averaging: AveragingOption = 10.0,
     folder: FolderOption = None,
@@ -80,6 +96,8 @@ def demo(
     output = Output(live, json)
     if ip and (device is Device.cuda or (cell and len(cell) > 1)):
         raise typer.BadParameter("is for one cell on cores", param_hint="'--ip'")
+    if policy and not ip:
+        raise typer.BadParameter("needs --ip", param_hint="'--policy'")
     if partitions > 1 and device is not Device.cuda:
         raise typer.BadParameter("needs --device cuda", param_hint="'--partitions'")
     if device is Device.cuda:
@@ -95,7 +113,9 @@ def demo(
     elif ip:
         from carillon.port.ip_demo import demo as run_ip_demo
 
-        run_ip_demo(cell[0] if cell else None, kind_of(transport), run, folder, output)
+        name = cell[0] if cell else None
+        chosen = policy.value if policy else None
+        run_ip_demo(name, chosen, kind_of(transport), run, folder, output)
     elif cell and len(cell) > 1:
         demo_cells(cell, kind_of(transport), run, folder, output)
     else:

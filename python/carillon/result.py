@@ -341,8 +341,30 @@ class DataPort(_Model):
     ip: IpPackets | None = Field(default=None, description="null: a program owns the bits")
     received: PortReceived
     given: PortGiven
-    refused: dict[str, int] = Field(description="messages of clients that were not taken, by why")
+    refused: dict[str, int] = Field(
+        description="messages of clients that were not taken, by why; with a scheduler frames and "
+        "grants"
+    )
     harq: Harq | None = Field(default=None, description="null: no soft bits are kept")
+
+
+class ScheduledFlow(_Model):
+    """What a scheduler granted one user in one direction (docs/mac.md), and what came of it."""
+
+    user: int
+    direction: Literal["uplink", "downlink"]
+    blocks: int = Field(description="transport blocks that were granted")
+    good: int
+    failed: int
+    late: int = Field(
+        description="given up before they were decoded, or not sent, since users had the grant too "
+        "late; of those that are neither good, failed nor late nothing came"
+    )
+    bler: float | None = Field(description="failed ones, of those that were decoded")
+    resource_blocks: int = Field(description="that were granted")
+    mean_mcs: float | None = Field(description="over these")
+    snr_db: float | None = Field(description="after equalization, smoothed; the last one")
+    offset_db: float = Field(description="to the SNR, for the target BLER; the last one")
 
 
 class Traffic(_Model):
@@ -399,6 +421,9 @@ class Result(_Model):
     )
     users_port: DataPort | None = Field(
         default=None, description="the emulated users'; null: their bits follow from the seed"
+    )
+    scheduler: list[ScheduledFlow] = Field(
+        default=[], description="of grants.kind scheduler, by direction and user"
     )
     traffic: list[Traffic] = Field(default=[], description="of `carillon demo --ip`")
     saturated_samples: int

@@ -31,6 +31,7 @@ from carillon.result import (
     PortGiven,
     PortReceived,
     Result,
+    ScheduledFlow,
     Stage,
     Thread,
     Traffic,
@@ -118,6 +119,7 @@ def build(folder: RunFolder, telemetry: Telemetry, lates: Sequence[Late]) -> Res
         },
         data_port=_port(telemetry, lasted_ms, users=False),
         users_port=_port(telemetry, lasted_ms, users=True),
+        scheduler=_flows(telemetry),
         traffic=_traffic(folder),
         nacks={"overload_nack": count["overload_nacks"], "harq_nack": count["harq_nacks"]},
         saturated_samples=count["saturated_samples"],
@@ -175,6 +177,25 @@ def _harq(count: dict[str, int], lasted_ms: float) -> Harq | None:
 
 def _packets(count: dict[str, int]) -> IpPackets:
     return IpPackets(**{name: count[f"ip_{name}"] for name in IpPackets.model_fields})
+
+
+def _flows(telemetry: Telemetry) -> list[ScheduledFlow]:
+    return [
+        ScheduledFlow(
+            user=int(flow["user"]),
+            direction="downlink" if flow["down"] else "uplink",
+            blocks=int(flow["blocks"]),
+            good=int(flow["good"]),
+            failed=int(flow["failed"]),
+            late=int(flow["late"]),
+            bler=ratio(int(flow["failed"]), int(flow["good"]) + int(flow["failed"])),
+            resource_blocks=int(flow["resource_blocks"]),
+            mean_mcs=ratio(int(flow["mcs_sum"]), int(flow["resource_blocks"])),
+            snr_db=float(flow["snr_db"]) if flow["measured"] else None,
+            offset_db=float(flow["offset_db"]),
+        )
+        for flow in (telemetry.read("flows") if telemetry.has("flows") else ())
+    ]
 
 
 def _traffic(folder: RunFolder) -> list[Traffic]:

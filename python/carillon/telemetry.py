@@ -67,6 +67,10 @@ class Telemetry:
         if end > self._bytes.size:
             raise TelemetryError(f"{file} is cut short: {self._bytes.size} of {end} bytes")
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a section: an earlier Carillon wrote fewer."""
+        return name in self._sections
+
     def written(self, name: str) -> int:
         """How many records a section ever got, of which it keeps the newest `capacity`."""
         section = self._sections[name]

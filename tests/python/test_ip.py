@@ -3,17 +3,23 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Literal
 
 import daemon_needed
+import numpy as np
 import pytest
-from carillon.port import namespaces, traffic
+from carillon import cells
+from carillon.config import ConfigError, Run, load_cell
+from carillon.port import ip_demo, namespaces, traffic
 from carillon.port.namespaces import Addresses, NamespaceError
 from carillon.result import Result, Traffic
-from hang import HANG_S
+from carillon.telemetry import Telemetry, TelemetryError
+from hang import HANG_S, wait_until
 
 # Frames of 5 ms, with a budget of many of them, that carry a kilobyte of each user.
 CELL = """
@@ -95,6 +101,57 @@ def test_keys_that_do_not_fit_are_told(tmp_path: Path, keys: str, why: str) -> N
     assert why in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        (
+            "grants: {kind: scheduler}",
+            "grants.kind is scheduler, which serves IP packets of two TUN",
+        ),
+        ("grants: {kind: scheduler}\ndata: {tun: a}", "use carillon demo --ip"),
+        ("grants: {kind: scheduler, policy: fifo}", "grants.policy"),
+        ("grants: {kind: scheduler, target_bler: 0.7}", "must be between 0.001 and 0.5"),
+        ("grants: {kind: scheduler, harq_processes: 4}", "counts only with grants.kind port"),
+    ],
+)
+def test_what_a_scheduler_cannot_have_is_told(tmp_path: Path, keys: str, why: str) -> None:
+    (tmp_path / "cell.yaml").write_text(CELL + keys + "\n")
+    with pytest.raises(ConfigError) as raised:
+        load_cell(tmp_path / "cell.yaml")
+    assert why in str(raised.value)
+
+
+@pytest.mark.parametrize("role", ["bbu", "radio"])
+def test_a_scheduler_is_for_one_process(role: Literal["bbu", "radio"]) -> None:
+    loaded = cells.load("ip/near-and-far-8x3", live=True)
+    with pytest.raises(ConfigError, match="two processes without a control channel"):
+        loaded.check(Run(role=role))
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "proportional-fair"])
+def test_a_scheduled_cell_has_room_for_its_fastest_row(policy: str) -> None:
+    for name in ("laptop-8x2", "ip/near-and-far-8x3"):
+        loaded = ip_demo.scheduled(cells.load(name, check=False, live=True), policy)
+        assert loaded.cell.grants.kind == "scheduler"
+        assert loaded.cell.grants.policy == policy
+        for coding in (loaded.cell.uplink, loaded.cell.downlink):
+            assert (coding.mcs_table, coding.mcs_index) == ("64qam", 28)
+        loaded.check()
+
+
+def test_a_policy_is_for_ip_packets() -> None:
+    words = "demo --policy round-robin".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "carillon", *words],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "needs --ip" in done.stderr
+
+
 def _may_run() -> str:
     try:
         namespaces.require_means()
@@ -140,3 +197,50 @@ def test_ping_and_iperf_cross_the_air(tmp_path: Path) -> None:
     assert "IP packets delivered" in page
     for name in (namespaces.SERVER, namespaces.USERS):
         assert not Path("/run/netns", name).exists()
+
+
+def _has_served(folder: Path) -> bool:
+    """Whether something of each user has come in each direction."""
+    try:
+        flows = Telemetry(folder / "telemetry.bin").read("flows")
+    except (OSError, ValueError, TelemetryError):
+        return False
+    return len(flows) == 4 and bool(np.all(flows["good"] > 0))
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+@pytest.mark.skipif(not daemon_needed.has_daemon(), reason="carillond is not built")
+@pytest.mark.parametrize("policy", ["round-robin", "proportional-fair"])
+def test_a_scheduler_serves_ip_packets(tmp_path: Path, policy: str) -> None:
+    if why := _may_run():
+        pytest.skip(why)
+    (tmp_path / "cell.yaml").write_text(CELL.replace("snr_db: 35", "snr_db: [30, 8]"))
+    words = f"demo --ip --policy {policy} --cell cell.yaml --seconds 3600 --no-live --folder run"
+    process = subprocess.Popen(
+        ["env", "--default-signal=INT", sys.executable, "-m", "carillon", *words.split()],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: process.poll() is not None or _has_served(tmp_path / "run"))
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=HANG_S)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, said
+    result = Result.model_validate_json((tmp_path / "run/result.json").read_text())
+    assert [(flow.direction, flow.user) for flow in result.scheduler] == [
+        (direction, user) for direction in ("uplink", "downlink") for user in (0, 1)
+    ]
+    for flow in result.scheduler:
+        assert 0 < flow.good <= flow.good + flow.failed + flow.late <= flow.blocks
+        assert flow.resource_blocks >= flow.blocks
+        assert flow.snr_db is not None
+    for port in (result.data_port, result.users_port):
+        assert port is not None
+        assert port.ip is not None
+        assert port.ip.sent > 0
+        assert port.given.accepted == port.given.used + port.given.unused
+    page = (tmp_path / "run/report.html").read_text()
+    assert "Scheduler" in page

@@ -209,6 +209,20 @@ def test_result_json_is_the_result_and_follows_its_schema(quiet: tuple[Path, Res
     assert Result.model_validate_json((path / "result.json").read_text(encoding="utf-8")) == r
 
 
+def test_a_schedulers_flows_are_told(tmp_path: Path) -> None:
+    run = quiet_run()
+    flow = {"user": 1, "down": 1, "blocks": 50, "resource_blocks": 400, "mcs_sum": 4200,
+            "good": 36, "failed": 4, "late": 3, "snr_db": 7.5, "offset_db": -1.0,
+            "measured": 1}  # fmt: skip
+    run.rows["flows"] = [{"user": 0}, flow]
+    idle, told = report.rebuild(run_folder(tmp_path, run)).scheduler
+    assert (idle.direction, idle.bler, idle.mean_mcs, idle.snr_db) == ("uplink", None, None, None)
+    assert (told.direction, told.bler, told.mean_mcs, told.snr_db) == ("downlink", 0.1, 10.5, 7.5)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Scheduler</h2>" in page
+    assert "<td>10.0 %</td>" in page
+
+
 def test_the_schema_is_current() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == result.schema()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from ipaddress import IPv4Network
@@ -15,31 +15,40 @@ from pydantic import TypeAdapter
 from carillon import cells, runfolder
 from carillon.commands.demo import with_transport
 from carillon.commands.start import Output, start
-from carillon.config import Loaded, Run
+from carillon.commands.tables import new_table, print_table
+from carillon.config import Loaded, Run, busiest
+from carillon.config.blocks import DIRECTIONS
+from carillon.config.models import Coding, Grants
+from carillon.config.sections import Data
 from carillon.daemon import Interrupts
 from carillon.files import write_text
+from carillon.mac.build import with_room as with_fastest_row
+from carillon.percent import percent
 from carillon.port import namespaces, traffic
 from carillon.port.made_live import with_room
 from carillon.port.namespaces import SERVER, USERS, Addresses, Namespaces
-from carillon.result import Result, Traffic
+from carillon.result import Result, ScheduledFlow, Traffic
 from carillon.results import TRAFFIC
 
-_DEFAULT = "laptop-8x2"
+_DEFAULT, _DEFAULT_SCHEDULED = "laptop-8x2", "ip/near-and-far-8x3"
 _PATIENCE_S = 60.0
 
 
 def demo(
     cell: str | None,
+    policy: str | None,
     transport: Literal["shm", "udp"] | None,
     run: Run,
     folder: Path | None,
     output: Output,
 ) -> Result:
-    """Runs a cell whose users are behind a TUN device, and real traffic over it.
+    """Runs a cell whose users are behind a TUN device, and real traffic over it. `policy`: of a
+    scheduler of its frames; None: these are as the cell's file says.
 
     Raises NamespaceError where namespaces cannot be had, and else as `start`.
     """
-    loaded = _with_devices(with_transport(cells.load(cell or _DEFAULT, check=False), transport))
+    named = cells.load(cell or (_DEFAULT_SCHEDULED if policy else _DEFAULT), check=False, live=True)
+    loaded = _with_devices(with_transport(scheduled(named, policy), transport))
     loaded.check(run)
     network = IPv4Network(f"{loaded.cell.data.network}/24")
     addresses = Addresses(network, loaded.cell.users)
@@ -47,10 +56,39 @@ def demo(
     path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
     with Interrupts() as interrupts, Namespaces(addresses) as both:
         _explain(addresses, output)
-        return start(
+        result = start(
             loaded, run, path, output, interrupts,
             beside=lambda made: _traffic(both, run, made, output),
         )  # fmt: skip
+    if result.scheduler:
+        _show(result.scheduler, output)
+    return result
+
+
+def scheduled(loaded: Loaded, policy: str | None) -> Loaded:
+    """The same cell with a scheduler, whose fastest row frames have room for; without one all users
+    always have what there is."""
+    cell = loaded.cell
+    if policy is None and cell.grants.kind != "scheduler":
+        return replace(loaded, cell=busiest(cell))
+    grants = Grants.model_validate(
+        {
+            "kind": "scheduler",
+            "policy": policy or cell.grants.policy,
+            "target_bler": cell.grants.target_bler,
+        }
+    )
+    tables: dict[str, Coding] = {name: _with_table(getattr(cell, name)) for name in DIRECTIONS}
+    cell = cell.model_copy(update={"grants": grants, "data": Data(network=cell.data.network)})
+    return replace(loaded, cell=with_fastest_row(cell.model_copy(update=tables)), slots=None)
+
+
+def _with_table(coding: Coding) -> Coding:
+    """Rows are those of a table."""
+    if coding.mcs_table != "none":
+        return coding
+    own = {name: Coding.model_fields[name].default for name in ("modulation", "rate")}
+    return coding.model_copy(update={"mcs_table": "64qam"} | own)
 
 
 def _with_devices(loaded: Loaded) -> Loaded:
@@ -105,6 +143,22 @@ def _traffic(
         raise failed[0]
     for row in exchange.done:
         output.console.print(_sentence(row), soft_wrap=True)
+
+
+def _show(flows: Sequence[ScheduledFlow], output: Output) -> None:
+    table = new_table(
+        ["user", "direction"],
+        ["blocks", "BLER", "late", "resource blocks", "MCS", "SNR, dB", "offset, dB"],
+    )
+    for flow in flows:
+        table.add_row(
+            str(flow.user), flow.direction, str(flow.blocks),
+            "" if flow.bler is None else percent(flow.bler), str(flow.late),
+            str(flow.resource_blocks),
+            "" if flow.mean_mcs is None else f"{flow.mean_mcs:.1f}",
+            "" if flow.snr_db is None else f"{flow.snr_db:.1f}", f"{flow.offset_db:.1f}",
+        )  # fmt: skip
+    print_table(output.console, table)
 
 
 def _sentence(row: Traffic) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from carillon.explain import pick
 from carillon.report import late_tables
 from carillon.report.table import row_of, table
-from carillon.result import DataPort, Explanation, Harq, Result, Traffic
+from carillon.result import DataPort, Explanation, Harq, Result, ScheduledFlow, Traffic
 from carillon.runfolder import RunFolder
 
 _FIRST, _WORST = 8, 4  # late frames that show at once
@@ -32,6 +32,8 @@ def sections(folder: RunFolder, result: Result) -> Iterator[str]:
             yield _harq(result.data_port.harq)
     if result.users_port is not None:
         yield _data_port("Data port of the users", result.users_port)
+    if result.scheduler:
+        yield _scheduler(result.scheduler)
     if result.traffic:
         yield _traffic(result.traffic)
     if result.gaps:
@@ -146,6 +148,24 @@ def _harq(harq: Harq) -> str:
             [f"{a.attempt} and later" if a.attempt == later else a.attempt, a.blocks, a.good,
              a.goodput_mbps]
             for a in harq.attempts
+        ],
+    )  # fmt: skip
+
+
+def _scheduler(flows: Sequence[ScheduledFlow]) -> str:
+    return table(
+        "Scheduler",
+        "What each user was granted in each direction. BLER is of the blocks that were decoded; "
+        "the mean MCS is over resource blocks; SNR is after equalization, smoothed, and the offset "
+        "keeps BLER at its target.",
+        ["user", "direction", "blocks", "BLER", "late", "resource blocks", "mean MCS", "SNR dB",
+         "offset dB"],
+        [
+            [
+                f.user, f.direction, f.blocks, None if f.bler is None else _percent(f.bler), f.late,
+                f.resource_blocks, f.mean_mcs, f.snr_db, f.offset_db,
+            ]
+            for f in flows
         ],
     )  # fmt: skip
 
