@@ -23,7 +23,7 @@ std::vector<std::uint16_t> ends_of(const FrameFormat& f, std::span<const Symbol>
   return ends;
 }
 
-// By how many of the occasions that `over` holds of.
+// The last of the occasions whose last P symbol is `over`; where none is, the first.
 template <typename Over>
 std::uint16_t last_of(const std::vector<std::uint16_t>& ends, Over&& over) {
   const auto count = std::ranges::count_if(ends, over);
@@ -33,8 +33,7 @@ std::uint16_t last_of(const std::vector<std::uint16_t>& ends, Over&& over) {
 std::uint16_t occasion_of(const FrameFormat& f, std::span<const Symbol> symbols,
                           const std::vector<std::uint16_t>& ends, std::uint16_t s) {
   switch (symbols[s].kind) {
-    // Those that ended are before its own.
-    case SymbolKind::Pilot:
+    case SymbolKind::Pilot:  // as many have ended before
       return static_cast<std::uint16_t>(
           std::ranges::count_if(ends, [&](std::uint16_t end) { return end < s; }));
     case SymbolKind::Uplink: return last_of(ends, [&](std::uint16_t end) { return end < s; });

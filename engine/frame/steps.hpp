@@ -23,9 +23,8 @@ struct Step {
 
 /// Uplink: PilotFft(s) of all pilots of an occasion → ZeroForce of each of its combiners.
 /// UplinkFft(s) and ZeroForce of those that it may have → EqualizeDemodulate(s). Those of the
-/// symbols that have some of it → Decode(s), of the
-/// code blocks that end in s. Those → Store(s), of the transport blocks of several code blocks that
-/// end there.
+/// symbols that have some of it → Decode(s), of the code blocks that end in s. Those → Store(s), of
+/// the transport blocks of several code blocks that end there.
 ///
 /// Downlink: Encode(s), of the code blocks that begin in s. Those of all that s carries →
 /// Modulate(s). That, if s carries data, and ZeroForce of its occasion's first → Precode(s) →
