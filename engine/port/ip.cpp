@@ -92,6 +92,7 @@ void IpPort::finish() {
   thread_.stop(kPatienceMs);
   if (!device_.is_open()) return;
   deliver_blocks();
+  if (scheduling_) scheduling_->finish();
   exchange_.close();
   device_ = Descriptor();
 }

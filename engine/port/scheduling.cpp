@@ -106,6 +106,11 @@ bool StationScheduling::users_sent(std::uint32_t frame) const {
   return status_ && !after(frame, status_->settled) && !std::ranges::count(missed_, frame);
 }
 
+void StationScheduling::finish() {
+  listen();
+  publish();
+}
+
 void StationScheduling::publish() {
   const std::lock_guard lock(mutex_);
   for (Flow& flow : flows_) {

@@ -34,6 +34,8 @@ class Scheduling {
   virtual void look(std::uint32_t newest, const Queues& queues) = 0;
   /// A received block.
   virtual void heard(const Message& block) = 0;
+  /// All blocks have been: no frame will begin any more.
+  virtual void finish() {}
   /// Frames and grants that the exchange did not take; any thread.
   std::uint64_t refused(Refusal why) const noexcept {
     return refused_[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
@@ -60,6 +62,8 @@ class StationScheduling final : public Scheduling {
 
   void look(std::uint32_t newest, const Queues& queues) override;
   void heard(const Message& block) override;
+  /// Where the users' side has finished before, all that it heard is counted.
+  void finish() override;
 
   /// A user's direction, as it was when this last looked; any thread.
   struct Flow {

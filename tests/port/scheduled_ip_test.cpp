@@ -261,26 +261,34 @@ TEST(ScheduledIp, LinkAdaptationKeepsTheTargetAndPacketsAddUp) {
   std::uint64_t up = 0, down = 0, got_up = 0, got_down = 0;
   std::map<std::pair<bool, std::uint32_t>, std::uint32_t> last;
   bool ordered = true;
+  const auto look = [&](const Device& device, bool uplink, std::uint64_t& got) {
+    for (const Bytes& bytes : device.received()) {
+      std::uint32_t& before = last[{uplink, bytes[uplink ? 15 : 19]}];
+      ordered &= number_of(bytes) > before && bytes.size() == 700;
+      before = number_of(bytes);
+      ++got;
+    }
+  };
   for (std::uint32_t n = 1; n < 6000; ++n) {
     for (std::uint32_t u = 0; u < 2; ++u) {
       up += air.users.device.send(packet(kFirst + u, kServer, n, 700));
       down += air.server.device.send(packet(kServer, kFirst + u, n, 700));
     }
     air.frame_goes();
-    const auto look = [&](const std::vector<Bytes>& packets, bool uplink, std::uint64_t& got) {
-      for (const Bytes& bytes : packets) {
-        std::uint32_t& before = last[{uplink, bytes[uplink ? 15 : 19]}];
-        ordered &= number_of(bytes) > before && bytes.size() == 700;
-        before = number_of(bytes);
-        ++got;
-      }
-    };
-    look(air.server.device.received(), true, got_up);
-    look(air.users.device.received(), false, got_down);
+    look(air.server.device, true, got_up);
+    look(air.users.device, false, got_down);
   }
+  air.users.ip.finish();
+  air.server.ip.finish();
+  look(air.server.device, true, got_up);
+  look(air.users.device, false, got_down);
   EXPECT_TRUE(ordered);
   const auto flows = air.server.scheduling().flows();
   ASSERT_EQ(flows.size(), 4U);
+  std::uint64_t known = 0;
+  for (const auto& flow : flows)
+    known += flow.counters.good + flow.counters.failed + flow.counters.late;
+  EXPECT_EQ(known, air.received);
   for (const auto& flow : flows) {
     const auto& counters = flow.counters;
     const double bler =
