@@ -14,20 +14,22 @@ constexpr double kSmoothing = 0.1;  // a measurement's weight
 constexpr double kMostDb = 10;  // that one may differ: of a frame of lost packets it says anything
 constexpr double kMostRate = 0.93;  // check included; phy::TransportPlan takes no more than 0.95
 constexpr double kCheckBits = 24;   // at most
-constexpr double kTolerance = 1e-9;
+// That a rate may be below a row's where it is that of a block, whose size TS 38.214 5.1.3.2
+// rounds.
+constexpr double kRounding = 1.0 / 64;
 
 phy::Modulation modulation_of(frame::ModulationChoice choice) {
   return static_cast<phy::Modulation>(2 * (static_cast<std::uint32_t>(choice) + 1));
 }
 
-// The fastest row that frames have room for.
-double own_efficiency(const frame::Coding& coding, std::uint32_t user) {
-  Row own{.mcs = 0, .modulation = modulation_of(coding.modulation), .rate = coding.rate};
-  if (coding.mcs_table != frame::McsTable::None)
-    if (const auto row =
-            phy::mcs(static_cast<phy::McsTable>(coding.mcs_table), coding.mcs_of(user)))
-      own = {.mcs = 0, .modulation = row->modulation, .rate = row->rate};
-  return own.efficiency();
+// Of the fastest row that frames have room for.
+double most_efficiency(const frame::Coding& coding, std::uint32_t user) {
+  if (coding.mcs_table == frame::McsTable::None)
+    return Row{.mcs = 0, .modulation = modulation_of(coding.modulation), .rate = coding.rate}
+               .efficiency() *
+           (1 + kRounding);
+  const auto own = phy::mcs(static_cast<phy::McsTable>(coding.mcs_table), coding.mcs_of(user));
+  return own ? Row{.mcs = 0, .modulation = own->modulation, .rate = own->rate}.efficiency() : 0;
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ std::vector<Row> rows_of(const frame::Coding& coding, std::uint32_t user) {
   const auto table = coding.mcs_table == frame::McsTable::None
                          ? phy::McsTable::Qam64
                          : static_cast<phy::McsTable>(coding.mcs_table);
-  const double most = own_efficiency(coding, user) + kTolerance;
+  const double most = most_efficiency(coding, user);
   std::vector<Row> rows;
   for (std::uint32_t index = 0; const auto row = phy::mcs(table, index); ++index)
     rows.push_back({.mcs = index, .modulation = row->modulation, .rate = row->rate});

@@ -86,6 +86,9 @@ TEST(LinkAdaptation, NoRowIsFasterThanTheCellsOwn) {
   free.modulation = frame::ModulationChoice::Qpsk;
   free.rate = 0.05;
   EXPECT_EQ(mac::rows_of(free, 0).size(), 1U) << "the slowest, if all are faster";
+  free.modulation = frame::ModulationChoice::Qam64;
+  free.rate = 0.9257;  // 948 of 1024, as a block has it
+  EXPECT_EQ(mac::rows_of(free, 0).size(), 29U);
   frame::Coding each = table(frame::McsTable::Qam64, 0);
   each.mcs_index = {3, 9};
   EXPECT_EQ(mac::rows_of(each, 1).back().mcs, 9U);

@@ -110,7 +110,7 @@ def test_keys_that_do_not_fit_are_told(tmp_path: Path, keys: str, why: str) -> N
         ),
         ("grants: {kind: scheduler}\ndata: {tun: a}", "use carillon demo --ip"),
         ("grants: {kind: scheduler, policy: fifo}", "grants.policy"),
-        ("grants: {kind: scheduler, target_bler: 0.7}", "must be between 0.001 and 0.5"),
+        ("grants: {kind: scheduler, target_bler: 0.7}", "must be a number between 0.001 and 0.5"),
         ("grants: {kind: scheduler, harq_processes: 4}", "counts only with grants.kind port"),
     ],
 )
@@ -128,15 +128,22 @@ def test_a_scheduler_is_for_one_process(role: Literal["bbu", "radio"]) -> None:
         loaded.check(Run(role=role))
 
 
-@pytest.mark.parametrize("policy", ["round-robin", "proportional-fair"])
-def test_a_scheduled_cell_has_room_for_its_fastest_row(policy: str) -> None:
-    for name in ("laptop-8x2", "ip/near-and-far-8x3"):
-        loaded = ip_demo.scheduled(cells.load(name, check=False, live=True), policy)
-        assert loaded.cell.grants.kind == "scheduler"
-        assert loaded.cell.grants.policy == policy
-        for coding in (loaded.cell.uplink, loaded.cell.downlink):
-            assert (coding.mcs_table, coding.mcs_index) == ("64qam", 28)
-        loaded.check()
+def test_a_scheduled_cell_has_room_for_its_fastest_row() -> None:
+    loaded = cells.load("ip/near-and-far-8x3", check=False, live=True)
+    made = ip_demo.scheduled(loaded, "round-robin")
+    assert (made.cell.grants.policy, made.cell.grants.target_bler) == ("round-robin", 0.01)
+    assert made.cell.uplink.mcs_index == made.cell.downlink.mcs_index == 28
+    assert ip_demo.scheduled(loaded, None).cell.grants.policy == "proportional-fair"
+    free = ip_demo.scheduled(cells.load("laptop-8x2", live=True), "proportional-fair").cell
+    assert free.grants.kind == "scheduler"
+    for coding in (free.uplink, free.downlink):
+        assert coding.modulation == "64qam"
+        assert coding.rate == pytest.approx(948 / 1024, rel=1 / 64)
+
+
+def test_without_a_policy_a_cell_is_as_its_file_says() -> None:
+    loaded = cells.load("laptop-8x2", live=True)
+    assert ip_demo.scheduled(loaded, None).cell == loaded.cell
 
 
 def test_a_policy_is_for_ip_packets() -> None:
@@ -242,5 +249,10 @@ def test_a_scheduler_serves_ip_packets(tmp_path: Path, policy: str) -> None:
         assert port.ip is not None
         assert port.ip.sent > 0
         assert port.given.accepted == port.given.used + port.given.unused
+    for way, port in (("uplink", result.data_port), ("downlink", result.users_port)):
+        own = [flow for flow in result.scheduler if flow.direction == way]
+        known = sum(flow.good + flow.failed + flow.late for flow in own)
+        assert port is not None
+        assert known == port.received.sent
     page = (tmp_path / "run/report.html").read_text()
     assert "Scheduler" in page

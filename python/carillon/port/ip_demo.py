@@ -17,8 +17,7 @@ from carillon.commands.demo import with_transport
 from carillon.commands.start import Output, start
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Loaded, Run, busiest
-from carillon.config.blocks import DIRECTIONS
-from carillon.config.models import Coding, Grants
+from carillon.config.models import Grants
 from carillon.config.sections import Data
 from carillon.daemon import Interrupts
 from carillon.files import write_text
@@ -78,17 +77,8 @@ def scheduled(loaded: Loaded, policy: str | None) -> Loaded:
             "target_bler": cell.grants.target_bler,
         }
     )
-    tables: dict[str, Coding] = {name: _with_table(getattr(cell, name)) for name in DIRECTIONS}
     cell = cell.model_copy(update={"grants": grants, "data": Data(network=cell.data.network)})
-    return replace(loaded, cell=with_fastest_row(cell.model_copy(update=tables)), slots=None)
-
-
-def _with_table(coding: Coding) -> Coding:
-    """Rows are those of a table."""
-    if coding.mcs_table != "none":
-        return coding
-    own = {name: Coding.model_fields[name].default for name in ("modulation", "rate")}
-    return coding.model_copy(update={"mcs_table": "64qam"} | own)
+    return replace(loaded, cell=with_fastest_row(cell), slots=None)
 
 
 def _with_devices(loaded: Loaded) -> Loaded:
