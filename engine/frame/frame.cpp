@@ -156,7 +156,7 @@ std::optional<Problem> Frame::why_not_on_devices() const {
                        ", but devices make one combiner of all pilots of a frame"};
   if (scheduled_by_port())
     return frames(
-        "is 1, but a program at the data port schedules each frame (grants.kind is port), and "
+        "is 1, but frames are scheduled while they come (grants.kind is port or scheduler), and "
         "devices do the same in every frame");
   if (programs_.size() > 1)
     return frames("is " + std::to_string(programs_.size()) +

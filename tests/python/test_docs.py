@@ -110,6 +110,7 @@ QUICK = {
     "round-robin --seconds 30": "round-robin --seconds 1",
     "sudo .venv/bin/carillon demo --ip": "carillon demo --ip",
     "--seconds 14 --no-live": "--seconds 4 --no-live",
+    "--seconds 40 --no-live": "--seconds 4 --no-live",
     "> docs/configuration.md": "> configuration.md",
     "carillon sweep pilot-occasions\n": "sed 's/0, 20, 40, 60, 80, 100/60/; s/, 100,/, 4,/'"
     " $SOURCE/examples/sweeps/pilot-occasions.yaml > runs/quick.yaml\n"
