@@ -36,17 +36,19 @@ FrameFormat with(const std::string& schedule, std::uint32_t occasions = 2, doubl
   });
 }
 
-// A digit for each P, U and D, and R for one that carries references.
+// A digit for each P, U and D.
 std::string occasions_of(const FrameFormat& format) {
+  const Frame frame(format);
   std::string text;
-  for (const Symbol& s : Frame(format).symbols())
+  for (const Symbol& s : frame.symbols())
     text += s.kind == SymbolKind::Guard ? '-' : static_cast<char>('0' + s.occasion);
   return text;
 }
 
 std::string references_of(const FrameFormat& format) {
+  const Frame frame(format);
   std::string text;
-  for (const Symbol& s : Frame(format).symbols()) text += s.references ? 'R' : '-';
+  for (const Symbol& s : frame.symbols()) text += s.references ? 'R' : '-';
   return text;
 }
 
