@@ -1,5 +1,5 @@
-// What it costs to decide what one frame does: 64 users who all have something to send in both
-// directions, 273 resource blocks, two slots.
+// What it costs to decide what one frame does: 4 and 64 users who all have something to send in
+// both directions, 273 resource blocks, two slots.
 #include <cstdint>
 #include <string>
 #include <vector>

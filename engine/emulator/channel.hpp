@@ -36,7 +36,7 @@ class Channel {
     while (step()) {
     }
   }
-  /// The same in pieces of some ten microseconds: begin, then step until it says false.
+  /// The same in pieces, a user's or a tile's: begin, then step until it says false.
   void begin(std::uint64_t frame, std::uint32_t symbol = 0);
   bool step();
 

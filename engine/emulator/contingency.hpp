@@ -6,9 +6,10 @@
 
 namespace carillon::emulator {
 
-/// Writes the users' references into the contingency of the first D symbol, so that who listens for
-/// them finds them although nothing else is on air. Without a channel there is no precoder: antenna
-/// a radiates those of user a mod K, each as strong as a resource element of data. Before start.
+/// Writes the users' references into the contingency of D symbols that carry these, so that who
+/// listens for them finds them although nothing else is on air. Without a channel there is no
+/// precoder: antenna a radiates those of user a mod K, each as strong as a resource element of
+/// data. Before start.
 void write_references(const frame::Frame& frame, RadioUnit& radio);
 
 }  // namespace carillon::emulator

@@ -330,6 +330,11 @@ void check_scheduler(const FrameFormat& f, Problems& problems) {
   };
   check('U', f.uplink, "uplink");
   check('D', f.downlink, "downlink");
+  // The precoder keeps all apart who receive in a frame, and the scheduler grants slot by slot.
+  require(f.users <= f.antennas || f.schedule.find('D') == std::string::npos, problems, "users",
+          "is " + std::to_string(f.users) + " but must not exceed antennas (" +
+              std::to_string(f.antennas) +
+              ") with grants.kind scheduler and D symbols; have fewer users, or no D");
 }
 
 void check_list(const FrameFormat& f, Problems& problems) {

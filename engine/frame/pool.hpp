@@ -45,7 +45,7 @@ PoolGraph build_pool_graph(const Frame& frame, const PoolGraphOptions& options,
                            const PoolProfile& profile);
 
 /// Options that are impossible for the frame, under `deadline` and `zero_force_parts`, and frames
-/// that are, under `grants.frames`.
+/// that are, under the cell's key.
 std::vector<Problem> check_pool_graph(const Frame& frame, const PoolGraphOptions& options);
 
 /// The first opcode of the frame that a measured profile does not have.

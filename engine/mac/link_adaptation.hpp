@@ -59,7 +59,6 @@ class LinkAdaptation {
   /// For a block of so many resource elements: a slower one if it is too small for that.
   const Row& row_for(std::uint32_t elements) const noexcept;
 
-  std::span<const Row> rows() const { return rows_; }
   /// Smoothed.
   std::optional<double> snr_db() const { return snr_db_; }
   double offset_db() const { return loop_.offset_db; }

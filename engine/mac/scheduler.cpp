@@ -80,6 +80,7 @@ std::span<const std::uint32_t> Scheduler::schedule(std::uint32_t frame) noexcept
     flow.granted[frame % kFrames] = {frame, 0};
     flow.before = flow.counters;
     flow.waiting_before = flow.waiting;
+    flow.average_before = flow.average;
   }
   for (const Part& part : parts_) divide(part, frame);
   return grants_;
@@ -90,6 +91,7 @@ void Scheduler::withdraw() noexcept {
     flow.granted[last_ % kFrames].bytes = 0;
     flow.counters = flow.before;
     flow.waiting = flow.waiting_before;
+    flow.average = flow.average_before;
   }
   grants_.clear();
 }

@@ -79,6 +79,7 @@ class Scheduler {
     std::array<Granted, kFrames> granted{};  // [frame mod kFrames]
     FlowCounters counters, before;           // now, and before the last frame
     std::uint64_t waiting_before = 0;
+    double average_before = 0;
   };
 
   Flow& flow(frame::Direction direction, std::uint32_t user) {

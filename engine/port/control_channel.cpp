@@ -16,7 +16,10 @@ std::vector<Each> taken(std::deque<Each>& from) {
 
 void ControlChannel::grant(std::uint32_t frame, std::span<const std::uint32_t> list) {
   const std::lock_guard lock(mutex_);
-  if (grants_.size() == kMostGrants) grants_.pop_front();
+  if (grants_.size() == kMostGrants) {
+    remember_missed(grants_.front().frame);
+    grants_.pop_front();
+  }
   grants_.push_back({frame, {list.begin(), list.end()}});
 }
 
@@ -53,6 +56,10 @@ void ControlChannel::hear(const Heard& heard) {
 
 void ControlChannel::miss(std::uint32_t frame) {
   const std::lock_guard lock(mutex_);
+  remember_missed(frame);
+}
+
+void ControlChannel::remember_missed(std::uint32_t frame) {
   if (missed_.size() == kMostGrants) missed_.pop_front();
   missed_.push_back(frame);
 }

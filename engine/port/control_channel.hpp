@@ -17,6 +17,9 @@ namespace carillon::port {
 
 class ControlChannel {
  public:
+  // Of an end that does not look any more the other one forgets the oldest.
+  static constexpr std::size_t kMostGrants = 32, kMostHeard = 1 << 14;
+
   struct Grants {
     std::uint32_t frame = 0;
     std::vector<std::uint32_t> list;  // as frame::Grants::list
@@ -39,7 +42,7 @@ class ControlChannel {
   /// The newest, once there is one.
   std::optional<Status> status() const;
   /// All that came since this was last asked; and the frames of which users had the grants too
-  /// late, and sent nothing.
+  /// late or never, and sent nothing.
   std::vector<Heard> heard();
   std::vector<std::uint32_t> missed();
 
@@ -51,8 +54,7 @@ class ControlChannel {
   void miss(std::uint32_t frame);
 
  private:
-  // Of an end that does not look any more the other one forgets the oldest.
-  static constexpr std::size_t kMostGrants = 64, kMostHeard = 1 << 14;
+  void remember_missed(std::uint32_t frame);
 
   mutable std::mutex mutex_;
   std::deque<Grants> grants_;

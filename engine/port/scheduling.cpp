@@ -10,8 +10,8 @@ namespace {
 
 using frame::Direction;
 
-// A frame begins at the users so many frames before it is on air, and grants shall be there this
-// long before that: what a thread of ordinary priority may have to wait for a core.
+// A frame begins at the users at most so many frames before it is on air, and grants shall be there
+// this long before that: what a thread of ordinary priority may have to wait for a core.
 constexpr std::uint32_t kUsersAhead = 3;
 constexpr Tick kSlack = 10 * kMillisecond;
 

@@ -272,8 +272,10 @@ Problems check_options(const frame::Frame& frame, const frame::PoolGraphOptions&
                        const std::string& cell) {
   Problems problems = frame::check_pool_graph(frame, options);
   for (Problem& problem : problems) {
-    if (problem.key == "deadline") problem.key = "deadline_ms";
-    if (problem.key.starts_with("grants.")) problem.key = cell + "." + problem.key;
+    if (problem.key == "deadline")
+      problem.key = "deadline_ms";
+    else if (problem.key != "zero_force_parts")
+      problem.key = cell + "." + problem.key;
   }
   return problems;
 }

@@ -100,7 +100,6 @@ class SourceWriter : public SourceBoard {
  public:
   using SourceBoard::SourceBoard;
 
-  OpcodeInfo& opcode(std::uint16_t id) { return opcodes_[id]; }
   using SourceBoard::frame;
   using SourceBoard::status;
   FrameStatus& frame(std::uint16_t slot) { return frames_[slot]; }

@@ -95,7 +95,7 @@ std::string_view to_string(Reason reason);
 /// Table 1: opcode info, per source: what a chunk costs is the source's doing.
 struct OpcodeInfo {
   std::string_view name;
-  std::uint32_t grain = 0;   ///< chunks per claim, as asked for; 0: see Scoreboard::grain
+  std::uint32_t grain = 0;   ///< chunks per claim, as asked for; 0: see SourceBoard::grain
   double mean = 0;           ///< ns per chunk in the last full calibration window; 0 = unknown yet
   std::uint64_t chunks = 0;  ///< executed, in all
   Tick busy = 0;             ///< their time, in all

@@ -70,7 +70,7 @@ def test_show_and_check_say_what_has_which(tmp_path: Path) -> None:
     idle = TWO_SLOTS.replace("PPUUGDDPPUUGDD", "PPUUGDDUUGDDPP")
     (tmp_path / "cell.yaml").write_text(idle)
     shown = CliRunner().invoke(app, ["config", "show", str(tmp_path / "cell.yaml")])
-    assert "2, whose channel 8, 0 of U and D have" in shown.stdout
+    assert "2, used by 8, 0 U and D symbols" in shown.stdout
     loaded = load_cell(tmp_path / "cell.yaml")
     assert [str(problem) for problem in warnings(loaded)] == [
         f"{tmp_path / 'cell.yaml'}:7: pilots.occasions is 2, but nothing uses the one of the P at "

@@ -62,7 +62,7 @@ def _occasions(symbols: list[Derived]) -> str:
     served = Counter(symbol["occasion"] for symbol in symbols if symbol["kind"] in "UD")
     count = 1 + max(symbol["occasion"] for symbol in symbols)
     each = ", ".join(str(served[occasion]) for occasion in range(count))
-    return f"{count}, whose channel {each} of U and D have"
+    return f"{count}, used by {each} U and D symbols"
 
 
 _MATRICES: dict[Direction, str] = {"uplink": "combiners", "downlink": "precoders"}

@@ -190,7 +190,7 @@ void Adaptive::assign(const View& view, FrameRef frame, const Layout& layout) {
   }
 }
 
-// A step that receives nothing, has no input to be issued with. It follows
+// A step that receives nothing has no input to be issued with. It follows
 // what it waits for, lest it is ready behind all that other frames have issued meanwhile.
 void Adaptive::lay_out(const View& view, FrameRef frame, Reason why) {
   const SourceBoard& source = view.board[frame.source];
@@ -248,14 +248,14 @@ void Adaptive::ready(const View& view, std::span<const InstanceId> ids) {
   for (const InstanceId& id : ids) {
     if (!received(id) || plan(view, id).placed != Reason::Unit) continue;
     for_each_of_step(view, id, [&](const InstanceId& each) {
-      if (needs_no_other_symbol(view, each)) issue(each);
+      if (needs_no_other_step(view, each)) issue(each);
     });
   }
   for (const InstanceId& id : ids) for_each_of_step(view, id, issue);
 }
 
 // And all that it does need is issued.
-bool Adaptive::needs_no_other_symbol(const View& view, const InstanceId& id) {
+bool Adaptive::needs_no_other_step(const View& view, const InstanceId& id) {
   const Graph& graph = view.board[id.source].graph();
   const Instruction& instruction = graph[id.instruction];
   return std::all_of(instruction.waits_for.begin(), instruction.waits_for.end(),

@@ -43,7 +43,7 @@ class Adaptive final : public Placement {
   void order(const View& view, FrameRef frame);
   void find_overdue(const View& view);
   static bool any_other(const View& view, FrameRef frame);
-  bool needs_no_other_symbol(const View& view, const InstanceId& id);
+  bool needs_no_other_step(const View& view, const InstanceId& id);
   Layout most_useful(const View& view, FrameRef frame);
   bool first_of_type(const View& view, std::uint32_t place) const;
   std::uint16_t device_of(const Layout& layout, std::uint32_t turn) const;
