@@ -400,7 +400,8 @@ FrameView Baseband::view(std::uint64_t frame, std::uint16_t slot) const noexcept
           place_of(frame).radio_frame,
           cell_.live() <= 1,
           handed_back || pipeline_.slot(frame).elsewhere != nullptr,
-          handed_back};
+          handed_back,
+          handed_back ? delivery_.out(place_of(frame).place) : std::span<const Delivery::Out>{}};
 }
 
 void Baseband::finish(const runtime::FrameEvent& event) noexcept {

@@ -24,9 +24,7 @@ Delivery::Delivery(frame::Pipeline& pipeline, const frame::DataPort& port)
   for (auto& out : out_) out.resize(pipeline.frame().room(Direction::Uplink).transport_blocks);
 }
 
-void Delivery::begin(std::uint32_t place) noexcept {
-  std::ranges::fill(out_[place], std::uint8_t{0});
-}
+void Delivery::begin(std::uint32_t place) noexcept { std::ranges::fill(out_[place], Out::No); }
 
 void Delivery::committed(frame::FramePlace frame, std::uint16_t instruction, Tick at) noexcept {
   if (port_.sink == nullptr) return;
@@ -41,10 +39,12 @@ void Delivery::committed(frame::FramePlace frame, std::uint16_t instruction, Tic
 }
 
 void Delivery::hand_out(frame::FramePlace frame, std::uint32_t block, Tick at) noexcept {
-  if (std::exchange(out_[frame.place][block], std::uint8_t{1}) != 0) return;
+  Out& out = out_[frame.place][block];
+  if (out != Out::No) return;
   const frame::FrameSlot& slot = pipeline_.slot(frame.place);
   const auto& tb = slot.program->transport_blocks(Direction::Uplink)[block];
   const bool good = passed(slot, port_.known, frame.radio_frame, block);
+  out = good ? Out::Good : Out::Other;
   port_.sink->receive(
       frame, {.block = block,
               .verdict = good ? Verdict::Good : Verdict::Failed,
@@ -72,7 +72,7 @@ void Delivery::ended(frame::FramePlace frame, Tick at) noexcept {
   if (port_.sink == nullptr) return;
   const auto& program = *pipeline_.slot(frame.place).program;
   for (std::uint32_t b = 0; b < program.transport_blocks(Direction::Uplink).size(); ++b)
-    if (std::exchange(out_[frame.place][b], std::uint8_t{1}) == 0) late(frame, b, at);
+    if (std::exchange(out_[frame.place][b], Out::Other) == Out::No) late(frame, b, at);
 }
 
 void Delivery::refused(std::uint32_t radio_frame, const frame::FrameProgram& program,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/tick.hpp"
@@ -19,6 +20,8 @@ bool passed(const frame::FrameSlot& slot, const frame::KnownBits* known, std::ui
 /// Used by the conductor alone, but for begin().
 class Delivery {
  public:
+  enum class Out : std::uint8_t { No, Good, Other };
+
   /// Pipeline and port outlive this.
   Delivery(frame::Pipeline& pipeline, const frame::DataPort& port);
 
@@ -31,6 +34,9 @@ class Delivery {
   /// So is one that never began and was to do this.
   void refused(std::uint32_t radio_frame, const frame::FrameProgram& program, Tick at) noexcept;
 
+  /// [block] What has been handed out of the frame in that place.
+  std::span<const Out> out(std::uint32_t place) const noexcept { return out_[place]; }
+
  private:
   void hand_out(frame::FramePlace frame, std::uint32_t block, Tick at) noexcept;
   float snr_of(const frame::FrameSlot& slot, const frame::TransportBlock& block) const;
@@ -38,7 +44,7 @@ class Delivery {
 
   frame::Pipeline& pipeline_;
   const frame::DataPort port_;
-  std::vector<std::vector<std::uint8_t>> out_;  // [place][block]: has been handed out
+  std::vector<std::vector<Out>> out_;  // [place][block]
 };
 
 }  // namespace carillon::app

@@ -425,8 +425,11 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
   };
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     auto& user = store_.users()[blocks[b].user];
-    const bool decoded = done(last_word(view, blocks[b]));
-    const bool failed = !decoded || !passed(slot, view.known, view.radio_frame, b);
+    const auto out = view.delivered.empty() ? Delivery::Out::No : view.delivered[b];
+    const bool decoded = out != Delivery::Out::No || done(last_word(view, blocks[b]));
+    const bool failed = out == Delivery::Out::No
+                            ? !decoded || !passed(slot, view.known, view.radio_frame, b)
+                            : out != Delivery::Out::Good;
     if (!decoded)
       nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
     else if (failed)

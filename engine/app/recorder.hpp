@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/delivery.hpp"
 #include "app/judge.hpp"
 #include "app/loop.hpp"
 #include "app/on_air.hpp"
@@ -42,6 +43,8 @@ struct FrameView {
   bool alone;                     // no other frame is in flight
   bool sent_away;                 // to GPUs
   bool handed_back;               // by them
+  /// [block] What they handed out before is not decided anew; empty: they handed nothing back.
+  std::span<const Delivery::Out> delivered = {};
 };
 
 /// How far the radio has been heard.
