@@ -69,6 +69,7 @@ void Radio::settle() {
     auto& user = store_.users()[u];
     user.downlink_blocks += results[u].blocks;
     user.downlink_failed += results[u].failed;
+    user.downlink_bits += results[u].bits;
     if (decoding_->substituted_symbols() == 0) {
       user.downlink_error_power += static_cast<double>(results[u].error_power);
       user.downlink_symbols += results[u].symbols;

@@ -438,6 +438,7 @@ void Recorder::count_blocks(const FrameView& view, FrameRecord& record) {
       nack_block(view.frame, blocks[b], telemetry::kCauseToCome);
     ++user.uplink_blocks;
     user.uplink_failed += failed;
+    user.uplink_bits += failed ? 0 : slot.program->plan(blocks[b]).A();
     record.uplink_failed += failed;
   }
   record.uplink_blocks = static_cast<std::uint32_t>(blocks.size());

@@ -370,8 +370,11 @@ void DownlinkUsers::finish_block(std::uint32_t transport_block) {
   good_[transport_block] = good;
   const bool same = std::memcmp(payload_.data() + tb.payload_offset,
                                 expected_.data() + tb.payload_offset, (plan.A() + 7) / 8) == 0;
-  ++results_[tb.user].blocks;
-  results_[tb.user].failed += seeded_ ? !frame::received(plan, good, same) : !good;
+  const bool failed = seeded_ ? !frame::received(plan, good, same) : !good;
+  DownlinkResult& result = results_[tb.user];
+  ++result.blocks;
+  result.failed += failed;
+  result.bits += failed ? 0 : plan.A();
 }
 
 }  // namespace carillon::emulator

@@ -210,6 +210,7 @@ struct UserRecord {
   std::uint64_t symbols = 0;
   double downlink_error_power = 0;
   std::uint64_t downlink_symbols = 0;
+  std::uint64_t uplink_bits = 0, downlink_bits = 0;  // of payload, in blocks that were right
 
   template <typename Self, typename Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -226,6 +227,8 @@ struct UserRecord {
     visit("symbols", self.symbols);
     visit("downlink_error_power", self.downlink_error_power);
     visit("downlink_symbols", self.downlink_symbols);
+    visit("uplink_bits", self.uplink_bits);
+    visit("downlink_bits", self.downlink_bits);
   }
 };
 

@@ -130,7 +130,7 @@ class LiveView(View):
         moved = _difference(threads, before) if len(before) == len(threads) else threads
         self._before = threads
         room = _Room.of(self._console, len(threads))
-        counts = self._counts(count, self._late_ratio(telemetry), room)
+        counts = self._counts(telemetry, count, room)
         top: list[RenderableType] = [self._latency(frames, room), counts]
         bottom: list[RenderableType] = [_cores(telemetry.threads, moved, room)]
         (top if room.wide else bottom).insert(room.wide, self._constellation(telemetry, room))
@@ -195,7 +195,7 @@ class LiveView(View):
         target = run.power.governor.outage
         return text.append(f" of {run.averaging_s:g} s, P_out {100 * target:.3g} %", "default")
 
-    def _counts(self, count: dict[str, int], ratio: Text, room: _Room) -> Panel:
+    def _counts(self, telemetry: Telemetry, count: dict[str, int], room: _Room) -> Panel:
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column()
         table.add_column(justify="right")
@@ -207,10 +207,22 @@ class LiveView(View):
             _row(table, f"{name} failed", failed, f" of {checked}")
             if (side := self._folder.derived[name]) and checked:
                 rate = (checked - failed) / (checked + unchecked) * side["ideal_rate_mbps"]
+                if self._folder.cell.grants.live:  # blocks have all sizes
+                    rate = self._scheduled_mbps(telemetry, count, name)
                 table.add_row(f"{name} Mb/s", Text(f"{rate:.4g}", "bold"))
         return Panel(
-            table, title="late frames", subtitle=ratio, width=_COUNTS_WIDTH, height=room.panel
+            table,
+            title="late frames",
+            subtitle=self._late_ratio(telemetry),
+            width=_COUNTS_WIDTH,
+            height=room.panel,
         )
+
+    def _scheduled_mbps(self, telemetry: Telemetry, count: dict[str, int], name: str) -> float:
+        """Of payload that was delivered, since the start."""
+        air_ms = max(count["frames_seen"], count["frames_sent"]) * self._folder.derived["frame_ms"]
+        bits = float(telemetry.read("users")[f"{name}_bits"].sum())
+        return bits / air_ms / 1e3 if air_ms else 0.0
 
     def _constellation(self, telemetry: Telemetry, room: _Room) -> Panel:
         points = telemetry.read("constellation", newest=600)

@@ -358,7 +358,12 @@ class ScheduledFlow(_Model):
     failed: int
     late: int = Field(
         description="given up before they were decoded, or not sent, since users had the grant too "
-        "late; of those that are neither good, failed nor late nothing came"
+        "late"
+    )
+    unheard: int = Field(
+        default=0,
+        description="neither good, failed nor late: nothing came, as of a downlink whose users had "
+        "the grant too late, or not yet",
     )
     bler: float | None = Field(description="failed ones, of those that were decoded")
     resource_blocks: int = Field(description="that were granted")

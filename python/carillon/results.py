@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from carillon import delay_results, measures
+from carillon.config.blocks import Direction
 from carillon.config.plan import Power
 from carillon.errors import InputError
 from carillon.explain import Late, pick
@@ -188,6 +189,7 @@ def _flows(telemetry: Telemetry) -> list[ScheduledFlow]:
             good=int(flow["good"]),
             failed=int(flow["failed"]),
             late=int(flow["late"]),
+            unheard=int(flow["blocks"]) - sum(int(flow[end]) for end in ("good", "failed", "late")),
             bler=ratio(int(flow["failed"]), int(flow["good"]) + int(flow["failed"])),
             resource_blocks=int(flow["resource_blocks"]),
             mean_mcs=ratio(int(flow["mcs_sum"]), int(flow["resource_blocks"])),
@@ -218,13 +220,21 @@ def _distribution(values: Values) -> Distribution:
     return Distribution(**asdict(Percentiles.of(values)))
 
 
-def _delivered_mbps(side: dict[str, Any] | None, ok: list[int], air_ms: float) -> float:
-    """Payload of the blocks that were delivered, user by user, since users' blocks may differ."""
+def _delivered_mbps(
+    side: dict[str, Any] | None, name: Direction, users: Records, air_ms: float
+) -> float:
+    """Payload of the blocks that were delivered."""
     if side is None or air_ms == 0:
         return 0.0
+    assert users.dtype.names is not None
+    if f"{name}_bits" in users.dtype.names:
+        return _sum(users, f"{name}_bits") / air_ms / 1e3
+    # An earlier Carillon counted blocks alone; each user's had one size.
     bits = sum(
-        blocks * user["payload_bits"] / user["blocks"]
-        for blocks, user in zip(ok, side["users"], strict=False)
+        (int(own[f"{name}_blocks"]) - int(own[f"{name}_failed"]))
+        * user["payload_bits"]
+        / user["blocks"]
+        for own, user in zip(users, side["users"], strict=False)
         if user["blocks"]
     )
     return float(bits / air_ms / 1e3)
@@ -234,7 +244,6 @@ def _uplink(
     folder: RunFolder, count: dict[str, int], users: Records, times: measures.FrameTimes, air: float
 ) -> Uplink:
     side = folder.derived["uplink"]
-    ok = [int(u["uplink_blocks"]) - int(u["uplink_failed"]) for u in users]
     blocks, failed = count["uplink_blocks"], count["uplink_failed"]
     return Uplink(
         blocks=blocks,
@@ -242,7 +251,7 @@ def _uplink(
         bler=ratio(failed, blocks),
         bler_interval=wilson(failed, blocks),
         latency_ms=_distribution(times.uplink),
-        rate_mbps=_delivered_mbps(side, ok, air),
+        rate_mbps=_delivered_mbps(side, "uplink", users, air),
         ideal_rate_mbps=side["ideal_rate_mbps"] if side else 0.0,
         extra_latency_ms=_distribution(times.uplink_extra),
         raw_ber=ratio(_sum(users, "raw_errors"), _sum(users, "raw_bits")),
@@ -261,7 +270,6 @@ def _downlink(
     air: float,
 ) -> Downlink:
     side = folder.derived["downlink"]
-    ok = [int(u["downlink_blocks"]) - int(u["downlink_failed"]) for u in users]
     # The engine's blocks are those that its users checked.
     checked, failed = count["downlink_blocks"], count["downlink_failed"]
     ideal = float(side["ideal_rate_mbps"]) if side else 0.0
@@ -274,7 +282,7 @@ def _downlink(
         bler=ratio(failed, checked),
         bler_interval=wilson(failed, checked),
         latency_ms=_distribution(latencies),
-        rate_mbps=_delivered_mbps(side, ok, air),
+        rate_mbps=_delivered_mbps(side, "downlink", users, air),
         ideal_rate_mbps=ideal,
         symbols_sent=count["downlink_symbols_sent"],
         symbols_substituted=count["downlink_symbols_substituted"],

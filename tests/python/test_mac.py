@@ -457,7 +457,7 @@ def test_a_scheduler_that_is_always_late_says_so() -> None:
     for number in (1, 50, 100):
         for frame, allocations in scheduler.begun("downlink", number):
             scheduler.turned_down("uplink", Refused(frame, len(allocations), "late"))
-    with pytest.raises(TooSlowError, match="99 frames, 17 messages too late"):
+    with pytest.raises(TooSlowError, match="99 frames on air, 17 messages too late"):
         require_any_in_time(summary("slow", Settings(), scheduler))
     idle = scheduler_of(a_cell(), Settings(loads=(0,)), 2e-3)
     require_any_in_time(summary("idle", Settings(loads=(0,)), idle))

@@ -64,8 +64,8 @@ def require_any_in_time(results: dict[str, Any]) -> None:
     if decoded == 0 and any(flow["bytes"]["arrived"] for flow in flows):
         late = results["refused"].get("late", 0)
         raise TooSlowError(
-            f"not one block came ({results['frames']} frames, {late} messages too late); longer "
-            "frames leave more time, and so do more cores"
+            f"not one block came ({results['frames']} frames on air, {late} messages too late); "
+            "longer frames leave more time, and so do more cores"
         )
 
 
@@ -111,6 +111,8 @@ def _scheduling(
     results = summary(made.cell.name, settings, scheduler)
     _write(made.path, results)
     _show(console, results)
+    if late := results["refused"].get("late", 0):
+        console.print(f"{late} messages came too late, see refused in mac.json", style="yellow")
     files_of = " and ".join(str(made.path / name) for name in ("mac.svg", "mac.json"))
     console.print(f"over time: {files_of}", soft_wrap=True)
 

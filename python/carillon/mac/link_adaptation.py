@@ -54,7 +54,8 @@ def rows_of(cell: Cell, direction: Direction) -> tuple[Row, ...]:
     They are the engine's, but for rows with which the cell's blocks cannot be coded."""
     found = sorted(_known(cell, direction), key=lambda row: row.efficiency)
     if not found:
-        raise ConfigError([Problem(direction, 0, "", "has no row of its MCS table that can be")])
+        why = "has no row of its MCS table for which a resource block has room"
+        raise ConfigError([Problem(direction, 0, "", why)])
     return tuple(found)
 
 

@@ -17,6 +17,7 @@ from carillon.commands.demo import with_transport
 from carillon.commands.start import Output, start
 from carillon.commands.tables import new_table, print_table
 from carillon.config import Loaded, Run, busiest
+from carillon.config.errors import ConfigError
 from carillon.config.models import Grants
 from carillon.config.sections import Data
 from carillon.daemon import Interrupts
@@ -47,6 +48,7 @@ def demo(
     Raises NamespaceError where namespaces cannot be had, and else as `start`.
     """
     named = cells.load(cell or (_DEFAULT_SCHEDULED if policy else _DEFAULT), check=False, live=True)
+    _require_sound(named, run)
     loaded = _with_devices(with_transport(scheduled(named, policy), transport))
     loaded.check(run)
     network = IPv4Network(f"{loaded.cell.data.network}/24")
@@ -55,13 +57,31 @@ def demo(
     path = folder or runfolder.new_path(Path("runs"), loaded.cell.name)
     with Interrupts() as interrupts, Namespaces(addresses) as both:
         _explain(addresses, output)
-        result = start(
-            loaded, run, path, output, interrupts,
-            beside=lambda made: _traffic(both, run, made, output),
-        )  # fmt: skip
-    if result.scheduler:
-        _show(result.scheduler, output)
-    return result
+        try:
+            return start(
+                loaded, run, path, output, interrupts,
+                beside=lambda made: _traffic(both, run, made, output),
+            )  # fmt: skip
+        finally:  # also when it was stopped
+            if flows := _scheduled_flows(path):
+                _show(flows, output)
+
+
+def _scheduled_flows(folder: Path) -> Sequence[ScheduledFlow]:
+    """Of a run that got so far as to have a result."""
+    file = folder / "result.json"
+    if not file.is_file():
+        return ()
+    return Result.model_validate_json(file.read_bytes()).scheduler
+
+
+def _require_sound(loaded: Loaded, run: Run) -> None:
+    """Raises ConfigError of what is wrong whoever grants, and whoever owns the bits."""
+    replace(loaded, cell=busiest(loaded.cell).model_copy(update={"data": Data()})).check(run)
+    for letter, name in (("U", "uplink"), ("D", "downlink")):
+        if letter not in loaded.cell.schedule:
+            why = f"has no {letter}, but IP needs both directions; add {name} symbols"
+            raise ConfigError([loaded.problem("schedule", why)])
 
 
 def scheduled(loaded: Loaded, policy: str | None) -> Loaded:
@@ -106,7 +126,8 @@ def _traffic(
 ) -> Iterator[None]:
     """While the block lasts, in a thread of its own; what came of it lies in the run's folder."""
     users = both.addresses.users
-    spare = max(run.seconds - 2, 1) / (2 * users)  # a half for each direction
+    pings = traffic.PING_S * users
+    spare = max(run.seconds - 2 - pings, 1) / (2 * users)  # a half for each direction
     exchange = traffic.Exchange(both.addresses, seconds=max(1.0, min(3.0, spare * 0.8)))
     failed: list[namespaces.NamespaceError] = []
 
@@ -116,7 +137,8 @@ def _traffic(
                 return
             both.bring_up()
         except namespaces.NamespaceError as error:
-            failed.append(error)
+            if not exchange.ending.is_set():  # else the devices have gone with the cell
+                failed.append(error)
             return
         exchange.run()
 
@@ -133,17 +155,22 @@ def _traffic(
         raise failed[0]
     for row in exchange.done:
         output.console.print(_sentence(row), soft_wrap=True)
+    if left := exchange.left():
+        output.console.print(
+            f"no time was left for {', '.join(left)}; give more --seconds", style="yellow",
+            soft_wrap=True,
+        )  # fmt: skip
 
 
 def _show(flows: Sequence[ScheduledFlow], output: Output) -> None:
     table = new_table(
         ["user", "direction"],
-        ["blocks", "BLER", "late", "resource blocks", "MCS", "SNR, dB", "offset, dB"],
+        ["blocks", "BLER", "late", "unheard", "resource blocks", "MCS", "SNR, dB", "offset, dB"],
     )
     for flow in flows:
         table.add_row(
             str(flow.user), flow.direction, str(flow.blocks),
-            "" if flow.bler is None else percent(flow.bler), str(flow.late),
+            "" if flow.bler is None else percent(flow.bler), str(flow.late), str(flow.unheard),
             str(flow.resource_blocks),
             "" if flow.mean_mcs is None else f"{flow.mean_mcs:.1f}",
             "" if flow.snr_db is None else f"{flow.snr_db:.1f}", f"{flow.offset_db:.1f}",

@@ -15,6 +15,7 @@ from typing import Any
 from carillon.port.namespaces import SERVER, USERS, Addresses, inside
 from carillon.result import Traffic
 
+PING_S = 1.1  # of a user's
 _TRIES, _PAUSE_S = 3, 0.2  # of an exchange: its other end may not listen yet
 PROGRAMS = {"ping": "iputils-ping", "iperf3": "iperf3"}  # and their Debian packages
 _COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) received")
@@ -55,6 +56,18 @@ class Exchange:
                         self.done.append(traffic)
                         break
                     self.ending.wait(_PAUSE_S)
+
+    def left(self) -> list[str]:
+        """What was not done, of each user."""
+        done = {(row.user, row.program, row.direction) for row in self.done}
+        wanted = [("ping", "both")] if shutil.which("ping") else []
+        wanted += [("iperf3", "up"), ("iperf3", "down")] if shutil.which("iperf3") else []
+        return [
+            f"user {user}'s {program}" + ("" if way == "both" else f" {way}")
+            for program, way in wanted
+            for user in range(self.addresses.users)
+            if (user, program, way) not in done
+        ]
 
     def end(self) -> None:
         """What is under way is not waited for."""

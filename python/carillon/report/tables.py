@@ -158,12 +158,12 @@ def _scheduler(flows: Sequence[ScheduledFlow]) -> str:
         "What each user was granted in each direction. BLER is of the blocks that were decoded; "
         "the mean MCS is over resource blocks; SNR is after equalization, smoothed, and the offset "
         "keeps BLER at its target.",
-        ["user", "direction", "blocks", "BLER", "late", "resource blocks", "mean MCS", "SNR dB",
-         "offset dB"],
+        ["user", "direction", "blocks", "BLER", "late", "unheard", "resource blocks", "mean MCS",
+         "SNR dB", "offset dB"],
         [
             [
                 f.user, f.direction, f.blocks, None if f.bler is None else _percent(f.bler), f.late,
-                f.resource_blocks, f.mean_mcs, f.snr_db, f.offset_db,
+                f.unheard, f.resource_blocks, f.mean_mcs, f.snr_db, f.offset_db,
             ]
             for f in flows
         ],
