@@ -132,12 +132,14 @@ def _traffic(
     failed: list[namespaces.NamespaceError] = []
 
     def work() -> None:
+        waited = False
         try:
             if not namespaces.wait_for_devices(_PATIENCE_S, exchange.ending):
                 return
+            waited = True
             both.bring_up()
         except namespaces.NamespaceError as error:
-            if not exchange.ending.is_set():  # else the devices have gone with the cell
+            if not waited or both.have_devices():  # else the cell has ended
                 failed.append(error)
             return
         exchange.run()

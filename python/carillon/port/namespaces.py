@@ -102,6 +102,14 @@ class Namespaces:
             _ip("-n", name, "link", "set", "lo", "up")
             _ip("-n", name, "link", "set", name, "up")
 
+    def have_devices(self) -> bool:
+        """Whether both devices are still there, moved or not; they go with the cell."""
+        return all(
+            Path("/sys/class/net", name).exists()
+            or _ip("-n", name, "link", "show", "dev", name, check=False) != ""
+            for name in (SERVER, USERS)
+        )
+
 
 def devices_are_there() -> bool:
     """Whether a cell has opened both devices."""
