@@ -25,8 +25,8 @@ namespace carillon::emulator {
 struct DownlinkResult {
   std::uint32_t blocks = 0, failed = 0;
   std::uint64_t bits = 0;  // of payload, in those that did not fail
-  float error_power = 0;  // Σ|s - nearest constellation point|² after its gain was removed
-  float known_error = 0;  // Σ|s - sent symbol|², where what was sent is known
+  float error_power = 0;   // Σ|s - nearest constellation point|² after its gain was removed
+  float known_error = 0;   // Σ|s - sent symbol|², where what was sent is known
   std::uint32_t symbols = 0;
 };
 
