@@ -96,7 +96,7 @@ class StationScheduling final : public Scheduling {
   std::vector<Flow> flows_;  // guarded by it
 };
 
-/// Does what it is told, and says what waits. All outlive it.
+/// Schedules what the base station granted, and reports what waits. All outlive it.
 class UsersScheduling final : public Scheduling {
  public:
   UsersScheduling(const frame::Frame& frame, Exchange& exchange, ControlChannel& channel)

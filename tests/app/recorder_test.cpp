@@ -163,6 +163,16 @@ struct Cell : fronthaul::SymbolSink {
   Tick started = 0;
 };
 
+// All blocks of a frame failed: those of the first slot for their noise.
+void expect_lost_in_the_second_slot(Cell& cell) {
+  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
+  ASSERT_EQ(cell.store.nacks().count(), blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    EXPECT_EQ(
+        cell.store.nacks()[i].cause,
+        static_cast<std::uint32_t>(blocks[i].last_symbol < 4 ? LateCause::None : LateCause::Lost));
+}
+
 }  // namespace
 
 TEST(Recorder, CountsFramesBlocksAndTasks) {
@@ -330,12 +340,7 @@ TEST(Recorder, NamesPilotsOfTheirOwnOccasionAlone) {
   cell.run(0,
            [](std::uint32_t symbol, std::uint32_t antenna) { return symbol == 4 && antenna == 0; });
   cell.recorder.close();
-  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
-  ASSERT_EQ(cell.store.nacks().count(), blocks.size());
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    EXPECT_EQ(
-        cell.store.nacks()[i].cause,
-        static_cast<std::uint32_t>(blocks[i].last_symbol < 4 ? LateCause::None : LateCause::Lost));
+  expect_lost_in_the_second_slot(cell);
 }
 
 // All but a frame's first symbol is worked on when it is long due.
@@ -542,12 +547,7 @@ TEST(Recorder, BlocksOfAFrameThatTheRadioUnitReplacedKeepTheirOwnCause) {
   cell.recorder.reported(0, 0b1);
   cell.recorder.close();
   EXPECT_EQ(cell.store.counters().lates_fronthaul, 1U);
-  const auto blocks = cell.frame.program().transport_blocks(Direction::Uplink);
-  ASSERT_EQ(cell.store.nacks().count(), blocks.size());
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    EXPECT_EQ(
-        cell.store.nacks()[i].cause,
-        static_cast<std::uint32_t>(blocks[i].last_symbol < 4 ? LateCause::None : LateCause::Lost));
+  expect_lost_in_the_second_slot(cell);
 }
 
 TEST(Recorder, ARadioUnitThatReportsNothingIsNotWaitedForLong) {

@@ -12,6 +12,7 @@
 
 #include "base/random.hpp"
 #include "frame/grants.hpp"
+#include "port/ip_air.hpp"
 #include "port/small_cell.hpp"
 #include "support/test.hpp"
 
@@ -22,11 +23,13 @@ using port::Exchange;
 using port::IpPort;
 using port::Message;
 using port::Sequencer;
-using Bytes = std::vector<std::uint8_t>;
+using test::Bytes;
+using test::Device;
+using test::kFirst;
+using test::kServer;
+using test::packet;
 
 namespace {
-
-constexpr std::uint32_t kServer = 0x0a2d'0001, kFirst = 0x0a2d'0002;  // 10.45.0.1, …2
 
 frame::FrameFormat format() {
   frame::FrameFormat f = small_cell("PPUUUUGGGGDDDDDD");
@@ -34,42 +37,6 @@ frame::FrameFormat format() {
   f.uplink.rate = f.downlink.rate = 0.6;
   return f;
 }
-
-Bytes packet(std::uint32_t source, std::uint32_t destination, std::uint32_t number,
-             std::size_t length) {
-  Bytes bytes(length, static_cast<std::uint8_t>(number));
-  bytes[0] = 0x45;
-  for (int i = 0; i < 4; ++i) {
-    bytes[12 + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(source >> (24 - 8 * i));
-    bytes[16 + static_cast<std::size_t>(i)] =
-        static_cast<std::uint8_t>(destination >> (24 - 8 * i));
-    bytes[4 + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
-  }
-  return bytes;
-}
-
-// Stands in for a TUN device: passes one packet at a time.
-struct Device {
-  Device() {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
-      throw std::runtime_error("socketpair");
-    port = Descriptor(ends[0]);
-    host = Descriptor(ends[1]);
-  }
-  bool send(const Bytes& bytes) {
-    return ::send(host.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(bytes.size());
-  }
-  std::vector<Bytes> received() {
-    std::vector<Bytes> all;
-    Bytes bytes(65536);
-    for (ssize_t n; (n = recv(host.number(), bytes.data(), bytes.size(), 0)) > 0;)
-      all.emplace_back(bytes.begin(), bytes.begin() + n);
-    return all;
-  }
-  Descriptor port, host;
-};
 
 // One side of the air.
 struct End {
@@ -94,11 +61,7 @@ struct Air {
     for (End* end : {&users, &server}) {
       const Direction receives = end->exchange.receives();
       const auto blocks = frame.program().transport_blocks(receives);
-      std::vector<std::uint32_t> order(blocks.size());
-      for (std::uint32_t b = 0; b < blocks.size(); ++b) order[b] = b;
-      for (std::size_t i = order.size(); i > 1; --i)
-        std::swap(order[i - 1], order[static_cast<std::size_t>(random.next() % i)]);
-      for (const std::uint32_t b : order) {
+      for (const std::uint32_t b : test::shuffled(blocks.size(), random)) {
         const std::uint8_t* const from = bits[static_cast<std::size_t>(receives)][b];
         const bool lost = random.uniform() < loss;
         end->exchange.receive(
@@ -211,36 +174,7 @@ TEST(Sequencer, GoesOnAfterBlocksThatNeverCome) {
 TEST(IpPort, PacketsArriveInOrderBothWays) {
   Air air;
   air.frame_goes();
-  std::vector<std::vector<Bytes>> up(2), down(2), got_up(2), got_down(2);
-  constexpr std::size_t kPackets = 150;
-  const auto all_there = [&] {
-    for (const Bytes& bytes : air.server.device.received()) got_up[bytes[15] - 2U].push_back(bytes);
-    for (const Bytes& bytes : air.users.device.received())
-      got_down[bytes[19] - 2U].push_back(bytes);
-    return got_up[0].size() + got_up[1].size() + got_down[0].size() + got_down[1].size() ==
-           4 * kPackets;
-  };
-  for (std::uint32_t n = 0; !all_there(); ++n) {
-    if (n < kPackets) {
-      for (std::uint32_t u = 0; u < 2; ++u) {
-        const std::size_t length = 20 + air.random.next() % 200;
-        up[u].push_back(packet(kFirst + u, kServer, n, length));
-        down[u].push_back(packet(kServer, kFirst + u, n, length));
-        while (!air.users.device.send(up[u].back())) air.frame_goes();
-        while (!air.server.device.send(down[u].back())) air.frame_goes();
-      }
-    }
-    air.frame_goes();
-  }
-  for (std::uint32_t u = 0; u < 2; ++u) {
-    EXPECT_TRUE(got_up[u] == up[u]);
-    EXPECT_TRUE(got_down[u] == down[u]);
-  }
-  air.server.ip.finish();  // what it did last is counted
-  const auto counters = air.server.ip.counters();
-  EXPECT_EQ(counters.sent, 2 * kPackets);
-  EXPECT_EQ(counters.delivered, 2 * kPackets);
-  EXPECT_EQ(counters.dropped + counters.foreign + counters.broken + counters.refused, 0U);
+  test::expect_all_in_order(air, 150, 200);
 }
 
 TEST(IpPort, LostBlocksLoseTheirPacketsAndTheOthersArrive) {

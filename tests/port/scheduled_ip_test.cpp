@@ -17,6 +17,7 @@
 #include "base/random.hpp"
 #include "port/control_channel.hpp"
 #include "port/ip.hpp"
+#include "port/ip_air.hpp"
 #include "port/scheduling.hpp"
 #include "port/small_cell.hpp"
 #include "support/test.hpp"
@@ -30,11 +31,15 @@ using port::IpPort;
 using port::Refusal;
 using port::StationScheduling;
 using port::UsersScheduling;
-using Bytes = std::vector<std::uint8_t>;
+using test::Bytes;
+using test::Device;
+using test::kFirst;
+using test::kServer;
+using test::number_of;
+using test::packet;
 
 namespace {
 
-constexpr std::uint32_t kServer = 0x0a2d'0001, kFirst = 0x0a2d'0002;  // 10.45.0.1, …2
 constexpr std::uint32_t kUsersAhead = 2;  // frames that they begin before the air
 constexpr std::uint32_t kRing = 4;
 
@@ -52,45 +57,6 @@ frame::FrameFormat format(frame::GrantPolicy policy = frame::GrantPolicy::Propor
   f.ring = kRing;
   return f;
 }
-
-Bytes packet(std::uint32_t source, std::uint32_t destination, std::uint32_t number,
-             std::size_t length) {
-  Bytes bytes(length, static_cast<std::uint8_t>(number));
-  bytes[0] = 0x45;
-  for (std::size_t i = 0; i < 4; ++i) {
-    bytes[12 + i] = static_cast<std::uint8_t>(source >> (24 - 8 * i));
-    bytes[16 + i] = static_cast<std::uint8_t>(destination >> (24 - 8 * i));
-    bytes[4 + i] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
-  }
-  return bytes;
-}
-std::uint32_t number_of(const Bytes& packet) {
-  return std::uint32_t{packet[4]} << 24 | std::uint32_t{packet[5]} << 16 |
-         std::uint32_t{packet[6]} << 8 | packet[7];
-}
-
-// Stands in for a TUN device: passes one packet at a time.
-struct Device {
-  Device() {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
-      throw std::runtime_error("socketpair");
-    port = Descriptor(ends[0]);
-    host = Descriptor(ends[1]);
-  }
-  bool send(const Bytes& bytes) const {
-    return ::send(host.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(bytes.size());
-  }
-  std::vector<Bytes> received() const {
-    std::vector<Bytes> all;
-    Bytes bytes(65536);
-    for (ssize_t n; (n = recv(host.number(), bytes.data(), bytes.size(), 0)) > 0;)
-      all.emplace_back(bytes.begin(), bytes.begin() + n);
-    return all;
-  }
-  Descriptor port, host;
-};
 
 template <typename Kind>
 struct End {
@@ -157,11 +123,7 @@ struct Air {
     const auto work = to.exchange.find(number), theirs = from.exchange.find(number);
     if (work.program == nullptr) return;
     const auto blocks = work.program->transport_blocks(to.exchange.receives());
-    std::vector<std::uint32_t> order(blocks.size());
-    for (std::uint32_t b = 0; b < blocks.size(); ++b) order[b] = b;
-    for (std::size_t i = order.size(); i > 1; --i)
-      std::swap(order[i - 1], order[static_cast<std::size_t>(random.next() % i)]);
-    for (const std::uint32_t b : order) {
+    for (const std::uint32_t b : test::shuffled(blocks.size(), random)) {
       const phy::TransportPlan& plan = work.program->plan(blocks[b]);
       const double snr_db = snr.empty() ? 30 : snr[blocks[b].user];
       const double needed =
@@ -195,39 +157,9 @@ TEST(ScheduledIp, PacketsArriveInOrderBothWays) {
   for (const auto policy : {frame::GrantPolicy::RoundRobin, frame::GrantPolicy::ProportionalFair}) {
     Air air(format(policy));
     air.settled();
-    std::vector<std::vector<Bytes>> up(2), down(2), got_up(2), got_down(2);
-    constexpr std::size_t kPackets = 150;
-    const auto all_there = [&] {
-      for (const Bytes& bytes : air.server.device.received())
-        got_up[bytes[15] - 2U].push_back(bytes);
-      for (const Bytes& bytes : air.users.device.received())
-        got_down[bytes[19] - 2U].push_back(bytes);
-      return got_up[0].size() + got_up[1].size() + got_down[0].size() + got_down[1].size() ==
-             4 * kPackets;
-    };
-    for (std::uint32_t n = 0; !all_there(); ++n) {
-      for (std::uint32_t u = 0; u < 2 && n < kPackets; ++u) {
-        const std::size_t length = 20 + air.random.next() % 1400;
-        up[u].push_back(packet(kFirst + u, kServer, n, length));
-        down[u].push_back(packet(kServer, kFirst + u, n, length));
-        while (!air.users.device.send(up[u].back())) air.frame_goes();
-        while (!air.server.device.send(down[u].back())) air.frame_goes();
-      }
-      air.frame_goes();
-    }
-    for (std::uint32_t u = 0; u < 2; ++u) {
-      EXPECT_TRUE(got_up[u] == up[u]);
-      EXPECT_TRUE(got_down[u] == down[u]);
-    }
-    air.server.ip.finish();
-    air.users.ip.finish();
-    for (const IpPort* ip : {&air.server.ip, &air.users.ip}) {
-      const auto counters = ip->counters();
-      EXPECT_EQ(counters.sent, 2 * kPackets);
-      EXPECT_EQ(counters.delivered, 2 * kPackets);
-      EXPECT_EQ(counters.dropped + counters.foreign + counters.broken + counters.refused, 0U);
+    test::expect_all_in_order(air, 150, 1400);
+    for (const IpPort* ip : {&air.server.ip, &air.users.ip})
       EXPECT_EQ(ip->scheduling()->refused(Refusal::Grant), 0U);
-    }
     // Each block that was granted was filled, and carried something.
     for (const Exchange* exchange : {&air.server.exchange, &air.users.exchange}) {
       const auto counters = exchange->counters();
@@ -349,8 +281,10 @@ TEST(ScheduledIp, ThreadsOfTheirOwnDoTheSame) {
   for (std::uint32_t n = 1; !up || !down; ++n) {
     (void)air.users.device.send(packet(kFirst, kServer, n, 100));
     (void)air.server.device.send(packet(kServer, kFirst + 1, n, 100));
+    // No frame goes before both have looked: however slow they are, they have time to schedule it.
+    while (!air.users.device.all_taken() || !air.server.device.all_taken())
+      std::this_thread::yield();
     air.goes();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
     up |= !air.server.device.received().empty();
     down |= !air.users.device.received().empty();
     (void)air.server.scheduling().flows();

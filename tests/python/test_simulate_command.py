@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from carillon.commands.simulate import simulate
 from carillon.config.pool import POLICIES
 from carillon.files import MARK
 from carillon.pool import running
-from hang import HANG_S, children_of, wait_until
+from hang import HANG_S, children_of, cpu_ticks, wait_until
 from small_pool import SMALL
 
 
@@ -147,7 +146,8 @@ def test_ctrl_c_is_heard_while_the_trace_is_made(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "begin\n"
-    time.sleep(0.5)  # until it is at work
+    begun = cpu_ticks(process.pid)
+    wait_until(lambda: cpu_ticks(process.pid) > begun + 20)  # it is at work
     os.kill(process.pid, signal.SIGINT)
     try:
         _, err = process.communicate(timeout=HANG_S)
