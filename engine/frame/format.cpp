@@ -191,7 +191,7 @@ void check_grant(const FrameFormat& f, std::uint32_t frames, const Grant& g,
   in_range(g.slot, 0, static_cast<double>(frames * std::uint64_t{slots_of(f)}) - 1, key + ".slot",
            problems);
   in_range(numbers[kGrantDirection], 0, 1, key + ".direction", problems);
-  const std::uint32_t most = (f.numerology.subcarriers + 11) / 12;
+  const std::uint32_t most = blocks_for(f.numerology.subcarriers);
   in_range(g.first_block, 0, most - 1, key + ".first_block", problems);
   const std::uint32_t room = most - std::min(most - 1, g.first_block);
   in_range(g.blocks, 1, room, key + ".blocks", problems);
@@ -275,8 +275,9 @@ class GrantsTogether {
   void check_company(const Grant& g, const std::string& key) {
     const bool up = g.direction == Direction::Uplink;
     const std::uint32_t group = f_.combiner.group, band = f_.numerology.subcarriers;
-    const std::uint32_t end = std::min(band, 12 * std::min(band, g.first_block + g.blocks));
-    const std::uint32_t first = 12 * g.first_block / group;
+    const std::uint32_t end =
+        std::min(band, kSubcarriersPerBlock * std::min(band, g.first_block + g.blocks));
+    const std::uint32_t first = kSubcarriersPerBlock * g.first_block / group;
     const auto occasions = occasions_of(g);
     const auto company = [&](std::uint16_t occasion) -> Company& {
       auto& users = of_group_[{up ? g.slot : g.slot / slots_of(f_), occasion, g.direction}];
@@ -490,7 +491,7 @@ std::vector<Grant> expand_grants(const FrameFormat& f) {
   std::vector<Grant> grants;
   if (f.grants.live()) return grants;
   const std::uint32_t slots = slots_of(f);
-  const std::uint32_t band = (f.numerology.subcarriers + 11) / 12;
+  const std::uint32_t band = blocks_for(f.numerology.subcarriers);
   for (const Direction direction : {Direction::Uplink, Direction::Downlink}) {
     const auto& coding = direction == Direction::Uplink ? f.uplink : f.downlink;
     for (std::uint32_t slot = 0; slot < slots; ++slot)

@@ -147,6 +147,12 @@ struct Grant {
   double rate = 0;                     // 0: as the Coding's
   bool again = false;                  // what the user sent in this HARQ process before
 };
+/// Of a resource block (TS 38.211 4.4.4.1).
+inline constexpr std::uint32_t kSubcarriersPerBlock = 12;
+/// Resource blocks that a band needs, the last of which may be cut off.
+constexpr std::uint32_t blocks_for(std::uint32_t subcarriers) {
+  return (subcarriers + kSubcarriersPerBlock - 1) / kSubcarriersPerBlock;
+}
 /// Numbers of a grant in Grants::list, and which of them is what.
 inline constexpr std::size_t kGrantNumbers = 13, kGrantDirection = 2, kGrantVersion = 5,
                              kGrantModulation = 9, kGrantAgain = 12;

@@ -16,7 +16,6 @@
 namespace carillon::frame {
 namespace {
 
-constexpr std::uint32_t kSubcarriersPerBlock = 12;
 // Plans that are kept beyond the programs that have them: a port may ask for others in every frame.
 constexpr std::size_t kMostKnown = 4096;
 // What a frame may ask for in one direction: the smallest lifting sizes could make millions.

@@ -10,7 +10,6 @@ namespace {
 
 using frame::Direction;
 
-constexpr std::uint32_t kBlockSubcarriers = 12;  // of a resource block
 constexpr std::array kDirections{Direction::Uplink, Direction::Downlink};
 
 // TS 38.214 5.1.3.2 rounds a block's size down by up to 1/64 and 8 bits: what waits shall not leave
@@ -36,14 +35,15 @@ std::vector<Part> parts_of(const frame::Frame& frame) {
         return symbol.slot == slot && carries_data(symbol, direction);
       });
       if (symbols > 0)
-        parts.push_back({slot, direction, static_cast<std::uint32_t>(symbols) * kBlockSubcarriers});
+        parts.push_back(
+            {slot, direction, static_cast<std::uint32_t>(symbols) * frame::kSubcarriersPerBlock});
     }
   return parts;
 }
 
 Scheduler::Scheduler(const frame::Frame& frame, std::uint32_t overhead)
     : users_(frame.format().users),
-      blocks_(frame.format().numerology.subcarriers / kBlockSubcarriers),
+      blocks_(frame.format().numerology.subcarriers / frame::kSubcarriersPerBlock),
       overhead_(overhead),
       parts_(parts_of(frame)),
       demands_(room_for_demands(users_)),

@@ -34,8 +34,8 @@ PLOTS: dict[str, tuple[Plot, str]] = {
     "stages": (stages.breakdown, "Where the core time goes, per millisecond of air time."),
     "constellation": (
         constellation.per_user,
-        "Equalized uplink symbols of each user; crosses are the points of the constellation. Tight "
-        "clouds decode, wide ones do not.",
+        "Equalized uplink symbols of each user; crosses are the points of the constellation in the "
+        "cell's file, while a scheduler may choose others. Tight clouds decode, wide ones do not.",
     ),
 }
 
