@@ -150,9 +150,10 @@ void check_scheduler(const RunPlan& plan, std::vector<Problem>& problems) {
   const std::string why =
       ", but grants.kind is scheduler, which serves IP packets of two TUN devices in one process; ";
   if (plan.data.tun.empty())
-    problems.push_back({"data.tun", "is not given" + why + "use carillon demo --ip"});
+    problems.push_back({"data.tun", "is not given" + why + "name one, or use carillon demo --ip"});
   if (plan.data.users_tun.empty())
-    problems.push_back({"data.users_tun", "is not given" + why + "use carillon demo --ip"});
+    problems.push_back(
+        {"data.users_tun", "is not given" + why + "name one, or use carillon demo --ip"});
   if (plan.run.role != Role::Both)
     problems.push_back({"cell.grants.kind",
                         "is scheduler, but carillon run and carillon radio are two processes "

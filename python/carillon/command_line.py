@@ -35,7 +35,8 @@ def carry_out(app: Callable[..., Any]) -> int:
 
 def _misused(error: Any) -> str:
     """Nothing where the help has been printed instead."""
-    message = error.format_message().rstrip(".")
+    # Typer passes on what pydantic puts before it.
+    message = error.format_message().rstrip(".").replace(": Value error, ", ": ")
     if not message:
         return ""
     hint = f"; `{error.ctx.command_path} --help` tells more" if error.ctx else ""
